@@ -1,0 +1,61 @@
+/**
+ * Documents: what an account holds.
+ *
+ * A document is one object as of one version of its account. Its `value` is public and its JSON is encoded once, when
+ * it is written; the same text goes into the journal, the views and every response. What must never leave the service
+ * lies in `hidden`.
+ */
+
+/** An account: one merchant in one environment, such as `mer_…:test`. The unit of consistency and of ordering. */
+export type AccountId = string
+
+/** Milliseconds since the Unix epoch. */
+export type Millis = number
+
+/** Names a kind of document, with the types of its public and hidden parts. */
+export interface Kind<Value extends Identified, Hidden = undefined> {
+  /** Name in the journal and the views, e.g. `customer`. */
+  readonly name: string
+  /** What lists can filter by: a few short strings, indexed by the views. */
+  readonly labels?: (value: Value) => Labels
+  /** Only carries the type. */
+  readonly _hidden?: Hidden
+}
+
+export interface Identified {
+  readonly id: string
+}
+
+export type Labels = Readonly<Record<string, string>>
+
+export interface Document<Value extends Identified = Identified, Hidden = unknown> {
+  readonly id: string
+  readonly kind: string
+  /** The account's version that wrote this document. */
+  readonly version: number
+  readonly deleted: false
+  readonly value: Value
+  readonly hidden: Hidden
+  readonly labels: Labels
+  /** `value` as JSON: the bytes of every response. */
+  readonly json: string
+}
+
+/** What stays of a deleted document: its id remains known (as a cursor, say), its content does not. */
+export interface Tombstone {
+  readonly id: string
+  readonly kind: string
+  readonly version: number
+  readonly deleted: true
+}
+
+const encoded = new WeakMap<object, string>()
+
+/** JSON of an immutable value, encoded once however often it is asked for. */
+export const encode = (value: object): string => {
+  const known = encoded.get(value)
+  if (known !== undefined) return known
+  const json = JSON.stringify(value)
+  encoded.set(value, json)
+  return json
+}
