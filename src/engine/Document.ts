@@ -59,3 +59,48 @@ export const encode = (value: object): string => {
   encoded.set(value, json)
   return json
 }
+
+/** A document from its stored text; parsed when, and only if, somebody looks inside. */
+export const stored = (row: {
+  readonly id: string
+  readonly kind: string
+  readonly version: number
+  readonly document: string | null
+  readonly hidden: string | null
+  readonly labels: Labels
+}): Document | Tombstone =>
+  row.document === null
+    ? { id: row.id, kind: row.kind, version: row.version, deleted: true }
+    : new StoredDocument(row.id, row.kind, row.version, row.labels, row.document, row.hidden)
+
+class StoredDocument implements Document {
+  readonly id: string
+  readonly kind: string
+  readonly version: number
+  readonly deleted = false
+  readonly labels: Labels
+  readonly json: string
+  readonly #hiddenJson: string | null
+  #value: Identified | undefined
+
+  constructor(id: string, kind: string, version: number, labels: Labels, json: string, hiddenJson: string | null) {
+    this.id = id
+    this.kind = kind
+    this.version = version
+    this.labels = labels
+    this.json = json
+    this.#hiddenJson = hiddenJson
+  }
+
+  get value(): Identified {
+    if (this.#value === undefined) {
+      this.#value = JSON.parse(this.json) as Identified
+      encoded.set(this.#value, this.json)
+    }
+    return this.#value
+  }
+
+  get hidden(): unknown {
+    return this.#hiddenJson === null ? undefined : JSON.parse(this.#hiddenJson)
+  }
+}

@@ -1,4 +1,21 @@
-/** Placeholder for types; implementation follows. */
+/**
+ * Records: what the journal is made of.
+ *
+ * A record holds the results of one command, never its inputs, so that replaying it needs no business code. Records of
+ * an account form a chain: each one's hash covers its predecessor's hash and its own text, so a changed, missing or
+ * reordered record is noticed wherever the chain is read.
+ */
+import { hash } from "node:crypto"
+import { Schema } from "effect"
+import type { AccountId, Labels, Millis } from "./Document.ts"
+
+/** Version of the record format that this code writes. It reads every version up to its own. */
+export const FORMAT = 1
+
+/** The hash before an account's first record. */
+export const GENESIS = ""
+
+/** The HTTP request behind a command. */
 export interface RequestIdentity {
   /** `req_…` */
   readonly id: string
@@ -7,4 +24,210 @@ export interface RequestIdentity {
   readonly fingerprint: string | null
   /** `X-API-Version` in use. */
   readonly apiVersion: string
+}
+
+/** A document as a command left it: the whole after-image, or null for a deletion. */
+export interface Change {
+  readonly id: string
+  readonly kind: string
+  /** JSON text. */
+  readonly document: string | null
+  /** JSON text. */
+  readonly hidden: string | null
+  readonly labels: Labels
+}
+
+export interface EventEntry {
+  readonly id: string
+  readonly type: string
+  /** JSON text of the object as it was when the event happened. */
+  readonly object: string
+  readonly previous: Readonly<Record<string, unknown>> | null
+}
+
+/** A timer that was set; or cleared, if `dueAt` is null. */
+export interface TimerChange {
+  readonly id: string
+  readonly name: string
+  readonly dueAt: Millis | null
+}
+
+export interface StoredResponse {
+  readonly status: number
+  /** JSON text. */
+  readonly body: string
+}
+
+export interface JournalRecord {
+  readonly account: AccountId
+  /** 1, 2, 3, … without a gap. */
+  readonly version: number
+  readonly at: Millis
+  /** Counter behind the account's newest id: ids ascend even if the clock steps back between two starts. */
+  readonly sequence: number
+  readonly request: RequestIdentity | null
+  readonly changes: ReadonlyArray<Change>
+  readonly events: ReadonlyArray<EventEntry>
+  readonly timers: ReadonlyArray<TimerChange>
+  readonly response: StoredResponse | null
+}
+
+/** A record with its text and the hash that chains it to its predecessor. */
+export interface Sealed {
+  readonly record: JournalRecord
+  readonly text: string
+  readonly hash: string
+}
+
+/** A record as it lies in the journal, not yet checked. */
+export interface JournalRow {
+  readonly account: AccountId
+  readonly version: number
+  readonly hash: string
+  readonly text: string
+}
+
+/** The journal does not hold what was once written to it, or was written by a newer Till. */
+export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("JournalCorrupt", {
+  account: Schema.String,
+  version: Schema.Int,
+  problem: Schema.String
+}) {
+  override get message() {
+    return `Record ${this.version} of account ${this.account} ${this.problem}`
+  }
+}
+
+/** Seals a record behind the one with hash `previous`. */
+export const seal = (previous: string, record: JournalRecord): Sealed => {
+  const text = toText(record)
+  return { record, text, hash: chain(previous, text) }
+}
+
+/** Checks a row against its predecessor and reads it. Throws `JournalCorrupt`. */
+export const unseal = (previous: { readonly version: number; readonly hash: string }, row: JournalRow): Sealed => {
+  const corrupt = (problem: string) =>
+    new JournalCorrupt({ account: row.account, version: previous.version + 1, problem })
+  if (row.version !== previous.version + 1) throw corrupt(`is missing: record ${row.version} follows`)
+  if (chain(previous.hash, row.text) !== row.hash) throw corrupt("is not what was written: its hash does not match")
+  const record = fromText(row)
+  if (record.account !== row.account || record.version !== row.version) {
+    throw corrupt("is not what was written: it carries another account or version")
+  }
+  return { record, text: row.text, hash: row.hash }
+}
+
+const chain = (previous: string, text: string): string => hash("sha256", previous + text, "hex")
+
+/*
+ * The text. Documents are embedded as they are, and what repeats a document (an event's object, a response's body)
+ * only names it: `"of": id`.
+ */
+const toText = (record: JournalRecord): string => {
+  const images = new Map<string, string>()
+  const changes = record.changes.map((change) => {
+    if (change.document !== null) images.set(change.id, change.document)
+    return changeText(change)
+  })
+  const events = record.events.map((event) => {
+    const head = `{"id":"${event.id}","type":"${event.type}",`
+    const previous = event.previous === null ? "" : `,"previous":${JSON.stringify(event.previous)}`
+    return `${head}${imageText(images, "object", event.object)}${previous}}`
+  })
+  const response =
+    record.response === null
+      ? "null"
+      : `{"status":${record.response.status},${imageText(images, "body", record.response.body)}}`
+  return (
+    `{"format":${FORMAT},"account":"${record.account}","version":${record.version},"at":${record.at},` +
+    `"sequence":${record.sequence},"request":${record.request === null ? "null" : JSON.stringify(record.request)},` +
+    `"changes":[${changes.join(",")}],"events":[${events.join(",")}],` +
+    `"timers":${record.timers.length === 0 ? "[]" : JSON.stringify(record.timers)},"deliveries":[],"response":${response}}`
+  )
+}
+
+const changeText = (change: Change): string => {
+  const hidden = change.hidden === null ? "" : `,"hidden":${change.hidden}`
+  let labels = ""
+  for (const _ in change.labels) {
+    labels = `,"labels":${JSON.stringify(change.labels)}`
+    break
+  }
+  return `{"id":${JSON.stringify(change.id)},"kind":"${change.kind}","document":${change.document ?? "null"}${hidden}${labels}}`
+}
+
+const imageText = (images: Map<string, string>, name: string, json: string): string => {
+  for (const [id, image] of images) if (image === json) return `"of":${JSON.stringify(id)}`
+  return `"${name}":${json}`
+}
+
+interface RecordText {
+  readonly format: number
+  readonly account: AccountId
+  readonly version: number
+  readonly at: Millis
+  readonly sequence: number
+  readonly request: RequestIdentity | null
+  readonly changes: ReadonlyArray<{ id: string; kind: string; document: unknown; hidden?: unknown; labels?: Labels }>
+  readonly events: ReadonlyArray<{
+    id: string
+    type: string
+    of?: string
+    object?: unknown
+    previous?: EventEntry["previous"]
+  }>
+  readonly timers: ReadonlyArray<TimerChange>
+  readonly response: { readonly status: number; readonly of?: string; readonly body?: unknown } | null
+}
+
+/** Reads a row without its chain, for one whose chain was checked when the account was activated. */
+export const fromText = (row: JournalRow): JournalRecord => {
+  const corrupt = (problem: string) => new JournalCorrupt({ account: row.account, version: row.version, problem })
+  const text = parse(row)
+  if (!(text.format >= 1 && text.format <= FORMAT)) {
+    throw corrupt(`has format ${text.format}, which a newer Till wrote; this one reads formats up to ${FORMAT}`)
+  }
+  // JSON that this process wrote reads back and writes out to the same text, so images are exact.
+  const changes = text.changes.map((change) => ({
+    id: change.id,
+    kind: change.kind,
+    document: change.document === null ? null : JSON.stringify(change.document),
+    hidden: change.hidden === undefined ? null : JSON.stringify(change.hidden),
+    labels: change.labels ?? {}
+  }))
+  const image = (id: string): string => {
+    const found = changes.find((change) => change.id === id)?.document
+    if (found == null) throw corrupt(`refers to ${id}, which it does not change`)
+    return found
+  }
+  return {
+    account: text.account,
+    version: text.version,
+    at: text.at,
+    sequence: text.sequence,
+    request: text.request,
+    changes,
+    events: text.events.map(({ id, object, of, previous, type }) => ({
+      id,
+      type,
+      object: of === undefined ? JSON.stringify(object) : image(of),
+      previous: previous ?? null
+    })),
+    timers: text.timers,
+    response:
+      text.response === null
+        ? null
+        : {
+            status: text.response.status,
+            body: text.response.of === undefined ? JSON.stringify(text.response.body) : image(text.response.of)
+          }
+  }
+}
+
+const parse = (row: JournalRow): RecordText => {
+  try {
+    return JSON.parse(row.text)
+  } catch {
+    throw new JournalCorrupt({ account: row.account, version: row.version, problem: "is not JSON" })
+  }
 }

@@ -5,10 +5,12 @@
  * A command that succeeds commits everything it did as one record; a command that fails commits nothing.
  * An outcome that must be kept although it is no success (a declined card) is therefore returned, not failed with.
  */
-import { Context } from "effect"
-import type { Effect } from "effect"
-import type { AccountId, Document, Identified, Kind, Millis } from "./Document.ts"
-import type { RequestIdentity } from "./Record.ts"
+import { Context, Effect } from "effect"
+import type { Actor } from "./Actor.ts"
+import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
+import { encode } from "./Document.ts"
+import { idOf, randomText } from "./Identifiers.ts"
+import type { Change, EventEntry, RequestIdentity, TimerChange } from "./Record.ts"
 
 export interface Transaction {
   readonly account: AccountId
@@ -39,6 +41,9 @@ export interface Transaction {
   /** Sets (or moves) the timer with this id: at `dueAt` the account runs the handler of `name`. */
   readonly setTimer: (timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }) => void
 
+  /** When a timer is due, in milliseconds; undefined if it is not set. */
+  readonly timerDueAt: (id: string) => Effect.Effect<Millis | undefined>
+
   /** Clears a timer, if it is set. */
   readonly clearTimer: (id: string) => void
 
@@ -49,4 +54,124 @@ export interface Transaction {
   readonly newSecret: (length: number) => string
 }
 
-export const Transaction: Context.Key<Transaction, Transaction> = Context.Service<Transaction>("till/engine/Transaction")
+export const Transaction: Context.Key<Transaction, Transaction> =
+  Context.Service<Transaction>("till/engine/Transaction")
+
+const NO_LABELS: Labels = {}
+
+/** A command's transaction: what it has read and written so far. Its actor commits it or drops it. */
+export class ActiveTransaction implements Transaction {
+  readonly account: AccountId
+  readonly now: Millis
+  readonly request: RequestIdentity | null
+  readonly events: Array<EventEntry> = []
+  readonly #actor: Actor
+  /** Version of the record that this command will become. */
+  readonly #version: number
+  readonly #seen = new Map<string, Document | Tombstone>()
+  readonly #written = new Set<string>()
+  readonly #timers = new Map<string, TimerChange>()
+
+  constructor(actor: Actor, now: Millis, request: RequestIdentity | null) {
+    this.#actor = actor
+    this.#version = actor.version + 1
+    this.account = actor.account
+    this.now = now
+    this.request = request
+  }
+
+  get<V extends Identified, H>(kind: Kind<V, H>, id: string): Effect.Effect<Document<V, H> | undefined> {
+    const ofKind = (entry: Document | Tombstone | undefined): Document<V, H> | undefined =>
+      entry === undefined || entry.deleted || entry.kind !== kind.name ? undefined : (entry as Document<V, H>)
+    const seen = this.#seen.get(id)
+    if (seen !== undefined) return Effect.succeed(ofKind(seen))
+    const load = Effect.map(this.#actor.document(id), (entry) => {
+      if (entry !== undefined) this.#seen.set(id, entry)
+      return ofKind(entry)
+    })
+    return Effect.orDie(load)
+  }
+
+  put<V extends Identified, H>(kind: Kind<V, H>, value: V, hidden?: H): void {
+    this.#write({
+      id: value.id,
+      kind: kind.name,
+      version: this.#version,
+      deleted: false,
+      value,
+      hidden,
+      labels: kind.labels?.(value) ?? NO_LABELS,
+      json: encode(value)
+    })
+  }
+
+  delete<V extends Identified, H>(kind: Kind<V, H>, id: string): void {
+    this.#known(id)
+    this.#write({ id, kind: kind.name, version: this.#version, deleted: true })
+  }
+
+  emit(type: string, id: string, previous?: Readonly<Record<string, unknown>>): void {
+    const document = this.#known(id)
+    this.events.push({ id: this.newId("evt"), type, object: document.json, previous: previous ?? null })
+  }
+
+  setTimer(timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }): void {
+    this.#timers.set(timer.id, { id: timer.id, name: timer.name, dueAt: timer.dueAt })
+  }
+
+  timerDueAt(id: string): Effect.Effect<Millis | undefined> {
+    const written = this.#timers.get(id)
+    if (written !== undefined) return Effect.succeed(written.dueAt ?? undefined)
+    return Effect.orDie(Effect.map(this.#actor.timer(id), (timer) => timer?.dueAt ?? undefined))
+  }
+
+  clearTimer(id: string): void {
+    this.#timers.set(id, { id, name: "", dueAt: null })
+  }
+
+  newId(prefix: string): string {
+    return idOf(prefix, this.#actor.nextSequence(this.now))
+  }
+
+  newSecret(length: number): string {
+    return randomText(length)
+  }
+
+  /** Whether there is anything to commit. */
+  get touched(): boolean {
+    return this.#written.size > 0 || this.events.length > 0 || this.#timers.size > 0
+  }
+
+  changes(): ReadonlyArray<Change> {
+    return Array.from(this.#written, (id) => {
+      const { kind, ...entry } = this.#seen.get(id)!
+      if (entry.deleted) return { id, kind, document: null, hidden: null, labels: NO_LABELS }
+      const hidden = entry.hidden === undefined ? null : encode(entry.hidden as object)
+      return { id, kind, document: entry.json, hidden, labels: entry.labels }
+    })
+  }
+
+  timerChanges(): ReadonlyArray<TimerChange> {
+    return [...this.#timers.values()]
+  }
+
+  /** Makes what was written the actor's newest state. */
+  install(): void {
+    for (const id of this.#written) this.#actor.documents.set(id, this.#seen.get(id)!)
+    for (const [id, { dueAt, name }] of this.#timers) {
+      this.#actor.timers.set(id, { version: this.#version, name, dueAt })
+    }
+  }
+
+  #write(entry: Document | Tombstone): void {
+    this.#seen.set(entry.id, entry)
+    this.#written.add(entry.id)
+  }
+
+  /** A bug in a lifecycle must not become a hole in the log. */
+  #known(id: string): Document {
+    const entry = this.#seen.get(id)
+    if (entry === undefined || entry.deleted) throw new Error(`${id} was not read or written in this command`)
+    return entry
+  }
+}

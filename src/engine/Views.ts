@@ -1,5 +1,14 @@
-/** Views: what lists and activation read. Port; see the layers for memory and Postgres. */
-import type { Document, Labels, Millis } from "./Document.ts"
+/**
+ * Views: folds of the journal that lists, activation and the scheduler read.
+ *
+ * Port. Only the projector writes them, and only forward: a projection is applied to an account if its checkpoint
+ * stands exactly where the projection starts, so that two writers cannot mix.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { AccountId, Document, Labels, Millis } from "./Document.ts"
+import type { StorageFailure } from "./Journal.ts"
+import type { DocumentRow, EventRow, KeyRow, Projection, TimerRow } from "./Projection.ts"
 import type { RequestIdentity } from "./Record.ts"
 
 /** Where a page starts: strictly older than `olderThan`, or strictly newer than `newerThan`. */
@@ -12,6 +21,7 @@ export interface ListQuery extends Cursor {
   readonly kind: string
   /** Every label given must be equal. */
   readonly labels?: Labels
+  /** 1 or more. */
   readonly limit: number
 }
 
@@ -25,6 +35,7 @@ export interface ListPage {
 export interface EventQuery extends Cursor {
   /** An exact type, or a prefix such as `payment_intent.` */
   readonly type?: { readonly exact: string } | { readonly prefix: string }
+  /** 1 or more. */
   readonly limit: number
 }
 
@@ -43,3 +54,48 @@ export interface EventPage {
   readonly events: ReadonlyArray<StoredEvent>
   readonly hasMore: boolean
 }
+
+/** Names one keyed row of an account. */
+export interface Address {
+  readonly account: AccountId
+  readonly id: string
+}
+
+/** The rows of one account, for verification. */
+export interface ViewRows {
+  readonly documents: ReadonlyArray<DocumentRow>
+  readonly events: ReadonlyArray<EventRow>
+  readonly timers: ReadonlyArray<TimerRow>
+  readonly keys: ReadonlyArray<KeyRow>
+}
+
+export interface ViewsShape {
+  /** Applies rows and checkpoints in one transaction; answers with the accounts whose checkpoint did not match. */
+  readonly apply: (projection: Projection) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  /** The version up to which an account is projected; 0 for one that is new. */
+  readonly checkpoint: (account: AccountId) => Effect.Effect<number, StorageFailure>
+  /** Accounts whose journal goes further than their checkpoint. */
+  readonly behind: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  /** One answer per address, in order. */
+  readonly documents: (
+    addresses: ReadonlyArray<Address>
+  ) => Effect.Effect<ReadonlyArray<DocumentRow | undefined>, StorageFailure>
+  /** One answer per address (`id` is the idempotency key), in order. */
+  readonly keys: (addresses: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<KeyRow | undefined>, StorageFailure>
+  readonly timer: (address: Address) => Effect.Effect<TimerRow | undefined, StorageFailure>
+  /** The timers that come next, in due order. */
+  readonly nextTimers: (limit: number) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
+  /** Up to `limit` documents that are not deleted, nearest to the cursor first. */
+  readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
+  readonly event: (address: Address) => Effect.Effect<EventRow | undefined, StorageFailure>
+  /** Up to `limit` events, nearest to the cursor first. */
+  readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<ReadonlyArray<EventRow>, StorageFailure>
+  /** Forgets keys of requests that were answered before a time. */
+  readonly expireKeys: (before: Millis) => Effect.Effect<void, StorageFailure>
+  /** Everything about one account, each part in ascending order of id; for verification. */
+  readonly dump: (account: AccountId) => Effect.Effect<ViewRows, StorageFailure>
+  /** Empties the views of one account. */
+  readonly clear: (account: AccountId) => Effect.Effect<void, StorageFailure>
+}
+
+export class Views extends Context.Service<Views, ViewsShape>()("till/engine/Views") {}

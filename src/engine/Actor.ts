@@ -1,0 +1,288 @@
+/**
+ * The actor of one account: a bounded mailbox that one fiber drains, and the account's newest state in memory.
+ *
+ * Interleavings that matter, and what becomes of them:
+ * - The actor does not wait for the flush of a record; it goes on with the next command on the new state. So memory
+ *   may be ahead of the log, but no answer is: every answer, a refusal too, waits until all that its command has seen
+ *   is durable.
+ * - A flush fails. Everything later in this actor stands on records that may not exist: the actor closes, its commands
+ *   get `Closed`, and the account starts anew from the log. Nothing of a closed actor ever reaches the journal.
+ * - A command is still running while its actor closes: its outcome is dropped, and it gets `Closed` as well.
+ * - A caller goes away while its command waits or runs: the command is carried out all the same.
+ */
+import { Cause, Context, Deferred, Effect, Exit, Queue } from "effect"
+import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
+import { EntryCache } from "./EntryCache.ts"
+import { nextSequence } from "./Identifiers.ts"
+import type { StorageFailure } from "./Journal.ts"
+import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
+import { seal } from "./Record.ts"
+import { ActiveTransaction, Transaction } from "./Transaction.ts"
+
+/** Why an actor stopped: it lost the account to another owner, the log failed, or it was idle. */
+export type ClosedReason = "fenced" | "failed" | "passivated"
+
+/** The actor stopped before the command was durable. After `failed` it may have happened, or not. */
+export class Closed {
+  readonly _tag = "Closed"
+  readonly reason: ClosedReason
+  constructor(reason: ClosedReason) {
+    this.reason = reason
+  }
+}
+
+/** More commands wait in the account than it may queue. */
+export class MailboxFull {
+  readonly _tag = "MailboxFull"
+}
+
+/** Where an account stands in the log. */
+export interface Head {
+  readonly version: number
+  readonly hash: string
+  readonly sequence: number
+  /** The version that the views have reached. */
+  readonly projected: number
+}
+
+export interface TimerState {
+  readonly version: number
+  readonly name: string
+  /** Null once cleared. */
+  readonly dueAt: Millis | null
+}
+
+/** What is known of an idempotency key: where its response lies in the journal, and the response if it is at hand. */
+export interface KeyState {
+  readonly version: number
+  readonly fingerprint: string
+  readonly at: Millis
+  readonly request: RequestIdentity | null
+  readonly response: StoredResponse | null
+}
+
+export interface Command<A, E> {
+  readonly program: Effect.Effect<A, E, Transaction>
+  readonly request: RequestIdentity | null
+  /** What to keep for repetitions of the request, if anything. */
+  readonly responseOf: (exit: Exit.Exit<A, E>) => StoredResponse | null
+}
+
+interface Mail extends Command<unknown, unknown> {
+  readonly reply: Deferred.Deferred<unknown, unknown>
+}
+
+/** What an actor needs from the rest of the engine. */
+export interface Surroundings {
+  readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
+  /** Commands that may wait for an answer, per account. */
+  readonly mailboxCapacity: number
+  /** Entries that one actor may keep in memory, beyond what it must. */
+  readonly cacheCapacity: () => number
+  readonly loadDocument: (
+    account: AccountId,
+    id: string
+  ) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
+  readonly loadTimer: (account: AccountId, id: string) => Effect.Effect<TimerState | undefined, StorageFailure>
+  /** Queues a record for the next flush, behind all earlier ones. */
+  readonly append: (actor: Actor, sealed: Sealed, settle: (exit: Exit.Exit<void, Closed>) => void) => void
+}
+
+interface Waiter {
+  readonly version: number
+  readonly settle: (exit: Exit.Exit<void, Closed>) => void
+}
+
+const durableNow: Exit.Exit<void, Closed> = Exit.void
+
+export class Actor {
+  readonly account: AccountId
+  readonly documents = new EntryCache<Document | Tombstone, StorageFailure>()
+  readonly timers = new EntryCache<TimerState, StorageFailure>()
+  readonly keys = new EntryCache<KeyState, StorageFailure>()
+  /** Version of the newest record, durable or not. */
+  version: number
+  /** Version up to which the journal has the account. */
+  durable: number
+  /** Version up to which the views have it. */
+  projected: number
+  closed: Closed | null = null
+  lastUsed: Millis = 0
+  #hash: string
+  #sequence: number
+  #unanswered = 0
+  #durableWaiters: Array<Waiter> = []
+  #projectedWaiters: Array<Waiter> = []
+  readonly #mailbox: Queue.Queue<Mail>
+  readonly #surroundings: Surroundings
+
+  constructor(account: AccountId, head: Head, mailbox: Queue.Queue<Mail>, surroundings: Surroundings) {
+    this.account = account
+    this.version = this.durable = head.version
+    this.projected = head.projected
+    this.#hash = head.hash
+    this.#sequence = head.sequence
+    this.#mailbox = mailbox
+    this.#surroundings = surroundings
+  }
+
+  static make(account: AccountId, head: Head, surroundings: Surroundings): Effect.Effect<Actor> {
+    return Effect.map(Queue.unbounded<Mail>(), (mailbox) => new Actor(account, head, mailbox, surroundings))
+  }
+
+  /** Drains the mailbox, one command after the other, until the actor closes. */
+  get run(): Effect.Effect<never> {
+    return Effect.forever(
+      Effect.flatMap(Queue.take(this.#mailbox), (mail) => this.#perform(mail))
+    ) as Effect.Effect<never>
+  }
+
+  /** Nobody waits for it, and the views have all it knows. */
+  get idle(): boolean {
+    return this.#unanswered === 0 && this.projected === this.version
+  }
+
+  /** Puts a command into the mailbox and waits for its answer. Commands run in the order of their submission. */
+  submit<A, E>(command: Command<A, E>): Effect.Effect<A, E | Closed | MailboxFull> {
+    return Effect.suspend((): Effect.Effect<A, E | Closed | MailboxFull> => {
+      if (this.closed !== null) return Effect.fail(this.closed)
+      if (this.#unanswered >= this.#surroundings.mailboxCapacity) return Effect.fail(new MailboxFull())
+      this.#unanswered++
+      this.lastUsed = this.#surroundings.clock.currentTimeMillisUnsafe()
+      const reply = Deferred.makeUnsafe<unknown, unknown>()
+      Queue.offerUnsafe(this.#mailbox, { ...command, reply } as Mail)
+      return Deferred.await(reply) as Effect.Effect<A, E | Closed>
+    })
+  }
+
+  /** The document for this actor's own commands: the newest state, durable or not. */
+  document(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure> {
+    return this.documents.load(id, this.#surroundings.loadDocument(this.account, id))
+  }
+
+  /** The timer as the newest record left it. */
+  timer(id: string): Effect.Effect<TimerState | undefined, StorageFailure> {
+    return this.timers.load(id, this.#surroundings.loadTimer(this.account, id))
+  }
+
+  nextSequence(now: Millis): number {
+    return (this.#sequence = nextSequence(this.#sequence, now))
+  }
+
+  /** Waits until the journal has a version. */
+  whenDurable(version: number): Effect.Effect<void, Closed> {
+    return this.#when(version, () => this.durable, this.#durableWaiters)
+  }
+
+  /** Waits until the views have a version. */
+  whenProjected(version: number): Effect.Effect<void, Closed> {
+    return this.#when(version, () => this.projected, this.#projectedWaiters)
+  }
+
+  markDurable(version: number): void {
+    this.durable = version
+    settleUpTo(version, this.#durableWaiters)
+  }
+
+  markProjected(version: number): void {
+    if (version <= this.projected) return
+    this.projected = version
+    const capacity = this.#surroundings.cacheCapacity()
+    this.documents.trim(capacity, version)
+    this.timers.trim(capacity, version)
+    this.keys.trim(capacity, version)
+    settleUpTo(version, this.#projectedWaiters)
+  }
+
+  /** Stops for good. Whoever waits learns why. */
+  close(reason: ClosedReason): void {
+    if (this.closed !== null) return
+    const failure = Exit.fail((this.closed = new Closed(reason)))
+    for (const waiter of [...this.#durableWaiters.splice(0), ...this.#projectedWaiters.splice(0)]) {
+      waiter.settle(failure)
+    }
+    for (let mail = Queue.takeUnsafe(this.#mailbox); mail !== undefined; mail = Queue.takeUnsafe(this.#mailbox)) {
+      if (Exit.isFailure(mail)) break
+      this.#answer(mail.value, failure)
+    }
+    Queue.shutdownUnsafe(this.#mailbox)
+  }
+
+  #when(version: number, reached: () => number, waiters: Array<Waiter>): Effect.Effect<void, Closed> {
+    return Effect.callback<void, Closed>((resume) => {
+      if (version <= reached()) return resume(durableNow)
+      if (this.closed !== null) return resume(Exit.fail(this.closed))
+      waiters.push({ version, settle: resume })
+    })
+  }
+
+  #perform(mail: Mail): Effect.Effect<void> {
+    const now = this.#surroundings.clock.currentTimeMillisUnsafe()
+    const transaction = new ActiveTransaction(this, now, mail.request)
+    return Effect.map(
+      Effect.exit(Effect.provideContext(mail.program, Context.make(Transaction, transaction))),
+      (exit) => this.#finish(mail, transaction, exit)
+    )
+  }
+
+  #finish(mail: Mail, transaction: ActiveTransaction, exit: Exit.Exit<unknown, unknown>): void {
+    if (this.closed !== null) return this.#answer(mail, Exit.fail(this.closed))
+    const response = mail.responseOf(exit)
+    const kept = Exit.isSuccess(exit) && transaction.touched
+    if (!kept && response === null) {
+      if (this.version === this.durable) return this.#answer(mail, exit)
+      this.#durableWaiters.push({
+        version: this.version,
+        settle: (durable) => this.#answer(mail, Exit.isSuccess(durable) ? exit : durable)
+      })
+      return
+    }
+    const sealed = seal(this.#hash, this.#recordOf(mail, transaction, kept, response))
+    this.#hash = sealed.hash
+    this.version = sealed.record.version
+    if (kept) transaction.install()
+    this.#rememberResponse(sealed.record)
+    this.#surroundings.append(this, sealed, (durable) => this.#answer(mail, Exit.isSuccess(durable) ? exit : durable))
+  }
+
+  #recordOf(mail: Mail, transaction: ActiveTransaction, kept: boolean, response: StoredResponse | null): JournalRecord {
+    return {
+      account: this.account,
+      version: this.version + 1,
+      at: transaction.now,
+      sequence: this.#sequence,
+      request: mail.request,
+      changes: kept ? transaction.changes() : [],
+      events: kept ? transaction.events : [],
+      timers: kept ? transaction.timerChanges() : [],
+      response
+    }
+  }
+
+  #rememberResponse({ at, request, response, version }: JournalRecord): void {
+    if (response === null || request?.idempotencyKey == null || request.fingerprint === null) return
+    this.keys.set(request.idempotencyKey, { version, fingerprint: request.fingerprint, at, request, response })
+  }
+
+  #answer(mail: Mail, exit: Exit.Exit<unknown, unknown>): void {
+    this.#unanswered--
+    Deferred.doneUnsafe(mail.reply, exit)
+  }
+}
+
+const settleUpTo = (version: number, waiters: Array<Waiter>): void => {
+  if (waiters.length === 0) return
+  const later: Array<Waiter> = []
+  for (const waiter of waiters.splice(0)) {
+    if (waiter.version <= version) waiter.settle(durableNow)
+    else later.push(waiter)
+  }
+  waiters.push(...later)
+}
+
+/** Whether a command ended because the storage failed under it. */
+export const storageFailed = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some(
+    (reason) =>
+      Cause.isDieReason(reason) && (reason.defect as { readonly _tag?: unknown } | null)?._tag === "StorageFailure"
+  )

@@ -1,0 +1,38 @@
+/**
+ * The alarm behind the timers: one sleeper waits until the next due time, and is woken early if a nearer one is set.
+ *
+ * Never sleeps longer than `SLEEP_MAX_MILLIS`, so that a stepped clock, or a timer that another process has set, is
+ * noticed; that is also the slowest poll of an idle database.
+ */
+import { Clock, Context, Effect, Latch, Layer } from "effect"
+import type { Millis } from "./Document.ts"
+
+const SLEEP_MAX_MILLIS = 30_000
+
+export interface AlarmShape {
+  /** Something is due at this time. */
+  readonly set: (dueAt: Millis) => void
+  /** Waits until this time, or until something nearer is set. */
+  readonly sleepUntil: (dueAt: Millis) => Effect.Effect<void>
+}
+
+export class Alarm extends Context.Service<Alarm, AlarmShape>()("till/engine/Alarm") {
+  static readonly layer: Layer.Layer<Alarm> = Layer.sync(Alarm, () => {
+    const nearer = Latch.makeUnsafe(false)
+    // Before the first sleep everything is nearer than what the scheduler knows.
+    let waitingFor = Infinity
+    return Alarm.of({
+      set: (dueAt) => {
+        if (dueAt < waitingFor) nearer.openUnsafe()
+      },
+      sleepUntil: (dueAt) =>
+        Effect.gen(function* () {
+          const delay = dueAt - (yield* Clock.currentTimeMillis)
+          waitingFor = dueAt
+          if (delay > 0) yield* Effect.timeoutOption(nearer.await, Math.min(delay, SLEEP_MAX_MILLIS))
+          nearer.closeUnsafe()
+          waitingFor = Infinity
+        })
+    })
+  })
+}

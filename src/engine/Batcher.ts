@@ -1,0 +1,34 @@
+/**
+ * Batches look-ups: whatever is asked for while one query is under way goes into the next. A thousand waiting
+ * requests cost the storage a handful of queries.
+ */
+import { Deferred, Effect, Exit, Queue } from "effect"
+import type { Scope } from "effect"
+
+const BATCH_MAX = 512
+
+export const make = Effect.fnUntraced(function* <In, Out, E>(
+  query: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
+): Effect.fn.Return<(input: In) => Effect.Effect<Out, E>, never, Scope.Scope> {
+  interface Waiting {
+    readonly input: In
+    readonly answer: Deferred.Deferred<Out, E>
+  }
+  const queue = yield* Queue.unbounded<Waiting>()
+  const answer = (batch: ReadonlyArray<Waiting>) =>
+    Effect.map(Effect.exit(query(batch.map(({ input }) => input))), (exit) => {
+      batch.forEach(({ answer }, i) =>
+        Deferred.doneUnsafe(
+          answer,
+          Exit.map(exit, (outs) => outs[i] as Out)
+        )
+      )
+    })
+  yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.takeBetween(queue, 1, BATCH_MAX), answer)))
+  return (input) =>
+    Effect.suspend(() => {
+      const waiting = { input, answer: Deferred.makeUnsafe<Out, E>() }
+      Queue.offerUnsafe(queue, waiting)
+      return Deferred.await(waiting.answer)
+    })
+})

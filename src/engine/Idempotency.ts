@@ -1,0 +1,157 @@
+/**
+ * Idempotency: a request's command is carried out at most once per key (semantics §1.3).
+ *
+ * The response is part of the command's record, so "done" and "answered" are one fact. A repetition that arrives while
+ * the first is executing waits for it. Where the first's response was not kept, the second executes.
+ */
+import { Clock, Deferred, Effect, Exit } from "effect"
+import type { Scope } from "effect"
+import type { Reply, Response, Unavailable, UseActor } from "./Accounts.ts"
+import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Accounts.ts"
+import type { Actor, Closed, KeyState, MailboxFull } from "./Actor.ts"
+import * as Batcher from "./Batcher.ts"
+import type { AccountId, Millis } from "./Document.ts"
+import type { StorageFailure } from "./Journal.ts"
+import { Journal } from "./Journal.ts"
+import type { RequestIdentity, StoredResponse } from "./Record.ts"
+import { fromText } from "./Record.ts"
+import type { Transaction } from "./Transaction.ts"
+import type { Address } from "./Views.ts"
+import { Views } from "./Views.ts"
+
+/** How long a key is remembered after its request was answered (semantics I5). */
+export const RETENTION_MILLIS: Millis = 24 * 3600 * 1000
+/** How long a repetition waits for the first (semantics I8). */
+const WAIT_MILLIS = 25_000
+/** Pause between removals of what is past its retention. */
+const EXPIRY_MILLIS = 3600 * 1000
+
+type Command = Effect.Effect<Response, Response, Transaction>
+
+export interface Idempotency {
+  readonly execute: (
+    account: AccountId,
+    request: RequestIdentity,
+    command: Command,
+    use: UseActor
+  ) => Effect.Effect<Reply, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
+}
+
+export const make: Effect.Effect<Idempotency, never, Journal | Views | Scope.Scope> = Effect.gen(function* () {
+  const journal = yield* Journal
+  const views = yield* Views
+  const clock = yield* Clock.Clock
+  const lookUp = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.keys(addresses))
+  const executing = new Map<string, Deferred.Deferred<void>>()
+
+  /** What is known of a key, if it is within its retention. */
+  const find = (actor: Actor, key: string): Effect.Effect<KeyState | undefined, StorageFailure> =>
+    Effect.map(
+      actor.keys.load(
+        key,
+        Effect.map(
+          lookUp({ account: actor.account, id: key }),
+          (row) => row && { ...row, request: null, response: null }
+        )
+      ),
+      (state) =>
+        state === undefined || clock.currentTimeMillisUnsafe() - state.at >= RETENTION_MILLIS ? undefined : state
+    )
+
+  const replay = Effect.fnUntraced(function* (account: AccountId, state: KeyState) {
+    if (state.request !== null && state.response !== null) return replyOf(state.request, state.response, true)
+    const [row] = yield* journal.at(account, [state.version])
+    const record = row && fromText(row)
+    if (record?.request == null || record.response === null) {
+      return yield* Effect.die(new Error(`Record ${state.version} of ${account} does not hold the response it should`))
+    }
+    return replyOf(record.request, record.response, true)
+  })
+
+  const once = (
+    actor: Actor,
+    request: RequestIdentity,
+    command: Command
+  ): Effect.Effect<Reply, IdempotencyKeyReuse | StorageFailure | Closed | MailboxFull> => {
+    const { fingerprint, idempotencyKey } = request
+    const responseOf = idempotencyKey === null ? () => null : responseToKeep
+    const program = Effect.mapError(command, (response) => new Refused(response))
+    const submit = Effect.matchEffect(actor.submit({ program, request, responseOf }), {
+      onSuccess: (response) => Effect.succeed(replyOf(request, response, false)),
+      onFailure: (failure) =>
+        failure instanceof Refused ? Effect.succeed(replyOf(request, failure.response, false)) : Effect.fail(failure)
+    })
+    if (idempotencyKey === null) return submit
+    return Effect.flatMap(find(actor, idempotencyKey), (state): typeof submit | ReturnType<typeof once> => {
+      if (state === undefined) return submit
+      if (state.fingerprint !== fingerprint) return Effect.fail(new IdempotencyKeyReuse())
+      return replay(actor.account, state)
+    })
+  }
+
+  /** Holds the key while `effect` runs; whoever comes meanwhile waits for its end, and then looks again. */
+  const exclusively = <A, E>(
+    name: string,
+    deadline: Millis,
+    effect: Effect.Effect<A, E>
+  ): Effect.Effect<A, E | IdempotencyKeyInUse> =>
+    Effect.suspend((): Effect.Effect<A, E | IdempotencyKeyInUse> => {
+      const running = executing.get(name)
+      if (running !== undefined) {
+        return Deferred.await(running).pipe(
+          Effect.timeoutOrElse({
+            duration: Math.max(deadline - clock.currentTimeMillisUnsafe(), 0),
+            orElse: () => Effect.fail(new IdempotencyKeyInUse())
+          }),
+          Effect.andThen(exclusively(name, deadline, effect))
+        )
+      }
+      const end = Deferred.makeUnsafe<void>()
+      executing.set(name, end)
+      return Effect.onExit(effect, () =>
+        Effect.sync(() => {
+          executing.delete(name)
+          Deferred.doneUnsafe(end, Exit.void)
+        })
+      )
+    })
+
+  const expire = Effect.suspend(() => views.expireKeys(clock.currentTimeMillisUnsafe() - RETENTION_MILLIS))
+  yield* expire.pipe(
+    Effect.catch((error) => Effect.logError("Idempotency keys could not be expired", error.message)),
+    Effect.andThen(Effect.sleep(EXPIRY_MILLIS)),
+    Effect.forever,
+    Effect.forkScoped
+  )
+
+  return {
+    execute: (account, request, command, use) => {
+      // Once begun, the request is carried out, whether or not its client stays.
+      const effect = Effect.uninterruptible(use(account, (actor) => once(actor, request, command)))
+      if (request.idempotencyKey === null) return effect
+      const deadline = clock.currentTimeMillisUnsafe() + WAIT_MILLIS
+      return exclusively(`${account} ${request.idempotencyKey}`, deadline, effect)
+    }
+  }
+})
+
+/** A command's answer that leaves no change. */
+class Refused {
+  readonly response: Response
+  constructor(response: Response) {
+    this.response = response
+  }
+}
+
+const responseToKeep = (exit: Exit.Exit<Response, Refused>): StoredResponse | null => {
+  if (Exit.isSuccess(exit)) return { status: exit.value.status, body: exit.value.body }
+  const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
+  return failure?.response.stored ? { status: failure.response.status, body: failure.response.body } : null
+}
+
+const replyOf = (request: RequestIdentity, { body, status }: StoredResponse, replayed: boolean): Reply => ({
+  status,
+  body,
+  apiVersion: request.apiVersion,
+  replayOf: replayed ? request.id : null
+})

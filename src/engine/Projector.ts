@@ -1,0 +1,155 @@
+/**
+ * The projector carries durable records into the views, behind the journal and many per transaction.
+ *
+ * - The views' checkpoint guards every step: rows are applied only where the checkpoint stands where they start. If
+ *   somebody else has moved it (another process, an activation), the account is caught up from the journal instead.
+ * - A failing storage is retried for as long as it takes; meanwhile `room` holds back the flushes.
+ */
+import { Context, Effect, Latch, Layer, Schedule } from "effect"
+import type { Scope } from "effect"
+import type { Actor, Closed, Head } from "./Actor.ts"
+import type { AccountId } from "./Document.ts"
+import { Journal } from "./Journal.ts"
+import type { StorageFailure } from "./Journal.ts"
+import { project } from "./Projection.ts"
+import type { JournalRow, Sealed } from "./Record.ts"
+import { GENESIS, JournalCorrupt, unseal } from "./Record.ts"
+import { Views } from "./Views.ts"
+
+/** Records in one transaction, at most. */
+const BATCH_MAX = 2048
+/** Durable records that may wait for projection before flushes wait for the projector. */
+const LAG_MAX = 32_768
+/** How long the projector lets records gather if nobody waits for them. */
+const GATHER_MILLIS = 20
+const CATCH_UP_PAGE = 1000
+
+interface Pending {
+  readonly actor: Actor
+  readonly sealed: Sealed
+}
+
+export interface ProjectorShape {
+  /** Takes a durable record over. Records of an account come in ascending order. */
+  readonly offer: (pending: Pending) => void
+  /** Waits until the views have this version of the actor's account, and hurries the projector. */
+  readonly reach: (actor: Actor, version: number) => Effect.Effect<void, Closed>
+  /** Projects what the journal has beyond the checkpoint, and says where the account stands. */
+  readonly catchUp: (account: AccountId) => Effect.Effect<Head, StorageFailure | JournalCorrupt>
+  /** Waits until everything that was offered is projected. */
+  readonly drained: Effect.Effect<void>
+  /** Waits while the views are too far behind the journal. */
+  readonly room: Effect.Effect<void>
+}
+
+export class Projector extends Context.Service<Projector, ProjectorShape>()("till/engine/Projector") {
+  static readonly layer: Layer.Layer<Projector, never, Journal | Views> = Layer.effect(
+    Projector,
+    Effect.suspend(() => make)
+  )
+}
+
+const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> = Effect.gen(function* () {
+  const views = yield* Views
+  const catchUp = yield* makeCatchUp
+  let pending: Array<Pending> = []
+  let inTransaction = 0
+  const work = Latch.makeUnsafe(false)
+  const urgent = Latch.makeUnsafe(false)
+  const idle = Latch.makeUnsafe(true)
+  const roomy = Latch.makeUnsafe(true)
+
+  const applied = (batch: ReadonlyArray<Pending>, refused: ReadonlyArray<AccountId>) =>
+    Effect.forEach(
+      new Set(batch.map(({ actor }) => actor)),
+      (actor) => {
+        const newest = batch.findLast((entry) => entry.actor === actor)!.sealed.record.version
+        if (!refused.includes(actor.account)) return Effect.sync(() => actor.markProjected(newest))
+        if (actor.closed !== null) return Effect.void
+        return Effect.map(catchUp(actor.account), (head) =>
+          actor.markProjected(Math.min(head.projected, actor.durable))
+        )
+      },
+      { discard: true }
+    )
+
+  const step = Effect.gen(function* () {
+    yield* work.await
+    if (pending.length < BATCH_MAX) yield* Effect.timeoutOption(urgent.await, GATHER_MILLIS)
+    urgent.closeUnsafe()
+    const batch = pending.splice(0, BATCH_MAX)
+    inTransaction = batch.length
+    const projection = project(batch.map(({ sealed }) => sealed.record))
+    yield* Effect.flatMap(views.apply(projection), (refused) => applied(batch, refused)).pipe(
+      Effect.tapError((error) => Effect.logError("The projection failed; it will be tried again", error.message)),
+      Effect.retry({ schedule: Schedule.spaced("250 millis") }),
+      Effect.orDie
+    )
+    inTransaction = 0
+    if (pending.length < LAG_MAX) roomy.openUnsafe()
+    if (pending.length === 0) {
+      work.closeUnsafe()
+      idle.openUnsafe()
+    }
+  })
+  yield* Effect.forkScoped(Effect.forever(step))
+
+  const hurry = Effect.sync(() => {
+    if (pending.length + inTransaction > 0) urgent.openUnsafe()
+  })
+  return {
+    offer: (entry) => {
+      pending.push(entry)
+      work.openUnsafe()
+      idle.closeUnsafe()
+      if (pending.length >= LAG_MAX) roomy.closeUnsafe()
+    },
+    reach: (actor, version) =>
+      version <= actor.projected ? Effect.void : Effect.andThen(hurry, actor.whenProjected(version)),
+    catchUp,
+    drained: Effect.andThen(hurry, idle.await),
+    room: roomy.await
+  }
+})
+
+const makeCatchUp = Effect.gen(function* () {
+  const journal = yield* Journal
+  const views = yield* Views
+  const step = Effect.fnUntraced(function* (account: AccountId) {
+    const checkpoint = yield* views.checkpoint(account)
+    const rows = yield* journal.read(account, Math.max(checkpoint - 1, 0), CATCH_UP_PAGE)
+    const tail = yield* Effect.try({
+      try: () => unsealAll(account, checkpoint, rows),
+      catch: (error) => error as JournalCorrupt
+    })
+    if (tail.sealed.length > 0) yield* views.apply(project(tail.sealed.map(({ record }) => record)))
+    return { ...tail.head, projected: checkpoint, complete: tail.sealed.length === 0 }
+  })
+  // Ends when nothing is left beyond the checkpoint, whoever moved it there.
+  return Effect.fnUntraced(function* (account: AccountId): Effect.fn.Return<Head, StorageFailure | JournalCorrupt> {
+    for (;;) {
+      const { complete, ...head } = yield* step(account)
+      if (complete) return head
+    }
+  })
+})
+
+/** Reads rows that start at the checkpoint's own record, if there is one, and checks the chain from there. */
+const unsealAll = (account: AccountId, checkpoint: number, rows: ReadonlyArray<JournalRow>) => {
+  let head = { version: 0, hash: GENESIS, sequence: 0 }
+  const sealed: Array<Sealed> = []
+  for (const [i, row] of rows.entries()) {
+    if (i === 0 && checkpoint > 0) {
+      if (row.version !== checkpoint) break
+      head = { version: checkpoint, hash: row.hash, sequence: (JSON.parse(row.text) as { sequence: number }).sequence }
+      continue
+    }
+    const next = unseal(head, row)
+    sealed.push(next)
+    head = { version: next.record.version, hash: next.hash, sequence: next.record.sequence }
+  }
+  if (head.version < checkpoint) {
+    throw new JournalCorrupt({ account, version: checkpoint, problem: "is missing, but the views have it" })
+  }
+  return { head, sealed }
+}
