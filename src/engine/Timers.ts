@@ -4,7 +4,7 @@
  * A timer fires at least once after its time, however long the process was down, and has its effect exactly once: the
  * command that carries out its handler clears it in the same record, and does nothing if it is not set as it was.
  */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { Unavailable } from "./Accounts.ts"
 import { Accounts } from "./Accounts.ts"
 import { Alarm } from "./Alarm.ts"
@@ -72,6 +72,14 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | Projector | Vie
           Effect.andThen(Effect.logError("The timers could not be read", failure.message), Effect.sleep(RETRY_MILLIS))
         )
       )
-      yield* Effect.forkScoped(Effect.forever(round))
+      // After a crash the journal may hold timers that the views have not seen.
+      const catchUp = Effect.flatMap(views.behind, (accounts) =>
+        Effect.forEach(accounts, (account) => projector.catchUp(account), { discard: true })
+      ).pipe(
+        Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
+        Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
+        Effect.ignore
+      )
+      yield* Effect.forkScoped(Effect.andThen(catchUp, Effect.forever(round)))
     })
   )

@@ -61,12 +61,14 @@ export interface Address {
   readonly id: string
 }
 
-/** The rows of one account, for verification. */
-export interface ViewRows {
-  readonly documents: ReadonlyArray<DocumentRow>
-  readonly events: ReadonlyArray<EventRow>
-  readonly timers: ReadonlyArray<TimerRow>
-  readonly keys: ReadonlyArray<KeyRow>
+/** The tables of the views. */
+export const viewTables = ["documents", "events", "timers", "keys"] as const
+export type ViewTable = (typeof viewTables)[number]
+
+/** A row of any table, under the id that it is stored with. */
+export interface ViewRow {
+  readonly id: string
+  readonly row: DocumentRow | EventRow | TimerRow | KeyRow
 }
 
 export interface ViewsShape {
@@ -92,8 +94,15 @@ export interface ViewsShape {
   readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<ReadonlyArray<EventRow>, StorageFailure>
   /** Forgets keys of requests that were answered before a time. */
   readonly expireKeys: (before: Millis) => Effect.Effect<void, StorageFailure>
-  /** Everything about one account, each part in ascending order of id; for verification. */
-  readonly dump: (account: AccountId) => Effect.Effect<ViewRows, StorageFailure>
+  /** Accounts that have a checkpoint beyond 0. */
+  readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  /** One table of one account in ascending order of id, from behind `after`; for verification. */
+  readonly scan: (
+    account: AccountId,
+    table: ViewTable,
+    after: string,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<ViewRow>, StorageFailure>
   /** Empties the views of one account. */
   readonly clear: (account: AccountId) => Effect.Effect<void, StorageFailure>
 }

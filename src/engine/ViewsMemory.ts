@@ -4,7 +4,7 @@ import type { AccountId } from "./Document.ts"
 import { Faults } from "./Faults.ts"
 import { Journal } from "./Journal.ts"
 import type { DocumentRow, EventRow, KeyRow, Projection, TimerRow } from "./Projection.ts"
-import type { Cursor, EventQuery, ListQuery } from "./Views.ts"
+import type { Cursor, EventQuery, ListQuery, ViewRow } from "./Views.ts"
 import { Views } from "./Views.ts"
 
 class Tables {
@@ -121,16 +121,15 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
             for (const [key, row] of keys) if (row.at < before) keys.delete(key)
           }
         }),
-      dump: (account) =>
-        reading(() => {
-          const { documents, events, keys, timers } = tables(account)
-          return {
-            documents: [...documents.values()].toSorted(ascending),
-            events: [...events.values()].toSorted(ascending),
-            timers: [...timers.values()].toSorted(ascending),
-            keys: [...keys.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1))
-          }
-        }),
+      accounts: Effect.sync(() => [...accounts].filter(([, { checkpoint }]) => checkpoint > 0).map(([id]) => id)),
+      scan: (account, table, after, limit) =>
+        reading(() =>
+          [...(tables(account)[table] as Map<string, ViewRow["row"]>)]
+            .map(([id, row]) => ({ id, row }))
+            .filter(({ id }) => id > after)
+            .toSorted(ascending)
+            .slice(0, limit)
+        ),
       clear: (account) => Effect.sync(() => void accounts.set(account, new Tables()))
     })
   })

@@ -1,0 +1,158 @@
+/**
+ * Verification: does the journal hold what was written to it, and do the views say what the journal says?
+ *
+ * Folds the journal afresh, account by account, and names the first record or row that differs. Keys past their
+ * retention may be gone from the views; everything else must be there, and nothing more. Writes nothing.
+ */
+import { hash } from "node:crypto"
+import { Clock, Effect } from "effect"
+import type { AccountId, Millis } from "./Document.ts"
+import { RETENTION_MILLIS } from "./Idempotency.ts"
+import type { StorageFailure } from "./Journal.ts"
+import { Journal } from "./Journal.ts"
+import type { Projection } from "./Projection.ts"
+import { project } from "./Projection.ts"
+import { Projector } from "./Projector.ts"
+import type { JournalRow } from "./Record.ts"
+import { GENESIS, JournalCorrupt, unseal } from "./Record.ts"
+import type { ViewRow, ViewTable } from "./Views.ts"
+import { Views, viewTables } from "./Views.ts"
+
+export interface Report {
+  readonly accounts: number
+  readonly records: number
+  /** One line for each account that is not as it should be: what differs first. */
+  readonly problems: ReadonlyArray<string>
+}
+
+const PAGE = 1000
+
+/** Checks every account. */
+export const verify: Effect.Effect<Report, StorageFailure, Journal | Views> = Effect.gen(function* () {
+  const journal = yield* Journal
+  const views = yield* Views
+  const accounts = new Set([...(yield* journal.accounts), ...(yield* views.accounts)])
+  const problems: Array<string> = []
+  let records = 0
+  for (const account of accounts) {
+    const outcome = yield* verifyAccount(account)
+    records += outcome.records
+    if (outcome.problem !== null) problems.push(outcome.problem)
+  }
+  return { accounts: accounts.size, records, problems }
+})
+
+/** Rewrites the views of every account from the journal. */
+export const rebuild: Effect.Effect<number, StorageFailure | JournalCorrupt, Journal | Views | Projector> = Effect.gen(
+  function* () {
+    const journal = yield* Journal
+    const views = yield* Views
+    const projector = yield* Projector
+    const accounts = new Set([...(yield* journal.accounts), ...(yield* views.accounts)])
+    for (const account of accounts) {
+      yield* views.clear(account)
+      yield* projector.catchUp(account)
+    }
+    return accounts.size
+  }
+)
+
+interface Outcome {
+  readonly records: number
+  readonly problem: string | null
+}
+
+/** Compares again if the account moved meanwhile: a running Till goes on projecting. */
+const verifyAccount = (account: AccountId): Effect.Effect<Outcome, StorageFailure, Journal | Views> =>
+  Effect.gen(function* () {
+    const views = yield* Views
+    const checkpoint = yield* views.checkpoint(account)
+    const fold = yield* Effect.result(foldJournal(account, checkpoint))
+    if (fold._tag === "Failure") {
+      if (fold.failure._tag === "JournalCorrupt") return { records: 0, problem: fold.failure.message }
+      return yield* fold.failure
+    }
+    const problem = yield* compare(account, fold.success.expected)
+    if (problem !== null && (yield* views.checkpoint(account)) !== checkpoint) return yield* verifyAccount(account)
+    return { records: fold.success.records, problem }
+  })
+
+/** What each table of the views must hold: fingerprints of rows, by id. */
+type Expected = Readonly<Record<ViewTable, Map<string, string>>>
+
+const foldJournal = Effect.fnUntraced(function* (account: AccountId, checkpoint: number) {
+  const journal = yield* Journal
+  const expected: Expected = { documents: new Map(), events: new Map(), timers: new Map(), keys: new Map() }
+  let head = { version: 0, hash: GENESIS }
+  for (;;) {
+    const rows = yield* journal.read(account, head.version, PAGE)
+    const from = head
+    const page = yield* Effect.try({ try: () => unsealPage(from, rows), catch: (error) => error as JournalCorrupt })
+    head = page.head
+    merge(expected, project(page.records.filter(({ version }) => version <= checkpoint)))
+    if (rows.length < PAGE) break
+  }
+  if (head.version < checkpoint) {
+    return yield* new JournalCorrupt({
+      account,
+      version: head.version + 1,
+      problem: "is missing, but the views have it"
+    })
+  }
+  return { expected, records: head.version }
+})
+
+const unsealPage = (from: { readonly version: number; readonly hash: string }, rows: ReadonlyArray<JournalRow>) => {
+  let head = from
+  const records = rows.map((row) => {
+    const { hash, record } = unseal(head, row)
+    head = { version: record.version, hash }
+    return record
+  })
+  return { head, records }
+}
+
+const merge = (expected: Expected, projection: Projection): void => {
+  for (const row of projection.documents) expected.documents.set(row.id, fingerprint(row))
+  for (const row of projection.events) expected.events.set(row.id, fingerprint(row))
+  for (const row of projection.keys) expected.keys.set(row.key, fingerprint(row))
+  for (const row of projection.timersSet) expected.timers.set(row.id, fingerprint(row))
+  for (const { id } of projection.timersCleared) expected.timers.delete(id)
+}
+
+const compare = Effect.fnUntraced(function* (account: AccountId, expected: Expected) {
+  const views = yield* Views
+  const forgotten = (yield* Clock.currentTimeMillis) - RETENTION_MILLIS
+  for (const table of viewTables) {
+    const wanted = expected[table]
+    for (let after = ""; ;) {
+      const rows: ReadonlyArray<ViewRow> = yield* views.scan(account, table, after, PAGE)
+      for (const { id, row } of rows) {
+        const known = wanted.get(id)
+        if (known === undefined) return `${table} ${id} of account ${account} is in the views, but not in the journal`
+        if (known !== fingerprint(row)) return `${table} ${id} of account ${account} is not what the journal says`
+        wanted.delete(id)
+      }
+      if (rows.length < PAGE) break
+      after = rows.at(-1)!.id
+    }
+    for (const [id, print] of wanted) {
+      if (table === "keys" && answeredAt(print) < forgotten) continue
+      return `${table} ${id} of account ${account} is in the journal, but not in the views`
+    }
+  }
+  return null
+})
+
+/** Hash of a row; for keys with the time in front, because old ones may be missing. */
+const fingerprint = (row: ViewRow["row"]): string => {
+  const fields = JSON.stringify(row, (_, value: unknown) => (isPlain(value) ? sorted(value) : value))
+  return `${"at" in row ? row.at : 0} ${hash("sha256", fields, "base64url")}`
+}
+
+const isPlain = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const sorted = (value: object) => Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+
+const answeredAt = (print: string): Millis => Number(print.slice(0, print.indexOf(" ")))

@@ -1,0 +1,82 @@
+/** The journal in Postgres: one INSERT, and so one round trip and one commit, per flush. */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer } from "effect"
+import { SqlError } from "effect/sql"
+import { Fenced, Journal, StorageFailure } from "../engine/Journal.ts"
+import type { JournalRow } from "../engine/Record.ts"
+
+interface Row {
+  readonly account: string
+  readonly version: bigint
+  readonly hash: string
+  readonly record: string
+}
+
+const toRow = ({ account, hash, record, version }: Row): JournalRow => ({
+  account,
+  version: Number(version),
+  hash,
+  text: record
+})
+
+/** Whatever goes wrong with SQL is a storage failure to the engine. */
+export const storageFailure = Effect.mapError((cause: SqlError.SqlError) => new StorageFailure({ cause }))
+
+export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effect(
+  Journal,
+  Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+
+    const insert = (rows: ReadonlyArray<JournalRow>) =>
+      sql`INSERT INTO journal (account, version, hash, record)
+        SELECT * FROM unnest(
+          ${rows.map((row) => row.account)}::text[], ${rows.map((row) => String(row.version))}::bigint[],
+          ${rows.map((row) => row.hash)}::text[], ${rows.map((row) => row.text)}::text[])`
+
+    /** Which of the accounts have lost a version to somebody else. */
+    const takenAccounts = (rows: ReadonlyArray<JournalRow>) =>
+      sql<{ account: string }>`SELECT DISTINCT account FROM journal WHERE (account, version) IN (
+        SELECT * FROM unnest(
+          ${rows.map((row) => row.account)}::text[], ${rows.map((row) => String(row.version))}::bigint[]))`
+
+    return Journal.of({
+      append: (rows) =>
+        Effect.asVoid(insert(rows)).pipe(
+          Effect.catchReason("SqlError", "UniqueViolation", () =>
+            Effect.flatMap(takenAccounts(rows), (taken) =>
+              Effect.fail(new Fenced({ accounts: taken.map(({ account }) => account) }))
+            )
+          ),
+          Effect.catchTag("SqlError", (cause) => Effect.fail(new StorageFailure({ cause })))
+        ),
+      read: (account, after, limit) =>
+        storageFailure(
+          Effect.map(
+            sql<Row>`SELECT account, version, hash, record FROM journal
+              WHERE account = ${account} AND version > ${String(after)}::bigint ORDER BY version LIMIT ${limit}`,
+            (rows) => rows.map(toRow)
+          )
+        ),
+      at: (account, versions) =>
+        storageFailure(
+          Effect.map(
+            sql<Row>`SELECT account, version, hash, record FROM journal
+              WHERE account = ${account} AND version = ANY(${versions.map(String)}::bigint[])`,
+            (rows) => rows.map(toRow)
+          )
+        ),
+      // Skips from account to account along the primary key instead of reading the whole journal.
+      accounts: storageFailure(
+        Effect.map(
+          sql<{ account: string }>`WITH RECURSIVE walk AS (
+              (SELECT account FROM journal ORDER BY account LIMIT 1)
+              UNION ALL
+              SELECT (SELECT j.account FROM journal j WHERE j.account > walk.account ORDER BY j.account LIMIT 1)
+              FROM walk WHERE walk.account IS NOT NULL
+            ) SELECT account FROM walk WHERE account IS NOT NULL`,
+          (rows) => rows.map(({ account }) => account)
+        )
+      )
+    })
+  })
+)

@@ -1,0 +1,74 @@
+/**
+ * The tables. `journal` is the truth; all others are views of it and could be dropped and rebuilt.
+ *
+ * Every key starts with the account, which is the shard. Ids compare by byte (`COLLATE "C"`): their order is the order
+ * of creation. Documents and records are `text`, not `jsonb`, because their exact bytes are hashed and served.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { PgMigrator } from "@effect/sql-pg"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+
+const statements = (...texts: ReadonlyArray<string>) =>
+  SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
+
+const migrations = {
+  "0001_engine": statements(
+    // Records stay in line and uncompressed up to 8 KB: they are written once and hardly ever read.
+    `CREATE TABLE journal (
+      account text COLLATE "C" NOT NULL,
+      version bigint NOT NULL,
+      hash text COLLATE "C" NOT NULL,
+      record text COLLATE "C" NOT NULL,
+      PRIMARY KEY (account, version)
+    ) WITH (toast_tuple_target = 8160)`,
+    `ALTER TABLE journal ALTER COLUMN record SET STORAGE EXTERNAL`,
+    `CREATE TABLE checkpoints (
+      account text COLLATE "C" PRIMARY KEY,
+      version bigint NOT NULL
+    ) WITH (fillfactor = 50)`,
+    `CREATE TABLE objects (
+      account text COLLATE "C" NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      kind text COLLATE "C" NOT NULL,
+      version bigint NOT NULL,
+      document text COLLATE "C",
+      hidden text COLLATE "C",
+      labels jsonb,
+      PRIMARY KEY (account, id)
+    ) WITH (fillfactor = 85, toast_tuple_target = 8160)`,
+    `CREATE INDEX objects_by_kind ON objects (account, kind, id) WHERE document IS NOT NULL`,
+    `CREATE INDEX objects_by_label ON objects USING gin (labels jsonb_path_ops) WHERE labels IS NOT NULL`,
+    `CREATE TABLE events (
+      account text COLLATE "C" NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      type text COLLATE "C" NOT NULL,
+      version bigint NOT NULL,
+      PRIMARY KEY (account, id)
+    )`,
+    `CREATE INDEX events_by_type ON events (account, type, id)`,
+    `CREATE TABLE timers (
+      account text COLLATE "C" NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      name text COLLATE "C" NOT NULL,
+      version bigint NOT NULL,
+      due_at bigint NOT NULL,
+      PRIMARY KEY (account, id)
+    )`,
+    `CREATE INDEX timers_by_due_at ON timers (due_at, id)`,
+    `CREATE TABLE idempotency (
+      account text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      fingerprint text COLLATE "C" NOT NULL,
+      version bigint NOT NULL,
+      at bigint NOT NULL,
+      PRIMARY KEY (account, key)
+    )`,
+    `CREATE INDEX idempotency_by_at ON idempotency USING brin (at)`
+  )
+}
+
+/** Brings the tables up to date, once, however many processes start at the same time. */
+export const layer = PgMigrator.layer({ loader: PgMigrator.fromRecord(migrations) }).pipe(
+  Layer.provide(NodeServices.layer)
+)

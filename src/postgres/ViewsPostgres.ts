@@ -1,0 +1,267 @@
+/** The views in Postgres. A projection is one statement, and so one transaction and one round trip. */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer } from "effect"
+import type { AccountId, Labels } from "../engine/Document.ts"
+import type { DocumentRow, EventRow, KeyRow, Projection, TimerRow } from "../engine/Projection.ts"
+import type { SqlError } from "effect/sql"
+import type { EventQuery, ListQuery, ViewRow } from "../engine/Views.ts"
+import { Views } from "../engine/Views.ts"
+import { storageFailure } from "./JournalPostgres.ts"
+
+/** A row as Postgres gives it: its bigints are bigint. */
+type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint : Row[K] }
+type SqlTimer = Omit<Sql<TimerRow>, "dueAt"> & { readonly due_at: bigint }
+
+const toDocument = (row: Sql<DocumentRow>): DocumentRow => ({
+  ...row,
+  version: Number(row.version),
+  labels: (row.labels as Labels | null) ?? {}
+})
+const toEvent = (row: Sql<EventRow>): EventRow => ({ ...row, version: Number(row.version) })
+const toKey = (row: Sql<KeyRow>): KeyRow => ({ ...row, version: Number(row.version), at: Number(row.at) })
+const toTimer = ({ due_at, ...row }: SqlTimer): TimerRow => ({
+  ...row,
+  version: Number(row.version),
+  dueAt: Number(due_at)
+})
+
+const texts = (numbers: ReadonlyArray<number>) => numbers.map(String)
+const labelsText = ({ labels }: DocumentRow): string | null => {
+  for (const _ in labels) return JSON.stringify(labels)
+  return null
+}
+
+export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
+  Views,
+  Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+    return Views.of({
+      ...reads(sql),
+      ...lists(sql),
+      apply: (projection) => apply(sql, projection),
+      expireKeys: (before) => storageFailure(sql`DELETE FROM idempotency WHERE at < ${String(before)}::bigint`),
+      clear: (account) =>
+        storageFailure(
+          sql`WITH o AS (DELETE FROM objects WHERE account = ${account}),
+              e AS (DELETE FROM events WHERE account = ${account}),
+              t AS (DELETE FROM timers WHERE account = ${account}),
+              i AS (DELETE FROM idempotency WHERE account = ${account})
+            UPDATE checkpoints SET version = 0 WHERE account = ${account}`
+        )
+    })
+  })
+)
+
+const apply = (sql: PgClient.PgClient, projection: Projection) => {
+  const { checkpoints, documents, events, keys, timersCleared, timersSet } = projection
+  const statement = sql<{ account: AccountId }>`
+    WITH advanced AS (
+      UPDATE checkpoints SET version = step.to_version
+      FROM unnest(${checkpoints.map((c) => c.account)}::text[], ${texts(checkpoints.map((c) => c.from))}::bigint[],
+        ${texts(checkpoints.map((c) => c.to))}::bigint[]) AS step (account, from_version, to_version)
+      WHERE checkpoints.account = step.account AND checkpoints.version = step.from_version
+      RETURNING checkpoints.account
+    ), documents AS (
+      INSERT INTO objects (account, id, kind, version, document, hidden, labels)
+      SELECT account, id, kind, version, document, hidden, labels::jsonb
+      FROM unnest(${documents.map((d) => d.account)}::text[], ${documents.map((d) => d.id)}::text[],
+        ${documents.map((d) => d.kind)}::text[], ${texts(documents.map((d) => d.version))}::bigint[],
+        ${documents.map((d) => d.document)}::text[], ${documents.map((d) => d.hidden)}::text[],
+        ${documents.map(labelsText)}::text[])
+        AS d (account, id, kind, version, document, hidden, labels)
+      WHERE account IN (SELECT account FROM advanced)
+      ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
+        document = excluded.document, hidden = excluded.hidden, labels = excluded.labels
+    ), happened AS (
+      INSERT INTO events (account, id, type, version)
+      SELECT * FROM unnest(${events.map((e) => e.account)}::text[], ${events.map((e) => e.id)}::text[],
+        ${events.map((e) => e.type)}::text[], ${texts(events.map((e) => e.version))}::bigint[])
+        AS e (account, id, type, version)
+      WHERE account IN (SELECT account FROM advanced)
+      ON CONFLICT DO NOTHING
+    ), answered AS (
+      INSERT INTO idempotency (account, key, fingerprint, version, at)
+      SELECT * FROM unnest(${keys.map((k) => k.account)}::text[], ${keys.map((k) => k.key)}::text[],
+        ${keys.map((k) => k.fingerprint)}::text[], ${texts(keys.map((k) => k.version))}::bigint[],
+        ${texts(keys.map((k) => k.at))}::bigint[]) AS k (account, key, fingerprint, version, at)
+      WHERE account IN (SELECT account FROM advanced)
+      ON CONFLICT (account, key) DO UPDATE SET fingerprint = excluded.fingerprint, version = excluded.version,
+        at = excluded.at
+    ), timed AS (
+      INSERT INTO timers (account, id, name, version, due_at)
+      SELECT * FROM unnest(${timersSet.map((t) => t.account)}::text[], ${timersSet.map((t) => t.id)}::text[],
+        ${timersSet.map((t) => t.name)}::text[], ${texts(timersSet.map((t) => t.version))}::bigint[],
+        ${texts(timersSet.map((t) => t.dueAt))}::bigint[]) AS t (account, id, name, version, due_at)
+      WHERE account IN (SELECT account FROM advanced)
+      ON CONFLICT (account, id) DO UPDATE SET name = excluded.name, version = excluded.version,
+        due_at = excluded.due_at
+    ), cleared AS (
+      DELETE FROM timers USING unnest(${timersCleared.map((t) => t.account)}::text[],
+        ${timersCleared.map((t) => t.id)}::text[]) AS t (account, id)
+      WHERE timers.account = t.account AND timers.id = t.id AND t.account IN (SELECT account FROM advanced)
+    )
+    SELECT account FROM advanced`
+  return storageFailure(
+    Effect.map(statement, (rows) => {
+      const advanced = new Set(rows.map(({ account }) => account))
+      return checkpoints.map(({ account }) => account).filter((account) => !advanced.has(account))
+    })
+  )
+}
+
+const reads = (
+  sql: PgClient.PgClient
+): Pick<
+  Views["Service"],
+  "checkpoint" | "behind" | "accounts" | "documents" | "keys" | "timer" | "nextTimers" | "event" | "scan"
+> => ({
+  checkpoint: (account) =>
+    storageFailure(
+      Effect.map(
+        sql<{ version: bigint }>`WITH made AS (
+            INSERT INTO checkpoints (account, version) VALUES (${account}, 0) ON CONFLICT DO NOTHING RETURNING version
+          ) SELECT version FROM made UNION ALL SELECT version FROM checkpoints WHERE account = ${account}`,
+        ([row]) => Number(row?.version ?? 0)
+      )
+    ),
+  behind: storageFailure(
+    Effect.map(
+      sql<{ account: string }>`SELECT account FROM checkpoints c WHERE EXISTS (
+        SELECT FROM journal j WHERE j.account = c.account AND j.version > c.version)`,
+      (rows) => rows.map(({ account }) => account)
+    )
+  ),
+  documents: (addresses) =>
+    storageFailure(
+      Effect.map(
+        sql<Sql<DocumentRow> & { position: bigint }>`
+          SELECT position, account, id, kind, version, document, hidden, labels
+          FROM unnest(${addresses.map((a) => a.account)}::text[], ${addresses.map((a) => a.id)}::text[])
+            WITH ORDINALITY AS wanted (account, id, position)
+          JOIN objects USING (account, id)`,
+        (rows) => placed(addresses.length, rows, toDocument)
+      )
+    ),
+  keys: (addresses) =>
+    storageFailure(
+      Effect.map(
+        sql<Sql<KeyRow> & { position: bigint }>`SELECT position, account, key, fingerprint, version, at
+          FROM unnest(${addresses.map((a) => a.account)}::text[], ${addresses.map((a) => a.id)}::text[])
+            WITH ORDINALITY AS wanted (account, key, position)
+          JOIN idempotency USING (account, key)`,
+        (rows) => placed(addresses.length, rows, toKey)
+      )
+    ),
+  timer: ({ account, id }) =>
+    storageFailure(
+      Effect.map(
+        sql<SqlTimer>`SELECT account, id, name, version, due_at FROM timers WHERE account = ${account} AND id = ${id}`,
+        ([row]) => row && toTimer(row)
+      )
+    ),
+  nextTimers: (limit) =>
+    storageFailure(
+      Effect.map(
+        sql<SqlTimer>`SELECT account, id, name, version, due_at FROM timers ORDER BY due_at, id LIMIT ${limit}`,
+        (rows) => rows.map(toTimer)
+      )
+    ),
+  event: ({ account, id }) =>
+    storageFailure(
+      Effect.map(
+        sql<Sql<EventRow>>`SELECT account, id, type, version FROM events WHERE account = ${account} AND id = ${id}`,
+        ([row]) => row && toEvent(row)
+      )
+    ),
+  accounts: storageFailure(
+    Effect.map(sql<{ account: string }>`SELECT account FROM checkpoints WHERE version > 0`, (rows) =>
+      rows.map(({ account }) => account)
+    )
+  ),
+  scan: (account, table, after, limit) => storageFailure(scans(sql)[table](account, after, limit))
+})
+
+const rowsOf = <Raw, Row extends ViewRow["row"]>(
+  rows: Effect.Effect<ReadonlyArray<Raw>, SqlError.SqlError>,
+  toRow: (raw: Raw) => Row,
+  idOf: (row: Row) => string
+) => Effect.map(rows, (raws) => raws.map(toRow).map((row): ViewRow => ({ id: idOf(row), row })))
+
+/** Each table of the views in ascending order of id. */
+const scans = (sql: PgClient.PgClient) => {
+  return {
+    documents: (account: AccountId, after: string, limit: number) =>
+      rowsOf(
+        sql<Sql<DocumentRow>>`SELECT account, id, kind, version, document, hidden, labels FROM objects
+          WHERE account = ${account} AND id > ${after} ORDER BY id LIMIT ${limit}`,
+        toDocument,
+        ({ id }) => id
+      ),
+    events: (account: AccountId, after: string, limit: number) =>
+      rowsOf(
+        sql<Sql<EventRow>>`SELECT account, id, type, version FROM events
+          WHERE account = ${account} AND id > ${after} ORDER BY id LIMIT ${limit}`,
+        toEvent,
+        ({ id }) => id
+      ),
+    timers: (account: AccountId, after: string, limit: number) =>
+      rowsOf(
+        sql<SqlTimer>`SELECT account, id, name, version, due_at FROM timers
+          WHERE account = ${account} AND id > ${after} ORDER BY id LIMIT ${limit}`,
+        toTimer,
+        ({ id }) => id
+      ),
+    keys: (account: AccountId, after: string, limit: number) =>
+      rowsOf(
+        sql<Sql<KeyRow>>`SELECT account, key, fingerprint, version, at FROM idempotency
+          WHERE account = ${account} AND key > ${after} ORDER BY key LIMIT ${limit}`,
+        toKey,
+        ({ key }) => key
+      )
+  }
+}
+
+/** Puts rows where their addresses stood; `position` counts from 1. */
+const placed = <Row extends { readonly position: bigint }, A>(
+  length: number,
+  rows: ReadonlyArray<Row>,
+  f: (row: Omit<Row, "position">) => A
+): ReadonlyArray<A | undefined> => {
+  const answers = Array.from({ length }, (): A | undefined => undefined)
+  for (const { position, ...row } of rows) answers[Number(position) - 1] = f(row)
+  return answers
+}
+
+const lists = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "events"> => {
+  /** `AND id < …` or `AND id > …` with the order that puts the nearest to the cursor first. */
+  const from = ({ newerThan, olderThan }: { readonly newerThan?: string; readonly olderThan?: string }) => {
+    if (newerThan !== undefined) return sql`AND id > ${newerThan} ORDER BY id ASC`
+    if (olderThan !== undefined) return sql`AND id < ${olderThan} ORDER BY id DESC`
+    return sql`ORDER BY id DESC`
+  }
+  const labelled = ({ labels = {} }: ListQuery) =>
+    Object.keys(labels).length === 0 ? sql`` : sql`AND labels @> ${JSON.stringify(labels)}::jsonb`
+  const typed = ({ type }: EventQuery) => {
+    if (type === undefined) return sql``
+    return "exact" in type ? sql`AND type = ${type.exact}` : sql`AND starts_with(type, ${type.prefix})`
+  }
+  return {
+    list: (account, query) =>
+      storageFailure(
+        Effect.map(
+          sql<Sql<DocumentRow>>`SELECT account, id, kind, version, document, hidden, labels FROM objects
+            WHERE account = ${account} AND kind = ${query.kind} AND document IS NOT NULL ${labelled(query)}
+            ${from(query)} LIMIT ${query.limit}`,
+          (rows) => rows.map(toDocument)
+        )
+      ),
+    events: (account, query) =>
+      storageFailure(
+        Effect.map(
+          sql<Sql<EventRow>>`SELECT account, id, type, version FROM events
+            WHERE account = ${account} ${typed(query)} ${from(query)} LIMIT ${query.limit}`,
+          (rows) => rows.map(toEvent)
+        )
+      )
+  }
+}
