@@ -1,0 +1,165 @@
+/**
+ * What the environment may say to Till, read in this one place into one typed service.
+ *
+ * Guarantees: every variable is checked at start; a wrong value fails with an `InvalidConfiguration` whose message is one
+ * line that names the variable; no message and no log ever holds a key or the database's password. An empty value counts
+ * as unset, because container tools pass unset variables on as empty ones.
+ */
+import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import type { LogLevel } from "effect"
+import * as Path from "node:path"
+
+/** A variable whose value Till cannot start with. */
+export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguration>()("InvalidConfiguration", {
+  variable: Schema.String,
+  problem: Schema.String
+}) {
+  override get message(): string {
+    return `${this.variable}: ${this.problem}`
+  }
+}
+
+/** The default merchant's keys as far as the environment sets them; the others are generated at first start (A7). */
+export interface DefaultKeys {
+  readonly secretTest: Redacted.Redacted | undefined
+  readonly publishableTest: Redacted.Redacted | undefined
+  readonly secretLive: Redacted.Redacted | undefined
+  readonly publishableLive: Redacted.Redacted | undefined
+}
+
+export interface TillConfigShape {
+  /** TCP port of the HTTP server; 0 lets the system choose. */
+  readonly port: number
+  /** Address that the HTTP server binds. */
+  readonly host: string
+  /** The Postgres to use; undefined means the embedded one. */
+  readonly databaseUrl: Redacted.Redacted | undefined
+  /** Absolute path of the folder that holds the embedded Postgres and the installation's secret. */
+  readonly dataFolder: string
+  /** Base of every link that Till hands out, without a trailing slash; undefined means `http://localhost:<port>`. */
+  readonly publicUrl: string | undefined
+  readonly defaultKeys: DefaultKeys
+  /** Processor of live card payments (A10); undefined means none is set up. */
+  readonly liveProcessor: "simulator" | undefined
+  /** How long an authorization holds, in seconds of the environment's clock (I-17). */
+  readonly authorizationHoldSeconds: number
+  /** The only currencies accepted, lower case; undefined means any three letters (N2). */
+  readonly currencies: ReadonlySet<string> | undefined
+  readonly logLevel: LogLevel.LogLevel
+}
+
+export class TillConfig extends Context.Service<TillConfig, TillConfigShape>()("till/TillConfig") {}
+
+const text = (variable: string): Effect.Effect<string | undefined, InvalidConfiguration> =>
+  Config.String(variable).pipe(
+    Config.option,
+    Effect.map((value) => {
+      const trimmed = Option.getOrElse(value, () => "").trim()
+      return trimmed === "" ? undefined : trimmed
+    }),
+    Effect.mapError(() => new InvalidConfiguration({ variable, problem: "cannot be read" }))
+  )
+
+/** `parse` answers with the value, or with `problem(…)`. */
+const variable = <A>(
+  name: string,
+  parse: (value: string) => A | Problem
+): Effect.Effect<A | undefined, InvalidConfiguration> =>
+  Effect.flatMap(text(name), (value) => {
+    if (value === undefined) return Effect.succeed(undefined)
+    const parsed = parse(value)
+    return parsed instanceof Problem
+      ? Effect.fail(new InvalidConfiguration({ variable: name, problem: parsed.text }))
+      : Effect.succeed(parsed)
+  })
+
+class Problem {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+const integer = (minimum: number, maximum: number) => (value: string) => {
+  const parsed = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+  return parsed >= minimum && parsed <= maximum
+    ? parsed
+    : new Problem(`must be a whole number from ${minimum} to ${maximum}, got ${JSON.stringify(value)}`)
+}
+
+const host = (value: string) =>
+  /^[0-9A-Za-z.:_-]+$/.test(value)
+    ? value
+    : new Problem(`must be a host name or an IP address, got ${JSON.stringify(value)}`)
+
+const parseUrl = (value: string): URL | undefined => (URL.canParse(value) ? new URL(value) : undefined)
+
+// The value may hold a password in a place that no parser finds, so no part of it is ever repeated.
+const databaseUrl = (value: string) => {
+  const url = parseUrl(value)
+  return url !== undefined && (url.protocol === "postgres:" || url.protocol === "postgresql:")
+    ? Redacted.make(value, { label: "DATABASE_URL" })
+    : new Problem("must be a URL that begins with postgres:// or postgresql://")
+}
+
+const publicUrl = (value: string) => {
+  const url = parseUrl(value)
+  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    return new Problem("must be a URL that begins with http:// or https://")
+  }
+  return url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== ""
+    ? new Problem("must be a plain base URL, without user, query or fragment")
+    : url.href.replace(/\/+$/, "")
+}
+
+/** A key's prefix and at least 8 more characters, so that a mistyped or truncated key is not taken for one (A7). */
+const key = (prefix: string) => (value: string) =>
+  value.startsWith(prefix) && /^[0-9A-Za-z_]{8,}$/.test(value.slice(prefix.length))
+    ? Redacted.make(value, { label: "API key" })
+    : new Problem(`must be ${prefix} followed by at least 8 letters, digits or underscores`)
+
+const liveProcessor = (value: string) =>
+  value === "simulator" ? value : new Problem(`must be simulator or unset, got ${JSON.stringify(value)}`)
+
+const currencies = (value: string) => {
+  const codes = value.split(",").map((code) => code.trim())
+  return codes.every((code) => /^[A-Za-z]{3}$/.test(code))
+    ? new Set(codes.map((code) => code.toLowerCase()))
+    : new Problem(`must be three-letter currency codes separated by commas, got ${JSON.stringify(value)}`)
+}
+
+const logLevels: ReadonlyArray<LogLevel.LogLevel> = ["Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"]
+
+const logLevel = (value: string) =>
+  logLevels.find((level) => level.toLowerCase() === value.toLowerCase()) ??
+  new Problem(`must be one of ${logLevels.join(", ")}, got ${JSON.stringify(value)}`)
+
+const dataFolder = (value: string) =>
+  value.includes("\0") ? new Problem("must be the path of a folder") : Path.resolve(value)
+
+const weekSeconds = 7 * 24 * 60 * 60
+const centurySeconds = 100 * 366 * 24 * 60 * 60
+
+/** Reads and checks every variable; fails with the first one that is wrong. */
+export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect.gen(function* () {
+  return {
+    port: (yield* variable("PORT", integer(0, 65_535))) ?? 4242,
+    host: (yield* variable("HOST", host)) ?? "127.0.0.1",
+    databaseUrl: yield* variable("DATABASE_URL", databaseUrl),
+    dataFolder: (yield* variable("TILL_DATA_DIR", dataFolder)) ?? Path.resolve(".till"),
+    publicUrl: yield* variable("TILL_PUBLIC_URL", publicUrl),
+    defaultKeys: {
+      secretTest: yield* variable("TILL_SK_TEST", key("sk_test_")),
+      publishableTest: yield* variable("TILL_PK_TEST", key("pk_test_")),
+      secretLive: yield* variable("TILL_SK_LIVE", key("sk_live_")),
+      publishableLive: yield* variable("TILL_PK_LIVE", key("pk_live_"))
+    },
+    liveProcessor: yield* variable("TILL_LIVE_PROCESSOR", liveProcessor),
+    authorizationHoldSeconds: (yield* variable("TILL_AUTH_HOLD_SECONDS", integer(1, centurySeconds))) ?? weekSeconds,
+    currencies: yield* variable("TILL_CURRENCIES", currencies),
+    logLevel: (yield* variable("TILL_LOG_LEVEL", logLevel)) ?? "Info"
+  }
+})
+
+/** The configuration of this process' environment (or of the `ConfigProvider` in force). */
+export const layer: Layer.Layer<TillConfig, InvalidConfiguration> = Layer.effect(TillConfig, load)
