@@ -1,9 +1,10 @@
 /** The journal in Postgres: one INSERT, and so one round trip and one commit, per flush. */
-import { PgClient } from "@effect/sql-pg"
+import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import { SqlError } from "effect/sql"
 import { Fenced, Journal, StorageFailure } from "../engine/Journal.ts"
 import type { JournalRow } from "../engine/Record.ts"
+import { bigints, texts } from "./Arrays.ts"
 
 interface Row {
   readonly account: string
@@ -30,14 +31,14 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
     const insert = (rows: ReadonlyArray<JournalRow>) =>
       sql`INSERT INTO journal (account, version, hash, record)
         SELECT * FROM unnest(
-          ${rows.map((row) => row.account)}::text[], ${rows.map((row) => String(row.version))}::bigint[],
-          ${rows.map((row) => row.hash)}::text[], ${rows.map((row) => row.text)}::text[])`
+          ${texts(rows.map((row) => row.account))}, ${bigints(rows.map((row) => row.version))},
+          ${texts(rows.map((row) => row.hash))}, ${texts(rows.map((row) => row.text))})`
 
     /** Which of the accounts have lost a version to somebody else. */
     const takenAccounts = (rows: ReadonlyArray<JournalRow>) =>
       sql<{ account: string }>`SELECT DISTINCT account FROM journal WHERE (account, version) IN (
         SELECT * FROM unnest(
-          ${rows.map((row) => row.account)}::text[], ${rows.map((row) => String(row.version))}::bigint[]))`
+          ${texts(rows.map((row) => row.account))}, ${bigints(rows.map((row) => row.version))}))`
 
     return Journal.of({
       append: (rows) =>
@@ -53,7 +54,7 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
         storageFailure(
           Effect.map(
             sql<Row>`SELECT account, version, hash, record FROM journal
-              WHERE account = ${account} AND version > ${String(after)}::bigint ORDER BY version LIMIT ${limit}`,
+              WHERE account = ${account} AND version > ${PgTypes.int8(BigInt(after))} ORDER BY version LIMIT ${limit}`,
             (rows) => rows.map(toRow)
           )
         ),
@@ -61,7 +62,7 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
         storageFailure(
           Effect.map(
             sql<Row>`SELECT account, version, hash, record FROM journal
-              WHERE account = ${account} AND version = ANY(${versions.map(String)}::bigint[])`,
+              WHERE account = ${account} AND version = ANY(${bigints(versions)})`,
             (rows) => rows.map(toRow)
           )
         ),

@@ -1,11 +1,12 @@
 /** The views in Postgres. A projection is one statement, and so one transaction and one round trip. */
-import { PgClient } from "@effect/sql-pg"
+import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { AccountId, Labels } from "../engine/Document.ts"
 import type { DocumentRow, EventRow, KeyRow, Projection, TimerRow } from "../engine/Projection.ts"
 import type { SqlError } from "effect/sql"
 import type { EventQuery, ListQuery, ViewRow } from "../engine/Views.ts"
 import { Views } from "../engine/Views.ts"
+import { bigints, texts } from "./Arrays.ts"
 import { storageFailure } from "./JournalPostgres.ts"
 
 /** A row as Postgres gives it: its bigints are bigint. */
@@ -25,7 +26,6 @@ const toTimer = ({ due_at, ...row }: SqlTimer): TimerRow => ({
   dueAt: Number(due_at)
 })
 
-const texts = (numbers: ReadonlyArray<number>) => numbers.map(String)
 const labelsText = ({ labels }: DocumentRow): string | null => {
   for (const _ in labels) return JSON.stringify(labels)
   return null
@@ -39,7 +39,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       ...reads(sql),
       ...lists(sql),
       apply: (projection) => apply(sql, projection),
-      expireKeys: (before) => storageFailure(sql`DELETE FROM idempotency WHERE at < ${String(before)}::bigint`),
+      expireKeys: (before) => storageFailure(sql`DELETE FROM idempotency WHERE at < ${PgTypes.int8(BigInt(before))}`),
       clear: (account) =>
         storageFailure(
           sql`WITH o AS (DELETE FROM objects WHERE account = ${account}),
@@ -57,47 +57,47 @@ const apply = (sql: PgClient.PgClient, projection: Projection) => {
   const statement = sql<{ account: AccountId }>`
     WITH advanced AS (
       UPDATE checkpoints SET version = step.to_version
-      FROM unnest(${checkpoints.map((c) => c.account)}::text[], ${texts(checkpoints.map((c) => c.from))}::bigint[],
-        ${texts(checkpoints.map((c) => c.to))}::bigint[]) AS step (account, from_version, to_version)
+      FROM unnest(${texts(checkpoints.map((c) => c.account))}, ${bigints(checkpoints.map((c) => c.from))},
+        ${bigints(checkpoints.map((c) => c.to))}) AS step (account, from_version, to_version)
       WHERE checkpoints.account = step.account AND checkpoints.version = step.from_version
       RETURNING checkpoints.account
     ), documents AS (
       INSERT INTO objects (account, id, kind, version, document, hidden, labels)
       SELECT account, id, kind, version, document, hidden, labels::jsonb
-      FROM unnest(${documents.map((d) => d.account)}::text[], ${documents.map((d) => d.id)}::text[],
-        ${documents.map((d) => d.kind)}::text[], ${texts(documents.map((d) => d.version))}::bigint[],
-        ${documents.map((d) => d.document)}::text[], ${documents.map((d) => d.hidden)}::text[],
-        ${documents.map(labelsText)}::text[])
+      FROM unnest(${texts(documents.map((d) => d.account))}, ${texts(documents.map((d) => d.id))},
+        ${texts(documents.map((d) => d.kind))}, ${bigints(documents.map((d) => d.version))},
+        ${texts(documents.map((d) => d.document))}, ${texts(documents.map((d) => d.hidden))},
+        ${texts(documents.map(labelsText))})
         AS d (account, id, kind, version, document, hidden, labels)
       WHERE account IN (SELECT account FROM advanced)
       ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
         document = excluded.document, hidden = excluded.hidden, labels = excluded.labels
     ), happened AS (
       INSERT INTO events (account, id, type, version)
-      SELECT * FROM unnest(${events.map((e) => e.account)}::text[], ${events.map((e) => e.id)}::text[],
-        ${events.map((e) => e.type)}::text[], ${texts(events.map((e) => e.version))}::bigint[])
+      SELECT * FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))},
+        ${texts(events.map((e) => e.type))}, ${bigints(events.map((e) => e.version))})
         AS e (account, id, type, version)
       WHERE account IN (SELECT account FROM advanced)
       ON CONFLICT DO NOTHING
     ), answered AS (
       INSERT INTO idempotency (account, key, fingerprint, version, at)
-      SELECT * FROM unnest(${keys.map((k) => k.account)}::text[], ${keys.map((k) => k.key)}::text[],
-        ${keys.map((k) => k.fingerprint)}::text[], ${texts(keys.map((k) => k.version))}::bigint[],
-        ${texts(keys.map((k) => k.at))}::bigint[]) AS k (account, key, fingerprint, version, at)
+      SELECT * FROM unnest(${texts(keys.map((k) => k.account))}, ${texts(keys.map((k) => k.key))},
+        ${texts(keys.map((k) => k.fingerprint))}, ${bigints(keys.map((k) => k.version))},
+        ${bigints(keys.map((k) => k.at))}) AS k (account, key, fingerprint, version, at)
       WHERE account IN (SELECT account FROM advanced)
       ON CONFLICT (account, key) DO UPDATE SET fingerprint = excluded.fingerprint, version = excluded.version,
         at = excluded.at
     ), timed AS (
       INSERT INTO timers (account, id, name, version, due_at)
-      SELECT * FROM unnest(${timersSet.map((t) => t.account)}::text[], ${timersSet.map((t) => t.id)}::text[],
-        ${timersSet.map((t) => t.name)}::text[], ${texts(timersSet.map((t) => t.version))}::bigint[],
-        ${texts(timersSet.map((t) => t.dueAt))}::bigint[]) AS t (account, id, name, version, due_at)
+      SELECT * FROM unnest(${texts(timersSet.map((t) => t.account))}, ${texts(timersSet.map((t) => t.id))},
+        ${texts(timersSet.map((t) => t.name))}, ${bigints(timersSet.map((t) => t.version))},
+        ${bigints(timersSet.map((t) => t.dueAt))}) AS t (account, id, name, version, due_at)
       WHERE account IN (SELECT account FROM advanced)
       ON CONFLICT (account, id) DO UPDATE SET name = excluded.name, version = excluded.version,
         due_at = excluded.due_at
     ), cleared AS (
-      DELETE FROM timers USING unnest(${timersCleared.map((t) => t.account)}::text[],
-        ${timersCleared.map((t) => t.id)}::text[]) AS t (account, id)
+      DELETE FROM timers USING unnest(${texts(timersCleared.map((t) => t.account))},
+        ${texts(timersCleared.map((t) => t.id))}) AS t (account, id)
       WHERE timers.account = t.account AND timers.id = t.id AND t.account IN (SELECT account FROM advanced)
     )
     SELECT account FROM advanced`
@@ -136,7 +136,7 @@ const reads = (
       Effect.map(
         sql<Sql<DocumentRow> & { position: bigint }>`
           SELECT position, account, id, kind, version, document, hidden, labels
-          FROM unnest(${addresses.map((a) => a.account)}::text[], ${addresses.map((a) => a.id)}::text[])
+          FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
             WITH ORDINALITY AS wanted (account, id, position)
           JOIN objects USING (account, id)`,
         (rows) => placed(addresses.length, rows, toDocument)
@@ -146,7 +146,7 @@ const reads = (
     storageFailure(
       Effect.map(
         sql<Sql<KeyRow> & { position: bigint }>`SELECT position, account, key, fingerprint, version, at
-          FROM unnest(${addresses.map((a) => a.account)}::text[], ${addresses.map((a) => a.id)}::text[])
+          FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
             WITH ORDINALITY AS wanted (account, key, position)
           JOIN idempotency USING (account, key)`,
         (rows) => placed(addresses.length, rows, toKey)
