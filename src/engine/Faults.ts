@@ -1,14 +1,46 @@
-/** Where the in-memory journal and views fail or dawdle: nowhere, unless a test says so. */
-import { Context, Effect } from "effect"
+/** Puts faults into a journal and views of any kind: for tests that let the storage fail, hang or die at any step. */
+import { Context, Effect, Layer } from "effect"
 import type { StorageFailure } from "./Journal.ts"
+import { Journal } from "./Journal.ts"
+import { Views } from "./Views.ts"
 
+/** A failure after a write leaves its outcome unknown to the engine, as a lost connection does. */
 export type FaultPoint = "append.before" | "append.after" | "apply.before" | "apply.after" | "read"
 
-export interface FaultsShape {
-  /** Runs at the point: may fail (a failure after the write leaves its outcome unknown), wait, or do nothing. */
-  readonly at: (point: FaultPoint) => Effect.Effect<void, StorageFailure>
-}
+/** Runs at a point: may fail, wait, never return, or do nothing. */
+export type Faults = (point: FaultPoint) => Effect.Effect<void, StorageFailure>
 
-export const Faults: Context.Reference<FaultsShape> = Context.Reference("till/engine/Faults", {
-  defaultValue: (): FaultsShape => ({ at: () => Effect.void })
-})
+export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal | Views> =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const journal = yield* Journal
+      const views = yield* Views
+      const around = <A, E>(name: "append" | "apply", write: Effect.Effect<A, E>) =>
+        Effect.suspend(() => at(`${name}.before`)).pipe(
+          Effect.andThen(write),
+          Effect.tap(() => Effect.suspend(() => at(`${name}.after`)))
+        )
+      const reading = <A, E>(read: Effect.Effect<A, E>) =>
+        Effect.andThen(
+          Effect.suspend(() => at("read")),
+          read
+        )
+      const faultyJournal = Journal.of({
+        ...journal,
+        append: (rows) => around("append", journal.append(rows)),
+        read: (account, after, limit) => reading(journal.read(account, after, limit)),
+        at: (account, versions) => reading(journal.at(account, versions))
+      })
+      const faultyViews = Views.of({
+        ...views,
+        apply: (projection) => around("apply", views.apply(projection)),
+        checkpoint: (account) => reading(views.checkpoint(account)),
+        documents: (addresses) => reading(views.documents(addresses)),
+        keys: (addresses) => reading(views.keys(addresses)),
+        nextTimers: (limit) => reading(views.nextTimers(limit)),
+        list: (account, query) => reading(views.list(account, query)),
+        events: (account, query) => reading(views.events(account, query))
+      })
+      return Context.make(Journal, faultyJournal).pipe(Context.add(Views, faultyViews))
+    })
+  )

@@ -5,7 +5,6 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { AccountId } from "./Document.ts"
-import { Faults } from "./Faults.ts"
 import type { JournalRow } from "./Record.ts"
 
 /** The journal or the views cannot be reached; whether the last write happened is not known. */
@@ -37,36 +36,28 @@ export interface JournalShape {
 }
 
 export class Journal extends Context.Service<Journal, JournalShape>()("till/engine/Journal") {
-  /** A journal in memory, for tests. It fails where `Faults` says so. */
-  static readonly layerMemory: Layer.Layer<Journal> = Layer.effect(
-    Journal,
-    Effect.gen(function* () {
-      const { at: fault } = yield* Faults
-      const chains = new Map<AccountId, Array<JournalRow>>()
-      const taken = (row: JournalRow) => (chains.get(row.account)?.length ?? 0) >= row.version
-      const append = Effect.fnUntraced(function* (rows: ReadonlyArray<JournalRow>) {
-        yield* fault("append.before")
-        const accounts = [...new Set(rows.filter(taken).map((row) => row.account))]
-        if (accounts.length > 0) return yield* new Fenced({ accounts })
-        for (const row of rows) {
-          const chain = chains.get(row.account)
-          if (chain === undefined) chains.set(row.account, [row])
-          else chain.push(row)
-        }
-        yield* fault("append.after")
-      })
-      return Journal.of({
-        append,
-        read: (account, after, limit) =>
-          Effect.as(fault("read"), undefined).pipe(
-            Effect.map(() => (chains.get(account) ?? []).slice(after, after + limit))
-          ),
-        at: (account, versions) =>
-          Effect.map(fault("read"), () =>
-            versions.flatMap((version) => chains.get(account)?.slice(version - 1, version) ?? [])
-          ),
-        accounts: Effect.sync(() => [...chains.keys()].toSorted())
-      })
+  /** A journal in memory, for tests. */
+  static readonly layerMemory: Layer.Layer<Journal> = Layer.sync(Journal, () => {
+    const chains = new Map<AccountId, Array<JournalRow>>()
+    const chain = (account: AccountId): Array<JournalRow> => {
+      const known = chains.get(account)
+      if (known !== undefined) return known
+      const made: Array<JournalRow> = []
+      chains.set(account, made)
+      return made
+    }
+    return Journal.of({
+      append: (rows) =>
+        Effect.suspend(() => {
+          const taken = rows.filter((row) => chain(row.account).length >= row.version)
+          if (taken.length > 0) return new Fenced({ accounts: [...new Set(taken.map(({ account }) => account))] })
+          for (const row of rows) chain(row.account).push(row)
+          return Effect.void
+        }),
+      read: (account, after, limit) => Effect.sync(() => chain(account).slice(after, after + limit)),
+      at: (account, versions) =>
+        Effect.sync(() => versions.flatMap((version) => chain(account).slice(version - 1, version))),
+      accounts: Effect.sync(() => [...chains.keys()].filter((account) => chain(account).length > 0).toSorted())
     })
-  )
+  })
 }

@@ -1,7 +1,6 @@
-/** Views in memory, for tests: the same contract as the ones in Postgres. They fail where `Faults` says so. */
+/** Views in memory, for tests: the same contract as the ones in Postgres. */
 import { Effect, Layer } from "effect"
 import type { AccountId } from "./Document.ts"
-import { Faults } from "./Faults.ts"
 import { Journal } from "./Journal.ts"
 import type { DocumentRow, EventRow, KeyRow, Projection, TimerRow } from "./Projection.ts"
 import type { Cursor, EventQuery, ListQuery, ViewRow } from "./Views.ts"
@@ -44,7 +43,6 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
   Views,
   Effect.gen(function* () {
     const journal = yield* Journal
-    const { at: fault } = yield* Faults
     const accounts = new Map<AccountId, Tables>()
     const tables = (account: AccountId): Tables => {
       const known = accounts.get(account)
@@ -53,7 +51,6 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
       accounts.set(account, made)
       return made
     }
-    const reading = <A>(f: () => A) => Effect.map(fault("read"), f)
 
     const applyUnsafe = (projection: Projection): ReadonlyArray<AccountId> => {
       const refused = new Set<AccountId>()
@@ -71,12 +68,8 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
     }
 
     return Views.of({
-      apply: (projection) =>
-        fault("apply.before").pipe(
-          Effect.map(() => applyUnsafe(projection)),
-          Effect.tap(() => fault("apply.after"))
-        ),
-      checkpoint: (account) => reading(() => tables(account).checkpoint),
+      apply: (projection) => Effect.sync(() => applyUnsafe(projection)),
+      checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
       behind: Effect.gen(function* () {
         const behind: Array<AccountId> = []
         for (const account of yield* journal.accounts) {
@@ -85,18 +78,19 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
         }
         return behind
       }),
-      documents: (addresses) => reading(() => addresses.map(({ account, id }) => tables(account).documents.get(id))),
-      keys: (addresses) => reading(() => addresses.map(({ account, id }) => tables(account).keys.get(id))),
-      timer: ({ account, id }) => reading(() => tables(account).timers.get(id)),
+      documents: (addresses) =>
+        Effect.sync(() => addresses.map(({ account, id }) => tables(account).documents.get(id))),
+      keys: (addresses) => Effect.sync(() => addresses.map(({ account, id }) => tables(account).keys.get(id))),
+      timer: ({ account, id }) => Effect.sync(() => tables(account).timers.get(id)),
       nextTimers: (limit) =>
-        reading(() =>
+        Effect.sync(() =>
           [...accounts.values()]
             .flatMap((account) => [...account.timers.values()])
             .toSorted((a, b) => a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1))
             .slice(0, limit)
         ),
       list: (account, query) =>
-        reading(() => {
+        Effect.sync(() => {
           const rows = [...tables(account).documents.values()]
           const wanted = rows.filter((row) => row.kind === query.kind && row.document !== null)
           return page(
@@ -105,9 +99,9 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
             query.limit
           )
         }),
-      event: ({ account, id }) => reading(() => tables(account).events.get(id)),
+      event: ({ account, id }) => Effect.sync(() => tables(account).events.get(id)),
       events: (account, query) =>
-        reading(() => {
+        Effect.sync(() => {
           const rows = [...tables(account).events.values()]
           return page(
             rows.filter((row) => matchesType(row.type, query)),
@@ -123,7 +117,7 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
         }),
       accounts: Effect.sync(() => [...accounts].filter(([, { checkpoint }]) => checkpoint > 0).map(([id]) => id)),
       scan: (account, table, after, limit) =>
-        reading(() =>
+        Effect.sync(() =>
           [...(tables(account)[table] as Map<string, ViewRow["row"]>)]
             .map(([id, row]) => ({ id, row }))
             .filter(({ id }) => id > after)
