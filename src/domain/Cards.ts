@@ -1,0 +1,44 @@
+/** Arithmetic of card numbers and expiry dates. */
+
+/** 12 to 19 digits with a right check digit (semantics I-9). */
+export const isCardNumber = (number: string): boolean => /^[0-9]{12,19}$/u.test(number) && luhnChecksum(number) === 0
+
+/** Sum of Luhn's algorithm modulo 10; 0 for a valid number. */
+export const luhnChecksum = (digits: string): number => {
+  let sum = 0
+  for (let i = 0; i < digits.length; i++) {
+    const digit = digits.charCodeAt(digits.length - 1 - i) - 48
+    const weighted = i % 2 === 0 ? digit : digit * 2
+    sum += weighted > 9 ? weighted - 9 : weighted
+  }
+  return sum % 10
+}
+
+/** Ranges of the first four digits. The first range that holds the number names its brand. */
+const BRANDS: ReadonlyArray<readonly [from: number, to: number, brand: string]> = [
+  [3400, 3499, "amex"],
+  [3700, 3799, "amex"],
+  [3000, 3059, "diners"],
+  [3600, 3699, "diners"],
+  [3800, 3999, "diners"],
+  [3528, 3589, "jcb"],
+  [4000, 4999, "visa"],
+  [5100, 5599, "mastercard"],
+  [2221, 2720, "mastercard"],
+  [6011, 6011, "discover"],
+  [6440, 6599, "discover"],
+  [6200, 6299, "unionpay"]
+]
+
+/** The scheme that issues numbers like this one. */
+export const brandOf = (number: string): string => {
+  const start = Number(number.slice(0, 4))
+  return BRANDS.find(([from, to]) => start >= from && start <= to)?.[2] ?? "unknown"
+}
+
+/** Whether a card's last month is over, at a time in milliseconds. Cards expire with the end of their month, in UTC. */
+export const isExpired = (card: { readonly exp_month: number; readonly exp_year: number }, now: number): boolean => {
+  const date = new Date(now)
+  const months = date.getUTCFullYear() * 12 + date.getUTCMonth()
+  return card.exp_year * 12 + (card.exp_month - 1) < months
+}

@@ -1,0 +1,36 @@
+/** Customers (spec: Customer; semantics §1.10). */
+import { Schema } from "effect"
+import { Email } from "./Email.ts"
+import { CustomerId, MerchantId } from "./Identifiers.ts"
+import { Metadata } from "./Metadata.ts"
+import { text } from "./Text.ts"
+import { Timestamp } from "./Time.ts"
+
+/** What each parameter of a customer must be. */
+export const CustomerEmail = Email
+export const CustomerName = text(256)
+export const CustomerPhone = text(64)
+export const CustomerDescription = text(1000)
+
+export const Customer = Schema.Struct({
+  id: CustomerId,
+  object: Schema.Literal("customer"),
+  livemode: Schema.Boolean,
+  created: Timestamp,
+  merchant_id: MerchantId,
+  email: Schema.NullOr(Schema.String),
+  name: Schema.NullOr(Schema.String),
+  phone: Schema.NullOr(Schema.String),
+  description: Schema.NullOr(Schema.String),
+  metadata: Metadata
+}).annotate({ identifier: "Customer" })
+export type Customer = typeof Customer.Type
+
+/** What is left of a deleted customer (semantics C3). */
+export const DeletedCustomer = Schema.Struct({
+  id: CustomerId,
+  object: Schema.Literal("customer"),
+  deleted: Schema.Literal(true),
+  livemode: Schema.Boolean
+}).annotate({ identifier: "DeletedCustomer" })
+export type DeletedCustomer = typeof DeletedCustomer.Type

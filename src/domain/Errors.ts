@@ -1,0 +1,119 @@
+/**
+ * What can go wrong in the model: one class per failure of semantics §3 that a lifecycle can produce.
+ *
+ * Only data: no status codes, no wire types and no sentences for the public (`http` has one table for those), except
+ * for a decline, whose message belongs to its decline code (semantics §5).
+ */
+import { Data } from "effect"
+import type { DeclineCode } from "./DeclineCodes.ts"
+import type { PaymentIntent, PaymentIntentStatus } from "./PaymentIntent.ts"
+
+/** How an object's kind is called in messages (semantics §3, last line). */
+export type ResourceKind =
+  | "Customer"
+  | "PaymentIntent"
+  | "Checkout Session"
+  | "Product"
+  | "Price"
+  | "Refund"
+  | "Charge"
+  | "PaymentMethod"
+  | "WebhookEndpoint"
+  | "Event"
+  | "Line item"
+  | "API key"
+
+/** A required parameter, or one that is required under the given circumstances, is absent. */
+export class ParameterMissing extends Data.TaggedError("ParameterMissing")<{
+  /** Path of the parameter, e.g. `payment_method_data[card][number]` (semantics T8). */
+  readonly param: string
+}> {}
+
+/** A parameter is of the wrong type, out of range, or refers to something that does not fit. */
+export class ParameterInvalid extends Data.TaggedError("ParameterInvalid")<{
+  /** Null only if the whole body is meant. */
+  readonly param: string | null
+  /** Completes "The `param` field must be …". */
+  readonly rule: string
+}> {}
+
+/** A parameter that the operation does not know. */
+export class ParameterUnknown extends Data.TaggedError("ParameterUnknown")<{ readonly param: string }> {}
+
+/** Two parameters that exclude each other were both sent. */
+export class ParametersExclusive extends Data.TaggedError("ParametersExclusive")<{
+  readonly first: string
+  /** The one that the error names. */
+  readonly second: string
+}> {}
+
+/** An amount above what is possible: the cap of semantics N1, or the amount authorized. */
+export class AmountTooLarge extends Data.TaggedError("AmountTooLarge")<{
+  readonly param: string
+  /** Minor units. */
+  readonly max: number
+}> {}
+
+/** No such object in this environment, or not any more. */
+export class ResourceMissing extends Data.TaggedError("ResourceMissing")<{
+  readonly kind: ResourceKind
+  readonly id: string
+  /** `id` for the object of the path, else the parameter that refers to it (semantics T17). */
+  readonly param: string
+}> {}
+
+/** The PaymentIntent's status does not allow the operation (semantics §2.1, `✗`). */
+export class PaymentIntentUnexpectedState extends Data.TaggedError("PaymentIntentUnexpectedState")<{
+  readonly status: PaymentIntentStatus
+  /** Words for a message, e.g. `confirm` or "update of `amount`". */
+  readonly operation: string
+  /** The statuses that would allow it. */
+  readonly allowed: ReadonlyArray<PaymentIntentStatus>
+  readonly param: "id" | "payment_intent"
+}> {}
+
+/** Confirm without any payment method, known or sent (semantics I-7; wire code `payment_intent_unexpected_state`). */
+export class PaymentMethodRequired extends Data.TaggedError("PaymentMethodRequired")<{
+  readonly status: PaymentIntentStatus
+}> {}
+
+/** Live mode has no card processor (semantics A10). */
+export class ProcessorNotConfigured extends Data.TaggedError("ProcessorNotConfigured")<{}> {}
+
+/** The card processor did not answer; nothing was changed. */
+export class ProcessorUnavailable extends Data.TaggedError("ProcessorUnavailable")<{}> {}
+
+/**
+ * The issuer declined. The attempt is committed, so lifecycles RETURN this value; they never fail with it.
+ */
+export class CardDeclined extends Data.TaggedError("CardDeclined")<{
+  readonly declineCode: DeclineCode
+  /** For the payer, by decline code (semantics §5). */
+  readonly message: string
+  /** `ch_…` of the failed attempt. */
+  readonly charge: string
+  /** The PaymentIntent as the decline left it. */
+  readonly paymentIntent: PaymentIntent
+}> {}
+
+/** An operation of test mode only was asked for in live mode (semantics §8.27). */
+export class TestModeOnly extends Data.TaggedError("TestModeOnly")<{}> {}
+
+/** A publishable key was used for what needs a secret key (semantics A5, I-12). */
+export class SecretKeyRequired extends Data.TaggedError("SecretKeyRequired")<{}> {}
+
+/** Every failure that a lifecycle can fail with, or return. */
+export type DomainError =
+  | ParameterMissing
+  | ParameterInvalid
+  | ParameterUnknown
+  | ParametersExclusive
+  | AmountTooLarge
+  | ResourceMissing
+  | PaymentIntentUnexpectedState
+  | PaymentMethodRequired
+  | ProcessorNotConfigured
+  | ProcessorUnavailable
+  | CardDeclined
+  | TestModeOnly
+  | SecretKeyRequired

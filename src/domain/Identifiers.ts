@@ -1,0 +1,36 @@
+/** The prefixes of ids (semantics T21), and references to objects by id. */
+import { Schema } from "effect"
+import { text } from "./Text.ts"
+
+export const PREFIXES = {
+  customer: "cus",
+  payment_intent: "pi",
+  "checkout.session": "cs",
+  item: "csli",
+  product: "prod",
+  price: "price",
+  refund: "ref",
+  charge: "ch",
+  payment_method: "pm",
+  merchant: "mer",
+  event: "evt",
+  webhook_endpoint: "we",
+  webhook_delivery: "whd",
+  request: "req",
+  api_key: "key"
+} as const
+
+/** An id with a given prefix. What follows is only known to be right once the object is found (semantics T18). */
+export const identifier = (prefix: (typeof PREFIXES)[keyof typeof PREFIXES]) =>
+  text()
+    .check(Schema.isPattern(new RegExp(`^${prefix}_`, "u")))
+    .annotate({ rule: `an ID that begins with ${prefix}_` })
+
+export const CustomerId = identifier(PREFIXES.customer)
+export const PaymentIntentId = identifier(PREFIXES.payment_intent)
+export const ChargeId = identifier(PREFIXES.charge)
+export const PaymentMethodId = identifier(PREFIXES.payment_method)
+export const MerchantId = identifier(PREFIXES.merchant)
+export const EventId = identifier(PREFIXES.event)
+export const RequestId = identifier(PREFIXES.request)
+export const ApiKeyId = identifier(PREFIXES.api_key)

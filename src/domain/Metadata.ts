@@ -1,0 +1,62 @@
+/**
+ * Metadata: what merchants attach to objects (semantics §1.8).
+ *
+ * Keys are the merchant's, so any of them may be sent, `__proto__` included: objects are only ever built from entries,
+ * which makes every key an own property.
+ */
+import { Schema } from "effect"
+import { hasLengthAtMost, text } from "./Text.ts"
+
+export const METADATA_KEYS_MAX = 50
+export const METADATA_KEY_LENGTH_MAX = 40
+export const METADATA_VALUE_LENGTH_MAX = 500
+
+export const METADATA_RULE =
+  `an object with at most ${METADATA_KEYS_MAX} keys, each of 1 to ${METADATA_KEY_LENGTH_MAX} characters ` +
+  "and without square brackets"
+
+/** As stored and returned. */
+export const Metadata = Schema.Record(Schema.String, Schema.String).annotate({ identifier: "Metadata" })
+export type Metadata = typeof Metadata.Type
+
+const Value = text(METADATA_VALUE_LENGTH_MAX)
+
+/** As sent: null or "" as a value removes the key (semantics M2). */
+export const MetadataParameter = Schema.Record(
+  Schema.String,
+  Schema.NullOr(Value).annotate({ rule: `a string of at most ${METADATA_VALUE_LENGTH_MAX} characters` })
+).check(
+  Schema.makeFilter((metadata: Readonly<Record<string, string | null>>) => Object.keys(metadata).every(isKey), {
+    rule: METADATA_RULE
+  })
+)
+export type MetadataParameter = typeof MetadataParameter.Type
+
+/** The metadata after an update (semantics M2); null and "" clear all. The same object if nothing changes. */
+export const mergeMetadata = (current: Metadata, update: MetadataParameter | null | ""): Metadata => {
+  if (update === null || update === "") return Object.keys(current).length === 0 ? current : {}
+  const merged = new Map(Object.entries(current))
+  for (const [key, value] of Object.entries(update)) {
+    if (value === null || value === "") merged.delete(key)
+    else merged.set(key, value)
+  }
+  const changed = merged.size !== Object.keys(current).length || changedKeys(current, merged).length > 0
+  return changed ? Object.fromEntries(merged) : current
+}
+
+/** Old values of the keys that changed, null for those that were absent (semantics §4). */
+export const previousMetadata = (previous: Metadata, current: Metadata): Readonly<Record<string, string | null>> => {
+  const before = new Map(Object.entries(previous))
+  const after = new Map(Object.entries(current))
+  const keys = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key))
+  return Object.fromEntries(keys.map((key) => [key, before.get(key) ?? null]))
+}
+
+/** Whether there are no more keys than allowed (semantics M1, counted after a merge). */
+export const isMetadataWithinBounds = (metadata: Metadata): boolean => Object.keys(metadata).length <= METADATA_KEYS_MAX
+
+const changedKeys = (current: Metadata, merged: ReadonlyMap<string, string>): ReadonlyArray<string> =>
+  [...merged.keys()].filter((key) => !Object.hasOwn(current, key) || current[key] !== merged.get(key))
+
+const isKey = (key: string): boolean =>
+  key !== "" && hasLengthAtMost(key, METADATA_KEY_LENGTH_MAX) && !/[[\]]/u.test(key)

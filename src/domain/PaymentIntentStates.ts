@@ -1,0 +1,94 @@
+/**
+ * The state table of PaymentIntents (semantics §2.1): which operation is allowed in which status, and where it may lead.
+ *
+ * A status that is no key of an operation's row is a `✗` of the table. The lifecycle asks this table before it does
+ * anything, and checks every step that it takes against it.
+ */
+import { Schema } from "effect"
+
+export const PAYMENT_INTENT_STATUSES = [
+  "requires_payment_method",
+  "requires_confirmation",
+  "requires_action",
+  "processing",
+  "requires_capture",
+  "canceled",
+  "succeeded"
+] as const
+
+export const PaymentIntentStatus = Schema.Literals(PAYMENT_INTENT_STATUSES)
+export type PaymentIntentStatus = typeof PaymentIntentStatus.Type
+
+type Row = Partial<Record<PaymentIntentStatus, ReadonlyArray<PaymentIntentStatus>>>
+
+/** What a confirmation, or an authentication that runs the attempt at once, may lead to. */
+const ATTEMPTED = [
+  "succeeded",
+  "requires_capture",
+  "requires_payment_method",
+  "requires_action",
+  "processing"
+] as const satisfies ReadonlyArray<PaymentIntentStatus>
+
+export const PAYMENT_INTENT_TRANSITIONS = {
+  /** Description and metadata. */
+  update_details: {
+    requires_payment_method: ["requires_payment_method"],
+    requires_confirmation: ["requires_confirmation"],
+    requires_action: ["requires_action"],
+    processing: ["processing"],
+    requires_capture: ["requires_capture"],
+    canceled: ["canceled"],
+    succeeded: ["succeeded"]
+  },
+  /** Amount, currency, customer and capture method. A pending action is dropped: the payer authenticated other terms. */
+  update_terms: {
+    requires_payment_method: ["requires_payment_method"],
+    requires_confirmation: ["requires_confirmation"],
+    requires_action: ["requires_confirmation"]
+  },
+  set_payment_method: {
+    requires_payment_method: ["requires_confirmation"],
+    requires_confirmation: ["requires_confirmation"],
+    requires_action: ["requires_confirmation"]
+  },
+  unset_payment_method: {
+    requires_payment_method: ["requires_payment_method"],
+    requires_confirmation: ["requires_payment_method"],
+    requires_action: ["requires_payment_method"]
+  },
+  confirm: {
+    requires_payment_method: ATTEMPTED,
+    requires_confirmation: ATTEMPTED,
+    requires_action: ATTEMPTED
+  },
+  /** A decline after a successful authentication leads to `requires_payment_method`, as a failed one does. */
+  authenticate: {
+    requires_action: ["succeeded", "requires_capture", "requires_payment_method", "requires_confirmation", "processing"]
+  },
+  settle: { processing: ["succeeded", "requires_capture", "requires_payment_method"] },
+  capture: { requires_capture: ["succeeded"] },
+  cancel: {
+    requires_payment_method: ["canceled"],
+    requires_confirmation: ["canceled"],
+    requires_action: ["canceled"],
+    requires_capture: ["canceled"]
+  },
+  expire_hold: { requires_capture: ["canceled"] }
+} as const satisfies Record<string, Row>
+
+export type PaymentIntentOperation = keyof typeof PAYMENT_INTENT_TRANSITIONS
+
+/** The statuses in which an operation is allowed. */
+export const statusesFor = (operation: PaymentIntentOperation): ReadonlyArray<PaymentIntentStatus> =>
+  Object.keys(PAYMENT_INTENT_TRANSITIONS[operation]) as Array<PaymentIntentStatus>
+
+export const isAllowed = (operation: PaymentIntentOperation, status: PaymentIntentStatus): boolean =>
+  status in PAYMENT_INTENT_TRANSITIONS[operation]
+
+/** Whether an operation may lead from one status to another. */
+export const isTransition = (
+  operation: PaymentIntentOperation,
+  from: PaymentIntentStatus,
+  to: PaymentIntentStatus
+): boolean => (PAYMENT_INTENT_TRANSITIONS[operation] as Row)[from]?.includes(to) ?? false

@@ -1,0 +1,66 @@
+/** Payment methods (semantics §6, I-9). A card number is only ever part of a request, never of an object. */
+import { Schema } from "effect"
+import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
+import { isCardNumber } from "./Cards.ts"
+import { CustomerId, PaymentMethodId } from "./Identifiers.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
+import { Timestamp } from "./Time.ts"
+
+export const CardFunding = Schema.Literals(["credit", "debit", "prepaid"])
+export type CardFunding = typeof CardFunding.Type
+
+export const Card = Schema.Struct({
+  brand: Schema.String,
+  last4: Schema.String,
+  exp_month: Schema.Int,
+  exp_year: Schema.Int,
+  funding: CardFunding,
+  country: Schema.String,
+  fingerprint: Schema.String,
+  checks: Schema.Struct({ cvc_check: Schema.NullOr(Schema.Literals(["pass", "fail", "unchecked"])) })
+}).annotate({ identifier: "Card" })
+export type Card = typeof Card.Type
+
+export const PaymentMethod = Schema.Struct({
+  id: PaymentMethodId,
+  object: Schema.Literal("payment_method"),
+  type: Schema.Literal("card"),
+  livemode: Schema.Boolean,
+  created: Timestamp,
+  customer: Schema.NullOr(CustomerId),
+  card: Card,
+  billing_details: BillingDetails,
+  metadata: Metadata
+}).annotate({ identifier: "PaymentMethod" })
+export type PaymentMethod = typeof PaymentMethod.Type
+
+export const CardNumber = Schema.String.check(
+  Schema.makeFilter(isCardNumber, { rule: "a valid card number of 12 to 19 digits" })
+)
+export const CardExpiryMonth = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })).annotate({
+  rule: "an integer from 1 to 12"
+})
+/** Past years pass: an expired card is declined, not refused (semantics I-9). */
+export const CardExpiryYear = Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 9999 })).annotate({
+  rule: "a year of four digits"
+})
+export const CardVerificationCode = Schema.String.check(Schema.isPattern(/^[0-9]{3,4}$/u)).annotate({
+  rule: "a string of 3 or 4 digits"
+})
+
+/** `card` is the only type so far (semantics I-10). */
+export const PaymentMethodType = Schema.Literal("card")
+
+/** `payment_method_data`: a payment method made inline (semantics I-9). */
+export const PaymentMethodData = Schema.Struct({
+  type: PaymentMethodType,
+  card: Schema.Struct({
+    number: CardNumber,
+    exp_month: CardExpiryMonth,
+    exp_year: CardExpiryYear,
+    cvc: Schema.optionalKey(Schema.NullOr(CardVerificationCode).annotate({ rule: "a string of 3 or 4 digits" }))
+  }),
+  billing_details: Schema.optionalKey(Schema.NullOr(BillingDetailsParameter)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+})
+export type PaymentMethodData = typeof PaymentMethodData.Type

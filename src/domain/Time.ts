@@ -1,0 +1,7 @@
+/** Timestamps of the API: whole seconds since the Unix epoch. */
+import { Schema } from "effect"
+
+export const Timestamp = Schema.Int.annotate({ rule: "a Unix timestamp in seconds" })
+
+/** Seconds of a time in milliseconds. */
+export const secondsOf = (millis: number): number => Math.floor(millis / 1000)
