@@ -1,0 +1,179 @@
+/**
+ * The embedded Postgres' cluster: its files in the data folder, made at the first start.
+ *
+ * Guarantees: the cluster is there whole and on disk, or not at all (it is made under another name and then renamed), so a
+ * start that was killed half-way leaves nothing that the next one trips over. Only a cluster of this Postgres' own major
+ * version is opened. It is reachable with the password that lies next to it, which only its owner can read.
+ */
+import { Effect, Redacted } from "effect"
+import { spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import { readIfThere, writeAtomically } from "./DataFolder.ts"
+import {
+  attempt,
+  describeCause,
+  embeddedPostgresError,
+  errorCode,
+  type EmbeddedPostgresError
+} from "./EmbeddedPostgresError.ts"
+import { install, locate, type PackagedPostgres } from "./PostgresBinaries.ts"
+import { choose, commandAs, own, type PostgresUser, type UserCommand } from "./PostgresUser.ts"
+import { environment } from "./Postmaster.ts"
+
+/** The database role that owns the cluster. */
+export const roleName = "till"
+
+export interface Cluster {
+  /** Absolute real path of the data folder. */
+  readonly folder: string
+  /** The cluster proper (Postgres' `data_directory`). */
+  readonly path: string
+  readonly logFile: string
+  readonly password: Redacted.Redacted
+  /** The command that runs one of the packaged programs as the cluster's user. */
+  readonly command: (
+    program: "initdb" | "postgres",
+    args: ReadonlyArray<string>
+  ) => Effect.Effect<UserCommand, EmbeddedPostgresError>
+}
+
+/** Opens the cluster of a data folder that this process holds; makes it if there is none. */
+export const open = Effect.fnUntraced(function* (folder: string): Effect.fn.Return<Cluster, EmbeddedPostgresError> {
+  const packaged = yield* locate
+  const home = Path.join(folder, "postgres")
+  const user = yield* choose(home)
+  yield* own(home, user)
+  const cluster: Cluster = {
+    folder,
+    path: Path.join(home, "data"),
+    logFile: Path.join(folder, "postgres.log"),
+    password: yield* password(home, user),
+    command: Effect.fnUntraced(function* (program, args) {
+      const programs = yield* install(packaged, Path.join(folder, "programs"))
+      return yield* attempt(`run ${program}`, () =>
+        commandAs(user, [home, packaged.native], Path.join(programs, program), args)
+      )
+    })
+  }
+  const version = yield* attempt(`read ${cluster.path}`, () => readIfThere(Path.join(cluster.path, "PG_VERSION")))
+  if (version === undefined) {
+    yield* refuseForeign(cluster)
+    yield* initialize(cluster, home)
+  } else {
+    yield* checkVersion(cluster, packaged, version.trim())
+  }
+  return cluster
+})
+
+const checkVersion = (cluster: Cluster, packaged: PackagedPostgres, version: string) =>
+  version === packaged.majorVersion
+    ? Effect.void
+    : embeddedPostgresError(
+        "IncompatibleVersion",
+        `${cluster.path} was written by Postgres ${version}, and this Till brings Postgres ${packaged.majorVersion}: ` +
+          `start the version of Till that wrote it, or set TILL_DATA_DIR to another folder.`
+      )
+
+const refuseForeign = (cluster: Cluster) =>
+  Effect.gen(function* () {
+    if (yield* attempt(`read ${cluster.path}`, () => fs.existsSync(cluster.path))) {
+      return yield* embeddedPostgresError("FolderUnusable", `${cluster.path} is damaged: it has no PG_VERSION.`)
+    }
+  })
+
+const password = (home: string, user: PostgresUser): Effect.Effect<Redacted.Redacted, EmbeddedPostgresError> =>
+  attempt(`read or write the password in ${home}`, () => {
+    const file = Path.join(home, "password")
+    const known = readIfThere(file)?.trim()
+    if (known !== undefined && known !== "") return Redacted.make(known, { label: "database password" })
+    if (fs.existsSync(Path.join(home, "data"))) throw new Error(`${file} is missing`)
+    const made = randomBytes(24).toString("hex")
+    writeAtomically(file, `${made}\n`)
+    if (user !== undefined) fs.chownSync(file, user.userId, user.groupId)
+    return Redacted.make(made, { label: "database password" })
+  })
+
+const unfinishedPrefix = "initializing-"
+
+const initialize = (cluster: Cluster, home: string): Effect.Effect<void, EmbeddedPostgresError> =>
+  Effect.gen(function* () {
+    yield* removeUnfinished(home)
+    const unfinished = Path.join(home, `${unfinishedPrefix}${randomBytes(6).toString("hex")}`)
+    const command = yield* cluster.command("initdb", [
+      `--pgdata=${unfinished}`,
+      `--username=${roleName}`,
+      `--pwfile=${Path.join(home, "password")}`,
+      "--auth=scram-sha-256",
+      "--encoding=UTF8",
+      "--locale=C",
+      "--locale-provider=builtin",
+      "--builtin-locale=C.UTF-8",
+      "--no-instructions",
+      // One call for the whole file system in place of a thousand, where the system has it.
+      `--sync-method=${process.platform === "linux" ? "syncfs" : "fsync"}`
+    ])
+    yield* run(command, home)
+    yield* attempt(`write ${cluster.path}`, () => {
+      fs.renameSync(unfinished, cluster.path)
+      syncFolder(home)
+    })
+  }).pipe(Effect.tapError(() => Effect.ignore(removeUnfinished(home))))
+
+const syncFolder = (folder: string) => {
+  const descriptor = fs.openSync(folder, "r")
+  fs.fsyncSync(descriptor)
+  fs.closeSync(descriptor)
+}
+
+// An initdb that outlived its killed Till may still write there; it fails as soon as its folder is gone.
+const removeUnfinished = (home: string): Effect.Effect<void, EmbeddedPostgresError> =>
+  attempt(`remove an unfinished cluster from ${home}`, () => {
+    for (const name of fs.readdirSync(home)) {
+      if (name.startsWith(unfinishedPrefix)) {
+        fs.rmSync(Path.join(home, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
+      }
+    }
+  })
+
+/** Runs a program to its end; fails with its own last error line. */
+const run = (command: UserCommand, directory: string): Effect.Effect<void, EmbeddedPostgresError> =>
+  Effect.callback((resume) => {
+    const child = spawn(command.file, [...command.args], {
+      ...command.options,
+      cwd: directory,
+      env: environment,
+      detached: true,
+      stdio: ["ignore", "ignore", "pipe"]
+    })
+    let errors = ""
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => (errors = (errors + chunk).slice(-8192)))
+    child.once("error", (cause) => resume(Effect.fail(cannotRun(command, cause))))
+    child.once("close", (code) =>
+      resume(code === 0 ? Effect.void : Effect.fail(startFailure("Postgres could not make its cluster", errors)))
+    )
+    return Effect.sync(() => void child.kill("SIGTERM"))
+  })
+
+export const cannotRun = (command: UserCommand, cause: unknown): EmbeddedPostgresError =>
+  embeddedPostgresError(
+    "StartFailed",
+    command.file === "setpriv" && errorCode(cause) === "ENOENT"
+      ? "Root runs Postgres as another user, who cannot reach this folder without the program setpriv (util-linux): " +
+          "install it, or move Till and its data folder to where every user may pass, or run Till as an ordinary user."
+      : `Postgres cannot be run: ${describeCause(cause)}.`
+  )
+
+/** A failure told by what Postgres itself wrote last about it. */
+export const startFailure = (what: string, output: string): EmbeddedPostgresError => {
+  const lines = output.split("\n").filter((line) => line.trim() !== "")
+  const telling = lines.findLast((line) => /FATAL|PANIC|error:/.test(line)) ?? lines.at(-1) ?? "it said nothing"
+  const isFull = /No space left on device|Disk quota exceeded/i.test(output)
+  return embeddedPostgresError(
+    isFull ? "FolderUnusable" : "StartFailed",
+    isFull
+      ? "The disk of the data folder is full: no space left on the device."
+      : `${what}: ${telling.replace(/^.*?(FATAL|PANIC|error):\s*/, "")}.`
+  )
+}

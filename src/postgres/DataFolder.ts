@@ -1,0 +1,121 @@
+/**
+ * The folder that holds everything an installation keeps on disk: the embedded Postgres' cluster and the secret.
+ *
+ * Guarantees: at most one live process holds the folder. The hold is a lock of the operating system on the file `lock`
+ * (taken through SQLite, the only part of Node that takes one), so it ends with its process however that ends, and a
+ * process id that was given to somebody else means nothing. A folder written by a newer Till is refused.
+ */
+import { Effect, type Scope } from "effect"
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+
+/** Rises when the folder's layout changes in a way that an older Till cannot use. */
+export const dataFolderFormat = 1
+
+/** Creates the folder if need be, and answers with its real absolute path. */
+export const prepare = (path: string): Effect.Effect<string, EmbeddedPostgresError> =>
+  attempt(`use the data folder ${path}`, () => {
+    // As root, the database runs as another user, who has to pass through this folder (but cannot list it).
+    fs.mkdirSync(path, { recursive: true, mode: process.geteuid?.() === 0 ? 0o711 : 0o700 })
+    const folder = fs.realpathSync(path)
+    if (!fs.statSync(folder).isDirectory()) throw new Error("it exists and is not a folder")
+    fs.accessSync(folder, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK)
+    return folder
+  })
+
+/** Prepares the folder and holds it until the scope closes. */
+export const hold = Effect.fnUntraced(function* (
+  path: string
+): Effect.fn.Return<string, EmbeddedPostgresError, Scope.Scope> {
+  const folder = yield* prepare(path)
+  yield* Effect.acquireRelease(lock(folder), (database) => Effect.sync(() => database.close()))
+  yield* checkFormat(folder)
+  return folder
+})
+
+const ownerFile = (folder: string) => Path.join(folder, "owner")
+
+const lock = (folder: string): Effect.Effect<DatabaseSync, EmbeddedPostgresError> =>
+  Effect.gen(function* () {
+    const database = yield* attempt(
+      `lock the data folder ${folder}`,
+      () => new DatabaseSync(Path.join(folder, "lock"), { timeout: 0 })
+    )
+    yield* Effect.try({
+      try: () => database.exec("BEGIN EXCLUSIVE"),
+      catch: (cause) => {
+        database.close()
+        return isBusy(cause) ? inUse(folder) : unlockable(folder, cause)
+      }
+    })
+    // For the message that a second starter prints; the lock alone decides.
+    yield* attempt(`write to the data folder ${folder}`, () => fs.writeFileSync(ownerFile(folder), `${process.pid}\n`))
+    return database
+  })
+
+const sqliteBusy = 5
+
+const isBusy = (cause: unknown) => cause instanceof Error && "errcode" in cause && cause.errcode === sqliteBusy
+
+const inUse = (folder: string) => {
+  let owner = ""
+  try {
+    owner = ` (process ${Number.parseInt(fs.readFileSync(ownerFile(folder), "utf8"), 10)})`
+  } catch {
+    // The message does without it.
+  }
+  return embeddedPostgresError("FolderInUse", `The data folder ${folder} is in use by another Till${owner}.`)
+}
+
+const unlockable = (folder: string, cause: unknown) =>
+  embeddedPostgresError("FolderUnusable", `Cannot lock the data folder ${folder}: ${describeCause(cause)}.`)
+
+const checkFormat = (folder: string): Effect.Effect<void, EmbeddedPostgresError> =>
+  Effect.gen(function* () {
+    const file = Path.join(folder, "format")
+    const text = yield* attempt(`read ${file}`, () => readIfThere(file))
+    if (text === undefined) {
+      return yield* attempt(`write ${file}`, () => writeAtomically(file, `${dataFolderFormat}\n`))
+    }
+    const format = /^\d+\n?$/.test(text) ? Number(text) : Number.NaN
+    if (format > dataFolderFormat) {
+      return yield* embeddedPostgresError(
+        "IncompatibleVersion",
+        `The data folder ${folder} was written by a newer Till (format ${format}; this one knows ${dataFolderFormat}).`
+      )
+    }
+    if (format !== dataFolderFormat) {
+      return yield* embeddedPostgresError("FolderUnusable", `${file} is damaged: it must hold a format number.`)
+    }
+  })
+
+/** The file's text, or undefined if there is no such file. */
+export const readIfThere = (file: string): string | undefined => {
+  try {
+    return fs.readFileSync(file, "utf8")
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined
+    throw cause
+  }
+}
+
+/** The file appears whole and durable, or not at all. Mode 0600. */
+export const writeAtomically = (file: string, content: string | Uint8Array): void => {
+  const temporary = `${file}.${randomBytes(6).toString("hex")}`
+  try {
+    const descriptor = fs.openSync(temporary, "wx", 0o600)
+    try {
+      fs.writeFileSync(descriptor, content)
+      fs.fsyncSync(descriptor)
+    } finally {
+      fs.closeSync(descriptor)
+    }
+    fs.renameSync(temporary, file)
+  } catch (cause) {
+    fs.rmSync(temporary, { force: true })
+    throw cause
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * A real Postgres of Till's own, for installations that bring none.
+ *
+ * Guarantees: durability settings are Postgres' defaults (fsync and synchronous_commit on). It listens on loopback only, on
+ * a free port, and asks for a password that only the data folder's owner can read. Closing the scope stops it. If Till is
+ * killed, it goes on, and the next Till on the folder adopts it. If it is killed itself, it is started again on the same
+ * port, so that clients just reconnect. It does not survive a full disk: then the start says so in one line.
+ */
+import { PgConnection } from "@effect/sql-pg"
+import { Effect, Option, Redacted, type Scope } from "effect"
+import * as fs from "node:fs"
+import * as net from "node:net"
+import { cannotRun, open, roleName, startFailure, type Cluster } from "./Cluster.ts"
+import { hold } from "./DataFolder.ts"
+import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+import { disownLeftover, isAtWorkOn, running, signal, spawnDetached, type EndOfProcess } from "./Postmaster.ts"
+
+export { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+
+export interface EmbeddedPostgres {
+  /** `postgres://…` with the password in it. */
+  readonly url: Redacted.Redacted
+  readonly port: number
+  /** Whether it was found running, left over by a killed Till. */
+  readonly adopted: boolean
+  /** Process id of the server as it is now; it changes when the server had to be started again. */
+  readonly processId: Effect.Effect<number>
+}
+
+const databaseName = "postgres"
+
+// For two cores and many small commits: few processes, long checkpoint intervals, no planning extras. What is not named
+// here is Postgres' default. The log leaves statements and key values out, because they hold customers' data.
+const settings: Record<string, string> = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: "50",
+  shared_buffers: "256MB",
+  wal_buffers: "16MB",
+  min_wal_size: "256MB",
+  max_wal_size: "2GB",
+  checkpoint_timeout: "15min",
+  max_parallel_workers_per_gather: "0",
+  io_method: "sync",
+  jit: "off",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  logging_collector: "off",
+  log_checkpoints: "off",
+  log_error_verbosity: "terse",
+  log_min_error_statement: "panic"
+}
+
+/** Starts (or adopts) the embedded Postgres of the data folder; it is stopped when the scope closes. */
+export const make = Effect.fnUntraced(function* (options: {
+  readonly dataFolder: string
+}): Effect.fn.Return<EmbeddedPostgres, EmbeddedPostgresError, Scope.Scope> {
+  const folder = yield* hold(options.dataFolder)
+  const cluster = yield* open(folder)
+  const adopted = yield* adopt(cluster)
+  const first = yield* Effect.acquireRelease(
+    adopted === undefined ? start(cluster) : Effect.succeed(adopted),
+    () => stop(cluster),
+    { interruptible: true }
+  )
+  let server: Server = first
+  const { port } = first
+  yield* Effect.forkScoped(
+    Effect.forever(
+      Effect.gen(function* () {
+        yield* server.ended
+        server = yield* restart(cluster, port)
+      })
+    )
+  )
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(boundLog(cluster), Effect.sleep(logCheckInterval))))
+  return {
+    url: connectionUrl(cluster, port),
+    port,
+    adopted: adopted !== undefined,
+    processId: Effect.sync(() => server.processId)
+  }
+})
+
+interface Server {
+  readonly processId: number
+  readonly port: number
+  readonly ended: Effect.Effect<void>
+}
+
+const connectionUrl = (cluster: Cluster, port: number) =>
+  Redacted.make(
+    `postgres://${roleName}:${Redacted.value(cluster.password)}@127.0.0.1:${port}/${databaseName}?sslmode=disable`,
+    { label: "embedded database" }
+  )
+
+const pollInterval = "10 millis"
+
+/** The server that a killed Till left behind, once it answers; undefined if there is none. */
+const adopt = Effect.fnUntraced(function* (
+  cluster: Cluster
+): Effect.fn.Return<Server | undefined, EmbeddedPostgresError> {
+  while (true) {
+    const found = running(cluster.path)
+    if (found === undefined) return undefined
+    // It may still be starting, or be on its way out: then one of the two ends is near.
+    if (found.status === "ready" && found.port !== undefined) {
+      yield* checkAnswer(cluster, found.port)
+      return { processId: found.processId, port: found.port, ended: endOfStranger(found.processId, cluster) }
+    }
+    yield* Effect.sleep(pollInterval)
+  }
+})
+
+// Nobody tells about the end of a process that is not a child.
+const endOfStranger = (processId: number, cluster: Cluster): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    isAtWorkOn(processId, cluster.path)
+      ? Effect.andThen(Effect.sleep("250 millis"), endOfStranger(processId, cluster))
+      : Effect.void
+  )
+
+const checkAnswer = (cluster: Cluster, port: number): Effect.Effect<void, EmbeddedPostgresError> =>
+  Effect.gen(function* () {
+    const connection = yield* PgConnection.make({ url: connectionUrl(cluster, port), applicationName: "till" })
+    const rows = yield* connection.queryValues("SHOW data_directory")
+    return rows[0]?.[0]
+  }).pipe(
+    Effect.scoped,
+    Effect.catch((error) => Effect.succeed(error.message)),
+    Effect.flatMap((answer) =>
+      answer === cluster.path
+        ? Effect.void
+        : Effect.fail(
+            embeddedPostgresError(
+              "StartFailed",
+              `A Postgres left running on ${cluster.path} does not answer as it should: ${describeCause(answer)}.`
+            )
+          )
+    )
+  )
+
+/** How often a start is tried again when the port was taken, or a dead server's last children are not gone yet. */
+const startAttempts = 100
+
+const start = Effect.fnUntraced(function* (
+  cluster: Cluster,
+  fixedPort?: number
+): Effect.fn.Return<Server, EmbeddedPostgresError> {
+  for (let attemptsLeft = startAttempts; ; attemptsLeft--) {
+    const port = fixedPort ?? (yield* freePort)
+    const logged = yield* attempt(`write ${cluster.logFile}`, () => logSize(cluster))
+    const outcome = yield* startOnce(cluster, port)
+    if ("processId" in outcome) return outcome
+    const output = yield* attempt(`read ${cluster.logFile}`, () => logSince(cluster, logged))
+    const isTransient = /Address already in use|pre-existing shared memory block|is another postmaster/i.test(output)
+    if (!isTransient || attemptsLeft === 0) return yield* startFailure("Postgres did not start", output)
+    yield* Effect.sleep("100 millis")
+  }
+})
+
+const startOnce = Effect.fnUntraced(function* (
+  cluster: Cluster,
+  port: number
+): Effect.fn.Return<Server | EndOfProcess, EmbeddedPostgresError> {
+  const args = Object.entries({ ...settings, port: String(port) }).flatMap(([name, value]) => [
+    "-c",
+    `${name}=${value}`
+  ])
+  const command = yield* cluster.command("postgres", ["-D", cluster.path, ...args])
+  const child = yield* attempt(`start Postgres on ${cluster.path}`, () => {
+    disownLeftover(cluster.path)
+    const log = fs.openSync(cluster.logFile, "a", 0o600)
+    try {
+      return spawnDetached(command, log, cluster.path)
+    } finally {
+      fs.closeSync(log)
+    }
+  })
+  const ended = Effect.promise(() => child.ended)
+  // No limit of time: after a crash, Postgres first replays what it had logged, and that may be much.
+  const ready: Effect.Effect<Server> = Effect.suspend(() => {
+    const found = running(cluster.path)
+    return found !== undefined && found.processId === child.processId && found.status === "ready"
+      ? Effect.succeed({ processId: found.processId, port, ended: Effect.asVoid(ended) })
+      : Effect.andThen(Effect.sleep(pollInterval), ready)
+  })
+  const abandon = Effect.andThen(
+    Effect.sync(() => child.processId !== undefined && signal(child.processId, "SIGINT")),
+    Effect.timeoutOption(ended, "2 seconds")
+  )
+  const outcome = yield* Effect.raceFirst(ready, ended).pipe(Effect.onInterrupt(() => abandon))
+  return "cause" in outcome ? yield* cannotRun(command, outcome.cause) : outcome
+})
+
+const freePort: Effect.Effect<number, EmbeddedPostgresError> = Effect.callback((resume) => {
+  const server = net.createServer()
+  server.once("error", (cause) =>
+    resume(Effect.fail(embeddedPostgresError("StartFailed", `No free port on 127.0.0.1: ${describeCause(cause)}.`)))
+  )
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    const port = address !== null && typeof address === "object" ? address.port : 0
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+/** Brings a server that ended by itself back on its port; tries for as long as it takes. */
+const restart = (cluster: Cluster, port: number): Effect.Effect<Server> =>
+  Effect.andThen(
+    Effect.logWarning("The embedded Postgres ended; starting it again"),
+    start(cluster, port).pipe(
+      Effect.tapError((error) => Effect.logError(error.message)),
+      Effect.catch(() => Effect.andThen(Effect.sleep("2 seconds"), restart(cluster, port)))
+    )
+  )
+
+/** Fast shutdown: open transactions are rolled back, everything committed stays. If it dawdles, WAL replay does the rest. */
+const stop = (cluster: Cluster): Effect.Effect<void> => {
+  const send = (name: NodeJS.Signals) =>
+    Effect.sync(() => {
+      const found = running(cluster.path)
+      if (found !== undefined) signal(found.processId, name)
+    })
+  const gone: Effect.Effect<void> = Effect.suspend(() =>
+    running(cluster.path) === undefined ? Effect.void : Effect.andThen(Effect.sleep(pollInterval), gone)
+  )
+  return Effect.andThen(send("SIGINT"), gone).pipe(
+    Effect.timeoutOption("6 seconds"),
+    Effect.flatMap(
+      Option.match({
+        onSome: () => Effect.void,
+        onNone: () => Effect.andThen(send("SIGQUIT"), gone).pipe(Effect.timeoutOption("2 seconds"), Effect.asVoid)
+      })
+    )
+  )
+}
+
+const logCheckInterval = "10 minutes"
+const logBytesMax = 8 * 1024 * 1024
+
+const logSize = (cluster: Cluster): number => fs.statSync(cluster.logFile, { throwIfNoEntry: false })?.size ?? 0
+
+const logSince = (cluster: Cluster, offset: number): string =>
+  fs.readFileSync(cluster.logFile).subarray(offset).toString("utf8")
+
+// The server appends through a descriptor of its own, so the file is emptied in place, never replaced.
+const boundLog = (cluster: Cluster): Effect.Effect<void> =>
+  attempt("bound the log", () => {
+    if (logSize(cluster) <= logBytesMax) return
+    fs.copyFileSync(cluster.logFile, `${cluster.logFile}.1`)
+    fs.truncateSync(cluster.logFile)
+  }).pipe(Effect.ignore)

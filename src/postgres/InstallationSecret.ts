@@ -1,0 +1,55 @@
+/**
+ * 32 random bytes that are this installation's own, made at its first start and kept in the data folder. They key what must
+ * not be guessable from outside, such as card fingerprints and webhook secrets; losing them changes those.
+ */
+import { Context, Effect, Layer, Redacted } from "effect"
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import { TillConfig } from "../config.ts"
+import { prepare, readIfThere, writeAtomically } from "./DataFolder.ts"
+import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+
+const secretBytes = 32
+
+export class InstallationSecret extends Context.Service<InstallationSecret, Redacted.Redacted<Uint8Array>>()(
+  "till/InstallationSecret"
+) {}
+
+/** Reads the secret of the data folder, or makes it; safe with several starters at once. */
+export const load = Effect.fnUntraced(function* (
+  dataFolder: string
+): Effect.fn.Return<Redacted.Redacted<Uint8Array>, EmbeddedPostgresError> {
+  const folder = yield* prepare(dataFolder)
+  const file = Path.join(folder, "secret")
+  const text = yield* attempt(`read or write ${file}`, () => readIfThere(file) ?? create(file))
+  const secret = Buffer.from(text.trim(), "hex")
+  if (secret.length !== secretBytes) {
+    return yield* embeddedPostgresError(
+      "FolderUnusable",
+      `${file} is damaged: it must hold ${secretBytes} bytes in hex.`
+    )
+  }
+  return Redacted.make(new Uint8Array(secret), { label: "installation secret" })
+})
+
+// Written aside and then linked: of several starters the first one's link wins, and all read the same bytes.
+const create = (file: string): string => {
+  const candidate = `${file}.${process.pid}.${randomBytes(6).toString("hex")}`
+  try {
+    writeAtomically(candidate, `${randomBytes(secretBytes).toString("hex")}\n`)
+    try {
+      fs.linkSync(candidate, file)
+    } catch (cause) {
+      if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause
+    }
+  } finally {
+    fs.rmSync(candidate, { force: true })
+  }
+  return fs.readFileSync(file, "utf8")
+}
+
+export const layer: Layer.Layer<InstallationSecret, EmbeddedPostgresError, TillConfig> = Layer.effect(
+  InstallationSecret,
+  Effect.flatMap(TillConfig, (config) => load(config.dataFolder))
+)

