@@ -1,0 +1,115 @@
+/** The servers that are compared. Each is a process of its own, with a database of its own. */
+import { spawn } from "node:child_process"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { Effect, Schedule } from "effect"
+import { BenchFailure, failureOf } from "./BenchFailure.ts"
+import type { Database } from "./Database.ts"
+
+export type ContenderName = "till" | "echo" | "groupCommit" | "transactionPerRequest"
+
+export interface Contender {
+  readonly name: ContenderName
+  /** As tables and the chart call it. */
+  readonly title: string
+  /** What Node is given to run. */
+  readonly parameters: ReadonlyArray<string>
+  /** Counts what was acknowledged; null if nothing is stored. */
+  readonly countQuery: string | null
+}
+
+const baseline = (name: ContenderName, title: string, countQuery: string | null): Contender => ({
+  name,
+  title,
+  parameters: [join(import.meta.dirname, "baselines", `${name}.ts`)],
+  countQuery
+})
+
+export const contenders: Readonly<Record<ContenderName, Contender>> = {
+  till: {
+    name: "till",
+    title: "Till",
+    parameters: [join(import.meta.dirname, "../src/main.ts"), "serve"],
+    // The account `till` holds merchants and keys; no request of a bench writes to it.
+    countQuery: "SELECT count(*) FROM journal WHERE account <> 'till'"
+  },
+  echo: baseline("echo", "bare node:http echo", null),
+  groupCommit: baseline("groupCommit", "node:http + group commit", "SELECT count(*) FROM payment_intents"),
+  transactionPerRequest: baseline(
+    "transactionPerRequest",
+    "node:http + transaction per request",
+    `SELECT CASE WHEN (SELECT count(DISTINCT id) FROM objects WHERE kind = 'payment_intent') =
+      (SELECT count(*) FROM idempotency_keys) THEN (SELECT count(*) FROM idempotency_keys) END`
+  )
+}
+
+export interface Server {
+  readonly contender: Contender
+  readonly pid: number
+  readonly port: number
+}
+
+export interface StartOptions {
+  readonly database: Database
+  readonly environment: Readonly<Record<string, string>>
+  /** Options of Node itself, such as `--cpu-prof`. */
+  readonly nodeOptions: ReadonlyArray<string>
+}
+
+const READY_MILLIS = 30_000
+const STOP_MILLIS = 15_000
+/** How much of a server's last words a failure shows. */
+const LOG_LENGTH_MAX = 4000
+
+const freePort = Effect.callback<number>((resume) => {
+  const probe = createServer()
+  probe.listen(0, "127.0.0.1", () => {
+    const address = probe.address()
+    probe.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
+  })
+})
+
+/** Starts a server and waits until it answers; it is stopped with the scope. */
+export const start = Effect.fnUntraced(function* (contender: Contender, options: StartOptions) {
+  const port = yield* freePort
+  let log = ""
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const child = spawn(process.execPath, [...options.nodeOptions, ...contender.parameters], {
+        env: { ...process.env, ...options.environment, PORT: String(port) },
+        stdio: ["ignore", "pipe", "pipe"]
+      })
+      const keep = (chunk: Buffer) => (log = (log + chunk.toString()).slice(-LOG_LENGTH_MAX))
+      child.stdout.on("data", keep)
+      child.stderr.on("data", keep)
+      return child
+    }),
+    (child) =>
+      Effect.callback<void>((resume) => {
+        if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
+        const kill = setTimeout(() => child.kill("SIGKILL"), STOP_MILLIS)
+        child.once("exit", () => {
+          clearTimeout(kill)
+          resume(Effect.void)
+        })
+        child.kill("SIGTERM")
+      })
+  )
+  const ask = Effect.tryPromise({
+    try: async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/healthz`)
+      if (!response.ok) throw new Error(`it answers ${response.status}`)
+    },
+    catch: failureOf(`${contender.title} does not start`)
+  })
+  const pause = Schedule.spaced("50 millis")
+  yield* ask.pipe(
+    Effect.retry({ schedule: pause, while: () => child.exitCode === null }),
+    Effect.timeoutOrElse({
+      duration: READY_MILLIS,
+      orElse: () => Effect.fail(new BenchFailure({ problem: `${contender.title} does not start in time` }))
+    }),
+    Effect.mapError((failure) => new BenchFailure({ problem: `${failure.problem}\n${log}` }))
+  )
+  return { contender, pid: child.pid!, port } satisfies Server as Server
+})

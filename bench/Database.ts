@@ -1,0 +1,97 @@
+/**
+ * The Postgres of a run: an embedded one with its data in a temporary folder, or the server that `DATABASE_URL` names.
+ * Durability is at its defaults, and the run refuses a server where it is not. Every contender gets a database of its
+ * own, dropped afterwards.
+ */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Redacted, Scope } from "effect"
+import { Client } from "pg"
+import * as EmbeddedPostgres from "../src/postgres/EmbeddedPostgres.ts"
+import { BenchFailure, failureOf } from "./BenchFailure.ts"
+import * as ProcessTime from "./ProcessTime.ts"
+
+export interface Database {
+  readonly version: string
+  /** Creates an empty database and gives its URL. */
+  readonly create: (name: string) => Effect.Effect<string, BenchFailure>
+  /** The number that a query answers. */
+  readonly count: (name: string, query: string) => Effect.Effect<number, BenchFailure>
+  /** Flushes what earlier scenarios have left to write, so that the next one does not pay for it. */
+  readonly checkpoint: Effect.Effect<void, BenchFailure>
+  /** CPU time of the whole server in microseconds; undefined if it is not on this machine, or not on Linux. */
+  readonly cpuMicros: () => number | undefined
+}
+
+const temporaryFolder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "till-bench-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+)
+
+const url = Effect.gen(function* () {
+  const given = process.env["DATABASE_URL"]
+  if (given !== undefined) return given
+  const dataFolder = join(yield* temporaryFolder, "data")
+  const server = yield* EmbeddedPostgres.make({ dataFolder })
+  return Redacted.value(server.url)
+}).pipe(Effect.mapError(failureOf("Postgres does not start")))
+
+const connect = (connectionString: string) =>
+  Effect.acquireRelease(
+    Effect.tryPromise({
+      try: async () => {
+        const client = new Client({ connectionString })
+        // The server may end before its connections do; nothing is asked of them then.
+        client.on("error", () => {})
+        await client.connect()
+        return client
+      },
+      catch: failureOf("Postgres does not answer")
+    }),
+    (client) => Effect.promise(() => client.end().catch(() => {}))
+  )
+
+const query = (client: Client, text: string) =>
+  Effect.tryPromise({
+    try: async () => (await client.query<Record<string, string>>(text)).rows,
+    catch: failureOf(`Postgres refuses "${text}"`)
+  })
+
+const requireDurability = Effect.fnUntraced(function* (client: Client) {
+  for (const setting of ["fsync", "synchronous_commit", "full_page_writes"]) {
+    const [row] = yield* query(client, `SHOW ${setting}`)
+    if (row?.[setting] !== "on") return yield* new BenchFailure({ problem: `This Postgres runs without ${setting}.` })
+  }
+})
+
+export const make = Effect.gen(function* () {
+  const server = yield* url
+  const admin = yield* connect(server)
+  yield* requireDurability(admin)
+  const [info] = yield* query(admin, "SELECT current_setting('server_version') AS version, pg_backend_pid() AS backend")
+  const postmaster = isLocal(server) ? ProcessTime.parentOf(Number(info!["backend"])) : undefined
+  const clients = new Map<string, Client>()
+  const scope = yield* Effect.scope
+
+  const create = Effect.fnUntraced(function* (name: string) {
+    const database = `till_bench_${name.toLowerCase()}`
+    const address = Object.assign(new URL(server), { pathname: `/${database}` }).toString()
+    yield* query(admin, `DROP DATABASE IF EXISTS ${database} WITH (FORCE)`)
+    yield* Effect.acquireRelease(query(admin, `CREATE DATABASE ${database}`), () =>
+      Effect.ignore(query(admin, `DROP DATABASE IF EXISTS ${database} WITH (FORCE)`))
+    ).pipe(Effect.provideService(Scope.Scope, scope))
+    clients.set(name, yield* connect(address).pipe(Effect.provideService(Scope.Scope, scope)))
+    return address
+  })
+
+  return {
+    version: info!["version"]!.split(" ")[0]!,
+    create,
+    count: (name, text) => Effect.map(query(clients.get(name)!, text), ([row]) => Number(Object.values(row ?? {})[0])),
+    checkpoint: Effect.asVoid(query(admin, "CHECKPOINT")),
+    cpuMicros: () => (postmaster === undefined ? undefined : ProcessTime.ofTree(postmaster))
+  } satisfies Database as Database
+})
+
+const isLocal = (server: string): boolean => ["", "localhost", "127.0.0.1", "[::1]"].includes(new URL(server).hostname)

@@ -1,0 +1,58 @@
+/** The results as text: a table for the terminal, the same as Markdown, and the goals. */
+import type { Verdict } from "./Goals.ts"
+import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
+import { medianOf, throughputRatio } from "./Results.ts"
+
+const COLUMNS = ["", "requests/s", "p50 ms", "p99 ms", "CPU µs server", "CPU µs Postgres", "first ÷ this"]
+
+/** Three significant digits are more than such a machine repeats; whole numbers keep theirs. */
+export const figure = (value: number | undefined): string => {
+  if (value === undefined) return "–"
+  if (value >= 100) return Math.round(value).toLocaleString("en-US").replaceAll(",", " ")
+  return value >= 10 ? value.toFixed(1) : value.toFixed(2)
+}
+
+const row = (subject: SubjectResult, first: SubjectResult): ReadonlyArray<string> => [
+  subject.title,
+  figure(medianOf(subject, "requestsPerSecond")),
+  figure(medianOf(subject, "p50Millis")),
+  figure(medianOf(subject, "p99Millis")),
+  figure(medianOf(subject, "serverMicros")),
+  subject.contender === "echo" ? "–" : figure(medianOf(subject, "postgresMicros")),
+  subject === first ? "" : `${figure(throughputRatio(first, subject))} ×`
+]
+
+const rows = ({ subjects }: ScenarioResult): ReadonlyArray<ReadonlyArray<string>> =>
+  subjects.map((subject) => row(subject, subjects[0]!))
+
+const heading = (scenario: ScenarioResult): string =>
+  scenario.connections === 1 ? scenario.title : `${scenario.title}, ${scenario.connections} connections`
+
+/** One scenario, for the terminal: columns padded to their widest cell. */
+export const scenarioText = (scenario: ScenarioResult): string => {
+  const table = [COLUMNS, ...rows(scenario)]
+  const widths = COLUMNS.map((_, column) => Math.max(...table.map((cells) => cells[column]!.length)))
+  const lines = table.map((cells) =>
+    cells
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
+      .join("  ")
+      .trimEnd()
+  )
+  return [heading(scenario), ...lines].join("\n  ")
+}
+
+const markdownRow = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
+
+/** All scenarios in one Markdown table. */
+export const markdown = ({ scenarios }: Results): string =>
+  [
+    markdownRow(COLUMNS),
+    markdownRow(COLUMNS.map((_, column) => (column === 0 ? "---" : "---:"))),
+    ...scenarios.flatMap((scenario) => [
+      markdownRow([`**${heading(scenario)}**`, ...COLUMNS.slice(1).map(() => "")]),
+      ...rows(scenario).map(markdownRow)
+    ])
+  ].join("\n")
+
+export const verdictText = ({ figure: value, reached, text, unit }: Verdict): string =>
+  `${reached ? "reached    " : "NOT reached"}  ${text}: ${figure(value)}${unit}`

@@ -1,0 +1,47 @@
+/** What a run has measured, and what it comes to. The JSON report is exactly this. */
+import type { ContenderName } from "./Contender.ts"
+import type { LoadResult } from "./load/LoadPlan.ts"
+import { median } from "./load/Percentiles.ts"
+import type { Machine } from "./Machine.ts"
+
+/** One load on one server. CPU times are per request and include the work that the server does after its answers. */
+export interface Round extends LoadResult {
+  /** Undefined where the system does not tell. */
+  readonly serverMicros?: number
+  readonly postgresMicros?: number
+}
+
+export interface SubjectResult {
+  readonly title: string
+  readonly contender: ContenderName
+  /** In order; the rounds of all subjects took turns, so equal positions are close in time. */
+  readonly rounds: ReadonlyArray<Round>
+}
+
+export interface ScenarioResult {
+  readonly name: string
+  readonly title: string
+  readonly connections: number
+  /** The first one is what the others are compared with. */
+  readonly subjects: ReadonlyArray<SubjectResult>
+}
+
+export interface Results {
+  readonly at: string
+  readonly machine: Machine
+  readonly secondsPerRound: number
+  readonly scenarios: ReadonlyArray<ScenarioResult>
+}
+
+/** The median round by each measure on its own. */
+export const medianOf = (subject: SubjectResult, measure: keyof Round): number | undefined => {
+  const values = subject.rounds.map((round) => round[measure]).filter((value) => value !== undefined)
+  return values.length === 0 ? undefined : median(values)
+}
+
+/**
+ * Throughput of `subject` in units of `other`'s: the median of the ratios round by round, which noise of the machine
+ * that lasts longer than a round does not touch.
+ */
+export const throughputRatio = (subject: SubjectResult, other: SubjectResult): number =>
+  median(subject.rounds.map((round, i) => round.requestsPerSecond / other.rounds[i]!.requestsPerSecond))

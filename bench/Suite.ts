@@ -1,0 +1,134 @@
+/**
+ * The run. All servers stand side by side and idle; each scenario warms them up and then loads them in turn, round by
+ * round, so that a slow minute of the machine hits all of them alike. A round ends when server and Postgres have come
+ * to rest: what is done behind the answers is paid for by who caused it, and never falls into another's round.
+ */
+import { Console, Effect } from "effect"
+import { BenchFailure } from "./BenchFailure.ts"
+import type { ContenderName, Server } from "./Contender.ts"
+import type { Database } from "./Database.ts"
+import type { Load } from "./load/Load.ts"
+import type { LoadPlan } from "./load/LoadPlan.ts"
+import * as ProcessTime from "./ProcessTime.ts"
+import type { Round, ScenarioResult } from "./Results.ts"
+import type { Scenario, Subject } from "./scenarios/Scenario.ts"
+
+export interface Pace {
+  readonly warmUpSeconds: number
+  readonly secondsPerRound: number
+  readonly rounds: number
+}
+
+export interface Surroundings {
+  readonly database: Database
+  readonly load: Load
+  readonly servers: ReadonlyMap<ContenderName, Server>
+  readonly apiKeys: ReadonlyArray<string>
+  readonly pace: Pace
+}
+
+interface Prepared {
+  readonly subject: Subject
+  readonly server: Server
+  readonly plan: LoadPlan
+  readonly rounds: Array<Round>
+}
+
+/** Carries out a scenario; subjects whose server does not take part in the run are left out. */
+export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings: Surroundings) {
+  const { database, pace } = surroundings
+  const prepared = yield* prepare(scenario, surroundings)
+  const before = yield* countRecords(prepared, database)
+  const acknowledged = new Map<ContenderName, number>()
+
+  const measure = Effect.fnUntraced(function* ({ plan, server, subject }: Prepared, seconds: number) {
+    const round = yield* measureRound({ ...plan, seconds }, server, surroundings).pipe(
+      Effect.mapError(({ problem }) => new BenchFailure({ problem: `${scenario.name}, ${subject.title}: ${problem}` }))
+    )
+    acknowledged.set(subject.contender, (acknowledged.get(subject.contender) ?? 0) + round.acknowledged)
+    return round
+  })
+
+  yield* database.checkpoint
+  for (const one of prepared) yield* measure(one, pace.warmUpSeconds)
+  for (let round = 0; round < pace.rounds; round++) {
+    for (const one of prepared) one.rounds.push(yield* measure(one, pace.secondsPerRound))
+  }
+  if (scenario.writes) yield* requireRecords(scenario, yield* countRecords(prepared, database), before, acknowledged)
+  return {
+    name: scenario.name,
+    title: scenario.title,
+    connections: scenario.connections,
+    subjects: prepared.map(({ rounds, subject }) => ({ title: subject.title, contender: subject.contender, rounds }))
+  } satisfies ScenarioResult as ScenarioResult
+})
+
+const prepare = (scenario: Scenario, { apiKeys, pace, servers }: Surroundings) =>
+  Effect.forEach(
+    scenario.subjects.filter(({ contender }) => servers.has(contender)),
+    Effect.fnUntraced(function* (subject: Subject) {
+      const server = servers.get(subject.contender)!
+      const requests = yield* subject.requests({ port: server.port, apiKeys })
+      const { connections, expect } = scenario
+      const plan = { port: server.port, connections, seconds: pace.secondsPerRound, requests, expect }
+      return { subject, server, plan, rounds: [] } satisfies Prepared as Prepared
+    })
+  )
+
+const measureRound = Effect.fnUntraced(function* (plan: LoadPlan, server: Server, { database, load }: Surroundings) {
+  const serverBefore = ProcessTime.ofProcess(server.pid)
+  const postgresBefore = database.cpuMicros()
+  const result = yield* load(plan)
+  yield* rest(server, database)
+  const perRequest = (before: number | undefined, after: number | undefined) =>
+    before === undefined || after === undefined ? undefined : (after - before) / result.acknowledged
+  const serverMicros = perRequest(serverBefore, ProcessTime.ofProcess(server.pid))
+  const postgresMicros = perRequest(postgresBefore, database.cpuMicros())
+  return {
+    ...result,
+    ...(serverMicros !== undefined && { serverMicros }),
+    ...(postgresMicros !== undefined && { postgresMicros })
+  } satisfies Round as Round
+})
+
+const REST_MILLIS = 100
+const REST_MILLIS_MAX = 5000
+/** CPU time within `REST_MILLIS` that still counts as rest. */
+const REST_MICROS_MAX = 10_000
+
+/** Waits until neither the server nor Postgres computes any more; after a while it gives up. */
+const rest = Effect.fnUntraced(function* (server: Server, database: Database) {
+  const spent = () => (ProcessTime.ofProcess(server.pid) ?? 0) + (database.cpuMicros() ?? 0)
+  const deadline = performance.now() + REST_MILLIS_MAX
+  for (let before = spent(); performance.now() < deadline;) {
+    yield* Effect.sleep(REST_MILLIS)
+    const now = spent()
+    if (now - before <= REST_MICROS_MAX) return
+    before = now
+  }
+  yield* Console.warn(`${server.contender.title} does not come to rest.`)
+})
+
+const countRecords = Effect.fnUntraced(function* (prepared: ReadonlyArray<Prepared>, database: Database) {
+  const counts = new Map<ContenderName, number>()
+  for (const { contender } of new Set(prepared.map(({ server }) => server))) {
+    if (contender.countQuery === null) continue
+    counts.set(contender.name, yield* database.count(contender.name, contender.countQuery))
+  }
+  return counts
+})
+
+/** Every acknowledged request has left its record, and nothing else has: none was lost, none carried out twice. */
+const requireRecords = Effect.fnUntraced(function* (
+  scenario: Scenario,
+  after: ReadonlyMap<ContenderName, number>,
+  before: ReadonlyMap<ContenderName, number>,
+  acknowledged: ReadonlyMap<ContenderName, number>
+) {
+  for (const [name, count] of after) {
+    const records = count - before.get(name)!
+    if (records === acknowledged.get(name)) continue
+    const problem = `${scenario.name}: ${name} acknowledged ${acknowledged.get(name)} requests and holds ${records} records`
+    return yield* new BenchFailure({ problem })
+  }
+})

@@ -1,0 +1,37 @@
+/** What the load generator is told to do, and what it answers. Both cross a process boundary as JSON. */
+
+/** The requests of a load; they differ in nothing but path, API key and Idempotency-Key. */
+export interface Requests {
+  readonly method: "GET" | "POST"
+  /** Taken in turn. */
+  readonly paths: ReadonlyArray<string>
+  /** Secret API keys, taken in turn: each one is an account. */
+  readonly apiKeys: ReadonlyArray<string>
+  /** JSON text of a POST, else null. */
+  readonly body: string | null
+}
+
+export interface LoadPlan {
+  readonly port: number
+  /** Keep-alive connections, each with one request under way at any time. */
+  readonly connections: number
+  readonly seconds: number
+  readonly requests: Requests
+  /** Text that the first response on every connection must contain: a fast wrong answer is not a result. */
+  readonly expect: string
+}
+
+export interface LoadResult {
+  /** Requests that were answered with a 200. There are no others: one that is not fails the whole load. */
+  readonly acknowledged: number
+  /** From the first request to the last response. */
+  readonly elapsedMillis: number
+  readonly requestsPerSecond: number
+  readonly p50Millis: number
+  readonly p99Millis: number
+  readonly maxMillis: number
+  /** CPU time of the generator itself, per request. */
+  readonly generatorMicros: number
+}
+
+export type LoadAnswer = { readonly result: LoadResult } | { readonly failure: string }

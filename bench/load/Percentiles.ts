@@ -1,0 +1,42 @@
+/** Exact percentiles and medians: no buckets, no interpolation between values that were never measured. */
+
+/**
+ * The smallest value that at least `percent` percent of all values do not exceed (nearest rank).
+ * `ascending` must be sorted and must not be empty.
+ */
+export const percentile = (ascending: ArrayLike<number>, percent: number): number => {
+  if (ascending.length === 0) throw new Error("No values, no percentile.")
+  const rank = Math.ceil((percent / 100) * ascending.length)
+  return ascending[Math.min(Math.max(rank, 1), ascending.length) - 1]!
+}
+
+/** The middle value; of an even number of values, the mean of the two in the middle. */
+export const median = (values: ReadonlyArray<number>): number => {
+  if (values.length === 0) throw new Error("No values, no median.")
+  const ascending = Float64Array.from(values).toSorted()
+  const middle = ascending.length >> 1
+  return ascending.length % 2 === 1 ? ascending[middle]! : (ascending[middle - 1]! + ascending[middle]!) / 2
+}
+
+/** Numbers that arrive one at a time and very often; grows by doubling, so that adding costs next to nothing. */
+export class Samples {
+  #values = new Float64Array(1 << 16)
+  #length = 0
+
+  get length(): number {
+    return this.#length
+  }
+
+  add(value: number): void {
+    if (this.#length === this.#values.length) {
+      const larger = new Float64Array(this.#values.length * 2)
+      larger.set(this.#values)
+      this.#values = larger
+    }
+    this.#values[this.#length++] = value
+  }
+
+  ascending(): Float64Array {
+    return this.#values.subarray(0, this.#length).toSorted()
+  }
+}

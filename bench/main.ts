@@ -1,0 +1,132 @@
+/**
+ * `npm run bench`: Till against its baselines, on this machine. See README.md for the question and the method.
+ *
+ * Ends with a non-zero status if any answer was wrong or any record is missing; a goal that is not reached is reported
+ * and is no failure, because it depends on the machine.
+ */
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Console, Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as Chart from "./Chart.ts"
+import type { ContenderName, Server } from "./Contender.ts"
+import { contenders, start } from "./Contender.ts"
+import * as Database from "./Database.ts"
+import { judge } from "./Goals.ts"
+import * as Load from "./load/Load.ts"
+import * as Machine from "./Machine.ts"
+import * as Report from "./Report.ts"
+import type { Results, ScenarioResult } from "./Results.ts"
+import { scenarios } from "./scenarios/index.ts"
+import type { Scenario } from "./scenarios/Scenario.ts"
+import * as Seed from "./Seed.ts"
+import type { Pace } from "./Suite.ts"
+import * as Suite from "./Suite.ts"
+
+const RESULTS = join(import.meta.dirname, "results")
+
+/** The default keeps a run under three minutes. */
+const PACE: Pace = { warmUpSeconds: 1, secondsPerRound: 1.5, rounds: 3 }
+const PACE_FULL: Pace = { warmUpSeconds: 4, secondsPerRound: 6, rounds: 5 }
+
+interface Options {
+  readonly pace: Pace
+  readonly scenarios: ReadonlyArray<Scenario>
+  readonly withTill: boolean
+  readonly profile: boolean
+}
+
+const startServers = Effect.fnUntraced(function* (options: Options, database: Database.Database) {
+  const wanted = new Set(options.scenarios.flatMap(({ subjects }) => subjects.map(({ contender }) => contender)))
+  const servers = new Map<ContenderName, Server>()
+  let apiKeys: ReadonlyArray<string> = ["none"]
+  for (const name of wanted) {
+    const contender = contenders[name]
+    if (name === "till" && !options.withTill) continue
+    const url = contender.countQuery === null ? "" : yield* database.create(name)
+    let environment: Record<string, string> = { DATABASE_URL: url }
+    if (name === "till") {
+      const seed = yield* Seed.make(url)
+      apiKeys = seed.apiKeys
+      environment = { ...environment, ...seed.environment }
+    }
+    const nodeOptions =
+      name === "till" && options.profile
+        ? ["--cpu-prof", `--cpu-prof-dir=${RESULTS}`, `--cpu-prof-name=till-${Date.now()}.cpuprofile`]
+        : []
+    servers.set(name, yield* start(contender, { database, environment, nodeOptions }))
+  }
+  return { servers, apiKeys }
+})
+
+const run = Effect.fnUntraced(function* (options: Options) {
+  const database = yield* Database.make
+  const machine = Machine.describe(database.version)
+  yield* Console.log(Machine.sentence(machine))
+  const load = yield* Load.make
+  const { apiKeys, servers } = yield* startServers(options, database)
+  const measured: Array<ScenarioResult> = []
+  for (const scenario of options.scenarios) {
+    const result = yield* Suite.run(scenario, { database, load, servers, apiKeys, pace: options.pace })
+    measured.push(result)
+    yield* Console.log(`\n${Report.scenarioText(result)}`)
+  }
+  return {
+    at: new Date().toISOString(),
+    machine,
+    secondsPerRound: options.pace.secondsPerRound,
+    scenarios: measured
+  } satisfies Results as Results
+}, Effect.scoped)
+
+const report = Effect.fnUntraced(function* (results: Results, complete: boolean) {
+  const verdicts = judge(results)
+  yield* Console.log(["", ...verdicts.map(Report.verdictText)].join("\n"))
+  if (!complete) return yield* Console.log("\nA part of the bench: the report files stay as they are.")
+  mkdirSync(RESULTS, { recursive: true })
+  const write = (name: string, text: string) => writeFileSync(join(RESULTS, name), text)
+  write("latest.json", `${JSON.stringify({ ...results, goals: verdicts }, null, 2)}\n`)
+  write("throughput.svg", Chart.svg(results))
+  write("table.md", `${Machine.sentence(results.machine)}\n\n${Report.markdown(results)}\n`)
+  yield* Console.log(`\nWritten to ${RESULTS}: latest.json, throughput.svg, table.md`)
+})
+
+const bench = Command.make(
+  "bench",
+  {
+    full: Flag.Boolean("full").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Longer rounds and more of them: about 12 minutes")
+    ),
+    only: Flag.Literals(
+      "only",
+      scenarios.map(({ name }) => name)
+    ).pipe(Flag.optional, Flag.withDescription("One scenario")),
+    baselines: Flag.Boolean("baselines").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Without Till: what is this machine worth?")
+    ),
+    profile: Flag.Boolean("profile").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Leave a CPU profile of Till in bench/results; its figures are lower for it")
+    ),
+    seconds: Flag.Finite("seconds").pipe(Flag.optional, Flag.withDescription("Length of a round"))
+  },
+  Effect.fnUntraced(function* ({ baselines, full, only, profile, seconds }) {
+    const pace = full ? PACE_FULL : PACE
+    const options: Options = {
+      pace: { ...pace, secondsPerRound: Option.getOrElse(seconds, () => pace.secondsPerRound) },
+      scenarios: Option.match(only, {
+        onNone: () => scenarios,
+        onSome: (name) => scenarios.filter((scenario) => scenario.name === name)
+      }),
+      withTill: !baselines,
+      profile
+    }
+    const results = yield* run(options)
+    yield* report(results, Option.isNone(only) && !baselines && !profile)
+  })
+).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
+
+bench.pipe(Command.run({ version: "1" }), Effect.provide(NodeServices.layer), NodeRuntime.runMain)

@@ -1,0 +1,23 @@
+/** GET /v1/payment_intents?limit=10: the newest page of an account that holds all that the scenarios before have made. */
+import { Effect } from "effect"
+import type { Scenario, Target } from "./Scenario.ts"
+import { createIntent, INTENTS, subjects } from "./Scenario.ts"
+
+const LIMIT = 10
+
+const requests = (target: Target) =>
+  Effect.as(Effect.replicateEffect(createIntent(target), LIMIT + 1), {
+    method: "GET" as const,
+    paths: [`${INTENTS}?limit=${LIMIT}`],
+    apiKeys: target.apiKeys.slice(0, 1),
+    body: null
+  })
+
+export const list: Scenario = {
+  name: "list",
+  title: `List ${LIMIT} PaymentIntents`,
+  connections: 64,
+  writes: false,
+  expect: `"object":"list"`,
+  subjects: subjects(["till", "transactionPerRequest", "echo"], requests)
+}

@@ -1,0 +1,62 @@
+/** What a scenario is: one kind of request, and the servers that it is put to. */
+import { Effect } from "effect"
+import { failureOf } from "../BenchFailure.ts"
+import type { BenchFailure } from "../BenchFailure.ts"
+import type { ContenderName } from "../Contender.ts"
+import { contenders } from "../Contender.ts"
+import type { Requests } from "../load/LoadPlan.ts"
+
+/** A running server as scenarios see it. */
+export interface Target {
+  readonly port: number
+  /** Keys of as many accounts of Till; the baselines look at none. */
+  readonly apiKeys: ReadonlyArray<string>
+}
+
+/** One line of a scenario's table. */
+export interface Subject {
+  readonly title: string
+  readonly contender: ContenderName
+  /** Lays what the requests need, through the server's own API, and gives the requests. */
+  readonly requests: (target: Target) => Effect.Effect<Requests, BenchFailure>
+}
+
+export interface Scenario {
+  /** For `--only`. */
+  readonly name: string
+  readonly title: string
+  readonly connections: number
+  /** Whether every request leaves a record, which is then counted. */
+  readonly writes: boolean
+  /** Text that a right answer contains. */
+  readonly expect: string
+  readonly subjects: ReadonlyArray<Subject>
+}
+
+/** The same requests to several servers. */
+export const subjects = (names: ReadonlyArray<ContenderName>, requests: Subject["requests"]): ReadonlyArray<Subject> =>
+  names.map((name) => ({ title: contenders[name].title, contender: name, requests }))
+
+export const INTENTS = "/v1/payment_intents"
+export const intentBody = { amount: 2000, currency: "usd", description: "Order 6735", metadata: { order: "6735" } }
+
+/** Creates one PaymentIntent and gives its id. */
+export const createIntent = ({ apiKeys, port }: Target): Effect.Effect<string, BenchFailure> =>
+  Effect.tryPromise({
+    try: async () => {
+      const response = await fetch(`http://127.0.0.1:${port}${INTENTS}`, {
+        method: "POST",
+        headers: {
+          authorization: `Basic ${Buffer.from(`${apiKeys[0]}:`).toString("base64")}`,
+          "x-api-version": "2026-03-09",
+          "idempotency-key": crypto.randomUUID(),
+          "content-type": "application/json"
+        },
+        body: JSON.stringify(intentBody)
+      })
+      const text = await response.text()
+      if (response.status !== 200) throw new Error(`${response.status} ${text}`)
+      return (JSON.parse(text) as { readonly id: string }).id
+    },
+    catch: failureOf("A PaymentIntent could not be created")
+  })
