@@ -1,0 +1,18 @@
+/**
+ * The public contract: every endpoint with its parameters, bodies and errors, as data.
+ *
+ * The server interprets it, and the client and the OpenAPI document derive from it. What it cannot say (the order of
+ * checks, replays, headers of responses) is the pipeline's in `http`.
+ */
+import { HttpApi, OpenApi } from "effect/http-api"
+import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { Customers } from "./Customers.ts"
+import { Events } from "./Events.ts"
+import { PaymentIntents } from "./PaymentIntents.ts"
+import { ApiKey } from "./Security.ts"
+import { TestHelpers } from "./TestHelpers.ts"
+
+export const Api = HttpApi.make("till")
+  .add(Customers, PaymentIntents, Events, TestHelpers)
+  .middleware(ApiKey)
+  .annotateMerge(OpenApi.annotations({ title: "Till", version: API_VERSION_DEFAULT }))

@@ -1,0 +1,34 @@
+/** The error envelope (semantics §3) as part of the contract. */
+import { Schema } from "effect"
+import { HttpApiSchema } from "effect/http-api"
+
+/** Every error response has all of the first five fields. */
+export const ErrorResponse = Schema.Struct({
+  error: Schema.Struct({
+    type: Schema.Literals([
+      "invalid_request_error",
+      "authentication_error",
+      "payment_error",
+      "rate_limit_error",
+      "api_error"
+    ]),
+    code: Schema.String,
+    message: Schema.String,
+    param: Schema.NullOr(Schema.String),
+    doc_url: Schema.String,
+    decline_code: Schema.optionalKey(Schema.String),
+    charge: Schema.optionalKey(Schema.String),
+    payment_intent: Schema.optionalKey(Schema.Unknown)
+  })
+}).annotate({ identifier: "ErrorResponse" })
+
+const withStatus = (status: number) => ErrorResponse.pipe(HttpApiSchema.status(status))
+
+/** What any request can be answered with. */
+export const errors = [400, 401, 403, 404, 413, 415, 429, 500, 503].map(withStatus)
+
+/** What a request that carries an idempotency key can be answered with. */
+export const commandErrors = [...errors, withStatus(409), withStatus(422)]
+
+/** What a request that charges a card can be answered with. */
+export const paymentErrors = [...commandErrors, withStatus(402)]

@@ -1,0 +1,29 @@
+/** Events: what happened, newest first (spec.md, Events; semantics W16). */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { Event, eventTypeFilterOf } from "../domain/Event.ts"
+import { errors } from "./Errors.ts"
+import { requestHeaders } from "./Headers.ts"
+import { List, listQuery } from "./List.ts"
+
+/** A type, or all types with a prefix (semantics §8.22). */
+const TypeFilter = Schema.String.check(
+  Schema.makeFilter((filter: string) => eventTypeFilterOf(filter) !== undefined, {
+    rule: "an event type, or the beginning of one followed by `.*`"
+  })
+)
+
+export const Events = HttpApiGroup.make("events").add(
+  HttpApiEndpoint.get("list", "/v1/events", {
+    headers: requestHeaders,
+    query: { ...listQuery, type: Schema.optionalKey(TypeFilter) },
+    success: List(Event),
+    error: errors
+  }),
+  HttpApiEndpoint.get("retrieve", "/v1/events/:id", {
+    headers: requestHeaders,
+    params: { id: Schema.String },
+    success: Event,
+    error: errors
+  })
+)

@@ -1,0 +1,34 @@
+/** Lists: the envelope and the parameters that every list takes (spec.md, Pagination). */
+import { Schema, SchemaGetter } from "effect"
+
+export const LIMIT_DEFAULT = 10
+export const LIMIT_MAX = 100
+
+/** `limit` is the text of an integer without sign, point or exponent (semantics G7). */
+const Limit = Schema.String.check(Schema.isPattern(/^(?:[1-9][0-9]?|100)$/u))
+  .annotate({ rule: `an integer from 1 to ${LIMIT_MAX}` })
+  .pipe(
+    Schema.decodeTo(Schema.Int, {
+      decode: SchemaGetter.transform(Number),
+      encode: SchemaGetter.transform(String)
+    })
+  )
+
+const Cursor = Schema.String.check(Schema.isMinLength(1)).annotate({ rule: "the ID of an object" })
+
+/** Query parameters of every list. */
+export const listQuery = {
+  limit: Schema.optionalKey(Limit),
+  starting_after: Schema.optionalKey(Cursor),
+  ending_before: Schema.optionalKey(Cursor)
+}
+
+/** A page of objects. */
+export const List = <S extends Schema.Top>(item: S) =>
+  Schema.Struct({
+    object: Schema.Literal("list"),
+    data: Schema.Array(item),
+    has_more: Schema.Boolean,
+    url: Schema.String,
+    next_cursor: Schema.NullOr(Schema.String)
+  })

@@ -1,0 +1,126 @@
+/** PaymentIntents (spec.md, PaymentIntents; semantics §1.12). */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { Customer } from "../domain/Customer.ts"
+import { CustomerId, PaymentMethodId } from "../domain/Identifiers.ts"
+import { MetadataParameter } from "../domain/Metadata.ts"
+import { Amount, Currency } from "../domain/Money.ts"
+import {
+  CaptureMethod,
+  ConfirmationMethod,
+  PaymentIntent,
+  PaymentIntentDescription,
+  RequestedCancellationReason
+} from "../domain/PaymentIntent.ts"
+import { PaymentMethodData, PaymentMethodType } from "../domain/PaymentMethod.ts"
+import { clearable, text } from "../domain/Text.ts"
+import { RedirectUrl } from "../domain/Url.ts"
+import { PublishableKey } from "./Access.ts"
+import { commandErrors, errors, paymentErrors } from "./Errors.ts"
+import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { List, listQuery } from "./List.ts"
+
+/** What an attempt can be made with. */
+const attempt = {
+  payment_method: Schema.optionalKey(clearable(PaymentMethodId)),
+  payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
+  payment_method_type: Schema.optionalKey(Schema.NullOr(PaymentMethodType)),
+  return_url: Schema.optionalKey(clearable(RedirectUrl))
+}
+
+export const CreatePaymentIntent = Schema.Struct({
+  amount: Amount,
+  currency: Currency,
+  capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
+  confirmation_method: Schema.optionalKey(Schema.NullOr(ConfirmationMethod)),
+  customer: Schema.optionalKey(clearable(CustomerId)),
+  description: Schema.optionalKey(clearable(PaymentIntentDescription)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
+  confirm: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  ...attempt
+}).annotate({ identifier: "CreatePaymentIntent" })
+
+export const UpdatePaymentIntent = Schema.Struct({
+  amount: Schema.optionalKey(Amount),
+  currency: Schema.optionalKey(Currency),
+  capture_method: Schema.optionalKey(CaptureMethod),
+  customer: Schema.optionalKey(clearable(CustomerId)),
+  description: Schema.optionalKey(clearable(PaymentIntentDescription)),
+  metadata: Schema.optionalKey(clearable(MetadataParameter)),
+  payment_method: Schema.optionalKey(clearable(PaymentMethodId))
+}).annotate({ identifier: "UpdatePaymentIntent" })
+
+/** `client_secret` lets a publishable key confirm; from a secret key it is only checked (semantics A5, §8.5). */
+export const ConfirmPaymentIntent = Schema.Struct({
+  ...attempt,
+  client_secret: Schema.optionalKey(Schema.NullOr(text()))
+}).annotate({ identifier: "ConfirmPaymentIntent" })
+
+export const CapturePaymentIntent = Schema.Struct({
+  amount_to_capture: Schema.optionalKey(Schema.NullOr(Amount))
+}).annotate({ identifier: "CapturePaymentIntent" })
+
+export const CancelPaymentIntent = Schema.Struct({
+  cancellation_reason: Schema.optionalKey(clearable(RequestedCancellationReason))
+}).annotate({ identifier: "CancelPaymentIntent" })
+
+/** A PaymentIntent, with its customer in full where `expand[]=customer` asked for it. */
+export const ExpandablePaymentIntent = Schema.Struct({
+  ...PaymentIntent.fields,
+  customer: Schema.NullOr(Schema.Union([CustomerId, Customer]))
+}).annotate({ identifier: "ExpandablePaymentIntent" })
+
+const params = { id: Schema.String }
+
+export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
+  HttpApiEndpoint.post("create", "/v1/payment_intents", {
+    headers: commandHeaders,
+    payload: CreatePaymentIntent,
+    success: PaymentIntent,
+    error: paymentErrors
+  }),
+  HttpApiEndpoint.get("list", "/v1/payment_intents", {
+    headers: requestHeaders,
+    query: { ...listQuery, customer: Schema.optionalKey(CustomerId) },
+    success: List(PaymentIntent),
+    error: errors
+  }),
+  HttpApiEndpoint.get("retrieve", "/v1/payment_intents/:id", {
+    headers: requestHeaders,
+    params,
+    query: {
+      "expand[]": Schema.optionalKey(Schema.Array(Schema.Literals(["customer"]))),
+      client_secret: Schema.optionalKey(Schema.String)
+    },
+    success: ExpandablePaymentIntent,
+    error: errors
+  }).annotate(PublishableKey, true),
+  HttpApiEndpoint.post("update", "/v1/payment_intents/:id", {
+    headers: commandHeaders,
+    params,
+    payload: UpdatePaymentIntent,
+    success: PaymentIntent,
+    error: commandErrors
+  }),
+  HttpApiEndpoint.post("confirm", "/v1/payment_intents/:id/confirm", {
+    headers: commandHeaders,
+    params,
+    payload: ConfirmPaymentIntent,
+    success: PaymentIntent,
+    error: paymentErrors
+  }).annotate(PublishableKey, true),
+  HttpApiEndpoint.post("capture", "/v1/payment_intents/:id/capture", {
+    headers: commandHeaders,
+    params,
+    payload: CapturePaymentIntent,
+    success: PaymentIntent,
+    error: commandErrors
+  }),
+  HttpApiEndpoint.post("cancel", "/v1/payment_intents/:id/cancel", {
+    headers: commandHeaders,
+    params,
+    payload: CancelPaymentIntent,
+    success: PaymentIntent,
+    error: commandErrors
+  })
+)

@@ -1,0 +1,221 @@
+/**
+ * The one table from a failure to what the client gets (semantics §3), and whether a repetition of the request gets it
+ * again (I9, I10). The compiler refuses a failure that has no row.
+ */
+import type { DomainError } from "../domain/Errors.ts"
+import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable } from "../engine/Accounts.ts"
+import { encode } from "../engine/Document.ts"
+import type { HttpError } from "./HttpErrors.ts"
+
+/** Everything a request can fail with. Anything else is a defect, and answered as one. */
+export type Failure = DomainError | HttpError | Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse
+
+export type ErrorType =
+  | "invalid_request_error"
+  | "authentication_error"
+  | "payment_error"
+  | "rate_limit_error"
+  | "api_error"
+
+export interface WireError {
+  readonly status: number
+  readonly type: ErrorType
+  readonly code: string
+  readonly message: string
+  readonly param: string | null
+  /** Whether the response belongs to the idempotency key: it was produced by executing the request. */
+  readonly stored: boolean
+  readonly headers?: Readonly<Record<string, string>>
+  /** Further fields of the error object. */
+  readonly details?: {
+    readonly decline_code: string
+    readonly charge: string
+    readonly payment_intent: object
+  }
+}
+
+type Row<F> = (failure: F) => WireError
+
+const invalidRequest = (
+  status: number,
+  code: string,
+  message: string,
+  param: string | null,
+  headers?: WireError["headers"]
+): WireError => ({
+  status,
+  type: "invalid_request_error",
+  code,
+  message,
+  param,
+  stored: false,
+  ...(headers && { headers })
+})
+
+const kept = (error: WireError): WireError => ({ ...error, stored: true })
+
+const unauthenticated = (code: string, message: string): WireError => ({
+  status: 401,
+  type: "authentication_error",
+  code,
+  message,
+  param: null,
+  stored: false,
+  headers: { "www-authenticate": 'Basic realm="payments"' }
+})
+
+const unavailable = (status: number, code: string, message: string, headers?: WireError["headers"]): WireError => ({
+  status,
+  type: "api_error",
+  code,
+  message,
+  param: null,
+  stored: false,
+  ...(headers && { headers })
+})
+
+const retryAfterOneSecond = { "retry-after": "1" }
+
+/** `amount_to_capture` as the beginning of a sentence. */
+const sentenceCase = (param: string): string => {
+  const words = param.replaceAll("_", " ")
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** A defect, or a failure of ours that nobody expected (T20). */
+export const internalError: WireError = unavailable(500, "internal_error", "An unexpected error occurred.")
+
+const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonly _tag: Tag }>> } = {
+  CredentialsMissing: () =>
+    unauthenticated(
+      "authentication_failed",
+      "You did not provide an API key. Send it as the username of HTTP Basic authentication, with an empty password."
+    ),
+  CredentialsInvalid: () => unauthenticated("authentication_failed", "Invalid API key provided."),
+  ApiKeyExpired: () => unauthenticated("api_key_expired", "This API key has expired."),
+  SecretKeyRequired: () => ({
+    status: 403,
+    type: "authentication_error",
+    code: "secret_key_required",
+    message: "This operation requires a secret API key.",
+    param: null,
+    stored: false
+  }),
+  TestModeOnly: () =>
+    invalidRequest(400, "test_mode_only", "This operation is only available in test mode.", null),
+
+  InvalidApiVersion: ({ version }) =>
+    invalidRequest(400, "invalid_api_version", `Unknown API version '${version}'.`, "X-API-Version"),
+  RouteNotFound: ({ method, path }) =>
+    invalidRequest(404, "route_not_found", `Unrecognized request URL (${method} ${path}).`, null),
+  MethodNotAllowed: ({ allowed, method, path }) =>
+    invalidRequest(
+      405,
+      "method_not_allowed",
+      `The method ${method} is not allowed for ${path}; it takes ${allowed.join(", ")}.`,
+      null,
+      { allow: allowed.join(", ") }
+    ),
+  RequestTooLarge: () =>
+    invalidRequest(413, "request_too_large", "The request body must be at most 1 MiB (1048576 bytes).", null, {
+      connection: "close"
+    }),
+  UnsupportedMediaType: () =>
+    invalidRequest(415, "unsupported_media_type", "Content-Type must be application/json.", null),
+  InvalidJson: () => invalidRequest(400, "invalid_json", "The request body is not valid JSON.", null),
+
+  ParameterUnknown: ({ param }) =>
+    invalidRequest(400, "parameter_unknown", `Received unknown parameter: ${param}.`, param),
+  ParameterMissing: ({ param }) =>
+    invalidRequest(400, "parameter_missing", `Missing required parameter: \`${param}\`.`, param),
+  ParameterInvalid: ({ param, rule }) =>
+    invalidRequest(
+      400,
+      "parameter_invalid",
+      param === null ? `The request body must be ${rule}.` : `The \`${param}\` field must be ${rule}.`,
+      param
+    ),
+  ParametersExclusive: ({ first, second }) =>
+    invalidRequest(400, "parameters_exclusive", `Only one of ${first} and ${second} may be sent.`, second),
+  FieldNotExpandable: ({ field, route }) =>
+    invalidRequest(400, "parameter_invalid", `The field '${field}' is not expandable on ${route}.`, "expand[]"),
+  ResourceMissing: ({ id, kind, param }) =>
+    invalidRequest(404, "resource_missing", `No ${kind} found with ID '${id}'.`, param),
+
+  IdempotencyKeyInUse: () =>
+    invalidRequest(
+      409,
+      "idempotency_key_in_use",
+      "A request with this idempotency key is still in progress.",
+      null,
+      retryAfterOneSecond
+    ),
+  IdempotencyKeyReuse: () =>
+    invalidRequest(
+      422,
+      "idempotency_key_reuse",
+      "This idempotency key has already been used with different request parameters.",
+      null
+    ),
+
+  AmountTooLarge: ({ max, param }) =>
+    kept(invalidRequest(400, "amount_too_large", `${sentenceCase(param)} must be at most ${max}.`, param)),
+  PaymentIntentUnexpectedState: ({ allowed, operation, param, status }) =>
+    kept(
+      invalidRequest(
+        400,
+        "payment_intent_unexpected_state",
+        `This PaymentIntent's status is \`${status}\`; ${operation} requires one of: ${allowed.join(", ")}.`,
+        param
+      )
+    ),
+  PaymentMethodRequired: () =>
+    kept(
+      invalidRequest(
+        400,
+        "payment_intent_unexpected_state",
+        "This PaymentIntent has no payment method; provide payment_method or payment_method_data.",
+        "payment_method"
+      )
+    ),
+  ProcessorNotConfigured: () =>
+    kept(
+      invalidRequest(400, "processor_not_configured", "No payment processor is configured for live mode.", null)
+    ),
+  ProcessorUnavailable: () =>
+    unavailable(500, "processor_unavailable", "The payment processor did not answer."),
+  CardDeclined: ({ charge, declineCode, message, paymentIntent }) => ({
+    status: 402,
+    type: "payment_error",
+    code: "card_declined",
+    message,
+    param: null,
+    stored: true,
+    details: { decline_code: declineCode, charge, payment_intent: paymentIntent }
+  }),
+
+  Unavailable: () =>
+    unavailable(
+      503,
+      "service_unavailable",
+      "The service cannot answer at the moment. Please try again.",
+      retryAfterOneSecond
+    )
+}
+
+/** The row of a failure. */
+export const wireErrorOf = (failure: Failure): WireError =>
+  (table[failure._tag] as Row<Failure>)(failure)
+
+/** Whether something that a lifecycle returned is a failure nevertheless, such as a declined card. */
+export const isFailure = (value: object): value is Failure =>
+  "_tag" in value && typeof value._tag === "string" && Object.hasOwn(table, value._tag)
+
+/** The body of an error response: all five keys, and the details of a decline. */
+export const envelope = ({ code, details, message, param, type }: WireError, docsUrl: string): string => {
+  const error = JSON.stringify({ type, code, message, param, doc_url: `${docsUrl}/errors/${code}` })
+  if (details === undefined) return `{"error":${error}}`
+  const { charge, decline_code, payment_intent } = details
+  const rest = JSON.stringify({ decline_code, charge })
+  return `{"error":${error.slice(0, -1)},${rest.slice(1, -1)},"payment_intent":${encode(payment_intent)}}}`
+}

@@ -1,0 +1,72 @@
+/**
+ * Implementations of the contract's endpoints, typed by the contract: a group without one of its handlers, or a handler
+ * that answers with another object than it should, does not compile.
+ *
+ * A POST or DELETE is a command: an effect over the account's `Transaction`, answered with the object that it returns.
+ * A GET is a query: it answers with JSON text, because documents are kept as text.
+ */
+import type { Effect } from "effect"
+import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import type { CardDeclined, DomainError } from "../domain/Errors.ts"
+import type { Accounts, Unavailable } from "../engine/Accounts.ts"
+import type { Document } from "../engine/Document.ts"
+import { encode } from "../engine/Document.ts"
+import type { Transaction } from "../engine/Transaction.ts"
+import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import type { Caller } from "./Authentication.ts"
+
+/** JSON text of a value of type `A`. */
+export type Json<A> = string & { readonly "~json"?: A }
+
+/** A value's JSON, encoded at most once. */
+export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
+
+/** A document's JSON, as it lies in the journal. The contract vouches for the type of its kind. */
+export const documentJson = <A>(document: Document): Json<A> => document.json
+
+/** What commands may use. */
+export type CommandServices = Transaction | PaymentsConfig
+
+/** What queries may use. */
+export type QueryServices = Accounts
+
+type Params<E> = HttpApiEndpoint.Params<E>["Type"]
+type Payload<E> = HttpApiEndpoint.Payload<E>["Type"]
+type Query<E> = HttpApiEndpoint.Query<E>["Type"]
+type Success<E> = HttpApiEndpoint.Success<E>["Type"]
+
+export interface CommandInput<E> {
+  readonly params: Params<E>
+  readonly payload: Payload<E>
+  readonly caller: Caller
+}
+
+export interface QueryInput<E> {
+  readonly params: Params<E>
+  readonly query: Query<E>
+  readonly caller: Caller
+  /** The request's path, without its query. */
+  readonly path: string
+}
+
+/** A decline is returned, because it is kept; every other failure leaves nothing behind. */
+export type CommandHandler<E> = (
+  input: CommandInput<E>
+) => Effect.Effect<Success<E> | CardDeclined, DomainError, CommandServices>
+
+export type QueryHandler<E> = (
+  input: QueryInput<E>
+) => Effect.Effect<Json<Success<E>>, DomainError | Unavailable, QueryServices>
+
+export type Handler<E> = E extends { readonly method: "GET" } ? QueryHandler<E> : CommandHandler<E>
+
+/** One handler per endpoint of a group. */
+export type GroupHandlers<Group extends HttpApiGroup.Constraint> = {
+  readonly [Name in keyof Group["endpoints"]]: Handler<Group["endpoints"][Name]>
+}
+
+/** The handlers of a group of the contract. The group only lends its types. */
+export const handlers = <Group extends HttpApiGroup.Constraint>(
+  _group: Group,
+  implementation: GroupHandlers<Group>
+): GroupHandlers<Group> => implementation

@@ -1,0 +1,46 @@
+/** What can be wrong with a request before any payments logic sees it (semantics §1.1–§1.3). Data only: see ErrorTable. */
+import { Data } from "effect"
+
+/** No `Authorization` header (A1). */
+export class CredentialsMissing extends Data.TaggedError("CredentialsMissing") {}
+/** A key that is unknown, revoked or not readable (A2). */
+export class CredentialsInvalid extends Data.TaggedError("CredentialsInvalid") {}
+/** A rolled key after its grace (A3). */
+export class ApiKeyExpired extends Data.TaggedError("ApiKeyExpired") {}
+/** An `X-API-Version` that is not supported (V1). */
+export class InvalidApiVersion extends Data.TaggedError("InvalidApiVersion")<{ readonly version: string }> {}
+/** No route has this path (T15). */
+export class RouteNotFound extends Data.TaggedError("RouteNotFound")<{
+  readonly method: string
+  readonly path: string
+}> {}
+/** The path exists, for other methods (T15). */
+export class MethodNotAllowed extends Data.TaggedError("MethodNotAllowed")<{
+  readonly method: string
+  readonly path: string
+  readonly allowed: ReadonlyArray<string>
+}> {}
+/** A body longer than 1 MiB (T6). */
+export class RequestTooLarge extends Data.TaggedError("RequestTooLarge") {}
+/** A body that is not declared as JSON (T3). */
+export class UnsupportedMediaType extends Data.TaggedError("UnsupportedMediaType") {}
+/** A body that is not JSON, not UTF-8, or nested too deeply (T4, §8.13). */
+export class InvalidJson extends Data.TaggedError("InvalidJson") {}
+/** An `expand[]` that the route does not support (E1). */
+export class FieldNotExpandable extends Data.TaggedError("FieldNotExpandable")<{
+  readonly field: string
+  /** The route's method and template, such as `GET /v1/payment_intents/{id}`. */
+  readonly route: string
+}> {}
+
+export type HttpError =
+  | CredentialsMissing
+  | CredentialsInvalid
+  | ApiKeyExpired
+  | InvalidApiVersion
+  | RouteNotFound
+  | MethodNotAllowed
+  | RequestTooLarge
+  | UnsupportedMediaType
+  | InvalidJson
+  | FieldNotExpandable

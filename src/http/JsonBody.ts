@@ -1,0 +1,80 @@
+/**
+ * The JSON of a request's body (semantics T2–T4, §8.13, §8.14).
+ *
+ * Strict about the text: UTF-8 without exception, no byte-order mark, and nesting that no later recursion needs to fear.
+ * `JSON.parse` keeps `__proto__` as an ordinary own property and lets the last of duplicate keys win.
+ */
+import { isUtf8 } from "node:buffer"
+import { Exit } from "effect"
+import { InvalidJson, UnsupportedMediaType } from "./HttpErrors.ts"
+
+/** Levels of objects and arrays within one another. */
+export const DEPTH_MAX = 64
+
+const invalidJson = Exit.fail(new InvalidJson())
+const unsupportedMediaType = Exit.fail(new UnsupportedMediaType())
+const emptyObject = Exit.succeed({ value: {}, escapes: false })
+
+export interface Parsed {
+  readonly value: unknown
+  /** Whether the text holds `\u` escapes. Only these can put a NUL or half a surrogate pair into a string. */
+  readonly escapes: boolean
+}
+
+/** Parses a body by its content type. An empty body is `{}`, whatever its content type. */
+export const parseBody = (
+  body: Buffer,
+  contentType: string | undefined
+): Exit.Exit<Parsed, InvalidJson | UnsupportedMediaType> => {
+  if (body.length === 0) return emptyObject
+  if (contentType === undefined || !isJson(contentType)) return unsupportedMediaType
+  if (!isUtf8(body)) return invalidJson
+  const text = body.toString("utf8")
+  if (isTooDeep(text)) return invalidJson
+  try {
+    return Exit.succeed({ value: JSON.parse(text), escapes: text.includes("\\u") })
+  } catch {
+    return invalidJson
+  }
+}
+
+const isJson = (contentType: string): boolean =>
+  contentType === "application/json" || /^application\/json[ \t]*(;|$)/i.test(contentType)
+
+/** Whether brackets outside of strings are nested beyond the limit. Looks only at texts long enough to be. */
+const isTooDeep = (text: string): boolean => {
+  if (text.length <= 2 * DEPTH_MAX) return false
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === 0x22) i = endOfString(text, i)
+    else if (code === 0x7b || code === 0x5b) {
+      if (++depth > DEPTH_MAX) return true
+    } else if (code === 0x7d || code === 0x5d) depth--
+  }
+  return false
+}
+
+/** Index of the quote that closes the string opened at `start`; the end of the text if there is none. */
+const endOfString = (text: string, start: number): number => {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0
+    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++
+    if (backslashes % 2 === 0) return end
+  }
+  return text.length
+}
+
+/** Path of the first string, as a key or as a value, that is no text: it holds a NUL or half a surrogate pair. */
+export const pathOfUnstorableText = (value: unknown): ReadonlyArray<PropertyKey> | undefined => {
+  if (typeof value === "string") return isStorable(value) ? undefined : []
+  if (typeof value !== "object" || value === null) return undefined
+  for (const [key, member] of Object.entries(value)) {
+    const inside = isStorable(key) ? pathOfUnstorableText(member) : []
+    if (inside !== undefined) return [isStorable(key) ? key : key.toWellFormed().replaceAll("\0", "\ufffd"), ...inside]
+  }
+  return undefined
+}
+
+/** Whether a text can be stored as UTF-8 in Postgres. */
+export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\0")

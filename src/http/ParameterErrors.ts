@@ -1,0 +1,58 @@
+/**
+ * From a decode failure to the one error that the client gets (semantics T7, T8, T10, T14): unknown parameters come
+ * first, then missing ones, then invalid ones, each in the order of the contract's fields.
+ */
+import { SchemaAST } from "effect"
+import type { Cause, Exit, Schema, SchemaIssue } from "effect"
+import { ParameterInvalid, ParameterMissing, ParameterUnknown } from "../domain/Errors.ts"
+import type { Violation } from "../domain/Rule.ts"
+import { violations } from "../domain/Rule.ts"
+import { parameterPath } from "./ParameterPath.ts"
+
+export type ParameterError = ParameterUnknown | ParameterMissing | ParameterInvalid
+
+/** The first error of a failed decode of `input` by `schema`, which must have looked for all errors. */
+export const parameterErrorOf = (
+  schema: SchemaAST.AST,
+  failed: Exit.Failure<unknown, Schema.SchemaError>,
+  input: unknown
+): ParameterError => {
+  const found = violations(issueOf(failed.cause))
+  const unknown = found.find(({ kind }) => kind === "unknown")
+  if (unknown !== undefined) return new ParameterUnknown({ param: parameterPath(unknown.path) })
+  const missing = found.find((violation) => isMissing(schema, violation, input))
+  if (missing !== undefined) return new ParameterMissing({ param: parameterPath(missing.path) })
+  const { path, rule } = found[0]!
+  return path.length === 0
+    ? new ParameterInvalid({ param: null, rule: "a JSON object" })
+    : new ParameterInvalid({ param: parameterPath(path), rule })
+}
+
+const issueOf = (cause: Cause.Cause<Schema.SchemaError>): SchemaIssue.Issue => {
+  for (const reason of cause.reasons) if (reason._tag === "Fail") return reason.error.issue
+  throw new Error("A schema failed for a reason other than its input", { cause })
+}
+
+/** `null` for a required parameter counts as its absence (§8.8). */
+const isMissing = (schema: SchemaAST.AST, { kind, path }: Violation, input: unknown): boolean =>
+  kind === "missing" || (path.length > 0 && valueAt(input, path) === null && isRequired(schema, path))
+
+const valueAt = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
+  let value = input
+  for (const key of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined
+    value = (value as Record<PropertyKey, unknown>)[key]
+  }
+  return value
+}
+
+/** Whether the contract has a required parameter at this path. */
+const isRequired = (ast: SchemaAST.AST, [key, ...rest]: ReadonlyArray<PropertyKey>): boolean => {
+  if (key === undefined) return true
+  if (SchemaAST.isUnion(ast)) return ast.types.some((type) => isRequired(type, [key, ...rest]))
+  if (SchemaAST.isArrays(ast)) return rest.length > 0 && ast.rest.some((type) => isRequired(type, rest))
+  if (!SchemaAST.isObjects(ast)) return false
+  const property = ast.propertySignatures.find(({ name }) => name === key)
+  if (property === undefined) return false
+  return rest.length > 0 ? isRequired(property.type, rest) : !SchemaAST.isOptional(property.type)
+}

@@ -1,0 +1,73 @@
+/**
+ * Decodes query parameters by the contract (semantics T7, G7, G8, E1, E2): unknown parameters come first, then repeated
+ * or invalid ones. `expand[]` is a parameter of every GET; which fields it takes is the endpoint's matter.
+ */
+import { Exit, Schema, SchemaAST } from "effect"
+import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
+import { FieldNotExpandable } from "./HttpErrors.ts"
+import type { ParameterError } from "./ParameterErrors.ts"
+import { parameterErrorOf } from "./ParameterErrors.ts"
+
+const EXPAND = "expand[]"
+
+/** Decoded parameters, by name. */
+export type Query = Readonly<Record<string, unknown>>
+
+/** Decodes what follows the `?`. */
+export type QueryDecoder = (query: string) => Exit.Exit<Query, ParameterError | FieldNotExpandable>
+
+/** A decoder for an endpoint with the given query schema, if any. `route` is its name in messages. */
+export const makeQueryDecoder = (
+  schema: Schema.Top | undefined,
+  options: { readonly expand: boolean; readonly route: string }
+): QueryDecoder => {
+  const { ast } = schema ?? Schema.Struct({})
+  const fields = SchemaAST.isObjects(ast) ? ast.propertySignatures : []
+  const names = new Set(fields.map(({ name }) => String(name)))
+  const expandable = new Set(fields.flatMap(({ name, type }) => (name === EXPAND ? literalsOf(type) : [])))
+  const decodeFields = Schema.decodeUnknownExit((schema ?? Schema.Struct({})) as Schema.Decoder<Query>, { errors: "all" })
+  const decode = (input: Query): ReturnType<QueryDecoder> => {
+    const decoded = decodeFields(input)
+    return Exit.isSuccess(decoded) ? Exit.succeed(decoded.value) : Exit.fail(parameterErrorOf(ast, decoded, input))
+  }
+  const ofNothing = decode({})
+
+  return (query) => {
+    if (query === "") return ofNothing
+    const values = new Map<string, Array<string>>()
+    for (const [name, value] of new URLSearchParams(query)) {
+      const canonical = options.expand ? canonicalName(name) : name
+      const known = values.get(canonical)
+      if (known === undefined) values.set(canonical, [value])
+      else known.push(value)
+    }
+    for (const name of values.keys()) {
+      if (!names.has(name) && !(options.expand && name === EXPAND)) {
+        return Exit.fail(new ParameterUnknown({ param: name }))
+      }
+    }
+    const input: Record<string, unknown> = {}
+    for (const [name, [first, ...others]] of values) {
+      if (name === EXPAND) continue
+      if (others.length > 0) return Exit.fail(new ParameterInvalid({ param: name, rule: "given only once" }))
+      if (first === "") return Exit.fail(new ParameterInvalid({ param: name, rule: "left out or given a value" }))
+      input[name] = first
+    }
+    const expand = [...new Set(values.get(EXPAND))]
+    for (const field of expand) {
+      if (!expandable.has(field)) return Exit.fail(new FieldNotExpandable({ field, route: options.route }))
+    }
+    if (expand.length > 0) input[EXPAND] = expand
+    return decode(input)
+  }
+}
+
+/** `expand`, `expand[]` and `expand[0]` are one parameter (E2). */
+const canonicalName = (name: string): string => (/^expand(\[\d*\])?$/.test(name) ? EXPAND : name)
+
+/** The literals of which a parameter may be a list. */
+const literalsOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
+  if (SchemaAST.isArrays(ast)) return ast.rest.flatMap(literalsOf)
+  if (SchemaAST.isUnion(ast)) return ast.types.flatMap(literalsOf)
+  return SchemaAST.isLiteral(ast) ? [String(ast.literal)] : []
+}

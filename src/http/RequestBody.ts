@@ -1,0 +1,52 @@
+/**
+ * Reads a request's body, and never more of it than the limit (semantics T6): what is declared larger is not read at
+ * all, and what turns out larger is given up at the first byte too many.
+ */
+import { NodeHttpServerRequest } from "@effect/platform-node"
+import { Effect, Exit } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { RequestTooLarge } from "./HttpErrors.ts"
+
+/** 1 MiB, in bytes. */
+export const BODY_BYTES_MAX = 1_048_576
+
+const empty = Exit.succeed(Buffer.alloc(0))
+const tooLarge = Exit.fail(new RequestTooLarge())
+
+/** The whole body; `RequestTooLarge` if it is longer than the limit. */
+export const readBody = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Buffer, RequestTooLarge> =>
+  Effect.suspend(() => {
+    const source = NodeHttpServerRequest.toIncomingMessage(request)
+    const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
+    if (encoding === undefined && (declared === undefined || declared === "0")) return empty
+    if (Number(declared ?? 0) > BODY_BYTES_MAX) return tooLarge
+    if (expect !== undefined) {
+      const response = NodeHttpServerRequest.toServerResponse(request)
+      if (!response.headersSent) response.writeContinue()
+    }
+    return Effect.callback<Buffer, RequestTooLarge>((resume) => {
+      const chunks: Array<Buffer> = []
+      let length = 0
+      const onData = (chunk: Buffer) => {
+        length += chunk.length
+        if (length <= BODY_BYTES_MAX) return void chunks.push(chunk)
+        detach()
+        source.pause()
+        resume(tooLarge)
+      }
+      const onEnd = () => {
+        detach()
+        resume(Exit.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)))
+      }
+      // The client went away in the middle of its body: there is nobody left to answer.
+      const onClose = () => {
+        detach()
+        resume(Effect.interrupt)
+      }
+      const detach = () => {
+        source.off("data", onData).off("end", onEnd).off("error", onClose).off("close", onClose)
+      }
+      source.on("data", onData).on("end", onEnd).on("error", onClose).on("close", onClose)
+      return Effect.sync(detach)
+    })
+  })

@@ -1,0 +1,73 @@
+/**
+ * Which endpoint a method and a path mean (semantics T15, T16): a tree of path segments, built once at start.
+ * A literal segment wins over a parameter. Trailing and doubled slashes make another path.
+ */
+import { Exit } from "effect"
+import { MethodNotAllowed, RouteNotFound } from "./HttpErrors.ts"
+
+export interface Matched<Endpoint> {
+  readonly endpoint: Endpoint
+  /** Values of the path's parameters, decoded. */
+  readonly params: Readonly<Record<string, string>>
+}
+
+interface Node<Endpoint> {
+  readonly literals: Map<string, Node<Endpoint>>
+  parameter: { readonly name: string; readonly node: Node<Endpoint> } | undefined
+  readonly endpoints: Map<string, Endpoint>
+}
+
+const makeNode = <Endpoint>(): Node<Endpoint> => ({ literals: new Map(), parameter: undefined, endpoints: new Map() })
+
+export class RouteTable<Endpoint extends { readonly method: string; readonly path: string }> {
+  readonly #root = makeNode<Endpoint>()
+
+  constructor(endpoints: Iterable<Endpoint>) {
+    for (const endpoint of endpoints) {
+      let node = this.#root
+      for (const segment of endpoint.path.split("/").slice(1)) node = descend(node, segment)
+      node.endpoints.set(endpoint.method, endpoint)
+    }
+  }
+
+  /** The endpoint; or that there is none with this path, or none with this method. HEAD means GET. */
+  find(method: string, path: string): Exit.Exit<Matched<Endpoint>, RouteNotFound | MethodNotAllowed> {
+    const params: Record<string, string> = {}
+    let node: Node<Endpoint> | undefined = this.#root
+    for (const segment of path.split("/").slice(1)) {
+      const literal: Node<Endpoint> | undefined = node.literals.get(segment)
+      if (literal !== undefined) {
+        node = literal
+      } else if (node.parameter !== undefined && segment !== "") {
+        params[node.parameter.name] = decoded(segment)
+        node = node.parameter.node
+      } else {
+        return Exit.fail(new RouteNotFound({ method, path }))
+      }
+    }
+    const endpoint = node.endpoints.get(method === "HEAD" ? "GET" : method)
+    if (endpoint !== undefined) return Exit.succeed({ endpoint, params })
+    if (node.endpoints.size === 0) return Exit.fail(new RouteNotFound({ method, path }))
+    return Exit.fail(new MethodNotAllowed({ method, path, allowed: [...node.endpoints.keys()] }))
+  }
+}
+
+const descend = <Endpoint>(node: Node<Endpoint>, segment: string): Node<Endpoint> => {
+  if (segment.startsWith(":")) {
+    node.parameter ??= { name: segment.slice(1), node: makeNode() }
+    return node.parameter.node
+  }
+  const next = node.literals.get(segment) ?? makeNode<Endpoint>()
+  node.literals.set(segment, next)
+  return next
+}
+
+/** An id needs no percent-encoding, so text that cannot be decoded is an id that does not exist. */
+const decoded = (segment: string): string => {
+  if (!segment.includes("%")) return segment
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
