@@ -41,6 +41,7 @@ const settings: Record<string, string> = {
   max_wal_size: "2GB",
   checkpoint_timeout: "15min",
   max_parallel_workers_per_gather: "0",
+  max_logical_replication_workers: "0",
   io_method: "sync",
   jit: "off",
   timezone: "UTC",

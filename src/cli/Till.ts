@@ -1,0 +1,33 @@
+/** The `till` command: its subcommands, and how a failure reaches the person who typed it. */
+import { Cause, Effect, Exit, Option } from "effect"
+import { Command } from "effect/cli"
+import { serve } from "./Serve.ts"
+
+const till = Command.make("till").pipe(
+  Command.withDescription("A payments service that you run yourself"),
+  Command.withSubcommands([serve])
+)
+
+/** Runs the command line of this process. */
+export const run = Command.run(till, { version: "0.1.0" })
+
+/**
+ * Failures that a person can mend end with one line on standard error, without a stack; a defect is a bug and is shown
+ * whole. Interruption, which is what a signal causes, says nothing.
+ */
+export const reportFailure = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.onExit(effect, (exit) => (Exit.isFailure(exit) ? report(exit.cause) : Effect.void))
+
+const report = (cause: Cause.Cause<unknown>) =>
+  Effect.sync(() => {
+    if (Cause.hasInterruptsOnly(cause)) return
+    const failure = Cause.findErrorOption(cause)
+    if (Option.isNone(failure)) {
+      process.stderr.write(`till: ${Cause.pretty(cause)}\n`)
+      return
+    }
+    const error = failure.value
+    // The command line parser has already shown what was wrong with the arguments.
+    if (typeof error === "object" && error !== null && "_tag" in error && error._tag === "ShowHelp") return
+    process.stderr.write(`till: ${error instanceof Error ? error.message : String(error)}\n`)
+  })

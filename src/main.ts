@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+/**
+ * The `till` command. SIGINT and SIGTERM end it in order: nothing new is accepted, what is under way is answered and written,
+ * the database stops. Further signals while that goes on change nothing. Exit code 0 then; 1 after a failure.
+ */
+// First of all: parsers that exist before it would stay interpreted.
+import "effect/schema/SchemaJITCompiler/enable"
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Cause, Effect, Exit } from "effect"
+import { reportFailure, run } from "./cli/Till.ts"
+
+run.pipe(
+  reportFailure,
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1)
+  })
+)

@@ -1,0 +1,110 @@
+/**
+ * The connection to Postgres: the server that `DATABASE_URL` names, or the embedded one.
+ *
+ * Guarantees: the layer is built only if the server answers and is recent enough; what stands in the way is one line, without
+ * the password. Sessions run in UTC under the name `till`.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
+import { Reactivity } from "effect/reactivity"
+import type { SqlClient } from "effect/sql"
+import { TillConfig } from "../config.ts"
+import { make as makeEmbedded, type EmbeddedPostgres, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
+
+/** The configured Postgres does not answer, refuses us, or is too old. The message is one line. */
+export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
+  message: Schema.String
+}) {}
+
+export interface DatabaseServer {
+  /** Where it is; with the password in it. */
+  readonly url: Redacted.Redacted
+  /** The server's handle if it is the embedded one. */
+  readonly embedded: EmbeddedPostgres | undefined
+}
+
+/** Which Postgres is in use. */
+export class Database extends Context.Service<Database, DatabaseServer>()("till/Database") {}
+
+const versionMinimum = 15
+const connectionsMax = 8
+
+/** Starts the embedded server if no other is configured. It stops when the layer's scope closes. */
+export const layerServer: Layer.Layer<Database, EmbeddedPostgresError, TillConfig> = Layer.effect(
+  Database,
+  Effect.gen(function* () {
+    const config = yield* TillConfig
+    if (config.databaseUrl !== undefined) return { url: config.databaseUrl, embedded: undefined }
+    const embedded = yield* makeEmbedded({ dataFolder: config.dataFolder })
+    return { url: embedded.url, embedded }
+  })
+)
+
+/** A pool of connections to `url`; fails if the server does not answer now. */
+export const connect = (
+  url: Redacted.Redacted
+): Effect.Effect<PgClient.PgClient, DatabaseUnavailable, Scope.Scope | Reactivity.Reactivity> =>
+  Effect.gen(function* () {
+    const client = yield* PgClient.make({
+      url,
+      applicationName: "till",
+      maxConnections: connectionsMax,
+      minConnections: 1,
+      startupParameters: { timezone: "UTC" }
+    })
+    const rows = yield* client<{ version: number }>`SELECT current_setting('server_version_num')::int AS version`
+    return { client, version: Math.floor((rows[0]?.version ?? 0) / 10_000) }
+  }).pipe(
+    Effect.mapError(
+      (error) => new DatabaseUnavailable({ message: `${whereabouts(url)}: ${withoutSecret(error, url)}.` })
+    ),
+    Effect.flatMap(({ client, version }) =>
+      version >= versionMinimum
+        ? Effect.succeed(client)
+        : new DatabaseUnavailable({
+            message: `${whereabouts(url)} is version ${version}; Till needs Postgres ${versionMinimum} or newer.`
+          })
+    )
+  )
+
+/** `PgClient` and `SqlClient` on the server in use. */
+export const layerClient: Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseUnavailable, Database> =
+  PgClient.layerFrom(Effect.flatMap(Database, (database) => connect(database.url)))
+
+/** `PgClient`, `SqlClient` and `Database` as the configuration says. */
+export const layer: Layer.Layer<
+  PgClient.PgClient | SqlClient.SqlClient | Database,
+  EmbeddedPostgresError | DatabaseUnavailable,
+  TillConfig
+> = Layer.provideMerge(layerClient, layerServer)
+
+const whereabouts = (url: Redacted.Redacted): string => {
+  const { hostname, port } = new URL(Redacted.value(url))
+  return `DATABASE_URL: Postgres at ${hostname === "" ? "localhost" : hostname}:${port === "" ? 5432 : port}`
+}
+
+// Messages of the driver and of the server do not repeat passwords, as far as known; this makes sure of it.
+const withoutSecret = (error: Error, url: Redacted.Redacted): string => {
+  const text = deepestMessage(error).replaceAll(/\s+/g, " ").replace(/\.$/, "")
+  const raw = Redacted.value(url)
+  const { password } = new URL(raw)
+  return [raw, password, decodeLenient(password)].reduce(
+    (message, secret) => (secret === "" ? message : message.replaceAll(secret, "…")),
+    text
+  )
+}
+
+const decodeLenient = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The innermost cause tells most: "password authentication failed", "connect ECONNREFUSED". */
+const deepestMessage = (error: Error): string => {
+  const inner = "reason" in error && error.reason instanceof Error ? error.reason : error.cause
+  if (inner instanceof AggregateError && inner.message === "") return deepestMessage(inner.errors[0] ?? error)
+  return inner instanceof Error && inner !== error ? deepestMessage(inner) : error.message
+}
