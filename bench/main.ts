@@ -68,6 +68,7 @@ const run = Effect.fnUntraced(function* (options: Options) {
   const { apiKeys, servers } = yield* startServers(options, database)
   const measured: Array<ScenarioResult> = []
   for (const scenario of options.scenarios) {
+    if (!scenario.subjects.some(({ contender }) => servers.has(contender))) continue
     const result = yield* Suite.run(scenario, { database, load, servers, apiKeys, pace: options.pace })
     measured.push(result)
     yield* Console.log(`\n${Report.scenarioText(result)}`)

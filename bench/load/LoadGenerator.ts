@@ -104,7 +104,7 @@ class Load {
 const openConnection = (load: Load): Promise<() => void> => {
   const reader = new ResponseReader()
   let sentAt = 0
-  let first = true
+  reader.keepsBody = true
   let done = false
 
   const send = () => {
@@ -124,11 +124,11 @@ const openConnection = (load: Load): Promise<() => void> => {
       return true
     }
     load.latencies.add(performance.now() - sentAt)
-    if (reader.status !== 200 || (first && !reader.text.includes(load.plan.expect))) {
+    if (reader.status !== 200 || (reader.keepsBody && !reader.text.includes(load.plan.expect))) {
       load.fail(`Expected a 200 with ${load.plan.expect}, got:\n${reader.text}`)
       return true
     }
-    first = false
+    reader.keepsBody = false
     reader.reset()
     send()
     return true

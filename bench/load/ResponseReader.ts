@@ -14,14 +14,18 @@ const HEAD_LENGTH_MAX = 16_384
 export class ResponseReader {
   /** Status of the response that is being read or was read last. */
   status = 0
-  /** The head of that response and as much of its body as came along with it. */
+  /** The head of that response and what came along with it of its body; all of it, if `keepsBody`. */
   text = ""
+  keepsBody = false
   #bodyLeft = 0
   #inBody = false
 
   /** Takes the next `length` bytes; true if the response ends with them. Throws if they are not a response. */
   push(bytes: Buffer, length: number): boolean {
-    if (this.#inBody) return this.#body(length)
+    if (this.#inBody) {
+      if (this.keepsBody) this.text += bytes.toString("latin1", 0, length)
+      return this.#body(length)
+    }
     this.text += bytes.toString("latin1", 0, length)
     const end = this.text.indexOf(END_OF_HEAD)
     if (end === -1) {

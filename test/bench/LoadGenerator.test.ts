@@ -1,0 +1,94 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { createServer } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Load from "../../bench/load/Load.ts"
+import type { LoadPlan } from "../../bench/load/LoadPlan.ts"
+
+/** A server that lives for one test. */
+const serverOf = (handler: (request: IncomingMessage, response: ServerResponse) => void) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
+      const server = createServer(handler)
+      server.listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        const port = typeof address === "object" && address !== null ? address.port : 0
+        resume(Effect.succeed({ port, close: () => void (server.closeAllConnections(), server.close()) }))
+      })
+    }),
+    ({ close }) => Effect.sync(close)
+  )
+
+const plan = (port: number, changes: Partial<LoadPlan> = {}): LoadPlan => ({
+  port,
+  connections: 4,
+  seconds: 0.2,
+  requests: { method: "POST", paths: ["/a", "/b"], apiKeys: ["k1", "k2", "k3"], body: `{"amount":1}` },
+  expect: "fine",
+  ...changes
+})
+
+describe("LoadGenerator", () => {
+  it.live("counts exactly what was answered; every key is new, paths and accounts take turns", () =>
+    Effect.gen(function* () {
+      const keys = new Set<string>()
+      const kinds = new Map<string, number>()
+      let bodies = 0
+      const { port } = yield* serverOf((request, response) => {
+        keys.add(String(request.headers["idempotency-key"]))
+        const kind = `${request.url} ${request.headers.authorization}`
+        kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+        request.on("data", (chunk) => (bodies += String(chunk) === `{"amount":1}` ? 1 : 0))
+        request.on("end", () => response.end("fine"))
+      })
+      const load = yield* Load.make
+      const result = yield* load(plan(port))
+      assert.isAbove(result.acknowledged, 100)
+      assert.strictEqual(keys.size, result.acknowledged)
+      assert.strictEqual(bodies, result.acknowledged)
+      assert.strictEqual(kinds.size, 6)
+      assert.isAtMost(Math.max(...kinds.values()) - Math.min(...kinds.values()), 1)
+      assert.isAtLeast(result.p99Millis, result.p50Millis)
+      assert.isAtLeast(result.maxMillis, result.p99Millis)
+    })
+  )
+
+  const failing = (name: string, handler: Parameters<typeof serverOf>[0], problem: string) =>
+    it.live(name, () =>
+      Effect.gen(function* () {
+        const { port } = yield* serverOf(handler)
+        const load = yield* Load.make
+        assert.include((yield* Effect.flip(load(plan(port)))).problem, problem)
+      })
+    )
+
+  let answers = 0
+  failing(
+    "fails on a single answer that is not a 200",
+    (_, response) => response.writeHead(++answers === 50 ? 503 : 200, { "content-length": 4 }).end("fine"),
+    "503 Service Unavailable"
+  )
+  failing("fails on a wrong answer", (_, response) => response.end("wrong"), "Expected a 200 with fine")
+  it.live("knows a right answer that comes in parts", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serverOf((_, response) => {
+        response.writeHead(200, { "content-length": 4 }).write("fi")
+        setTimeout(() => response.end("ne"), 5)
+      })
+      const load = yield* Load.make
+      assert.isAbove((yield* load(plan(port))).acknowledged, 0)
+    })
+  )
+  failing("fails on a lost connection", (request) => request.socket.destroy(), "closed a connection")
+
+  it.live("fails if nobody listens, and goes on with the next load", () =>
+    Effect.gen(function* () {
+      const { close, port } = yield* serverOf((_, response) => response.end("fine"))
+      const load = yield* Load.make
+      close()
+      assert.include((yield* Effect.flip(load(plan(port)))).problem, "ECONNREFUSED")
+      const other = yield* serverOf((_, response) => response.end("fine"))
+      assert.isAbove((yield* load(plan(other.port))).acknowledged, 0)
+    })
+  )
+})

@@ -1,0 +1,97 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Chart from "../../bench/Chart.ts"
+import type { ContenderName } from "../../bench/Contender.ts"
+import { judge } from "../../bench/Goals.ts"
+import { parseStat } from "../../bench/ProcessTime.ts"
+import * as Report from "../../bench/Report.ts"
+import type { Results, SubjectResult } from "../../bench/Results.ts"
+import { throughputRatio } from "../../bench/Results.ts"
+
+const subject = (contender: ContenderName, throughputs: ReadonlyArray<number>, p99Millis = 10): SubjectResult => ({
+  title: `<${contender}>`,
+  contender,
+  rounds: throughputs.map((requestsPerSecond) => ({
+    acknowledged: 1000,
+    elapsedMillis: 1000,
+    requestsPerSecond,
+    p50Millis: 1.234,
+    p99Millis,
+    maxMillis: 50,
+    generatorMicros: 13,
+    serverMicros: 100
+  }))
+})
+
+const results = (...subjects: ReadonlyArray<SubjectResult>): Results => ({
+  at: "2026-11-21T00:00:00.000Z",
+  machine: {
+    cpu: "A & B",
+    cores: 2,
+    memoryGigabytes: 24,
+    system: "linux",
+    node: "v24",
+    postgres: "18.4",
+    commit: "abc"
+  },
+  secondsPerRound: 1,
+  scenarios: [{ name: "create", title: "Create", connections: 64, subjects }]
+})
+
+describe("results", () => {
+  it("compares round by round: a slow round of both changes nothing", () =>
+    assert.strictEqual(
+      throughputRatio(subject("till", [8000, 800, 8000]), subject("transactionPerRequest", [2000, 200, 2500])),
+      4
+    ))
+
+  it("judges goals on both sides of their bounds, and only those that were measured", () => {
+    const judged = (till: number, p99Millis: number) =>
+      judge(results(subject("till", [till], p99Millis), subject("transactionPerRequest", [1000]))).map(
+        ({ reached }) => reached
+      )
+    assert.deepStrictEqual(judged(3000, 25), [true, true])
+    assert.deepStrictEqual(judged(2999, 25.1), [false, false])
+    assert.deepStrictEqual(judge(results(subject("transactionPerRequest", [1000]))), [])
+  })
+})
+
+describe("report", () => {
+  const two = results(subject("till", [9000]), subject("transactionPerRequest", [3000]))
+
+  it("is a table for the terminal", () =>
+    assert.strictEqual(
+      Report.scenarioText(two.scenarios[0]!),
+      [
+        "Create, 64 connections",
+        "                           requests/s  p50 ms  p99 ms  CPU µs server  CPU µs Postgres  first ÷ this",
+        "  <till>                        9 000    1.23    10.0            100                –",
+        "  <transactionPerRequest>       3 000    1.23    10.0            100                –        3.00 ×"
+      ].join("\n")
+    ))
+
+  it("is a Markdown table with as many cells in every row", () => {
+    const lines = Report.markdown(two).split("\n")
+    assert.strictEqual(lines.length, 5)
+    assert.strictEqual(new Set(lines.map((line) => line.split("|").length)).size, 1)
+  })
+
+  it("is a chart whose bars are to scale and whose text is escaped", () => {
+    const chart = Chart.svg(two)
+    const widths = [...chart.matchAll(/<rect x="\d+" y="\d+" width="(\d+)"/g)].map(([, width]) => Number(width))
+    assert.strictEqual(widths.length, 2)
+    assert.approximately(widths[0]! / widths[1]!, 3, 0.05)
+    assert.include(chart, "&lt;till&gt;")
+    assert.include(chart, "A &amp; B")
+    assert.include(chart, "prefers-color-scheme: dark")
+  })
+})
+
+describe("ProcessTime", () => {
+  it("reads /proc/<pid>/stat, whatever the process is called", () =>
+    assert.deepStrictEqual(parseStat("42 (a) b (c) S 7 42 42 0 -1 4194560 1000 2000 0 0 150 50 30 20 20 0 11 0 100"), {
+      pid: 42,
+      parent: 7,
+      own: 2_000_000,
+      children: 500_000
+    }))
+})
