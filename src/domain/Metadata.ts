@@ -4,7 +4,8 @@
  * Keys are the merchant's, so any of them may be sent, `__proto__` included: objects are only ever built from entries,
  * which makes every key an own property.
  */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
+import { ParameterInvalid } from "./Errors.ts"
 import { hasLengthAtMost, text } from "./Text.ts"
 
 export const METADATA_KEYS_MAX = 50
@@ -52,8 +53,14 @@ export const previousMetadata = (previous: Metadata, current: Metadata): Readonl
   return Object.fromEntries(keys.map((key) => [key, before.get(key) ?? null]))
 }
 
-/** Whether there are no more keys than allowed (semantics M1, counted after a merge). */
-export const isMetadataWithinBounds = (metadata: Metadata): boolean => Object.keys(metadata).length <= METADATA_KEYS_MAX
+/** Fails if there are more keys than an object may have; they are counted after a merge (semantics M1). */
+export const requireMetadataWithinBounds = (
+  metadata: Metadata,
+  param: string = "metadata"
+): Effect.Effect<void, ParameterInvalid> =>
+  Object.keys(metadata).length <= METADATA_KEYS_MAX
+    ? Effect.void
+    : Effect.fail(new ParameterInvalid({ param, rule: METADATA_RULE }))
 
 const changedKeys = (current: Metadata, merged: ReadonlyMap<string, string>): ReadonlyArray<string> =>
   [...merged.keys()].filter((key) => !Object.hasOwn(current, key) || current[key] !== merged.get(key))

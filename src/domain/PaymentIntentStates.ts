@@ -64,7 +64,7 @@ export const PAYMENT_INTENT_TRANSITIONS = {
   },
   /** A decline after a successful authentication leads to `requires_payment_method`, as a failed one does. */
   authenticate: {
-    requires_action: ["succeeded", "requires_capture", "requires_payment_method", "requires_confirmation", "processing"]
+    requires_action: ["succeeded", "requires_capture", "requires_payment_method", "requires_confirmation"]
   },
   settle: { processing: ["succeeded", "requires_capture", "requires_payment_method"] },
   capture: { requires_capture: ["succeeded"] },

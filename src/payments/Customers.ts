@@ -1,0 +1,97 @@
+/** The lifecycle of customers: live, then deleted (semantics §1.10). */
+import { Effect } from "effect"
+import type { Customer, DeletedCustomer } from "../domain/Customer.ts"
+import { ResourceMissing } from "../domain/Errors.ts"
+import type { MetadataParameter } from "../domain/Metadata.ts"
+import { mergeMetadata, previousMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { secondsOf } from "../domain/Time.ts"
+import type { AccountId } from "../engine/Document.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import { isLive, merchantIdOf } from "./AccountIds.ts"
+import { CUSTOMER } from "./Documents.ts"
+
+/** Null and "" unset, or leave unset (semantics C4). */
+export interface CustomerParameters {
+  readonly email?: string | null
+  readonly name?: string | null
+  readonly phone?: string | null
+  readonly description?: string | null
+  readonly metadata?: MetadataParameter | null | ""
+}
+
+const TEXT_FIELDS = ["email", "name", "phone", "description"] as const
+
+/** Emits `customer.created`. */
+export const create = Effect.fnUntraced(function* (parameters: CustomerParameters) {
+  const transaction = yield* Transaction
+  const metadata = mergeMetadata({}, parameters.metadata ?? null)
+  yield* requireMetadataWithinBounds(metadata)
+  const customer: Customer = {
+    id: transaction.newId("cus"),
+    object: "customer",
+    livemode: isLive(transaction.account),
+    created: secondsOf(transaction.now),
+    merchant_id: merchantIdOf(transaction.account),
+    email: parameters.email || null,
+    name: parameters.name || null,
+    phone: parameters.phone || null,
+    description: parameters.description || null,
+    metadata
+  }
+  transaction.put(CUSTOMER, customer)
+  transaction.emit("customer.created", customer.id)
+  return customer
+})
+
+/** Emits `customer.updated` if anything changes. */
+export const update = Effect.fnUntraced(function* (id: string, parameters: CustomerParameters) {
+  const transaction = yield* Transaction
+  const before = yield* find(id, "id")
+  const after: Customer = { ...before, ...changedTexts(parameters), metadata: updatedMetadata(before, parameters) }
+  yield* requireMetadataWithinBounds(after.metadata)
+  const previous = previousAttributes(before, after)
+  if (Object.keys(previous).length === 0) return before
+  transaction.put(CUSTOMER, after)
+  transaction.emit("customer.updated", id, previous)
+  return after
+})
+
+/** Emits `customer.deleted` with the customer's last state. PaymentIntents keep its id (semantics C3). */
+export const remove = Effect.fnUntraced(function* (id: string) {
+  const transaction = yield* Transaction
+  yield* find(id, "id")
+  transaction.emit("customer.deleted", id)
+  transaction.delete(CUSTOMER, id)
+  return deletedCustomer(transaction.account, id)
+})
+
+/** The customer that a parameter refers to; a deleted one cannot be referred to any more. */
+export const find = Effect.fnUntraced(function* (id: string, param: "id" | "customer") {
+  const transaction = yield* Transaction
+  const document = yield* transaction.get(CUSTOMER, id)
+  if (document === undefined) return yield* new ResourceMissing({ kind: "Customer", id, param })
+  return document.value
+})
+
+/** What a deleted customer's id still shows. */
+export const deletedCustomer = (account: AccountId, id: string): DeletedCustomer => ({
+  id,
+  object: "customer",
+  deleted: true,
+  livemode: isLive(account)
+})
+
+const changedTexts = (parameters: CustomerParameters): Partial<Customer> =>
+  Object.fromEntries(
+    TEXT_FIELDS.filter((field) => parameters[field] !== undefined).map((field) => [field, parameters[field] || null])
+  )
+
+const updatedMetadata = (before: Customer, { metadata }: CustomerParameters): Customer["metadata"] =>
+  metadata === undefined ? before.metadata : mergeMetadata(before.metadata, metadata)
+
+const previousAttributes = (before: Customer, after: Customer): Readonly<Record<string, unknown>> => ({
+  ...Object.fromEntries(
+    TEXT_FIELDS.filter((field) => before[field] !== after[field]).map((field) => [field, before[field]])
+  ),
+  ...(after.metadata === before.metadata ? {} : { metadata: previousMetadata(before.metadata, after.metadata) })
+})

@@ -1,0 +1,40 @@
+/** What payments keeps in an account: the kinds of documents, what lists filter them by, and what they hide. */
+import type { Charge } from "../domain/Charge.ts"
+import type { Customer } from "../domain/Customer.ts"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { PaymentMethod } from "../domain/PaymentMethod.ts"
+import type { Kind } from "../engine/Document.ts"
+
+export const CUSTOMER: Kind<Customer> = {
+  name: "customer",
+  labels: ({ email }) => (email === null ? {} : { email: email.toLowerCase() })
+}
+
+/** What is known of a PaymentIntent beyond what it shows. */
+export interface PaymentIntentHidden {
+  /**
+   * The payment method for which the payer has authenticated, while the server has yet to confirm again (semantics
+   * I-12). A change of the payment method voids it.
+   */
+  readonly authenticatedPaymentMethod: string
+}
+
+export const PAYMENT_INTENT: Kind<PaymentIntent, PaymentIntentHidden | undefined> = {
+  name: "payment_intent",
+  labels: ({ customer }) => (customer === null ? {} : { customer })
+}
+
+export const CHARGE: Kind<Charge> = {
+  name: "charge",
+  labels: ({ customer, payment_intent }) => (customer === null ? { payment_intent } : { payment_intent, customer })
+}
+
+export interface PaymentMethodHidden {
+  /** What the processor knows the card by; never the card's number. */
+  readonly token: string
+}
+
+export const PAYMENT_METHOD: Kind<PaymentMethod, PaymentMethodHidden> = {
+  name: "payment_method",
+  labels: ({ customer }) => (customer === null ? {} : { customer })
+}

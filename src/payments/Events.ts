@@ -1,0 +1,35 @@
+/**
+ * Events as the API shows them (semantics §6). An event's object is text that was frozen when the event happened, and
+ * it goes out as it is.
+ */
+import { secondsOf } from "../domain/Time.ts"
+import type { AccountId } from "../engine/Document.ts"
+import type { StoredEvent } from "../engine/Views.ts"
+import { isLive, merchantIdOf } from "./AccountIds.ts"
+
+export interface EventContext {
+  readonly account: AccountId
+  /** The merchant's default version, whatever version the request asked for (semantics V3). */
+  readonly apiVersion: string
+  /** Deliveries of the event that are still under way. */
+  readonly pendingWebhooks: number
+}
+
+/** JSON text of the event. */
+export const render = (event: StoredEvent, { account, apiVersion, pendingWebhooks }: EventContext): string => {
+  const head = JSON.stringify({
+    id: event.id,
+    object: "event",
+    type: event.type,
+    created: secondsOf(event.at),
+    livemode: isLive(account),
+    api_version: apiVersion,
+    merchant_id: merchantIdOf(account)
+  })
+  const previous = event.previous === null ? "" : `,"previous_attributes":${JSON.stringify(event.previous)}`
+  const tail = JSON.stringify({
+    pending_webhooks: pendingWebhooks,
+    request: { id: event.request?.id ?? null, idempotency_key: event.request?.idempotencyKey ?? null }
+  })
+  return `${head.slice(0, -1)},"data":{"object":${event.object}${previous}},${tail.slice(1)}`
+}

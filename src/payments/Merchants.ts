@@ -1,0 +1,98 @@
+/** Merchants: who an account belongs to. They and their keys lie in the installation's account. */
+import { Data, Effect } from "effect"
+import type { Redacted } from "effect"
+import type { ApiVersion } from "../domain/ApiVersion.ts"
+import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { secondsOf } from "../domain/Time.ts"
+import type { Kind } from "../engine/Document.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import type { ApiKeyUse } from "./ApiKeys.ts"
+import { findEntry, issue, register } from "./ApiKeys.ts"
+
+export interface Merchant {
+  /** `mer_…` */
+  readonly id: string
+  readonly object: "merchant"
+  readonly name: string
+  /** The version of requests that name none, and of events (semantics V3). */
+  readonly api_version: ApiVersion
+  /** Unix seconds. */
+  readonly created: number
+}
+
+export const MERCHANT: Kind<Merchant> = { name: "merchant" }
+
+/** Says which merchant was made at the first start. */
+const DEFAULT_MERCHANT: Kind<{ readonly id: string; readonly merchant_id: string }> = { name: "default_merchant" }
+const DEFAULT_MERCHANT_ID = "default_merchant"
+
+/** A key that was set for the default merchant belongs to another one. */
+export class ApiKeyTaken extends Data.TaggedError("ApiKeyTaken")<{ readonly slot: ApiKeySlot }> {}
+
+/** The four keys of a merchant (semantics A7). */
+export type ApiKeySlot = "secretTest" | "publishableTest" | "secretLive" | "publishableLive"
+
+export const API_KEY_SLOTS: Readonly<Record<ApiKeySlot, ApiKeyUse>> = {
+  secretTest: { type: "secret", livemode: false },
+  publishableTest: { type: "publishable", livemode: false },
+  secretLive: { type: "secret", livemode: true },
+  publishableLive: { type: "publishable", livemode: true }
+}
+
+const slots = Object.keys(API_KEY_SLOTS) as ReadonlyArray<ApiKeySlot>
+
+export type ApiKeys = Partial<Readonly<Record<ApiKeySlot, Redacted.Redacted<string>>>>
+
+/** A new merchant without any key. */
+export const create = Effect.fnUntraced(function* (name: string) {
+  const transaction = yield* Transaction
+  const merchant: Merchant = {
+    id: transaction.newId("mer"),
+    object: "merchant",
+    name,
+    api_version: API_VERSION_DEFAULT,
+    created: secondsOf(transaction.now)
+  }
+  transaction.put(MERCHANT, merchant)
+  return merchant
+})
+
+/** A new merchant with its four keys, which are in the answer and nowhere else. */
+export const createWithKeys = Effect.fnUntraced(function* (name: string, given: ApiKeys = {}) {
+  const merchant = yield* create(name)
+  const generated: Partial<Record<ApiKeySlot, Redacted.Redacted<string>>> = {}
+  for (const slot of slots) {
+    const key = given[slot]
+    if (key === undefined) generated[slot] = (yield* issue(merchant.id, API_KEY_SLOTS[slot])).key
+    else yield* registerFor(merchant.id, slot, key)
+  }
+  return { merchant, generated: generated as ApiKeys }
+})
+
+/**
+ * Sees to it that there is a default merchant and that the given keys are its keys. At the first start, the keys that
+ * are not given are generated; `generated` has them, once.
+ */
+export const ensureDefault = Effect.fnUntraced(function* (given: ApiKeys) {
+  const transaction = yield* Transaction
+  const known = yield* transaction.get(DEFAULT_MERCHANT, DEFAULT_MERCHANT_ID)
+  if (known === undefined) {
+    const created = yield* createWithKeys("Default merchant", given)
+    transaction.put(DEFAULT_MERCHANT, { id: DEFAULT_MERCHANT_ID, merchant_id: created.merchant.id })
+    return created
+  }
+  const merchant = (yield* transaction.get(MERCHANT, known.value.merchant_id))!.value
+  for (const slot of slots) {
+    const key = given[slot]
+    if (key !== undefined) yield* registerFor(merchant.id, slot, key)
+  }
+  const generated: ApiKeys = {}
+  return { merchant, generated }
+})
+
+/** Registers a given key, unless it is known already. */
+const registerFor = Effect.fnUntraced(function* (merchantId: string, slot: ApiKeySlot, key: Redacted.Redacted<string>) {
+  const entry = yield* findEntry(key)
+  if (entry === undefined) yield* register(merchantId, API_KEY_SLOTS[slot], key)
+  else if (entry.merchant_id !== merchantId) yield* new ApiKeyTaken({ slot })
+})

@@ -1,0 +1,60 @@
+/**
+ * How the lifecycle changes a PaymentIntent. Every change goes through here, so that none can leave the state table
+ * or break an invariant: a lifecycle with a bug dies, and its command commits nothing.
+ */
+import { Effect } from "effect"
+import { PaymentIntentUnexpectedState, ResourceMissing } from "../domain/Errors.ts"
+import type { LastPaymentError, PaymentIntent } from "../domain/PaymentIntent.ts"
+import { violatedInvariant } from "../domain/PaymentIntentInvariants.ts"
+import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
+import { isAllowed, isTransition, statusesFor } from "../domain/PaymentIntentStates.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import type { PaymentIntentHidden } from "./Documents.ts"
+import { PAYMENT_INTENT } from "./Documents.ts"
+
+/** New values of fields; null for `last_payment_error` removes it (semantics T12). */
+export type PaymentIntentChanges = Partial<Omit<PaymentIntent, "id" | "object" | "last_payment_error">> & {
+  readonly last_payment_error?: LastPaymentError | null
+}
+
+/** The PaymentIntent of the path, with what is hidden of it. */
+export const find = Effect.fnUntraced(function* (id: string) {
+  const transaction = yield* Transaction
+  const document = yield* transaction.get(PAYMENT_INTENT, id)
+  if (document === undefined) return yield* new ResourceMissing({ kind: "PaymentIntent", id, param: "id" })
+  return document
+})
+
+/** Fails unless the state table allows the operation (semantics §2.1, `✗`). */
+export const requireAllowed = (
+  operation: PaymentIntentOperation,
+  { status }: PaymentIntent,
+  words: string = operation
+): Effect.Effect<void, PaymentIntentUnexpectedState> =>
+  isAllowed(operation, status)
+    ? Effect.void
+    : Effect.fail(
+        new PaymentIntentUnexpectedState({ status, operation: words, allowed: statusesFor(operation), param: "id" })
+      )
+
+/** The PaymentIntent after one step of an operation. */
+export const change = (
+  operation: PaymentIntentOperation,
+  before: PaymentIntent,
+  { last_payment_error, ...changes }: PaymentIntentChanges
+): PaymentIntent => {
+  const status = changes.status ?? before.status
+  if (!isTransition(operation, before.status, status)) {
+    throw new Error(`${before.id}: ${operation} does not lead from ${before.status} to ${status}`)
+  }
+  if (last_payment_error === undefined) return { ...before, ...changes }
+  const { last_payment_error: _, ...rest } = before
+  return last_payment_error === null ? { ...rest, ...changes } : { ...rest, ...changes, last_payment_error }
+}
+
+/** Writes the PaymentIntent, with what is to be hidden of it from now on. */
+export const save = (transaction: Transaction, paymentIntent: PaymentIntent, hidden?: PaymentIntentHidden): void => {
+  const violated = violatedInvariant(paymentIntent)
+  if (violated !== undefined) throw new Error(`${paymentIntent.id} would not be sound: ${violated}`)
+  transaction.put(PAYMENT_INTENT, paymentIntent, hidden)
+}

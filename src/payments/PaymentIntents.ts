@@ -1,0 +1,293 @@
+/**
+ * The lifecycle of PaymentIntents (semantics §1.12, §2.1, §2.2).
+ *
+ * Each operation checks in the same order: what was sent, the PaymentIntent, what it refers to, its state, the limits.
+ * Everything an operation does is committed at once or not at all.
+ */
+import { Effect } from "effect"
+import { AmountTooLarge, ParametersExclusive, PaymentMethodRequired } from "../domain/Errors.ts"
+import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { normalizeCurrency } from "../domain/Money.ts"
+import type {
+  AuthenticationOutcome,
+  CancellationReason,
+  PaymentIntent,
+  RequestedCancellationReason
+} from "../domain/PaymentIntent.ts"
+import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
+import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
+import { secondsOf } from "../domain/Time.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import { isLive, merchantIdOf } from "./AccountIds.ts"
+import * as Charges from "./Charges.ts"
+import * as Customers from "./Customers.ts"
+import { requireClientSecret } from "./ClientSecrets.ts"
+import { CHARGE } from "./Documents.ts"
+import { attempt } from "./PaymentAttempts.ts"
+import { change, find, requireAllowed, save } from "./PaymentIntentChanges.ts"
+import type {
+  ConfirmPaymentIntent,
+  CreatePaymentIntent,
+  PaymentMethodParameters,
+  UpdatePaymentIntent
+} from "./PaymentIntentParameters.ts"
+import { requireAcceptedAmount, requireAcceptedCurrency, requireNoConfirmation } from "./PaymentIntentParameters.ts"
+import type { PaymentSource } from "./PaymentMethods.ts"
+import * as PaymentMethods from "./PaymentMethods.ts"
+import * as TimerNames from "./TimerNames.ts"
+
+/** Creates a PaymentIntent and, with `confirm`, attempts it at once (semantics I-1, I-2). */
+export const create = Effect.fnUntraced(function* (parameters: CreatePaymentIntent) {
+  const transaction = yield* Transaction
+  yield* requireAcceptedCurrency(parameters.currency)
+  if (parameters.confirm !== true) yield* requireNoConfirmation(parameters)
+  yield* requireOnePaymentMethod(parameters)
+  const metadata = mergeMetadata({}, parameters.metadata ?? null)
+  yield* requireMetadataWithinBounds(metadata)
+  if (parameters.customer) yield* Customers.find(parameters.customer, "customer")
+  const sent = yield* sentSource(parameters)
+  yield* requireAcceptedAmount(parameters.amount)
+  const source = sent ?? (yield* inlineSource(parameters))
+
+  const id = transaction.newId("pi")
+  const paymentIntent: PaymentIntent = {
+    id,
+    object: "payment_intent",
+    amount: parameters.amount,
+    currency: normalizeCurrency(parameters.currency),
+    status: source === undefined ? "requires_payment_method" : "requires_confirmation",
+    created: secondsOf(transaction.now),
+    livemode: isLive(transaction.account),
+    amount_received: 0,
+    amount_capturable: 0,
+    capture_method: parameters.capture_method ?? "automatic",
+    confirmation_method: parameters.confirmation_method ?? "automatic",
+    customer: parameters.customer || null,
+    payment_method: source?.id ?? null,
+    description: parameters.description || null,
+    statement_descriptor: null,
+    metadata,
+    merchant_id: merchantIdOf(transaction.account),
+    client_secret: `${id}_secret_${transaction.newSecret(24)}`,
+    next_action: null,
+    latest_charge: null,
+    charges: Charges.noCharges(id),
+    canceled_at: null,
+    cancellation_reason: null
+  }
+  save(transaction, paymentIntent)
+  transaction.emit("payment_intent.created", id)
+  if (parameters.confirm !== true) return paymentIntent
+  return yield* runConfirmation(paymentIntent, source, { returnUrl: parameters.return_url || null })
+})
+
+/** Changes what is still open (semantics I-3). Emits nothing. */
+export const update = Effect.fnUntraced(function* (id: string, parameters: UpdatePaymentIntent) {
+  const transaction = yield* Transaction
+  if (parameters.currency !== undefined) yield* requireAcceptedCurrency(parameters.currency)
+  const { hidden, value: before } = yield* find(id)
+  if (parameters.customer) yield* Customers.find(parameters.customer, "customer")
+  const source = yield* sentSource(parameters)
+
+  let after = before
+  const term = TERMS.find((field) => parameters[field] !== undefined)
+  if (term !== undefined) {
+    yield* requireAllowed("update_terms", before, `update of \`${term}\``)
+    after = change("update_terms", after, changedTerms(after, parameters))
+  }
+  if (parameters.payment_method !== undefined) {
+    const operation = source === undefined ? "unset_payment_method" : "set_payment_method"
+    yield* requireAllowed(operation, before, "update of `payment_method`")
+    after = changePaymentMethod(operation, after, source)
+  }
+  if (parameters.amount !== undefined) yield* requireAcceptedAmount(parameters.amount)
+  if (parameters.description !== undefined) {
+    after = change("update_details", after, { description: parameters.description || null })
+  }
+  if (parameters.metadata !== undefined) {
+    after = change("update_details", after, { metadata: mergeMetadata(after.metadata, parameters.metadata) })
+    yield* requireMetadataWithinBounds(after.metadata)
+  }
+  // An authentication stands as long as the payment method that it was given for.
+  const authenticated = hidden?.authenticatedPaymentMethod === after.payment_method
+  if (after !== before) save(transaction, after, authenticated ? hidden : undefined)
+  return after
+})
+
+/** Attempts the payment (semantics I-6 to I-13). A decline is returned, because it is kept. */
+export const confirm = Effect.fnUntraced(function* (
+  id: string,
+  parameters: ConfirmPaymentIntent,
+  { publishableKey = false }: { readonly publishableKey?: boolean } = {}
+) {
+  yield* requireOnePaymentMethod(parameters)
+  const { hidden, value: paymentIntent } = yield* find(id)
+  yield* requireClientSecret(paymentIntent, parameters.client_secret, { publishableKey })
+  const sent = yield* sentSource(parameters)
+  yield* requireAllowed("confirm", paymentIntent)
+  const source = sent ?? (yield* inlineSource(parameters)) ?? (yield* attachedSource(paymentIntent))
+  return yield* runConfirmation(paymentIntent, source, {
+    returnUrl: parameters.return_url || null,
+    ...(hidden === undefined ? {} : { authenticatedPaymentMethod: hidden.authenticatedPaymentMethod })
+  })
+})
+
+/** Takes the held amount, or a part of it; the rest is given back (semantics I-16). */
+export const capture = Effect.fnUntraced(function* (
+  id: string,
+  parameters: { readonly amount_to_capture?: number | null }
+) {
+  const transaction = yield* Transaction
+  const { value: paymentIntent } = yield* find(id)
+  yield* requireAllowed("capture", paymentIntent)
+  const amount = parameters.amount_to_capture ?? paymentIntent.amount_capturable
+  if (amount > paymentIntent.amount_capturable) {
+    return yield* new AmountTooLarge({ param: "amount_to_capture", max: paymentIntent.amount_capturable })
+  }
+  const charge = Charges.captured(latestCharge(paymentIntent)!, amount)
+  const succeeded = change("capture", paymentIntent, {
+    status: "succeeded",
+    amount_received: amount,
+    amount_capturable: 0,
+    charges: Charges.embed(paymentIntent.charges, charge)
+  })
+  transaction.put(CHARGE, charge)
+  save(transaction, succeeded)
+  transaction.clearTimer(TimerNames.holdTimer(id))
+  transaction.emit("charge.captured", charge.id)
+  transaction.emit("payment_intent.succeeded", id)
+  return succeeded
+})
+
+/** Gives the payment up, and a held amount back (semantics I-4). */
+export const cancel = Effect.fnUntraced(function* (
+  id: string,
+  parameters: { readonly cancellation_reason?: RequestedCancellationReason | null }
+) {
+  const { value: paymentIntent } = yield* find(id)
+  yield* requireAllowed("cancel", paymentIntent)
+  return yield* giveUp("cancel", paymentIntent, parameters.cancellation_reason ?? null)
+})
+
+/** Gives a held amount back that was not captured in time (semantics I-17). Does nothing if it is not held any more. */
+export const expireHold = Effect.fnUntraced(function* (id: string) {
+  const { value: paymentIntent } = yield* find(id)
+  if (paymentIntent.status === "requires_capture") yield* giveUp("expire_hold", paymentIntent, "automatic")
+})
+
+/** What the payer answered to a challenge (semantics I-12, I-14). A decline afterwards is returned, because it is kept. */
+export const authenticate = Effect.fnUntraced(function* (id: string, outcome: AuthenticationOutcome) {
+  const transaction = yield* Transaction
+  const { value: paymentIntent } = yield* find(id)
+  yield* requireAllowed("authenticate", paymentIntent)
+  if (outcome === "failure") return failAuthentication(transaction, paymentIntent)
+  const source = (yield* attachedSource(paymentIntent))!
+  if (paymentIntent.confirmation_method === "automatic") {
+    return yield* attempt(paymentIntent, source, { operation: "authenticate", authenticated: true, returnUrl: null })
+  }
+  const authenticated = change("authenticate", paymentIntent, { status: "requires_confirmation", next_action: null })
+  save(transaction, authenticated, { authenticatedPaymentMethod: source.id })
+  return authenticated
+})
+
+/** The part of a confirmation that all ways to it share. */
+const runConfirmation = Effect.fnUntraced(function* (
+  paymentIntent: PaymentIntent,
+  source: PaymentSource | undefined,
+  options: { readonly returnUrl: string | null; readonly authenticatedPaymentMethod?: string }
+) {
+  if (source === undefined) return yield* new PaymentMethodRequired({ status: paymentIntent.status })
+  yield* PaymentMethods.requireUsableBy(source, paymentIntent.customer)
+  return yield* attempt(paymentIntent, source, {
+    operation: "confirm",
+    authenticated: options.authenticatedPaymentMethod === source.id,
+    returnUrl: options.returnUrl
+  })
+})
+
+const giveUp = Effect.fnUntraced(function* (
+  operation: "cancel" | "expire_hold",
+  paymentIntent: PaymentIntent,
+  reason: CancellationReason | null
+) {
+  const transaction = yield* Transaction
+  const held = paymentIntent.status === "requires_capture" ? latestCharge(paymentIntent)! : undefined
+  const charge = held === undefined ? undefined : Charges.released(held, transaction.now)
+  const canceled = change(operation, paymentIntent, {
+    status: "canceled",
+    canceled_at: secondsOf(transaction.now),
+    cancellation_reason: reason,
+    amount_capturable: 0,
+    next_action: null,
+    ...(charge === undefined ? {} : { charges: Charges.embed(paymentIntent.charges, charge) })
+  })
+  save(transaction, canceled)
+  if (charge !== undefined) {
+    transaction.put(CHARGE, charge)
+    transaction.clearTimer(TimerNames.holdTimer(paymentIntent.id))
+    if (operation === "expire_hold") transaction.emit("charge.expired", charge.id)
+    else transaction.emit("charge.updated", charge.id, { released_at: null })
+  }
+  transaction.emit("payment_intent.canceled", paymentIntent.id)
+  return canceled
+})
+
+const failAuthentication = (transaction: Transaction, paymentIntent: PaymentIntent): PaymentIntent => {
+  const failed = change("authenticate", paymentIntent, {
+    status: "requires_payment_method",
+    payment_method: null,
+    next_action: null,
+    last_payment_error: {
+      type: "payment_error",
+      code: "payment_intent_authentication_failure",
+      message: "The customer failed authentication.",
+      payment_method: paymentIntent.payment_method!
+    }
+  })
+  save(transaction, failed)
+  transaction.emit("payment_intent.payment_failed", failed.id)
+  return failed
+}
+
+const TERMS = ["amount", "currency", "customer", "capture_method"] as const
+
+/** New terms drop a pending action: the payer was asked about other ones. */
+const changedTerms = (before: PaymentIntent, { amount, capture_method, currency, customer }: UpdatePaymentIntent) => ({
+  status: before.status === "requires_action" ? ("requires_confirmation" as const) : before.status,
+  next_action: null,
+  amount: amount ?? before.amount,
+  currency: currency === undefined ? before.currency : normalizeCurrency(currency),
+  customer: customer === undefined ? before.customer : customer || null,
+  capture_method: capture_method ?? before.capture_method
+})
+
+const changePaymentMethod = (
+  operation: PaymentIntentOperation,
+  before: PaymentIntent,
+  source: PaymentSource | undefined
+): PaymentIntent =>
+  change(operation, before, {
+    status: source === undefined ? "requires_payment_method" : "requires_confirmation",
+    payment_method: source?.id ?? null,
+    next_action: null
+  })
+
+const requireOnePaymentMethod = ({
+  payment_method,
+  payment_method_data
+}: PaymentMethodParameters): Effect.Effect<void, ParametersExclusive> =>
+  payment_method && payment_method_data
+    ? Effect.fail(new ParametersExclusive({ first: "payment_method", second: "payment_method_data" }))
+    : Effect.void
+
+/** The payment method that the request names. */
+const sentSource = ({ payment_method }: PaymentMethodParameters) =>
+  payment_method ? PaymentMethods.resolve(payment_method, "payment_method") : Effect.undefined
+
+/** The payment method that the request brings along. */
+const inlineSource = ({ payment_method_data }: PaymentMethodParameters) =>
+  payment_method_data ? PaymentMethods.createSource(payment_method_data) : Effect.undefined
+
+/** The payment method that the PaymentIntent already has. */
+const attachedSource = ({ payment_method }: PaymentIntent) =>
+  payment_method === null ? Effect.undefined : PaymentMethods.resolve(payment_method, "payment_method")

@@ -1,0 +1,147 @@
+/**
+ * Payment methods: cards that a merchant's payers use (semantics H3, I-9, §5).
+ *
+ * A card's number and security code are given to the processor and then forgotten; what is kept is its brand, its last
+ * four digits, its expiry date and a keyed fingerprint, from which the number cannot be had.
+ */
+import { createHmac } from "node:crypto"
+import { Effect, Redacted } from "effect"
+import type { BillingDetails } from "../domain/Address.ts"
+import { billingDetailsOf } from "../domain/Address.ts"
+import { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
+import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import type { Card, PaymentMethod, PaymentMethodData } from "../domain/PaymentMethod.ts"
+import type { TestCard } from "../domain/TestCards.ts"
+import { TEST_CARD_EXPIRY, testCardOf } from "../domain/TestCards.ts"
+import { secondsOf } from "../domain/Time.ts"
+import type { AccountId, Document } from "../engine/Document.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import { isLive } from "./AccountIds.ts"
+import type { PaymentMethodHidden } from "./Documents.ts"
+import { PAYMENT_METHOD } from "./Documents.ts"
+import { PaymentsConfig } from "./PaymentsConfig.ts"
+import type { TokenizedCard } from "./Processor.ts"
+import { processorFor } from "./Processor.ts"
+
+/** A payment method as an attempt uses it, built in or stored. */
+export interface PaymentSource {
+  /** As PaymentIntents show it: the id that was sent, for a built-in one (semantics H3). */
+  readonly id: string
+  readonly token: string
+  readonly card: Pick<Card, "brand" | "last4" | "exp_month" | "exp_year" | "funding" | "country">
+  readonly billingDetails: BillingDetails | null
+  /** The customer it is attached to. */
+  readonly customer: string | null
+}
+
+/** Makes a payment method of inline data. */
+export const create = Effect.fnUntraced(function* (data: PaymentMethodData) {
+  const transaction = yield* Transaction
+  const config = yield* PaymentsConfig
+  const processor = yield* processorFor(isLive(transaction.account))
+  const metadata = mergeMetadata({}, data.metadata ?? null)
+  yield* requireMetadataWithinBounds(metadata, "payment_method_data[metadata]")
+  const { token, ...card } = processor.tokenize(data.card)
+  const paymentMethod: PaymentMethod = {
+    id: transaction.newId("pm"),
+    object: "payment_method",
+    type: "card",
+    livemode: isLive(transaction.account),
+    created: secondsOf(transaction.now),
+    customer: null,
+    card: {
+      ...cardOf(card),
+      fingerprint: fingerprint(config, transaction.account, data.card.number),
+      checks: card.checks
+    },
+    billing_details: billingDetailsOf(data.billing_details ?? {}),
+    metadata
+  }
+  transaction.put(PAYMENT_METHOD, paymentMethod, { token })
+  return paymentMethod
+})
+
+/** The payment method that a parameter refers to. Fails if it is not of this environment. */
+export const resolve = Effect.fnUntraced(function* (id: string, param: string) {
+  const transaction = yield* Transaction
+  const testCard = isLive(transaction.account) ? undefined : testCardOf(id)
+  if (testCard !== undefined) return builtInSource(id, testCard)
+  const document = yield* transaction.get(PAYMENT_METHOD, id)
+  if (document === undefined) return yield* new ResourceMissing({ kind: "PaymentMethod", id, param })
+  return sourceOf(document)
+})
+
+/** Makes a payment method of inline data, for use at once. */
+export const createSource = Effect.fnUntraced(function* (data: PaymentMethodData) {
+  const { id } = yield* create(data)
+  const transaction = yield* Transaction
+  return sourceOf((yield* transaction.get(PAYMENT_METHOD, id))!)
+})
+
+/** Whether a payment method may be used for a customer's payment (semantics I-19). */
+export const requireUsableBy = (
+  source: PaymentSource,
+  customer: string | null
+): Effect.Effect<void, ParameterInvalid> =>
+  source.customer === null || source.customer === customer
+    ? Effect.void
+    : Effect.fail(
+        new ParameterInvalid({ param: "payment_method", rule: "a payment method that no other customer owns" })
+      )
+
+/** A built-in test payment method as an object; undefined if the id is none, or in live mode (semantics A10). */
+export const builtIn = (
+  config: PaymentsConfig["Service"],
+  account: AccountId,
+  id: string
+): PaymentMethod | undefined => {
+  const testCard = isLive(account) ? undefined : testCardOf(id)
+  if (testCard === undefined) return undefined
+  return {
+    id,
+    object: "payment_method",
+    type: "card",
+    livemode: false,
+    created: 0,
+    customer: null,
+    card: {
+      ...builtInSource(id, testCard).card,
+      fingerprint: fingerprint(config, account, testCard.numbers[0]),
+      checks: { cvc_check: "pass" }
+    },
+    billing_details: billingDetailsOf({}),
+    metadata: {}
+  }
+}
+
+const sourceOf = ({ hidden, value }: Document<PaymentMethod, PaymentMethodHidden>): PaymentSource => ({
+  id: value.id,
+  token: hidden.token,
+  card: cardOf(value.card),
+  billingDetails: value.billing_details,
+  customer: value.customer
+})
+
+const builtInSource = (id: string, { brand, country, funding, ids, numbers }: TestCard): PaymentSource => ({
+  id,
+  token: ids[0],
+  card: { brand, last4: numbers[0].slice(-4), ...TEST_CARD_EXPIRY, funding, country },
+  billingDetails: null,
+  customer: null
+})
+
+const cardOf = (card: PaymentSource["card"] | Omit<TokenizedCard, "token">): PaymentSource["card"] => ({
+  brand: card.brand,
+  last4: card.last4,
+  exp_month: card.exp_month,
+  exp_year: card.exp_year,
+  funding: card.funding,
+  country: card.country
+})
+
+/** Equal for equal numbers within one account, and of no use without the installation's key. */
+const fingerprint = (config: PaymentsConfig["Service"], account: AccountId, number: string): string =>
+  createHmac("sha256", Redacted.value(config.fingerprintKey))
+    .update(`${account}/${number}`)
+    .digest("base64url")
+    .slice(0, 22)

@@ -1,0 +1,20 @@
+/** What the lifecycles need to know of the installation. */
+import type { Redacted } from "effect"
+import { Context } from "effect"
+
+export interface PaymentsConfigShape {
+  /** Base of the URLs that payers are sent to, without a slash at its end. */
+  readonly publicUrl: string
+  /** How long an authorization can be captured, in seconds (semantics I-17). */
+  readonly authorizationHoldSeconds: number
+  /** What takes cards in live mode, if anything does (semantics A10). */
+  readonly liveProcessor: "simulator" | null
+  /** The currencies to accept, in lower case; null accepts any three letters (semantics N2). */
+  readonly currencies: ReadonlySet<string> | null
+  /** Keys the fingerprints of card numbers. */
+  readonly fingerprintKey: Redacted.Redacted<Uint8Array>
+}
+
+export class PaymentsConfig extends Context.Service<PaymentsConfig, PaymentsConfigShape>()(
+  "till/payments/PaymentsConfig"
+) {}

@@ -1,0 +1,70 @@
+/**
+ * The simulated card processor: does what the table of test cards says (semantics §5). Pure.
+ *
+ * Its token of a card is the name of the test card, so that nothing of the number has to be kept.
+ */
+import { brandOf, isExpired } from "../domain/Cards.ts"
+import type { TestCard, TestCardResult } from "../domain/TestCards.ts"
+import { declines, testCardByNumber, testCardOf, UNKNOWN_CARD_RESULT } from "../domain/TestCards.ts"
+import type {
+  Authorization,
+  AuthorizationRequest,
+  CardData,
+  CardProcessor,
+  Settlement,
+  TokenizedCard
+} from "./Processor.ts"
+
+/** How long an asynchronous payment takes to settle (semantics I-15). */
+export const SETTLEMENT_MILLIS = 2000
+
+const UNKNOWN_TOKEN = "unknown"
+
+const tokenize = (card: CardData): TokenizedCard => {
+  const testCard = testCardByNumber(card.number)
+  return {
+    token: testCard?.ids[0] ?? UNKNOWN_TOKEN,
+    brand: testCard?.brand ?? brandOf(card.number),
+    last4: card.number.slice(-4),
+    exp_month: card.exp_month,
+    exp_year: card.exp_year,
+    funding: testCard?.funding ?? "credit",
+    country: testCard?.country ?? "US",
+    checks: { cvc_check: card.cvc == null ? null : cvcCheckOf(testCard) }
+  }
+}
+
+const authorize = ({ authenticated, card, now, token }: AuthorizationRequest): Authorization => {
+  const result = isExpired(card, now) ? declines("expired_card") : resultOf(token)
+  return authorization(authenticated && result.kind === "challenges" ? result.after : result)
+}
+
+const settle = (token: string): Settlement => {
+  const result = resultOf(token)
+  const settled = authorization(result.kind === "processes" ? result.after : result)
+  if (settled.kind === "approved" || settled.kind === "declined") return settled
+  throw new Error(`A payment with ${token} has nothing to settle`)
+}
+
+export const simulator: CardProcessor = { tokenize, authorize, settle }
+
+/** What a test card's security code check would say. */
+export const cvcCheckOf = (testCard: TestCard | undefined): "pass" | "fail" =>
+  testCard?.result.kind === "declines" && testCard.result.declineCode === "incorrect_cvc" ? "fail" : "pass"
+
+const resultOf = (token: string): TestCardResult => testCardOf(token)?.result ?? UNKNOWN_CARD_RESULT
+
+const authorization = (result: TestCardResult): Authorization => {
+  switch (result.kind) {
+    case "approves":
+      return { kind: "approved" }
+    case "declines":
+      return { kind: "declined", declineCode: result.declineCode, message: result.message }
+    case "challenges":
+      return { kind: "challenge" }
+    case "processes":
+      return { kind: "pending", settlesAfterMillis: SETTLEMENT_MILLIS }
+    case "faults":
+      return { kind: "unavailable" }
+  }
+}

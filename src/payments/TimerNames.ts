@@ -1,0 +1,14 @@
+/** The timers of payments. Each is about one object, and its id says which. */
+
+/** A payment that was processing settles (semantics I-15). */
+export const SETTLE = "payment_intent.settle"
+
+/** An authorization was not captured in time (semantics I-17). */
+export const EXPIRE_HOLD = "payment_intent.expire_hold"
+
+export const settlementTimer = (paymentIntentId: string): string => `settle:${paymentIntentId}`
+
+export const holdTimer = (paymentIntentId: string): string => `hold:${paymentIntentId}`
+
+/** The object that a timer is about. */
+export const subjectOf = (timerId: string): string => timerId.slice(timerId.indexOf(":") + 1)
