@@ -4,7 +4,7 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, Schedule } from "effect"
 import { BenchFailure, failureOf } from "./BenchFailure.ts"
-import type { Database } from "./Database.ts"
+import { temporaryFolder } from "./Database.ts"
 
 export type ContenderName = "till" | "echo" | "groupCommit" | "transactionPerRequest"
 
@@ -50,8 +50,8 @@ export interface Server {
 }
 
 export interface StartOptions {
-  readonly database: Database
-  readonly environment: Readonly<Record<string, string>>
+  /** Of the contender's own database; empty if it has none. */
+  readonly databaseUrl: string
   /** Options of Node itself, such as `--cpu-prof`. */
   readonly nodeOptions: ReadonlyArray<string>
 }
@@ -72,11 +72,12 @@ const freePort = Effect.callback<number>((resume) => {
 /** Starts a server and waits until it answers; it is stopped with the scope. */
 export const start = Effect.fnUntraced(function* (contender: Contender, options: StartOptions) {
   const port = yield* freePort
+  const folder = yield* temporaryFolder
   let log = ""
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => {
       const child = spawn(process.execPath, [...options.nodeOptions, ...contender.parameters], {
-        env: { ...process.env, ...options.environment, PORT: String(port) },
+        env: { ...process.env, DATABASE_URL: options.databaseUrl, PORT: String(port), TILL_DATA_DIR: folder },
         stdio: ["ignore", "pipe", "pipe"]
       })
       const keep = (chunk: Buffer) => (log = (log + chunk.toString()).slice(-LOG_LENGTH_MAX))

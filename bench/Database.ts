@@ -24,7 +24,8 @@ export interface Database {
   readonly cpuMicros: () => number | undefined
 }
 
-const temporaryFolder = Effect.acquireRelease(
+/** A new folder, removed with the scope. */
+export const temporaryFolder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "till-bench-"))),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
 )

@@ -37,6 +37,12 @@ interface Options {
   readonly profile: boolean
 }
 
+const profileOptions = () => [
+  "--cpu-prof",
+  `--cpu-prof-dir=${RESULTS}`,
+  `--cpu-prof-name=till-${Date.now()}.cpuprofile`
+]
+
 const startServers = Effect.fnUntraced(function* (options: Options, database: Database.Database) {
   const wanted = new Set(options.scenarios.flatMap(({ subjects }) => subjects.map(({ contender }) => contender)))
   const servers = new Map<ContenderName, Server>()
@@ -45,17 +51,9 @@ const startServers = Effect.fnUntraced(function* (options: Options, database: Da
     const contender = contenders[name]
     if (name === "till" && !options.withTill) continue
     const url = contender.countQuery === null ? "" : yield* database.create(name)
-    let environment: Record<string, string> = { DATABASE_URL: url }
-    if (name === "till") {
-      const seed = yield* Seed.make(url)
-      apiKeys = seed.apiKeys
-      environment = { ...environment, ...seed.environment }
-    }
-    const nodeOptions =
-      name === "till" && options.profile
-        ? ["--cpu-prof", `--cpu-prof-dir=${RESULTS}`, `--cpu-prof-name=till-${Date.now()}.cpuprofile`]
-        : []
-    servers.set(name, yield* start(contender, { database, environment, nodeOptions }))
+    if (name === "till") apiKeys = yield* Seed.make(url)
+    const nodeOptions = name === "till" && options.profile ? profileOptions() : []
+    servers.set(name, yield* start(contender, { databaseUrl: url, nodeOptions }))
   }
   return { servers, apiKeys }
 })
