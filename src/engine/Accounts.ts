@@ -4,6 +4,7 @@
  * Activates an account's actor when it is needed, retires it when it is idle, and starts it anew from the log when it
  * was fenced or a flush failed.
  */
+import type { Cause } from "effect"
 import { Clock, Context, Deferred, Effect, Layer, Schedule, Schema } from "effect"
 import type { Head, Surroundings } from "./Actor.ts"
 import { Actor, Closed, MailboxFull, storageFailed } from "./Actor.ts"
@@ -13,11 +14,10 @@ import type { AccountId, Document, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Idempotency from "./Idempotency.ts"
-import type { StorageFailure } from "./Journal.ts"
-import { Journal } from "./Journal.ts"
+import { Journal, StorageFailure } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
-import type { JournalCorrupt, RequestIdentity } from "./Record.ts"
-import { fromText } from "./Record.ts"
+import type { RequestIdentity } from "./Record.ts"
+import { fromText, JournalCorrupt } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { Address, EventPage, EventQuery, ListPage, ListQuery, StoredEvent } from "./Views.ts"
 import { Views } from "./Views.ts"
@@ -263,14 +263,17 @@ const makeActors = Effect.fnUntraced(function* (options: Options) {
     const actor = active.get(account)
     const used = actor === undefined ? Effect.flatMap(activate(account), f) : f(actor)
     return Effect.catchCause(used, (cause): Effect.Effect<A, E | Unavailable> => {
-      if (storageFailed(cause)) return Effect.fail(new Unavailable({ reason: "The database does not answer." }))
       const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
       if (failure instanceof MailboxFull) return Effect.fail(new Unavailable({ reason: "Too many requests wait." }))
-      if (!(failure instanceof Closed)) return Effect.failCause(cause as never)
-      if (failure.reason === "failed" || retries === 0) {
+      // The log cannot be trusted: nothing may be built on it.
+      if (failure instanceof JournalCorrupt) return Effect.die(failure)
+      if (failure instanceof Closed && failure.reason !== "failed" && retries > 0) {
+        return Effect.suspend(() => attempt(account, f, retries - 1))
+      }
+      if (failure instanceof Closed || failure instanceof StorageFailure || storageFailed(cause)) {
         return Effect.fail(new Unavailable({ reason: "The database does not answer." }))
       }
-      return Effect.suspend(() => attempt(account, f, retries - 1))
+      return Effect.failCause(cause as Cause.Cause<E>)
     })
   }
 

@@ -14,7 +14,7 @@ import { Cause, Context, Deferred, Effect, Exit, Queue } from "effect"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
-import type { StorageFailure } from "./Journal.ts"
+import { StorageFailure } from "./Journal.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
 import { ActiveTransaction, Transaction } from "./Transaction.ts"
@@ -282,7 +282,4 @@ const settleUpTo = (version: number, waiters: Array<Waiter>): void => {
 
 /** Whether a command ended because the storage failed under it. */
 export const storageFailed = (cause: Cause.Cause<unknown>): boolean =>
-  cause.reasons.some(
-    (reason) =>
-      Cause.isDieReason(reason) && (reason.defect as { readonly _tag?: unknown } | null)?._tag === "StorageFailure"
-  )
+  cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect instanceof StorageFailure)

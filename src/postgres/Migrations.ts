@@ -6,7 +6,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { PgMigrator } from "@effect/sql-pg"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 
 const statements = (...texts: ReadonlyArray<string>) =>
@@ -68,7 +68,24 @@ const migrations = {
   )
 }
 
+/** The database was written by a newer Till. */
+export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDatabase", { migration: Schema.Int }) {
+  override get message() {
+    return `The database was written by a newer Till (migration ${this.migration}; this one knows ${newest}).`
+  }
+}
+
+const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+
+const refuseNewer = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ id: number | null }>`SELECT max(migration_id)::int AS id FROM effect_sql_migrations`
+  const migration = rows[0]?.id ?? 0
+  if (migration > newest) return yield* new NewerDatabase({ migration })
+})
+
 /** Brings the tables up to date, once, however many processes start at the same time. */
-export const layer = PgMigrator.layer({ loader: PgMigrator.fromRecord(migrations) }).pipe(
+export const layer = Layer.effectDiscard(refuseNewer).pipe(
+  Layer.provideMerge(PgMigrator.layer({ loader: PgMigrator.fromRecord(migrations) })),
   Layer.provide(NodeServices.layer)
 )
