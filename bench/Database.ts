@@ -32,7 +32,7 @@ export const temporaryFolder = Effect.acquireRelease(
 
 const url = Effect.gen(function* () {
   const given = process.env["DATABASE_URL"]
-  if (given !== undefined) return given
+  if (given !== undefined && given !== "") return given
   const dataFolder = join(yield* temporaryFolder, "data")
   const server = yield* EmbeddedPostgres.make({ dataFolder })
   return Redacted.value(server.url)

@@ -128,4 +128,14 @@ const bench = Command.make(
   })
 ).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
 
-bench.pipe(Command.run({ version: "1" }), Effect.provide(NodeServices.layer), NodeRuntime.runMain)
+bench.pipe(
+  Command.run({ version: "1" }),
+  Effect.catchTag("BenchFailure", ({ problem }) =>
+    Effect.andThen(
+      Console.error(`No result. ${problem}`),
+      Effect.sync(() => void (process.exitCode = 1))
+    )
+  ),
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain
+)

@@ -1,0 +1,94 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { BenchFailure } from "../../bench/BenchFailure.ts"
+import type { ContenderName, Server } from "../../bench/Contender.ts"
+import { contenders } from "../../bench/Contender.ts"
+import type { LoadPlan, LoadResult } from "../../bench/load/LoadPlan.ts"
+import type { Scenario } from "../../bench/scenarios/Scenario.ts"
+import * as Suite from "../../bench/Suite.ts"
+
+const PORTS = { till: 1, groupCommit: 2 } as const
+const ACKNOWLEDGED = 10
+
+const scenario: Scenario = {
+  name: "create",
+  title: "Create",
+  connections: 64,
+  writes: true,
+  expect: "",
+  subjects: (["till", "groupCommit"] as const).map((contender) => ({
+    title: contender,
+    contender,
+    requests: () => Effect.succeed({ method: "POST", paths: ["/"], apiKeys: ["k"], body: "{}" })
+  }))
+}
+
+const result: LoadResult = {
+  acknowledged: ACKNOWLEDGED,
+  elapsedMillis: 1,
+  requestsPerSecond: 1,
+  p50Millis: 1,
+  p99Millis: 1,
+  maxMillis: 1,
+  generatorMicros: 1
+}
+
+/** Runs the scenario on servers that store `recordsPerLoad` records for every load of 10 requests. */
+const run = (
+  recordsPerLoad: number,
+  onLoad: (plan: LoadPlan) => Effect.Effect<void, BenchFailure> = () => Effect.void
+) => {
+  const loads: Array<number> = []
+  const server = (name: keyof typeof PORTS): [ContenderName, Server] => [
+    name,
+    { contender: contenders[name], pid: process.pid, port: PORTS[name] }
+  ]
+  const ran = Suite.run(scenario, {
+    database: {
+      version: "18",
+      create: () => Effect.die("not here"),
+      count: (name) =>
+        Effect.sync(
+          () => 7 + recordsPerLoad * loads.filter((port) => port === PORTS[name as keyof typeof PORTS]).length
+        ),
+      checkpoint: Effect.void,
+      cpuMicros: () => undefined
+    },
+    load: (plan) => Effect.sync(() => loads.push(plan.port)).pipe(Effect.andThen(onLoad(plan)), Effect.as(result)),
+    servers: new Map([server("till"), server("groupCommit")]),
+    apiKeys: ["k"],
+    pace: { warmUpSeconds: 1, secondsPerRound: 2, rounds: 2 }
+  })
+  return { loads, ran }
+}
+
+describe("Suite", () => {
+  it.live("warms up, then takes turns", () =>
+    Effect.gen(function* () {
+      const { loads, ran } = run(ACKNOWLEDGED)
+      const { subjects } = yield* ran
+      assert.deepStrictEqual(loads, [1, 2, 1, 2, 1, 2])
+      assert.deepStrictEqual(
+        subjects.map(({ rounds }) => rounds.length),
+        [2, 2]
+      )
+    })
+  )
+
+  it.live("fails if a record is missing, or there is one too many", () =>
+    Effect.gen(function* () {
+      const lost = yield* Effect.flip(run(ACKNOWLEDGED - 1).ran)
+      assert.strictEqual(lost.problem, "create: till acknowledged 30 requests and holds 27 records")
+      const doubled = yield* Effect.flip(run(ACKNOWLEDGED + 1).ran)
+      assert.strictEqual(doubled.problem, "create: till acknowledged 30 requests and holds 33 records")
+    })
+  )
+
+  it.live("says where a load failed", () =>
+    Effect.gen(function* () {
+      const failure = new BenchFailure({ problem: "503" })
+      const { ran } = run(ACKNOWLEDGED, ({ port }) => (port === PORTS.groupCommit ? Effect.fail(failure) : Effect.void))
+      assert.strictEqual((yield* Effect.flip(ran)).problem, "create, groupCommit: 503")
+    })
+  )
+})
