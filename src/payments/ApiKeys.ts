@@ -34,7 +34,7 @@ export interface ApiKey extends ApiKeyUse {
 }
 
 /** What a request's key leads to. */
-export interface ApiKeyEntry extends ApiKeyUse {
+export interface ApiKeyLookup extends ApiKeyUse {
   /** `keyhash_<SHA-256 of the key, hex>` */
   readonly id: string
   readonly api_key: string
@@ -44,7 +44,7 @@ export interface ApiKeyEntry extends ApiKeyUse {
 }
 
 export const API_KEY: Kind<ApiKey> = { name: "api_key", labels: ({ merchant_id }) => ({ merchant_id }) }
-export const API_KEY_ENTRY: Kind<ApiKeyEntry> = { name: "api_key_entry" }
+export const API_KEY_LOOKUP: Kind<ApiKeyLookup> = { name: "api_key_lookup" }
 
 const SECRET_LENGTH = 32
 
@@ -53,7 +53,7 @@ export const prefixOf = ({ livemode, type }: ApiKeyUse): string =>
   `${type === "secret" ? "sk" : "pk"}_${livemode ? "live" : "test"}_`
 
 /** The id of a key's entry. */
-export const entryIdOf = (key: string): string => `keyhash_${hash("sha256", key, "hex")}`
+export const lookupIdOf = (key: string): string => `keyhash_${hash("sha256", key, "hex")}`
 
 /** A new key for a merchant. The key itself is in the answer, and nowhere else. */
 export const issue = Effect.fnUntraced(function* (merchantId: string, use: ApiKeyUse) {
@@ -84,12 +84,12 @@ export const register = Effect.fnUntraced(function* (
   }
   const { expires_at, id: api_key, merchant_id, status } = apiKey
   transaction.put(API_KEY, apiKey)
-  transaction.put(API_KEY_ENTRY, { id: entryIdOf(text), api_key, merchant_id, livemode, type, status, expires_at })
+  transaction.put(API_KEY_LOOKUP, { id: lookupIdOf(text), api_key, merchant_id, livemode, type, status, expires_at })
   return apiKey
 })
 
 /** The entry of a key; undefined if it is nobody's. */
-export const findEntry = Effect.fnUntraced(function* (key: Redacted.Redacted<string>) {
+export const findLookup = Effect.fnUntraced(function* (key: Redacted.Redacted<string>) {
   const transaction = yield* Transaction
-  return (yield* transaction.get(API_KEY_ENTRY, entryIdOf(Redacted.value(key))))?.value
+  return (yield* transaction.get(API_KEY_LOOKUP, lookupIdOf(Redacted.value(key))))?.value
 })

@@ -7,7 +7,7 @@ import { secondsOf } from "../domain/Time.ts"
 import type { Kind } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import type { ApiKeyUse } from "./ApiKeys.ts"
-import { findEntry, issue, register } from "./ApiKeys.ts"
+import { findLookup, issue, register } from "./ApiKeys.ts"
 
 export interface Merchant {
   /** `mer_…` */
@@ -92,7 +92,7 @@ export const ensureDefault = Effect.fnUntraced(function* (given: ApiKeys) {
 
 /** Registers a given key, unless it is known already. */
 const registerFor = Effect.fnUntraced(function* (merchantId: string, slot: ApiKeySlot, key: Redacted.Redacted<string>) {
-  const entry = yield* findEntry(key)
+  const entry = yield* findLookup(key)
   if (entry === undefined) yield* register(merchantId, API_KEY_SLOTS[slot], key)
   else if (entry.merchant_id !== merchantId) yield* new ApiKeyTaken({ slot })
 })

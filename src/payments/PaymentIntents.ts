@@ -162,11 +162,11 @@ export const capture = Effect.fnUntraced(function* (
 /** Gives the payment up, and a held amount back (semantics I-4). */
 export const cancel = Effect.fnUntraced(function* (
   id: string,
-  parameters: { readonly cancellation_reason?: RequestedCancellationReason | null }
+  parameters: { readonly cancellation_reason?: RequestedCancellationReason | "" | null }
 ) {
   const { value: paymentIntent } = yield* find(id)
   yield* requireAllowed("cancel", paymentIntent)
-  return yield* giveUp("cancel", paymentIntent, parameters.cancellation_reason ?? null)
+  return yield* giveUp("cancel", paymentIntent, parameters.cancellation_reason || null)
 })
 
 /** Gives a held amount back that was not captured in time (semantics I-17). Does nothing if it is not held any more. */

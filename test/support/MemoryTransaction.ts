@@ -1,0 +1,192 @@
+/**
+ * An account in memory that runs one command at a time: what succeeds is committed, what fails leaves nothing. The
+ * fast harness for lifecycles; what the engine adds (the log, concurrency, failures) has tests of its own.
+ */
+import { Context, Effect, Exit, Redacted } from "effect"
+import type { Document, Identified, Kind, Tombstone } from "../../src/engine/Document.ts"
+import { encode } from "../../src/engine/Document.ts"
+import { idOf, nextSequence, randomText } from "../../src/engine/Identifiers.ts"
+import type { EventEntry, RequestIdentity } from "../../src/engine/Record.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
+import type { PaymentsConfigShape } from "../../src/payments/PaymentsConfig.ts"
+import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import { Processor } from "../../src/payments/Processor.ts"
+import { simulator } from "../../src/payments/Simulator.ts"
+import { handleTimer } from "../../src/payments/Timers.ts"
+
+interface Timer {
+  readonly id: string
+  readonly name: string
+  readonly dueAt: number
+}
+
+const REQUEST: RequestIdentity = {
+  id: "req_000000000000000000000000",
+  idempotencyKey: "key",
+  fingerprint: "fingerprint",
+  apiVersion: "2026-03-09"
+}
+
+export class MemoryAccount {
+  readonly account: string
+  readonly config: PaymentsConfigShape
+  documents = new Map<string, Document | Tombstone>()
+  timers = new Map<string, Timer>()
+  events: Array<EventEntry> = []
+  now = Date.UTC(2026, 10, 20)
+  sequence = 0
+  version = 0
+
+  constructor(account: string = "mer_000000000000000000000000:test", config: Partial<PaymentsConfigShape> = {}) {
+    this.account = account
+    this.config = {
+      publicUrl: "https://till.example",
+      authorizationHoldSeconds: 604_800,
+      liveProcessor: null,
+      currencies: null,
+      fingerprintKey: Redacted.make(new TextEncoder().encode("a key of the test installation")),
+      ...config
+    }
+  }
+
+  /** Runs a command, and commits it if it succeeds. */
+  readonly run = <A, E>(
+    command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>,
+    request: RequestIdentity | null = REQUEST
+  ): Effect.Effect<A, E> =>
+    Effect.suspend(() => {
+      const transaction = new MemoryTransaction(this, request)
+      const services = Context.make(Transaction, transaction as Transaction).pipe(
+        Context.add(PaymentsConfig, this.config),
+        Context.add(Processor, { test: simulator, live: this.config.liveProcessor === null ? null : simulator })
+      )
+      return Effect.onExit(Effect.provideContext(command, services), (exit) =>
+        Effect.sync(() => {
+          if (Exit.isSuccess(exit)) transaction.commit()
+        })
+      )
+    })
+
+  /** Lets time pass; timers fire in due order, each at its time. */
+  readonly advance = Effect.fnUntraced({ self: this }, function* (millis: number) {
+    const until = this.now + millis
+    for (;;) {
+      const [due] = [...this.timers.values()]
+        .filter(({ dueAt }) => dueAt <= until)
+        .toSorted((a, b) => a.dueAt - b.dueAt)
+      if (due === undefined) break
+      this.now = Math.max(this.now, due.dueAt)
+      yield* this.run(
+        Effect.gen(function* () {
+          const transaction = yield* Transaction
+          transaction.clearTimer(due.id)
+          yield* handleTimer(due)
+        }),
+        null
+      )
+    }
+    this.now = until
+  })
+
+  /** The documents of a kind, oldest first. */
+  all<V extends Identified, H>(kind: Kind<V, H>): ReadonlyArray<Document<V, H>> {
+    return [...this.documents.values()].filter(
+      (document): document is Document<V, H> => !document.deleted && document.kind === kind.name
+    )
+  }
+
+  value<V extends Identified, H>(kind: Kind<V, H>, id: string): V | undefined {
+    return this.all(kind).find((document) => document.id === id)?.value
+  }
+
+  /** Everything that the account would ever write down. */
+  get text(): string {
+    const documents = [...this.documents.values()].map((entry) =>
+      entry.deleted
+        ? entry.id
+        : `${entry.id}${entry.json}${JSON.stringify(entry.hidden)}${JSON.stringify(entry.labels)}`
+    )
+    return [...documents, JSON.stringify(this.events), JSON.stringify([...this.timers])].join("\n")
+  }
+}
+
+class MemoryTransaction implements Transaction {
+  readonly account: string
+  readonly now: number
+  readonly request: RequestIdentity | null
+  readonly #memory: MemoryAccount
+  readonly #documents: Map<string, Document | Tombstone>
+  readonly #timers: Map<string, Timer>
+  readonly #events: Array<EventEntry> = []
+
+  constructor(memory: MemoryAccount, request: RequestIdentity | null) {
+    this.#memory = memory
+    this.#documents = new Map(memory.documents)
+    this.#timers = new Map(memory.timers)
+    this.account = memory.account
+    this.now = memory.now
+    this.request = request
+  }
+
+  get<V extends Identified, H>(kind: Kind<V, H>, id: string): Effect.Effect<Document<V, H> | undefined> {
+    const entry = this.#documents.get(id)
+    const found = entry === undefined || entry.deleted || entry.kind !== kind.name ? undefined : entry
+    return Effect.succeed(found as Document<V, H> | undefined)
+  }
+
+  put<V extends Identified, H>(kind: Kind<V, H>, value: V, hidden?: H): void {
+    this.#documents.set(value.id, {
+      id: value.id,
+      kind: kind.name,
+      version: this.#memory.version + 1,
+      deleted: false,
+      value,
+      hidden,
+      labels: kind.labels?.(value) ?? {},
+      json: encode(value)
+    })
+  }
+
+  delete<V extends Identified, H>(kind: Kind<V, H>, id: string): void {
+    this.#known(id)
+    this.#documents.set(id, { id, kind: kind.name, version: this.#memory.version + 1, deleted: true })
+  }
+
+  emit(type: string, id: string, previous?: Readonly<Record<string, unknown>>): void {
+    this.#events.push({ id: this.newId("evt"), type, object: this.#known(id).json, previous: previous ?? null })
+  }
+
+  setTimer(timer: Timer): void {
+    this.#timers.set(timer.id, timer)
+  }
+
+  timerDueAt(id: string): Effect.Effect<number | undefined> {
+    return Effect.succeed(this.#timers.get(id)?.dueAt)
+  }
+
+  clearTimer(id: string): void {
+    this.#timers.delete(id)
+  }
+
+  newId(prefix: string): string {
+    this.#memory.sequence = nextSequence(this.#memory.sequence, this.now)
+    return idOf(prefix, this.#memory.sequence)
+  }
+
+  newSecret(length: number): string {
+    return randomText(length)
+  }
+
+  commit(): void {
+    this.#memory.version++
+    this.#memory.documents = this.#documents
+    this.#memory.timers = this.#timers
+    this.#memory.events.push(...this.#events)
+  }
+
+  #known(id: string): Document {
+    const entry = this.#documents.get(id)
+    if (entry === undefined || entry.deleted) throw new Error(`${id} is not there`)
+    return entry
+  }
+}
