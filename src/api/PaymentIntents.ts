@@ -1,7 +1,7 @@
 /** PaymentIntents (spec.md, PaymentIntents; semantics §1.12). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { Customer } from "../domain/Customer.ts"
+import { Customer, DeletedCustomer } from "../domain/Customer.ts"
 import { CustomerId, PaymentMethodId } from "../domain/Identifiers.ts"
 import { MetadataParameter } from "../domain/Metadata.ts"
 import { Amount, Currency } from "../domain/Money.ts"
@@ -67,7 +67,7 @@ export const CancelPaymentIntent = Schema.Struct({
 /** A PaymentIntent, with its customer in full where `expand[]=customer` asked for it. */
 export const ExpandablePaymentIntent = Schema.Struct({
   ...PaymentIntent.fields,
-  customer: Schema.NullOr(Schema.Union([CustomerId, Customer]))
+  customer: Schema.NullOr(Schema.Union([CustomerId, Customer, DeletedCustomer]))
 }).annotate({ identifier: "ExpandablePaymentIntent" })
 
 const params = { id: Schema.String }

@@ -101,8 +101,7 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     param: null,
     stored: false
   }),
-  TestModeOnly: () =>
-    invalidRequest(400, "test_mode_only", "This operation is only available in test mode.", null),
+  TestModeOnly: () => invalidRequest(400, "test_mode_only", "This operation is only available in test mode.", null),
 
   InvalidApiVersion: ({ version }) =>
     invalidRequest(400, "invalid_api_version", `Unknown API version '${version}'.`, "X-API-Version"),
@@ -179,11 +178,8 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
       )
     ),
   ProcessorNotConfigured: () =>
-    kept(
-      invalidRequest(400, "processor_not_configured", "No payment processor is configured for live mode.", null)
-    ),
-  ProcessorUnavailable: () =>
-    unavailable(500, "processor_unavailable", "The payment processor did not answer."),
+    kept(invalidRequest(400, "processor_not_configured", "No payment processor is configured for live mode.", null)),
+  ProcessorUnavailable: () => unavailable(500, "processor_unavailable", "The payment processor did not answer."),
   CardDeclined: ({ charge, declineCode, message, paymentIntent }) => ({
     status: 402,
     type: "payment_error",
@@ -204,8 +200,7 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
 }
 
 /** The row of a failure. */
-export const wireErrorOf = (failure: Failure): WireError =>
-  (table[failure._tag] as Row<Failure>)(failure)
+export const wireErrorOf = (failure: Failure): WireError => (table[failure._tag] as Row<Failure>)(failure)
 
 /** Whether something that a lifecycle returned is a failure nevertheless, such as a declined card. */
 export const isFailure = (value: object): value is Failure =>

@@ -13,6 +13,7 @@ import type { Document } from "../engine/Document.ts"
 import { encode } from "../engine/Document.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import type { Processor } from "../payments/Processor.ts"
 import type { Caller } from "./Authentication.ts"
 
 /** JSON text of a value of type `A`. */
@@ -25,7 +26,7 @@ export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
 export const documentJson = <A>(document: Document): Json<A> => document.json
 
 /** What commands may use. */
-export type CommandServices = Transaction | PaymentsConfig
+export type CommandServices = Transaction | PaymentsConfig | Processor
 
 /** What queries may use. */
 export type QueryServices = Accounts

@@ -25,7 +25,9 @@ export const makeQueryDecoder = (
   const fields = SchemaAST.isObjects(ast) ? ast.propertySignatures : []
   const names = new Set(fields.map(({ name }) => String(name)))
   const expandable = new Set(fields.flatMap(({ name, type }) => (name === EXPAND ? literalsOf(type) : [])))
-  const decodeFields = Schema.decodeUnknownExit((schema ?? Schema.Struct({})) as Schema.Decoder<Query>, { errors: "all" })
+  const decodeFields = Schema.decodeUnknownExit((schema ?? Schema.Struct({})) as Schema.Decoder<Query>, {
+    errors: "all"
+  })
   const decode = (input: Query): ReturnType<QueryDecoder> => {
     const decoded = decodeFields(input)
     return Exit.isSuccess(decoded) ? Exit.succeed(decoded.value) : Exit.fail(parameterErrorOf(ast, decoded, input))

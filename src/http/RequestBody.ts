@@ -15,7 +15,7 @@ const tooLarge = Exit.fail(new RequestTooLarge())
 
 /** The whole body; `RequestTooLarge` if it is longer than the limit. */
 export const readBody = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Buffer, RequestTooLarge> =>
-  Effect.suspend(() => {
+  Effect.suspend((): Effect.Effect<Buffer, RequestTooLarge> => {
     const source = NodeHttpServerRequest.toIncomingMessage(request)
     const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
     if (encoding === undefined && (declared === undefined || declared === "0")) return empty

@@ -1,0 +1,115 @@
+/**
+ * The contract with its handlers, compiled once at start: per request it only remains to find an endpoint and to call
+ * the few functions that it consists of.
+ */
+import type { Effect } from "effect"
+import { Context, Exit, Schema } from "effect"
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { PublishableKey, TestMode } from "../api/Access.ts"
+import type { DomainError } from "../domain/Errors.ts"
+import { ParameterInvalid } from "../domain/Errors.ts"
+import type { Unavailable } from "../engine/Accounts.ts"
+import type { Caller } from "./Authentication.ts"
+import type { CommandServices, GroupHandlers, QueryServices } from "./Handlers.ts"
+import type { Parsed } from "./JsonBody.ts"
+import { pathOfUnstorableText } from "./JsonBody.ts"
+import type { ParameterError } from "./ParameterErrors.ts"
+import { parameterErrorOf } from "./ParameterErrors.ts"
+import { parameterPath } from "./ParameterPath.ts"
+import type { Query, QueryDecoder } from "./QueryString.ts"
+import { makeQueryDecoder } from "./QueryString.ts"
+
+interface Common {
+  readonly method: string
+  /** As in the contract: `/v1/customers/:id`. */
+  readonly path: string
+  /** Whether publishable keys may call it, with the object's `client_secret`. */
+  readonly publishableKey: boolean
+  readonly testMode: boolean
+  readonly decodeQuery: QueryDecoder
+}
+
+export interface CommandEndpoint extends Common {
+  readonly kind: "command"
+  readonly decodePayload: (body: Parsed) => Exit.Exit<unknown, ParameterError>
+  /** Returns the object, or a failure that is kept. */
+  readonly run: (input: {
+    readonly params: Readonly<Record<string, string>>
+    readonly payload: unknown
+    readonly caller: Caller
+  }) => Effect.Effect<object, DomainError, CommandServices>
+}
+
+export interface QueryEndpoint extends Common {
+  readonly kind: "query"
+  /** Answers with JSON text. */
+  readonly run: (input: {
+    readonly params: Readonly<Record<string, string>>
+    readonly query: Query
+    readonly caller: Caller
+    readonly path: string
+  }) => Effect.Effect<string, DomainError | Unavailable, QueryServices>
+}
+
+export type Endpoint = CommandEndpoint | QueryEndpoint
+
+/** Handlers for every group of a contract. */
+export type ApiHandlers<Groups extends HttpApiGroup.Constraint> = {
+  readonly [Group in Groups as Group["identifier"]]: GroupHandlers<Group>
+}
+
+/** Puts a contract and its handlers together. */
+export const compile = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>,
+  handlers: ApiHandlers<Groups>
+): ReadonlyArray<Endpoint> => {
+  const groups = Object.values(api.groups) as ReadonlyArray<HttpApiGroup.Top>
+  return groups.flatMap((group) =>
+    Object.values(group.endpoints as Readonly<Record<string, HttpApiEndpoint.Top>>).map((endpoint) => {
+      const ofGroup = handlers[group.identifier as keyof typeof handlers] as Readonly<Record<string, unknown>>
+      return compileEndpoint(endpoint, ofGroup[endpoint.identifier])
+    })
+  )
+}
+
+/** The handler's type was checked against the contract where the handlers were declared. */
+const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpoint => {
+  const isQuery = endpoint.method === "GET"
+  const common: Common = {
+    method: endpoint.method,
+    path: endpoint.path,
+    publishableKey: Context.get(endpoint.annotations, PublishableKey),
+    testMode: Context.get(endpoint.annotations, TestMode),
+    decodeQuery: makeQueryDecoder(endpoint.query, { expand: isQuery, route: routeName(endpoint) })
+  }
+  if (isQuery) return { ...common, kind: "query", run: handler as QueryEndpoint["run"] }
+  const [payload = Schema.Struct({})] = [...endpoint.payload.values()].flatMap(({ schemas }) => [...schemas])
+  return {
+    ...common,
+    kind: "command",
+    decodePayload: makePayloadDecoder(payload),
+    run: handler as CommandEndpoint["run"]
+  }
+}
+
+/** How messages name a route: `GET /v1/payment_intents/{id}`. */
+const routeName = ({ method, path }: HttpApiEndpoint.Top): string => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`
+
+/** What is right is decoded once; only what is wrong is decoded again, to find all that is wrong with it. */
+const makePayloadDecoder = (schema: Schema.Top): CommandEndpoint["decodePayload"] => {
+  const decoder = schema as Schema.Decoder<unknown>
+  const decode = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error" })
+  const diagnose = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error", errors: "all" })
+  return ({ escapes, value }) => {
+    const decoded = decode(value)
+    if (Exit.isSuccess(decoded)) {
+      const unstorable = escapes ? pathOfUnstorableText(value) : undefined
+      if (unstorable === undefined) return Exit.succeed(decoded.value)
+      const rule = "text without NUL characters and unpaired surrogates"
+      return Exit.fail(new ParameterInvalid({ param: parameterPath(unstorable), rule }))
+    }
+    const diagnosed = diagnose(value)
+    if (Exit.isSuccess(diagnosed)) throw new Error("A schema refused an input and then accepted it")
+    return Exit.fail(parameterErrorOf(schema.ast, diagnosed, value))
+  }
+}

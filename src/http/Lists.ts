@@ -1,0 +1,93 @@
+/**
+ * Pages (semantics §1.6). The engine decides what belongs on a page; here cursors are checked and the envelope is put
+ * around texts that are JSON already.
+ */
+import { Effect } from "effect"
+import { LIMIT_DEFAULT } from "../api/List.ts"
+import type { ResourceKind } from "../domain/Errors.ts"
+import { ParametersExclusive, ResourceMissing } from "../domain/Errors.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { Identified, Kind, Labels } from "../engine/Document.ts"
+import type { Unavailable } from "../engine/Accounts.ts"
+import type { AccountId } from "../engine/Document.ts"
+import type { Cursor } from "../engine/Views.ts"
+import type { Json } from "./Handlers.ts"
+
+/** Parameters of every list, decoded. */
+export interface ListParameters {
+  readonly limit?: number
+  readonly starting_after?: string
+  readonly ending_before?: string
+}
+
+/** What a list of `A` answers. */
+export interface ListOf<A> {
+  readonly object: "list"
+  readonly data: ReadonlyArray<A>
+  readonly has_more: boolean
+  readonly url: string
+  readonly next_cursor: string | null
+}
+
+type CursorName = "starting_after" | "ending_before"
+
+/** Looks a cursor up; it has to be of the list's own kind (G3). */
+type CursorExists = (account: AccountId, id: string) => Effect.Effect<boolean, Unavailable>
+
+/** The cursor as the engine takes it. Fails for two cursors, and for one that never was an object of the kind. */
+export const cursorOf = Effect.fnUntraced(function* (
+  account: AccountId,
+  parameters: ListParameters,
+  kind: ResourceKind,
+  exists: CursorExists
+) {
+  const { ending_before, starting_after } = parameters
+  if (starting_after !== undefined && ending_before !== undefined) {
+    return yield* new ParametersExclusive({ first: "starting_after", second: "ending_before" })
+  }
+  const id = starting_after ?? ending_before
+  if (id === undefined) return {}
+  if (!(yield* exists(account, id))) {
+    const param: CursorName = starting_after === undefined ? "ending_before" : "starting_after"
+    return yield* new ResourceMissing({ kind, id, param })
+  }
+  const cursor: Cursor = starting_after === undefined ? { newerThan: id } : { olderThan: id }
+  return cursor
+})
+
+/** One page of an account's documents of a kind. */
+export const listDocuments = Effect.fnUntraced(function* <A extends Identified, H>(
+  input: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
+  kind: Kind<A, H>,
+  kindName: ResourceKind,
+  labels: Labels = {}
+) {
+  const accounts = yield* Accounts
+  const { account, path, query } = input
+  // A tombstone is as good as a document: cursors are stable when records are removed.
+  const exists: CursorExists = (account, id) =>
+    Effect.map(accounts.read(account, id), (entry) => entry?.kind === kind.name)
+  const cursor = yield* cursorOf(account, query, kindName, exists)
+  const page = yield* accounts.list(account, {
+    kind: kind.name,
+    labels,
+    limit: query.limit ?? LIMIT_DEFAULT,
+    ...cursor
+  })
+  return listJson<A>(
+    page.documents.map(({ id, json }) => ({ id, json })),
+    page.hasMore,
+    path
+  )
+})
+
+/** The envelope of a page. */
+export const listJson = <A>(
+  items: ReadonlyArray<{ readonly id: string; readonly json: string }>,
+  hasMore: boolean,
+  path: string
+): Json<ListOf<A>> => {
+  const cursor = hasMore ? JSON.stringify(items.at(-1)!.id) : "null"
+  const data = items.map(({ json }) => json).join(",")
+  return `{"object":"list","data":[${data}],"has_more":${hasMore},"url":${JSON.stringify(path)},"next_cursor":${cursor}}`
+}

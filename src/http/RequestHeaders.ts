@@ -1,0 +1,47 @@
+/** The headers of a request that the API gives a meaning (semantics I1, I2, V1, V2). */
+import type { IncomingMessage } from "node:http"
+import { Exit } from "effect"
+import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Headers.ts"
+import { API_VERSIONS } from "../domain/ApiVersion.ts"
+import { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
+import { InvalidApiVersion } from "./HttpErrors.ts"
+
+const KEY = "Idempotency-Key"
+
+const keyMissing = Exit.fail(new ParameterMissing({ param: KEY }))
+const keyInvalid = Exit.fail(
+  new ParameterInvalid({ param: KEY, rule: `given once, with 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} characters` })
+)
+
+/** The key of a POST. */
+export const idempotencyKeyOf = (request: IncomingMessage): Exit.Exit<string, ParameterMissing | ParameterInvalid> => {
+  const key = singleIdempotencyKey(request)
+  if (key !== undefined) return Exit.succeed(key)
+  return request.headers["idempotency-key"] === undefined ? keyMissing : keyInvalid
+}
+
+/** The key, if there is a valid one. */
+export const singleIdempotencyKey = (request: IncomingMessage): string | undefined => {
+  const key = request.headers["idempotency-key"]
+  if (typeof key !== "string" || key === "" || key.length > IDEMPOTENCY_KEY_LENGTH_MAX) return undefined
+  return key.includes(",") && isRepeated(request, "idempotency-key") ? undefined : key
+}
+
+/** Node joins repeated headers with commas, which a single header may hold as well. */
+const isRepeated = ({ rawHeaders }: IncomingMessage, name: string): boolean => {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]!.toLowerCase() === name) count++
+  return count > 1
+}
+
+/** The version to answer in. A repeated header arrives with a comma in it, and so is no version. */
+export const apiVersionOf = (
+  { headers }: IncomingMessage,
+  accountDefault: string
+): Exit.Exit<string, InvalidApiVersion> => {
+  const sent = headers["x-api-version"]
+  if (sent === undefined) return Exit.succeed(accountDefault)
+  const version = String(sent).trim()
+  const supported = API_VERSIONS.find((candidate) => candidate === version)
+  return supported === undefined ? Exit.fail(new InvalidApiVersion({ version })) : Exit.succeed(supported)
+}

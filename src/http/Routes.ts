@@ -1,0 +1,57 @@
+/**
+ * Everything that the server answers: /v1, the two health checks, and JSON errors for what nobody answers.
+ *
+ * /v1 does not go through the router, whose own matching could not keep the order of semantics T14; other parts of the
+ * service add their routes to the router.
+ */
+import { Effect, Layer } from "effect"
+import type { HttpServer, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerError, HttpServerRequest } from "effect/http"
+import { Api } from "../api/Api.ts"
+import type { Accounts } from "../engine/Accounts.ts"
+import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import type { Processor } from "../payments/Processor.ts"
+import { compile } from "./Endpoints.ts"
+import { customers } from "./handlers/Customers.ts"
+import { events } from "./handlers/Events.ts"
+import { paymentIntents } from "./handlers/PaymentIntents.ts"
+import { testHelpers } from "./handlers/TestHelpers.ts"
+import * as Health from "./Health.ts"
+import type { HttpConfig } from "./HttpConfig.ts"
+import * as Pipeline from "./Pipeline.ts"
+
+/** The contract's endpoints with their handlers. */
+const endpoints = compile(Api, { customers, payment_intents: paymentIntents, events, test_helpers: testHelpers })
+
+type Services = Accounts | HttpConfig | PaymentsConfig | Processor
+
+type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, HttpServerRequest.HttpServerRequest>
+
+/** In front of the router: answers what is the API's, and what nobody knows. */
+const api = HttpRouter.use((router) =>
+  Effect.gen(function* () {
+    const pipeline = yield* Pipeline.make(endpoints)
+    const dispatch = (routed: Routed): Routed =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+        if (isApi(request.url)) return pipeline.answer(request)
+        return Effect.catch(routed, (error) =>
+          isRouteNotFound(error) ? Effect.succeed(pipeline.notFound(request)) : Effect.fail(error)
+        )
+      })
+    yield* router.addGlobalMiddleware(dispatch)
+  })
+) as Layer.Layer<never, never, HttpRouter.HttpRouter | Services>
+
+const isApi = (url: string): boolean => /^\/v1(?:[/?]|$)/.test(url)
+
+const isRouteNotFound = (error: unknown): boolean =>
+  HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+
+/** To be merged with the routes of other parts, and served. */
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services> = Layer.merge(api, Health.layer)
+
+/** Serves these routes. */
+export const serve: Layer.Layer<never, never, HttpServer.HttpServer | Services> = HttpRouter.serve(layer, {
+  disableLogger: true,
+  disableListenLog: true
+})

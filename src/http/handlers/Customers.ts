@@ -1,0 +1,27 @@
+/** Customers over HTTP (semantics §1.10). */
+import { Effect } from "effect"
+import * as Contract from "../../api/Customers.ts"
+import * as Customers from "../../payments/Customers.ts"
+import { CUSTOMER } from "../../payments/Documents.ts"
+import { documentJson, handlers, jsonOf } from "../Handlers.ts"
+import { listDocuments } from "../Lists.ts"
+import { readEntry } from "../Resources.ts"
+
+export const customers = handlers(Contract.Customers, {
+  create: ({ payload }) => Customers.create(payload),
+  update: ({ params, payload }) => Customers.update(params.id, payload),
+  delete: ({ params }) => Customers.remove(params.id),
+
+  list: ({ caller, path, query }) =>
+    listDocuments(
+      { account: caller.account, path, query },
+      CUSTOMER,
+      "Customer",
+      query.email === undefined ? {} : { email: query.email.toLowerCase() }
+    ),
+
+  retrieve: ({ caller, params }) =>
+    Effect.map(readEntry(caller.account, CUSTOMER, "Customer", params.id), (entry) =>
+      entry.deleted ? jsonOf(Customers.deletedCustomer(caller.account, entry.id)) : documentJson(entry)
+    )
+})

@@ -1,0 +1,50 @@
+/** PaymentIntents over HTTP (semantics §1.7, §1.12). */
+import { Effect } from "effect"
+import * as Contract from "../../api/PaymentIntents.ts"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
+import type { AccountId } from "../../engine/Document.ts"
+import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
+import { deletedCustomer } from "../../payments/Customers.ts"
+import { CUSTOMER, PAYMENT_INTENT } from "../../payments/Documents.ts"
+import * as PaymentIntents from "../../payments/PaymentIntents.ts"
+import { documentJson, handlers, jsonOf } from "../Handlers.ts"
+import { listDocuments } from "../Lists.ts"
+import { readDocument, readEntry } from "../Resources.ts"
+
+export const paymentIntents = handlers(Contract.PaymentIntents, {
+  create: ({ payload }) => PaymentIntents.create(payload),
+  update: ({ params, payload }) => PaymentIntents.update(params.id, payload),
+  confirm: ({ caller, params, payload }) =>
+    PaymentIntents.confirm(params.id, payload, { publishableKey: caller.keyType === "publishable" }),
+  capture: ({ params, payload }) => PaymentIntents.capture(params.id, payload),
+  cancel: ({ params, payload }) =>
+    PaymentIntents.cancel(params.id, { cancellation_reason: payload.cancellation_reason || null }),
+
+  list: ({ caller, path, query }) =>
+    listDocuments(
+      { account: caller.account, path, query },
+      PAYMENT_INTENT,
+      "PaymentIntent",
+      query.customer === undefined ? {} : { customer: query.customer }
+    ),
+
+  retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
+    const document = yield* readDocument(caller.account, PAYMENT_INTENT, "PaymentIntent", params.id)
+    // Whoever sends a wrong secret learns nothing, not even that the object exists.
+    if (query.client_secret !== undefined && !matchesClientSecret(document.value, query.client_secret)) {
+      return yield* new ResourceMissing({ kind: "PaymentIntent", id: params.id, param: "id" })
+    }
+    return query["expand[]"] === undefined
+      ? documentJson(document)
+      : yield* withCustomer(caller.account, document.value)
+  })
+})
+
+/** With the customer in full; what is left of it, if it was deleted (E3). */
+const withCustomer = Effect.fnUntraced(function* (account: AccountId, paymentIntent: PaymentIntent) {
+  if (paymentIntent.customer === null) return jsonOf(paymentIntent)
+  const entry = yield* readEntry(account, CUSTOMER, "Customer", paymentIntent.customer)
+  const customer = entry.deleted ? deletedCustomer(account, entry.id) : entry.value
+  return jsonOf({ ...paymentIntent, customer })
+})
