@@ -1,11 +1,13 @@
 /** The `till` command: its subcommands, and how a failure reaches the person who typed it. */
 import { Cause, Effect, Exit, Option } from "effect"
 import { Command } from "effect/cli"
+import { rebuild } from "./Rebuild.ts"
 import { serve } from "./Serve.ts"
+import { verify } from "./Verify.ts"
 
 const till = Command.make("till").pipe(
   Command.withDescription("A payments service that you run yourself"),
-  Command.withSubcommands([serve])
+  Command.withSubcommands([serve, verify, rebuild])
 )
 
 /** Runs the command line of this process. */

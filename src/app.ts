@@ -1,0 +1,146 @@
+/**
+ * The composition root: the one place where layers meet. Reads from the storage up to the server.
+ *
+ * Layers close in the reverse order of their building: first the server, which answers what is under way; then the
+ * engine, which flushes and projects; then the connections; then the embedded Postgres.
+ */
+import { NodeHttpServer } from "@effect/platform-node"
+import { Console, Context, Effect, Layer, Redacted } from "effect"
+import { HttpServer } from "effect/http"
+import { createHmac } from "node:crypto"
+import { createServer } from "node:http"
+import type { TillConfigShape } from "./config.ts"
+import { TillConfig } from "./config.ts"
+import { Accounts } from "./engine/Accounts.ts"
+import * as Engine from "./engine/Engine.ts"
+import { Projector } from "./engine/Projector.ts"
+import * as Routes from "./http/Routes.ts"
+import { HttpConfig } from "./http/HttpConfig.ts"
+import { INSTALLATION } from "./payments/AccountIds.ts"
+import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
+import { ensureDefault } from "./payments/Merchants.ts"
+import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
+import { Processor } from "./payments/Processor.ts"
+import * as Timers from "./payments/Timers.ts"
+import * as Database from "./postgres/Database.ts"
+import * as InstallationSecret from "./postgres/InstallationSecret.ts"
+import * as JournalPostgres from "./postgres/JournalPostgres.ts"
+import * as Migrations from "./postgres/Migrations.ts"
+import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
+
+/** How long a shutdown waits for requests under way. */
+const GRACE_MILLIS = 4000
+
+/** The journal and the views, on the configured Postgres, with their tables up to date. */
+export const storage = Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer).pipe(
+  Layer.provideMerge(Migrations.layer),
+  Layer.provideMerge(Database.layer)
+)
+
+/** The storage with a projector, for maintenance. */
+export const maintenance = Projector.layer.pipe(Layer.provideMerge(storage))
+
+const publicUrlOf = ({ port, publicUrl }: TillConfigShape): string => publicUrl ?? `http://localhost:${port}`
+
+/** A key for one purpose, derived from the installation's secret. */
+const deriveKey = (secret: Redacted.Redacted<Uint8Array>, purpose: string): Redacted.Redacted<Uint8Array> =>
+  Redacted.make(createHmac("sha256", Redacted.value(secret)).update(purpose).digest())
+
+const paymentsConfig = Layer.effect(
+  PaymentsConfig,
+  Effect.gen(function* () {
+    const config = yield* TillConfig
+    const secret = yield* InstallationSecret.InstallationSecret
+    return {
+      publicUrl: publicUrlOf(config),
+      authorizationHoldSeconds: config.authorizationHoldSeconds,
+      liveProcessor: config.liveProcessor ?? null,
+      currencies: config.currencies ?? null,
+      fingerprintKey: deriveKey(secret, "card fingerprints")
+    }
+  })
+).pipe(Layer.provide(InstallationSecret.layer))
+
+const httpConfig = Layer.effect(
+  HttpConfig,
+  Effect.map(TillConfig, (config) => ({ docsUrl: `${publicUrlOf(config)}/docs` }))
+)
+
+/** The engine with the lifecycles' timers, and what commands need besides it. */
+export const engine = Engine.layer().pipe(
+  Layer.provide(Timers.layer),
+  Layer.provideMerge(Processor.layer),
+  Layer.provideMerge(paymentsConfig),
+  Layer.provideMerge(storage)
+)
+
+const server = Layer.unwrap(
+  Effect.map(TillConfig, ({ host, port }) =>
+    NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 65_000 }), {
+      host,
+      port,
+      gracefulShutdownTimeout: GRACE_MILLIS
+    })
+  )
+)
+
+/** The default merchant and its keys; those generated now, which only this start can show. */
+class FirstStart extends Context.Service<FirstStart, { readonly generated: ApiKeys }>()("till/FirstStart") {
+  static readonly layer = Layer.effect(
+    FirstStart,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const { defaultKeys } = yield* TillConfig
+      const given = Object.fromEntries(Object.entries(defaultKeys).filter(([, key]) => key !== undefined)) as ApiKeys
+      return yield* accounts.run(INSTALLATION, ensureDefault(given))
+    })
+  )
+}
+
+const greeting = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { generated } = yield* FirstStart
+    const http = yield* HttpServer.HttpServer
+    const config = yield* TillConfig
+    const port = "port" in http.address ? http.address.port : config.port
+    yield* Console.log(
+      greetingOf(publicUrlOf({ ...config, port }), generated, config.defaultKeys.secretTest !== undefined)
+    )
+  })
+)
+
+const KEY_NAMES: Readonly<Record<ApiKeySlot, string>> = {
+  secretTest: "Secret key, test mode",
+  publishableTest: "Publishable key, test mode",
+  secretLive: "Secret key, live mode",
+  publishableLive: "Publishable key, live mode"
+}
+
+const greetingOf = (baseUrl: string, generated: ApiKeys, keyIsSet: boolean): string => {
+  const lines = [`Till listens on ${baseUrl}`]
+  const slots = (Object.keys(KEY_NAMES) as Array<ApiKeySlot>).filter((slot) => generated[slot] !== undefined)
+  if (slots.length > 0) {
+    lines.push("", "These keys are shown this once; only their hashes are stored:")
+    for (const slot of slots) lines.push(`  ${KEY_NAMES[slot].padEnd(27)} ${Redacted.value(generated[slot]!)}`)
+  }
+  const key = generated.secretTest
+  if (key !== undefined || keyIsSet) {
+    lines.push(
+      "",
+      "Try it:",
+      `  curl ${baseUrl}/v1/payment_intents -u ${key === undefined ? "$TILL_SK_TEST" : Redacted.value(key)}: \\`,
+      `    -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\`,
+      `    -d '{"amount": 2000, "currency": "usd", "payment_method": "pm_card_visa", "confirm": true}'`
+    )
+  }
+  return lines.join("\n")
+}
+
+/** The whole service. */
+export const app = greeting.pipe(
+  Layer.provideMerge(Routes.serve),
+  Layer.provide(server),
+  Layer.provide(httpConfig),
+  Layer.provide(FirstStart.layer),
+  Layer.provide(engine)
+)
