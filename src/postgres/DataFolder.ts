@@ -5,7 +5,7 @@
  * (taken through SQLite, the only part of Node that takes one), so it ends with its process however that ends, and a
  * process id that was given to somebody else means nothing. A folder written by a newer Till is refused.
  */
-import { Effect, type Scope } from "effect"
+import { Effect, Schedule, type Scope } from "effect"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
@@ -38,6 +38,9 @@ export const hold = Effect.fnUntraced(function* (
 
 const ownerFile = (folder: string) => Path.join(folder, "owner")
 
+// A process that was just killed holds its locks until the system has taken it apart; a restart must not trip over that.
+const lockRetries = Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "1 second" }))
+
 const lock = (folder: string): Effect.Effect<DatabaseSync, EmbeddedPostgresError> =>
   Effect.gen(function* () {
     const database = yield* attempt(
@@ -46,11 +49,11 @@ const lock = (folder: string): Effect.Effect<DatabaseSync, EmbeddedPostgresError
     )
     yield* Effect.try({
       try: () => database.exec("BEGIN EXCLUSIVE"),
-      catch: (cause) => {
-        database.close()
-        return isBusy(cause) ? inUse(folder) : unlockable(folder, cause)
-      }
-    })
+      catch: (cause) => (isBusy(cause) ? inUse(folder) : unlockable(folder, cause))
+    }).pipe(
+      Effect.retry({ schedule: lockRetries, while: (error) => error.reason === "FolderInUse" }),
+      Effect.onError(() => Effect.sync(() => database.close()))
+    )
     // For the message that a second starter prints; the lock alone decides.
     yield* attempt(`write to the data folder ${folder}`, () => fs.writeFileSync(ownerFile(folder), `${process.pid}\n`))
     return database

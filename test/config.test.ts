@@ -1,0 +1,135 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Redacted, Schema } from "effect"
+import { inspect } from "node:util"
+import * as Config from "../src/config.ts"
+
+const load = (environment: Record<string, string>) =>
+  Effect.provideService(Config.load, ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: environment }))
+
+const keyPrefixes = {
+  TILL_SK_TEST: "sk_test_",
+  TILL_PK_TEST: "pk_test_",
+  TILL_SK_LIVE: "sk_live_",
+  TILL_PK_LIVE: "pk_live_"
+}
+
+const keyVariables = Object.keys(keyPrefixes) as ReadonlyArray<keyof typeof keyPrefixes>
+
+describe("configuration", () => {
+  it.effect("has a default for everything, also for empty values", () =>
+    Effect.gen(function* () {
+      const defaults = yield* load({})
+      assert.deepInclude(defaults, {
+        port: 4242,
+        host: "127.0.0.1",
+        databaseUrl: undefined,
+        publicUrl: undefined,
+        liveProcessor: undefined,
+        authorizationHoldSeconds: 604_800,
+        currencies: undefined,
+        logLevel: "Info"
+      })
+      assert.match(defaults.dataFolder, /^\/.*\/\.till$/)
+      assert.deepStrictEqual(
+        yield* load({ PORT: "", DATABASE_URL: " ", TILL_SK_TEST: "", TILL_CURRENCIES: "" }),
+        defaults
+      )
+    })
+  )
+
+  it.effect("reads every variable", () =>
+    Effect.gen(function* () {
+      const config = yield* load({
+        PORT: "8080",
+        HOST: "::1",
+        DATABASE_URL: "postgres://till:secret@db.example:5433/payments?sslmode=require",
+        TILL_DATA_DIR: "/var/lib/till/../till",
+        TILL_PUBLIC_URL: "https://pay.example/till/",
+        TILL_SK_TEST: "sk_test_12345678",
+        TILL_PK_LIVE: "pk_live_abcdefgh_ABC",
+        TILL_LIVE_PROCESSOR: "simulator",
+        TILL_AUTH_HOLD_SECONDS: "60",
+        TILL_CURRENCIES: "USD, eur",
+        TILL_LOG_LEVEL: "debug"
+      })
+      assert.deepInclude(config, {
+        port: 8080,
+        host: "::1",
+        dataFolder: "/var/lib/till",
+        publicUrl: "https://pay.example/till",
+        liveProcessor: "simulator",
+        authorizationHoldSeconds: 60,
+        currencies: new Set(["usd", "eur"]),
+        logLevel: "Debug"
+      })
+      assert.strictEqual(Redacted.value(config.defaultKeys.secretTest!), "sk_test_12345678")
+      assert.strictEqual(Redacted.value(config.defaultKeys.publishableLive!), "pk_live_abcdefgh_ABC")
+      assert.isUndefined(config.defaultKeys.secretLive)
+    })
+  )
+
+  it.effect.each([
+    ["PORT", "65536"],
+    ["PORT", "-1"],
+    ["PORT", "80.5"],
+    ["PORT", "0x50"],
+    ["HOST", "http://localhost"],
+    ["HOST", "a\nb"],
+    ["DATABASE_URL", "mysql://localhost/x"],
+    ["DATABASE_URL", "localhost:5432"],
+    ["TILL_DATA_DIR", "a\0b"],
+    ["TILL_PUBLIC_URL", "pay.example"],
+    ["TILL_PUBLIC_URL", "ftp://pay.example"],
+    ["TILL_PUBLIC_URL", "https://pay.example/?a=b"],
+    ["TILL_SK_TEST", "sk_live_12345678"],
+    ["TILL_SK_TEST", "sk_test_1234567"],
+    ["TILL_PK_TEST", "sk_test_12345678"],
+    ["TILL_SK_LIVE", "sk_live_1234-678"],
+    ["TILL_PK_LIVE", "12345678"],
+    ["TILL_LIVE_PROCESSOR", "acquirer"],
+    ["TILL_AUTH_HOLD_SECONDS", "0"],
+    ["TILL_AUTH_HOLD_SECONDS", "7 days"],
+    ["TILL_CURRENCIES", "usd,euro"],
+    ["TILL_CURRENCIES", "usd,,eur"],
+    ["TILL_LOG_LEVEL", "loud"]
+  ] as const)("refuses %s=%j in one line that names it", ([variable, value]) =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(load({ [variable]: value }))
+      assert.strictEqual(error.variable, variable)
+      assert.isTrue(error.message.startsWith(`${variable}: `))
+      assert.notInclude(error.message, "\n")
+    })
+  )
+
+  const keyBody = Schema.String.check(Schema.isPattern(/^[0-9A-Za-z_]{8,40}$/u))
+  const variable = Schema.Literals(keyVariables)
+
+  it.effect.prop("accepts exactly the keys of the right prefix", { variable, prefixOf: variable, keyBody }, (given) =>
+    Effect.gen(function* () {
+      const key = keyPrefixes[given.prefixOf] + given.keyBody
+      const outcome = yield* Effect.result(load({ [given.variable]: key }))
+      assert.strictEqual(outcome._tag, given.variable === given.prefixOf ? "Success" : "Failure")
+    })
+  )
+
+  // What is likely to stand in such a variable by mistake: any text at all, and things that nearly parse.
+  const mistake = Schema.Struct({
+    before: Schema.Literals(["", "sk_test_", "pk_live_", "postgres://u:", "postgres//u:", "http://x:", "mysql://u:"]),
+    secret: Schema.String.check(Schema.isPattern(/^[0-9A-Za-z!$ ~-]{9,30}$/u)),
+    after: Schema.Literals(["", "@host/db", "@host:port/db", "\n"])
+  })
+
+  it.effect.prop(
+    "never repeats the value of a secret",
+    { mistake, variable: Schema.Literals(["DATABASE_URL", ...keyVariables]) },
+    ({ mistake: { before, secret, after }, variable: name }) =>
+      Effect.gen(function* () {
+        const outcome = yield* Effect.result(load({ [name]: before + secret + after }))
+        const shown =
+          outcome._tag === "Failure"
+            ? [outcome.failure.message, String(outcome.failure), inspect(outcome.failure, { depth: 9 })]
+            : [JSON.stringify(outcome.success), inspect(outcome.success, { depth: 9 })]
+        for (const text of shown) assert.isFalse(text.includes(secret.trim()), "the secret is shown")
+      })
+  )
+})

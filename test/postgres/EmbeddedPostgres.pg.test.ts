@@ -1,0 +1,292 @@
+import { PgConnection } from "@effect/sql-pg"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted, type Scope } from "effect"
+import { spawn, type ChildProcess } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as Path from "node:path"
+import { inspect } from "node:util"
+import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
+import { isAtWorkOn } from "../../src/postgres/Postmaster.ts"
+
+/** A folder that goes away with the scope; whatever still runs in it is ended first. */
+const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => fs.realpathSync(fs.mkdtempSync(Path.join(os.tmpdir(), "till-embedded-")))),
+  (folder) =>
+    Effect.promise(async () => {
+      const serverId = postmasterOf(folder)
+      if (serverId !== undefined && isAtWorkOn(serverId, clusterOf(folder))) process.kill(serverId, "SIGQUIT")
+      await until(() => serverId === undefined || !isAtWorkOn(serverId, clusterOf(folder)))
+      fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+    })
+)
+
+const clusterOf = (folder: string) => Path.join(folder, "postgres", "data")
+
+const postmasterOf = (folder: string): number | undefined => {
+  try {
+    return Number.parseInt(fs.readFileSync(Path.join(clusterOf(folder), "postmaster.pid"), "utf8"), 10)
+  } catch {
+    return undefined
+  }
+}
+
+const until = async (condition: () => boolean) => {
+  const end = performance.now() + 20_000
+  while (!condition()) {
+    if (performance.now() > end) throw new Error("waited 20 s in vain")
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** Starts a server, uses it, stops it. */
+const using = <A, E>(dataFolder: string, use: (server: EmbeddedPostgres.EmbeddedPostgres) => Effect.Effect<A, E>) =>
+  Effect.scoped(Effect.flatMap(EmbeddedPostgres.make({ dataFolder }), use))
+
+const query = (url: Redacted.Redacted, ...statements: ReadonlyArray<string>) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const connection = yield* PgConnection.make({ url })
+      let rows: ReadonlyArray<ReadonlyArray<unknown>> = []
+      for (const statement of statements) rows = yield* connection.queryValues(statement)
+      return rows
+    })
+  )
+
+const failureOf = (dataFolder: string) =>
+  Effect.flip(Effect.scoped(EmbeddedPostgres.make({ dataFolder }))).pipe(
+    Effect.tap((error) => Effect.sync(() => assert.notInclude(error.message, "\n")))
+  )
+
+interface Owner {
+  readonly process: ChildProcess
+  readonly errors: () => string
+  readonly ready: Promise<{ readonly processId: number; readonly port: number; readonly adopted: boolean }>
+  /** Exit code and signal. */
+  readonly ended: Promise<readonly [number | null, NodeJS.Signals | null]>
+}
+
+/** Another process that owns the folder's Postgres; `detached` gives it a process group of its own. */
+const spawnOwner = (folder: string, detached = false): Effect.Effect<Owner, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const script = Path.resolve(import.meta.dirname, "../support/PostgresOwner.ts")
+      const child = spawn(process.execPath, [script, folder], { stdio: ["ignore", "pipe", "pipe"], detached })
+      let errors = ""
+      child.stderr.on("data", (chunk) => (errors += String(chunk)))
+      const ended = new Promise<readonly [number | null, NodeJS.Signals | null]>((resolve) =>
+        child.once("close", (code, signal) => resolve([code, signal]))
+      )
+      const ready = new Promise<Awaited<Owner["ready"]>>((resolve, reject) => {
+        child.stdout.once("data", (line) => resolve(JSON.parse(String(line))))
+        void ended.then(() => reject(new Error(`the owner ended: ${errors}`)))
+      })
+      ready.catch(() => undefined)
+      return { process: child, errors: () => errors, ready, ended }
+    }),
+    (owner) =>
+      Effect.promise(() => {
+        owner.process.kill("SIGKILL")
+        return owner.ended
+      })
+  )
+
+describe("EmbeddedPostgres", () => {
+  it.live("starts on a fresh folder, and keeps the data over a restart", () =>
+    Effect.gen(function* () {
+      const folder = Path.join(yield* temporaryFolder, "not", "there yet")
+      yield* using(folder, ({ url }) => query(url, "CREATE TABLE kept (n int)", "INSERT INTO kept VALUES (42)"))
+      assert.isUndefined(postmasterOf(folder))
+      const rows = yield* using(folder, ({ url, adopted }) => {
+        assert.isFalse(adopted)
+        return query(url, "SELECT n FROM kept")
+      })
+      assert.deepStrictEqual(rows, [[42]])
+    })
+  )
+
+  it.live("is durable, local and asks for its password", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* using(folder, ({ url, port }) =>
+        Effect.gen(function* () {
+          const rows = yield* query(
+            url,
+            `SELECT name, setting FROM pg_settings WHERE name IN
+             ('fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'unix_socket_directories', 'TimeZone')
+             ORDER BY name COLLATE "C"`
+          )
+          assert.deepStrictEqual(rows, [
+            ["TimeZone", "UTC"],
+            ["fsync", "on"],
+            ["full_page_writes", "on"],
+            ["listen_addresses", "127.0.0.1"],
+            ["synchronous_commit", "on"],
+            ["unix_socket_directories", ""]
+          ])
+          const wrong = Redacted.make(`postgres://till:wrong@127.0.0.1:${port}/postgres`)
+          assert.include(inspect(yield* Effect.flip(query(wrong, "SELECT 1")), { depth: 9 }), "authentication failed")
+          const mode = (file: string) => fs.statSync(Path.join(folder, "postgres", file)).mode & 0o777
+          assert.deepStrictEqual([mode("password"), mode("data"), mode(".")], [0o600, 0o700, 0o700])
+        })
+      )
+    })
+  )
+
+  it.live("adopts the server of a killed owner", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const owner = yield* spawnOwner(folder)
+      const left = yield* Effect.promise(() => owner.ready)
+      owner.process.kill("SIGKILL")
+      yield* Effect.promise(() => owner.ended)
+      yield* using(folder, (server) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(
+            { port: server.port, processId: yield* server.processId, adopted: server.adopted },
+            { port: left.port, processId: left.processId, adopted: true }
+          )
+          assert.deepStrictEqual(yield* query(server.url, "SELECT 1"), [[1]])
+        })
+      )
+      assert.isFalse(isAtWorkOn(left.processId, clusterOf(folder)), "closing the scope stops an adopted server too")
+    })
+  )
+
+  it.live("refuses a folder that another live process holds, and leaves that one in peace", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const owner = yield* spawnOwner(folder)
+      const { processId } = yield* Effect.promise(() => owner.ready)
+      const error = yield* failureOf(folder)
+      assert.strictEqual(error.reason, "FolderInUse")
+      assert.strictEqual(
+        error.message,
+        `The data folder ${folder} is in use by another Till (process ${owner.process.pid}).`
+      )
+      const second = yield* spawnOwner(folder)
+      assert.deepStrictEqual(yield* Effect.promise(() => second.ended), [1, null])
+      assert.strictEqual(second.errors(), `${error.message}\n`)
+      assert.isTrue(isAtWorkOn(processId, clusterOf(folder)))
+    })
+  )
+
+  it.live("lets exactly one of many simultaneous starters in", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const owners = yield* Effect.forEach([1, 2, 3, 4], () => spawnOwner(folder))
+      const outcomes = yield* Effect.promise(() => Promise.allSettled(owners.map((owner) => owner.ready)))
+      assert.strictEqual(outcomes.filter((outcome) => outcome.status === "fulfilled").length, 1)
+      assert.strictEqual(owners.filter((owner) => owner.errors().includes("is in use by another Till")).length, 3)
+    })
+  )
+
+  it.live("is not fooled by a leftover record whose process id now belongs to a stranger", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const owner = yield* spawnOwner(folder)
+      const { processId } = yield* Effect.promise(() => owner.ready)
+      owner.process.kill("SIGKILL")
+      process.kill(processId, "SIGKILL")
+      yield* Effect.promise(() => until(() => !isAtWorkOn(processId, clusterOf(folder))))
+      const record = Path.join(clusterOf(folder), "postmaster.pid")
+      const stranger = yield* Effect.acquireRelease(
+        Effect.sync(() => spawn("sleep", ["60"])),
+        (child) => Effect.sync(() => child.kill())
+      )
+      fs.writeFileSync(record, fs.readFileSync(record, "utf8").replace(/^\d+/, String(stranger.pid)))
+      assert.deepStrictEqual(yield* using(folder, ({ url }) => query(url, "SELECT 1")), [[1]])
+      assert.isNull(stranger.exitCode)
+      assert.isNull(stranger.signalCode)
+    })
+  )
+
+  it.live("starts a killed server again on the same port, with all that was committed", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* using(folder, (server) =>
+        Effect.gen(function* () {
+          yield* query(server.url, "CREATE TABLE kept (n int)", "INSERT INTO kept VALUES (1)")
+          const killed = yield* server.processId
+          process.kill(killed, "SIGKILL")
+          yield* Effect.promise(() => until(() => Effect.runSync(server.processId) !== killed))
+          assert.deepStrictEqual(yield* query(server.url, "SELECT n FROM kept"), [[1]])
+        })
+      )
+      assert.isUndefined(postmasterOf(folder))
+    })
+  )
+
+  it.live("recovers from a start that was killed while it made the cluster", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const owner = yield* spawnOwner(folder)
+      const home = Path.join(folder, "postgres")
+      const unfinished = () =>
+        (fs.existsSync(home) ? fs.readdirSync(home) : []).filter((name) => name.startsWith("initial"))
+      yield* Effect.promise(() =>
+        until(() => unfinished().some((name) => fs.readdirSync(Path.join(home, name)).length > 5))
+      )
+      owner.process.kill("SIGKILL")
+      yield* Effect.promise(() => owner.ended)
+      assert.isFalse(fs.existsSync(clusterOf(folder)))
+      assert.deepStrictEqual(yield* using(folder, ({ url }) => query(url, "SELECT 1")), [[1]])
+      assert.deepStrictEqual(unfinished(), [])
+    })
+  )
+
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    it.live(`${signal} to its whole process group stops owner and server in order`, () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const owner = yield* spawnOwner(folder, true)
+        const { processId } = yield* Effect.promise(() => owner.ready)
+        const groupId = -(owner.process.pid ?? Number.NaN)
+        process.kill(groupId, signal)
+        // An impatient second one must not cut the shutdown short.
+        process.kill(groupId, signal)
+        const [, endedBy] = yield* Effect.promise(() => owner.ended)
+        assert.isNull(endedBy)
+        assert.isFalse(isAtWorkOn(processId, clusterOf(folder)))
+        assert.isUndefined(postmasterOf(folder))
+        const log = fs.readFileSync(Path.join(folder, "postgres.log"), "utf8")
+        assert.include(log, "database system is shut down")
+        assert.strictEqual(log.split("shutdown request").length - 1, 1, "one request, from the owner alone")
+      })
+    )
+  }
+
+  it.live("refuses what an incompatible version wrote", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* using(folder, () => Effect.void)
+      const version = Path.join(clusterOf(folder), "PG_VERSION")
+      const own = fs.readFileSync(version, "utf8")
+      fs.writeFileSync(version, "17\n")
+      const older = yield* failureOf(folder)
+      assert.strictEqual(older.reason, "IncompatibleVersion")
+      assert.include(older.message, "written by Postgres 17, and this Till brings Postgres 18")
+      fs.writeFileSync(version, own)
+      fs.writeFileSync(Path.join(folder, "format"), "2\n")
+      const newer = yield* failureOf(folder)
+      assert.strictEqual(newer.reason, "IncompatibleVersion")
+      assert.include(newer.message, "written by a newer Till")
+    })
+  )
+
+  it.live("says in one line why a folder cannot be used", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const file = Path.join(folder, "file")
+      fs.writeFileSync(file, "")
+      const reasons = yield* Effect.forEach([file, Path.join(file, "below")], failureOf)
+      assert.deepStrictEqual(
+        reasons.map((error) => [error.reason, error.message]),
+        [
+          ["FolderUnusable", `Cannot use the data folder ${file}: it exists and is not a folder.`],
+          ["FolderUnusable", `Cannot use the data folder ${file}/below: a part of the path is not a folder.`]
+        ]
+      )
+    })
+  )
+})

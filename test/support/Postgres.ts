@@ -1,0 +1,60 @@
+/**
+ * The Postgres of the tests: one embedded server per run in a folder of its own (this file is vitest's `globalSetup`), and
+ * in it a fresh database for whoever asks.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Exit, Layer, Redacted, Scope } from "effect"
+import type { SqlClient } from "effect/sql"
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as Path from "node:path"
+import { inject } from "vitest"
+import type { TestProject } from "vitest/node"
+import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    readonly postgresUrl: string
+  }
+}
+
+/** Starts the server of the run; what it returns stops it and removes its files. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-test-"))
+  const scope = await Effect.runPromise(Scope.make())
+  const server = await Effect.runPromise(
+    EmbeddedPostgres.make({ dataFolder: folder }).pipe(Effect.provideService(Scope.Scope, scope))
+  )
+  project.provide("postgresUrl", Redacted.value(server.url))
+  return async () => {
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    fs.rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Creates a database that is dropped when the scope closes, and answers with its URL. */
+export const freshDatabase: Effect.Effect<Redacted.Redacted, never, Scope.Scope> = Effect.gen(function* () {
+  const serverUrl = inject("postgresUrl")
+  const name = `test_${randomBytes(8).toString("hex")}`
+  const administrate = (statement: string) =>
+    Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement)).pipe(
+      Effect.provide(PgClient.layer({ url: Redacted.make(serverUrl), maxConnections: 1 })),
+      Effect.orDie
+    )
+  yield* Effect.acquireRelease(administrate(`CREATE DATABASE ${name}`), () =>
+    administrate(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  )
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return Redacted.make(url.href)
+})
+
+/** `PgClient` and `SqlClient` on a fresh, empty database; each build of the layer gets one of its own. */
+export const layerFreshDatabase: Layer.Layer<PgClient.PgClient | SqlClient.SqlClient> = Layer.fresh(
+  Layer.unwrap(
+    Effect.map(freshDatabase, (url) =>
+      PgClient.layer({ url, maxConnections: 8, startupParameters: { timezone: "UTC" } }).pipe(Layer.orDie)
+    )
+  )
+)
