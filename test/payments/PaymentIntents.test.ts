@@ -1,0 +1,326 @@
+/** PaymentIntents: what refers to other objects, live mode, publishable keys, and the shape of what comes out. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { CardDeclined } from "../../src/domain/Errors.ts"
+import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
+import { publishable } from "../../src/domain/PaymentIntent.ts"
+import type { PaymentMethodData } from "../../src/domain/PaymentMethod.ts"
+import * as Customers from "../../src/payments/Customers.ts"
+import { CHARGE, PAYMENT_INTENT, PAYMENT_METHOD } from "../../src/payments/Documents.ts"
+import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
+import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
+import * as TestHelpers from "../../src/payments/TestHelpers.ts"
+import { MemoryAccount } from "../support/MemoryTransaction.ts"
+
+const LIVE = "mer_000000000000000000000000:live"
+
+const cardData = (number: string, exp_year = 2034): PaymentMethodData => ({
+  type: "card",
+  card: { number, exp_month: 12, exp_year, cvc: "123" }
+})
+
+const createIn = (account: MemoryAccount, parameters: Partial<CreatePaymentIntent> = {}) =>
+  Effect.map(
+    account.run(PaymentIntents.create({ amount: 2000, currency: "usd", ...parameters })),
+    (answer) => answer as PaymentIntent
+  )
+
+/** The error of a command, as plain data. */
+const failure = <A, E>(effect: Effect.Effect<A, E>) => Effect.map(Effect.flip(effect), (error) => ({ ...error }))
+
+describe("PaymentIntents.create", () => {
+  it.effect("fills in what was not sent", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const { charges, client_secret, id, ...rest } = yield* createIn(account, {
+        currency: "EUR",
+        customer: "",
+        description: "",
+        payment_method: null,
+        metadata: { order: "7", empty: "", none: null }
+      })
+      assert.match(id, /^pi_[0-9A-Za-z]{24}$/u)
+      assert.match(client_secret, new RegExp(`^${id}_secret_[0-9A-Za-z]{24}$`, "u"))
+      const url = `/v1/charges?payment_intent=${id}`
+      assert.deepStrictEqual(charges, { object: "list", data: [], has_more: false, url, next_cursor: null })
+      assert.deepStrictEqual(rest, {
+        object: "payment_intent",
+        amount: 2000,
+        currency: "eur",
+        status: "requires_payment_method",
+        created: account.now / 1000,
+        livemode: false,
+        amount_received: 0,
+        amount_capturable: 0,
+        capture_method: "automatic",
+        confirmation_method: "automatic",
+        customer: null,
+        payment_method: null,
+        description: null,
+        statement_descriptor: null,
+        metadata: { order: "7" },
+        merchant_id: "mer_000000000000000000000000",
+        next_action: null,
+        latest_charge: null,
+        canceled_at: null,
+        cancellation_reason: null
+      })
+    })
+  )
+
+  it.effect("keeps a PaymentIntent whose confirmation declines", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const declined = yield* createIn(account, { payment_method: "pm_card_declined", confirm: true })
+      assert.instanceOf(declined, CardDeclined)
+      const { id } = declined.paymentIntent
+      assert.deepStrictEqual(account.value(PAYMENT_INTENT, id), declined.paymentIntent)
+      assert.deepStrictEqual(declined.paymentIntent.last_payment_error, {
+        type: "payment_error",
+        code: "card_declined",
+        message: "Your card was declined.",
+        decline_code: "generic_decline",
+        charge: declined.charge,
+        payment_method: "pm_card_declined"
+      })
+    })
+  )
+
+  const refusals: ReadonlyArray<readonly [string, Partial<CreatePaymentIntent>, object]> = [
+    ["an unknown customer", { customer: "cus_x" }, { kind: "Customer", id: "cus_x", param: "customer" }],
+    [
+      "an unknown payment method",
+      { payment_method: "pm_x" },
+      { kind: "PaymentMethod", id: "pm_x", param: "payment_method" }
+    ],
+    ["an amount above the cap", { amount: 1_000_000_000_000 }, { param: "amount", max: 999_999_999_999 }],
+    [
+      "a payment method and data for one",
+      { payment_method: "pm_card_visa", payment_method_data: cardData("4242424242424242"), confirm: true },
+      { first: "payment_method", second: "payment_method_data" }
+    ],
+    [
+      "a return_url without confirmation",
+      { return_url: "https://shop.example" },
+      { param: "return_url", rule: "absent unless `confirm` is true" }
+    ],
+    ["confirmation without a payment method", { confirm: true }, { status: "requires_payment_method" }]
+  ]
+  for (const [name, parameters, expected] of refusals) {
+    it.effect(`refuses ${name}, and leaves nothing`, () =>
+      Effect.gen(function* () {
+        const account = new MemoryAccount()
+        const { _tag, ...error } = yield* failure(createIn(account, parameters))
+        assert.deepStrictEqual({ ...error }, expected as typeof error)
+        assert.strictEqual(account.text, new MemoryAccount().text)
+      })
+    )
+  }
+
+  it.effect("takes only the currencies of the installation, in any case", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount(undefined, { currencies: new Set(["usd"]) })
+      assert.strictEqual((yield* createIn(account, { currency: "uSd" })).currency, "usd")
+      const error = yield* failure(createIn(account, { currency: "eur" }))
+      assert.include(error, { param: "currency", rule: "a valid three-letter ISO currency code" })
+    })
+  )
+})
+
+describe("PaymentIntents.update", () => {
+  it.effect("finds the PaymentIntent before what the request refers to", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const { id } = yield* createIn(account)
+      const update = (id: string, customer: string) => failure(account.run(PaymentIntents.update(id, { customer })))
+      assert.include(yield* update("pi_x", "cus_x"), { param: "id", kind: "PaymentIntent" })
+      assert.include(yield* update(id, "cus_x"), { param: "customer", kind: "Customer" })
+    })
+  )
+
+  it.effect("unsets with null and with nothing", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const customer = (yield* account.run(Customers.create({}))).id
+      const { id } = yield* createIn(account, { customer, description: "d", metadata: { a: "1", b: "2" } })
+      const update = (parameters: Parameters<typeof PaymentIntents.update>[1]) =>
+        account.run(PaymentIntents.update(id, parameters))
+      assert.strictEqual((yield* update({})).customer, customer)
+      const cleared = yield* update({ customer: null, description: "", metadata: { a: null } })
+      assert.deepInclude(cleared, { customer: null, description: null, metadata: { b: "2" } })
+      assert.deepStrictEqual((yield* update({ metadata: "" })).metadata, {})
+    })
+  )
+
+  it.effect("drops a pending action with new terms, even if they are the old ones", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const { id } = yield* createIn(account, { payment_method: "pm_card_3ds_required", confirm: true })
+      const updated = yield* account.run(PaymentIntents.update(id, { amount: 2000 }))
+      assert.include(updated, { status: "requires_confirmation", next_action: null })
+    })
+  )
+})
+
+describe("PaymentIntents.confirm", () => {
+  it.effect("leads the payer to the authentication page", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const { client_secret, id } = yield* createIn(account, { payment_method: "pm_card_3ds_required" })
+      const confirmed = yield* account.run(PaymentIntents.confirm(id, { return_url: "https://shop.example/back" }))
+      assert.deepStrictEqual((confirmed as PaymentIntent).next_action, {
+        type: "redirect_to_url",
+        redirect_to_url: {
+          url: `https://till.example/authenticate/${id}?client_secret=${client_secret}`,
+          return_url: "https://shop.example/back"
+        }
+      })
+    })
+  )
+
+  it.effect("keeps of an inline card what may be kept", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const billing_details = { name: "Jo", address: { city: "Bern", line2: "" } }
+      const data = { ...cardData("4242424242424242"), billing_details, metadata: { a: "1" } }
+      const first = yield* createIn(account, { payment_method_data: data, confirm: true })
+      const second = yield* createIn(account, { payment_method_data: data, confirm: true })
+      const [a, b] = account.all(PAYMENT_METHOD).map(({ value }) => value)
+      assert.deepStrictEqual([a!.id, b!.id], [first.payment_method, second.payment_method])
+      assert.strictEqual(a!.card.fingerprint, b!.card.fingerprint)
+      const { fingerprint: _, ...card } = a!.card
+      assert.deepStrictEqual(card, {
+        brand: "visa",
+        last4: "4242",
+        exp_month: 12,
+        exp_year: 2034,
+        funding: "credit",
+        country: "US",
+        checks: { cvc_check: "pass" }
+      })
+      const address = { city: "Bern", country: null, line1: null, line2: null, postal_code: null, state: null }
+      const details = { email: null, name: "Jo", phone: null, address }
+      assert.deepStrictEqual(a!.billing_details, details)
+      assert.deepStrictEqual(account.all(CHARGE)[0]!.value.billing_details, details)
+      assert.notMatch(account.text, /4242424242424242|"123"/u)
+    })
+  )
+
+  it.effect("declines a card from the month after its last one", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const data: PaymentMethodData = {
+        type: "card",
+        card: { number: "4242424242424242", exp_month: 11, exp_year: 2026 }
+      }
+      account.now = Date.UTC(2026, 11, 1) - 1
+      const paid = yield* createIn(account, { payment_method_data: data, confirm: true })
+      assert.strictEqual(paid.status, "succeeded")
+      account.now += 1
+      const declined = yield* createIn(account, { payment_method_data: data, confirm: true })
+      assert.instanceOf(declined, CardDeclined)
+      assert.strictEqual(declined.declineCode, "expired_card")
+    })
+  )
+
+  it.effect("asks publishable keys for the client secret, and leaves manual confirmation to the server", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const confirm = (id: string, client_secret: string | null, publishableKey: boolean) =>
+        account.run(PaymentIntents.confirm(id, { client_secret }, { publishableKey }))
+      const open = yield* createIn(account, { payment_method: "pm_card_visa" })
+      const manual = yield* createIn(account, { payment_method: "pm_card_visa", confirmation_method: "manual" })
+      const tag = <A>(effect: Effect.Effect<A, { readonly _tag: string }>) =>
+        Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
+      assert.strictEqual(yield* tag(confirm(open.id, null, true)), "SecretKeyRequired")
+      assert.strictEqual(yield* tag(confirm(open.id, manual.client_secret, true)), "ResourceMissing")
+      assert.strictEqual(yield* tag(confirm(open.id, manual.client_secret, false)), "ResourceMissing")
+      assert.strictEqual(yield* tag(confirm(manual.id, manual.client_secret, true)), "SecretKeyRequired")
+      assert.include(yield* confirm(open.id, open.client_secret, true), { status: "succeeded" })
+      assert.include(yield* confirm(manual.id, null, false), { status: "succeeded" })
+    })
+  )
+
+  it.effect("refuses a payment method of another customer", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const first = yield* createIn(account, { payment_method_data: cardData("4242424242424242"), confirm: true })
+      const owned = account.all(PAYMENT_METHOD)[0]!
+      const put = { ...owned, value: { ...owned.value, customer: "cus_owner" } }
+      account.documents.set(owned.id, put)
+      const { id } = yield* createIn(account, { payment_method: first.payment_method })
+      assert.include(yield* failure(account.run(PaymentIntents.confirm(id, {}))), { param: "payment_method" })
+    })
+  )
+
+  it.effect("emits what happened, and nothing else, as it was then", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const paid = yield* createIn(account, { payment_method: "pm_card_visa", confirm: true })
+      const shown = account.events.map(({ object, type }) => [type, JSON.parse(object).status])
+      assert.deepStrictEqual(shown, [
+        ["payment_intent.created", "requires_confirmation"],
+        ["charge.succeeded", "succeeded"],
+        ["payment_intent.succeeded", "succeeded"]
+      ])
+      assert.deepStrictEqual(JSON.parse(account.events[2]!.object), JSON.parse(JSON.stringify(paid)))
+    })
+  )
+
+  it.effect("says in charge.updated what a cancellation changed", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const parameters = { payment_method: "pm_card_visa", confirm: true, capture_method: "manual" } as const
+      const { id } = yield* createIn(account, parameters)
+      yield* account.run(PaymentIntents.cancel(id, { cancellation_reason: "" }))
+      const event = account.events.find(({ type }) => type === "charge.updated")
+      assert.deepStrictEqual(event?.previous, { released_at: null })
+      assert.strictEqual(account.value(PAYMENT_INTENT, id)!.canceled_at, account.now / 1000)
+    })
+  )
+})
+
+describe("Live mode", () => {
+  it.effect("knows no test payment methods and, without a processor, takes no cards", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount(LIVE)
+      const missing = yield* failure(createIn(account, { payment_method: "pm_card_visa" }))
+      assert.include(missing, { _tag: "ResourceMissing", param: "payment_method" })
+      const { id, livemode } = yield* createIn(account)
+      assert.isTrue(livemode)
+      const confirm = PaymentIntents.confirm(id, { payment_method_data: cardData("4242424242424242") })
+      assert.include(yield* failure(account.run(confirm)), { _tag: "ProcessorNotConfigured" })
+      assert.deepStrictEqual(account.all(PAYMENT_METHOD), [])
+    })
+  )
+
+  it.effect("takes the cards of the simulator if that is its processor, but no test helpers", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount(LIVE, { liveProcessor: "simulator" })
+      const payment_method_data = cardData("4242424242424242")
+      assert.include(yield* createIn(account, { payment_method_data, confirm: true }), { status: "succeeded" })
+      const challenged = yield* createIn(account, { payment_method_data: cardData("4000000000003220"), confirm: true })
+      assert.strictEqual(challenged.status, "requires_action")
+      const helper = TestHelpers.authenticatePaymentIntent(challenged.id, { outcome: "success" })
+      assert.include(yield* failure(account.run(helper)), { _tag: "TestModeOnly" })
+      const missing = yield* failure(createIn(account, { payment_method: "pm_card_visa" }))
+      assert.include(missing, { _tag: "ResourceMissing" })
+    })
+  )
+})
+
+describe("The projection for publishable keys", () => {
+  it.effect("leaves out what a payer has no business with", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const paid = yield* createIn(account, { payment_method: "pm_card_visa", confirm: true, metadata: { a: "1" } })
+      assert.sameMembers(Object.keys(publishable(paid)), [
+        ...["id", "object", "amount", "currency", "status", "capture_method", "confirmation_method", "client_secret"],
+        ...["created", "livemode", "payment_method", "next_action", "canceled_at", "cancellation_reason"]
+      ])
+      const declined = yield* createIn(account, { payment_method: "pm_card_declined", confirm: true })
+      assert.instanceOf(declined, CardDeclined)
+      assert.property(publishable(declined.paymentIntent), "last_payment_error")
+    })
+  )
+})
