@@ -50,7 +50,14 @@ export const connect = (
       applicationName: "till",
       maxConnections: connectionsMax,
       minConnections: 1,
-      startupParameters: { timezone: "UTC" }
+      startupParameters: {
+        timezone: "UTC",
+        // Every statement of Till looks rows up by key. A plan made while a table was still empty would read the whole
+        // table, and prepared statements keep their plans.
+        enable_seqscan: "off",
+        enable_hashjoin: "off",
+        enable_mergejoin: "off"
+      }
     })
     const rows = yield* client<{ version: number }>`SELECT current_setting('server_version_num')::int AS version`
     return { client, version: Math.floor((rows[0]?.version ?? 0) / 10_000) }
