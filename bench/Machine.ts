@@ -9,7 +9,7 @@ export interface Machine {
   readonly system: string
   readonly node: string
   readonly postgres: string
-  /** Short hash; ends in `+` if the work tree held changes. */
+  /** Short hash; ends in `+` if the work tree held changes, other than the results of a bench. */
   readonly commit: string
 }
 
@@ -21,6 +21,8 @@ const git = (...parameters: ReadonlyArray<string>): string => {
   }
 }
 
+const changed = (): boolean => git("status", "--porcelain", "--", ":/", ":(top,exclude)bench/results") !== ""
+
 export const describe = (postgres: string): Machine => ({
   cpu: cpus()[0]?.model.trim() ?? "unknown",
   cores: availableParallelism(),
@@ -28,7 +30,7 @@ export const describe = (postgres: string): Machine => ({
   system: `${platform()} ${release()} ${arch()}`,
   node: process.version,
   postgres,
-  commit: `${git("rev-parse", "--short", "HEAD") || "unknown"}${git("status", "--porcelain") === "" ? "" : "+"}`
+  commit: `${git("rev-parse", "--short", "HEAD") || "unknown"}${changed() ? "+" : ""}`
 })
 
 export const sentence = (machine: Machine): string =>

@@ -50,4 +50,25 @@ export const ofTree = (pid: number): number | undefined => {
   return stats.reduce((sum, stat) => (within.has(stat.pid) ? sum + stat.own + stat.children : sum), 0)
 }
 
+/**
+ * Of the whole machine since it was started: everything that was not idle, what its host took from it included.
+ * Reads the text of /proc/stat.
+ */
+export const parseMachineStat = (text: string): number => {
+  const [user, nice, system, , , interrupts, softInterrupts, stolen] = text
+    .slice(0, text.indexOf("\n"))
+    .split(/ +/)
+    .slice(1)
+    .map(Number)
+  return (user! + nice! + system! + interrupts! + softInterrupts! + stolen!) * MICROS_PER_TICK
+}
+
+export const ofMachine = (): number | undefined => {
+  try {
+    return parseMachineStat(readFileSync("/proc/stat", "utf8"))
+  } catch {
+    return undefined
+  }
+}
+
 export const parentOf = (pid: number): number | undefined => statOf(pid)?.parent

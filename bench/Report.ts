@@ -1,7 +1,7 @@
 /** The results as text: a table for the terminal, the same as Markdown, and the goals. */
 import type { Verdict } from "./Goals.ts"
 import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
-import { medianOf, throughputRatio } from "./Results.ts"
+import { medianOf, noiseOf, throughputRatio } from "./Results.ts"
 
 const COLUMNS = ["", "requests/s", "p50 ms", "p99 ms", "CPU µs server", "CPU µs Postgres", "first ÷ this"]
 
@@ -28,6 +28,12 @@ const rows = ({ subjects }: ScenarioResult): ReadonlyArray<ReadonlyArray<string>
 const heading = (scenario: ScenarioResult): string =>
   scenario.connections === 1 ? scenario.title : `${scenario.title}, ${scenario.connections} connections`
 
+/** A warning if the machine was not the bench's own, in the noisiest of the scenarios; else nothing. */
+const warnings = (scenarios: ReadonlyArray<ScenarioResult>): ReadonlyArray<string> => {
+  const shareMax = Math.max(0, ...scenarios.flatMap((scenario) => noiseOf(scenario) ?? []))
+  return shareMax === 0 ? [] : [`Not a quiet machine: others took ${Math.round(shareMax * 100)} % of its CPU.`]
+}
+
 /** One scenario, for the terminal: columns padded to their widest cell. */
 export const scenarioText = (scenario: ScenarioResult): string => {
   const table = [COLUMNS, ...rows(scenario)]
@@ -38,7 +44,7 @@ export const scenarioText = (scenario: ScenarioResult): string => {
       .join("  ")
       .trimEnd()
   )
-  return [heading(scenario), ...lines].join("\n  ")
+  return [heading(scenario), ...lines, ...warnings([scenario])].join("\n  ")
 }
 
 const markdownRow = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
@@ -51,7 +57,8 @@ export const markdown = ({ scenarios }: Results): string =>
     ...scenarios.flatMap((scenario) => [
       markdownRow([`**${heading(scenario)}**`, ...COLUMNS.slice(1).map(() => "")]),
       ...rows(scenario).map(markdownRow)
-    ])
+    ]),
+    ...warnings(scenarios).map((warning) => `\n${warning}`)
   ].join("\n")
 
 export const verdictText = ({ figure: value, reached, text, unit }: Verdict): string =>

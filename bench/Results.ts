@@ -9,6 +9,8 @@ export interface Round extends LoadResult {
   /** Undefined where the system does not tell. */
   readonly serverMicros?: number
   readonly postgresMicros?: number
+  /** Share of the machine's CPU time, from 0 to 1, that went to processes that are no part of the bench. */
+  readonly othersShare?: number
 }
 
 export interface SubjectResult {
@@ -31,6 +33,16 @@ export interface Results {
   readonly machine: Machine
   readonly secondsPerRound: number
   readonly scenarios: ReadonlyArray<ScenarioResult>
+}
+
+/** Above this share for others, a machine is not quiet enough to judge by. */
+const OTHERS_SHARE_MAX = 0.1
+
+/** How much of the machine others had in the scenario's median round, if it is too much. */
+export const noiseOf = ({ subjects }: ScenarioResult): number | undefined => {
+  const shares = subjects.flatMap(({ rounds }) => rounds.flatMap(({ othersShare }) => othersShare ?? []))
+  const share = shares.length === 0 ? 0 : median(shares)
+  return share > OTHERS_SHARE_MAX ? share : undefined
 }
 
 /** The median round by each measure on its own. */

@@ -3,6 +3,7 @@
  * round, so that a slow minute of the machine hits all of them alike. A round ends when server and Postgres have come
  * to rest: what is done behind the answers is paid for by who caused it, and never falls into another's round.
  */
+import { availableParallelism } from "node:os"
 import { Console, Effect } from "effect"
 import { BenchFailure } from "./BenchFailure.ts"
 import type { ContenderName, Server } from "./Contender.ts"
@@ -75,19 +76,39 @@ const prepare = (scenario: Scenario, { apiKeys, pace, servers }: Surroundings) =
     })
   )
 
+/** CPU time in microseconds that everything has taken so far. */
+const cpuNow = (server: Server, database: Database) => {
+  const { system, user } = process.cpuUsage()
+  return {
+    server: ProcessTime.ofProcess(server.pid),
+    postgres: database.cpuMicros(),
+    bench: user + system,
+    machine: ProcessTime.ofMachine()
+  }
+}
+
 const measureRound = Effect.fnUntraced(function* (plan: LoadPlan, server: Server, { database, load }: Surroundings) {
-  const serverBefore = ProcessTime.ofProcess(server.pid)
-  const postgresBefore = database.cpuMicros()
+  const started = performance.now()
+  const before = cpuNow(server, database)
   const result = yield* load(plan)
   yield* rest(server, database)
-  const perRequest = (before: number | undefined, after: number | undefined) =>
-    before === undefined || after === undefined ? undefined : (after - before) / result.acknowledged
-  const serverMicros = perRequest(serverBefore, ProcessTime.ofProcess(server.pid))
-  const postgresMicros = perRequest(postgresBefore, database.cpuMicros())
+  const after = cpuNow(server, database)
+  const capacity = (performance.now() - started) * 1000 * availableParallelism()
+  const spent = (part: keyof typeof before) => {
+    const [from, to] = [before[part], after[part]]
+    return from === undefined || to === undefined ? undefined : to - from
+  }
+  const [ofServer, ofPostgres, ofMachine] = [spent("server"), spent("postgres"), spent("machine")]
+  const ofBench = result.generatorMicros * result.acknowledged + spent("bench")!
+  const ofOthers =
+    ofMachine === undefined || ofServer === undefined || ofPostgres === undefined
+      ? undefined
+      : Math.max(0, ofMachine - ofServer - ofPostgres - ofBench)
   return {
     ...result,
-    ...(serverMicros !== undefined && { serverMicros }),
-    ...(postgresMicros !== undefined && { postgresMicros })
+    ...(ofServer !== undefined && { serverMicros: ofServer / result.acknowledged }),
+    ...(ofPostgres !== undefined && { postgresMicros: ofPostgres / result.acknowledged }),
+    ...(ofOthers !== undefined && { othersShare: ofOthers / capacity })
   } satisfies Round as Round
 })
 

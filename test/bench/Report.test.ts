@@ -2,12 +2,17 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Chart from "../../bench/Chart.ts"
 import type { ContenderName } from "../../bench/Contender.ts"
 import { judge } from "../../bench/Goals.ts"
-import { parseStat } from "../../bench/ProcessTime.ts"
+import { parseMachineStat, parseStat } from "../../bench/ProcessTime.ts"
 import * as Report from "../../bench/Report.ts"
 import type { Results, SubjectResult } from "../../bench/Results.ts"
 import { throughputRatio } from "../../bench/Results.ts"
 
-const subject = (contender: ContenderName, throughputs: ReadonlyArray<number>, p99Millis = 10): SubjectResult => ({
+const subject = (
+  contender: ContenderName,
+  throughputs: ReadonlyArray<number>,
+  p99Millis = 10,
+  othersShare = 0.05
+): SubjectResult => ({
   title: `<${contender}>`,
   contender,
   rounds: throughputs.map((requestsPerSecond) => ({
@@ -18,7 +23,8 @@ const subject = (contender: ContenderName, throughputs: ReadonlyArray<number>, p
     p99Millis,
     maxMillis: 50,
     generatorMicros: 13,
-    serverMicros: 100
+    serverMicros: 100,
+    othersShare
   }))
 })
 
@@ -69,6 +75,14 @@ describe("report", () => {
       ].join("\n")
     ))
 
+  it("warns if the machine was not quiet, and only then", () => {
+    const noisy = results(subject("till", [9000], 10, 0.42))
+    assert.include(Report.scenarioText(noisy.scenarios[0]!), "others took 42 % of its CPU")
+    assert.include(Report.markdown(noisy), "others took 42 % of its CPU")
+    assert.notInclude(Report.scenarioText(two.scenarios[0]!), "quiet")
+    assert.notInclude(Report.markdown(two), "quiet")
+  })
+
   it("is a Markdown table with as many cells in every row", () => {
     const lines = Report.markdown(two).split("\n")
     assert.strictEqual(lines.length, 5)
@@ -94,4 +108,7 @@ describe("ProcessTime", () => {
       own: 2_000_000,
       children: 500_000
     }))
+
+  it("reads /proc/stat: everything but idleness and waiting", () =>
+    assert.strictEqual(parseMachineStat("cpu  1 2 4 1000 2000 8 16 32 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\n"), 630_000))
 })
