@@ -1,0 +1,346 @@
+/** Semantics §1.1, row by row, through a real socket. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
+import type { TestServer } from "./TestServer.ts"
+import { start } from "./TestServer.ts"
+
+let server: TestServer
+beforeAll(async () => void (server = await start()))
+afterAll(() => server.close())
+
+const post = (path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  server.request("POST", path, { body, headers })
+const customer = (body: unknown) => post("/v1/customers", body)
+const intent = (body: unknown) => post("/v1/payment_intents", body)
+
+describe("transport", () => {
+  it("T1: success is always 200", async () => {
+    const created = await customer({ name: "A" })
+    assertOk(created)
+    assertOk(await server.request("DELETE", `/v1/customers/${created.body.id}`))
+  })
+
+  it("T2: an empty body is an empty object, and needs no content type", async () => {
+    assertOk(await customer(undefined))
+    assertOk(await post("/v1/customers", "", { "content-type": "text/plain" }))
+    assertOk(await post("/v1/customers", "{}", { "content-type": "Application/JSON; charset=utf-8" }))
+  })
+
+  it("T3: any other content type is refused", async () => {
+    for (const type of [
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "application/jsonx",
+      "multipart/form-data"
+    ]) {
+      assertError(await post("/v1/customers", "{}", { "content-type": type }), 415, "unsupported_media_type")
+    }
+  })
+
+  it("T4: what is not JSON, or not UTF-8", async () => {
+    for (const body of ["{", "{'a':1}", "{}{}", '{"a":1,}', "NaN", "\ufeff{}", '{"a":"\0"}']) {
+      assertError(await customer(body), 400, "invalid_json")
+    }
+    assertError(await customer(new Uint8Array([0x7b, 0x22, 0xc3, 0x28, 0x22, 0x7d])), 400, "invalid_json")
+  })
+
+  it("T5: JSON that is not an object", async () => {
+    for (const body of ["[]", "null", "1", '"a"', "true"]) {
+      const reply = await customer(body)
+      assertError(reply, 400, "parameter_invalid")
+      assert.strictEqual(reply.body.error.message, "The request body must be a JSON object.")
+    }
+  })
+
+  it("T6: a body of 1 MiB is read, one byte more is not", async () => {
+    const padded = (length: number) => `{"name":"A"${" ".repeat(length - 12)}}`
+    assertOk(await customer(padded(1_048_576)))
+    assertError(await customer(padded(1_048_577)), 413, "request_too_large")
+  })
+
+  it("T7: unknown parameters, at any depth, in body and query", async () => {
+    assertError(
+      await intent({ amount: 1, currency: "usd", capture_metod: "manual" }),
+      400,
+      "parameter_unknown",
+      "capture_metod"
+    )
+    const card = { number: "4242424242424242", exp_month: 1, exp_year: 2034, pin: "1" }
+    assertError(
+      await intent({ amount: 1, currency: "usd", confirm: true, payment_method_data: { type: "card", card } }),
+      400,
+      "parameter_unknown",
+      "payment_method_data[card][pin]"
+    )
+    assertError(await server.request("GET", "/v1/customers?nme=A"), 400, "parameter_unknown", "nme")
+    assertError(await server.request("GET", "/v1/customers/cus_x?limit=1"), 400, "parameter_unknown", "limit")
+    assertError(await post("/v1/customers?name=A", {}), 400, "parameter_unknown", "name")
+    assertError(await customer('{"__proto__":{"name":"A"}}'), 400, "parameter_unknown", "__proto__")
+    assertError(await customer({ constructor: 1 }), 400, "parameter_unknown", "constructor")
+  })
+
+  it("T8: parameters are named by their path", async () => {
+    const data = (card: object) => ({ amount: 1, currency: "usd", payment_method_data: { type: "card", card } })
+    const expired = { exp_month: 1, exp_year: 2034 }
+    assertError(
+      await intent(data({ number: 4242, ...expired })),
+      400,
+      "parameter_invalid",
+      "payment_method_data[card][number]"
+    )
+    assertError(await intent(data(expired)), 400, "parameter_missing", "payment_method_data[card][number]")
+    assertError(await customer({ metadata: { a: 1 } }), 400, "parameter_invalid", "metadata[a]")
+  })
+
+  it("T9: types are strict", async () => {
+    const amounts = ["2000", 1.5, 0, -1, true, {}, [], 2 ** 53]
+    for (const amount of amounts)
+      assertError(await intent({ amount, currency: "usd" }), 400, "parameter_invalid", "amount")
+    assertError(await intent('{"amount":1e309,"currency":"usd"}'), 400, "parameter_invalid", "amount")
+    assertError(await customer({ name: 1 }), 400, "parameter_invalid", "name")
+    assertError(await customer({ metadata: [] }), 400, "parameter_invalid", "metadata")
+    const whole = await intent('{"amount":2000.0,"currency":"usd"}')
+    assertOk(whole)
+    assert.strictEqual(whole.body.amount, 2000)
+  })
+
+  it("T10, §8.8, §8.9: null and the empty string", async () => {
+    const created = await customer({ name: null, email: "", metadata: null, phone: "1" })
+    assertOk(created)
+    assert.deepInclude(created.body, { name: null, email: null, phone: "1", metadata: {} })
+    for (const phone of [null, ""]) {
+      await post(`/v1/customers/${created.body.id}`, { phone: "1" })
+      const updated = await post(`/v1/customers/${created.body.id}`, { phone })
+      assertOk(updated)
+      assert.strictEqual(updated.body.phone, null)
+    }
+    assertError(await intent({ amount: null, currency: "usd" }), 400, "parameter_missing", "amount")
+    assertError(await intent({ amount: 1, currency: "" }), 400, "parameter_invalid", "currency")
+    const { body } = await intent({ amount: 1, currency: "usd", capture_method: null, customer: null, description: "" })
+    assert.deepInclude(body, { capture_method: "automatic", customer: null, description: null })
+    assertError(await post(`/v1/payment_intents/${body.id}`, { amount: null }), 400, "parameter_invalid", "amount")
+    assertError(await post(`/v1/payment_intents/${body.id}`, { currency: "" }), 400, "parameter_invalid", "currency")
+  })
+
+  it("T11: lengths count code points", async () => {
+    const smiley = "\u{1f600}"
+    assertOk(await customer({ name: smiley.repeat(256), phone: "1".repeat(64), description: smiley.repeat(1000) }))
+    assertError(await customer({ name: smiley.repeat(257) }), 400, "parameter_invalid", "name")
+    assertError(await customer({ phone: "1".repeat(65) }), 400, "parameter_invalid", "phone")
+    assertError(await customer({ description: "a".repeat(1001) }), 400, "parameter_invalid", "description")
+    assertOk(await intent({ amount: 1, currency: "usd", description: smiley.repeat(5000) }))
+    assertError(
+      await intent({ amount: 1, currency: "usd", description: "a".repeat(5001) }),
+      400,
+      "parameter_invalid",
+      "description"
+    )
+  })
+
+  it("T12: nullable fields are always there, others are omitted", async () => {
+    const { body } = await intent({ amount: 1, currency: "usd" })
+    for (const field of ["customer", "payment_method", "description", "canceled_at", "cancellation_reason"]) {
+      assert.isNull(body[field], field)
+    }
+    assert.notProperty(body, "last_payment_error")
+  })
+
+  describe("T14: the checks come in their order", () => {
+    it("authentication before version", async () => {
+      const reply = await server.request("GET", "/v1/customers", { key: null, headers: { "x-api-version": "1" } })
+      assertError(reply, 401, "authentication_failed")
+    })
+    it("version before route", async () => {
+      const reply = await server.request("GET", "/v1/nothing", { headers: { "x-api-version": "1" } })
+      assertError(reply, 400, "invalid_api_version", "X-API-Version")
+    })
+    it("route before key permission", async () => {
+      assertError(
+        await server.request("GET", "/v1/nothing", { key: server.keys.publishableTest }),
+        404,
+        "route_not_found"
+      )
+    })
+    it("key permission before idempotency key", async () => {
+      const reply = await server.request("POST", "/v1/customers", {
+        key: server.keys.publishableTest,
+        idempotencyKey: null
+      })
+      assertError(reply, 403, "secret_key_required")
+    })
+    it("idempotency key before body", async () => {
+      const reply = await server.request("POST", "/v1/customers", { idempotencyKey: null, body: "{" })
+      assertError(reply, 400, "parameter_missing", "Idempotency-Key")
+    })
+    it("size before content type before JSON", async () => {
+      const large = "x".repeat(1_048_577)
+      assertError(await post("/v1/customers", large, { "content-type": "text/plain" }), 413, "request_too_large")
+      assertError(await post("/v1/customers", "{", { "content-type": "text/plain" }), 415, "unsupported_media_type")
+    })
+    it("JSON before idempotency, idempotency before schema", async () => {
+      const idempotencyKey = "order-of-checks"
+      assertOk(await server.request("POST", "/v1/customers", { idempotencyKey, body: { name: "A" } }))
+      assertError(await server.request("POST", "/v1/customers", { idempotencyKey, body: "{" }), 400, "invalid_json")
+      const reply = await server.request("POST", "/v1/customers", { idempotencyKey, body: { name: 1 } })
+      assertError(reply, 422, "idempotency_key_reuse")
+    })
+    it("schema before object: unknown, then missing, then invalid", async () => {
+      assertError(await post("/v1/customers/cus_x", { name: 1 }), 400, "parameter_invalid", "name")
+      assertError(await intent({ amount: "x", zzz: 1, payment_method_data: {} }), 400, "parameter_unknown", "zzz")
+      assertError(await intent({ amount: "x", description: 1 }), 400, "parameter_missing", "currency")
+      assertError(await intent({ currency: "x", description: 1, amount: "x" }), 400, "parameter_invalid", "amount")
+    })
+    it("the path's object before what it refers to, before its state", async () => {
+      const missing = { payment_method: "pm_missing" }
+      assertError(await post("/v1/payment_intents/pi_x/confirm", missing), 404, "resource_missing", "id")
+      const { body } = await intent({ amount: 1, currency: "usd" })
+      assertOk(await post(`/v1/payment_intents/${body.id}/cancel`))
+      assertError(
+        await post(`/v1/payment_intents/${body.id}/confirm`, missing),
+        404,
+        "resource_missing",
+        "payment_method"
+      )
+      const visa = { payment_method: "pm_card_visa" }
+      assertError(
+        await post(`/v1/payment_intents/${body.id}/confirm`, visa),
+        400,
+        "payment_intent_unexpected_state",
+        "id"
+      )
+    })
+  })
+
+  it("T15: unknown paths and methods", async () => {
+    const paths = [
+      "/v1",
+      "/v1/",
+      "/v1/nothing",
+      "/v1/customers/",
+      "/v1//customers",
+      "/v1/customers/cus_x/nothing",
+      "/v1/Customers"
+    ]
+    for (const path of paths) assertError(await server.request("GET", path), 404, "route_not_found")
+    const reply = await server.request("PUT", "/v1/customers")
+    assertError(reply, 405, "method_not_allowed")
+    assert.sameMembers(reply.headers.get("allow")!.split(", "), ["GET", "POST"])
+    const one = await server.request("PATCH", "/v1/customers/cus_x")
+    assert.sameMembers(one.headers.get("allow")!.split(", "), ["GET", "POST", "DELETE"])
+    const unknown = await server.request("GET", "/v1/nothing")
+    assert.strictEqual(unknown.body.error.message, "Unrecognized request URL (GET /v1/nothing).")
+    for (const path of ["/", "/v2/customers", "/v1customers", "/%"]) {
+      assertError(await server.request("GET", path, { key: null }), 404, "route_not_found")
+    }
+  })
+
+  it("T16, §8.29: an id of no such object", async () => {
+    const { body } = await customer({})
+    for (const id of [
+      "pi_x",
+      body.merchant_id,
+      "x",
+      "cus_x%2Fy",
+      "%ff",
+      "%",
+      "a".repeat(5000),
+      "__proto__",
+      "keyhash_x"
+    ]) {
+      assertError(await server.request("GET", `/v1/customers/${id}`), 404, "resource_missing", "id")
+    }
+    assertError(await server.request("GET", `/v1/payment_intents/${body.id}`), 404, "resource_missing", "id")
+    const reply = await server.request("GET", "/v1/customers/cus_x%2Fy")
+    assert.strictEqual(reply.body.error.message, "No Customer found with ID 'cus_x/y'.")
+  })
+
+  it("T17, T18: references", async () => {
+    const with_ = (parameters: object) => intent({ amount: 1, currency: "usd", ...parameters })
+    assertError(await with_({ customer: "cus_x" }), 404, "resource_missing", "customer")
+    assertError(await with_({ customer: "pi_x" }), 400, "parameter_invalid", "customer")
+    assertError(await with_({ payment_method: "pm_x" }), 404, "resource_missing", "payment_method")
+    const live = await server.request("POST", "/v1/customers", { key: server.keys.secretLive })
+    assertOk(live)
+    assertError(await with_({ customer: live.body.id }), 404, "resource_missing", "customer")
+    assertError(await server.request("GET", `/v1/customers/${live.body.id}`), 404, "resource_missing", "id")
+  })
+
+  it("T19: every response carries the headers, and a POST echoes its key", async () => {
+    const replies = await Promise.all([
+      server.request("GET", "/v1/customers"),
+      server.request("GET", "/v1/nothing"),
+      server.request("GET", "/nothing"),
+      server.request("GET", "/v1/customers", { key: null }),
+      server.request("PUT", "/v1/customers"),
+      customer("{"),
+      customer("x".repeat(1_048_577))
+    ])
+    for (const reply of replies) assertHeaders(reply)
+    const ids = replies.map(({ headers }) => headers.get("x-request-id"))
+    assert.strictEqual(new Set(ids).size, ids.length)
+    const echoed = await server.request("POST", "/v1/customers", { idempotencyKey: "echo, please" })
+    assert.strictEqual(echoed.headers.get("idempotency-key"), "echo, please")
+    const refused = await server.request("POST", "/v1/customers", { idempotencyKey: "echo", body: "{" })
+    assert.strictEqual(refused.headers.get("idempotency-key"), "echo")
+    const read = await server.request("GET", "/v1/customers", { headers: { "idempotency-key": "ignored" } })
+    assertOk(read)
+    assert.isNull(read.headers.get("idempotency-key"))
+  })
+
+  it("T21: ids are a prefix and 24 characters, in order of creation", async () => {
+    const ids: Array<string> = []
+    for (let i = 0; i < 5; i++) ids.push((await customer({})).body.id)
+    for (const id of ids) assert.match(id, /^cus_[0-9A-Za-z]{24}$/)
+    assert.deepStrictEqual(ids, ids.toSorted())
+  })
+
+  it("T22: emails", async () => {
+    assertOk(await customer({ email: "a@b.co" }))
+    for (const email of ["a", "a@b", "a b@c.de", "@b.co", `${"a".repeat(316)}@b.co`]) {
+      assertError(await customer({ email }), 400, "parameter_invalid", "email")
+    }
+  })
+
+  it("T23: redirect URLs", async () => {
+    const { body } = await intent({ amount: 1, currency: "usd" })
+    const confirm = (return_url: string) =>
+      post(`/v1/payment_intents/${body.id}/confirm`, { payment_method: "pm_card_3ds_required", return_url })
+    for (const url of ["https://shop.example.test/back", "shop://back"]) assertOk(await confirm(url))
+    for (const url of ["back", "/back", "javascript:alert(1)", "java\nscript:alert(1)", "data:,x", "about:blank"]) {
+      assertError(await confirm(url), 400, "parameter_invalid", "return_url")
+    }
+  })
+
+  it("§8.13, §8.14: deep nesting, duplicate keys, text that cannot be stored", async () => {
+    const nested = (depth: number) => `{"metadata":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`
+    assertError(await customer(nested(64)), 400, "parameter_invalid", "metadata")
+    assertError(await customer(nested(65)), 400, "invalid_json")
+    assert.strictEqual((await customer('{"name":"A","name":"B"}')).body.name, "B")
+    assertError(await customer('{"name":"\\u0000"}'), 400, "parameter_invalid", "name")
+    assertError(await customer('{"metadata":{"a":"\\ud800"}}'), 400, "parameter_invalid", "metadata[a]")
+    assert.strictEqual((await customer('{"name":"\\ud83d\\ude00"}')).body.name, "\u{1f600}")
+  })
+
+  it("§8.21: a POST may carry no query parameters, and they are not part of the request", async () => {
+    const idempotencyKey = "with-query"
+    assertOk(await server.request("POST", "/v1/customers", { idempotencyKey }))
+    const reply = await server.request("POST", "/v1/customers?a=1", { idempotencyKey })
+    assertOk(reply)
+    assert.strictEqual(reply.headers.get("idempotent-replayed"), "true")
+    assertError(await post("/v1/customers?expand[]=x"), 400, "parameter_unknown", "expand[]")
+  })
+
+  it("HEAD is GET without a body", async () => {
+    const reply = await server.request("HEAD", "/v1/customers")
+    assertOk(reply)
+    assert.strictEqual(reply.text, "")
+  })
+
+  it("health checks need no key", async () => {
+    for (const path of ["/healthz", "/readyz"]) {
+      const reply = await server.request("GET", path, { key: null })
+      assert.strictEqual(reply.status, 200)
+      assert.deepStrictEqual(reply.body, { status: "ok" })
+    }
+  })
+})
