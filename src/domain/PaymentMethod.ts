@@ -48,8 +48,11 @@ export const CardVerificationCode = Schema.String.check(Schema.isPattern(/^[0-9]
   rule: "a string of 3 or 4 digits"
 })
 
-/** `card` is the only type so far (semantics I-10). */
-export const PaymentMethodType = Schema.Literal("card")
+/**
+ * `card` is the only type so far (semantics I-10). Not a plain literal: a decoder would take that for the mark of a union's
+ * member, and no longer say what is wrong inside.
+ */
+export const PaymentMethodType = Schema.Literals(["card"])
 
 /** `payment_method_data`: a payment method made inline (semantics I-9). */
 export const PaymentMethodData = Schema.Struct({

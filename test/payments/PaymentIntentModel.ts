@@ -271,10 +271,13 @@ const authenticate = (before: Model, answered: "success" | "failure", now: numbe
   return outcome(before, CARDS[before.card!].does.replace("3ds ", ""), now)
 }
 
+const changeLast = (charges: ReadonlyArray<ModelCharge>, changes: Partial<ModelCharge>) =>
+  charges.map((charge, i) => (i === charges.length - 1 ? { ...charge, ...changes } : charge))
+
 const capture = (before: Model, amount: number | null): Step => {
   const taken = amount ?? before.amount
   if (taken > before.amount) return refused(before, `amount_too_large ${before.amount}`)
-  const charges = before.charges.with(-1, { ...before.charges.at(-1)!, amountCaptured: taken })
+  const charges = changeLast(before.charges, { amountCaptured: taken })
   return {
     after: { ...before, status: "succeeded", received: taken, capturable: 0, charges, dueAt: null },
     answer: "ok",
@@ -284,7 +287,7 @@ const capture = (before: Model, amount: number | null): Step => {
 
 const giveUp = (before: Model, reason: string | null, chargeEvent: string): Step => {
   const held = before.status === "requires_capture"
-  const charges = held ? before.charges.with(-1, { ...before.charges.at(-1)!, released: true }) : before.charges
+  const charges = held ? changeLast(before.charges, { released: true }) : before.charges
   return {
     after: { ...before, status: "canceled", capturable: 0, charges, reason, authenticated: false, dueAt: null },
     answer: "ok",

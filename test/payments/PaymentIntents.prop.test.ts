@@ -302,7 +302,7 @@ describe("PaymentIntents agree with the state table", () => {
     "after any sequence of commands",
     { creation, commands: Schema.Array(Schema.Union([command, wait])).check(Schema.isMaxLength(16)) },
     ({ commands, creation }) => compare(creation, commands),
-    { arbitrary: { runs: 1000, size: 16 } }
+    { arbitrary: { runs: 3000, size: 16 } }
   )
 
   it.effect.prop(
@@ -323,7 +323,7 @@ describe("PaymentIntents agree with the state table", () => {
       ).check(Schema.isMaxLength(10))
     },
     ({ capture, commands }) => compare(create("pm_card_3ds_required", capture, "manual"), commands),
-    { arbitrary: { runs: 500, size: 10 } }
+    { arbitrary: { runs: 1000, size: 10 } }
   )
 
   it.effect.prop(

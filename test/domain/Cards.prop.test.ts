@@ -1,0 +1,67 @@
+/** Card numbers and expiry dates. */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { brandOf, isCardNumber, isExpired, luhnChecksum } from "../../src/domain/Cards.ts"
+import { TEST_CARDS } from "../../src/domain/TestCards.ts"
+
+const digits = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })))
+const payload = digits.check(Schema.isMinLength(11), Schema.isMaxLength(18))
+
+describe("Card numbers", () => {
+  it.prop("have exactly one check digit that fits", { payload }, ({ payload }) => {
+    const fitting = "0123456789".split("").filter((digit) => isCardNumber(payload.join("") + digit))
+    assert.lengthOf(fitting, 1)
+  })
+
+  it.prop(
+    "show every mistyped digit, and every swap of neighbours but 09",
+    { payload, at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 })), by: Schema.Literals([1, 5, 9]) },
+    ({ at, by, payload }) => {
+      const body = payload.join("")
+      const number = body + String((10 - luhnChecksum(`${body}0`)) % 10)
+      assert.isTrue(isCardNumber(number))
+      const changed = String((Number(number[at]) + by) % 10)
+      assert.isFalse(isCardNumber(number.slice(0, at) + changed + number.slice(at + 1)))
+      const pair = number.slice(at, at + 2)
+      const swapped = number.slice(0, at) + pair.split("").toReversed().join("") + number.slice(at + 2)
+      const blind = pair[0] === pair[1] || pair === "09" || pair === "90"
+      assert.strictEqual(isCardNumber(swapped), blind)
+    }
+  )
+
+  it("have 12 to 19 digits, and only digits", () => {
+    for (const number of [
+      "00000000000",
+      "0".repeat(20),
+      "4242 4242 4242 4242",
+      "4242-4242-4242-4242",
+      "",
+      "٤٢٤٢٤٢٤٢٤٢٤٢"
+    ]) {
+      assert.isFalse(isCardNumber(number), number)
+    }
+    for (const length of [12, 19]) assert.isTrue(isCardNumber("0".repeat(length)))
+  })
+
+  it("tell their brand", () => {
+    for (const { brand, numbers } of TEST_CARDS)
+      for (const number of numbers) assert.strictEqual(brandOf(number), brand)
+    assert.strictEqual(brandOf("9999999999999995"), "unknown")
+    assert.strictEqual(brandOf("2223003122003222"), "mastercard")
+  })
+})
+
+describe("Cards", () => {
+  it.prop(
+    "are good until the end of their month, in UTC",
+    {
+      year: Schema.Int.check(Schema.isBetween({ minimum: 1971, maximum: 2200 })),
+      month: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 }))
+    },
+    ({ month, year }) => {
+      const over = Date.UTC(year, month, 1)
+      assert.isFalse(isExpired({ exp_month: month, exp_year: year }, over - 1))
+      assert.isTrue(isExpired({ exp_month: month, exp_year: year }, over))
+    }
+  )
+})

@@ -1,0 +1,87 @@
+/** Metadata: merging, and keys that are dangerous elsewhere. */
+import { assert, describe, it } from "@effect/vitest"
+import { Exit, Effect, Schema } from "effect"
+import type { Metadata } from "../../src/domain/Metadata.ts"
+import {
+  mergeMetadata,
+  MetadataParameter,
+  previousMetadata,
+  requireMetadataWithinBounds
+} from "../../src/domain/Metadata.ts"
+import { violations } from "../../src/domain/Rule.ts"
+
+/** Few keys, so that updates meet what is there; some that an object has by itself. */
+const key = Schema.Literals(["a", "b", "1", "__proto__", "constructor", "toString", "hasOwnProperty"])
+const value = Schema.Literals(["x", "y"])
+const entries = Schema.Array(Schema.Tuple([key, value]))
+const changes = Schema.Array(Schema.Tuple([key, Schema.NullOr(Schema.Literals(["x", "y", ""]))]))
+
+/** As JSON.parse makes it: every key an own property. */
+const parsed = <V>(entries: ReadonlyArray<readonly [string, V]>): Record<string, V> =>
+  JSON.parse(JSON.stringify(Object.fromEntries(entries)))
+
+const decode = Schema.decodeUnknownExit(MetadataParameter, { errors: "all" })
+const wrongs = (input: unknown) => {
+  const exit = decode(input)
+  if (Exit.isSuccess(exit)) return []
+  return exit.cause.reasons.flatMap((reason) => (reason._tag === "Fail" ? violations(reason.error.issue) : []))
+}
+
+describe("Metadata", () => {
+  it.prop("merges key by key; null and nothing remove (M2)", { entries, changes }, ({ changes, entries }) => {
+    const current: Metadata = parsed(entries)
+    const merged = mergeMetadata(current, parsed(changes))
+    const expected = new Map(Object.entries(current))
+    for (const [key, value] of Object.entries(parsed(changes))) {
+      if (value) expected.set(key, value)
+      else expected.delete(key)
+    }
+    assert.deepStrictEqual(new Map(Object.entries(merged)), expected)
+    assert.strictEqual(Object.getPrototypeOf(merged), Object.prototype)
+    assert.deepStrictEqual(Object.entries(JSON.parse(JSON.stringify(merged))), Object.entries(merged))
+  })
+
+  it.prop("is the same object if, and only if, nothing changes", { entries, changes }, ({ changes, entries }) => {
+    const current: Metadata = parsed(entries)
+    const merged = mergeMetadata(current, parsed(changes))
+    const same =
+      JSON.stringify(Object.entries(current).toSorted()) === JSON.stringify(Object.entries(merged).toSorted())
+    assert.strictEqual(merged === current, same)
+    assert.strictEqual(Object.keys(previousMetadata(current, merged)).length === 0, same)
+  })
+
+  it.prop("can be put back with its previous attributes", { entries, changes }, ({ changes, entries }) => {
+    const current: Metadata = parsed(entries)
+    const merged = mergeMetadata(current, parsed(changes))
+    const back = mergeMetadata(merged, previousMetadata(current, merged))
+    assert.deepStrictEqual(new Map(Object.entries(back)), new Map(Object.entries(current)))
+  })
+
+  it("is cleared as a whole by null and by nothing", () => {
+    assert.deepStrictEqual(mergeMetadata({ a: "1" }, null), {})
+    assert.deepStrictEqual(mergeMetadata({ a: "1" }, ""), {})
+    const empty = {}
+    assert.strictEqual(mergeMetadata(empty, null), empty)
+  })
+
+  it.effect("has at most 50 keys, counted after the merge (M1)", () =>
+    Effect.gen(function* () {
+      const fifty = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, "v"]))
+      yield* requireMetadataWithinBounds(fifty)
+      const error = yield* Effect.flip(requireMetadataWithinBounds(mergeMetadata(fifty, { more: "v" })))
+      assert.strictEqual(error.param, "metadata")
+      yield* requireMetadataWithinBounds(mergeMetadata(fifty, { more: "v", k0: null }))
+    })
+  )
+
+  it("decodes any key faithfully, and names what is wrong", () => {
+    const text = '{"__proto__":"x","constructor":"y"}'
+    const exit = decode(JSON.parse(text))
+    assert.isTrue(Exit.isSuccess(exit) && JSON.stringify(exit.value) === text)
+    const paths = (input: unknown) => wrongs(input).map(({ path }) => path.join("."))
+    assert.deepStrictEqual(paths({ a: 1, b: "x".repeat(501), c: "𝒳".repeat(500), d: null, e: "" }), ["a", "b"])
+    assert.deepStrictEqual(paths({ ["𝒳".repeat(40)]: "v" }), [])
+    for (const key of ["", "a[b", "a]", "x".repeat(41)]) assert.deepStrictEqual(paths({ [key]: "v" }), [""], key)
+    for (const input of [[], "text", 1, true]) assert.deepStrictEqual(paths(input), [""])
+  })
+})

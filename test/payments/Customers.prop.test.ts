@@ -1,0 +1,102 @@
+/** Customers: what an update changes, what its event says, and what stays of a deleted one. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { CUSTOMER } from "../../src/payments/Documents.ts"
+import * as Customers from "../../src/payments/Customers.ts"
+import { MemoryAccount } from "../support/MemoryTransaction.ts"
+
+const word = Schema.optionalKey(Schema.NullOr(Schema.Literals(["", "one", "two"])))
+const metadata = Schema.optionalKey(
+  Schema.NullOr(
+    Schema.Union([
+      Schema.Literal(""),
+      Schema.Record(Schema.Literals(["a", "__proto__"]), Schema.NullOr(Schema.Literals(["", "x", "y"])))
+    ])
+  )
+)
+const parameters = Schema.Struct({ email: word, name: word, phone: word, description: word, metadata })
+
+const FIELDS = ["email", "name", "phone", "description"] as const
+
+describe("Customers", () => {
+  it.effect.prop(
+    "an update sets what is sent, unsets with null and nothing, and tells what it changed",
+    { created: parameters, updates: Schema.Array(parameters).check(Schema.isMaxLength(5)) },
+    ({ created, updates }) =>
+      Effect.gen(function* () {
+        const account = new MemoryAccount()
+        let customer = yield* account.run(Customers.create(created))
+        for (const field of FIELDS) assert.strictEqual(customer[field], created[field] || null)
+        for (const update of updates) {
+          const events = account.events.length
+          const before = customer
+          customer = yield* account.run(Customers.update(before.id, update))
+          assert.deepStrictEqual(account.value(CUSTOMER, before.id), customer)
+          for (const field of FIELDS) {
+            assert.strictEqual(customer[field], update[field] === undefined ? before[field] : update[field] || null)
+          }
+          const changed = JSON.stringify(before) !== JSON.stringify(customer)
+          assert.lengthOf(account.events, events + (changed ? 1 : 0))
+          if (!changed) continue
+          const event = account.events.at(-1)!
+          assert.strictEqual(event.type, "customer.updated")
+          assert.strictEqual(event.object, JSON.stringify(customer))
+          // The previous attributes undo the update, and name nothing that it left alone.
+          const previous = JSON.parse(JSON.stringify(event.previous)) as Record<string, unknown>
+          for (const [field, old] of Object.entries(previous)) {
+            assert.notDeepEqual(JSON.stringify(customer[field as "name"]), JSON.stringify(old))
+          }
+          const undone = yield* new MemoryCopy(account).undo(customer.id, previous)
+          assert.deepStrictEqual(undone, { ...before, metadata: undone.metadata })
+          assert.deepStrictEqual(new Map(Object.entries(undone.metadata)), new Map(Object.entries(before.metadata)))
+        }
+      }),
+    { arbitrary: { runs: 300 } }
+  )
+
+  it.effect("a deletion leaves its id, and nothing can refer to it any more", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const customer = yield* account.run(Customers.create({ email: "jo@example.com", name: "Jo" }))
+      const stub = yield* account.run(Customers.remove(customer.id))
+      assert.deepStrictEqual(stub, { id: customer.id, object: "customer", deleted: true, livemode: false })
+      assert.deepStrictEqual(
+        account.events.map(({ type }) => type),
+        ["customer.created", "customer.deleted"]
+      )
+      assert.strictEqual(account.events[1]!.object, JSON.stringify(customer))
+      assert.isTrue(account.documents.get(customer.id)!.deleted)
+      const update = yield* Effect.flip(account.run(Customers.update(customer.id, {})))
+      const deletion = yield* Effect.flip(account.run(Customers.remove(customer.id)))
+      const reference = yield* Effect.flip(account.run(Customers.find(customer.id, "customer")))
+      for (const error of [update, deletion, reference]) assert.strictEqual(error._tag, "ResourceMissing")
+      assert.deepStrictEqual([update.param, deletion.param, reference.param], ["id", "id", "customer"])
+    })
+  )
+
+  it.effect("refuses a fifty-first key of metadata, and leaves the customer as it was", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const fifty = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, "v"]))
+      const { id } = yield* account.run(Customers.create({ metadata: { ...fifty, dropped: null } }))
+      const before = account.text
+      const error = yield* Effect.flip(account.run(Customers.update(id, { metadata: { k50: "v" } })))
+      assert.include(error, { _tag: "ParameterInvalid", param: "metadata" })
+      assert.strictEqual(account.text, before)
+    })
+  )
+})
+
+/** The same account once more, to try something in. */
+class MemoryCopy extends MemoryAccount {
+  constructor({ documents, now, sequence }: MemoryAccount) {
+    super()
+    this.documents = new Map(documents)
+    this.now = now
+    this.sequence = sequence
+  }
+
+  undo(id: string, previous: Record<string, unknown>) {
+    return this.run(Customers.update(id, previous as Customers.CustomerParameters))
+  }
+}
