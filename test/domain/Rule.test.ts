@@ -1,6 +1,7 @@
 /** Rules: what is read back from a failed decode. */
 import { assert, describe, it } from "@effect/vitest"
 import { Exit, Schema } from "effect"
+import { enable } from "effect/schema/SchemaJITCompiler"
 import { BillingDetailsParameter } from "../../src/domain/Address.ts"
 import { Email } from "../../src/domain/Email.ts"
 import { CustomerId } from "../../src/domain/Identifiers.ts"
@@ -12,25 +13,38 @@ import { violations } from "../../src/domain/Rule.ts"
 import { clearable, text } from "../../src/domain/Text.ts"
 import { RedirectUrl, WebUrl } from "../../src/domain/Url.ts"
 
-const Body = Schema.Struct({
-  amount: Amount,
-  currency: Schema.optionalKey(Currency),
-  capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
-  customer: Schema.optionalKey(clearable(CustomerId)),
-  email: Schema.optionalKey(clearable(Email)),
-  name: Schema.optionalKey(clearable(text(3))),
-  confirm: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  metadata: Schema.optionalKey(clearable(MetadataParameter)),
-  payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
-  billing_details: Schema.optionalKey(BillingDetailsParameter),
-  url: Schema.optionalKey(WebUrl),
-  return_url: Schema.optionalKey(clearable(RedirectUrl))
-})
+const body = () =>
+  Schema.Struct({
+    amount: Amount,
+    currency: Schema.optionalKey(Currency),
+    capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
+    customer: Schema.optionalKey(clearable(CustomerId)),
+    email: Schema.optionalKey(clearable(Email)),
+    name: Schema.optionalKey(clearable(text(3))),
+    confirm: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+    metadata: Schema.optionalKey(clearable(MetadataParameter)),
+    payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
+    billing_details: Schema.optionalKey(BillingDetailsParameter),
+    url: Schema.optionalKey(WebUrl),
+    return_url: Schema.optionalKey(clearable(RedirectUrl))
+  })
 
-const decode = Schema.decodeUnknownExit(Body, { errors: "all", onExcessProperty: "error" })
+const decoder = (schema: ReturnType<typeof body>) =>
+  Schema.decodeUnknownExit(schema, { errors: "all", onExcessProperty: "error" })
 
+const interpreted = decoder(body())
+const compiledBody = body()
+enable(compiledBody.ast)
+const compiled = decoder(compiledBody)
+
+/** What is wrong with an input. The compiled decoder must say the same as the interpreted one. */
 const wrongs = (input: unknown): ReadonlyArray<readonly [string, string]> => {
-  const exit = decode(input)
+  const said = wrongsOf(interpreted(input))
+  assert.deepStrictEqual(wrongsOf(compiled(input)), said)
+  return said
+}
+
+const wrongsOf = (exit: ReturnType<typeof interpreted>): ReadonlyArray<readonly [string, string]> => {
   if (Exit.isSuccess(exit)) return []
   return exit.cause.reasons.flatMap((reason) =>
     reason._tag !== "Fail"

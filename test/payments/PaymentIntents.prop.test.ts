@@ -320,9 +320,14 @@ describe("PaymentIntents agree with the state table", () => {
             method: Schema.NullOr(Schema.Literals(["pm_card_3ds_required", "pm_card_amex", "unset"]))
           })
         ])
-      ).check(Schema.isMaxLength(10))
+      ).check(Schema.isMinLength(3), Schema.isMaxLength(10))
     },
-    ({ capture, commands }) => compare(create("pm_card_3ds_required", capture, "manual"), commands),
+    ({ capture, commands }) =>
+      compare(create("pm_card_3ds_required", capture, "manual"), [
+        confirmWith(null),
+        { op: "authenticate", outcome: "success" },
+        ...commands
+      ]),
     { arbitrary: { runs: 1000, size: 10 } }
   )
 
