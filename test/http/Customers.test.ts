@@ -1,0 +1,130 @@
+/** Semantics §1.8 and §1.10, row by row, through a real socket. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assertError, assertOk } from "./Assertions.ts"
+import type { TestServer } from "./TestServer.ts"
+import { start } from "./TestServer.ts"
+
+let server: TestServer
+beforeAll(async () => void (server = await start()))
+afterAll(() => server.close())
+
+const create = async (body: unknown = {}) => (await server.request("POST", "/v1/customers", { body })).body
+const update = (id: string, body?: unknown) => server.request("POST", `/v1/customers/${id}`, { body })
+const newestEvent = async () => (await server.request("GET", "/v1/events?limit=1")).body.data[0]
+
+describe("customers", () => {
+  it("C1: create and retrieve", async () => {
+    const body = { email: "a@b.co", name: "A", phone: "1", description: "D", metadata: { a: "b" } }
+    const created = await server.request("POST", "/v1/customers", { body })
+    assertOk(created)
+    assert.deepInclude(created.body, { ...body, object: "customer", livemode: false })
+    const retrieved = await server.request("GET", `/v1/customers/${created.body.id}`)
+    assertOk(retrieved)
+    assert.strictEqual(retrieved.text, created.text)
+  })
+
+  it("C3: deletion leaves a stub, and nothing can refer to it any more", async () => {
+    const { id } = await create()
+    const intent = { amount: 1, currency: "usd", customer: id }
+    const { body: old } = await server.request("POST", "/v1/payment_intents", { body: intent })
+    const stub = { id, object: "customer", deleted: true, livemode: false }
+    assert.deepStrictEqual((await server.request("DELETE", `/v1/customers/${id}`)).body, stub)
+    assert.deepStrictEqual((await server.request("GET", `/v1/customers/${id}`)).body, stub)
+    assertError(await update(id, { name: "A" }), 404, "resource_missing", "id")
+    assertError(await server.request("DELETE", `/v1/customers/${id}`), 404, "resource_missing", "id")
+    assertError(
+      await server.request("POST", "/v1/payment_intents", { body: intent }),
+      404,
+      "resource_missing",
+      "customer"
+    )
+    assert.strictEqual((await server.request("GET", `/v1/payment_intents/${old.id}`)).body.customer, id)
+    assert.notInclude((await server.request("GET", "/v1/customers?limit=100")).text, id)
+  })
+
+  it("C4: an update that changes nothing makes no event", async () => {
+    const { id } = await create({ name: "A", metadata: { a: "b" } })
+    const before = await newestEvent()
+    for (const body of [
+      undefined,
+      {},
+      { name: "A" },
+      { metadata: {} },
+      { metadata: { a: "b", c: null } },
+      { phone: "" }
+    ]) {
+      assertOk(await update(id, body))
+    }
+    assert.strictEqual((await newestEvent()).id, before.id)
+    assertOk(await update(id, { name: null }))
+    const event = await newestEvent()
+    assert.strictEqual(event.type, "customer.updated")
+    assert.deepStrictEqual(event.data.previous_attributes, { name: "A" })
+  })
+
+  it("C5: emails need not be unique", async () => {
+    const [one, other] = [await create({ email: "a@b.co" }), await create({ email: "a@b.co" })]
+    assert.notStrictEqual(one.id, other.id)
+  })
+})
+
+describe("metadata", () => {
+  it("M1, §8.16: limits", async () => {
+    const post = (metadata: unknown) => server.request("POST", "/v1/customers", { body: { metadata } })
+    const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]))
+    assertOk(await post(keys(50)))
+    assertError(await post(keys(51)), 400, "parameter_invalid", "metadata")
+    assertOk(await post({ ["k".repeat(40)]: "v".repeat(500) }))
+    assertError(await post({ ["k".repeat(41)]: "v" }), 400, "parameter_invalid", "metadata")
+    for (const key of ["a[b", "a]b", ""]) assertError(await post({ [key]: "v" }), 400, "parameter_invalid", "metadata")
+    for (const value of [1, true, {}, [], "v".repeat(501)]) {
+      assertError(await post({ a: "b", c: value }), 400, "parameter_invalid", "metadata[c]")
+    }
+    const { id } = await create({ metadata: keys(50) })
+    assertError(await update(id, { metadata: { one: "more" } }), 400, "parameter_invalid", "metadata")
+    assertOk(await update(id, { metadata: { one: "more", k0: "" } }))
+  })
+
+  it("M2: updates merge", async () => {
+    const { id } = await create({ metadata: { a: "1", b: "2", c: "3" } })
+    const merge = async (metadata: unknown) => (await update(id, { metadata })).body.metadata
+    assert.deepStrictEqual(await merge({ a: "9", b: "", d: "4" }), { a: "9", c: "3", d: "4" })
+    assert.deepStrictEqual(await merge({ c: null }), { a: "9", d: "4" })
+    assert.deepStrictEqual(await merge({}), { a: "9", d: "4" })
+    assert.deepStrictEqual(await merge(""), {})
+    assert.deepStrictEqual(await merge({ a: "1" }), { a: "1" })
+    assert.deepStrictEqual(await merge(null), {})
+  })
+
+  it("M3: creation drops empty values", async () => {
+    assert.deepStrictEqual((await create({ metadata: { a: "", b: null, c: "d" } })).metadata, { c: "d" })
+    assert.deepStrictEqual((await create()).metadata, {})
+  })
+
+  it("M4: a charge gets the PaymentIntent's metadata", async () => {
+    const { body } = await server.request("POST", "/v1/payment_intents", {
+      body: { amount: 1, currency: "usd", confirm: true, payment_method: "pm_card_visa", metadata: { a: "b" } }
+    })
+    assert.deepStrictEqual(body.charges.data[0].metadata, { a: "b" })
+  })
+
+  it("keeps every key as it is, those of JavaScript's prototypes too", async () => {
+    const text = '{"metadata":{"__proto__":"p","constructor":"c","toString":"t","1":"one","ä\u{1f600}":"\u2028"}}'
+    const created = await server.request("POST", "/v1/customers", { body: text })
+    assertOk(created)
+    const { metadata } = JSON.parse(text)
+    assert.deepStrictEqual(Object.entries(created.body.metadata), Object.entries(metadata))
+    const updated = await update(created.body.id, '{"metadata":{"__proto__":"q","constructor":null}}')
+    assert.strictEqual(Object.getOwnPropertyDescriptor(updated.body.metadata, "__proto__")?.value, "q")
+    assert.isFalse(Object.hasOwn(updated.body.metadata, "constructor"))
+    const event = await newestEvent()
+    assert.deepStrictEqual(
+      Object.entries(event.data.previous_attributes.metadata).toSorted(),
+      [
+        ["__proto__", "p"],
+        ["constructor", "c"]
+      ].toSorted()
+    )
+    assert.strictEqual(({} as { p?: unknown }).p, undefined)
+  })
+})
