@@ -1,0 +1,86 @@
+/** Settlement and expiry on the real engine: the scheduler turns due timers into commands, each at its time. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import { Journal } from "../../src/engine/Journal.ts"
+import type { Transaction } from "../../src/engine/Transaction.ts"
+import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
+import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
+import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
+import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import { Processor } from "../../src/payments/Processor.ts"
+import * as Timers from "../../src/payments/Timers.ts"
+
+const ACCOUNT = "mer_000000000000000000000000:test"
+
+const Config = Layer.succeed(PaymentsConfig, {
+  publicUrl: "https://till.example",
+  authorizationHoldSeconds: 60,
+  liveProcessor: null,
+  currencies: null,
+  fingerprintKey: Redacted.make(new Uint8Array(32))
+})
+
+const Till = Engine.layer().pipe(
+  Layer.provide(Timers.layer),
+  Layer.provideMerge(Layer.mergeAll(ViewsMemory.layerMemory, Processor.layer)),
+  Layer.provideMerge(Layer.mergeAll(Journal.layerMemory, Config))
+)
+
+const run = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const services = yield* Effect.context<PaymentsConfig | Processor>()
+    return yield* accounts.run(ACCOUNT, Effect.provideContext(command, services))
+  })
+
+const create = (parameters: Partial<CreatePaymentIntent>) =>
+  Effect.map(
+    run(PaymentIntents.create({ amount: 2000, currency: "usd", confirm: true, ...parameters })),
+    (answer) => (answer as PaymentIntent).id
+  )
+
+/** The status that a client sees, and the types of all events since the first. */
+const seen = Effect.fnUntraced(function* (id: string) {
+  const accounts = yield* Accounts
+  const document = yield* accounts.read(ACCOUNT, id)
+  const { events } = yield* accounts.events(ACCOUNT, { limit: 100 })
+  const status = document?.deleted === false ? (document.value as PaymentIntent).status : undefined
+  return [status, ...events.map(({ type }) => type).toReversed()]
+})
+
+describe("Timers", () => {
+  it.effect("settle a payment two seconds after it started", () =>
+    Effect.gen(function* () {
+      const id = yield* create({ payment_method: "pm_card_processing_success" })
+      const started = ["payment_intent.created", "charge.pending", "payment_intent.processing"]
+      yield* TestClock.adjust("1999 millis")
+      assert.deepStrictEqual(yield* seen(id), ["processing", ...started])
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(yield* seen(id), ["succeeded", ...started, "charge.succeeded", "payment_intent.succeeded"])
+    }).pipe(Effect.provide(Till))
+  )
+
+  it.effect("give a held amount back when the hold expires", () =>
+    Effect.gen(function* () {
+      const id = yield* create({ payment_method: "pm_card_visa", capture_method: "manual" })
+      yield* TestClock.adjust("59 seconds")
+      assert.strictEqual((yield* seen(id))[0], "requires_capture")
+      yield* TestClock.adjust("1 seconds")
+      assert.deepStrictEqual((yield* seen(id)).slice(4), ["charge.expired", "payment_intent.canceled"])
+    }).pipe(Effect.provide(Till))
+  )
+
+  it.effect("leave a captured payment alone", () =>
+    Effect.gen(function* () {
+      const id = yield* create({ payment_method: "pm_card_visa", capture_method: "manual" })
+      yield* run(PaymentIntents.capture(id, {}))
+      const before = yield* seen(id)
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* seen(id), before)
+    }).pipe(Effect.provide(Till))
+  )
+})
