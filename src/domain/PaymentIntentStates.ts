@@ -1,5 +1,6 @@
 /**
- * The state table of PaymentIntents (semantics §2.1): which operation is allowed in which status, and where it may lead.
+ * The state table of PaymentIntents (semantics §2.1): which operation is allowed in which
+ * status, and where it may lead.
  *
  * A status that is no key of an operation's row is a `✗` of the table. The lifecycle asks this table before it does
  * anything, and checks every step that it takes against it.
@@ -41,7 +42,7 @@ export const PAYMENT_INTENT_TRANSITIONS = {
     canceled: ["canceled"],
     succeeded: ["succeeded"]
   },
-  /** Amount, currency, customer and capture method. A pending action is dropped: the payer authenticated other terms. */
+  /** Amount, currency, customer, capture method. A pending action is dropped: the payer was asked about other terms. */
   update_terms: {
     requires_payment_method: ["requires_payment_method"],
     requires_confirmation: ["requires_confirmation"],

@@ -49,8 +49,8 @@ export const CardVerificationCode = Schema.String.check(Schema.isPattern(/^[0-9]
 })
 
 /**
- * `card` is the only type so far (semantics I-10). Not a plain literal: a decoder would take that for the mark of a union's
- * member, and no longer say what is wrong inside.
+ * `card` is the only type so far (semantics I-10). Not a plain literal: a decoder would take that for the mark
+ * of a union's member, and no longer say what is wrong inside.
  */
 export const PaymentMethodType = Schema.Literals(["card"])
 

@@ -175,7 +175,7 @@ export const expireHold = Effect.fnUntraced(function* (id: string) {
   if (paymentIntent.status === "requires_capture") yield* giveUp("expire_hold", paymentIntent, "automatic")
 })
 
-/** What the payer answered to a challenge (semantics I-12, I-14). A decline afterwards is returned, because it is kept. */
+/** What the payer answered to a challenge (semantics I-12, I-14). A decline afterwards is returned: it is kept. */
 export const authenticate = Effect.fnUntraced(function* (id: string, outcome: AuthenticationOutcome) {
   const transaction = yield* Transaction
   const { value: paymentIntent } = yield* find(id)
