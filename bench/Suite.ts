@@ -15,6 +15,9 @@ import type { Round, ScenarioResult } from "./Results.ts"
 import type { Scenario, Subject } from "./scenarios/Scenario.ts"
 
 export interface Pace {
+  /** Before a server's first scenario: a large program takes longer to be compiled than a small one. */
+  readonly firstWarmUpSeconds: number
+  /** Before each later scenario. */
   readonly warmUpSeconds: number
   readonly secondsPerRound: number
   readonly rounds: number
@@ -26,6 +29,8 @@ export interface Surroundings {
   readonly servers: ReadonlyMap<ContenderName, Server>
   readonly apiKeys: ReadonlyArray<string>
   readonly pace: Pace
+  /** Servers that have been loaded before; the suite adds to it. */
+  readonly warm: Set<Server>
 }
 
 interface Prepared {
@@ -37,7 +42,7 @@ interface Prepared {
 
 /** Carries out a scenario; subjects whose server does not take part in the run are left out. */
 export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings: Surroundings) {
-  const { database, pace } = surroundings
+  const { database, pace, warm } = surroundings
   const prepared = yield* prepare(scenario, surroundings)
   const before = yield* countRecords(prepared, database)
   const acknowledged = new Map<ContenderName, number>()
@@ -51,7 +56,10 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings
   })
 
   yield* database.checkpoint
-  for (const one of prepared) yield* measure(one, pace.warmUpSeconds)
+  for (const one of prepared) {
+    yield* measure(one, warm.has(one.server) ? pace.warmUpSeconds : pace.firstWarmUpSeconds)
+    warm.add(one.server)
+  }
   for (let round = 0; round < pace.rounds; round++) {
     for (const one of prepared) one.rounds.push(yield* measure(one, pace.secondsPerRound))
   }

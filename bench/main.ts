@@ -27,8 +27,8 @@ import * as Suite from "./Suite.ts"
 const RESULTS = join(import.meta.dirname, "results")
 
 /** The default keeps a run under three minutes. */
-const PACE: Pace = { warmUpSeconds: 1, secondsPerRound: 1.5, rounds: 3 }
-const PACE_FULL: Pace = { warmUpSeconds: 4, secondsPerRound: 6, rounds: 5 }
+const PACE: Pace = { firstWarmUpSeconds: 4, warmUpSeconds: 1, secondsPerRound: 1.5, rounds: 3 }
+const PACE_FULL: Pace = { firstWarmUpSeconds: 10, warmUpSeconds: 4, secondsPerRound: 6, rounds: 5 }
 
 interface Options {
   readonly pace: Pace
@@ -65,9 +65,10 @@ const run = Effect.fnUntraced(function* (options: Options) {
   const load = yield* Load.make
   const { apiKeys, servers } = yield* startServers(options, database)
   const measured: Array<ScenarioResult> = []
+  const surroundings = { database, load, servers, apiKeys, pace: options.pace, warm: new Set<Server>() }
   for (const scenario of options.scenarios) {
     if (!scenario.subjects.some(({ contender }) => servers.has(contender))) continue
-    const result = yield* Suite.run(scenario, { database, load, servers, apiKeys, pace: options.pace })
+    const result = yield* Suite.run(scenario, surroundings)
     measured.push(result)
     yield* Console.log(`\n${Report.scenarioText(result)}`)
   }

@@ -39,6 +39,8 @@ const run = (
   onLoad: (plan: LoadPlan) => Effect.Effect<void, BenchFailure> = () => Effect.void
 ) => {
   const loads: Array<number> = []
+  const seconds: Array<number> = []
+  const warm = new Set<Server>()
   const server = (name: keyof typeof PORTS): [ContenderName, Server] => [
     name,
     { contender: contenders[name], pid: process.pid, port: PORTS[name] }
@@ -54,19 +56,25 @@ const run = (
       checkpoint: Effect.void,
       cpuMicros: () => undefined
     },
-    load: (plan) => Effect.sync(() => loads.push(plan.port)).pipe(Effect.andThen(onLoad(plan)), Effect.as(result)),
+    load: (plan) =>
+      Effect.sync(() => (loads.push(plan.port), seconds.push(plan.seconds))).pipe(
+        Effect.andThen(onLoad(plan)),
+        Effect.as(result)
+      ),
     servers: new Map([server("till"), server("groupCommit")]),
     apiKeys: ["k"],
-    pace: { warmUpSeconds: 1, secondsPerRound: 2, rounds: 2 }
+    pace: { firstWarmUpSeconds: 4, warmUpSeconds: 1, secondsPerRound: 2, rounds: 2 },
+    warm
   })
-  return { loads, ran }
+  return { loads, seconds, ran }
 }
 
 describe("Suite", () => {
   it.live("warms up, then takes turns", () =>
     Effect.gen(function* () {
-      const { loads, ran } = run(ACKNOWLEDGED)
+      const { loads, ran, seconds } = run(ACKNOWLEDGED)
       const { subjects } = yield* ran
+      assert.deepStrictEqual(seconds, [4, 4, 2, 2, 2, 2])
       assert.deepStrictEqual(loads, [1, 2, 1, 2, 1, 2])
       assert.deepStrictEqual(
         subjects.map(({ rounds }) => rounds.length),
