@@ -1,0 +1,183 @@
+/** What only bytes on a socket can show: repeated headers, bodies in parts, clients that hesitate or go away. */
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit } from "effect"
+import type { Socket } from "node:net"
+import { connect } from "node:net"
+import type * as Faults from "../../src/engine/Faults.ts"
+import type { TestServer } from "./TestServer.ts"
+import { basic, start } from "./TestServer.ts"
+
+/** While set, commits wait for it. */
+let gate: Deferred.Deferred<void> | undefined
+let waiting = 0
+const faults: Faults.Faults = (point) =>
+  Effect.suspend(() => {
+    if (point !== "append.before" || gate === undefined) return Effect.void
+    waiting++
+    return Deferred.await(gate)
+  })
+
+let server: TestServer
+beforeAll(async () => void (server = await start(faults)))
+afterAll(() => server.close())
+afterEach(() => {
+  gate = undefined
+  waiting = 0
+})
+
+const open = (): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(server.port, "127.0.0.1", () => resolve(socket))
+    socket.on("error", reject)
+  })
+
+/** Everything that the server sends until it closes, or until the text is what was waited for. */
+const received = (socket: Socket, until: (text: string) => boolean = () => false): Promise<string> =>
+  new Promise((resolve) => {
+    let text = ""
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1")
+      if (until(text)) resolve(text)
+    })
+    socket.on("close", () => resolve(text))
+  })
+
+const head = (method: string, path: string, headers: ReadonlyArray<string>) =>
+  [`${method} ${path} HTTP/1.1`, "Host: localhost", ...headers, "", ""].join("\r\n")
+
+const authorization = () => `Authorization: ${basic(server.keys.secretTest)}`
+
+const exchange = async (text: string): Promise<string> => {
+  const socket = await open()
+  const answer = received(socket)
+  socket.write(text)
+  return answer
+}
+
+const postHead = (headers: ReadonlyArray<string>) =>
+  head("POST", "/v1/customers", [authorization(), "Content-Type: application/json", "Connection: close", ...headers])
+
+const statusOf = (answer: string) => Number(answer.slice(9, 12))
+const codeOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4)).error?.code
+const until = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+describe("sockets", () => {
+  it("I2: a repeated Idempotency-Key, the same or not", async () => {
+    for (const keys of [
+      ["a", "a"],
+      ["a", "b"],
+      ["", "a"]
+    ]) {
+      const answer = await exchange(postHead([...keys.map((key) => `Idempotency-Key: ${key}`), "Content-Length: 0"]))
+      assert.strictEqual(statusOf(answer), 400)
+      assert.strictEqual(codeOf(answer), "parameter_invalid")
+      assert.notMatch(answer, /^idempotency-key:/im)
+    }
+    const comma = await exchange(postHead(["idempotency-KEY: a, b", "Content-Length: 0"]))
+    assert.strictEqual(statusOf(comma), 200)
+    assert.match(comma, /^idempotency-key: a, b\r$/im)
+  })
+
+  it("V1: a repeated X-API-Version", async () => {
+    const version = "X-API-Version: 2026-03-09"
+    const answer = await exchange(
+      head("GET", "/v1/customers", [authorization(), version, version, "Connection: close"])
+    )
+    assert.strictEqual(statusOf(answer), 400)
+    assert.strictEqual(codeOf(answer), "invalid_api_version")
+  })
+
+  it("T6: what is declared too large is refused without being read", async () => {
+    const socket = await open()
+    const answer = received(socket)
+    socket.write(postHead(["Idempotency-Key: declared", "Content-Length: 1048577"]))
+    assert.strictEqual(statusOf(await answer), 413)
+  })
+
+  it("T6: what turns out too large is refused before its end", async () => {
+    const socket = await open()
+    const answer = received(socket, (text) => text.includes("request_too_large"))
+    const headers = ["Idempotency-Key: chunked", "Transfer-Encoding: chunked"]
+    socket.write(postHead(headers))
+    const chunk = `40000\r\n${" ".repeat(0x40000)}\r\n`
+    for (let i = 0; i < 5; i++) socket.write(chunk)
+    assert.strictEqual(statusOf(await answer), 413)
+    socket.destroy()
+  })
+
+  it("§8.1: the body of an unauthenticated request is not waited for", async () => {
+    const answer = await exchange(
+      head("POST", "/v1/customers", ["Idempotency-Key: a", "Content-Length: 100000000", "Connection: close"])
+    )
+    assert.strictEqual(statusOf(answer), 401)
+  })
+
+  it("a body may come byte by byte", async () => {
+    const socket = await open()
+    const answer = received(socket)
+    const body = '{"name":"\u{1f600}"}'
+    socket.setNoDelay(true)
+    socket.write(postHead(["Idempotency-Key: slow", `Content-Length: ${Buffer.byteLength(body)}`]))
+    for (const byte of Buffer.from(body)) {
+      socket.write(Buffer.from([byte]))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.strictEqual(statusOf(await answer), 200)
+  })
+
+  it("a client may ask before it sends its body", async () => {
+    const socket = await open()
+    const continued = received(socket, (text) => text.includes("100 Continue"))
+    const answer = received(socket)
+    socket.write(postHead(["Idempotency-Key: expect", "Expect: 100-continue", "Content-Length: 2"]))
+    assert.match(await continued, /^HTTP\/1\.1 100 Continue/)
+    socket.write("{}")
+    assert.include(await answer, "HTTP/1.1 200 OK")
+  })
+
+  it("a client that goes away in the middle of its body changes nothing", async () => {
+    const socket = await open()
+    socket.write(postHead(["Idempotency-Key: half", "Content-Length: 20"]) + '{"name":"half')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    socket.destroy()
+    const reply = await server.request("POST", "/v1/customers", { idempotencyKey: "half", body: { name: "whole" } })
+    assert.strictEqual(reply.status, 200)
+    assert.isNull(reply.headers.get("idempotent-replayed"))
+  })
+
+  it("a client that goes away during the commit does not stop it", async () => {
+    const closed = (gate = Deferred.makeUnsafe<void>())
+    const socket = await open()
+    const body = '{"name":"A"}'
+    socket.write(postHead(["Idempotency-Key: gone", `Content-Length: ${body.length}`]) + body)
+    await until(() => waiting > 0)
+    socket.destroy()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    gate = undefined
+    Deferred.doneUnsafe(closed, Exit.void)
+    const reply = await server.request("POST", "/v1/customers", { idempotencyKey: "gone", body: { name: "A" } })
+    assert.strictEqual(reply.status, 200)
+    assert.strictEqual(reply.headers.get("idempotent-replayed"), "true")
+    assert.strictEqual((await server.request("GET", `/v1/customers/${reply.body.id}`)).body.name, "A")
+  })
+
+  it("requests on one connection are answered in order", async () => {
+    const socket = await open()
+    const answers = received(socket)
+    const get = (path: string, last: boolean) =>
+      head("GET", path, [authorization(), ...(last ? ["Connection: close"] : [])])
+    socket.write(get("/v1/nothing", false) + get("/v1/customers/cus_x", false) + get("/v1/customers?limit=0", true))
+    const codes = [...(await answers).matchAll(/"code":"(\w+)"/g)].map(([, code]) => code)
+    assert.deepStrictEqual(codes, ["route_not_found", "resource_missing", "parameter_invalid"])
+  })
+
+  it("an absolute target is a path as well", async () => {
+    const answer = await exchange(
+      head("GET", "http://localhost/v1/nothing?a=b", [authorization(), "Connection: close"])
+    )
+    assert.strictEqual(codeOf(answer), "route_not_found")
+    assert.include(answer, "(GET /v1/nothing)")
+  })
+})
