@@ -254,7 +254,8 @@ const makeActors = Effect.fnUntraced(function* (options: Options) {
       Effect.ignore
     )
 
-  const use: UseActor = (account, f) => attempt(account, f as never, RETRIES) as never
+  // Suspended: what `f` looks at must be what is there when it runs, not when the effect was made.
+  const use: UseActor = (account, f) => Effect.suspend(() => attempt(account, f as never, RETRIES)) as never
   const attempt = <A, E>(
     account: AccountId,
     f: (actor: Actor) => Effect.Effect<A, E | EngineFailure>,

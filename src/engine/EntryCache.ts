@@ -31,10 +31,15 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
 
   /** The entry, from memory or by `fetch`; undefined if there is none. */
   load(id: string, fetch: Effect.Effect<Entry | undefined, E>): Effect.Effect<Entry | undefined, E> {
-    const entry = this.get(id)
-    if (entry !== undefined) return Effect.succeed(entry)
-    const running = this.#loads.get(id)
-    if (running !== undefined) return Deferred.await(running)
+    return Effect.suspend(() => {
+      const entry = this.get(id)
+      if (entry !== undefined) return Effect.succeed(entry)
+      const running = this.#loads.get(id)
+      return running === undefined ? this.#load(id, fetch) : Deferred.await(running)
+    })
+  }
+
+  #load(id: string, fetch: Effect.Effect<Entry | undefined, E>): Effect.Effect<Entry | undefined, E> {
     const load = Deferred.makeUnsafe<Entry | undefined, E>()
     this.#loads.set(id, load)
     const loading = Effect.flatMap(Effect.exit(fetch), (exit) => {
