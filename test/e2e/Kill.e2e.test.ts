@@ -1,0 +1,103 @@
+/**
+ * The whole service under 32 clients, killed again and again: Till alone, its Postgres alone, both at once.
+ *
+ * Replay a run with the seed that it prints: TILL_KILL_SEED=<seed> npm test -- test/e2e/Kill. (The choices are the
+ * seed's; how they interleave is the machine's.)
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Random } from "../support/Random.ts"
+import { killFamily, pause, startTill, till, until, type TillProcess } from "../support/TillProcess.ts"
+import { Traffic } from "../support/Traffic.ts"
+import { TrafficAudit } from "../support/TrafficAudit.ts"
+
+const ROUNDS = 24
+const VICTIMS = ["till", "postgres", "both"] as const
+
+const seed = Number(process.env["TILL_KILL_SEED"] ?? Math.floor(Math.random() * 2 ** 31))
+
+describe("kill -9 under load", () => {
+  it.live(
+    `loses nothing and doubles nothing (TILL_KILL_SEED=${seed})`,
+    () =>
+      Effect.gen(function* () {
+        const server = yield* startTill()
+        yield* Effect.promise(() => killRounds(server))
+      }),
+    170_000
+  )
+})
+
+const killRounds = async (server: TillProcess): Promise<void> => {
+  const random = new Random(seed)
+  const traffic = new Traffic(server.http, seed)
+  const shared = await shareSome(server, traffic)
+  const audit = new TrafficAudit(traffic, shared)
+  for (let round = 1; round <= ROUNDS; round++) {
+    const victim = VICTIMS[round % VICTIMS.length]!
+    const before = traffic.deeds.length
+    await (victim === "postgres" ? killPostgres(server, traffic, random) : killTill(server, traffic, random, victim))
+    await until("every open request is answered", () => traffic.settle())
+    noProblems(`after round ${round}, which killed ${victim}`, await audit.checkNew())
+    assert.isAbove(traffic.deeds.length, before + 32, `round ${round} has done next to nothing`)
+  }
+  await until("no payment is processing", async () => {
+    const { data } = await server.get("/v1/events?type=payment_intent.processing&limit=100")
+    const ids = data.map((event: { data: { object: { id: string } } }) => event.data.object.id)
+    const states = await Promise.all(ids.map((id: string) => server.get(`/v1/payment_intents/${id}`)))
+    return states.every(({ status }) => status !== "processing")
+  })
+  noProblems("at the end", await audit.checkAll())
+  assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
+  const verified = await till(["verify"], server.variables)
+  assert.strictEqual(verified.code, 0, verified.stderr)
+  assert.match(verified.stdout, /^\d+ records of 2 accounts: the journal is whole and the views agree with it\.\n$/)
+  console.log(
+    `${ROUNDS} kills: ${traffic.deeds.length} changes, ${traffic.lost} answers lost, ${traffic.unavailable} times 503, ` +
+      `${audit.eventCount} events. ${verified.stdout.trim()}`
+  )
+}
+
+const noProblems = (when: string, problems: ReadonlyArray<string>) => {
+  if (problems.length > 0) throw new Error(`TILL_KILL_SEED=${seed}, ${when}:\n${problems.join("\n")}`)
+}
+
+/** PaymentIntents that all clients change. Answers with the keys that made them. */
+const shareSome = async (server: TillProcess, traffic: Traffic): Promise<Array<string>> => {
+  const keys = Array.from({ length: 24 }, (_, i) => `shared-${i}`)
+  for (const idempotencyKey of keys) {
+    const payment = await server.post("/v1/payment_intents", { amount: 500, currency: "eur" }, { idempotencyKey })
+    traffic.shared.set(payment.id, new Set([JSON.stringify(payment)]))
+  }
+  return keys
+}
+
+const killTill = async (server: TillProcess, traffic: Traffic, random: Random, victim: "till" | "both") => {
+  let isDead = false
+  const working = traffic.run(() => isDead)
+  await pause(random.integer(150, 700))
+  const postgres = server.postgresProcessId
+  if (victim === "both") killFamily(postgres!)
+  await server.kill("SIGKILL")
+  isDead = true
+  await working
+  await server.start()
+  if (victim === "till") assert.strictEqual(server.postgresProcessId, postgres, "the Postgres was not adopted")
+}
+
+/** Nobody helps: Till has to notice, to start its Postgres again, and to say 503 meanwhile. */
+const killPostgres = async (server: TillProcess, traffic: Traffic, random: Random) => {
+  let isOver = false
+  const working = traffic.run(() => isOver)
+  await pause(random.integer(150, 700))
+  const { processId } = server
+  const [lost, postgres] = [traffic.lost, server.postgresProcessId!]
+  killFamily(postgres)
+  await until("there is another Postgres", () => ![undefined, postgres].includes(server.postgresProcessId))
+  await until("Till is ready again", () => server.isReady())
+  await pause(random.integer(50, 200))
+  isOver = true
+  await working
+  assert.strictEqual(server.processId, processId)
+  assert.strictEqual(traffic.lost, lost, "Till lost answers although only its Postgres was killed")
+}

@@ -1,0 +1,119 @@
+/**
+ * HTTP as a merchant's server speaks it: keep-alive connections, Basic authentication, idempotency keys.
+ *
+ * A request either has a whole answer or is `Lost`: then nobody knows whether it was carried out.
+ */
+import { randomUUID } from "node:crypto"
+import * as http from "node:http"
+
+export interface Answer {
+  readonly status: number
+  readonly headers: http.IncomingHttpHeaders
+  /** The body's exact text. */
+  readonly text: string
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
+  readonly body: any
+}
+
+/** The connection ended before the answer was there. */
+export class Lost extends Error {
+  readonly code: string
+  constructor(cause: Error) {
+    super(cause.message, { cause })
+    this.code = "code" in cause ? String(cause.code) : "unknown"
+  }
+}
+
+export interface RequestOptions {
+  /** Null sends no `Authorization`. */
+  readonly key?: string | null
+  /** JSON to send. */
+  readonly body?: object
+  /** Left out, a POST gets a new one. */
+  readonly idempotencyKey?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Connections to one server. */
+export class HttpExchange {
+  readonly port: number
+  readonly #defaultKey: string | null
+  readonly #agent = new http.Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: Infinity })
+
+  constructor(port: number, defaultKey: string | null = null) {
+    this.port = port
+    this.#defaultKey = defaultKey
+  }
+
+  /** Sends a request and reads the whole answer. Rejects with `Lost`. */
+  request(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+    const body = options.body === undefined ? undefined : JSON.stringify(options.body)
+    const key = options.key === undefined ? this.#defaultKey : options.key
+    const headers: http.OutgoingHttpHeaders = {
+      ...(key !== null && { authorization: basic(key) }),
+      ...(body !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+      ...(body === undefined && method === "POST" && { "content-length": 0 }),
+      ...(method === "POST" && { "idempotency-key": options.idempotencyKey ?? randomUUID() }),
+      ...options.headers
+    }
+    return new Promise((resolve, reject) => {
+      const lost = (cause: Error) => reject(new Lost(cause))
+      const address = { host: "127.0.0.1", port: this.port, method, path, headers, agent: this.#agent }
+      const request = http.request(address, (response) => {
+        let text = ""
+        response.setEncoding("utf8")
+        response.on("data", (chunk: string) => (text += chunk))
+        response.once("error", lost)
+        response.once("end", () => {
+          if (!response.complete) return lost(new Error("the answer was cut off"))
+          const body = text === "" ? undefined : JSON.parse(text)
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body })
+        })
+      })
+      request.once("error", lost)
+      request.end(body)
+    })
+  }
+
+  /** Ends every connection. */
+  close(): void {
+    this.#agent.destroy()
+  }
+}
+
+export const basic = (key: string): string => `Basic ${Buffer.from(`${key}:`).toString("base64")}`
+
+/** Applies `use` to all items, so many at a time. */
+export const inParallel = async <A, B>(
+  items: ReadonlyArray<A>,
+  concurrency: number,
+  use: (item: A) => Promise<B>
+): Promise<Array<B>> => {
+  const results = Array.from<B>({ length: items.length })
+  let next = 0
+  const worker = async () => {
+    while (next < items.length) {
+      const index = next++
+      results[index] = await use(items[index]!)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker))
+  return results
+}
+
+/** Every object of a list, newest first, page by page. */
+export const walk = async (
+  http: HttpExchange,
+  path: string,
+  options: RequestOptions = {}
+): Promise<Array<Answer["body"]>> => {
+  const objects: Array<Answer["body"]> = []
+  for (let cursor: string | null = null; ;) {
+    const query: string = `limit=100${cursor === null ? "" : `&starting_after=${cursor}`}`
+    const page = await http.request("GET", `${path}${path.includes("?") ? "&" : "?"}${query}`, options)
+    if (page.status !== 200) throw new Error(`GET ${path} answered ${page.status}: ${page.text}`)
+    objects.push(...page.body.data)
+    cursor = page.body.next_cursor
+    if (cursor === null) return objects
+  }
+}
