@@ -1,0 +1,43 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { connect } from "../../src/postgres/Database.ts"
+import { freshDatabase } from "../support/Postgres.ts"
+
+const open = (url: Redacted.Redacted) => connect(url).pipe(Effect.provide(Reactivity.layer))
+
+describe("Database", () => {
+  it.live("connects in UTC under its name", () =>
+    Effect.gen(function* () {
+      const sql = yield* open(yield* freshDatabase)
+      const rows = yield* sql`SELECT current_setting('TimeZone') AS zone, current_setting('application_name') AS name`
+      assert.deepStrictEqual(rows, [{ zone: "UTC", name: "till" }])
+    })
+  )
+
+  it.live("says in one line, without the password, why it cannot connect", () =>
+    Effect.gen(function* () {
+      const good = Redacted.value(yield* freshDatabase)
+      const changed = (change: (url: URL) => void) => {
+        const url = new URL(good)
+        change(url)
+        return Redacted.make(url.href)
+      }
+      const wrong = [
+        changed((url) => (url.password = "hunter2-hunter2")),
+        changed((url) => (url.pathname = "/no_such_database")),
+        changed((url) => ((url.port = "1"), (url.password = "hunter2-hunter2")))
+      ]
+      const messages = (yield* Effect.forEach(wrong, (url) => Effect.flip(open(url)))).map((error) => error.message)
+      const { port, password } = new URL(good)
+      for (const message of messages) {
+        assert.notInclude(message, "\n")
+        assert.notInclude(message, "hunter2-hunter2")
+        assert.notInclude(message, password)
+      }
+      assert.include(messages[0], `DATABASE_URL: Postgres at 127.0.0.1:${port}: password authentication failed`)
+      assert.include(messages[1], `database "no_such_database" does not exist`)
+      assert.include(messages[2], "DATABASE_URL: Postgres at 127.0.0.1:1: connect ECONNREFUSED")
+    })
+  )
+})
