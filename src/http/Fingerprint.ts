@@ -17,7 +17,7 @@ const canonical = (value: unknown, key: Uint8Array, inCard: boolean): string => 
   if (Array.isArray(value)) return `[${value.map((member) => canonical(member, key, inCard)).join(",")}]`
   const members = value as Readonly<Record<string, unknown>>
   let text = "{"
-  for (const name of Object.keys(members).sort()) {
+  for (const name of Object.keys(members).toSorted()) {
     const member = members[name]
     const isSecret = inCard && (name === "number" || name === "cvc") && typeof member !== "object"
     text += `${JSON.stringify(name)}:${isSecret ? sealed(canonical(member, key, false), key) : canonical(member, key, name === "card")},`

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Domain from "../../src/domain/Errors.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable } from "../../src/engine/Accounts.ts"
-import type { Failure } from "../../src/http/ErrorTable.ts"
+import type { Failure, WireError } from "../../src/http/ErrorTable.ts"
 import { envelope, internalError, isFailure, wireErrorOf } from "../../src/http/ErrorTable.ts"
 import * as Http from "../../src/http/HttpErrors.ts"
 
@@ -16,7 +16,17 @@ const declined = new Domain.CardDeclined({
 const KEPT = true
 const RELEASED = false
 
-const rows: ReadonlyArray<readonly [Failure, number, string, string, string | null, string, boolean]> = [
+type Row = [
+  failure: Failure,
+  status: number,
+  type: WireError["type"],
+  code: string,
+  param: string | null,
+  message: string,
+  kept: boolean
+]
+
+const rows: Array<Row> = [
   [
     new Domain.ParameterMissing({ param: "amount" }),
     400,
@@ -215,7 +225,8 @@ const rows: ReadonlyArray<readonly [Failure, number, string, string, string | nu
 ]
 
 describe("errors", () => {
-  it.each(rows)("%s", (failure, status, type, code, param, message, stored) => {
+  it.each(rows.map((row) => ({ row, name: `${row[3]}: ${row[5]}` })))("$name", ({ row }) => {
+    const [failure, status, type, code, param, message, stored] = row
     const error = wireErrorOf(failure)
     assert.deepInclude(error, { status, type, code, param, message, stored })
     assert.isTrue(isFailure(failure))

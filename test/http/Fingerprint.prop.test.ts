@@ -32,7 +32,10 @@ const Leaf = Schema.Struct({
   ])
 })
 const key = Schema.Literals(["a", "b", "card", "number", "cvc", "__proto__", "constructor", "", "ä", "a,b", '"'])
-const nest = <S extends Schema.Schema<Node>>(inner: S) =>
+const hasUniqueKeys = (entries: ReadonlyArray<{ readonly key: string }>): boolean =>
+  new Set(entries.map(({ key }) => key)).size === entries.length
+
+const nest = (inner: Schema.Schema<Node>): Schema.Schema<Node> =>
   Schema.Union([
     Leaf,
     Schema.Struct({ kind: Schema.Literal("array"), items: Schema.Array(inner).check(Schema.isMaxLength(3)) }),
@@ -40,7 +43,7 @@ const nest = <S extends Schema.Schema<Node>>(inner: S) =>
       kind: Schema.Literal("object"),
       entries: Schema.UniqueArray(Schema.Struct({ key, value: inner }))
         .check(Schema.isMaxLength(4))
-        .check(Schema.makeFilter((entries) => new Set(entries.map(({ key }) => key)).size === entries.length))
+        .check(Schema.makeFilter(hasUniqueKeys))
     })
   ])
 const Tree = nest(nest(nest(Leaf)))

@@ -1,0 +1,100 @@
+/**
+ * One request and its response: what every response shows (semantics T19), and what becomes of a failure (§3, T20).
+ */
+import type { IncomingMessage } from "node:http"
+import { NodeHttpServerRequest } from "@effect/platform-node"
+import { Cause, Clock, Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpServerResponse } from "effect/http"
+import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
+import { Unavailable } from "../engine/Accounts.ts"
+import { idOf, nextSequence } from "../engine/Identifiers.ts"
+import type { Failure } from "./ErrorTable.ts"
+import { envelope, internalError, wireErrorOf } from "./ErrorTable.ts"
+import { singleIdempotencyKey } from "./RequestHeaders.ts"
+
+/** What is known of a request so far; an error response shows what was found until then. */
+export interface Exchange {
+  readonly request: HttpServerRequest.HttpServerRequest
+  readonly source: IncomingMessage
+  /** `req_…` */
+  readonly id: string
+  readonly method: string
+  /** As it was sent, not decoded. */
+  readonly path: string
+  /** Without the question mark; empty if there is none. */
+  readonly query: string
+  /** To echo; undefined if there is none, or none that is valid. */
+  readonly idempotencyKey: string | undefined
+  apiVersion: string
+}
+
+export interface Answer {
+  readonly status: number
+  /** JSON text. */
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Begins exchanges: each request gets an id of its own, in the order of arrival. */
+export const makeBegin = Effect.map(Clock.Clock, (clock) => {
+  let sequence = 0
+  return (request: HttpServerRequest.HttpServerRequest): Exchange => {
+    const { method, url } = request
+    const source = NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
+    const mark = url.indexOf("?")
+    sequence = nextSequence(sequence, clock.currentTimeMillisUnsafe())
+    return {
+      request,
+      source,
+      id: idOf(PREFIXES.request, sequence),
+      method,
+      path: mark === -1 ? url : url.slice(0, mark),
+      query: mark === -1 ? "" : url.slice(mark + 1),
+      idempotencyKey: method === "POST" ? singleIdempotencyKey(source) : undefined,
+      apiVersion: API_VERSION_DEFAULT
+    }
+  }
+})
+
+/** The response, with the headers that every one has. */
+export const respond = (
+  { apiVersion, id, idempotencyKey }: Exchange,
+  { body, headers, status }: Answer
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(body, {
+    status,
+    contentType: "application/json",
+    headers: {
+      "cache-control": "no-store",
+      "x-api-version": apiVersion,
+      "x-request-id": id,
+      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+      ...headers
+    }
+  })
+
+/** The response to a failure. What is not the client's doing is logged. Interrupts if the client went away. */
+export const respondFailed = (
+  exchange: Exchange,
+  cause: Cause.Cause<Failure>,
+  docsUrl: string
+): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+  if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+  const [reason, ...others] = cause.reasons
+  const failure = reason?._tag === "Fail" && others.length === 0 ? reason.error : undefined
+  const error = failure === undefined ? internalError : wireErrorOf(failure)
+  const response = respond(exchange, { ...error, body: envelope(error, docsUrl) })
+  if (error.status < 500) return Effect.succeed(response)
+  // The path holds ids at most; the query may hold a client secret, and the body card data.
+  const annotations = {
+    request_id: exchange.id,
+    code: error.code,
+    ...(failure instanceof Unavailable && { reason: failure.reason })
+  }
+  return Effect.logError(`${exchange.method} ${exchange.path} failed`, ...(failure === undefined ? [cause] : [])).pipe(
+    Effect.annotateLogs(annotations),
+    Effect.as(response)
+  )
+}
