@@ -1,0 +1,152 @@
+/**
+ * Several owners of one account: engines on one journal, as during a handover between two processes. Only one of them
+ * can append a version; the others notice, reload, and run their commands again on the fresh state.
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import type { Faults } from "../../src/engine/Faults.ts"
+import type { RunningEngine } from "./Harness.ts"
+import * as Harness from "./Harness.ts"
+import { Randomness, Seed } from "./Randomness.ts"
+import * as Toy from "./Toy.ts"
+
+const ACCOUNTS = ["mer_1:test", "mer_2:test"]
+
+/** Adds one to the counter in slot a, and answers with its new count and how often the command has run. */
+const increment = (engine: RunningEngine, account: string, random: Randomness) =>
+  Effect.suspend(() => {
+    let runs = 0
+    return engine.accounts.run(
+      account,
+      Effect.gen(function* () {
+        runs++
+        yield* random.jitter(2)
+        const counter = yield* Toy.counterIn("a")
+        const { count } = yield* Toy.add(counter!.value, 1)
+        return { count, runs }
+      })
+    )
+  })
+
+const enginesOn = (storage: Harness.Storage, count: number, faults: Faults) =>
+  Effect.forEach(Array.from({ length: count }), () => Harness.startEngine(storage, { faults }))
+
+describe("two owners of an account", () => {
+  it.effect.prop(
+    "count every acknowledged increment exactly once",
+    {
+      seed: Seed,
+      engines: Schema.Literals([2, 3]),
+      increments: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 60 })),
+      pauses: Schema.Literals([0, 10, 60])
+    },
+    Effect.fnUntraced(function* ({ engines: count, increments, pauses, seed }) {
+      yield* Harness.startClock
+      yield* Harness.flowingTime
+      const random = new Randomness(seed)
+      const storage = yield* Harness.storageInMemory
+      const engines = yield* enginesOn(storage, count, () => random.jitter(5))
+      for (const account of ACCOUNTS) yield* engines[0]!.accounts.run(account, Toy.create("a", "plain"))
+
+      const told = new Map(ACCOUNTS.map((account) => [account, new Set<number>()] as const))
+      let runs = 0
+      yield* Effect.forEach(
+        Array.from({ length: increments }),
+        Effect.fnUntraced(function* () {
+          yield* random.jitter(pauses)
+          const account = random.pick(ACCOUNTS)
+          const outcome = yield* Effect.option(increment(random.pick(engines), account, random))
+          if (outcome._tag === "None") return
+          runs += outcome.value.runs
+          assert.isFalse(told.get(account)!.has(outcome.value.count), "two commands were told the same count")
+          told.get(account)!.add(outcome.value.count)
+        }),
+        { concurrency: "unbounded", discard: true }
+      )
+
+      assert.isAtLeast(
+        runs,
+        [...told.values()].reduce((sum, counts) => sum + counts.size, 0)
+      )
+      for (const account of ACCOUNTS) {
+        const acknowledged = told.get(account)!.size
+        const records = yield* Harness.recordsOf(storage, account)
+        // One for the creation; versions without a gap are checked by the reading.
+        assert.strictEqual(records.length, acknowledged + 1)
+        Harness.idsAscend(records)
+        const last = yield* increment(random.pick(engines), account, random)
+        assert.strictEqual(last.count, acknowledged + 1)
+      }
+      for (const engine of engines) yield* engine.projector.drained
+      yield* Harness.verified(storage)
+      for (const engine of engines) yield* engine.stop
+    }),
+    { arbitrary: { runs: 60 } }
+  )
+
+  it.effect("run a fenced command again, on what the other has written", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      yield* Harness.flowingTime
+      const random = new Randomness(1)
+      const storage = yield* Harness.storageInMemory
+      const [one, two] = (yield* enginesOn(storage, 2, () => Effect.void)) as [RunningEngine, RunningEngine]
+      const [account] = ACCOUNTS as [string]
+      yield* one.accounts.run(account, Toy.create("a", "plain"))
+      assert.deepStrictEqual(yield* increment(two, account, random), { count: 1, runs: 1 })
+      // The first still has the account in memory as it was before.
+      assert.deepStrictEqual(yield* increment(one, account, random), { count: 2, runs: 2 })
+      assert.deepStrictEqual(yield* increment(one, account, random), { count: 3, runs: 1 })
+      assert.deepStrictEqual(yield* increment(two, account, random), { count: 4, runs: 2 })
+      yield* Effect.forEach([one, two], (engine) => engine.stop)
+    })
+  )
+
+  it.effect("replay each other's responses", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      yield* Harness.flowingTime
+      const storage = yield* Harness.storageInMemory
+      const [one, two] = (yield* enginesOn(storage, 2, () => Effect.void)) as [RunningEngine, RunningEngine]
+      const [account] = ACCOUNTS as [string]
+      yield* one.accounts.run(account, Toy.create("a", "plain"))
+      yield* two.accounts.read(account, "slot_a")
+      const ask = (engine: RunningEngine) =>
+        engine.accounts.execute(account, Toy.request("key"), Toy.command({ op: "increment", slot: "a", by: 5 }))
+      const first = yield* ask(one)
+      // The second has not heard of the key, runs the command, is fenced, and finds the response.
+      const second = yield* ask(two)
+      assert.strictEqual(second.body, first.body)
+      assert.isNotNull(second.replayOf)
+      assert.strictEqual((yield* Harness.recordsOf(storage, account)).length, 2)
+      yield* Effect.forEach([one, two], (engine) => engine.stop)
+    })
+  )
+
+  it.effect("cost the other accounts of the same flush nothing", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      yield* Harness.flowingTime
+      const random = new Randomness(2)
+      const storage = yield* Harness.storageInMemory
+      let appends = 0
+      const faults: Faults = (point) => Effect.sync(() => void (point === "append.before" && appends++))
+      const one = yield* Harness.startEngine(storage, { faults })
+      const two = yield* Harness.startEngine(storage)
+      for (const account of ACCOUNTS) yield* one.accounts.run(account, Toy.create("a", "plain"))
+      yield* increment(two, ACCOUNTS[0]!, random)
+      appends = 0
+      const outcomes = yield* Effect.forEach(ACCOUNTS, (account) => increment(one, account, new Randomness(0)), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(outcomes, [
+        { count: 2, runs: 2 },
+        { count: 1, runs: 1 }
+      ])
+      assert.isAtLeast(appends, 2)
+      yield* Effect.forEach([one, two], (engine) => engine.stop)
+    })
+  )
+})

@@ -1,0 +1,228 @@
+/**
+ * Engines on storage that outlives them: a test starts one, lets it die or hang, and starts the next on what it left.
+ * Several engines on one storage stand for several processes.
+ */
+import { assert } from "@effect/vitest"
+import { Clock, Context, Effect, Exit, Layer, References, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import type { AccountsShape, Options } from "../../src/engine/Accounts.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import type { Document } from "../../src/engine/Document.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as Faults from "../../src/engine/Faults.ts"
+import type { JournalShape } from "../../src/engine/Journal.ts"
+import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
+import type { ProjectorShape } from "../../src/engine/Projector.ts"
+import { Projector } from "../../src/engine/Projector.ts"
+import type { JournalRecord } from "../../src/engine/Record.ts"
+import { GENESIS, unseal } from "../../src/engine/Record.ts"
+import type { DueTimer } from "../../src/engine/Timers.ts"
+import { TimerHandler } from "../../src/engine/Timers.ts"
+import type { Transaction } from "../../src/engine/Transaction.ts"
+import { rebuild, verify } from "../../src/engine/Verify.ts"
+import type { StoredEvent, ViewsShape } from "../../src/engine/Views.ts"
+import { Views } from "../../src/engine/Views.ts"
+import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
+import type { Model } from "./Toy.ts"
+import { COUNTER, handleTimer } from "./Toy.ts"
+
+/** A journal and views, without an engine. */
+export type Storage = Context.Context<Journal | Views>
+
+export const journalOf = (storage: Storage): JournalShape => Context.get(storage, Journal)
+export const viewsOf = (storage: Storage): ViewsShape => Context.get(storage, Views)
+
+/** Builds apart from whatever else has been built: another process shares nothing. */
+const buildAlone = <A>(layer: Layer.Layer<A>, scope: Scope.Scope) =>
+  Layer.buildWithMemoMap(layer, Layer.makeMemoMapUnsafe(), scope)
+
+/** Fresh storage in memory. */
+export const storageInMemory: Effect.Effect<Storage> = Effect.suspend(() =>
+  buildAlone(ViewsMemory.layerMemory.pipe(Layer.provideMerge(Journal.layerMemory)), Scope.makeUnsafe())
+)
+
+export interface EngineOptions extends Partial<Options> {
+  readonly faults?: Faults.Faults
+  readonly handler?: (timer: DueTimer) => Effect.Effect<void, never, Transaction>
+}
+
+export interface RunningEngine {
+  readonly accounts: AccountsShape
+  readonly projector: ProjectorShape
+  /** Shuts down as a process does that is asked to. */
+  readonly stop: Effect.Effect<void>
+  /** From now on nothing it starts reaches the storage or comes back from there: to the world it is dead. */
+  readonly kill: Effect.Effect<void>
+}
+
+const alive: Faults.Faults = () => Effect.void
+
+/** Starts an engine; it lives until it is stopped or killed. */
+export const startEngine = Effect.fnUntraced(function* (
+  storage: Storage,
+  { faults = alive, handler = handleTimer, ...options }: EngineOptions = {}
+): Effect.fn.Return<RunningEngine> {
+  let dead = false
+  const scope = yield* Scope.make()
+  const layer = Engine.layer(options).pipe(
+    Layer.provide(Faults.layer((point) => (dead ? Effect.never : Effect.andThen(faults(point), dying)))),
+    Layer.provide(Layer.succeedContext(storage)),
+    Layer.provide(Layer.succeed(TimerHandler, handler)),
+    Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
+  )
+  // What was under way when the process died does not come back either.
+  const dying = Effect.suspend(() => (dead ? Effect.never : Effect.void))
+  const services = yield* Effect.provideService(buildAlone(layer, scope), References.MinimumLogLevel, "None")
+  return {
+    accounts: Context.get(services, Accounts),
+    projector: Context.get(services, Projector),
+    stop: Scope.close(scope, Exit.void),
+    kill: Effect.sync(() => {
+      dead = true
+    })
+  }
+})
+
+/** The failure of a storage that a test wants to fail. */
+export const outage = (what: string) => new StorageFailure({ cause: new Error(what) })
+
+/** Lets the test clock run by itself, a few milliseconds at each turn of the event loop, as long as the scope lives. */
+export const flowingTime: Effect.Effect<void, never, Scope.Scope> = Effect.asVoid(
+  Effect.forkScoped(Effect.forever(Effect.andThen(TestClock.adjust(5), Effect.yieldNow)))
+)
+
+/** Puts the clock to a day on which a service would run; ids need a time of 9 characters. */
+export const START = Date.UTC(2026, 10, 20)
+export const startClock = TestClock.setTime(START)
+
+/** The records of an account, each checked against its predecessor. */
+export const recordsOf = Effect.fnUntraced(function* (storage: Storage, account: string) {
+  const rows = yield* Effect.orDie(journalOf(storage).read(account, 0, 1_000_000))
+  let head = { version: 0, hash: GENESIS }
+  return rows.map((row): JournalRecord => {
+    const { hash, record } = unseal(head, row)
+    head = { version: record.version, hash }
+    return record
+  })
+})
+
+/** Verification finds nothing. */
+export const verified = Effect.fnUntraced(function* (storage: Storage) {
+  const report = yield* Effect.orDie(Effect.provideContext(verify, storage))
+  assert.deepStrictEqual(report.problems, [])
+  return report
+})
+
+/** Rewrites all views from the journal, as `till rebuild` does. */
+export const rebuilt = (storage: Storage): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const layer = Projector.layer.pipe(Layer.provideMerge(Layer.succeedContext(storage)))
+    return Effect.scoped(
+      Effect.flatMap(Effect.scope, (scope) =>
+        Effect.flatMap(buildAlone(layer, scope), (services) =>
+          Effect.asVoid(Effect.orDie(Effect.provideContext(rebuild, services)))
+        )
+      )
+    )
+  })
+
+/** Walks all pages of a list in one direction. */
+export const walk = Effect.fnUntraced(function* <Row extends { readonly id: string }, E>(
+  direction: "older" | "newer",
+  limit: number,
+  pageAt: (cursor: {
+    olderThan?: string
+    newerThan?: string
+    limit: number
+  }) => Effect.Effect<{ readonly rows: ReadonlyArray<Row>; readonly hasMore: boolean }, E>
+) {
+  const all: Array<Row> = []
+  for (;;) {
+    const edge = direction === "older" ? all.at(-1)?.id : all[0]?.id
+    const from = direction === "older" ? edge && { olderThan: edge } : { newerThan: edge ?? "" }
+    const { hasMore, rows } = yield* pageAt({ ...from, limit })
+    assert.isAtMost(rows.length, limit)
+    if (direction === "older") all.push(...rows)
+    else all.unshift(...rows)
+    if (!hasMore) return all
+    assert.strictEqual(rows.length, limit, "a page that is not the last is full")
+  }
+})
+
+export const allDocuments = (
+  { accounts }: RunningEngine,
+  account: string,
+  direction: "older" | "newer",
+  limit: number,
+  kind: string = COUNTER.name
+): Effect.Effect<ReadonlyArray<Document>> =>
+  Effect.orDie(
+    walk(direction, limit, (page) =>
+      Effect.map(accounts.list(account, { kind, ...page }), ({ documents: rows, hasMore }) => ({ rows, hasMore }))
+    )
+  )
+
+export const allEvents = (
+  { accounts }: RunningEngine,
+  account: string,
+  direction: "older" | "newer",
+  limit: number
+): Effect.Effect<ReadonlyArray<StoredEvent>> =>
+  Effect.orDie(
+    walk(direction, limit, (page) =>
+      Effect.map(accounts.events(account, page), ({ events: rows, hasMore }) => ({ rows, hasMore }))
+    )
+  )
+
+/** Memory, lists and events of an account all say what the model says. */
+export const agrees = Effect.fnUntraced(function* (
+  engine: RunningEngine,
+  account: string,
+  model: Model,
+  limit: number
+) {
+  for (const counter of model.counters.values()) {
+    const read = yield* engine.accounts.read(account, counter.id)
+    assert.strictEqual(read?.deleted === false ? read.json : undefined, JSON.stringify(counter))
+  }
+  for (const id of model.deleted) assert.isTrue((yield* engine.accounts.read(account, id))?.deleted)
+  const newestFirst = [...model.counters.values()].map((counter) => JSON.stringify(counter)).toReversed()
+  for (const direction of ["older", "newer"] as const) {
+    const documents = yield* allDocuments(engine, account, direction, limit)
+    assert.deepStrictEqual(
+      documents.map(({ json }) => json),
+      newestFirst
+    )
+    const events = yield* allEvents(engine, account, direction, limit)
+    assert.deepStrictEqual(
+      events.toReversed().map(({ object, previous, type }) => ({ type, object: JSON.parse(object), previous })),
+      model.events
+    )
+  }
+})
+
+/** Ids that the records show in the order in which they were created: strictly ascending, byte by byte. */
+export const idsAscend = (records: ReadonlyArray<JournalRecord>): void => {
+  const seen = new Set<string>()
+  let last = ""
+  for (const { changes, events } of records) {
+    const made = changes.filter(({ id, kind }) => kind === COUNTER.name && !seen.has(id)).map(({ id }) => id)
+    for (const id of [...made, ...events.map(({ id }) => id)]) {
+      seen.add(id)
+      const counter = id.slice(id.indexOf("_") + 1)
+      assert.isTrue(Buffer.compare(Buffer.from(last), Buffer.from(counter)) < 0, `${counter} does not follow ${last}`)
+      last = counter
+    }
+  }
+}
+
+/** Every event belongs to a change of its object, and every change of a counter has its event. */
+export const eventsMatchChanges = (records: ReadonlyArray<JournalRecord>): void => {
+  for (const { changes, events, version } of records) {
+    const changed = changes.filter(({ kind }) => kind === COUNTER.name).map(({ id }) => id)
+    const told = events.map(({ object }) => (JSON.parse(object) as { id: string }).id)
+    assert.deepStrictEqual([...new Set(told)].toSorted(), changed.toSorted(), `record ${version}`)
+  }
+}
+
+export const now: Effect.Effect<number> = Clock.currentTimeMillis

@@ -1,0 +1,218 @@
+/**
+ * Records: what is written reads back byte for byte, and whatever was done to a chain since is noticed.
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { hash } from "node:crypto"
+import type { JournalRecord, JournalRow, Sealed } from "../../src/engine/Record.ts"
+import { FORMAT, GENESIS, JournalCorrupt, seal, unseal } from "../../src/engine/Record.ts"
+import { Randomness, Seed } from "./Randomness.ts"
+
+const AWKWARD_KEYS = [
+  "__proto__",
+  "constructor",
+  "toString",
+  "10",
+  "9",
+  "-1",
+  "",
+  "\u0000",
+  "of",
+  "😀",
+  "\ud800",
+  '"\\'
+]
+const AWKWARD_STRINGS = ["", "\u0000", "\udfff\ud800", "\u2028</script>", "é", "é", "x".repeat(70_000), '{"of":"a"}']
+
+/** Any JSON value, with a taste for what trips parsers. */
+const value = (seed: Randomness, depth: number): unknown => {
+  switch (seed.below(depth > 0 ? 8 : 6)) {
+    case 0:
+      return null
+    case 1:
+      return seed.chance(0.5)
+    case 2:
+      return seed.pick([0, -0, 1e21, 1e-7, Number.MAX_SAFE_INTEGER, Number.MAX_VALUE, -5e-324, seed.next()])
+    case 3:
+      return seed.below(1000)
+    case 4:
+      return seed.pick(AWKWARD_STRINGS)
+    case 5:
+      return String.fromCharCode(...Array.from({ length: seed.below(9) }, () => seed.below(0x1_0000)))
+    case 6:
+      return Array.from({ length: seed.below(4) }, () => value(seed, depth - 1))
+    default:
+      return Object.fromEntries(
+        Array.from({ length: seed.below(5) }, () => [seed.pick(AWKWARD_KEYS), value(seed, depth - 1)])
+      )
+  }
+}
+
+const text = (seed: Randomness): string => JSON.stringify(value(seed, 4))
+
+/** A record such as a command leaves: events and responses often repeat a document. */
+const record = (seed: Randomness, version: number, account: string): JournalRecord => {
+  const changes = Array.from({ length: seed.below(4) }, (_, i) => ({
+    id: seed.chance(0.2) ? `${seed.pick(AWKWARD_KEYS)}${i}` : `ctr_${i}`,
+    kind: "counter",
+    document: seed.chance(0.2) ? null : JSON.stringify({ id: `ctr_${i}`, value: value(seed, 3) }),
+    hidden: seed.chance(0.5) ? null : text(seed),
+    labels: seed.chance(0.5) ? {} : Object.fromEntries([[seed.pick(AWKWARD_KEYS), seed.pick(AWKWARD_STRINGS)]])
+  }))
+  const body = (): string => {
+    const image = changes.length === 0 ? null : seed.pick(changes).document
+    return image !== null && seed.chance(0.6) ? image : text(seed)
+  }
+  return {
+    account,
+    version,
+    at: seed.below(2 ** 42),
+    sequence: seed.below(2 ** 52),
+    request: seed.chance(0.3)
+      ? null
+      : {
+          id: "req_1",
+          idempotencyKey: seed.chance(0.3) ? null : seed.pick(AWKWARD_STRINGS),
+          fingerprint: "fingerprint",
+          apiVersion: "2026-03-09"
+        },
+    changes,
+    events: Array.from({ length: seed.below(3) }, (_, i) => ({
+      id: `evt_${i}`,
+      type: "counter.created",
+      object: body(),
+      previous: seed.chance(0.5) ? null : { count: JSON.parse(text(seed)) }
+    })),
+    timers: Array.from({ length: seed.below(3) }, (_, i) => ({
+      id: `timer_${i}`,
+      name: "increment",
+      dueAt: seed.chance(0.3) ? null : seed.below(2 ** 42)
+    })),
+    response: seed.chance(0.3) ? null : { status: 200 + seed.below(300), body: body() }
+  }
+}
+
+const chainOf = (seed: Randomness, length: number, account: string): ReadonlyArray<Sealed> => {
+  const chain: Array<Sealed> = []
+  for (let version = 1; version <= length; version++) {
+    chain.push(seal(chain.at(-1)?.hash ?? GENESIS, record(seed, version, account)))
+  }
+  return chain
+}
+
+const rowOf = ({ hash, record, text }: Sealed): JournalRow => ({
+  account: record.account,
+  version: record.version,
+  hash,
+  text
+})
+
+/** Reads a whole chain; answers with the records, or with what is wrong. */
+const readAll = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRecord> | JournalCorrupt => {
+  let head = { version: 0, hash: GENESIS }
+  try {
+    return rows.map((row) => {
+      const sealed = unseal(head, row)
+      head = { version: sealed.record.version, hash: sealed.hash }
+      return sealed.record
+    })
+  } catch (error) {
+    if (error instanceof JournalCorrupt) return error
+    throw error
+  }
+}
+
+/** Flips one bit of a text, as a disk would. */
+const flipped = (text: string, seed: Randomness): string => {
+  const bytes = Buffer.from(text, "utf8")
+  const at = seed.below(bytes.length)
+  bytes[at] = bytes[at]! ^ (1 << seed.below(8))
+  const changed = bytes.toString("utf8")
+  return changed === text ? flipped(text, seed) : changed
+}
+
+const length = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 }))
+const long = Schema.Int.check(Schema.isBetween({ minimum: 3, maximum: 8 }))
+
+describe("a record", () => {
+  it.prop("reads back as it was written, byte for byte", [Seed, length], ([seed, length]) => {
+    const chain = chainOf(new Randomness(seed), length, "mer_1:test")
+    assert.deepStrictEqual(
+      readAll(chain.map(rowOf)),
+      chain.map(({ record }) => record)
+    )
+  })
+
+  it.prop("holds what repeats a document only once", [Seed], ([seed]) => {
+    const marker = "a text that is long enough to count"
+    const document = JSON.stringify({ id: "ctr_1", marker })
+    const base = record(new Randomness(seed), 1, "mer_1:test")
+    const { text } = seal(GENESIS, {
+      ...base,
+      changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {} }],
+      events: [{ id: "evt_1", type: "counter.created", object: document, previous: null }],
+      response: { status: 200, body: document }
+    })
+    assert.strictEqual(text.split(marker).length - 1, 1)
+  })
+
+  it.prop("is found wherever a bit of it flips", [Seed, length], ([seed, length]) => {
+    const random = new Randomness(seed)
+    const rows = chainOf(random, length, "mer_1:test").map(rowOf)
+    const at = random.below(length)
+    const row = rows[at]!
+    const field = random.pick(["text", "hash", "account"] as const)
+    const broken = rows.with(at, { ...row, [field]: flipped(row[field], random) })
+    const outcome = readAll(broken)
+    assert.instanceOf(outcome, JournalCorrupt)
+    assert.strictEqual((outcome as JournalCorrupt).version, at + 1)
+  })
+
+  it.prop("is missed, wherever in the chain it was", [Seed, long], ([seed, length]) => {
+    const random = new Randomness(seed)
+    const rows = chainOf(random, length, "mer_1:test").map(rowOf)
+    const at = random.below(length - 1)
+    const outcome = readAll(rows.toSpliced(at, 1))
+    assert.instanceOf(outcome, JournalCorrupt)
+    assert.match(
+      (outcome as JournalCorrupt).message,
+      new RegExp(`^Record ${at + 1} of account mer_1:test is missing`, "u")
+    )
+    // Renumbering what follows does not help.
+    const renumbered = rows.toSpliced(at, 1).map((row, i) => ({ ...row, version: i + 1 }))
+    assert.instanceOf(readAll(renumbered), JournalCorrupt)
+  })
+
+  it.prop("is noticed when it changes places with another, or comes twice", [Seed, long], ([seed, length]) => {
+    const random = new Randomness(seed)
+    const rows = chainOf(random, length, "mer_1:test").map(rowOf)
+    const i = random.below(length)
+    const j = (i + 1 + random.below(length - 1)) % length
+    const texts = rows
+      .with(i, { ...rows[i]!, text: rows[j]!.text, hash: rows[j]!.hash })
+      .with(j, { ...rows[j]!, text: rows[i]!.text, hash: rows[i]!.hash })
+    assert.instanceOf(readAll(texts), JournalCorrupt)
+    assert.instanceOf(readAll(rows.with(i, rows[j]!).with(j, rows[i]!)), JournalCorrupt)
+    assert.instanceOf(readAll(rows.toSpliced(i, 0, rows[i]!)), JournalCorrupt)
+    const twice = rows.toSpliced(i, 0, rows[i]!).map((row, n) => ({ ...row, version: n + 1 }))
+    assert.instanceOf(readAll(twice), JournalCorrupt)
+  })
+
+  it.prop("of one account does not pass for another's", [Seed], ([seed]) => {
+    const random = new Randomness(seed)
+    const [mine] = chainOf(random, 1, "mer_1:test").map(rowOf)
+    const [other] = chainOf(random, 1, "mer_2:test").map(rowOf)
+    assert.instanceOf(readAll([{ ...other!, account: mine!.account }]), JournalCorrupt)
+  })
+
+  it.prop("of a newer format is refused, with both formats in the message", [Seed], ([seed]) => {
+    const [sealed] = chainOf(new Randomness(seed), 1, "mer_1:test")
+    const text = sealed!.text.replace(`{"format":${FORMAT},`, `{"format":${FORMAT + 1},`)
+    const outcome = readAll([{ ...rowOf(sealed!), text, hash: hash("sha256", GENESIS + text, "hex") }])
+    assert.instanceOf(outcome, JournalCorrupt)
+    assert.include((outcome as JournalCorrupt).message, `format ${FORMAT + 1}, which a newer Till wrote`)
+    assert.include((outcome as JournalCorrupt).message, `formats up to ${FORMAT}`)
+  })
+})

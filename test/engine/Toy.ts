@@ -1,0 +1,235 @@
+/**
+ * The toy objects of the engine's tests: counters that are found by a slot, a keyed entry of the account. Beside each
+ * command stands the plain model of what it must do.
+ */
+import { Effect, Schema } from "effect"
+import type { Response } from "../../src/engine/Accounts.ts"
+import type { Kind } from "../../src/engine/Document.ts"
+import { encode } from "../../src/engine/Document.ts"
+import type { RequestIdentity } from "../../src/engine/Record.ts"
+import type { DueTimer } from "../../src/engine/Timers.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
+
+export interface Counter {
+  readonly id: string
+  readonly object: "counter"
+  readonly slot: string
+  readonly name: string
+  readonly count: number
+}
+
+export interface Slot {
+  readonly id: string
+  readonly counter: string
+}
+
+export const COUNTER: Kind<Counter, { readonly secret: string }> = {
+  name: "counter",
+  labels: ({ name, slot }) => ({ name, slot })
+}
+export const SLOT: Kind<Slot> = { name: "slot" }
+
+const slot = Schema.Literals(["a", "b", "c", "d"])
+const name = Schema.Literals(["", "plain", "ünï→😀", "\u0000\ud800", '"__proto__"'])
+const by = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
+
+/** What a command does. `keep` and `drop` change everything in sight and then fail, with and without a stored answer. */
+export const Operation = Schema.Union([
+  Schema.Struct({ op: Schema.Literal("create"), slot, name }),
+  Schema.Struct({ op: Schema.Literal("increment"), slot, by }),
+  Schema.Struct({ op: Schema.Literal("rename"), slot, name }),
+  Schema.Struct({ op: Schema.Literal("delete"), slot }),
+  Schema.Struct({ op: Schema.Literals(["look", "keep", "drop", "die"]), slot }),
+  Schema.Struct({
+    op: Schema.Literal("setTimer"),
+    slot,
+    delay: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 90 }))
+  }),
+  Schema.Struct({ op: Schema.Literal("clearTimer"), slot })
+])
+export type Operation = typeof Operation.Type
+
+/** Added to a counter whose timer fires. */
+export const TIMER_INCREMENT = 1000
+
+const slotId = (slot: string) => `slot_${slot}`
+const timerId = (counter: string) => `timer_${counter}`
+const refusal = (status: number, code: string, stored: boolean): Response => ({
+  status,
+  body: JSON.stringify({ error: { code } }),
+  stored
+})
+const success = (counter: Counter): Response => ({ status: 200, body: encode(counter), stored: true })
+
+const missing = refusal(404, "missing", false)
+const taken = refusal(409, "taken", true)
+const kept = refusal(402, "kept", true)
+const dropped = refusal(400, "dropped", false)
+
+/** Thrown by the command `die`. */
+export class Bug extends Error {}
+
+/** The counter in a slot. */
+export const counterIn = Effect.fnUntraced(function* (slot: string) {
+  const transaction = yield* Transaction
+  const entry = yield* transaction.get(SLOT, slotId(slot))
+  return entry === undefined ? undefined : yield* transaction.get(COUNTER, entry.value.counter)
+})
+
+const put = (transaction: Transaction, counter: Counter) =>
+  transaction.put(COUNTER, counter, { secret: `secret of ${counter.slot}` })
+
+/** Creates a counter in a free slot. */
+export const create = Effect.fnUntraced(function* (slot: string, name: string, count: number = 0) {
+  const transaction = yield* Transaction
+  const counter: Counter = { id: transaction.newId("ctr"), object: "counter", slot, name, count }
+  put(transaction, counter)
+  transaction.put(SLOT, { id: slotId(slot), counter: counter.id })
+  transaction.emit("counter.created", counter.id)
+  return counter
+})
+
+/** Adds to a counter, with its event. */
+export const add = Effect.fnUntraced(function* (counter: Counter, by: number, type: string = "counter.incremented") {
+  const transaction = yield* Transaction
+  const changed = { ...counter, count: counter.count + by }
+  put(transaction, changed)
+  transaction.emit(type, changed.id, { count: counter.count })
+  return changed
+})
+
+const remove = (transaction: Transaction, counter: Counter) => {
+  transaction.emit("counter.deleted", counter.id)
+  transaction.clearTimer(timerId(counter.id))
+  transaction.delete(COUNTER, counter.id)
+  transaction.delete(SLOT, slotId(counter.slot))
+}
+
+/** The command of an operation. */
+export const command = Effect.fnUntraced(function* (
+  operation: Operation
+): Effect.fn.Return<Response, Response, Transaction> {
+  const transaction = yield* Transaction
+  const found = yield* counterIn(operation.slot)
+  if (operation.op === "create") {
+    return found === undefined ? success(yield* create(operation.slot, operation.name)) : yield* Effect.fail(taken)
+  }
+  if (found === undefined) return yield* Effect.fail(missing)
+  const counter = found.value
+  switch (operation.op) {
+    case "increment":
+      return success(yield* add(counter, operation.by))
+    case "rename": {
+      const renamed = { ...counter, name: operation.name }
+      put(transaction, renamed)
+      transaction.emit("counter.renamed", counter.id, { name: counter.name })
+      return success(renamed)
+    }
+    case "delete":
+      remove(transaction, counter)
+      return success(counter)
+    case "look":
+      return success(counter)
+    case "setTimer":
+      yield* add(counter, 1)
+      transaction.setTimer({ id: timerId(counter.id), name: "increment", dueAt: transaction.now + operation.delay })
+      return success({ ...counter, count: counter.count + 1 })
+    case "clearTimer":
+      transaction.clearTimer(timerId(counter.id))
+      return success(counter)
+    default:
+      yield* add(counter, 999)
+      transaction.setTimer({ id: timerId(counter.id), name: "increment", dueAt: transaction.now })
+      transaction.delete(SLOT, slotId(counter.slot))
+      if (operation.op === "die") throw new Bug("a bug in a command")
+      return yield* Effect.fail(operation.op === "keep" ? kept : dropped)
+  }
+})
+
+/** What a timer does when it is due. */
+export const handleTimer = Effect.fnUntraced(function* (timer: DueTimer) {
+  const transaction = yield* Transaction
+  const counter = yield* transaction.get(COUNTER, timer.id.slice("timer_".length))
+  if (counter !== undefined) yield* add(counter.value, TIMER_INCREMENT, "counter.timed")
+})
+
+/** The request behind the n-th command of a test; a repetition of it has the same key and fingerprint. */
+export const request = (key: string | null, fingerprint: string = `fingerprint of ${key}`): RequestIdentity => ({
+  id: `req_${key}_${nextRequest++}`,
+  idempotencyKey: key,
+  fingerprint: key === null ? null : fingerprint,
+  apiVersion: "2026-03-09"
+})
+let nextRequest = 0
+
+export interface ModelEvent {
+  readonly type: string
+  readonly object: Counter
+  readonly previous: Readonly<Record<string, unknown>> | null
+}
+
+/** What an account must hold: a map and the list of what happened. */
+export class Model {
+  readonly counters = new Map<string, Counter>()
+  readonly deleted = new Set<string>()
+  readonly events: Array<ModelEvent> = []
+  readonly timers = new Map<string, number>()
+
+  inSlot(slot: string): Counter | undefined {
+    return [...this.counters.values()].find((counter) => counter.slot === slot)
+  }
+
+  /** Carries an operation out; `id` is the one a creation was given. */
+  apply(operation: Operation, now: number, id: () => string): Response | "bug" {
+    const counter = this.inSlot(operation.slot)
+    if (operation.op === "create") {
+      if (counter !== undefined) return taken
+      const { name, slot } = operation
+      return this.#put("counter.created", { id: id(), object: "counter", slot, name, count: 0 }, null)
+    }
+    if (counter === undefined) return missing
+    switch (operation.op) {
+      case "increment":
+        return this.#count(counter, operation.by, "counter.incremented")
+      case "rename":
+        return this.#put("counter.renamed", { ...counter, name: operation.name }, { name: counter.name })
+      case "delete":
+        this.events.push({ type: "counter.deleted", object: counter, previous: null })
+        this.counters.delete(counter.id)
+        this.deleted.add(counter.id)
+        this.timers.delete(timerId(counter.id))
+        return success(counter)
+      case "setTimer":
+        this.timers.set(timerId(counter.id), now + operation.delay)
+        return this.#count(counter, 1, "counter.incremented")
+      case "clearTimer":
+        this.timers.delete(timerId(counter.id))
+        return success(counter)
+      case "look":
+        return success(counter)
+      case "keep":
+        return kept
+      case "drop":
+        return dropped
+      case "die":
+        return "bug"
+    }
+  }
+
+  /** Lets the timer of a counter fire. */
+  fire(timer: string): void {
+    this.timers.delete(timer)
+    const counter = this.counters.get(timer.slice("timer_".length))
+    if (counter !== undefined) this.#count(counter, TIMER_INCREMENT, "counter.timed")
+  }
+
+  #count(counter: Counter, by: number, type: string): Response {
+    return this.#put(type, { ...counter, count: counter.count + by }, { count: counter.count })
+  }
+
+  #put(type: string, counter: Counter, previous: ModelEvent["previous"]): Response {
+    this.counters.set(counter.id, counter)
+    this.events.push({ type, object: counter, previous })
+    return success(counter)
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Verification finds, and names, whatever differs from what was written: in the journal, and in each table of the views.
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { RETENTION_MILLIS } from "../../src/engine/Idempotency.ts"
+import type { JournalShape } from "../../src/engine/Journal.ts"
+import { Journal } from "../../src/engine/Journal.ts"
+import type { JournalRow } from "../../src/engine/Record.ts"
+import { verify } from "../../src/engine/Verify.ts"
+import type { ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
+import { Views, viewTables } from "../../src/engine/Views.ts"
+import type { Storage } from "./Harness.ts"
+import * as Harness from "./Harness.ts"
+import { Randomness, Seed } from "./Randomness.ts"
+import * as Toy from "./Toy.ts"
+
+const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
+
+/** Storage with a row of every table in each account, and more. */
+const filled = Effect.fnUntraced(function* (seed: Randomness) {
+  yield* Harness.startClock
+  const storage = yield* Harness.storageInMemory
+  const engine = yield* Harness.startEngine(storage)
+  let key = 0
+  for (const account of ACCOUNTS) {
+    const run = (operation: Toy.Operation) =>
+      engine.accounts.execute(account, Toy.request(`key-${key++}`), Toy.command(operation))
+    for (const slot of ["a", "b", "c"] as const) {
+      yield* run({ op: "create", slot, name: "plain" })
+      yield* run({ op: "setTimer", slot, delay: 90 })
+      for (let times = seed.below(3); times > 0; times--) yield* run({ op: "increment", slot, by: 1 })
+    }
+    yield* run({ op: "delete", slot: "c" })
+  }
+  yield* engine.projector.drained
+  yield* Harness.verified(storage)
+  return storage
+})
+
+const problemsIn = (storage: Storage) => Effect.map(Effect.provideContext(verify, storage), ({ problems }) => problems)
+
+/** The same storage with another journal, as if somebody had edited the table. */
+const withRows = (
+  storage: Storage,
+  account: string,
+  edit: (rows: ReadonlyArray<JournalRow>) => ReadonlyArray<JournalRow>
+): Storage => {
+  const journal = Harness.journalOf(storage)
+  const edited: JournalShape = {
+    ...journal,
+    read: (of, after, limit) =>
+      of === account
+        ? Effect.map(journal.read(of, 0, 1_000_000), (rows) =>
+            edit(rows)
+              .filter(({ version }) => version > after)
+              .slice(0, limit)
+          )
+        : journal.read(of, after, limit)
+  }
+  return Context.add(storage, Journal, edited)
+}
+
+/** The same storage with another table. */
+const withTable = (
+  storage: Storage,
+  account: string,
+  table: ViewTable,
+  edit: (rows: ReadonlyArray<ViewRow>) => ReadonlyArray<ViewRow>
+): Storage => {
+  const views = Harness.viewsOf(storage)
+  const edited: ViewsShape = {
+    ...views,
+    scan: (of, from, after, limit) =>
+      of === account && from === table
+        ? Effect.map(views.scan(of, from, "", 1_000_000), (rows) =>
+            edit(rows)
+              .filter(({ id }) => id > after)
+              .slice(0, limit)
+          )
+        : views.scan(of, from, after, limit)
+  }
+  return Context.add(storage, Views, edited)
+}
+
+/** Changes one field of a row to something else of its type. */
+const changed = ({ id, row }: ViewRow, seed: Randomness): ViewRow => {
+  const field = seed.pick(Object.keys(row).filter((name) => name !== "account" && name !== "id" && name !== "key"))
+  const before = (row as unknown as Record<string, unknown>)[field]
+  const after = (() => {
+    if (typeof before === "number") return before + 1
+    if (typeof before === "string") return `${before} `
+    return before === null ? '{"id":"undead"}' : { ...(before as object), extra: "label" }
+  })()
+  return { id, row: { ...row, [field]: after } }
+}
+
+const problemNaming = (problems: ReadonlyArray<string>, account: string, ...words: ReadonlyArray<string>) => {
+  assert.strictEqual(problems.length, 1, problems.join("\n"))
+  for (const word of [...words, account]) assert.include(problems[0], word)
+}
+
+const table = Schema.Literals(viewTables)
+
+describe("verification", () => {
+  it.effect.prop(
+    "names the record in which a bit has flipped",
+    { seed: Seed },
+    Effect.fnUntraced(function* ({ seed }) {
+      const random = new Randomness(seed)
+      const storage = yield* filled(random)
+      const account = random.pick(ACCOUNTS)
+      const count = (yield* Harness.recordsOf(storage, account)).length
+      const at = random.below(count)
+      const problems = yield* problemsIn(
+        withRows(storage, account, (rows) => {
+          const { text } = rows[at]!
+          const place = random.below(text.length)
+          const other = String.fromCharCode(text.charCodeAt(place) ^ 1)
+          return rows.with(at, { ...rows[at]!, text: text.slice(0, place) + other + text.slice(place + 1) })
+        })
+      )
+      problemNaming(problems, account, `Record ${at + 1} `)
+    }),
+    { arbitrary: { runs: 30 } }
+  )
+
+  it.effect.prop(
+    "names the first record that is missing, swapped or cut off",
+    { seed: Seed },
+    Effect.fnUntraced(function* ({ seed }) {
+      const random = new Randomness(seed)
+      const storage = yield* filled(random)
+      const account = random.pick(ACCOUNTS)
+      const count = (yield* Harness.recordsOf(storage, account)).length
+      const at = random.below(count - 1)
+      const removed = yield* problemsIn(withRows(storage, account, (rows) => rows.toSpliced(at, 1)))
+      problemNaming(removed, account, `Record ${at + 1} `, "is missing")
+      const cut = yield* problemsIn(withRows(storage, account, (rows) => rows.slice(0, at)))
+      problemNaming(cut, account, `Record ${at + 1} `, "is missing, but the views have it")
+      const swapped = yield* problemsIn(
+        withRows(storage, account, (rows) => {
+          const [one, two] = [rows[at]!, rows[at + 1]!]
+          return rows.with(at, { ...two, version: one.version }).with(at + 1, { ...one, version: two.version })
+        })
+      )
+      problemNaming(swapped, account, `Record ${at + 1} `)
+    }),
+    { arbitrary: { runs: 30 } }
+  )
+
+  it.effect.prop(
+    "names a row of any table that was changed, removed or added",
+    { seed: Seed, table },
+    Effect.fnUntraced(function* ({ seed, table }) {
+      const random = new Randomness(seed)
+      const storage = yield* filled(random)
+      const account = random.pick(ACCOUNTS)
+      const rows = yield* Harness.viewsOf(storage).scan(account, table, "", 1000)
+      const at = random.below(rows.length)
+      const row = rows[at]!
+      const after = yield* problemsIn(withTable(storage, account, table, (rows) => rows.with(at, changed(row, random))))
+      problemNaming(after, account, `${table} ${row.id} `, "is not what the journal says")
+      const removed = yield* problemsIn(withTable(storage, account, table, (rows) => rows.toSpliced(at, 1)))
+      problemNaming(removed, account, `${table} ${row.id} `, "is in the journal, but not in the views")
+      const id = `${row.id}+`
+      const added = yield* problemsIn(
+        withTable(storage, account, table, (rows) => rows.toSpliced(at + 1, 0, { id, row: row.row }))
+      )
+      problemNaming(added, account, `${table} ${id} `, "is in the views, but not in the journal")
+    }),
+    { arbitrary: { runs: 60 } }
+  )
+
+  it.effect("reports every account that is wrong, and names the first difference of each", () =>
+    Effect.gen(function* () {
+      const storage = yield* filled(new Randomness(1))
+      let broken = storage
+      for (const account of ACCOUNTS) broken = withTable(broken, account, "events", (rows) => rows.slice(2))
+      assert.strictEqual((yield* problemsIn(broken)).length, ACCOUNTS.length)
+    })
+  )
+
+  it.effect("lets the views forget keys, but only past their retention", () =>
+    Effect.gen(function* () {
+      const storage = yield* filled(new Randomness(2))
+      const forgotten = withTable(storage, ACCOUNTS[0]!, "keys", () => [])
+      yield* TestClock.setTime(Harness.START + RETENTION_MILLIS)
+      assert.strictEqual((yield* problemsIn(forgotten)).length, 1)
+      yield* TestClock.setTime(Harness.START + RETENTION_MILLIS + 1)
+      assert.deepStrictEqual(yield* problemsIn(forgotten), [])
+    })
+  )
+
+  it.effect("finds views that were written by nobody's journal", () =>
+    Effect.gen(function* () {
+      const storage = yield* filled(new Randomness(3))
+      const account = ACCOUNTS[0]!
+      problemNaming(yield* problemsIn(withRows(storage, account, () => [])), account, "Record 1 ", "is missing")
+    })
+  )
+})
