@@ -27,7 +27,7 @@ describe("bodies", () => {
       array: Schema.Boolean
     },
     ({ array, depth, noise }) => {
-      const text = JSON.stringify(noise.join(""))
+      const text = JSON.stringify(noise.join("").repeat(100))
       const [open, close] = array ? ["[", "]"] : ['{"a":', "}"]
       const json = `${open!.repeat(depth)}${text}${close!.repeat(depth)}`
       const parsed = parse(json)
