@@ -1,29 +1,22 @@
-/**
- * The one door to accounts: nothing outside may assume that an account's actor is in this process.
- *
- * Activates an account's actor when it is needed, retires it when it is idle, and starts it anew from the log when it
- * was fenced or a flush failed.
- */
-import type { Cause } from "effect"
-import { Clock, Context, Deferred, Effect, Layer, Schedule, Schema } from "effect"
-import type { Head, Surroundings } from "./Actor.ts"
-import { Actor, Closed, MailboxFull, storageFailed } from "./Actor.ts"
-import { Alarm } from "./Alarm.ts"
-import * as Batcher from "./Batcher.ts"
+/** The one door to accounts: nothing outside may assume that an account's actor is in this process. */
+import { Context, Effect, Layer, Schema } from "effect"
+import type { Actor, Closed } from "./Actor.ts"
+import type { Options, Unavailable } from "./Actors.ts"
+import * as Actors from "./Actors.ts"
+import type { Alarm } from "./Alarm.ts"
 import type { AccountId, Document, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
-import * as GroupCommit from "./GroupCommit.ts"
 import * as Idempotency from "./Idempotency.ts"
-import { Journal, StorageFailure } from "./Journal.ts"
+import type { StorageFailure } from "./Journal.ts"
+import { Journal } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
-import { fromText, JournalCorrupt } from "./Record.ts"
+import { fromText } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
-import type { Address, EventPage, EventQuery, ListPage, ListQuery, StoredEvent } from "./Views.ts"
+import type { EventPage, EventQuery, ListPage, ListQuery, StoredEvent } from "./Views.ts"
 import { Views } from "./Views.ts"
 
-/** The log cannot be reached, or the account has more work than it may queue. Nothing was done; try again. */
-export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { reason: Schema.String }) {}
+export { Unavailable } from "./Actors.ts"
 
 /** The same idempotency key is still being worked on by another request (semantics I8). */
 export class IdempotencyKeyInUse extends Schema.TaggedError<IdempotencyKeyInUse>()("IdempotencyKeyInUse", {}) {}
@@ -75,37 +68,18 @@ export interface AccountsShape {
   readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<EventPage, Unavailable>
 }
 
-/** Bounds of the engine's memory and queues. */
-export interface Options {
-  /** Commands of one account that may wait for an answer; more are refused with `Unavailable`. */
-  readonly mailboxCapacity: number
-  /** Documents, keys and timers in memory, each, over all accounts. */
-  readonly cacheCapacity: number
-  /** How long an account stays in memory after its last command, in milliseconds. */
-  readonly idleMillis: number
-}
-
-export const defaults: Options = { mailboxCapacity: 4096, cacheCapacity: 200_000, idleMillis: 300_000 }
-
-/** Times that a command is tried again on a fresh actor after a fence. */
-const RETRIES = 16
-/** Pause between attempts to restart an account whose flush failed. */
-const RESTART_MILLIS = 500
-/** How long a shutdown waits for the storage. */
-const DRAIN_MILLIS = 5000
-
 export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/engine/Accounts") {
   static readonly layer = (
     options: Partial<Options> = {}
   ): Layer.Layer<Accounts, never, Journal | Views | Projector | Alarm> =>
-    Layer.effect(Accounts, make({ ...defaults, ...options }))
+    Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const views = yield* Views
   const journal = yield* Journal
   const projector = yield* Projector
-  const actors = yield* makeActors(options)
+  const actors = yield* Actors.make(options)
 
   const list = (account: AccountId, query: ListQuery): Effect.Effect<ListPage, Unavailable> =>
     actors.use(account, (actor) =>
@@ -185,110 +159,3 @@ const readDurable = (
     return version <= actor.durable ? Effect.succeed(entry) : Effect.as(actor.whenDurable(version), entry)
   })
 }
-
-type EngineFailure = Closed | MailboxFull | StorageFailure | JournalCorrupt
-
-/** Uses an account's actor, activating it if need be; once more on a fresh one if it was fenced or retired meanwhile. */
-export type UseActor = <A, E>(
-  account: AccountId,
-  use: (actor: Actor) => Effect.Effect<A, E | Closed | MailboxFull | StorageFailure>
-) => Effect.Effect<A, Exclude<E, EngineFailure> | Unavailable>
-
-const makeActors = Effect.fnUntraced(function* (options: Options) {
-  const views = yield* Views
-  const projector = yield* Projector
-  const alarm = yield* Alarm
-  const clock = yield* Clock.Clock
-  const scope = yield* Effect.scope
-  const active = new Map<AccountId, Actor>()
-  const activating = new Map<AccountId, Deferred.Deferred<Actor, StorageFailure | JournalCorrupt>>()
-  const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
-  const commit = yield* GroupCommit.make({
-    room: projector.room,
-    onDurable: (entry) => {
-      projector.offer(entry)
-      for (const { dueAt } of entry.sealed.record.timers) if (dueAt !== null) alarm.set(dueAt)
-    },
-    onClosed: (actor) => {
-      if (active.get(actor.account) === actor) active.delete(actor.account)
-      // What the failed flush may have left in the log counts, its timers too, even if nobody asks for the account.
-      Effect.runForkWith(context)(Effect.forkIn(restart(actor.account), scope))
-    }
-  })
-  const context = yield* Effect.context<never>()
-
-  const surroundings: Surroundings = {
-    clock,
-    mailboxCapacity: options.mailboxCapacity,
-    cacheCapacity: () => Math.max(1024, Math.floor(options.cacheCapacity / Math.max(active.size, 1))),
-    loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && stored(row)),
-    loadTimer: (account, id) => views.timer({ account, id }),
-    append: commit.append
-  }
-
-  const activate = (account: AccountId): Effect.Effect<Actor, StorageFailure | JournalCorrupt> =>
-    Effect.suspend(() => {
-      const running = activating.get(account)
-      if (running !== undefined) return Deferred.await(running)
-      const activation = Deferred.makeUnsafe<Actor, StorageFailure | JournalCorrupt>()
-      activating.set(account, activation)
-      const start = (head: Head) =>
-        Effect.tap(Actor.make(account, head, surroundings), (actor) => {
-          active.set(account, actor)
-          return Effect.forkIn(actor.run, scope)
-        })
-      const activated = Effect.onExit(Effect.flatMap(projector.catchUp(account), start), (exit) =>
-        Effect.sync(() => {
-          activating.delete(account)
-          Deferred.doneUnsafe(activation, exit)
-        })
-      )
-      // Callers come and go; the activation is everybody's.
-      return Effect.andThen(Effect.forkIn(activated, scope), Deferred.await(activation))
-    })
-
-  const restart = (account: AccountId) =>
-    activate(account).pipe(
-      Effect.tapError((error) => Effect.logError(`Account ${account} could not be restarted`, error.message)),
-      Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS) }),
-      Effect.ignore
-    )
-
-  // Suspended: what `f` looks at must be what is there when it runs, not when the effect was made.
-  const use: UseActor = (account, f) => Effect.suspend(() => attempt(account, f as never, RETRIES)) as never
-  const attempt = <A, E>(
-    account: AccountId,
-    f: (actor: Actor) => Effect.Effect<A, E | EngineFailure>,
-    retries: number
-  ): Effect.Effect<A, E | Unavailable> => {
-    const actor = active.get(account)
-    const used = actor === undefined ? Effect.flatMap(activate(account), f) : f(actor)
-    return Effect.catchCause(used, (cause): Effect.Effect<A, E | Unavailable> => {
-      const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
-      if (failure instanceof MailboxFull) return Effect.fail(new Unavailable({ reason: "Too many requests wait." }))
-      // The log cannot be trusted: nothing may be built on it.
-      if (failure instanceof JournalCorrupt) return Effect.die(failure)
-      if (failure instanceof Closed && failure.reason !== "failed" && retries > 0) {
-        return Effect.suspend(() => attempt(account, f, retries - 1))
-      }
-      if (failure instanceof Closed || failure instanceof StorageFailure || storageFailed(cause)) {
-        return Effect.fail(new Unavailable({ reason: "The database does not answer." }))
-      }
-      return Effect.failCause(cause as Cause.Cause<E>)
-    })
-  }
-
-  const retireIdle = Effect.sync(() => {
-    const since = clock.currentTimeMillisUnsafe() - options.idleMillis
-    for (const [account, actor] of active) {
-      if (!actor.idle || actor.lastUsed > since) continue
-      active.delete(account)
-      actor.close("passivated")
-    }
-  })
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(options.idleMillis), retireIdle)))
-  yield* Effect.addFinalizer(() =>
-    Effect.ignore(Effect.timeoutOption(Effect.andThen(commit.drained, projector.drained), DRAIN_MILLIS))
-  )
-  return { use }
-})

@@ -15,6 +15,7 @@ import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
 import { StorageFailure } from "./Journal.ts"
+import { KeyFilter } from "./KeyFilter.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
 import { ActiveTransaction, Transaction } from "./Transaction.ts"
@@ -100,6 +101,7 @@ export class Actor {
   readonly documents = new EntryCache<Document | Tombstone, StorageFailure>()
   readonly timers = new EntryCache<TimerState, StorageFailure>()
   readonly keys = new EntryCache<KeyState, StorageFailure>()
+  readonly usedKeys: KeyFilter
   /** Version of the newest record, durable or not. */
   version: number
   /** Version up to which the journal has the account. */
@@ -122,6 +124,7 @@ export class Actor {
     this.projected = head.projected
     this.#hash = head.hash
     this.#sequence = head.sequence
+    this.usedKeys = new KeyFilter(surroundings.clock.currentTimeMillisUnsafe())
     this.#mailbox = mailbox
     this.#surroundings = surroundings
   }
@@ -261,6 +264,7 @@ export class Actor {
 
   #rememberResponse({ at, request, response, version }: JournalRecord): void {
     if (response === null || request?.idempotencyKey == null || request.fingerprint === null) return
+    this.usedKeys.add(request.idempotencyKey, at)
     this.keys.set(request.idempotencyKey, { version, fingerprint: request.fingerprint, at, request, response })
   }
 

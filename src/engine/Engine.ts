@@ -1,7 +1,7 @@
 /** The whole engine on a journal and views. */
 import { Layer } from "effect"
-import type { Options } from "./Accounts.ts"
 import { Accounts } from "./Accounts.ts"
+import type { Options } from "./Actors.ts"
 import { Alarm } from "./Alarm.ts"
 import type { Journal } from "./Journal.ts"
 import { Projector } from "./Projector.ts"

@@ -1,5 +1,6 @@
 /**
- * The bounded memory of an actor: the newest state of some keyed entries, least recently used first.
+ * The bounded memory of an actor: the newest state of some keyed entries, in two generations, so that a hit costs one
+ * look-up and eviction takes what was not used for a while.
  *
  * - An entry that is not projected yet is pinned: the views cannot give it back.
  * - Loads of one entry are shared. A load that a write overtook is thrown away and done again, because its row may be
@@ -8,25 +9,30 @@
 import { Deferred, Effect, Exit } from "effect"
 
 export class EntryCache<Entry extends { readonly version: number }, E> {
-  readonly #entries = new Map<string, Entry>()
+  /** Used since the last turn. */
+  #young = new Map<string, Entry>()
+  /** Not used since. */
+  #old = new Map<string, Entry>()
   readonly #loads = new Map<string, Deferred.Deferred<Entry | undefined, E>>()
 
   get size(): number {
-    return this.#entries.size
+    return this.#young.size + this.#old.size
   }
 
   get(id: string): Entry | undefined {
-    const entry = this.#entries.get(id)
-    if (entry === undefined) return undefined
-    this.#entries.delete(id)
-    this.#entries.set(id, entry)
-    return entry
+    const young = this.#young.get(id)
+    if (young !== undefined) return young
+    const old = this.#old.get(id)
+    if (old === undefined) return undefined
+    this.#old.delete(id)
+    this.#young.set(id, old)
+    return old
   }
 
   set(id: string, entry: Entry): void {
     this.#loads.delete(id)
-    this.#entries.delete(id)
-    this.#entries.set(id, entry)
+    this.#old.delete(id)
+    this.#young.set(id, entry)
   }
 
   /** The entry, from memory or by `fetch`; undefined if there is none. */
@@ -45,7 +51,7 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     const loading = Effect.flatMap(Effect.exit(fetch), (exit) => {
       if (this.#loads.get(id) === load) {
         this.#loads.delete(id)
-        if (Exit.isSuccess(exit) && exit.value !== undefined) this.#entries.set(id, exit.value)
+        if (Exit.isSuccess(exit) && exit.value !== undefined) this.#young.set(id, exit.value)
         return exit
       }
       return this.load(id, fetch)
@@ -53,16 +59,11 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     return Effect.uninterruptible(Effect.onExit(loading, (exit) => Effect.sync(() => Deferred.doneUnsafe(load, exit))))
   }
 
-  /** Evicts the least recently used entries beyond `capacity`, but none that is newer than `projected`. */
+  /** Once the young fill half of `capacity`, they become the old, and what was old and not used since is evicted. */
   trim(capacity: number, projected: number): void {
-    let excess = this.#entries.size - capacity
-    if (excess <= 0) return
-    let pinned = 0
-    for (const [id, entry] of this.#entries) {
-      if (entry.version <= projected) {
-        this.#entries.delete(id)
-        if (--excess === 0) return
-      } else if (++pinned === 64) return // what is pinned is recent: evictable entries are rare from here on
-    }
+    if (this.#young.size < capacity / 2) return
+    for (const [id, entry] of this.#old) if (entry.version > projected) this.#young.set(id, entry)
+    this.#old = this.#young
+    this.#young = new Map()
   }
 }

@@ -6,21 +6,21 @@
  */
 import { Clock, Deferred, Effect, Exit } from "effect"
 import type { Scope } from "effect"
-import type { Reply, Response, Unavailable, UseActor } from "./Accounts.ts"
+import type { Reply, Response } from "./Accounts.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Accounts.ts"
 import type { Actor, Closed, KeyState, MailboxFull } from "./Actor.ts"
+import type { Unavailable, UseActor } from "./Actors.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
+import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import type { RequestIdentity, StoredResponse } from "./Record.ts"
 import { fromText } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { Address } from "./Views.ts"
 import { Views } from "./Views.ts"
 
-/** How long a key is remembered after its request was answered (semantics I5). */
-export const RETENTION_MILLIS: Millis = 24 * 3600 * 1000
 /** How long a repetition waits for the first (semantics I8). */
 const WAIT_MILLIS = 25_000
 /** Pause between removals of what is past its retention. */
@@ -45,18 +45,16 @@ export const make: Effect.Effect<Idempotency, never, Journal | Views | Scope.Sco
   const executing = new Map<string, Deferred.Deferred<void>>()
 
   /** What is known of a key, if it is within its retention. */
-  const find = (actor: Actor, key: string): Effect.Effect<KeyState | undefined, StorageFailure> =>
-    Effect.map(
-      actor.keys.load(
-        key,
-        Effect.map(
-          lookUp({ account: actor.account, id: key }),
-          (row) => row && { ...row, request: null, response: null }
-        )
-      ),
-      (state) =>
-        state === undefined || clock.currentTimeMillisUnsafe() - state.at >= RETENTION_MILLIS ? undefined : state
+  const find = (actor: Actor, key: string): Effect.Effect<KeyState | undefined, StorageFailure> => {
+    const now = clock.currentTimeMillisUnsafe()
+    if (!actor.usedKeys.mayHave(key, now)) return Effect.undefined
+    const row = lookUp({ account: actor.account, id: key })
+    const state = actor.keys.load(
+      key,
+      Effect.map(row, (row) => row && { ...row, request: null, response: null })
     )
+    return Effect.map(state, (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
+  }
 
   const replay = Effect.fnUntraced(function* (account: AccountId, state: KeyState) {
     if (state.request !== null && state.response !== null) return replyOf(state.request, state.response, true)

@@ -17,7 +17,7 @@ import { GENESIS, JournalCorrupt, unseal } from "./Record.ts"
 import { Views } from "./Views.ts"
 
 /** Records in one transaction, at most. */
-const BATCH_MAX = 2048
+const BATCH_MAX = 512
 /** Durable records that may wait for projection before flushes wait for the projector. */
 const LAG_MAX = 32_768
 /** How long the projector lets records gather if nobody waits for them. */

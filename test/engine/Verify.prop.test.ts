@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { RETENTION_MILLIS } from "../../src/engine/Idempotency.ts"
+import { RETENTION_MILLIS } from "../../src/engine/KeyFilter.ts"
 import type { JournalShape } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"

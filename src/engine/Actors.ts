@@ -1,0 +1,199 @@
+/**
+ * The actors of this process: activates an account's actor when it is needed, retires it when it is idle, and starts it
+ * anew from the log when it was fenced or a flush failed.
+ */
+import type { Cause, Scope } from "effect"
+import { Clock, Deferred, Effect, Schedule, Schema } from "effect"
+import type { Head, Surroundings } from "./Actor.ts"
+import { Actor, Closed, MailboxFull, storageFailed } from "./Actor.ts"
+import { Alarm } from "./Alarm.ts"
+import * as Batcher from "./Batcher.ts"
+import type { AccountId } from "./Document.ts"
+import { stored } from "./Document.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import type { Journal } from "./Journal.ts"
+import { StorageFailure } from "./Journal.ts"
+import { Projector } from "./Projector.ts"
+import { JournalCorrupt } from "./Record.ts"
+import type { Address, ViewRow } from "./Views.ts"
+import { Views } from "./Views.ts"
+
+/** The log cannot be reached, or the account has more work than it may queue. Nothing was done; try again. */
+export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { reason: Schema.String }) {}
+
+/** Bounds of the engine's memory and queues. */
+export interface Options {
+  /** Commands of one account that may wait for an answer; more are refused with `Unavailable`. */
+  readonly mailboxCapacity: number
+  /** Documents, keys and timers in memory, each, over all accounts. */
+  readonly cacheCapacity: number
+  /** How long an account stays in memory after its last command, in milliseconds. */
+  readonly idleMillis: number
+}
+
+export const defaults: Options = { mailboxCapacity: 4096, cacheCapacity: 200_000, idleMillis: 300_000 }
+
+/** Times that a command is tried again on a fresh actor after a fence. */
+const RETRIES = 16
+/** Pause between attempts to restart an account whose flush failed. */
+const RESTART_MILLIS = 500
+/** Used keys that an activation reads, in pages; an account with more looks every key up in the views for a day. */
+const GATHERED_KEYS_MAX = 100_000
+const KEYS_PAGE = 1000
+/** How long a shutdown waits for the storage. */
+const DRAIN_MILLIS = 5000
+
+type EngineFailure = Closed | MailboxFull | StorageFailure | JournalCorrupt
+
+/** Uses an account's actor, activating it if need be; once more on a fresh one if it was fenced or retired meanwhile. */
+export type UseActor = <A, E>(
+  account: AccountId,
+  use: (actor: Actor) => Effect.Effect<A, E | Closed | MailboxFull | StorageFailure>
+) => Effect.Effect<A, Exclude<E, EngineFailure> | Unavailable>
+
+/** Uses actors; see `UseActor`. */
+export const make = Effect.fnUntraced(function* (
+  options: Options
+): Effect.fn.Return<{ readonly use: UseActor }, never, Alarm | Journal | Projector | Scope.Scope | Views> {
+  const projector = yield* Projector
+  const alarm = yield* Alarm
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const active = new Map<AccountId, Actor>()
+  const commit = yield* GroupCommit.make({
+    room: projector.room,
+    onDurable: (entry) => {
+      projector.offer(entry)
+      for (const { dueAt } of entry.sealed.record.timers) if (dueAt !== null) alarm.set(dueAt)
+    },
+    onClosed: (actor) => {
+      if (active.get(actor.account) === actor) active.delete(actor.account)
+      // What the failed flush may have left in the log counts, its timers too, even if nobody asks for the account.
+      runFork(restart(actor.account))
+    }
+  })
+  const activate = yield* makeActivation(active, yield* makeSurroundings(options, active, commit))
+  const restart = (account: AccountId) =>
+    activate(account).pipe(
+      Effect.tapError((error) => Effect.logError(`Account ${account} could not be restarted`, error.message)),
+      Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS) }),
+      Effect.ignore
+    )
+  yield* retireIdle(options, active)
+  yield* Effect.addFinalizer(() =>
+    Effect.ignore(Effect.timeoutOption(Effect.andThen(commit.drained, projector.drained), DRAIN_MILLIS))
+  )
+
+  const attempt = <A, E>(
+    account: AccountId,
+    f: (actor: Actor) => Effect.Effect<A, E | EngineFailure>,
+    retries: number
+  ): Effect.Effect<A, E | Unavailable> => {
+    const actor = active.get(account)
+    const used = actor === undefined ? Effect.flatMap(activate(account), f) : f(actor)
+    return Effect.catchCause(used, (cause): Effect.Effect<A, E | Unavailable> => {
+      const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
+      if (failure instanceof Closed && failure.reason !== "failed" && retries > 0) {
+        return Effect.suspend(() => attempt(account, f, retries - 1))
+      }
+      return unavailable(cause, failure)
+    })
+  }
+  // Suspended: what `f` looks at must be what is there when it runs, not when the effect was made.
+  return { use: (account, f) => Effect.suspend(() => attempt(account, f as never, RETRIES)) as never }
+})
+
+/** What a caller learns of a failure of the engine; everything else is the caller's own. */
+const unavailable = <E>(
+  cause: Cause.Cause<E | EngineFailure>,
+  failure: unknown
+): Effect.Effect<never, E | Unavailable> => {
+  if (failure instanceof MailboxFull) return Effect.fail(new Unavailable({ reason: "Too many requests wait." }))
+  // The log cannot be trusted: nothing may be built on it.
+  if (failure instanceof JournalCorrupt) return Effect.die(failure)
+  if (failure instanceof Closed || failure instanceof StorageFailure || storageFailed(cause)) {
+    return Effect.fail(new Unavailable({ reason: "The database does not answer." }))
+  }
+  return Effect.failCause(cause as Cause.Cause<E>)
+}
+
+const makeSurroundings = Effect.fnUntraced(function* (
+  options: Options,
+  active: ReadonlyMap<AccountId, Actor>,
+  commit: GroupCommit.GroupCommit
+) {
+  const views = yield* Views
+  const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
+  const surroundings: Surroundings = {
+    clock: yield* Clock.Clock,
+    mailboxCapacity: options.mailboxCapacity,
+    cacheCapacity: () => Math.ceil(options.cacheCapacity / Math.max(active.size, 1)),
+    loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && stored(row)),
+    loadTimer: (account, id) => views.timer({ account, id }),
+    append: commit.append
+  }
+  return surroundings
+})
+
+/** Activations: one at a time per account, shared by all who wait for it. */
+const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor>, surroundings: Surroundings) {
+  const views = yield* Views
+  const projector = yield* Projector
+  const scope = yield* Effect.scope
+  const activating = new Map<AccountId, Deferred.Deferred<Actor, StorageFailure | JournalCorrupt>>()
+
+  const start = (account: AccountId, head: Head) =>
+    Effect.tap(Actor.make(account, head, surroundings), (actor) => {
+      active.set(account, actor)
+      const gather =
+        head.version === 0
+          ? Effect.sync(() => actor.usedKeys.complete())
+          : Effect.forkIn(gatherKeys(views, actor), scope)
+      return Effect.andThen(Effect.forkIn(actor.run, scope), gather)
+    })
+
+  return (account: AccountId): Effect.Effect<Actor, StorageFailure | JournalCorrupt> =>
+    Effect.suspend(() => {
+      const running = activating.get(account)
+      if (running !== undefined) return Deferred.await(running)
+      const activation = Deferred.makeUnsafe<Actor, StorageFailure | JournalCorrupt>()
+      activating.set(account, activation)
+      const activated = Effect.onExit(
+        Effect.flatMap(projector.catchUp(account), (head) => start(account, head)),
+        (exit) =>
+          Effect.sync(() => {
+            activating.delete(account)
+            Deferred.doneUnsafe(activation, exit)
+          })
+      )
+      // Callers come and go; the activation is everybody's.
+      return Effect.andThen(Effect.forkIn(activated, scope), Deferred.await(activation))
+    })
+})
+
+/**
+ * Tells the actor's filter which keys were used before it was there; an account with too many does without. If it fails,
+ * the filter stays as it is, which costs a look-up per key and nothing else.
+ */
+const gatherKeys = (views: Views["Service"], actor: Actor): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    let after = ""
+    for (let gathered = 0; gathered < GATHERED_KEYS_MAX; gathered += KEYS_PAGE) {
+      const page: ReadonlyArray<ViewRow> = yield* views.scan(actor.account, "keys", after, KEYS_PAGE)
+      if (actor.closed !== null) return
+      const now = yield* Clock.currentTimeMillis
+      for (const { id } of page) actor.usedKeys.add(id, now)
+      if (page.length < KEYS_PAGE) return actor.usedKeys.complete()
+      after = page.at(-1)!.id
+    }
+  }).pipe(Effect.ignore)
+
+const retireIdle = (options: Options, active: Map<AccountId, Actor>) =>
+  Effect.gen(function* () {
+    yield* Effect.sleep(options.idleMillis)
+    const since = (yield* Clock.currentTimeMillis) - options.idleMillis
+    for (const [account, actor] of active) {
+      if (!actor.idle || actor.lastUsed > since) continue
+      active.delete(account)
+      actor.close("passivated")
+    }
+  }).pipe(Effect.forever, Effect.forkScoped)
