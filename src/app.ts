@@ -6,14 +6,14 @@
  */
 import { NodeHttpServer } from "@effect/platform-node"
 import { Console, Context, Effect, Layer, Redacted } from "effect"
-import { HttpServer } from "effect/http"
+import { HttpServer, type HttpServerError } from "effect/http"
 import { createHmac } from "node:crypto"
-import { createServer } from "node:http"
 import type { TillConfigShape } from "./config.ts"
-import { TillConfig } from "./config.ts"
+import { InvalidConfiguration, TillConfig } from "./config.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
+import * as DrainingServer from "./http/DrainingServer.ts"
 import * as Routes from "./http/Routes.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { INSTALLATION } from "./payments/AccountIds.ts"
@@ -74,13 +74,29 @@ export const engine = Engine.layer().pipe(
   Layer.provideMerge(storage)
 )
 
+/** What keeps the server from listening, by the variable that says where. */
+const cannotListen = ({ host, port }: TillConfigShape, { cause }: HttpServerError.ServeError): InvalidConfiguration => {
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined
+  switch (code) {
+    case "EADDRINUSE":
+      return new InvalidConfiguration({ variable: "PORT", problem: `${port} on ${host} is in use by another process` })
+    case "EACCES":
+      return new InvalidConfiguration({ variable: "PORT", problem: `${port} on ${host} may not be used by this user` })
+    default:
+      return new InvalidConfiguration({
+        variable: "HOST",
+        problem: `cannot listen on ${host} (${String(code ?? cause)})`
+      })
+  }
+}
+
 const server = Layer.unwrap(
-  Effect.map(TillConfig, ({ host, port }) =>
-    NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 65_000 }), {
-      host,
-      port,
+  Effect.map(TillConfig, (config) =>
+    NodeHttpServer.layer(() => DrainingServer.create({ keepAliveTimeout: 65_000 }), {
+      host: config.host,
+      port: config.port,
       gracefulShutdownTimeout: GRACE_MILLIS
-    })
+    }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error)))))
   )
 )
 

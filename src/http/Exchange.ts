@@ -81,9 +81,14 @@ export const respondFailed = (
   cause: Cause.Cause<Failure>,
   docsUrl: string
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
-  if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+  const wasInterrupted = Cause.hasInterruptsOnly(cause)
+  if (wasInterrupted && exchange.source.socket.destroyed) return Effect.interrupt
   const [reason, ...others] = cause.reasons
-  const failure = reason?._tag === "Fail" && others.length === 0 ? reason.error : undefined
+  const failure = wasInterrupted
+    ? new Unavailable({ reason: "Till stops." })
+    : reason?._tag === "Fail" && others.length === 0
+      ? reason.error
+      : undefined
   const error = failure === undefined ? internalError : wireErrorOf(failure)
   const response = respond(exchange, { ...error, body: envelope(error, docsUrl) })
   if (error.status < 500) return Effect.succeed(response)

@@ -154,12 +154,10 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
     /** Answers a request under /v1. A client that goes away ends it, but no command that has begun. */
     answer: (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
       const exchange = begin(request)
-      return Effect.interruptible(
-        Effect.matchCauseEffect(answer(surroundings, exchange), {
-          onSuccess: (answered) => Effect.succeed(respond(exchange, answered)),
-          onFailure: (cause) => respondFailed(exchange, cause, docsUrl)
-        })
-      )
+      return Effect.matchCauseEffect(Effect.interruptible(answer(surroundings, exchange)), {
+        onSuccess: (answered) => Effect.succeed(respond(exchange, answered)),
+        onFailure: (cause) => respondFailed(exchange, cause, docsUrl)
+      })
     },
     /** Answers a request that nothing in the service knows. */
     notFound: (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
