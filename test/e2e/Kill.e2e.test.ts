@@ -11,7 +11,7 @@ import { killFamily, pause, startTill, till, until, type TillProcess } from "../
 import { Traffic } from "../support/Traffic.ts"
 import { TrafficAudit } from "../support/TrafficAudit.ts"
 
-const ROUNDS = 24
+const ROUNDS = 21
 const VICTIMS = ["till", "postgres", "both"] as const
 
 const seed = Number(process.env["TILL_KILL_SEED"] ?? Math.floor(Math.random() * 2 ** 31))

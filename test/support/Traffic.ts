@@ -65,9 +65,14 @@ export class Traffic {
     return deed
   }
 
-  /** All clients work until `isOver`, or until their server does not answer any more. */
-  async run(isOver: () => boolean): Promise<void> {
-    await Promise.all(this.clients.map((client) => client.work(isOver)))
+  /** All clients work until `isOver`; those that give up do so when a request has no answer. */
+  async run(isOver: () => boolean, options: { readonly givingUp?: boolean } = {}): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.work(isOver, options.givingUp === true)))
+  }
+
+  /** Requests without an answer. */
+  get open(): ReadonlyArray<Deed> {
+    return this.deeds.filter(({ answer }) => answer === undefined)
   }
 
   /** Every lost answer is fetched with its key; false if that cannot be done yet. */
@@ -103,16 +108,19 @@ export class TrafficClient {
     this.#name = `client ${index}`
   }
 
-  async work(isOver: () => boolean): Promise<void> {
+  async work(isOver: () => boolean, givingUp: boolean): Promise<void> {
     while (!isOver()) {
-      if (!(await this.settle())) {
-        await pause(25)
-        continue
-      }
-      const deed = this.#choose()
-      if (deed !== undefined) await this.#carryOut(deed)
-      else if (!(await this.#look())) await pause(25)
+      if (await this.#step()) continue
+      if (givingUp) return
+      await pause(25)
     }
+  }
+
+  /** Sends one request; false if there was no answer. */
+  async #step(): Promise<boolean> {
+    if (this.#pending !== undefined) return this.settle()
+    const deed = this.#choose()
+    return deed === undefined ? this.#look() : this.#carryOut(deed)
   }
 
   /** Whether nothing is open: an open request is sent again, once. */
@@ -120,9 +128,9 @@ export class TrafficClient {
     return this.#pending === undefined || this.#attempt(this.#pending)
   }
 
-  async #carryOut(deed: Deed): Promise<void> {
+  async #carryOut(deed: Deed): Promise<boolean> {
     this.#pending = deed
-    if (!this.#random.chance(0.05)) return void (await this.#attempt(deed))
+    if (!this.#random.chance(0.05)) return this.#attempt(deed)
     // The same request twice at once: one is carried out, the other gets its answer.
     const [one, other] = await Promise.all([this.#send(deed), this.#send(deed)])
     if (one !== undefined && other !== undefined && (one.text !== other.text || one.status !== other.status)) {
@@ -130,6 +138,7 @@ export class TrafficClient {
     }
     const answer = one ?? other
     if (answer !== undefined) this.#answered(deed, answer)
+    return answer !== undefined
   }
 
   async #attempt(deed: Deed): Promise<boolean> {

@@ -1,0 +1,253 @@
+/** How the process starts, refuses to start, and stops. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { execFileSync, spawnSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as net from "node:net"
+import * as Path from "node:path"
+import { basic, inParallel } from "../support/HttpExchange.ts"
+import { freshDatabase } from "../support/Postgres.ts"
+import { KEYS, pause, prepareTill, startTill, till, type TillProcess } from "../support/TillProcess.ts"
+import { Traffic } from "../support/Traffic.ts"
+import { TrafficAudit } from "../support/TrafficAudit.ts"
+
+const payment = { amount: 2000, currency: "usd" }
+
+/** The keys that a start has printed, by prefix. */
+const printedKeys = (stdout: string): Record<string, string> =>
+  Object.fromEntries(
+    [...stdout.matchAll(/^ {2}.*\s(([sp]k_(?:test|live)_)\w{32})$/gm)].map(([, key, prefix]) => [prefix, key])
+  )
+
+/** The command that a start has printed below "Try it:". */
+const printedCommand = (stdout: string): string => stdout.slice(stdout.indexOf("Try it:") + "Try it:".length).trim()
+
+const hasCurl = spawnSync("curl", ["--version"]).status === 0
+
+/** Runs the printed command; by its parts where there is no curl. */
+const tryCommand = async (command: string): Promise<{ readonly status: string; readonly amount: number }> => {
+  if (hasCurl) return JSON.parse(execFileSync("sh", ["-c", `${command} --silent --show-error`], { encoding: "utf8" }))
+  const [, url, key, body] = /curl (\S+) -u (\w+): .*-d '(.*)'/s.exec(command)!
+  const headers = { authorization: basic(key!), "content-type": "application/json", "idempotency-key": "first" }
+  return (await fetch(url!, { method: "POST", headers, body: body! })).json() as never
+}
+
+describe("the first start", () => {
+  it.live("prints where it listens, its keys and a command that works; later ones do not show the keys again", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill({ withoutKeys: true })
+      yield* Effect.promise(async () => {
+        assert.include(server.stdout, `Till listens on ${server.baseUrl}\n`)
+        const keys = printedKeys(server.stdout)
+        assert.sameMembers(Object.keys(keys), ["sk_test_", "pk_test_", "sk_live_", "pk_live_"])
+        const tried = await tryCommand(printedCommand(server.stdout))
+        assert.deepInclude(tried, { status: "succeeded", amount: 2000 })
+        await server.kill("SIGTERM")
+
+        await server.start()
+        assert.include(server.stdout, `Till listens on ${server.baseUrl}\n`)
+        assert.notMatch(server.stdout, /[sp]k_(test|live)_/)
+        const listed = await server.get("/v1/payment_intents", { key: keys["sk_test_"]! })
+        assert.deepStrictEqual(listed.data, [tried])
+        assert.isEmpty((await server.get("/v1/payment_intents", { key: keys["sk_live_"]! })).data)
+        for (const prefix of ["pk_test_", "pk_live_"]) {
+          const refused = await server.request("GET", "/v1/payment_intents", { key: keys[prefix]! })
+          assert.strictEqual(refused.body.error.code, "secret_key_required")
+        }
+        for (const key of Object.values(keys)) assert.notInclude(server.stderr, key)
+      })
+    })
+  )
+
+  it.live("takes the keys that the environment sets, and shows none of them", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill()
+      yield* Effect.promise(async () => {
+        for (const [key, livemode] of [
+          [KEYS.secretTest, false],
+          [KEYS.secretLive, true]
+        ] as const) {
+          assert.strictEqual((await server.post("/v1/payment_intents", payment, { key })).livemode, livemode)
+        }
+        for (const key of Object.values(KEYS)) assert.notInclude(server.stdout + server.stderr, key)
+      })
+    })
+  )
+})
+
+/** Starts Till, which must end by itself with one line on standard error; answers with the line. */
+const refusal = async (variables: Readonly<Record<string, string>>): Promise<string> => {
+  const { code, stderr, stdout } = await till(["serve"], variables)
+  assert.strictEqual(code, 1, stdout + stderr)
+  assert.match(stderr, /^till: .+\n$/)
+  assert.strictEqual(stdout, "")
+  return stderr
+}
+
+describe("a start that cannot be", () => {
+  it.live("names the variable in one line", () =>
+    Effect.gen(function* () {
+      const folder = (yield* prepareTill()).folder
+      const file = Path.join(folder, "file")
+      fs.writeFileSync(file, "")
+      const base = { TILL_DATA_DIR: Path.join(folder, "data"), PORT: "0" }
+      const wrong: ReadonlyArray<readonly [string, string]> = [
+        ["PORT", "http"],
+        ["TILL_SK_TEST", "sk_live_00000000000000000000000000000000"],
+        ["TILL_PUBLIC_URL", "pay.example.com"],
+        ["TILL_AUTH_HOLD_SECONDS", "0"],
+        ["DATABASE_URL", "mysql://localhost/till"],
+        ["DATABASE_URL", "postgres://till:secret@127.0.0.1:1/till"]
+      ]
+      yield* Effect.promise(() =>
+        inParallel(wrong, 2, async ([variable, value]) => {
+          const line = await refusal({ ...base, [variable]: value })
+          assert.include(line, variable)
+          assert.notInclude(line, "secret@")
+        })
+      )
+      assert.isFalse(fs.existsSync(base.TILL_DATA_DIR), "a start that was refused has left something behind")
+      assert.include(yield* Effect.promise(() => refusal({ ...base, TILL_DATA_DIR: file })), file)
+    })
+  )
+
+  it.live("says that the data folder, or the port, is in use", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill()
+      const other = yield* prepareTill()
+      yield* Effect.promise(async () => {
+        const inUse = await refusal(server.variables)
+        assert.include(
+          inUse,
+          `The data folder ${server.folder} is in use by another Till (process ${server.processId})`
+        )
+        const taken = await refusal({ ...other.variables, PORT: String(server.port) })
+        assert.strictEqual(taken, `till: PORT: ${server.port} on 127.0.0.1 is in use by another process\n`)
+        assert.isUndefined(other.postgresProcessId, "its Postgres still runs")
+        assert.strictEqual((await server.post("/v1/payment_intents", payment)).amount, 2000)
+      })
+    })
+  )
+})
+
+describe("DATABASE_URL", () => {
+  it.live("serves several processes that start at once on an empty database", () =>
+    Effect.gen(function* () {
+      const variables = { DATABASE_URL: Redacted.value(yield* freshDatabase) }
+      const servers = yield* Effect.forEach([1, 2, 3], () => prepareTill({ variables, withoutKeys: true }))
+      yield* Effect.promise(async () => {
+        await Promise.all(servers.map((server) => server.start()))
+        const greeted = servers.map((server) => printedKeys(server.stdout)).filter((keys) => "sk_test_" in keys)
+        assert.lengthOf(greeted, 1, "one default merchant, and its keys once")
+        const key = greeted[0]!["sk_test_"]!
+        // They contend for one account: what loses its place in the log is done again behind it.
+        const requests = Array.from({ length: 60 }, (_, i) => servers[i % servers.length]!)
+        const made = await inParallel(requests, 12, (server) => server.post("/v1/payment_intents", payment, { key }))
+        assert.strictEqual(new Set(made.map(({ id }) => id)).size, requests.length)
+        const ends = await Promise.all(servers.map((server) => server.kill("SIGTERM")))
+        assert.deepStrictEqual(
+          ends.map(({ code }) => code),
+          [0, 0, 0]
+        )
+        const verified = await till(["verify"], servers[0]!.variables)
+        assert.match(verified.stdout, /^6\d records of 2 accounts: /, verified.stderr)
+      })
+    })
+  )
+})
+
+/** A connection that has sent the beginning of a request and nothing more. */
+const dawdle = (port: number): net.Socket =>
+  net
+    .connect(port, "127.0.0.1")
+    .on("error", () => undefined)
+    .setNoDelay()
+    .on("connect", function (this: net.Socket) {
+      this.write(
+        `POST /v1/customers HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic(KEYS.secretTest)}\r\n` +
+          `Idempotency-Key: dawdling\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"name":`
+      )
+    })
+
+describe("a stop", () => {
+  it.live(
+    "answers everything that is under way, and carries nothing out that it does not answer",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* startTill()
+        yield* Effect.promise(async () => {
+          const traffic = new Traffic(server.http, 7)
+          const audit = new TrafficAudit(traffic)
+          for (const signal of ["SIGTERM", "SIGINT"] as const) {
+            await stopUnderLoad(server, traffic, signal)
+            const problems = await audit.checkNew()
+            assert.isEmpty(problems, `after ${signal}: ${problems.join("\n")}`)
+          }
+          await pause(3000)
+          assert.isEmpty((await audit.checkAll()).join("\n"))
+        })
+      }),
+    90_000
+  )
+
+  it.live("does not wait for connections that are idle, and not long for those that dawdle", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill()
+      yield* Effect.promise(async () => {
+        await Promise.all(Array.from({ length: 20 }, () => server.get("/v1/customers")))
+        const idle = performance.now()
+        assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
+        assert.isBelow(performance.now() - idle, 3000)
+        assert.isUndefined(server.postgresProcessId)
+
+        await server.start()
+        const socket = dawdle(server.port)
+        await pause(100)
+        const begun = performance.now()
+        assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
+        assert.isBelow(performance.now() - begun, 10_000)
+        socket.destroy()
+      })
+    })
+  )
+
+  it.live("after kill -9, the next start adopts the Postgres that was left over", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill()
+      yield* Effect.promise(async () => {
+        const made = await server.post("/v1/payment_intents", payment)
+        const postgres = server.postgresProcessId
+        assert.isDefined(postgres)
+        assert.deepStrictEqual(await server.kill("SIGKILL"), { code: null, signal: "SIGKILL" })
+        assert.strictEqual(server.postgresProcessId, postgres)
+        await server.start()
+        assert.strictEqual(server.postgresProcessId, postgres)
+        assert.deepStrictEqual(await server.get(`/v1/payment_intents/${made.id}`), made)
+        assert.strictEqual((await server.kill("SIGTERM")).code, 0)
+        assert.isUndefined(server.postgresProcessId)
+      })
+    })
+  )
+})
+
+/** Stops Till while clients are at work, and starts it again. */
+const stopUnderLoad = async (server: TillProcess, traffic: Traffic, signal: NodeJS.Signals) => {
+  let hasEnded = false
+  const working = traffic.run(() => hasEnded, { givingUp: true })
+  await pause(600)
+  const begun = performance.now()
+  const end = await server.kill(signal)
+  hasEnded = true
+  assert.deepStrictEqual(end, { code: 0, signal: null }, server.stderr)
+  assert.isBelow(performance.now() - begun, 10_000)
+  assert.isUndefined(server.postgresProcessId)
+  await working
+  const open = traffic.open
+  await server.start()
+  assert.isTrue(await traffic.settle())
+  const carriedOut = open.filter(({ answer }) => answer?.headers["idempotent-replayed"] === "true")
+  assert.isEmpty(
+    carriedOut.map(({ path }) => path),
+    "carried out, but not answered"
+  )
+}
