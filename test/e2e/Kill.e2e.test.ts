@@ -41,12 +41,6 @@ const killRounds = async (server: TillProcess): Promise<void> => {
     noProblems(`after round ${round}, which killed ${victim}`, await audit.checkNew())
     assert.isAbove(traffic.deeds.length, before + 32, `round ${round} has done next to nothing`)
   }
-  await until("no payment is processing", async () => {
-    const { data } = await server.get("/v1/events?type=payment_intent.processing&limit=100")
-    const ids = data.map((event: { data: { object: { id: string } } }) => event.data.object.id)
-    const states = await Promise.all(ids.map((id: string) => server.get(`/v1/payment_intents/${id}`)))
-    return states.every(({ status }) => status !== "processing")
-  })
   noProblems("at the end", await audit.checkAll())
   assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
   const verified = await till(["verify"], server.variables)

@@ -183,7 +183,6 @@ describe("a stop", () => {
             const problems = await audit.checkNew()
             assert.isEmpty(problems, `after ${signal}: ${problems.join("\n")}`)
           }
-          await pause(3000)
           assert.isEmpty((await audit.checkAll()).join("\n"))
         })
       }),

@@ -5,6 +5,7 @@
  * To be used while no client works and no answer is open.
  */
 import { inParallel, walk, type Answer } from "./HttpExchange.ts"
+import { until } from "./TillProcess.ts"
 import { difference, paymentIntentIn, type Deed, type Json, type Traffic } from "./Traffic.ts"
 
 const CONCURRENCY = 32
@@ -45,8 +46,16 @@ export class TrafficAudit {
     ])
   }
 
-  /** Everything since the beginning. */
+  /** Everything since the beginning, once no payment is processing any more. */
   async checkAll(): Promise<Problems> {
+    const states = this.#traffic.clients.flatMap((client) => [...client.states.values()])
+    const processing = states.filter(({ status }) => status === "processing")
+    await inParallel(processing, CONCURRENCY, ({ id }) =>
+      until(`${id} is settled`, async () => {
+        const { body } = await this.#traffic.http.request("GET", `/v1/payment_intents/${id}`)
+        return body.status !== "processing"
+      })
+    )
     return this.#problems([
       await this.#checkReplays(this.#traffic.deeds),
       await this.#checkLists(),

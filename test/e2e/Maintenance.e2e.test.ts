@@ -1,0 +1,208 @@
+/** `till verify` finds whatever was changed behind Till's back, and `till rebuild` mends the views. */
+import { PgConnection } from "@effect/sql-pg"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { freshDatabase } from "../support/Postgres.ts"
+import { prepareTill, till, type TillProcess } from "../support/TillProcess.ts"
+import { Traffic } from "../support/Traffic.ts"
+import { TrafficAudit } from "../support/TrafficAudit.ts"
+
+const sound = /^\d+ records of 2 accounts: the journal is whole and the views agree with it\.\n$/
+
+/** Runs SQL behind Till's back, and answers with the first row. */
+type Sql = (statement: string) => Promise<ReadonlyArray<unknown>>
+
+/** What was changed, how `till verify` must name it, and how to undo it. */
+interface Damage {
+  readonly what: string
+  readonly statement: string
+  readonly named: RegExp
+  readonly undo: string
+}
+
+/** The account of the traffic, and a record in the middle of its journal. */
+interface Place {
+  readonly account: string
+  readonly version: number
+}
+
+const inJournal = ({ account, version }: Place): ReadonlyArray<Damage> => {
+  const record = `account = '${account}' AND version = ${version}`
+  const changed = new RegExp(`^till: Record ${version} of account ${account} is not what was written: .+\n$`)
+  const saved = "INSERT INTO journal SELECT * FROM saved"
+  const restore = `DELETE FROM journal WHERE ${record}; ${saved}`
+  const move = (from: number, to: number) =>
+    `UPDATE journal SET version = ${to} WHERE account = '${account}' AND version = ${from}`
+  const swap = [move(version, -1), move(version + 1, version), move(-1, version + 1)].join(";")
+  return [
+    {
+      what: "a byte of a record",
+      statement: `UPDATE journal SET record = overlay(record placing
+        CASE substr(record, 99, 1) WHEN 'x' THEN 'y' ELSE 'x' END from 99 for 1) WHERE ${record}`,
+      named: changed,
+      undo: restore
+    },
+    {
+      what: "a hash",
+      statement: `UPDATE journal SET hash = reverse(hash) WHERE ${record}`,
+      named: changed,
+      undo: restore
+    },
+    { what: "the order of two records", statement: swap, named: changed, undo: swap },
+    {
+      what: "a record together with its hash",
+      statement: `UPDATE journal SET record = ' ' || record, hash = encode(sha256(convert_to(
+        (SELECT hash FROM journal WHERE account = '${account}' AND version = ${version - 1}) || ' ' || record,
+        'UTF8')), 'hex') WHERE ${record}`,
+      named: new RegExp(`^till: Record ${version + 1} of account ${account} is not what was written: .+\n$`),
+      undo: restore
+    },
+    {
+      what: "a removed record",
+      statement: `DELETE FROM journal WHERE ${record}`,
+      named: new RegExp(`^till: Record ${version} of account ${account} is missing: record ${version + 1} follows\n$`),
+      undo: saved
+    }
+  ]
+}
+
+/** The newest record is gone: no chain shows that, but the views have been further. */
+const newestMissing = ({ account, version }: Place): Damage => ({
+  what: "the newest record, removed",
+  statement: `DELETE FROM journal WHERE account = '${account}' AND version = ${version}`,
+  named: new RegExp(`^till: Record ${version} of account ${account} is missing, but the views have it\n$`),
+  undo: "INSERT INTO journal SELECT * FROM saved"
+})
+
+/** A change of one row of the views that answers with the row's id, and how `till verify` must name that row. */
+type ViewDamage = readonly [statement: string, table: string, problem: string]
+
+const changed = "is not what the journal says"
+const removed = "is in the journal, but not in the views"
+const invented = "is in the views, but not in the journal"
+
+const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
+  /** Some row of the account, answered by its id. */
+  const one = (table: string, id: string) =>
+    `WHERE account = '${account}' AND ${id} =
+      (SELECT ${id} FROM ${table} WHERE account = '${account}' ORDER BY ${id} OFFSET 7 LIMIT 1) RETURNING ${id}`
+  const document = one("objects", "id")
+  const event = one("events", "id")
+  return [
+    [
+      `UPDATE objects SET document = replace(document, '"livemode":false', '"livemode":true') ${document}`,
+      "documents",
+      changed
+    ],
+    [`UPDATE objects SET labels = '{"customer":"cus_other"}' ${document}`, "documents", changed],
+    [`UPDATE objects SET document = NULL ${document}`, "documents", changed],
+    [`DELETE FROM objects ${document}`, "documents", removed],
+    [
+      `INSERT INTO objects (account, id, kind, version, document)
+        VALUES ('${account}', 'cus_invented', 'customer', 1, '{"id":"cus_invented"}') RETURNING id`,
+      "documents",
+      invented
+    ],
+    [`UPDATE events SET type = 'customer.deleted' ${event}`, "events", changed],
+    [`DELETE FROM events ${event}`, "events", removed],
+    [`UPDATE idempotency SET version = version + 1 ${one("idempotency", "key")}`, "keys", changed],
+    [`DELETE FROM idempotency ${one("idempotency", "key")}`, "keys", removed],
+    [`INSERT INTO timers VALUES ('${account}', 'invented', 'settle', 1, 0) RETURNING id`, "timers", invented]
+  ]
+}
+
+const verify = (server: TillProcess) => till(["verify"], server.variables)
+
+const assertSound = async (server: TillProcess) => {
+  const { code, stderr, stdout } = await verify(server)
+  assert.strictEqual(code, 0, stderr)
+  assert.match(stdout, sound)
+}
+
+const assertNamed = async (server: TillProcess, what: string, named: RegExp | string) => {
+  const { code, stderr, stdout } = await verify(server)
+  assert.strictEqual(code, 1, `${what}: ${stdout}`)
+  if (typeof named === "string") assert.strictEqual(stderr, named, what)
+  else assert.match(stderr, named, what)
+  assert.strictEqual(stdout, "", what)
+}
+
+/** A stopped service with some history, and SQL on its database. */
+const withHistory = Effect.gen(function* () {
+  const url = yield* freshDatabase
+  const connection = yield* Effect.orDie(PgConnection.make({ url }))
+  const server = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(url) } })
+  const traffic = new Traffic(server.http, 11, 8)
+  const sql: Sql = async (statements) => {
+    let first: ReadonlyArray<unknown> = []
+    for (const statement of statements.split(";")) {
+      first = (await Effect.runPromise(Effect.orDie(connection.queryValues(statement))))[0] ?? []
+    }
+    return first
+  }
+  const place = yield* Effect.promise(async () => {
+    await server.start()
+    await traffic.run(() => traffic.deeds.length > 300)
+    assert.strictEqual((await server.kill("SIGTERM")).code, 0)
+    const [account, version] = await sql(
+      "SELECT account, max(version)::int FROM journal WHERE account LIKE '%:test' GROUP BY 1"
+    )
+    return { account: String(account), version: Number(version) }
+  })
+  return { server, traffic, sql, place }
+})
+
+describe("till verify", () => {
+  it.live(
+    "names the record that was changed, removed or forged",
+    () =>
+      Effect.gen(function* () {
+        const { place: newest, server, sql } = yield* withHistory
+        yield* Effect.promise(async () => {
+          await assertSound(server)
+          const middle = { ...newest, version: Math.floor(newest.version / 2) }
+          const where = ({ account, version }: Place) => `WHERE account = '${account}' AND version = ${version}`
+          await sql("CREATE TABLE saved (LIKE journal)")
+          const cases = [
+            ...inJournal(middle).map((damage) => [middle, damage] as const),
+            [newest, newestMissing(newest)] as const
+          ]
+          for (const [place, { named, statement, undo, what }] of cases) {
+            await sql(`DELETE FROM saved; INSERT INTO saved SELECT * FROM journal ${where(place)}`)
+            await sql(statement)
+            await assertNamed(server, what, named)
+            await sql(undo)
+          }
+          await assertSound(server)
+        })
+      }),
+    90_000
+  )
+})
+
+describe("till rebuild", () => {
+  it.live(
+    "mends every view that till verify has named, and the service goes on with it",
+    () =>
+      Effect.gen(function* () {
+        const { place, server, sql, traffic } = yield* withHistory
+        yield* Effect.promise(async () => {
+          for (const [statement, table, problem] of inViews(place)) {
+            const [id] = await sql(statement)
+            await assertNamed(server, statement, `till: ${table} ${id} of account ${place.account} ${problem}\n`)
+            const rebuilt = await till(["rebuild"], server.variables)
+            assert.strictEqual(
+              rebuilt.stdout,
+              "The views of 2 accounts were rebuilt from the journal.\n",
+              rebuilt.stderr
+            )
+          }
+          await assertSound(server)
+          await server.start()
+          const problems = await new TrafficAudit(traffic).checkAll()
+          assert.isEmpty(problems, problems.join("\n"))
+        })
+      }),
+    120_000
+  )
+})
