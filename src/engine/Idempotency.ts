@@ -104,12 +104,18 @@ export const make: Effect.Effect<Idempotency, never, Journal | Views | Scope.Sco
           Effect.andThen(exclusively(name, deadline, effect))
         )
       }
-      const end = Deferred.makeUnsafe<void>()
-      executing.set(name, end)
-      return Effect.onExit(effect, () =>
-        Effect.sync(() => {
-          executing.delete(name)
-          Deferred.doneUnsafe(end, Exit.void)
+      // Nothing may come between taking the key and the promise to release it.
+      return Effect.uninterruptible(
+        Effect.suspend(() => {
+          if (executing.has(name)) return exclusively(name, deadline, effect)
+          const end = Deferred.makeUnsafe<void>()
+          executing.set(name, end)
+          return Effect.onExit(effect, () =>
+            Effect.sync(() => {
+              executing.delete(name)
+              Deferred.doneUnsafe(end, Exit.void)
+            })
+          )
         })
       )
     })

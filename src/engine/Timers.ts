@@ -8,15 +8,19 @@ import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { Unavailable } from "./Accounts.ts"
 import { Accounts } from "./Accounts.ts"
 import { Alarm } from "./Alarm.ts"
+import type { AccountId } from "./Document.ts"
 import type { TimerRow } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
 import { Transaction } from "./Transaction.ts"
 import { Views } from "./Views.ts"
 
-/** Timers that fire at the same time, at most. */
+/** Timers that fire at the same time, at most, not counting those that have just failed. */
 const FIRING_MAX = 256
 /** Pause after a timer could not fire. */
 const RETRY_MILLIS = 1000
+
+/** What came of a due timer; stale is one that stands differently in its account than in the views. */
+type Outcome = "fired" | "stale" | "failed"
 
 /** A timer that is due. */
 export interface DueTimer {
@@ -40,41 +44,53 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | Projector | Vie
       const views = yield* Views
       const handler = yield* TimerHandler
 
-      const fire = (timer: TimerRow): Effect.Effect<void, Unavailable> =>
+      const fire = (timer: TimerRow): Effect.Effect<Outcome, Unavailable> =>
         accounts.run(
           timer.account,
           Effect.gen(function* () {
             const transaction = yield* Transaction
-            if ((yield* transaction.timerDueAt(timer.id)) !== timer.dueAt) return
+            if ((yield* transaction.timerDueAt(timer.id)) !== timer.dueAt) return "stale"
             transaction.clearTimer(timer.id)
             yield* handler(timer)
+            return "fired"
           })
         )
 
       // One timer that cannot fire must not hold back the others.
-      const attempt = (timer: TimerRow): Effect.Effect<boolean> =>
-        Effect.as(fire(timer), true).pipe(
+      const attempt = (timer: TimerRow): Effect.Effect<Outcome> =>
+        fire(timer).pipe(
           Effect.catchCause((cause) =>
-            Effect.as(Effect.logError(`Timer ${timer.id} of account ${timer.account} could not fire`, cause), false)
+            Effect.as(
+              Effect.logError(`Timer ${timer.id} of account ${timer.account} could not fire`, cause),
+              "failed" as const
+            )
           )
         )
 
+      // Those that failed stay the first in due order: the others are read from behind them.
+      let failed = 0
       const round = Effect.gen(function* () {
         yield* projector.drained
-        const timers = yield* views.nextTimers(FIRING_MAX)
+        const timers = yield* views.nextTimers(FIRING_MAX + failed)
         const now = yield* Clock.currentTimeMillis
         const due = timers.filter(({ dueAt }) => dueAt <= now)
-        const fired = yield* Effect.forEach(due, attempt, { concurrency: "unbounded" })
-        if (fired.includes(false)) return yield* Effect.sleep(RETRY_MILLIS)
-        if (due.length === 0) yield* alarm.sleepUntil(timers[0]?.dueAt ?? Infinity)
+        const outcomes = yield* Effect.forEach(due, attempt, { concurrency: "unbounded" })
+        failed = outcomes.filter((outcome) => outcome === "failed").length
+        if (due.length === 0) return yield* alarm.sleepUntil(timers[0]?.dueAt ?? Infinity)
+        if (failed > 0 || !outcomes.includes("fired")) yield* Effect.sleep(RETRY_MILLIS)
       }).pipe(
         Effect.catch((failure) =>
           Effect.andThen(Effect.logError("The timers could not be read", failure.message), Effect.sleep(RETRY_MILLIS))
         )
       )
+
+      const catchUpAccount = (account: AccountId) =>
+        Effect.catchTag(projector.catchUp(account), "JournalCorrupt", (corrupt) =>
+          Effect.logError(`The views of account ${account} could not be brought up to date`, corrupt.message)
+        )
       // After a crash the journal may hold timers that the views have not seen.
       const catchUp = Effect.flatMap(views.behind, (accounts) =>
-        Effect.forEach(accounts, (account) => projector.catchUp(account), { discard: true })
+        Effect.forEach(accounts, catchUpAccount, { discard: true })
       ).pipe(
         Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
         Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),

@@ -42,7 +42,7 @@ export const storageInMemory: Effect.Effect<Storage> = Effect.suspend(() =>
   buildAlone(ViewsMemory.layerMemory.pipe(Layer.provideMerge(Journal.layerMemory)), Scope.makeUnsafe())
 )
 
-export interface EngineOptions extends Partial<Options> {
+export interface EngineOptions extends NonNullable<Parameters<typeof Engine.layer>[0]> {
   readonly faults?: Faults.Faults
   readonly handler?: (timer: DueTimer) => Effect.Effect<void, never, Transaction>
 }
@@ -78,8 +78,9 @@ export const startEngine = Effect.fnUntraced(function* (
     accounts: Context.get(services, Accounts),
     projector: Context.get(services, Projector),
     stop: Scope.close(scope, Exit.void),
-    kill: Effect.sync(() => {
+    kill: Effect.suspend(() => {
       dead = true
+      return Effect.asVoid(Effect.forkDetach(Scope.close(scope, Exit.void)))
     })
   }
 })
@@ -91,6 +92,13 @@ export const outage = (what: string) => new StorageFailure({ cause: new Error(wh
 export const flowingTime: Effect.Effect<void, never, Scope.Scope> = Effect.asVoid(
   Effect.forkScoped(Effect.forever(Effect.andThen(TestClock.adjust(5), Effect.yieldNow)))
 )
+
+/** Lets everything happen that needs no time. */
+export const settled: Effect.Effect<void> = Effect.repeat(Effect.yieldNow, { times: 100 }).pipe(Effect.asVoid)
+
+/** Lets time pass; what is under way at its start and at its end gets as far as it can without it. */
+export const pass = (millis: number): Effect.Effect<void> =>
+  Effect.andThen(Effect.andThen(settled, TestClock.adjust(millis)), settled)
 
 /** Puts the clock to a day on which a service would run; ids need a time of 9 characters. */
 export const START = Date.UTC(2026, 10, 20)

@@ -6,7 +6,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { RETENTION_MILLIS } from "../../src/engine/KeyFilter.ts"
 import type { JournalShape } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"
@@ -18,6 +17,8 @@ import * as Harness from "./Harness.ts"
 import { Randomness, Seed } from "./Randomness.ts"
 import * as Toy from "./Toy.ts"
 
+/** 24 hours (semantics I5). */
+const RETENTION_MILLIS = 86_400_000
 const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
 
 /** Storage with a row of every table in each account, and more. */

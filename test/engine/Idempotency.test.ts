@@ -1,0 +1,290 @@
+/**
+ * Idempotency keys (semantics §1.3): a request is carried out at most once per key, however often, from wherever and
+ * whenever it is repeated.
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, References, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import type { Reply, Response } from "../../src/engine/Accounts.ts"
+import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "../../src/engine/Accounts.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
+import type { EngineOptions, RunningEngine, Storage } from "./Harness.ts"
+import * as Harness from "./Harness.ts"
+import { Randomness, Seed } from "./Randomness.ts"
+import * as Toy from "./Toy.ts"
+
+const ACCOUNT = "mer_1:test"
+/** 24 hours (semantics I5). */
+const RETENTION_MILLIS = 86_400_000
+
+/** A fresh engine whose account has a counter in slot a. */
+const withCounter = Effect.fnUntraced(function* (options: EngineOptions = {}) {
+  yield* Harness.startClock
+  const storage = yield* Harness.storageInMemory
+  const engine = yield* Harness.startEngine(storage, options)
+  yield* engine.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+  yield* Effect.addFinalizer(() => engine.kill)
+  return { engine, storage }
+})
+
+const increment = Toy.command({ op: "increment", slot: "a", by: 1 })
+
+const ask = (
+  { accounts }: RunningEngine,
+  key: string,
+  command: Effect.Effect<Response, Response, Transaction> = increment,
+  account: string = ACCOUNT
+) => accounts.execute(account, Toy.request(key), command)
+
+const count = ({ accounts }: RunningEngine) =>
+  Effect.map(accounts.run(ACCOUNT, Toy.counterIn("a")), (counter) => counter!.value.count)
+
+const records = (storage: Storage) => Effect.map(Harness.recordsOf(storage, ACCOUNT), ({ length }) => length)
+
+const assertReplays = (reply: Reply, original: Reply) => {
+  assert.strictEqual(reply.body, original.body)
+  assert.strictEqual(reply.status, original.status)
+  assert.strictEqual(reply.apiVersion, original.apiVersion)
+  assert.isNotNull(reply.replayOf)
+}
+
+describe("equal requests at once", () => {
+  it.effect.prop(
+    "have one effect, one original, and replays of the same bytes for all others",
+    { seed: Seed, twins: Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 100 })) },
+    Effect.fnUntraced(function* ({ seed, twins }) {
+      const random = new Randomness(seed)
+      const { engine, storage } = yield* withCounter({ faults: () => random.jitter(4) })
+      const replies = yield* Effect.forEach(
+        Array.from({ length: twins }),
+        () => Effect.andThen(random.jitter(30), ask(engine, "key", Effect.andThen(random.jitter(6), increment))),
+        { concurrency: "unbounded" }
+      )
+      const originals = replies.filter(({ replayOf }) => replayOf === null)
+      assert.strictEqual(originals.length, 1)
+      for (const reply of replies) assert.strictEqual(reply.body, originals[0]!.body)
+      const records = yield* Harness.recordsOf(storage, ACCOUNT)
+      assert.strictEqual(records.length, 2)
+      const replays = replies.filter(({ replayOf }) => replayOf !== null)
+      for (const { replayOf } of replays) assert.strictEqual(replayOf, records[1]!.request!.id)
+      assert.strictEqual(yield* count(engine), 1)
+      yield* engine.projector.drained
+      yield* Harness.verified(storage)
+    }),
+    { arbitrary: { runs: 40 } }
+  )
+
+  it.effect("one hundred of them", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      const replies = yield* Effect.forEach(Array.from({ length: 100 }), () => ask(engine, "key"), {
+        concurrency: "unbounded"
+      })
+      assert.strictEqual(replies.filter(({ replayOf }) => replayOf === null).length, 1)
+      assert.strictEqual(replies.filter(({ replayOf }) => replayOf !== null).length, 99)
+      assert.strictEqual(new Set(replies.map(({ body }) => body)).size, 1)
+      assert.strictEqual(yield* count(engine), 1)
+    })
+  )
+
+  it.effect("without a key are each carried out", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      yield* Effect.forEach(
+        Array.from({ length: 10 }),
+        () => engine.accounts.execute(ACCOUNT, Toy.request(null), increment),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(yield* count(engine), 10)
+    })
+  )
+
+  it.effect("on another account do not know of each other", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      yield* engine.accounts.run("mer_2:test", Toy.create("a", "plain"))
+      const [one, two] = yield* Effect.all([ask(engine, "key"), ask(engine, "key", increment, "mer_2:test")], {
+        concurrency: "unbounded"
+      })
+      assert.isNull(one.replayOf)
+      assert.isNull(two.replayOf)
+    })
+  )
+})
+
+describe("a key", () => {
+  it.effect("refuses another request, during the first and after it, and carries nothing out", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      const gate = yield* Deferred.make<void>()
+      const first = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), increment)))
+      yield* Effect.yieldNow
+      const other = Effect.flip(
+        engine.accounts.execute(ACCOUNT, Toy.request("key", "another request"), Effect.die(new Error("carried out")))
+      )
+      const during = yield* Effect.forkChild(other)
+      yield* Effect.yieldNow
+      assert.isUndefined(during.pollUnsafe())
+      yield* Deferred.succeed(gate, undefined)
+      assert.instanceOf(yield* Fiber.join(during), IdempotencyKeyReuse)
+      yield* Fiber.join(first)
+      assert.instanceOf(yield* other, IdempotencyKeyReuse)
+      assert.strictEqual(yield* records(storage), 2)
+    })
+  )
+
+  it.effect("is released by a refusal that is not stored, and the waiting twin executes", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      const gate = yield* Deferred.make<void>()
+      const drop = Toy.command({ op: "drop", slot: "a" })
+      const first = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), drop)))
+      yield* Effect.yieldNow
+      const twin = yield* Effect.forkChild(ask(engine, "key"))
+      yield* Effect.yieldNow
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual((yield* Fiber.join(first)).status, 400)
+      const reply = yield* Fiber.join(twin)
+      assert.strictEqual(reply.status, 200)
+      assert.isNull(reply.replayOf)
+      assert.strictEqual(yield* count(engine), 1)
+      // The refusal has left no record.
+      assert.strictEqual(yield* records(storage), 2)
+    })
+  )
+
+  it.effect("is released by a bug, and the account goes on", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      const exit = yield* Effect.exit(ask(engine, "key", Toy.command({ op: "die", slot: "a" })))
+      assert.isTrue(Exit.isFailure(exit) && exit.cause.reasons.some((reason) => reason._tag === "Die"))
+      assert.isNull((yield* ask(engine, "key")).replayOf)
+      assert.strictEqual(yield* count(engine), 1)
+    })
+  )
+
+  it.effect("replays a stored refusal, which leaves no change", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      const first = yield* ask(engine, "key", Toy.command({ op: "keep", slot: "a" }))
+      assert.strictEqual(first.status, 402)
+      assert.isNull(first.replayOf)
+      assertReplays(yield* ask(engine, "key"), first)
+      assert.strictEqual(yield* count(engine), 0)
+      const [, record] = yield* Harness.recordsOf(storage, ACCOUNT)
+      assert.deepStrictEqual([record!.changes, record!.events, record!.timers], [[], [], []])
+      assert.strictEqual(record!.response!.status, 402)
+    })
+  )
+
+  it.effect("starts anew 24 hours after its request was answered, and not a millisecond earlier", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      const first = yield* ask(engine, "key")
+      yield* TestClock.setTime(Harness.START + RETENTION_MILLIS - 1)
+      assertReplays(yield* ask(engine, "key"), first)
+      yield* TestClock.setTime(Harness.START + RETENTION_MILLIS)
+      const anew = yield* ask(engine, "key")
+      assert.isNull(anew.replayOf)
+      assert.strictEqual(yield* count(engine), 2)
+      assertReplays(yield* ask(engine, "key"), anew)
+      yield* engine.projector.drained
+      yield* Harness.verified(storage)
+    })
+  )
+
+  it.effect("is forgotten by the views some time after its retention, and they are still verified", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      yield* ask(engine, "key")
+      yield* engine.projector.drained
+      const keys = Harness.viewsOf(storage).keys([{ account: ACCOUNT, id: "key" }])
+      yield* Harness.pass(RETENTION_MILLIS - 1)
+      assert.isDefined((yield* keys)[0])
+      yield* Harness.pass(3_600_001)
+      assert.isUndefined((yield* keys)[0])
+      yield* Harness.verified(storage)
+    })
+  )
+
+  it.effect("makes a twin wait for 25 seconds at most", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      const gate = yield* Deferred.make<void>()
+      const first = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), increment)))
+      yield* Harness.pass(1000)
+      const twin = yield* Effect.forkChild(Effect.exit(ask(engine, "key")))
+      yield* Harness.pass(24_999)
+      assert.isUndefined(twin.pollUnsafe())
+      yield* Harness.pass(1)
+      const exit = yield* Fiber.join(twin)
+      assert.isTrue(
+        Exit.isFailure(exit) &&
+          exit.cause.reasons.some((r) => r._tag === "Fail" && r.error instanceof IdempotencyKeyInUse)
+      )
+      // Its time is up, the first one's is not.
+      yield* Deferred.succeed(gate, undefined)
+      const original = yield* Fiber.join(first)
+      assertReplays(yield* ask(engine, "key"), original)
+      assert.strictEqual(yield* count(engine), 1)
+    })
+  )
+
+  it.effect("is answered from the journal, byte for byte, after passivation and after a restart", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter({ idleMillis: 1000, cacheCapacity: 1 })
+      yield* ask(engine, "rename", Toy.command({ op: "rename", slot: "a", name: "\u0000\ud800" }))
+      const originals = [yield* ask(engine, "one"), yield* ask(engine, "two", Toy.command({ op: "keep", slot: "a" }))]
+      yield* engine.accounts.run(ACCOUNT, Toy.command({ op: "delete", slot: "a" }))
+      const again = (engine: RunningEngine) => Effect.all([ask(engine, "one"), ask(engine, "two")])
+      yield* engine.projector.drained
+      yield* Harness.pass(5000)
+      for (const [i, reply] of (yield* again(engine)).entries()) assertReplays(reply, originals[i]!)
+      yield* engine.kill
+      const next = yield* Harness.startEngine(storage)
+      for (const [i, reply] of (yield* again(next)).entries()) assertReplays(reply, originals[i]!)
+      yield* Harness.rebuilt(storage)
+      const last = yield* Harness.startEngine(storage)
+      for (const [i, reply] of (yield* again(last)).entries()) assertReplays(reply, originals[i]!)
+    })
+  )
+})
+
+describe("a caller that goes away", () => {
+  it.effect("does not abort its command", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      const gate = yield* Deferred.make<void>()
+      const caller = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), increment)))
+      yield* Effect.yieldNow
+      const interrupted = yield* Effect.forkChild(Fiber.interrupt(caller))
+      yield* Effect.yieldNow
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(interrupted)
+      assert.isNotNull((yield* ask(engine, "key")).replayOf)
+      assert.strictEqual(yield* count(engine), 1)
+    })
+  )
+
+  it.effect.prop(
+    "at any moment leaves its key neither taken nor lost",
+    { seed: Seed, moment: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200 })) },
+    Effect.fnUntraced(function* ({ moment, seed }) {
+      const random = new Randomness(seed)
+      const { engine } = yield* withCounter({ faults: () => random.jitter(3) })
+      // The caller gives way at every single step, so that every one of them is a moment to go away.
+      const slowly = Effect.provideService(ask(engine, "key"), References.MaxOpsBeforeYield, 2)
+      const caller = yield* Effect.forkChild(slowly)
+      for (let i = 0; i < moment; i++) yield* Effect.yieldNow
+      yield* Fiber.interrupt(caller)
+      const reply = yield* Effect.forkChild(ask(engine, "key"))
+      for (let i = 0; i < 500; i++) yield* Effect.yieldNow
+      const exit = reply.pollUnsafe()
+      assert.isTrue(exit !== undefined && Exit.isSuccess(exit), "the key is still held by a caller that has gone")
+      assert.strictEqual(yield* count(engine), 1)
+    }),
+    { arbitrary: { runs: 200 } }
+  )
+})

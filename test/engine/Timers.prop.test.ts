@@ -1,0 +1,294 @@
+/**
+ * Timers: each fires exactly once, not before its time, in due order, however long the process was down.
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import type { Kind } from "../../src/engine/Document.ts"
+import { Journal } from "../../src/engine/Journal.ts"
+import type { DueTimer } from "../../src/engine/Timers.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
+import type { EngineOptions, RunningEngine } from "./Harness.ts"
+import * as Harness from "./Harness.ts"
+import { Randomness, Seed } from "./Randomness.ts"
+import * as Toy from "./Toy.ts"
+
+const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
+
+/** A timer's firing leaves a document, so that the journal says what has happened when. */
+interface Firing {
+  readonly id: string
+  readonly timer: string
+  readonly name: string
+  readonly at: number
+}
+const FIRING: Kind<Firing> = { name: "firing" }
+
+const fired = Effect.fnUntraced(function* ({ id, name }: DueTimer) {
+  const transaction = yield* Transaction
+  const firing = { id: transaction.newId("fir"), timer: id, name, at: transaction.now }
+  transaction.put(FIRING, firing)
+})
+
+const set = (engine: RunningEngine, account: string, id: string, dueAt: number, name: string = "plain") =>
+  engine.accounts.run(
+    account,
+    Effect.map(Transaction, (transaction) => transaction.setTimer({ id, name, dueAt }))
+  )
+
+const clear = (engine: RunningEngine, account: string, id: string) =>
+  engine.accounts.run(
+    account,
+    Effect.map(Transaction, (transaction) => transaction.clearTimer(id))
+  )
+
+/** All firings, in the order of the journal. */
+const firingsOf = Effect.fnUntraced(function* (storage: Harness.Storage, account: string) {
+  const firings: Array<Firing> = []
+  for (const { changes } of yield* Harness.recordsOf(storage, account)) {
+    for (const { document, kind } of changes) {
+      if (kind === FIRING.name && document !== null) firings.push(JSON.parse(document))
+    }
+  }
+  return firings
+})
+
+const start = Effect.fnUntraced(function* (options: EngineOptions = {}, storage?: Harness.Storage) {
+  if (storage === undefined) yield* Harness.startClock
+  const place = storage ?? (yield* Harness.storageInMemory)
+  const engine = yield* Harness.startEngine(place, { handler: fired, ...options })
+  yield* Effect.addFinalizer(() => engine.kill)
+  return { engine, storage: place }
+})
+
+/** Longest that a timer may come late while the process runs: the projector gathers, the scheduler may just have slept. */
+const LATE_MILLIS = 1100
+
+const SetOrClear = Schema.Struct({
+  account: Schema.Literals(ACCOUNTS),
+  timer: Schema.Literals(["t1", "t2", "t3", "t4", "t5"]),
+  /** Milliseconds from now; null clears. */
+  delay: Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: -1000, maximum: 120_000 }))),
+  /** Milliseconds until the next step. */
+  pause: Schema.Literals([0, 0, 7, 900, 40_000])
+})
+
+describe("timers", () => {
+  it.effect.prop(
+    "fire exactly once, not before their time, and soon after it, however they are moved and cleared",
+    { seed: Seed, steps: Schema.Array(SetOrClear).check(Schema.isMaxLength(25)) },
+    Effect.fnUntraced(function* ({ seed, steps }) {
+      const random = new Randomness(seed)
+      const { engine, storage } = yield* start({ faults: () => random.jitter(3) })
+      // What must fire: for each timer, the times at which it stands; and what is cleared or moved in time must not.
+      const pending = new Map<string, number>()
+      const expected: Array<{ readonly place: string; readonly dueAt: number }> = []
+      const pass = (until: number) => {
+        for (const [place, dueAt] of pending) {
+          if (dueAt > until) continue
+          pending.delete(place)
+          expected.push({ place, dueAt })
+        }
+      }
+      for (const { account, delay, pause, timer } of steps) {
+        const now = yield* Harness.now
+        const place = `${account} ${timer}`
+        if (delay === null) {
+          pending.delete(place)
+          yield* clear(engine, account, timer)
+        } else {
+          pending.set(place, Math.max(now + delay, now))
+          yield* set(engine, account, timer, now + delay)
+        }
+        // Whatever is due fires before the next step looks at it.
+        yield* Harness.pass(LATE_MILLIS)
+        yield* Harness.pass(pause)
+        yield* Harness.pass(LATE_MILLIS)
+        pass(yield* Harness.now)
+      }
+      yield* Harness.pass(200_000)
+      pass(Infinity)
+      const actual: Array<{ readonly place: string; readonly dueAt: number; readonly at: number }> = []
+      for (const account of ACCOUNTS) {
+        for (const { at, timer } of yield* firingsOf(storage, account)) {
+          const place = `${account} ${timer}`
+          const due = expected.filter((one) => one.place === place)
+          actual.push({ place, at, dueAt: due[actual.filter((one) => one.place === place).length]?.dueAt ?? NaN })
+        }
+      }
+      assert.strictEqual(actual.length, expected.length, "each fires exactly once")
+      for (const { at, dueAt, place } of actual) {
+        assert.isAtLeast(at, dueAt, `${place} fired before its time`)
+        assert.isAtMost(at, dueAt + LATE_MILLIS, `${place} fired late`)
+      }
+      yield* engine.projector.drained
+      assert.deepStrictEqual(yield* Harness.viewsOf(storage).nextTimers(10), [])
+      yield* Harness.verified(storage)
+    }),
+    { arbitrary: { runs: 50 } }
+  )
+
+  it.effect.prop(
+    "that came due while the process was down fire at once after its restart, in due order",
+    {
+      seed: Seed,
+      delays: Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 100_000 }))).check(
+        Schema.isMaxLength(300)
+      ),
+      downMillis: Schema.Literals([101_000, 86_400_000 * 3])
+    },
+    Effect.fnUntraced(function* ({ delays, downMillis, seed }) {
+      const random = new Randomness(seed)
+      const { engine, storage } = yield* start()
+      const place = delays.map((_, i) => ({ account: random.pick(ACCOUNTS), id: `t${i}` }))
+      for (const [i, { account, id }] of place.entries()) yield* set(engine, account, id, Harness.START + delays[i]!)
+      // Some of it was projected, some was not.
+      if (random.chance(0.5)) yield* engine.projector.drained
+      yield* engine.kill
+      yield* TestClock.setTime(Harness.START + downMillis)
+      yield* start({ faults: () => random.jitter(2) }, storage)
+      yield* Harness.pass(100)
+      for (const account of ACCOUNTS) {
+        const firings = yield* firingsOf(storage, account)
+        const dueOf = (id: string) => delays[Number(id.slice(1))]!
+        const expected = place
+          .filter((one) => one.account === account)
+          .toSorted((a, b) => dueOf(a.id) - dueOf(b.id) || (a.id < b.id ? -1 : 1))
+        assert.deepStrictEqual(
+          firings.map(({ timer }) => timer),
+          expected.map(({ id }) => id)
+        )
+      }
+    }),
+    { arbitrary: { runs: 25, size: 60 } }
+  )
+
+  it.effect("fire while the service is under load that never lets up", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* start({
+        // Each projection takes longer than the next record takes to come.
+        faults: (point) => (point === "apply.before" ? Effect.sleep(50) : Effect.void)
+      })
+      yield* engine.accounts.run("mer_9:test", Toy.create("a", "plain"))
+      const load = Effect.andThen(
+        engine.accounts.run("mer_9:test", Toy.command({ op: "increment", slot: "a", by: 1 })),
+        Effect.sleep(5)
+      )
+      yield* Effect.forkChild(Effect.forever(load))
+      yield* Effect.forkChild(set(engine, ACCOUNTS[0]!, "t1", Harness.START + 1000))
+      for (let i = 0; i < 600; i++) yield* TestClock.adjust(5)
+      assert.strictEqual((yield* firingsOf(storage, ACCOUNTS[0]!)).length, 1)
+    })
+  )
+
+  it.effect("are not held back by handlers that die, however many, nor do those lose theirs", () =>
+    Effect.gen(function* () {
+      let broken = true
+      const handler = (timer: DueTimer) =>
+        Effect.suspend(() => (broken && timer.name === "broken" ? Effect.die(new Toy.Bug("a bug")) : fired(timer)))
+      const { engine, storage } = yield* start({ handler })
+      const [account, other] = ACCOUNTS as [string, string]
+      for (let i = 0; i < 300; i++) yield* set(engine, account, `broken${i}`, Harness.START, "broken")
+      yield* set(engine, account, "t1", Harness.START + 100)
+      yield* set(engine, other, "t2", Harness.START + 200)
+      for (let i = 0; i < 10; i++) yield* Harness.pass(500)
+      assert.deepStrictEqual(
+        (yield* firingsOf(storage, account)).map(({ timer }) => timer),
+        ["t1"]
+      )
+      assert.deepStrictEqual(
+        (yield* firingsOf(storage, other)).map(({ timer }) => timer),
+        ["t2"]
+      )
+      broken = false
+      for (let i = 0; i < 10; i++) yield* Harness.pass(500)
+      assert.strictEqual((yield* firingsOf(storage, account)).length, 301)
+    })
+  )
+
+  it.effect("are not held back by an account whose journal is corrupt", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* start({
+        faults: (point) => (point === "apply.before" ? Effect.never : Effect.void)
+      })
+      const [account, other] = ACCOUNTS as [string, string]
+      yield* set(engine, account, "t1", Harness.START + 5000)
+      yield* set(engine, other, "t2", Harness.START + 5000)
+      yield* engine.kill
+      const journal = Harness.journalOf(storage)
+      const corrupt = Context.add(
+        storage,
+        Journal,
+        Journal.of({
+          ...journal,
+          read: (of, after, limit) =>
+            Effect.map(journal.read(of, after, limit), (rows) =>
+              of === account ? rows.map((row) => ({ ...row, text: `${row.text} ` })) : rows
+            )
+        })
+      )
+      yield* start({}, corrupt)
+      yield* Harness.pass(10_000)
+      assert.deepStrictEqual(
+        (yield* firingsOf(storage, other)).map(({ timer }) => timer),
+        ["t2"]
+      )
+    })
+  )
+
+  it.effect("moved by another process do not keep this one busy", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const { engine: one, storage } = yield* start({
+        faults: (point) => Effect.sync(() => void (point === "read" && reads++))
+      })
+      const [account] = ACCOUNTS as [string]
+      yield* set(one, account, "t1", Harness.START + 3_600_000)
+      yield* one.projector.drained
+      const { engine: two } = yield* start({}, storage)
+      yield* set(two, account, "t1", Harness.START + 1000)
+      yield* two.projector.drained
+      yield* two.kill
+      reads = 0
+      const passing = yield* Effect.forkChild(TestClock.adjust(40_000))
+      for (let i = 0; i < 20_000 && passing.pollUnsafe() === undefined; i++) yield* Effect.yieldNow
+      assert.isBelow(reads, 200, "reads of the storage in 40 seconds")
+      yield* Fiber.interrupt(passing)
+    })
+  )
+
+  it.effect("that nobody has set cost no more than a read every 30 seconds", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const { engine } = yield* start({ faults: (point) => Effect.sync(() => void (point === "read" && reads++)) })
+      yield* set(engine, ACCOUNTS[0]!, "t1", Harness.START + 86_400_000)
+      yield* Harness.pass(60_000)
+      reads = 0
+      yield* Harness.pass(3_600_000)
+      assert.isAtMost(reads, 3600 / 30)
+      assert.isAtLeast(reads, 1)
+    })
+  )
+
+  it.effect("that are nearer than the one the scheduler sleeps for wake it", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* start()
+      const [account] = ACCOUNTS as [string]
+      yield* set(engine, account, "far", Harness.START + 25_000)
+      yield* Harness.pass(5000)
+      yield* set(engine, account, "near", Harness.START + 6000)
+      yield* Harness.pass(1000)
+      assert.deepStrictEqual(
+        (yield* firingsOf(storage, account)).map(({ timer }) => timer),
+        ["near"]
+      )
+      yield* Harness.pass(19_000)
+      assert.deepStrictEqual(
+        (yield* firingsOf(storage, account)).map(({ timer }) => timer),
+        ["near", "far"]
+      )
+    })
+  )
+})
