@@ -134,7 +134,10 @@ const makeSurroundings = Effect.fnUntraced(function* (
   return surroundings
 })
 
-/** Activations: one at a time per account, shared by all who wait for it. */
+/**
+ * Activations: one at a time per account, shared by all who wait for it, and none while an actor is active. Of two actors
+ * in one process, one would serve reads that do not show what the other has answered.
+ */
 const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor>, surroundings: Surroundings) {
   const views = yield* Views
   const projector = yield* Projector
@@ -153,6 +156,8 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
 
   return (account: AccountId): Effect.Effect<Actor, StorageFailure | JournalCorrupt> =>
     Effect.suspend(() => {
+      const current = active.get(account)
+      if (current !== undefined) return Effect.succeed(current)
       const running = activating.get(account)
       if (running !== undefined) return Deferred.await(running)
       const activation = Deferred.makeUnsafe<Actor, StorageFailure | JournalCorrupt>()
