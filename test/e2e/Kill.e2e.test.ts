@@ -7,7 +7,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Random } from "../support/Random.ts"
-import { killFamily, pause, startTill, till, until, type TillProcess } from "../support/TillProcess.ts"
+import { killFamily, startTill, till, until, type TillProcess } from "../support/TillProcess.ts"
 import { Traffic } from "../support/Traffic.ts"
 import { TrafficAudit } from "../support/TrafficAudit.ts"
 
@@ -35,11 +35,9 @@ const killRounds = async (server: TillProcess): Promise<void> => {
   const audit = new TrafficAudit(traffic, shared)
   for (let round = 1; round <= ROUNDS; round++) {
     const victim = VICTIMS[round % VICTIMS.length]!
-    const before = traffic.deeds.length
     await (victim === "postgres" ? killPostgres(server, traffic, random) : killTill(server, traffic, random, victim))
     await until("every open request is answered", () => traffic.settle())
     noProblems(`after round ${round}, which killed ${victim}`, await audit.checkNew())
-    assert.isAbove(traffic.deeds.length, before + 32, `round ${round} has done next to nothing`)
   }
   noProblems("at the end", await audit.checkAll())
   assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
@@ -66,10 +64,16 @@ const shareSome = async (server: TillProcess, traffic: Traffic): Promise<Array<s
   return keys
 }
 
+/** Lets the clients come some way into the round, however fast the machine is. */
+const someWork = async (traffic: Traffic, random: Random) => {
+  const enough = traffic.deeds.length + random.integer(50, 400)
+  await until("the clients have done their work", () => traffic.deeds.length >= enough)
+}
+
 const killTill = async (server: TillProcess, traffic: Traffic, random: Random, victim: "till" | "both") => {
   let isDead = false
   const working = traffic.run(() => isDead)
-  await pause(random.integer(150, 700))
+  await someWork(traffic, random)
   const postgres = server.postgresProcessId
   if (victim === "both") killFamily(postgres!)
   await server.kill("SIGKILL")
@@ -83,13 +87,13 @@ const killTill = async (server: TillProcess, traffic: Traffic, random: Random, v
 const killPostgres = async (server: TillProcess, traffic: Traffic, random: Random) => {
   let isOver = false
   const working = traffic.run(() => isOver)
-  await pause(random.integer(150, 700))
+  await someWork(traffic, random)
   const { processId } = server
   const [lost, postgres] = [traffic.lost, server.postgresProcessId!]
   killFamily(postgres)
   await until("there is another Postgres", () => ![undefined, postgres].includes(server.postgresProcessId))
   await until("Till is ready again", () => server.isReady())
-  await pause(random.integer(50, 200))
+  await someWork(traffic, random)
   isOver = true
   await working
   assert.strictEqual(server.processId, processId)

@@ -298,7 +298,7 @@ export const difference = (told: Json, actual: Json): string | undefined => {
   const before = JSON.stringify(told)
   const after = JSON.stringify(actual)
   if (before === after) return undefined
-  const problem = `the state is ${after}, but the service had answered ${before}`
+  const problem = `${told?.id} is ${differing(actual, told)}, but the service had answered ${differing(told, actual)}`
   if (told.status !== "processing" || actual.id !== told.id) return problem
   const settled = told.payment_method === "pm_card_processing_success" ? approved(told) : ["requires_payment_method"]
   const same = actual.amount === told.amount && actual.description === told.description
@@ -306,5 +306,15 @@ export const difference = (told: Json, actual: Json): string | undefined => {
     ? undefined
     : problem
 }
+
+/** What of a state is not as in another one. */
+const differing = (state: Json, other: Json): string =>
+  typeof state !== "object" || typeof other !== "object"
+    ? JSON.stringify(state)
+    : JSON.stringify(
+        Object.fromEntries(
+          Object.entries(state).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name]))
+        )
+      )
 
 const approved = (payment: Json) => [payment.capture_method === "manual" ? "requires_capture" : "succeeded"]
