@@ -98,9 +98,9 @@ const durableNow: Exit.Exit<void, Closed> = Exit.void
 
 export class Actor {
   readonly account: AccountId
-  readonly documents = new EntryCache<Document | Tombstone, StorageFailure>()
-  readonly timers = new EntryCache<TimerState, StorageFailure>()
-  readonly keys = new EntryCache<KeyState, StorageFailure>()
+  readonly documents: EntryCache<Document | Tombstone, StorageFailure>
+  readonly timers: EntryCache<TimerState, StorageFailure>
+  readonly keys: EntryCache<KeyState, StorageFailure>
   readonly usedKeys: KeyFilter
   /** Version of the newest record, durable or not. */
   version: number
@@ -127,6 +127,10 @@ export class Actor {
     this.usedKeys = new KeyFilter(surroundings.clock.currentTimeMillisUnsafe())
     this.#mailbox = mailbox
     this.#surroundings = surroundings
+    const bounds = { capacity: surroundings.cacheCapacity, projected: () => this.projected }
+    this.documents = new EntryCache(bounds)
+    this.timers = new EntryCache(bounds)
+    this.keys = new EntryCache(bounds)
   }
 
   static make(account: AccountId, head: Head, surroundings: Surroundings): Effect.Effect<Actor> {
@@ -190,10 +194,9 @@ export class Actor {
   markProjected(version: number): void {
     if (version <= this.projected) return
     this.projected = version
-    const capacity = this.#surroundings.cacheCapacity()
-    this.documents.trim(capacity, version)
-    this.timers.trim(capacity, version)
-    this.keys.trim(capacity, version)
+    this.documents.trim()
+    this.timers.trim()
+    this.keys.trim()
     settleUpTo(version, this.#projectedWaiters)
   }
 
@@ -240,12 +243,27 @@ export class Actor {
       })
       return
     }
-    const sealed = seal(this.#hash, this.#recordOf(mail, transaction, kept, response))
+    const sealed = this.#seal(mail, transaction, kept, response)
+    if (Exit.isExit(sealed)) return this.#answer(mail, sealed)
     this.#hash = sealed.hash
     this.version = sealed.record.version
     if (kept) transaction.install()
     this.#rememberResponse(sealed.record)
     this.#surroundings.append(this, sealed, (durable) => this.#answer(mail, Exit.isSuccess(durable) ? exit : durable))
+  }
+
+  /** The record of a command; what cannot be written down is a bug of the command's, and costs nobody else anything. */
+  #seal(
+    mail: Mail,
+    transaction: ActiveTransaction,
+    kept: boolean,
+    response: StoredResponse | null
+  ): Sealed | Exit.Exit<never> {
+    try {
+      return seal(this.#hash, this.#recordOf(mail, transaction, kept, response))
+    } catch (defect) {
+      return Exit.die(defect)
+    }
   }
 
   #recordOf(mail: Mail, transaction: ActiveTransaction, kept: boolean, response: StoredResponse | null): JournalRecord {

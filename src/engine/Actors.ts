@@ -155,11 +155,12 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
     })
 
   return (account: AccountId): Effect.Effect<Actor, StorageFailure | JournalCorrupt> =>
-    Effect.suspend(() => {
+    // Nothing may come between announcing an activation and starting it: others wait for it.
+    Effect.uninterruptibleMask((restore) => {
       const current = active.get(account)
       if (current !== undefined) return Effect.succeed(current)
       const running = activating.get(account)
-      if (running !== undefined) return Deferred.await(running)
+      if (running !== undefined) return restore(Deferred.await(running))
       const activation = Deferred.makeUnsafe<Actor, StorageFailure | JournalCorrupt>()
       activating.set(account, activation)
       const activated = Effect.onExit(
@@ -171,7 +172,7 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
           })
       )
       // Callers come and go; the activation is everybody's.
-      return Effect.andThen(Effect.forkIn(activated, scope), Deferred.await(activation))
+      return Effect.andThen(Effect.forkIn(activated, scope), restore(Deferred.await(activation)))
     })
 })
 

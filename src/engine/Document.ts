@@ -51,11 +51,12 @@ export interface Tombstone {
 
 const encoded = new WeakMap<object, string>()
 
-/** JSON of an immutable value, encoded once however often it is asked for. */
+/** JSON of an immutable value, encoded once however often it is asked for. Throws if the value has none. */
 export const encode = (value: object): string => {
   const known = encoded.get(value)
   if (known !== undefined) return known
-  const json = JSON.stringify(value)
+  const json: string | undefined = JSON.stringify(value)
+  if (json === undefined) throw new TypeError(`${String(value)} has no JSON`)
   encoded.set(value, json)
   return json
 }

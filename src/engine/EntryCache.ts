@@ -8,12 +8,25 @@
  */
 import { Deferred, Effect, Exit } from "effect"
 
+/** What limits a cache. */
+export interface Bounds {
+  /** Entries to keep, beyond what must be kept. */
+  readonly capacity: () => number
+  /** Version up to which the views can give entries back. */
+  readonly projected: () => number
+}
+
 export class EntryCache<Entry extends { readonly version: number }, E> {
   /** Used since the last turn. */
   #young = new Map<string, Entry>()
   /** Not used since. */
   #old = new Map<string, Entry>()
   readonly #loads = new Map<string, Deferred.Deferred<Entry | undefined, E>>()
+  readonly #bounds: Bounds
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds
+  }
 
   get size(): number {
     return this.#young.size + this.#old.size
@@ -39,9 +52,17 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
   load(id: string, fetch: Effect.Effect<Entry | undefined, E>): Effect.Effect<Entry | undefined, E> {
     return Effect.suspend(() => {
       const entry = this.get(id)
-      if (entry !== undefined) return Effect.succeed(entry)
+      return entry === undefined ? this.#loadOnce(id, fetch) : Effect.succeed(entry)
+    })
+  }
+
+  /** Joins the load under way, or starts one; nothing may come between announcing a load and carrying it out. */
+  #loadOnce(id: string, fetch: Effect.Effect<Entry | undefined, E>): Effect.Effect<Entry | undefined, E> {
+    return Effect.uninterruptibleMask((restore) => {
       const running = this.#loads.get(id)
-      return running === undefined ? this.#load(id, fetch) : Deferred.await(running)
+      if (running !== undefined) return restore(Deferred.await(running))
+      const entry = this.get(id)
+      return entry === undefined ? this.#load(id, fetch) : Effect.succeed(entry)
     })
   }
 
@@ -52,16 +73,18 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
       if (this.#loads.get(id) === load) {
         this.#loads.delete(id)
         if (Exit.isSuccess(exit) && exit.value !== undefined) this.#young.set(id, exit.value)
+        this.trim()
         return exit
       }
       return this.load(id, fetch)
     })
-    return Effect.uninterruptible(Effect.onExit(loading, (exit) => Effect.sync(() => Deferred.doneUnsafe(load, exit))))
+    return Effect.onExit(loading, (exit) => Effect.sync(() => Deferred.doneUnsafe(load, exit)))
   }
 
-  /** Once the young fill half of `capacity`, they become the old, and what was old and not used since is evicted. */
-  trim(capacity: number, projected: number): void {
-    if (this.#young.size < capacity / 2) return
+  /** Once the young fill half of the capacity, they become the old, and what was old and not used since is evicted. */
+  trim(): void {
+    if (this.#young.size < this.#bounds.capacity() / 2) return
+    const projected = this.#bounds.projected()
     for (const [id, entry] of this.#old) if (entry.version > projected) this.#young.set(id, entry)
     this.#old = this.#young
     this.#young = new Map()

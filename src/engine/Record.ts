@@ -137,7 +137,7 @@ const toText = (record: JournalRecord): string => {
   const response =
     record.response === null
       ? "null"
-      : `{"status":${record.response.status},${imageText(images, "body", record.response.body)}}`
+      : `{"status":${record.response.status},${imageText(images, "body", record.response.body, canonical)}}`
   return (
     `{"format":${FORMAT},"account":"${record.account}","version":${record.version},"at":${record.at},` +
     `"sequence":${record.sequence},"request":${record.request === null ? "null" : JSON.stringify(record.request)},` +
@@ -156,9 +156,20 @@ const changeText = (change: Change): string => {
   return `{"id":${JSON.stringify(change.id)},"kind":"${change.kind}","document":${change.document ?? "null"}${hidden}${labels}}`
 }
 
-const imageText = (images: Map<string, string>, name: string, json: string): string => {
+const imageText = (
+  images: Map<string, string>,
+  name: string,
+  json: string,
+  check: (json: string) => string = (json) => json
+): string => {
   for (const [id, image] of images) if (image === json) return `"of":${JSON.stringify(id)}`
-  return `"${name}":${json}`
+  return `"${name}":${check(json)}`
+}
+
+/** Only text that reads back to itself can be replayed byte for byte; anything else must not get into the journal. */
+const canonical = (json: string): string => {
+  if (JSON.stringify(JSON.parse(json)) !== json) throw new Error(`A response's body is not canonical JSON: ${json}`)
+  return json
 }
 
 interface RecordText {

@@ -7,7 +7,7 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Schema } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import type { Reply, Response } from "../../src/engine/Accounts.ts"
 import type { Faults } from "../../src/engine/Faults.ts"
@@ -96,7 +96,8 @@ class Clients {
       Effect.exit(engine.accounts.execute(asked.account, asked.request, withJitter(this.random, asked.operation))),
       (exit) => {
         if (Exit.isSuccess(exit)) asked.answer = exit.value
-        else assert.instanceOf(failureOf(exit), Unavailable)
+        // A process that ends interrupts what it was doing: no answer.
+        else if (!Cause.hasInterrupts(exit.cause)) assert.instanceOf(failureOf(exit), Unavailable)
       }
     )
 
@@ -112,7 +113,10 @@ class Clients {
       const entry = yield* engine.accounts.read(account, id)
       if (entry === undefined) return
       this.seen.push({ account, id, version: entry.version, json: entry.deleted ? null : entry.json })
-    }).pipe(Effect.catchTag("Unavailable", () => Effect.void))
+    }).pipe(
+      Effect.catchTag("Unavailable", () => Effect.void),
+      Effect.catchCause((cause) => (Cause.hasInterrupts(cause) ? Effect.void : Effect.failCause(cause)))
+    )
 }
 
 const failureOf = <A, E>(exit: Exit.Exit<A, E>): unknown =>

@@ -270,12 +270,16 @@ describe("a caller that goes away", () => {
 
   it.effect.prop(
     "at any moment leaves its key neither taken nor lost",
-    { seed: Seed, moment: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200 })) },
-    Effect.fnUntraced(function* ({ moment, seed }) {
+    {
+      seed: Seed,
+      steps: Schema.Literals([2, 3, 4, 5]),
+      moment: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200 }))
+    },
+    Effect.fnUntraced(function* ({ moment, seed, steps }) {
       const random = new Randomness(seed)
       const { engine } = yield* withCounter({ faults: () => random.jitter(3) })
-      // The caller gives way at every single step, so that every one of them is a moment to go away.
-      const slowly = Effect.provideService(ask(engine, "key"), References.MaxOpsBeforeYield, 2)
+      // The caller gives way after every few steps, so that each of them may be the moment to go away.
+      const slowly = Effect.provideService(ask(engine, "key"), References.MaxOpsBeforeYield, steps)
       const caller = yield* Effect.forkChild(slowly)
       for (let i = 0; i < moment; i++) yield* Effect.yieldNow
       yield* Fiber.interrupt(caller)
@@ -285,6 +289,6 @@ describe("a caller that goes away", () => {
       assert.isTrue(exit !== undefined && Exit.isSuccess(exit), "the key is still held by a caller that has gone")
       assert.strictEqual(yield* count(engine), 1)
     }),
-    { arbitrary: { runs: 200 } }
+    { arbitrary: { runs: 300 } }
   )
 })

@@ -215,4 +215,11 @@ describe("a record", () => {
     assert.include((outcome as JournalCorrupt).message, `format ${FORMAT + 1}, which a newer Till wrote`)
     assert.include((outcome as JournalCorrupt).message, `formats up to ${FORMAT}`)
   })
+
+  it.prop("refuses a response that it could not replay byte for byte", [Seed], ([seed]) => {
+    const base = record(new Randomness(seed), 1, "mer_1:test")
+    for (const body of ["", "{", '{"a": 1}', '{"b":1,"1":2}', "1.0", '{"a":1,"a":2}', "undefined"]) {
+      assert.throws(() => seal(GENESIS, { ...base, changes: [], response: { status: 200, body } }))
+    }
+  })
 })

@@ -1,0 +1,311 @@
+/** The door to accounts: bounds, waiting for what is durable, reading what was written, and coming and going. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Latch, References, Schema } from "effect"
+import { Unavailable } from "../../src/engine/Accounts.ts"
+import type { Kind } from "../../src/engine/Document.ts"
+import type { FaultPoint } from "../../src/engine/Faults.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
+import type { EngineOptions, RunningEngine } from "./Harness.ts"
+import * as Harness from "./Harness.ts"
+import * as Toy from "./Toy.ts"
+
+const ACCOUNT = "mer_1:test"
+
+/** An engine whose storage can be held up at a point, and whose visits to the storage are counted. */
+const start = Effect.fnUntraced(function* (options: EngineOptions = {}, storage?: Harness.Storage) {
+  if (storage === undefined) yield* Harness.startClock
+  const place = storage ?? (yield* Harness.storageInMemory)
+  const held = new Map<FaultPoint, Latch.Latch>()
+  const visits = new Map<FaultPoint, number>()
+  const engine = yield* Harness.startEngine(place, {
+    faults: (point) =>
+      Effect.suspend(() => {
+        visits.set(point, (visits.get(point) ?? 0) + 1)
+        return held.get(point)?.await ?? Effect.void
+      }),
+    ...options
+  })
+  yield* Effect.addFinalizer(() => engine.kill)
+  return {
+    engine,
+    storage: place,
+    reads: () => visits.get("read") ?? 0,
+    hold: (point: FaultPoint) => held.set(point, Latch.makeUnsafe(false)),
+    release: (point: FaultPoint) => {
+      held.get(point)?.openUnsafe()
+      held.delete(point)
+    }
+  }
+})
+
+const create = ({ accounts }: RunningEngine, slot: string = "a", account: string = ACCOUNT) =>
+  accounts.run(account, Toy.create(slot, "plain"))
+
+const increment = ({ accounts }: RunningEngine, account: string = ACCOUNT) =>
+  accounts.run(
+    account,
+    Effect.gen(function* () {
+      const counter = yield* Toy.counterIn("a")
+      return (yield* Toy.add(counter!.value, 1)).count
+    })
+  )
+
+const isUnavailable = (exit: Exit.Exit<unknown, unknown>) =>
+  Exit.isFailure(exit) && exit.cause.reasons.some((r) => r._tag === "Fail" && r.error instanceof Unavailable)
+
+describe("a mailbox", () => {
+  it.effect("that is full refuses at once, and everything that it took is answered when the log is back", () =>
+    Effect.gen(function* () {
+      const { engine, hold, release, storage } = yield* start({ mailboxCapacity: 10 })
+      yield* create(engine)
+      hold("append.before")
+      const fibers = yield* Effect.forEach(Array.from({ length: 30 }), () => Effect.forkChild(increment(engine)))
+      yield* Harness.settled
+      const refused = fibers.filter((fiber) => fiber.pollUnsafe() !== undefined)
+      assert.strictEqual(refused.length, 20)
+      for (const fiber of refused) assert.isTrue(isUnavailable(yield* Fiber.await(fiber)))
+      // Another account has a mailbox of its own.
+      const other = yield* Effect.forkChild(create(engine, "a", "mer_2:test"))
+      yield* Harness.settled
+      assert.isUndefined(other.pollUnsafe())
+      release("append.before")
+      const counts = yield* Effect.forEach(
+        fibers.filter((fiber) => !refused.includes(fiber)),
+        (fiber) => Fiber.join(fiber)
+      )
+      assert.deepStrictEqual(counts, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+      yield* Fiber.join(other)
+      assert.strictEqual((yield* Harness.recordsOf(storage, ACCOUNT)).length, 11)
+      assert.strictEqual(yield* increment(engine), 11)
+    })
+  )
+})
+
+describe("a read", () => {
+  it.effect("waits for the flush of what it would show, and does not wait for what is durable", () =>
+    Effect.gen(function* () {
+      const { engine, hold, release } = yield* start()
+      const [a, b] = [yield* create(engine, "a"), yield* create(engine, "b")]
+      hold("append.before")
+      const writer = yield* Effect.forkChild(increment(engine))
+      yield* Harness.settled
+      const reader = yield* Effect.forkChild(engine.accounts.read(ACCOUNT, a.id))
+      const ofMissing = yield* Effect.forkChild(engine.accounts.read(ACCOUNT, "ctr_missing"))
+      yield* Harness.settled
+      assert.isUndefined(reader.pollUnsafe())
+      assert.isUndefined(ofMissing.pollUnsafe())
+      const read = yield* engine.accounts.read(ACCOUNT, b.id)
+      assert.strictEqual(read?.id, b.id)
+      release("append.before")
+      yield* Fiber.join(writer)
+      const shown = yield* Fiber.join(reader)
+      assert.strictEqual(shown?.deleted === false ? (shown.value as Toy.Counter).count : null, 1)
+      assert.isUndefined(yield* Fiber.join(ofMissing))
+    })
+  )
+
+  it.effect("of something whose flush fails shows nothing of it", () =>
+    Effect.gen(function* () {
+      let failing = false
+      const gate = Latch.makeUnsafe(false)
+      const { engine } = yield* start({
+        faults: (point) =>
+          Effect.suspend(() =>
+            failing && point === "append.before"
+              ? Effect.andThen(gate.await, Effect.fail(Harness.outage("lost")))
+              : Effect.void
+          )
+      })
+      const counter = yield* create(engine)
+      failing = true
+      const writer = yield* Effect.forkChild(Effect.exit(increment(engine)))
+      yield* Harness.settled
+      const reader = yield* Effect.forkChild(Effect.exit(engine.accounts.read(ACCOUNT, counter.id)))
+      yield* Harness.settled
+      gate.openUnsafe()
+      assert.isTrue(isUnavailable(yield* Fiber.join(writer)))
+      assert.isTrue(isUnavailable(yield* Fiber.join(reader)))
+      failing = false
+      const shown = yield* engine.accounts.read(ACCOUNT, counter.id)
+      assert.strictEqual(shown?.deleted === false ? (shown.value as Toy.Counter).count : null, 0)
+    })
+  )
+
+  it.effect("by the id of another kind, account or nothing finds nothing", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* start()
+      const { id } = yield* create(engine)
+      assert.isUndefined(yield* engine.accounts.read("mer_1:live", id))
+      assert.isUndefined(yield* engine.accounts.read(ACCOUNT, `${id}x`))
+      const asSlot = yield* engine.accounts.run(
+        ACCOUNT,
+        Effect.flatMap(Transaction, (transaction) => transaction.get(Toy.SLOT, id))
+      )
+      assert.isUndefined(asSlot)
+    })
+  )
+
+  it.effect.prop(
+    "whose reader goes away, at whatever moment, leaves the account usable",
+    {
+      steps: Schema.Literals([2, 3, 4, 5]),
+      moment: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))
+    },
+    Effect.fnUntraced(function* ({ moment, steps }) {
+      const first = yield* start()
+      const { id } = yield* create(first.engine)
+      yield* first.engine.projector.drained
+      const { engine } = yield* start({}, first.storage)
+      const read = Effect.provideService(engine.accounts.read(ACCOUNT, id), References.MaxOpsBeforeYield, steps)
+      const reader = yield* Effect.forkChild(read)
+      for (let i = 0; i < moment; i++) yield* Effect.yieldNow
+      yield* Fiber.interrupt(reader)
+      const writer = yield* Effect.forkChild(increment(engine))
+      yield* Harness.settled
+      assert.isDefined(writer.pollUnsafe(), "the account hangs")
+      assert.strictEqual(yield* Fiber.join(writer), 1)
+    }),
+    { arbitrary: { runs: 200 } }
+  )
+})
+
+describe("a list", () => {
+  it.effect("shows what was acknowledged before it, however slow the views are", () =>
+    Effect.gen(function* () {
+      const { engine, hold, release } = yield* start()
+      hold("apply.before")
+      for (const slot of ["a", "b", "c"]) yield* create(engine, slot)
+      const list = yield* Effect.forkChild(engine.accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 10 }))
+      const events = yield* Effect.forkChild(engine.accounts.events(ACCOUNT, { limit: 10 }))
+      yield* Harness.settled
+      assert.isUndefined(list.pollUnsafe())
+      assert.isUndefined(events.pollUnsafe())
+      release("apply.before")
+      const { documents } = yield* Fiber.join(list)
+      assert.deepStrictEqual(
+        documents.map(({ value }) => (value as Toy.Counter).slot),
+        ["c", "b", "a"]
+      )
+      assert.strictEqual((yield* Fiber.join(events)).events.length, 3)
+    })
+  )
+
+  it.effect("waits for no other account", () =>
+    Effect.gen(function* () {
+      const { engine, hold } = yield* start()
+      yield* create(engine)
+      yield* engine.projector.drained
+      hold("apply.before")
+      yield* create(engine, "a", "mer_2:test")
+      const { documents } = yield* engine.accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 10 })
+      assert.strictEqual(documents.length, 1)
+    })
+  )
+
+  it.effect("filters by labels, every one of them", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* start()
+      yield* create(engine, "a")
+      yield* create(engine, "b")
+      yield* engine.accounts.run(ACCOUNT, Toy.command({ op: "rename", slot: "b", name: "" }))
+      const slots = (labels: Readonly<Record<string, string>>) =>
+        Effect.map(engine.accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, labels, limit: 10 }), ({ documents }) =>
+          documents.map(({ value }) => (value as Toy.Counter).slot)
+        )
+      assert.deepStrictEqual(yield* slots({}), ["b", "a"])
+      assert.deepStrictEqual(yield* slots({ slot: "b" }), ["b"])
+      assert.deepStrictEqual(yield* slots({ name: "plain" }), ["a"])
+      assert.deepStrictEqual(yield* slots({ name: "plain", slot: "b" }), [])
+      assert.deepStrictEqual(yield* slots({ constructor: "x" }), [])
+    })
+  )
+})
+
+describe("an idle account", () => {
+  it.effect("leaves memory after its time, not before, and comes back as it was", () =>
+    Effect.gen(function* () {
+      const { engine, reads } = yield* start({ idleMillis: 60_000 })
+      const { id } = yield* create(engine)
+      const readAgain = Effect.gen(function* () {
+        const before = reads()
+        assert.strictEqual((yield* engine.accounts.read(ACCOUNT, id))?.id, id)
+        return reads() - before
+      })
+      yield* Harness.pass(59_000)
+      assert.strictEqual(yield* readAgain, 0)
+      yield* Harness.pass(120_000)
+      assert.isAbove(yield* readAgain, 0)
+      assert.strictEqual(yield* increment(engine), 1)
+    })
+  )
+
+  it.effect("stays while one of its commands waits for the log, or the views are behind", () =>
+    Effect.gen(function* () {
+      const { engine, hold, reads, release } = yield* start({ idleMillis: 1000 })
+      const { id } = yield* create(engine)
+      yield* engine.projector.drained
+      hold("append.before")
+      const writer = yield* Effect.forkChild(increment(engine))
+      yield* Harness.pass(10_000)
+      release("append.before")
+      assert.strictEqual(yield* Fiber.join(writer), 1)
+      hold("apply.before")
+      assert.strictEqual(yield* increment(engine), 2)
+      yield* Harness.pass(10_000)
+      const before = reads()
+      const read = yield* engine.accounts.read(ACCOUNT, id)
+      assert.strictEqual(read?.deleted === false ? (read.value as Toy.Counter).count : null, 2)
+      assert.strictEqual(reads(), before)
+      release("apply.before")
+    })
+  )
+})
+
+describe("the memory of an account", () => {
+  it.effect("stays bounded, whether objects are written or only read", () =>
+    Effect.gen(function* () {
+      const written = yield* start({ cacheCapacity: 10 })
+      const ids = yield* Effect.forEach(Array.from({ length: 100 }), (_, i) =>
+        Effect.tap(create(written.engine, `s${i}`), written.engine.projector.drained)
+      )
+      const onlyRead = yield* start({ cacheCapacity: 10 }, written.storage)
+      for (const { engine, reads } of [written, onlyRead]) {
+        for (let round = 1; round <= 2; round++) {
+          const before = reads()
+          yield* Effect.forEach(ids, ({ id }) => engine.accounts.read(ACCOUNT, id))
+          assert.isAtLeast(reads() - before, 80, "what was used once is still in memory")
+        }
+      }
+    })
+  )
+})
+
+describe("a command with a bug", () => {
+  it.effect("costs the account nothing, whatever it was that it wrote", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* start()
+      yield* create(engine)
+      const cyclic: Record<string, unknown> = {}
+      cyclic["self"] = cyclic
+      for (const hidden of [cyclic, 5n, () => 1, "text", 5, null]) {
+        const kind: Kind<Toy.Slot, unknown> = { name: "slot" }
+        const exit = yield* Effect.forkChild(
+          Effect.exit(
+            engine.accounts.run(
+              ACCOUNT,
+              Effect.map(Transaction, (transaction) =>
+                transaction.put(kind, { id: "slot_x", counter: "none" }, hidden as never)
+              )
+            )
+          )
+        )
+        yield* Harness.settled
+        assert.isDefined(exit.pollUnsafe(), "the command is never answered")
+        const next = yield* Effect.forkChild(increment(engine))
+        yield* Harness.settled
+        assert.isDefined(next.pollUnsafe(), "the account hangs")
+      }
+      assert.strictEqual(yield* increment(engine), 7)
+    })
+  )
+})
