@@ -56,7 +56,9 @@ const paymentsConfig = Layer.effect(
       authorizationHoldSeconds: config.authorizationHoldSeconds,
       liveProcessor: config.liveProcessor ?? null,
       currencies: config.currencies ?? null,
-      fingerprintKey: deriveKey(secret, "card fingerprints")
+      fingerprintKey: deriveKey(secret, "card fingerprints"),
+      sealingKey: deriveKey(secret, "sealed secrets"),
+      webhookAllowPrivate: config.webhookAllowPrivate
     }
   })
 ).pipe(Layer.provide(InstallationSecret.layer))

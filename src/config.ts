@@ -45,6 +45,8 @@ export interface TillConfigShape {
   readonly authorizationHoldSeconds: number
   /** The only currencies accepted, lower case; undefined means any three letters (N2). */
   readonly currencies: ReadonlySet<string> | undefined
+  /** Whether live webhooks may go to addresses that are not public (W4). */
+  readonly webhookAllowPrivate: boolean
   readonly logLevel: LogLevel.LogLevel
 }
 
@@ -128,6 +130,11 @@ const currencies = (value: string) => {
     : new Problem(`must be three-letter currency codes separated by commas, got ${JSON.stringify(value)}`)
 }
 
+const boolean = (value: string) =>
+  value === "true" || value === "false"
+    ? value === "true"
+    : new Problem(`must be true or false, got ${JSON.stringify(value)}`)
+
 const logLevels: ReadonlyArray<LogLevel.LogLevel> = ["Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"]
 
 const logLevel = (value: string) =>
@@ -157,6 +164,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     liveProcessor: yield* variable("TILL_LIVE_PROCESSOR", liveProcessor),
     authorizationHoldSeconds: (yield* variable("TILL_AUTH_HOLD_SECONDS", integer(1, centurySeconds))) ?? weekSeconds,
     currencies: yield* variable("TILL_CURRENCIES", currencies),
+    webhookAllowPrivate: (yield* variable("TILL_WEBHOOK_ALLOW_PRIVATE", boolean)) ?? false,
     logLevel: (yield* variable("TILL_LOG_LEVEL", logLevel)) ?? "Info"
   }
 })

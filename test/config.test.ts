@@ -27,6 +27,7 @@ describe("configuration", () => {
         liveProcessor: undefined,
         authorizationHoldSeconds: 604_800,
         currencies: undefined,
+        webhookAllowPrivate: false,
         logLevel: "Info"
       })
       assert.match(defaults.dataFolder, /^\/.*\/\.till$/)
@@ -50,6 +51,7 @@ describe("configuration", () => {
         TILL_LIVE_PROCESSOR: "simulator",
         TILL_AUTH_HOLD_SECONDS: "60",
         TILL_CURRENCIES: "USD, eur",
+        TILL_WEBHOOK_ALLOW_PRIVATE: "true",
         TILL_LOG_LEVEL: "debug"
       })
       assert.deepInclude(config, {
@@ -60,6 +62,7 @@ describe("configuration", () => {
         liveProcessor: "simulator",
         authorizationHoldSeconds: 60,
         currencies: new Set(["usd", "eur"]),
+        webhookAllowPrivate: true,
         logLevel: "Debug"
       })
       assert.strictEqual(Redacted.value(config.defaultKeys.secretTest!), "sk_test_12345678")
@@ -91,6 +94,7 @@ describe("configuration", () => {
     ["TILL_AUTH_HOLD_SECONDS", "7 days"],
     ["TILL_CURRENCIES", "usd,euro"],
     ["TILL_CURRENCIES", "usd,,eur"],
+    ["TILL_WEBHOOK_ALLOW_PRIVATE", "yes"],
     ["TILL_LOG_LEVEL", "loud"]
   ] as const)("refuses %s=%j in one line that names it", ([variable, value]) =>
     Effect.gen(function* () {

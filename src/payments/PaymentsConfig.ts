@@ -13,6 +13,10 @@ export interface PaymentsConfigShape {
   readonly currencies: ReadonlySet<string> | null
   /** Keys the fingerprints of card numbers. */
   readonly fingerprintKey: Redacted.Redacted<Uint8Array>
+  /** Encrypts secrets that have to be stored, such as those that sign webhooks. 32 bytes. */
+  readonly sealingKey: Redacted.Redacted<Uint8Array>
+  /** Whether live webhooks may go to addresses that are not public (semantics W4). */
+  readonly webhookAllowPrivate: boolean
 }
 
 export class PaymentsConfig extends Context.Service<PaymentsConfig, PaymentsConfigShape>()(

@@ -35,7 +35,9 @@ const engine = (faults: Faults.Faults) =>
         authorizationHoldSeconds: 604_800,
         liveProcessor: null,
         currencies: null,
-        fingerprintKey: Redacted.make(new Uint8Array(32).fill(7))
+        fingerprintKey: Redacted.make(new Uint8Array(32).fill(7)),
+        sealingKey: Redacted.make(new Uint8Array(32).fill(8)),
+        webhookAllowPrivate: false
       })
     )
   )

@@ -21,7 +21,9 @@ const Config = Layer.succeed(PaymentsConfig, {
   authorizationHoldSeconds: 60,
   liveProcessor: null,
   currencies: null,
-  fingerprintKey: Redacted.make(new Uint8Array(32))
+  fingerprintKey: Redacted.make(new Uint8Array(32)),
+  sealingKey: Redacted.make(new Uint8Array(32)),
+  webhookAllowPrivate: false
 })
 
 const Till = Engine.layer().pipe(

@@ -45,6 +45,8 @@ export class MemoryAccount {
       liveProcessor: null,
       currencies: null,
       fingerprintKey: Redacted.make(new TextEncoder().encode("a key of the test installation")),
+      sealingKey: Redacted.make(new Uint8Array(32).fill(8)),
+      webhookAllowPrivate: false,
       ...config
     }
   }
