@@ -5,7 +5,7 @@
  * - A fenced account costs only itself: the others' records of the same flush are appended right after.
  * - Any other failure leaves the outcome open, so every actor in the flush closes and starts anew from the log.
  */
-import { Cause, Effect, Exit, Option, Queue } from "effect"
+import { Cause, Effect, Exit, Latch, Option } from "effect"
 import type { Scope } from "effect"
 import type { Actor, ClosedReason } from "./Actor.ts"
 import { Closed } from "./Actor.ts"
@@ -14,6 +14,10 @@ import type { Fenced, StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import type { Sealed } from "./Record.ts"
 
+/** A turn of the event loop that is shorter did nothing. */
+const IDLE_TURN_MILLIS = 0.05
+/** A busy loop holds a flush up for so long at most. */
+const GATHER_MILLIS_MAX = 5
 /** Records in one flush, at most. */
 const FLUSH_MAX = 512
 
@@ -37,7 +41,8 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly onClosed: (actor: Actor) => void
 }): Effect.fn.Return<GroupCommit, never, Journal | Scope.Scope> {
   const journal = yield* Journal
-  const queue = yield* Queue.unbounded<Entry>()
+  const queue: Array<Entry> = []
+  const work = Latch.makeUnsafe(false)
   let unsettled = 0
   const drainWaiters: Array<() => void> = []
 
@@ -90,19 +95,44 @@ export const make = Effect.fnUntraced(function* (options: {
     settle(entry, Exit.void)
   }
 
-  const flushes = Effect.andThen(options.room, Effect.flatMap(Queue.takeBetween(queue, 1, FLUSH_MAX), flush))
-  yield* Effect.forkScoped(Effect.forever(flushes))
+  const step = Effect.gen(function* () {
+    yield* work.await
+    yield* options.room
+    yield* gathered
+    const batch = queue.splice(0, FLUSH_MAX)
+    if (queue.length === 0) work.closeUnsafe()
+    yield* flush(batch)
+  })
+  yield* Effect.forkScoped(Effect.forever(step))
 
   return {
     append: (actor, sealed, settle) => {
       unsettled++
-      Queue.offerUnsafe(queue, { actor, sealed, settle })
+      queue.push({ actor, sealed, settle })
+      work.openUnsafe()
     },
     drained: Effect.callback<void>((resume) => {
       if (unsettled === 0) resume(Effect.void)
       else drainWaiters.push(() => resume(Effect.void))
     })
   }
+})
+
+/**
+ * Waits until the event loop has nothing else to do: whoever is about to append something may come along. A flush costs
+ * about as much as ten commands, so on a busy process many small ones would take the time that the commands need; an
+ * idle process turns its loop at once, and the flush is not held up.
+ */
+const gathered = Effect.callback<void>((resume) => {
+  const start = performance.now()
+  let turned = start
+  const turn = () => {
+    const now = performance.now()
+    if (now - turned < IDLE_TURN_MILLIS || now - start > GATHER_MILLIS_MAX) return resume(Effect.void)
+    turned = now
+    setImmediate(turn)
+  }
+  setImmediate(turn)
 })
 
 const fencedAccounts = (cause: Cause.Cause<Fenced | StorageFailure>): ReadonlyArray<AccountId> => {
