@@ -28,6 +28,8 @@ export const identifier = (prefix: (typeof PREFIXES)[keyof typeof PREFIXES]) =>
 
 export const CustomerId = identifier(PREFIXES.customer)
 export const PaymentIntentId = identifier(PREFIXES.payment_intent)
+export const ProductId = identifier(PREFIXES.product)
+export const PriceId = identifier(PREFIXES.price)
 export const ChargeId = identifier(PREFIXES.charge)
 export const PaymentMethodId = identifier(PREFIXES.payment_method)
 export const MerchantId = identifier(PREFIXES.merchant)

@@ -1,0 +1,144 @@
+/** Prices (spec: Price; semantics §1.11). What a price amounts to is in `PriceArithmetic.ts`. */
+import { Schema } from "effect"
+import { DECIMAL_PATTERN, DECIMAL_RULE } from "./Decimal.ts"
+import { PriceId, ProductId } from "./Identifiers.ts"
+import { Metadata } from "./Metadata.ts"
+import { AmountOrZero, Currency } from "./Money.ts"
+import { text } from "./Text.ts"
+import { Timestamp } from "./Time.ts"
+
+export const PriceType = Schema.Literals(["one_time", "recurring"])
+export type PriceType = typeof PriceType.Type
+
+export const BillingScheme = Schema.Literals(["per_unit", "tiered"])
+export type BillingScheme = typeof BillingScheme.Type
+
+export const TaxBehavior = Schema.Literals(["inclusive", "exclusive", "unspecified"])
+export type TaxBehavior = typeof TaxBehavior.Type
+
+export const TiersMode = Schema.Literals(["graduated", "volume"])
+export type TiersMode = typeof TiersMode.Type
+
+export const RecurringInterval = Schema.Literals(["day", "week", "month", "year"])
+export type RecurringInterval = typeof RecurringInterval.Type
+
+export const UsageType = Schema.Literals(["licensed", "metered"])
+export type UsageType = typeof UsageType.Type
+
+const AtLeastOne = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({ rule: "a positive integer" })
+
+export const LookupKey = text(200)
+export const PriceNickname = text()
+
+/** An amount that need not be whole: minor units as a decimal string (semantics PR13). */
+export const DecimalAmount = Schema.String.check(Schema.isPattern(DECIMAL_PATTERN)).annotate({ rule: DECIMAL_RULE })
+
+export const TransformQuantity = Schema.Struct({
+  divide_by: AtLeastOne,
+  round: Schema.Literals(["up", "down"])
+}).annotate({ identifier: "TransformQuantity" })
+export type TransformQuantity = typeof TransformQuantity.Type
+
+/** Null stands for no amount, and in `up_to` for no end. */
+export const Tier = Schema.Struct({
+  up_to: Schema.NullOr(Schema.Int),
+  flat_amount: Schema.NullOr(AmountOrZero),
+  flat_amount_decimal: Schema.NullOr(Schema.String),
+  unit_amount: Schema.NullOr(AmountOrZero),
+  unit_amount_decimal: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "Tier" })
+export type Tier = typeof Tier.Type
+
+export const CustomUnitAmount = Schema.Struct({
+  enabled: Schema.Boolean,
+  minimum: Schema.optionalKey(AmountOrZero),
+  maximum: Schema.optionalKey(AmountOrZero),
+  preset: Schema.optionalKey(AmountOrZero)
+}).annotate({ identifier: "CustomUnitAmount" })
+export type CustomUnitAmount = typeof CustomUnitAmount.Type
+
+export const Recurring = Schema.Struct({
+  interval: RecurringInterval,
+  interval_count: Schema.Int,
+  usage_type: UsageType
+}).annotate({ identifier: "Recurring" })
+export type Recurring = typeof Recurring.Type
+
+/**
+ * Amounts in minor units, `created` in Unix seconds. A whole amount is in both `unit_amount` and `unit_amount_decimal`,
+ * a broken one only in the latter; both are null for a tiered price and for one whose amount the payer chooses.
+ */
+export const Price = Schema.Struct({
+  id: PriceId,
+  object: Schema.Literal("price"),
+  active: Schema.Boolean,
+  product: ProductId,
+  currency: Schema.String,
+  type: PriceType,
+  billing_scheme: BillingScheme,
+  tax_behavior: TaxBehavior,
+  metadata: Metadata,
+  livemode: Schema.Boolean,
+  created: Timestamp,
+  unit_amount: Schema.NullOr(AmountOrZero),
+  unit_amount_decimal: Schema.NullOr(Schema.String),
+  custom_unit_amount: Schema.optionalKey(CustomUnitAmount),
+  recurring: Schema.optionalKey(Recurring),
+  tiers_mode: Schema.optionalKey(TiersMode),
+  tiers: Schema.optionalKey(Schema.Array(Tier)),
+  transform_quantity: Schema.optionalKey(TransformQuantity),
+  lookup_key: Schema.NullOr(Schema.String),
+  nickname: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "Price" })
+export type Price = typeof Price.Type
+
+/** As sent: `interval_count` is 1 if left out, `usage_type` is `licensed` (semantics PR8, PR9). */
+export const RecurringParameter = Schema.Struct({
+  interval: RecurringInterval,
+  interval_count: Schema.optionalKey(Schema.NullOr(AtLeastOne).annotate({ rule: "a positive integer" })),
+  usage_type: Schema.optionalKey(Schema.NullOr(UsageType))
+})
+export type RecurringParameter = typeof RecurringParameter.Type
+
+/** A payer who chooses the amount: `enabled` is there to say so (semantics PR14). */
+export const CustomUnitAmountParameter = Schema.Struct({
+  enabled: Schema.Boolean.check(Schema.makeFilter((enabled: boolean) => enabled, { rule: "true" })),
+  minimum: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
+  maximum: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
+  preset: Schema.optionalKey(Schema.NullOr(AmountOrZero))
+})
+export type CustomUnitAmountParameter = typeof CustomUnitAmountParameter.Type
+
+export const TIERS_MAX = 100
+export const TIER_END_RULE = "an integer above the previous tier's, or `inf` for the last tier"
+
+/** The last tier has no end: `inf`, null or nothing (semantics PR15). */
+export const TierParameter = Schema.Struct({
+  up_to: Schema.optionalKey(
+    Schema.Union([AtLeastOne, Schema.Literal("inf"), Schema.Null]).annotate({ rule: TIER_END_RULE })
+  ),
+  flat_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
+  flat_amount_decimal: Schema.optionalKey(Schema.NullOr(DecimalAmount)),
+  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
+  unit_amount_decimal: Schema.optionalKey(Schema.NullOr(DecimalAmount))
+})
+export type TierParameter = typeof TierParameter.Type
+
+export const TiersParameter = Schema.Array(TierParameter).check(
+  Schema.isMinLength(1, { rule: `an array of 1 to ${TIERS_MAX} tiers` }),
+  Schema.isMaxLength(TIERS_MAX, { rule: `an array of 1 to ${TIERS_MAX} tiers` })
+)
+
+/** A price made along with what it is for: `default_price_data` (semantics PR4), and `price_data` in its own way. */
+export const InlinePrice = {
+  currency: Currency,
+  tax_behavior: Schema.optionalKey(Schema.NullOr(TaxBehavior)),
+  recurring: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({
+        interval: RecurringParameter.fields.interval,
+        interval_count: RecurringParameter.fields.interval_count
+      })
+    )
+  )
+}
