@@ -42,7 +42,7 @@ export const make: Effect.Effect<Idempotency, never, Journal | Views | Scope.Sco
   const views = yield* Views
   const clock = yield* Clock.Clock
   const lookUp = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.keys(addresses))
-  const executing = new Map<string, Deferred.Deferred<void>>()
+  const exclusively = makeExclusively(clock)
 
   /** What is known of a key, if it is within its retention. */
   const find = (actor: Actor, key: string): Effect.Effect<KeyState | undefined, StorageFailure> => {
@@ -87,39 +87,6 @@ export const make: Effect.Effect<Idempotency, never, Journal | Views | Scope.Sco
     })
   }
 
-  /** Holds the key while `effect` runs; whoever comes meanwhile waits for its end, and then looks again. */
-  const exclusively = <A, E>(
-    name: string,
-    deadline: Millis,
-    effect: Effect.Effect<A, E>
-  ): Effect.Effect<A, E | IdempotencyKeyInUse> =>
-    Effect.suspend((): Effect.Effect<A, E | IdempotencyKeyInUse> => {
-      const running = executing.get(name)
-      if (running !== undefined) {
-        return Deferred.await(running).pipe(
-          Effect.timeoutOrElse({
-            duration: Math.max(deadline - clock.currentTimeMillisUnsafe(), 0),
-            orElse: () => Effect.fail(new IdempotencyKeyInUse())
-          }),
-          Effect.andThen(exclusively(name, deadline, effect))
-        )
-      }
-      // Nothing may come between taking the key and the promise to release it.
-      return Effect.uninterruptible(
-        Effect.suspend(() => {
-          if (executing.has(name)) return exclusively(name, deadline, effect)
-          const end = Deferred.makeUnsafe<void>()
-          executing.set(name, end)
-          return Effect.onExit(effect, () =>
-            Effect.sync(() => {
-              executing.delete(name)
-              Deferred.doneUnsafe(end, Exit.void)
-            })
-          )
-        })
-      )
-    })
-
   const expire = Effect.suspend(() => views.expireKeys(clock.currentTimeMillisUnsafe() - RETENTION_MILLIS))
   yield* expire.pipe(
     Effect.catch((error) => Effect.logError("Idempotency keys could not be expired", error.message)),
@@ -138,6 +105,37 @@ export const make: Effect.Effect<Idempotency, never, Journal | Views | Scope.Sco
     }
   }
 })
+
+/** Holds a name while an effect runs; whoever comes meanwhile waits for its end, and then looks again. */
+const makeExclusively = (clock: Clock.Clock) => {
+  const executing = new Map<string, Deferred.Deferred<void>>()
+  const wait = (running: Deferred.Deferred<void>, deadline: Millis) =>
+    Effect.timeoutOrElse(Deferred.await(running), {
+      duration: Math.max(deadline - clock.currentTimeMillisUnsafe(), 0),
+      orElse: () => Effect.fail(new IdempotencyKeyInUse())
+    })
+  const exclusively = <A, E>(
+    name: string,
+    deadline: Millis,
+    effect: Effect.Effect<A, E>
+  ): Effect.Effect<A, E | IdempotencyKeyInUse> =>
+    // Nothing may come between taking the name and the promise to release it.
+    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | IdempotencyKeyInUse> => {
+      const running = executing.get(name)
+      if (running !== undefined) {
+        return restore(Effect.andThen(wait(running, deadline), exclusively(name, deadline, effect)))
+      }
+      const end = Deferred.makeUnsafe<void>()
+      executing.set(name, end)
+      return Effect.onExit(effect, () =>
+        Effect.sync(() => {
+          executing.delete(name)
+          Deferred.doneUnsafe(end, Exit.void)
+        })
+      )
+    })
+  return exclusively
+}
 
 /** A command's answer that leaves no change. */
 class Refused {
