@@ -13,3 +13,11 @@ export const PublishableKey: Context.Reference<boolean> = Context.Reference("til
 export const TestMode: Context.Reference<boolean> = Context.Reference("till/api/TestMode", {
   defaultValue: () => false
 })
+
+/**
+ * The endpoint changes what the installation keeps of a merchant, not what the merchant keeps in an environment. Its
+ * idempotency keys are apart from those of the other endpoints.
+ */
+export const InstallationWide: Context.Reference<boolean> = Context.Reference("till/api/InstallationWide", {
+  defaultValue: () => false
+})

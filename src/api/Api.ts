@@ -6,6 +6,7 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { ApiKeys } from "./ApiKeys.ts"
 import { Customers } from "./Customers.ts"
 import { Events } from "./Events.ts"
 import { PaymentIntents } from "./PaymentIntents.ts"
@@ -13,6 +14,6 @@ import { ApiKey } from "./Security.ts"
 import { TestHelpers } from "./TestHelpers.ts"
 
 export const Api = HttpApi.make("till")
-  .add(Customers, PaymentIntents, Events, TestHelpers)
+  .add(Customers, PaymentIntents, Events, TestHelpers, ApiKeys)
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Till", version: API_VERSION_DEFAULT }))

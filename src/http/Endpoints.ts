@@ -5,7 +5,7 @@
 import type { Effect } from "effect"
 import { Context, Exit, Schema } from "effect"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { PublishableKey, TestMode } from "../api/Access.ts"
+import { InstallationWide, PublishableKey, TestMode } from "../api/Access.ts"
 import type { DomainError } from "../domain/Errors.ts"
 import { ParameterInvalid } from "../domain/Errors.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
@@ -26,6 +26,8 @@ interface Common {
   /** Whether publishable keys may call it, with the object's `client_secret`. */
   readonly publishableKey: boolean
   readonly testMode: boolean
+  /** Whether its commands run in the installation's account. */
+  readonly installationWide: boolean
   readonly decodeQuery: QueryDecoder
 }
 
@@ -80,6 +82,7 @@ const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpo
     path: endpoint.path,
     publishableKey: Context.get(endpoint.annotations, PublishableKey),
     testMode: Context.get(endpoint.annotations, TestMode),
+    installationWide: Context.get(endpoint.annotations, InstallationWide),
     decodeQuery: makeQueryDecoder(endpoint.query, { expand: isQuery, route: routeName(endpoint) })
   }
   if (isQuery) return { ...common, kind: "query", run: handler as QueryEndpoint["run"] }

@@ -25,6 +25,20 @@ export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
 /** A document's JSON, as it lies in the journal. The contract vouches for the type of its kind. */
 export const documentJson = <A>(document: Document): Json<A> => document.json
 
+const shown = new WeakMap<object, string>()
+
+/**
+ * Lets the first answer to a request show more than the object: secrets that are not kept. The journal gets the object
+ * without them, and so does every repetition of the request.
+ */
+export const showOnce = <A extends object, B extends object>(value: A, secrets: B): A & Partial<B> => {
+  shown.set(value, JSON.stringify({ ...value, ...secrets }))
+  return value
+}
+
+/** What only the first answer shows of an object, if anything. */
+export const shownOnce = (value: object): string | undefined => shown.get(value)
+
 /** What commands may use. */
 export type CommandServices = Transaction | PaymentsConfig | Processor
 

@@ -10,6 +10,7 @@ import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
 import type { Response } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import { encode } from "../engine/Document.ts"
+import { INSTALLATION } from "../payments/AccountIds.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Processor } from "../payments/Processor.ts"
 import type { Caller } from "./Authentication.ts"
@@ -20,6 +21,7 @@ import { envelope, isFailure, wireErrorOf } from "./ErrorTable.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
 import { makeBegin, respond, respondFailed } from "./Exchange.ts"
 import { fingerprint } from "./Fingerprint.ts"
+import { shownOnce } from "./Handlers.ts"
 import { HttpConfig } from "./HttpConfig.ts"
 import { RouteNotFound } from "./HttpErrors.ts"
 import type { Parsed } from "./JsonBody.ts"
@@ -97,7 +99,7 @@ const query = Effect.fnUntraced(function* (
 })
 
 const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: Call<CommandEndpoint>) {
-  const { caller, exchange } = call
+  const { caller, endpoint, exchange } = call
   const { method, path, request, source } = exchange
   const isPost = method === "POST"
   // 7. Idempotency key.
@@ -106,20 +108,30 @@ const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: C
   const body = isPost ? yield* parseBody(yield* readBody(request), source.headers["content-type"]) : NO_BODY
   if (caller.keyType === "publishable" && !hasClientSecret(body.value)) return yield* new SecretKeyRequired()
   // 9. Idempotency: what follows happens once per key, and whoever repeats it gets what came of it then.
+  const { installationWide } = endpoint
+  const account = installationWide ? INSTALLATION : caller.account
   const identity = {
     id: exchange.id,
-    idempotencyKey,
+    // Accounts share the installation's: their keys must not meet there.
+    idempotencyKey:
+      installationWide && idempotencyKey !== null ? `${caller.account}/${idempotencyKey}` : idempotencyKey,
     fingerprint: isPost ? fingerprint(method, path, body.value, surroundings.fingerprintKey) : null,
     apiVersion: exchange.apiVersion
   }
-  const reply = yield* surroundings.accounts.execute(caller.account, identity, execution(surroundings, call, body))
+  const once: Once = {}
+  const reply = yield* surroundings.accounts.execute(account, identity, execution(surroundings, call, body, once))
   exchange.apiVersion = reply.apiVersion
   const answered: Answer =
     reply.replayOf === null
-      ? reply
+      ? { ...reply, body: once.body ?? reply.body }
       : { ...reply, headers: { "idempotent-replayed": "true", "original-request": reply.replayOf } }
   return answered
 })
+
+/** Receives what the first answer, and no repetition of it, shows. */
+interface Once {
+  body?: string | undefined
+}
 
 const NO_BODY: Parsed = { value: {}, escapes: false }
 
@@ -127,9 +139,11 @@ const NO_BODY: Parsed = { value: {}, escapes: false }
 const execution = (
   { commandServices, docsUrl }: Surroundings,
   { caller, endpoint, exchange, params }: Call<CommandEndpoint>,
-  body: Parsed
+  body: Parsed,
+  once: Once
 ) => {
   const refuse = (failure: Failure): Response => {
+    once.body = undefined
     const error = wireErrorOf(failure)
     return { status: error.status, body: envelope(error, docsUrl), stored: error.stored }
   }
@@ -138,8 +152,11 @@ const execution = (
   const payload = endpoint.decodePayload(body)
   if (Exit.isFailure(payload)) return Effect.mapError(Effect.failCause(payload.cause), refuse)
   const run = Effect.mapBoth(endpoint.run({ params, payload: payload.value, caller }), {
-    onSuccess: (result): Response =>
-      isFailure(result) ? refuse(result) : { status: 200, body: encode(result), stored: true },
+    onSuccess: (result): Response => {
+      if (isFailure(result)) return refuse(result)
+      once.body = shownOnce(result)
+      return { status: 200, body: encode(result), stored: true }
+    },
     onFailure: refuse
   })
   return Effect.provideContext(run, commandServices)

@@ -12,6 +12,7 @@ import type { Accounts } from "../engine/Accounts.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
 import { compile } from "./Endpoints.ts"
+import { apiKeys } from "./handlers/ApiKeys.ts"
 import { customers } from "./handlers/Customers.ts"
 import { events } from "./handlers/Events.ts"
 import { paymentIntents } from "./handlers/PaymentIntents.ts"
@@ -21,7 +22,13 @@ import type { HttpConfig } from "./HttpConfig.ts"
 import * as Pipeline from "./Pipeline.ts"
 
 /** The contract's endpoints with their handlers. */
-const endpoints = compile(Api, { customers, payment_intents: paymentIntents, events, test_helpers: testHelpers })
+const endpoints = compile(Api, {
+  customers,
+  payment_intents: paymentIntents,
+  events,
+  test_helpers: testHelpers,
+  api_keys: apiKeys
+})
 
 type Services = Accounts | HttpConfig | PaymentsConfig | Processor
 

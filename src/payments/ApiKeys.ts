@@ -7,12 +7,16 @@
  */
 import { hash } from "node:crypto"
 import { Effect, Redacted } from "effect"
+import type { ApiKey, ApiKeyStatus, ApiKeyType } from "../domain/ApiKey.ts"
+import { API_KEY_GRACE_SECONDS_MAX } from "../domain/ApiKey.ts"
+import { ResourceMissing } from "../domain/Errors.ts"
 import { secondsOf } from "../domain/Time.ts"
-import type { Kind } from "../engine/Document.ts"
+import type { AccountId, Kind } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
+import { accountOf } from "./AccountIds.ts"
+import { apiKeyTimer, EXPIRE_API_KEY } from "./TimerNames.ts"
 
-export type ApiKeyType = "secret" | "publishable"
-export type ApiKeyStatus = "active" | "rolling" | "expired" | "revoked"
+export type { ApiKeyType } from "../domain/ApiKey.ts"
 
 /** Which of a merchant's four kinds of keys. */
 export interface ApiKeyUse {
@@ -20,17 +24,10 @@ export interface ApiKeyUse {
   readonly livemode: boolean
 }
 
-/** A key as the API shows it (semantics §6), and whose it is. */
-export interface ApiKey extends ApiKeyUse {
-  readonly id: string
-  readonly object: "api_key"
-  readonly prefix: string
-  readonly last4: string
-  /** Unix seconds, as every time here. */
-  readonly created: number
-  readonly expires_at: number | null
-  readonly status: ApiKeyStatus
-  readonly merchant_id: string
+/** What is known of a key beyond what it shows. */
+export interface ApiKeyHidden {
+  /** Id of the entry that requests find the key by. */
+  readonly lookup: string
 }
 
 /** What a request's key leads to. */
@@ -43,7 +40,10 @@ export interface ApiKeyLookup extends ApiKeyUse {
   readonly expires_at: number | null
 }
 
-export const API_KEY: Kind<ApiKey> = { name: "api_key", labels: ({ merchant_id }) => ({ merchant_id }) }
+export const API_KEY: Kind<ApiKey, ApiKeyHidden> = {
+  name: "api_key",
+  labels: ({ livemode, merchant_id }) => ({ merchant_id, account: accountOf(merchant_id, livemode) })
+}
 export const API_KEY_LOOKUP: Kind<ApiKeyLookup> = { name: "api_key_lookup" }
 
 const SECRET_LENGTH = 32
@@ -83,8 +83,9 @@ export const register = Effect.fnUntraced(function* (
     merchant_id: merchantId
   }
   const { expires_at, id: api_key, merchant_id, status } = apiKey
-  transaction.put(API_KEY, apiKey)
-  transaction.put(API_KEY_LOOKUP, { id: lookupIdOf(text), api_key, merchant_id, livemode, type, status, expires_at })
+  const lookup = lookupIdOf(text)
+  transaction.put(API_KEY, apiKey, { lookup })
+  transaction.put(API_KEY_LOOKUP, { id: lookup, api_key, merchant_id, livemode, type, status, expires_at })
   return apiKey
 })
 
@@ -92,4 +93,54 @@ export const register = Effect.fnUntraced(function* (
 export const findLookup = Effect.fnUntraced(function* (key: Redacted.Redacted<string>) {
   const transaction = yield* Transaction
   return (yield* transaction.get(API_KEY_LOOKUP, lookupIdOf(Redacted.value(key))))?.value
+})
+
+/** Whether a key acts on this account. */
+export const belongsTo = ({ livemode, merchant_id }: ApiKey, account: AccountId): boolean =>
+  accountOf(merchant_id, livemode) === account
+
+export interface Roll {
+  /** Seconds of grace for the old key; 24 hours unless given. */
+  readonly expiresIn?: number | undefined
+  /** The only account whose keys may be rolled, if there is one. */
+  readonly account?: AccountId
+}
+
+/**
+ * Issues a key in the place of another, which stays valid for a while (semantics A8). A key whose end is set already ends
+ * then at the latest: rolling it again only issues another key, which helps whoever lost the answer.
+ */
+export const roll = Effect.fnUntraced(function* (id: string, { account, expiresIn }: Roll) {
+  const transaction = yield* Transaction
+  const document = yield* transaction.get(API_KEY, id)
+  if (document === undefined || (account !== undefined && !belongsTo(document.value, account))) {
+    return yield* new ResourceMissing({ kind: "API key", id, param: "id" })
+  }
+  const old = document.value
+  const endsAt = secondsOf(transaction.now) + (expiresIn ?? API_KEY_GRACE_SECONDS_MAX)
+  if ((old.status === "active" || old.status === "rolling") && (old.expires_at === null || endsAt < old.expires_at)) {
+    yield* change(id, { status: expiresIn === 0 ? "expired" : "rolling", expires_at: endsAt })
+    if (expiresIn === 0) transaction.clearTimer(apiKeyTimer(id))
+    else transaction.setTimer({ id: apiKeyTimer(id), name: EXPIRE_API_KEY, dueAt: endsAt * 1000 })
+  }
+  return yield* issue(old.merchant_id, old)
+})
+
+/** The end of a rolled key's grace. */
+export const expire = Effect.fnUntraced(function* (id: string) {
+  const transaction = yield* Transaction
+  const document = (yield* transaction.get(API_KEY, id))!
+  if (document.value.status === "rolling") yield* change(id, { status: "expired" })
+})
+
+/** Changes a key and the entry that requests find it by. */
+const change = Effect.fnUntraced(function* (
+  id: string,
+  changes: { readonly status: ApiKeyStatus; readonly expires_at?: number }
+) {
+  const transaction = yield* Transaction
+  const { hidden, value } = (yield* transaction.get(API_KEY, id))!
+  const lookup = (yield* transaction.get(API_KEY_LOOKUP, hidden.lookup))!
+  transaction.put(API_KEY, { ...value, ...changes }, hidden)
+  transaction.put(API_KEY_LOOKUP, { ...lookup.value, ...changes })
 })

@@ -3,10 +3,12 @@ import { Effect, Layer } from "effect"
 import type { DueTimer } from "../engine/Timers.ts"
 import { TimerHandler } from "../engine/Timers.ts"
 import type { Transaction } from "../engine/Transaction.ts"
+import { expire as expireApiKey } from "./ApiKeys.ts"
 import { settle } from "./PaymentAttempts.ts"
 import { expireHold } from "./PaymentIntents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import { Processor } from "./Processor.ts"
+import { settle as settleRefund } from "./Refunds.ts"
 import * as TimerNames from "./TimerNames.ts"
 
 /** Runs the lifecycle behind a timer. A timer whose object is gone, or that nobody knows, is a broken invariant. */
@@ -20,6 +22,10 @@ export const handleTimer = ({
       return Effect.orDie(settle(subject))
     case TimerNames.EXPIRE_HOLD:
       return Effect.orDie(expireHold(subject))
+    case TimerNames.SETTLE_REFUND:
+      return Effect.orDie(settleRefund(subject))
+    case TimerNames.EXPIRE_API_KEY:
+      return expireApiKey(subject)
     default:
       return Effect.die(new Error(`No lifecycle handles the timer ${name}`))
   }

@@ -1,0 +1,29 @@
+/** A merchant's API keys of the environment that the request's own key belongs to (semantics A8). */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { ApiKey, ApiKeyGrace, NewApiKey } from "../domain/ApiKey.ts"
+import { InstallationWide } from "./Access.ts"
+import { commandErrors, errors } from "./Errors.ts"
+import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { List, listQuery } from "./List.ts"
+
+/** `expires_in`: seconds for which the old key goes on being valid. */
+export const RollApiKey = Schema.Struct({
+  expires_in: Schema.optionalKey(Schema.NullOr(ApiKeyGrace))
+}).annotate({ identifier: "RollApiKey" })
+
+export const ApiKeys = HttpApiGroup.make("api_keys").add(
+  HttpApiEndpoint.get("list", "/v1/api_keys", {
+    headers: requestHeaders,
+    query: listQuery,
+    success: List(ApiKey),
+    error: errors
+  }),
+  HttpApiEndpoint.post("roll", "/v1/api_keys/:id/roll", {
+    headers: commandHeaders,
+    params: { id: Schema.String },
+    payload: RollApiKey,
+    success: NewApiKey,
+    error: commandErrors
+  }).annotate(InstallationWide, true)
+)

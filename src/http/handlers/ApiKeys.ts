@@ -1,0 +1,40 @@
+/** API keys over HTTP (semantics A8). */
+import { Effect, Redacted } from "effect"
+import * as Contract from "../../api/ApiKeys.ts"
+import { LIMIT_DEFAULT } from "../../api/List.ts"
+import type { ApiKey } from "../../domain/ApiKey.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { Document } from "../../engine/Document.ts"
+import { INSTALLATION } from "../../payments/AccountIds.ts"
+import * as ApiKeys from "../../payments/ApiKeys.ts"
+import { handlers, showOnce } from "../Handlers.ts"
+import { cursorOf, listJson } from "../Lists.ts"
+
+export const apiKeys = handlers(Contract.ApiKeys, {
+  roll: ({ caller, params, payload }) =>
+    Effect.map(
+      ApiKeys.roll(params.id, { expiresIn: payload.expires_in ?? undefined, account: caller.account }),
+      ({ apiKey, key }) => showOnce(apiKey, { secret: Redacted.value(key) })
+    ),
+
+  list: Effect.fnUntraced(function* ({ caller, path, query }) {
+    const accounts = yield* Accounts
+    // Keys of all merchants lie in one account: a stranger's is no cursor.
+    const cursor = yield* cursorOf(INSTALLATION, query, "API key", (account, id) =>
+      Effect.map(
+        accounts.read(account, id),
+        (entry) =>
+          entry?.kind === ApiKeys.API_KEY.name &&
+          !entry.deleted &&
+          ApiKeys.belongsTo((entry as Document<ApiKey>).value, caller.account)
+      )
+    )
+    const page = yield* accounts.list(INSTALLATION, {
+      kind: ApiKeys.API_KEY.name,
+      labels: { account: caller.account },
+      limit: query.limit ?? LIMIT_DEFAULT,
+      ...cursor
+    })
+    return listJson<ApiKey>(page.documents, page.hasMore, path)
+  })
+})

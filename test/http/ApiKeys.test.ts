@@ -1,0 +1,112 @@
+/** Semantics A7 and A8 over HTTP: keys are listed masked, and rolled with a grace. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assertError, assertOk } from "./Assertions.ts"
+import type { Keys, TestServer } from "./TestServer.ts"
+import { start } from "./TestServer.ts"
+
+let server: TestServer
+beforeAll(async () => void (server = await start()))
+afterAll(() => server.close())
+
+const listKeys = async (key: string) => (await server.request("GET", "/v1/api_keys", { key })).body.data
+
+const idOf = async (keys: Keys, secret: string, by = keys.secretTest): Promise<string> =>
+  (await listKeys(by)).find(({ last4 }: { last4: string }) => last4 === secret.slice(-4)).id
+
+const works = async (key: string) => (await server.request("GET", "/v1/api_keys", { key })).status === 200
+
+describe("API keys", () => {
+  it("A8: are listed masked, newest first, those of the own merchant and environment only", async () => {
+    const [one, other] = [await server.merchant(), await server.merchant()]
+    const reply = await server.request("GET", "/v1/api_keys", { key: one.secretLive })
+    assertOk(reply)
+    for (const secret of [one.secretLive, one.publishableLive]) assert.notInclude(reply.text, secret.slice(-20))
+    const masks = reply.body.data.map(({ last4, livemode, merchant_id, prefix, status }: Record<string, unknown>) => ({
+      last4,
+      livemode,
+      merchant_id,
+      prefix,
+      status
+    }))
+    const common = { livemode: true, merchant_id: one.merchantId, status: "active" }
+    assert.deepStrictEqual(masks, [
+      { ...common, prefix: "pk_live_", last4: one.publishableLive.slice(-4) },
+      { ...common, prefix: "sk_live_", last4: one.secretLive.slice(-4) }
+    ])
+    const page = await server.request("GET", `/v1/api_keys?limit=1&starting_after=${reply.body.data[0].id}`, {
+      key: one.secretLive
+    })
+    assert.deepStrictEqual(page.body.data, [reply.body.data[1]])
+    const [stranger] = await listKeys(other.secretTest)
+    const path = `/v1/api_keys?starting_after=${stranger.id}`
+    assertError(await server.request("GET", path), 404, "resource_missing", "starting_after")
+  })
+
+  it("A8: a rolled key is valid beside the new one, and the new one is shown once", async () => {
+    const keys = await server.merchant()
+    const id = await idOf(keys, keys.secretTest)
+    const roll = () =>
+      server.request("POST", `/v1/api_keys/${id}/roll`, { key: keys.secretTest, idempotencyKey: "roll-once" })
+    const before = Math.floor(Date.now() / 1000)
+    const rolled = await roll()
+    assertOk(rolled)
+    const { secret, ...shown } = rolled.body
+    assert.match(secret, /^sk_test_[0-9A-Za-z]{32}$/)
+    assert.deepInclude(shown, { object: "api_key", type: "secret", livemode: false, status: "active" })
+    assert.strictEqual(shown.last4, secret.slice(-4))
+    assert.isTrue(await works(secret))
+    assert.isTrue(await works(keys.secretTest))
+    const old = (await listKeys(secret)).find((key: { id: string }) => key.id === id)
+    assert.strictEqual(old.status, "rolling")
+    assert.isAtLeast(old.expires_at, before + 86_400)
+    assert.isAtMost(old.expires_at, Math.floor(Date.now() / 1000) + 86_400)
+
+    const replay = await roll()
+    assertOk(replay)
+    assert.strictEqual(replay.headers.get("idempotent-replayed"), "true")
+    assert.deepStrictEqual(replay.body, shown)
+    assert.lengthOf(await listKeys(secret), 3)
+  })
+
+  it("A8: without grace the old key ends at once (A3), and its end never moves back", async () => {
+    const keys = await server.merchant()
+    const id = await idOf(keys, keys.publishableTest)
+    const secretId = await idOf(keys, keys.secretTest)
+    const roll = (rolled: string, key: string, expires_in: number) =>
+      server.request("POST", `/v1/api_keys/${rolled}/roll`, { key, body: { expires_in } })
+    assert.match((await roll(id, keys.secretTest, 0)).body.secret, /^pk_test_/)
+    const { secret } = (await roll(secretId, keys.secretTest, 0)).body
+    assertError(await server.request("GET", "/v1/api_keys", { key: keys.secretTest }), 401, "api_key_expired")
+    const ended = (await listKeys(secret)).find((key: { id: string }) => key.id === secretId)
+    assert.strictEqual(ended.status, "expired")
+    assertOk(await roll(secretId, secret, 86_400))
+    assertError(await server.request("GET", "/v1/api_keys", { key: keys.secretTest }), 401, "api_key_expired")
+  })
+
+  it("A8: is refused for other merchants' keys, the other environment's, with a publishable key, and out of bounds", async () => {
+    const [keys, other] = [await server.merchant(), await server.merchant()]
+    const id = await idOf(keys, keys.secretTest)
+    const roll = (key: string, body: object = {}) => server.request("POST", `/v1/api_keys/${id}/roll`, { key, body })
+    assertError(await roll(other.secretTest), 404, "resource_missing", "id")
+    assertError(await roll(keys.secretLive), 404, "resource_missing", "id")
+    assertError(await roll(keys.publishableTest), 403, "secret_key_required")
+    for (const expires_in of [-1, 86_401, 1.5, "60"]) {
+      assertError(await roll(keys.secretTest, { expires_in }), 400, "parameter_invalid", "expires_in")
+    }
+    assertError(await roll(keys.secretTest, { expiry: 1 }), 400, "parameter_unknown", "expiry")
+    assert.isTrue(await works(keys.secretTest))
+  })
+
+  it("I4: two merchants may use the same idempotency key", async () => {
+    const [one, other] = [await server.merchant(), await server.merchant()]
+    const secrets = await Promise.all(
+      [one, other].map(async (keys) => {
+        const path = `/v1/api_keys/${await idOf(keys, keys.secretTest)}/roll`
+        return (await server.request("POST", path, { key: keys.secretTest, idempotencyKey: "shared" })).body.secret
+      })
+    )
+    assert.isTrue(await works(secrets[0]))
+    assert.isTrue(await works(secrets[1]))
+    assert.notStrictEqual(secrets[0], secrets[1])
+  })
+})

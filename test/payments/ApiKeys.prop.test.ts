@@ -1,0 +1,43 @@
+/** The life of a key, over any sequence of rolls and passing time (semantics A7, A8). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted, Schema } from "effect"
+import type { ApiKey } from "../../src/domain/ApiKey.ts"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import { API_KEY, API_KEY_LOOKUP, lookupIdOf, roll } from "../../src/payments/ApiKeys.ts"
+import * as Merchants from "../../src/payments/Merchants.ts"
+import { MemoryAccount } from "../support/MemoryTransaction.ts"
+
+const seconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 86_400 }))
+
+describe("A key", () => {
+  it.effect.prop(
+    "is valid until the nearest end that was ever set, says so, and leaves nothing of itself behind",
+    { steps: Schema.Array(Schema.Struct({ expiresIn: Schema.optionalKey(seconds), pause: seconds })) },
+    ({ steps }) =>
+      Effect.gen(function* () {
+        const account = new MemoryAccount(INSTALLATION)
+        const { generated } = yield* account.run(Merchants.createWithKeys("A merchant"), null)
+        const first = Redacted.value(generated.secretTest!)
+        const { api_key: id } = account.value(API_KEY_LOOKUP, lookupIdOf(first))!
+        let end: number | null = null
+        for (const { expiresIn, pause } of steps) {
+          const wanted: number = Math.floor(account.now / 1000) + (expiresIn ?? 86_400)
+          const { apiKey, key } = yield* account.run(roll(id, { expiresIn }), null)
+          end = end === null ? wanted : Math.min(end, wanted)
+          assert.include(apiKey, { status: "active", expires_at: null, prefix: "sk_test_" })
+          assert.notInclude(account.text, Redacted.value(key))
+          assert.strictEqual(account.value(API_KEY_LOOKUP, lookupIdOf(Redacted.value(key)))?.api_key, apiKey.id)
+          yield* account.advance(pause * 1000)
+          const old: ApiKey = account.value(API_KEY, id)!
+          const isOver = account.now >= end * 1000
+          assert.include(old, { expires_at: end, status: isOver ? "expired" : "rolling" })
+          const { expires_at, status } = old
+          assert.include(account.value(API_KEY_LOOKUP, lookupIdOf(first))!, { expires_at, status })
+        }
+        assert.lengthOf(account.all(API_KEY), 4 + steps.length)
+        yield* account.advance(86_400_000)
+        assert.strictEqual(account.timers.size, 0)
+      }),
+    { arbitrary: { runs: 100 } }
+  )
+})
