@@ -1,0 +1,113 @@
+/**
+ * Random requests of several clients to several accounts, with a plain model that follows them, and the check that the
+ * engine's journal, views, memory and answers are the model's.
+ */
+import { assert } from "@effect/vitest"
+import { Effect, Exit, Fiber, Schema } from "effect"
+import type { DueTimer } from "../../src/engine/Timers.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
+import type { RunningEngine, Storage } from "./Harness.ts"
+import * as Harness from "./Harness.ts"
+import { Randomness } from "./Randomness.ts"
+import * as Toy from "./Toy.ts"
+
+/** Longer than any timer of a toy command, a step of the clock, and the scheduler's pause after a failure. */
+const SETTLING_MILLIS = 5000
+
+export const ACCOUNTS = ["mer_1:test", "mer_1:live", "mer_2:test"]
+
+/** One request of a client. */
+export const Step = Schema.Struct({
+  account: Schema.Literals(ACCOUNTS),
+  operation: Toy.Operation,
+  /** Some clients wait for one another, some do not. */
+  wait: Schema.Boolean,
+  keyed: Schema.Boolean
+})
+export type Step = typeof Step.Type
+
+export const Steps = Schema.Array(Step).check(Schema.isMaxLength(60))
+
+/** Carries operations out and keeps the model of each account in step, in the order in which the actor ran them. */
+export class ModelRun {
+  readonly models = new Map(ACCOUNTS.map((account) => [account, new Toy.Model()] as const))
+  readonly seed: Randomness
+  #key = 0
+
+  constructor(seed: number) {
+    this.seed = new Randomness(seed)
+  }
+
+  model(account: string): Toy.Model {
+    return this.models.get(account)!
+  }
+
+  get timersSet(): number {
+    return [...this.models.values()].reduce((sum, { timers }) => sum + timers.size, 0)
+  }
+
+  /** One request; the model answers inside the command, where nothing else can run in the account. */
+  request(engine: RunningEngine, { account, keyed, operation }: Step) {
+    let expected: ReturnType<Toy.Model["apply"]> | undefined
+    const command = Effect.gen({ self: this }, function* () {
+      yield* this.seed.jitter(2)
+      const exit = yield* Effect.exit(Toy.command(operation))
+      yield* this.seed.jitter(2)
+      const body = Exit.isSuccess(exit) ? (JSON.parse(exit.value.body) as Toy.Counter) : undefined
+      const now = yield* Harness.now
+      expected = this.model(account).apply(operation, now, () => body!.id)
+      return yield* exit
+    })
+    const request = Toy.request(keyed ? `key-${this.#key++}` : null)
+    return Effect.gen({ self: this }, function* () {
+      yield* this.seed.jitter(3)
+      const exit = yield* Effect.exit(engine.accounts.execute(account, request, command))
+      if (expected === "bug") return assert.isTrue(Exit.isFailure(exit))
+      const reply = yield* exit
+      assert.deepStrictEqual(
+        { status: reply.status, body: reply.body },
+        {
+          status: expected!.status,
+          body: expected!.body
+        }
+      )
+      assert.strictEqual(reply.replayOf, null)
+    })
+  }
+
+  readonly steps = Effect.fnUntraced({ self: this }, function* (engine: RunningEngine, steps: ReadonlyArray<Step>) {
+    const running: Array<Fiber.Fiber<void, unknown>> = []
+    for (const step of steps) {
+      const fiber = yield* Effect.forkChild(this.request(engine, step))
+      if (step.wait) yield* Fiber.join(fiber)
+      else running.push(fiber)
+    }
+    for (const fiber of running) yield* Fiber.join(fiber)
+  })
+
+  /** Timers fire among the commands; the model follows. */
+  readonly handler = (timer: DueTimer) =>
+    Effect.gen({ self: this }, function* () {
+      yield* this.seed.jitter(2)
+      yield* Toy.handleTimer(timer)
+      this.model((yield* Transaction).account).fire(timer.id)
+    })
+
+  /** Fold, views, memory and model agree, once all timers have fired. */
+  readonly check = Effect.fnUntraced({ self: this }, function* (engine: RunningEngine, storage: Storage) {
+    for (let waited = 0; this.timersSet > 0 && waited < SETTLING_MILLIS; waited += 20) yield* Effect.sleep(20)
+    for (const [account, model] of this.models) {
+      assert.deepStrictEqual([...model.timers], [], "timers that did not fire")
+      yield* Harness.agrees(engine, account, model, 1 + this.seed.below(4))
+      const records = yield* Harness.recordsOf(storage, account)
+      assert.deepStrictEqual(
+        records.map(({ version }) => version),
+        records.map((_, i) => i + 1)
+      )
+      Harness.idsAscend(records)
+      Harness.eventsMatchChanges(records)
+    }
+    yield* engine.projector.drained
+    yield* Harness.verified(storage)
+  })
+}
