@@ -5,6 +5,7 @@
  * for a decline, whose message belongs to its decline code (semantics §5).
  */
 import { Data } from "effect"
+import type { CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
 import type { DeclineCode } from "./DeclineCodes.ts"
 import type { PaymentIntent, PaymentIntentStatus } from "./PaymentIntent.ts"
 
@@ -54,6 +55,33 @@ export class AmountTooLarge extends Data.TaggedError("AmountTooLarge")<{
   readonly max: number
 }> {}
 
+/** A refund of more than what is left of the captured amount (semantics F5; wire code `amount_too_large`). */
+export class RefundTooLarge extends Data.TaggedError("RefundTooLarge")<{
+  /** Minor units. */
+  readonly remaining: number
+}> {}
+
+/** Nothing is left to refund (semantics F5). */
+export class ChargeAlreadyRefunded extends Data.TaggedError("ChargeAlreadyRefunded")<{ readonly charge: string }> {}
+
+/** An archived price is used where only an active one will do (semantics PR5, S3). */
+export class PriceInactive extends Data.TaggedError("PriceInactive")<{
+  readonly id: string
+  readonly param: string
+}> {}
+
+/** The product of a price that is to be used is archived (semantics PR18). */
+export class ProductInactive extends Data.TaggedError("ProductInactive")<{
+  readonly id: string
+  readonly param: string
+}> {}
+
+/** Another price has the lookup key, and it was not asked to hand it over (semantics PR17). */
+export class LookupKeyTaken extends Data.TaggedError("LookupKeyTaken")<{ readonly lookupKey: string }> {}
+
+/** A product with prices cannot be deleted (semantics PR2). */
+export class ProductHasPrices extends Data.TaggedError("ProductHasPrices")<{ readonly id: string }> {}
+
 /** No such object in this environment, or not any more. */
 export class ResourceMissing extends Data.TaggedError("ResourceMissing")<{
   readonly kind: ResourceKind
@@ -75,6 +103,33 @@ export class PaymentIntentUnexpectedState extends Data.TaggedError("PaymentInten
 /** Confirm without any payment method, known or sent (semantics I-7; wire code `payment_intent_unexpected_state`). */
 export class PaymentMethodRequired extends Data.TaggedError("PaymentMethodRequired")<{
   readonly status: PaymentIntentStatus
+}> {}
+
+/**
+ * An operation that would bypass the Checkout Session that the PaymentIntent belongs to (semantics I-18; wire code
+ * `payment_intent_unexpected_state`).
+ */
+export class PaymentIntentBelongsToSession extends Data.TaggedError("PaymentIntentBelongsToSession")<{
+  readonly checkoutSession: string
+}> {}
+
+/** The Checkout Session's status does not allow the operation (semantics §2.3, `✗`). */
+export class CheckoutSessionUnexpectedState extends Data.TaggedError("CheckoutSessionUnexpectedState")<{
+  readonly status: CheckoutSessionStatus
+  /** Completes "only `open` sessions can be …". */
+  readonly operation: "confirmed" | "expired"
+}> {}
+
+/** A price that is not active, where only an active one will do (semantics S3, PR5). */
+export class PriceInactive extends Data.TaggedError("PriceInactive")<{
+  readonly id: string
+  readonly param: string
+}> {}
+
+/** A product that is not active, in a Checkout Session (semantics S3, PR18). */
+export class ProductInactive extends Data.TaggedError("ProductInactive")<{
+  readonly id: string
+  readonly param: string
 }> {}
 
 /** Live mode has no card processor (semantics A10). */
@@ -109,11 +164,23 @@ export type DomainError =
   | ParameterUnknown
   | ParametersExclusive
   | AmountTooLarge
+  | RefundTooLarge
+  | ChargeAlreadyRefunded
   | ResourceMissing
   | PaymentIntentUnexpectedState
   | PaymentMethodRequired
+  | PaymentIntentBelongsToSession
+  | CheckoutSessionUnexpectedState
+  | PriceInactive
+  | ProductInactive
   | ProcessorNotConfigured
   | ProcessorUnavailable
   | CardDeclined
   | TestModeOnly
   | SecretKeyRequired
+
+/**
+ * The failures that a lifecycle may also return, because something that happened on the way to them is kept: an attempt
+ * that was declined, or a Checkout Session that turned out to have expired.
+ */
+export type KeptFailure = CardDeclined | CheckoutSessionUnexpectedState | PaymentIntentUnexpectedState

@@ -159,6 +159,29 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
 
   AmountTooLarge: ({ max, param }) =>
     kept(invalidRequest(400, "amount_too_large", `${sentenceCase(param)} must be at most ${max}.`, param)),
+  RefundTooLarge: () =>
+    kept(
+      invalidRequest(400, "amount_too_large", "The refund amount exceeds the amount available to refund.", "amount")
+    ),
+  ChargeAlreadyRefunded: () =>
+    kept(
+      invalidRequest(400, "charge_already_refunded", "The charge has already been fully refunded.", "payment_intent")
+    ),
+  PriceInactive: ({ id, param }) =>
+    kept(invalidRequest(400, "price_inactive", `The price '${id}' is inactive.`, param)),
+  ProductInactive: ({ id, param }) =>
+    kept(invalidRequest(400, "product_inactive", `The product '${id}' is inactive.`, param)),
+  LookupKeyTaken: ({ lookupKey }) =>
+    kept(
+      invalidRequest(
+        400,
+        "resource_already_exists",
+        `A price already uses the lookup_key '${lookupKey}'.`,
+        "lookup_key"
+      )
+    ),
+  ProductHasPrices: ({ id }) =>
+    kept(invalidRequest(400, "resource_in_use", `The product '${id}' has prices; set active=false instead.`, "id")),
   PaymentIntentUnexpectedState: ({ allowed, operation, param, status }) =>
     kept(
       invalidRequest(
@@ -177,6 +200,28 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
         "payment_method"
       )
     ),
+  PaymentIntentBelongsToSession: ({ checkoutSession }) =>
+    kept(
+      invalidRequest(
+        400,
+        "payment_intent_unexpected_state",
+        `This PaymentIntent belongs to Checkout Session ${checkoutSession}; expire the session instead.`,
+        "id"
+      )
+    ),
+  CheckoutSessionUnexpectedState: ({ operation, status }) =>
+    kept(
+      invalidRequest(
+        400,
+        "checkout_session_unexpected_state",
+        `This Checkout Session's status is \`${status}\`; only \`open\` sessions can be ${operation}.`,
+        "id"
+      )
+    ),
+  PriceInactive: ({ id, param }) =>
+    kept(invalidRequest(400, "price_inactive", `The price '${id}' is inactive.`, param)),
+  ProductInactive: ({ id, param }) =>
+    kept(invalidRequest(400, "product_inactive", `The product '${id}' is inactive.`, param)),
   ProcessorNotConfigured: () =>
     kept(invalidRequest(400, "processor_not_configured", "No payment processor is configured for live mode.", null)),
   ProcessorUnavailable: () => unavailable(500, "processor_unavailable", "The payment processor did not answer."),

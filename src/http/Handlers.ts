@@ -7,7 +7,7 @@
  */
 import type { Effect } from "effect"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import type { CardDeclined, DomainError } from "../domain/Errors.ts"
+import type { DomainError, KeptFailure } from "../domain/Errors.ts"
 import type { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { Document } from "../engine/Document.ts"
 import { encode } from "../engine/Document.ts"
@@ -64,10 +64,10 @@ export interface QueryInput<E> {
   readonly path: string
 }
 
-/** A decline is returned, because it is kept; every other failure leaves nothing behind. */
+/** A failure that is returned is kept, with what led to it; one that is failed with leaves nothing behind. */
 export type CommandHandler<E> = (
   input: CommandInput<E>
-) => Effect.Effect<Success<E> | CardDeclined, DomainError, CommandServices>
+) => Effect.Effect<Success<E> | KeptFailure, DomainError, CommandServices>
 
 export type QueryHandler<E> = (
   input: QueryInput<E>
