@@ -16,6 +16,16 @@ const Limit = Schema.String.check(Schema.isPattern(/^(?:[1-9][0-9]?|100)$/u))
 
 const Cursor = Schema.String.check(Schema.isMinLength(1)).annotate({ rule: "the ID of an object" })
 
+/** A filter by a flag (semantics G8). */
+export const Flag = Schema.Literals(["true", "false"])
+  .annotate({ rule: "`true` or `false`" })
+  .pipe(
+    Schema.decodeTo(Schema.Boolean, {
+      decode: SchemaGetter.transform((flag) => flag === "true"),
+      encode: SchemaGetter.transform((flag) => (flag ? "true" : "false"))
+    })
+  )
+
 /** Query parameters of every list. */
 export const listQuery = {
   limit: Schema.optionalKey(Limit),

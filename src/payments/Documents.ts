@@ -3,6 +3,8 @@ import type { Charge } from "../domain/Charge.ts"
 import type { Customer } from "../domain/Customer.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../domain/PaymentMethod.ts"
+import type { Price } from "../domain/Price.ts"
+import type { Product } from "../domain/Product.ts"
 import type { Kind } from "../engine/Document.ts"
 
 export const CUSTOMER: Kind<Customer> = {
@@ -38,3 +40,28 @@ export const PAYMENT_METHOD: Kind<PaymentMethod, PaymentMethodHidden> = {
   name: "payment_method",
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
+
+/** What is known of a product beyond what it shows. */
+export interface ProductHidden {
+  /** Whether it ever got a price. Prices are never deleted, so it has one from then on (semantics PR2, PR3). */
+  readonly hasPrice: boolean
+}
+
+export const PRODUCT: Kind<Product, ProductHidden> = {
+  name: "product",
+  labels: ({ active }) => ({ active: String(active) })
+}
+
+export const PRICE: Kind<Price> = {
+  name: "price",
+  labels: ({ active, currency, product, type }) => ({ active: String(active), currency, product, type })
+}
+
+/** Who has a lookup key: found by the key, because a key belongs to one price at most (semantics PR17). */
+export interface LookupKeyEntry {
+  /** `lookup_key:<key>` */
+  readonly id: string
+  readonly price: string
+}
+
+export const LOOKUP_KEY: Kind<LookupKeyEntry> = { name: "lookup_key" }

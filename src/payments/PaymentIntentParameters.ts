@@ -59,13 +59,16 @@ export const requireNoConfirmation = (parameters: CreatePaymentIntent): Effect.E
 }
 
 /** Fails above the cap of one payment (semantics N1). */
-export const requireAcceptedAmount = (amount: number): Effect.Effect<void, AmountTooLarge> =>
-  amount > AMOUNT_MAX ? Effect.fail(new AmountTooLarge({ param: "amount", max: AMOUNT_MAX })) : Effect.void
+export const requireAcceptedAmount = (amount: number, param: string = "amount"): Effect.Effect<void, AmountTooLarge> =>
+  amount > AMOUNT_MAX ? Effect.fail(new AmountTooLarge({ param, max: AMOUNT_MAX })) : Effect.void
 
 /** Fails for a currency that the installation does not take (semantics N2). */
-export const requireAcceptedCurrency = (currency: string): Effect.Effect<void, ParameterInvalid, PaymentsConfig> =>
+export const requireAcceptedCurrency = (
+  currency: string,
+  param: string = "currency"
+): Effect.Effect<void, ParameterInvalid, PaymentsConfig> =>
   Effect.flatMap(PaymentsConfig, ({ currencies }) =>
     currencies === null || currencies.has(normalizeCurrency(currency))
       ? Effect.void
-      : Effect.fail(new ParameterInvalid({ param: "currency", rule: "a valid three-letter ISO currency code" }))
+      : Effect.fail(new ParameterInvalid({ param, rule: "a valid three-letter ISO currency code" }))
   )

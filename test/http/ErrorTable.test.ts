@@ -214,6 +214,42 @@ const rows: Array<Row> = [
     RELEASED
   ],
   [
+    new Domain.PriceInactive({ id: "price_1", param: "default_price" }),
+    400,
+    "invalid_request_error",
+    "price_inactive",
+    "default_price",
+    "The price 'price_1' is inactive.",
+    KEPT
+  ],
+  [
+    new Domain.ProductInactive({ id: "prod_1", param: "line_items[0][price]" }),
+    400,
+    "invalid_request_error",
+    "product_inactive",
+    "line_items[0][price]",
+    "The product 'prod_1' is inactive.",
+    KEPT
+  ],
+  [
+    new Domain.LookupKeyTaken({ lookupKey: "k" }),
+    400,
+    "invalid_request_error",
+    "resource_already_exists",
+    "lookup_key",
+    "A price already uses the lookup_key 'k'.",
+    KEPT
+  ],
+  [
+    new Domain.ProductHasPrices({ id: "prod_1" }),
+    400,
+    "invalid_request_error",
+    "resource_in_use",
+    "id",
+    "The product 'prod_1' has prices; set active=false instead.",
+    KEPT
+  ],
+  [
     new Domain.ProcessorUnavailable(),
     500,
     "api_error",
