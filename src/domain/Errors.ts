@@ -64,18 +64,6 @@ export class RefundTooLarge extends Data.TaggedError("RefundTooLarge")<{
 /** Nothing is left to refund (semantics F5). */
 export class ChargeAlreadyRefunded extends Data.TaggedError("ChargeAlreadyRefunded")<{ readonly charge: string }> {}
 
-/** An archived price is used where only an active one will do (semantics PR5, S3). */
-export class PriceInactive extends Data.TaggedError("PriceInactive")<{
-  readonly id: string
-  readonly param: string
-}> {}
-
-/** The product of a price that is to be used is archived (semantics PR18). */
-export class ProductInactive extends Data.TaggedError("ProductInactive")<{
-  readonly id: string
-  readonly param: string
-}> {}
-
 /** Another price has the lookup key, and it was not asked to hand it over (semantics PR17). */
 export class LookupKeyTaken extends Data.TaggedError("LookupKeyTaken")<{ readonly lookupKey: string }> {}
 
@@ -164,6 +152,8 @@ export type DomainError =
   | ParameterUnknown
   | ParametersExclusive
   | AmountTooLarge
+  | LookupKeyTaken
+  | ProductHasPrices
   | RefundTooLarge
   | ChargeAlreadyRefunded
   | ResourceMissing

@@ -167,10 +167,6 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     kept(
       invalidRequest(400, "charge_already_refunded", "The charge has already been fully refunded.", "payment_intent")
     ),
-  PriceInactive: ({ id, param }) =>
-    kept(invalidRequest(400, "price_inactive", `The price '${id}' is inactive.`, param)),
-  ProductInactive: ({ id, param }) =>
-    kept(invalidRequest(400, "product_inactive", `The product '${id}' is inactive.`, param)),
   LookupKeyTaken: ({ lookupKey }) =>
     kept(
       invalidRequest(
