@@ -7,13 +7,15 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
 import { ApiKeys } from "./ApiKeys.ts"
+import { Charges } from "./Charges.ts"
 import { Customers } from "./Customers.ts"
 import { Events } from "./Events.ts"
 import { PaymentIntents } from "./PaymentIntents.ts"
+import { Refunds } from "./Refunds.ts"
 import { ApiKey } from "./Security.ts"
 import { TestHelpers } from "./TestHelpers.ts"
 
 export const Api = HttpApi.make("till")
-  .add(Customers, PaymentIntents, Events, TestHelpers, ApiKeys)
+  .add(Customers, PaymentIntents, Refunds, Charges, Events, TestHelpers, ApiKeys)
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Till", version: API_VERSION_DEFAULT }))

@@ -28,6 +28,16 @@ const INVARIANTS: ReadonlyArray<{
     holds: (_, charge) => charge === undefined || charge.amount_captured <= charge.amount
   },
   {
+    name: "no more is refunded than was captured",
+    holds: ({ charges }) =>
+      charges.data.every(
+        ({ amount_captured, amount_refunded, refunded }) =>
+          0 <= amount_refunded &&
+          amount_refunded <= amount_captured &&
+          iff(refunded, 0 < amount_captured && amount_refunded === amount_captured)
+      )
+  },
+  {
     name: "its whole amount can be captured if and only if it requires capture",
     holds: ({ amount, amount_capturable, status }) => amount_capturable === (status === "requires_capture" ? amount : 0)
   },

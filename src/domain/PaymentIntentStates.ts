@@ -75,7 +75,9 @@ export const PAYMENT_INTENT_TRANSITIONS = {
     requires_action: ["canceled"],
     requires_capture: ["canceled"]
   },
-  expire_hold: { requires_capture: ["canceled"] }
+  expire_hold: { requires_capture: ["canceled"] },
+  /** Only what its charge shows changes. */
+  refund: { succeeded: ["succeeded"] }
 } as const satisfies Record<string, Row>
 
 export type PaymentIntentOperation = keyof typeof PAYMENT_INTENT_TRANSITIONS

@@ -55,6 +55,10 @@ export const cursorOf = Effect.fnUntraced(function* (
   return cursor
 })
 
+/** The labels that a list filters by: those that the request gives. */
+export const labelsOf = (filters: Readonly<Record<string, string | undefined>>): Labels =>
+  Object.fromEntries(Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined))
+
 /** One page of an account's documents of a kind. */
 export const listDocuments = Effect.fnUntraced(function* <A extends Identified, H>(
   input: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },

@@ -13,9 +13,11 @@ import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
 import { compile } from "./Endpoints.ts"
 import { apiKeys } from "./handlers/ApiKeys.ts"
+import { charges } from "./handlers/Charges.ts"
 import { customers } from "./handlers/Customers.ts"
 import { events } from "./handlers/Events.ts"
 import { paymentIntents } from "./handlers/PaymentIntents.ts"
+import { refunds } from "./handlers/Refunds.ts"
 import { testHelpers } from "./handlers/TestHelpers.ts"
 import * as Health from "./Health.ts"
 import type { HttpConfig } from "./HttpConfig.ts"
@@ -25,6 +27,8 @@ import * as Pipeline from "./Pipeline.ts"
 const endpoints = compile(Api, {
   customers,
   payment_intents: paymentIntents,
+  refunds,
+  charges,
   events,
   test_helpers: testHelpers,
   api_keys: apiKeys

@@ -68,6 +68,12 @@ export const captured = (charge: Charge, amount: number): Charge => ({
 /** The authorization is given back uncaptured. */
 export const released = (charge: Charge, now: number): Charge => ({ ...charge, released_at: secondsOf(now) })
 
+/** More of the captured amount is refunded or being refunded, or less where a refund failed (semantics F7, F8). */
+export const refunded = (charge: Charge, amount: number): Charge => {
+  const amount_refunded = charge.amount_refunded + amount
+  return { ...charge, amount_refunded, refunded: amount_refunded === charge.amount_captured }
+}
+
 export const noCharges = (paymentIntentId: string): EmbeddedCharges => ({
   object: "list",
   data: [],

@@ -5,6 +5,7 @@ import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { Price } from "../domain/Price.ts"
 import type { Product } from "../domain/Product.ts"
+import type { Refund } from "../domain/Refund.ts"
 import type { Kind } from "../engine/Document.ts"
 
 export const CUSTOMER: Kind<Customer> = {
@@ -29,6 +30,11 @@ export const PAYMENT_INTENT: Kind<PaymentIntent, PaymentIntentHidden | undefined
 export const CHARGE: Kind<Charge> = {
   name: "charge",
   labels: ({ customer, payment_intent }) => (customer === null ? { payment_intent } : { payment_intent, customer })
+}
+
+export const REFUND: Kind<Refund> = {
+  name: "refund",
+  labels: ({ payment_intent }) => ({ payment_intent })
 }
 
 export interface PaymentMethodHidden {

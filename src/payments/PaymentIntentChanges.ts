@@ -17,11 +17,11 @@ export type PaymentIntentChanges = Partial<Omit<PaymentIntent, "id" | "object" |
   readonly last_payment_error?: LastPaymentError | null
 }
 
-/** The PaymentIntent of the path, with what is hidden of it. */
-export const find = Effect.fnUntraced(function* (id: string) {
+/** The PaymentIntent of the path, or the one that a parameter refers to, with what is hidden of it. */
+export const find = Effect.fnUntraced(function* (id: string, param: "id" | "payment_intent" = "id") {
   const transaction = yield* Transaction
   const document = yield* transaction.get(PAYMENT_INTENT, id)
-  if (document === undefined) return yield* new ResourceMissing({ kind: "PaymentIntent", id, param: "id" })
+  if (document === undefined) return yield* new ResourceMissing({ kind: "PaymentIntent", id, param })
   return document
 })
 
@@ -29,12 +29,13 @@ export const find = Effect.fnUntraced(function* (id: string) {
 export const requireAllowed = (
   operation: PaymentIntentOperation,
   { status }: PaymentIntent,
-  words: string = operation
+  words: string = operation,
+  param: "id" | "payment_intent" = "id"
 ): Effect.Effect<void, PaymentIntentUnexpectedState> =>
   isAllowed(operation, status)
     ? Effect.void
     : Effect.fail(
-        new PaymentIntentUnexpectedState({ status, operation: words, allowed: statusesFor(operation), param: "id" })
+        new PaymentIntentUnexpectedState({ status, operation: words, allowed: statusesFor(operation), param })
       )
 
 /** The PaymentIntent after one step of an operation. */

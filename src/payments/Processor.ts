@@ -9,6 +9,7 @@ import { Context, Effect, Layer } from "effect"
 import type { DeclineCode } from "../domain/DeclineCodes.ts"
 import { ProcessorNotConfigured } from "../domain/Errors.ts"
 import type { Card } from "../domain/PaymentMethod.ts"
+import type { RefundFailureReason } from "../domain/Refund.ts"
 import type { Millis } from "../engine/Document.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import { simulator } from "./Simulator.ts"
@@ -57,12 +58,26 @@ export type Authorization =
   | { readonly kind: "pending"; readonly settlesAfterMillis: number }
   | { readonly kind: "unavailable" }
 
+/** What becomes of a refund: as it stands now, and when to ask `settleRefund`, if it may still change. */
+export interface RefundAnswer {
+  readonly status: "pending" | "succeeded"
+  readonly settlesAfterMillis: number | null
+}
+
+export type RefundSettlement =
+  | { readonly status: "succeeded" }
+  | { readonly status: "failed"; readonly failureReason: RefundFailureReason }
+
 /** A processor that answers at once and changes nothing outside. */
 export interface CardProcessor {
   readonly tokenize: (card: CardData) => TokenizedCard
   readonly authorize: (request: AuthorizationRequest) => Authorization
   /** The outcome of a pending authorization. */
   readonly settle: (token: string) => Settlement
+  /** Returns money to the card. */
+  readonly refund: (token: string) => RefundAnswer
+  /** The outcome of a refund that was not final. */
+  readonly settleRefund: (token: string) => RefundSettlement
 }
 
 /** The processor of each environment. */

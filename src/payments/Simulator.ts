@@ -4,19 +4,28 @@
  * Its token of a card is the name of the test card, so that nothing of the number has to be kept.
  */
 import { brandOf, isExpired } from "../domain/Cards.ts"
-import type { TestCard, TestCardResult } from "../domain/TestCards.ts"
+import type { TestCard, TestCardRefunds, TestCardResult } from "../domain/TestCards.ts"
 import { declines, testCardByNumber, testCardOf, UNKNOWN_CARD_RESULT } from "../domain/TestCards.ts"
 import type {
   Authorization,
   AuthorizationRequest,
   CardData,
   CardProcessor,
+  RefundAnswer,
+  RefundSettlement,
   Settlement,
   TokenizedCard
 } from "./Processor.ts"
 
-/** How long an asynchronous payment takes to settle (semantics I-15). */
+/** How long an asynchronous payment or refund takes to settle (semantics I-15, §2.4). */
 export const SETTLEMENT_MILLIS = 2000
+
+/** What a test card does with refunds (semantics §2.4). */
+const REFUND_ANSWERS: Readonly<Record<TestCardRefunds, RefundAnswer>> = {
+  succeed: { status: "succeeded", settlesAfterMillis: null },
+  start_pending: { status: "pending", settlesAfterMillis: SETTLEMENT_MILLIS },
+  fail_later: { status: "succeeded", settlesAfterMillis: SETTLEMENT_MILLIS }
+}
 
 const UNKNOWN_TOKEN = "unknown"
 
@@ -46,7 +55,14 @@ const settle = (token: string): Settlement => {
   throw new Error(`A payment with ${token} has nothing to settle`)
 }
 
-export const simulator: CardProcessor = { tokenize, authorize, settle }
+const refund = (token: string): RefundAnswer => REFUND_ANSWERS[testCardOf(token)?.refunds ?? "succeed"]
+
+const settleRefund = (token: string): RefundSettlement =>
+  testCardOf(token)?.refunds === "fail_later"
+    ? { status: "failed", failureReason: "expired_or_canceled_card" }
+    : { status: "succeeded" }
+
+export const simulator: CardProcessor = { tokenize, authorize, settle, refund, settleRefund }
 
 /** What a test card's security code check would say. */
 export const cvcCheckOf = (testCard: TestCard | undefined): "pass" | "fail" =>

@@ -1,0 +1,20 @@
+/** Charges over HTTP (semantics H2). */
+import { Effect } from "effect"
+import * as Contract from "../../api/Charges.ts"
+import { CHARGE } from "../../payments/Documents.ts"
+import { documentJson, handlers } from "../Handlers.ts"
+import { labelsOf, listDocuments } from "../Lists.ts"
+import { readDocument } from "../Resources.ts"
+
+export const charges = handlers(Contract.Charges, {
+  list: ({ caller, path, query }) =>
+    listDocuments(
+      { account: caller.account, path, query },
+      CHARGE,
+      "Charge",
+      labelsOf({ payment_intent: query.payment_intent, customer: query.customer })
+    ),
+
+  retrieve: ({ caller, params }) =>
+    Effect.map(readDocument(caller.account, CHARGE, "Charge", params.id), (charge) => documentJson(charge))
+})

@@ -1,0 +1,168 @@
+/**
+ * The lifecycle of refunds (semantics §1.14, §2.4).
+ *
+ * What is refunded, or being refunded, is reserved on the charge in the same record that creates the refund, and given
+ * back in the same record in which it fails. Commands of one account run one after the other, so however many refunds
+ * are asked for at once, together they never exceed what was captured.
+ */
+import { Effect } from "effect"
+import type { Charge } from "../domain/Charge.ts"
+import { ChargeAlreadyRefunded, RefundTooLarge, ResourceMissing } from "../domain/Errors.ts"
+import type { MetadataParameter } from "../domain/Metadata.ts"
+import { mergeMetadata, previousMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
+import type { Refund, RefundReason } from "../domain/Refund.ts"
+import type { RefundOperation } from "../domain/RefundStates.ts"
+import { isRefundTransition } from "../domain/RefundStates.ts"
+import { secondsOf } from "../domain/Time.ts"
+import type { Document } from "../engine/Document.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import { isLive } from "./AccountIds.ts"
+import * as Charges from "./Charges.ts"
+import type { PaymentIntentHidden } from "./Documents.ts"
+import { CHARGE, REFUND } from "./Documents.ts"
+import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
+import { resolve } from "./PaymentMethods.ts"
+import { processorFor } from "./Processor.ts"
+import * as TimerNames from "./TimerNames.ts"
+
+/** Null and "" are the same as absent (semantics T10, §8.9). */
+export interface CreateRefund {
+  readonly payment_intent: string
+  /** Minor units, at least 1; what is left of the captured amount unless given. */
+  readonly amount?: number | null
+  readonly reason?: RefundReason | "" | null
+  readonly metadata?: MetadataParameter | null
+}
+
+/** Returns money to the payer (semantics F1, F5 to F7). */
+export const create = Effect.fnUntraced(function* (parameters: CreateRefund) {
+  const transaction = yield* Transaction
+  const metadata = mergeMetadata({}, parameters.metadata ?? null)
+  yield* requireMetadataWithinBounds(metadata)
+  const payment = yield* findPayment(parameters.payment_intent)
+  yield* requireRefundable(payment.value)
+  const charge = latestCharge(payment.value)!
+  const amount = yield* amountWithin(charge, parameters.amount ?? undefined)
+
+  const processor = yield* processorFor(isLive(transaction.account))
+  const { token } = yield* resolve(charge.payment_method, "payment_method")
+  const answer = processor.refund(token)
+  const refund: Refund = {
+    id: transaction.newId("ref"),
+    object: "refund",
+    amount,
+    currency: charge.currency,
+    payment_intent: charge.payment_intent,
+    status: answer.status,
+    created: secondsOf(transaction.now),
+    livemode: charge.livemode,
+    charge: charge.id,
+    ...(parameters.reason ? { reason: parameters.reason } : {}),
+    metadata
+  }
+  writeCharge(transaction, payment, Charges.refunded(charge, amount))
+  transaction.put(REFUND, refund)
+  transaction.emit("refund.created", refund.id)
+  if (refund.status === "succeeded") transaction.emit("charge.refunded", charge.id)
+  if (answer.settlesAfterMillis !== null) {
+    transaction.setTimer({
+      id: TimerNames.refundTimer(refund.id),
+      name: TimerNames.SETTLE_REFUND,
+      dueAt: transaction.now + answer.settlesAfterMillis
+    })
+  }
+  return refund
+})
+
+/** Changes metadata, in any status. Emits `refund.updated` if anything changes (semantics F4, W17). */
+export const update = Effect.fnUntraced(function* (
+  id: string,
+  parameters: { readonly metadata?: MetadataParameter | null | "" }
+) {
+  const transaction = yield* Transaction
+  const before = yield* find(id)
+  if (parameters.metadata === undefined) return before
+  const metadata = mergeMetadata(before.metadata, parameters.metadata)
+  yield* requireMetadataWithinBounds(metadata)
+  if (metadata === before.metadata) return before
+  const after = change("update", before, { metadata })
+  transaction.put(REFUND, after)
+  transaction.emit("refund.updated", id, { metadata: previousMetadata(before.metadata, metadata) })
+  return after
+})
+
+/** Applies what the processor says in the end. Does nothing if the refund stands as the processor says already. */
+export const settle = Effect.fnUntraced(function* (id: string) {
+  const transaction = yield* Transaction
+  const before = yield* find(id)
+  const payment = yield* findPayment(before.payment_intent)
+  const charge = latestCharge(payment.value)!
+  const { token } = yield* resolve(charge.payment_method, "payment_method")
+  const processor = yield* processorFor(isLive(transaction.account))
+  const settlement = processor.settleRefund(token)
+  if (before.status === settlement.status || before.status === "failed") return
+
+  if (settlement.status === "succeeded") {
+    transaction.put(REFUND, change("settle", before, { status: "succeeded" }))
+    // The event shows the charge, which has counted the refund from the start.
+    yield* transaction.get(CHARGE, charge.id)
+    transaction.emit("refund.updated", id, { status: before.status })
+    transaction.emit("charge.refunded", charge.id)
+    return
+  }
+  const { failureReason } = settlement
+  transaction.put(REFUND, change("settle", before, { status: "failed", failure_reason: failureReason }))
+  writeCharge(transaction, payment, Charges.refunded(charge, -before.amount))
+  transaction.emit("refund.updated", id, { status: before.status, failure_reason: null })
+  transaction.emit("refund.failed", id)
+})
+
+const find = Effect.fnUntraced(function* (id: string) {
+  const transaction = yield* Transaction
+  const document = yield* transaction.get(REFUND, id)
+  if (document === undefined) return yield* new ResourceMissing({ kind: "Refund", id, param: "id" })
+  return document.value
+})
+
+type Payment = Document<PaymentIntent, PaymentIntentHidden | undefined>
+
+const findPayment = (id: string) => PaymentIntentChanges.find(id, "payment_intent")
+
+/** Only captured money can be returned; what is merely held is given back by a cancellation (semantics F6). */
+const requireRefundable = (paymentIntent: PaymentIntent) =>
+  PaymentIntentChanges.requireAllowed(
+    "refund",
+    paymentIntent,
+    paymentIntent.status === "requires_capture" ? "cancel it instead: a refund" : "refund",
+    "payment_intent"
+  )
+
+/** The amount to refund, in minor units (semantics F5). */
+const amountWithin = (
+  charge: Charge,
+  sent: number | undefined
+): Effect.Effect<number, ChargeAlreadyRefunded | RefundTooLarge> => {
+  const remaining = charge.amount_captured - charge.amount_refunded
+  if (remaining === 0) return Effect.fail(new ChargeAlreadyRefunded({ charge: charge.id }))
+  const amount = sent ?? remaining
+  return amount > remaining ? Effect.fail(new RefundTooLarge({ remaining })) : Effect.succeed(amount)
+}
+
+/** Writes the charge, and the copy that its PaymentIntent embeds. */
+const writeCharge = (transaction: Transaction, { hidden, value }: Payment, charge: Charge): void => {
+  transaction.put(CHARGE, charge)
+  const charges = Charges.embed(value.charges, charge)
+  PaymentIntentChanges.save(transaction, PaymentIntentChanges.change("refund", value, { charges }), hidden)
+}
+
+const change = (
+  operation: RefundOperation,
+  before: Refund,
+  changes: Partial<Pick<Refund, "status" | "metadata" | "failure_reason">>
+): Refund => {
+  const after = { ...before, ...changes }
+  if (isRefundTransition(operation, before.status, after.status)) return after
+  throw new Error(`${before.id}: ${operation} does not lead from ${before.status} to ${after.status}`)
+}
