@@ -16,7 +16,7 @@ export type Millis = number
 export interface Kind<Value extends Identified, Hidden = undefined> {
   /** Name in the journal and the views, e.g. `customer`. */
   readonly name: string
-  /** What lists can filter by: a few short strings, indexed by the views. */
+  /** What lists can filter by: a few short strings without NUL and unpaired surrogates, indexed by the views. */
   readonly labels?: (value: Value) => Labels
   /** Only carries the type. */
   readonly _hidden?: Hidden

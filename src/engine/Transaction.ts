@@ -59,6 +59,20 @@ export const Transaction: Context.Key<Transaction, Transaction> =
 
 const NO_LABELS: Labels = {}
 
+/**
+ * The labels of a document. Views hold them as text that they can search, and such text has no NUL and no half surrogate
+ * pairs. One label with them would stop the projection of every account, so it must not get into a record.
+ */
+const labelsOf = <V extends Identified, H>(kind: Kind<V, H>, value: V): Labels => {
+  if (kind.labels === undefined) return NO_LABELS
+  const labels = kind.labels(value)
+  for (const name in labels) {
+    const label = labels[name]!
+    if (label.includes("\0") || !label.isWellFormed()) throw new Error(`The label ${name} of ${value.id} is no text`)
+  }
+  return labels
+}
+
 /** A command's transaction: what it has read and written so far. Its actor commits it or drops it. */
 export class ActiveTransaction implements Transaction {
   readonly account: AccountId
@@ -100,7 +114,7 @@ export class ActiveTransaction implements Transaction {
       deleted: false,
       value,
       hidden,
-      labels: kind.labels?.(value) ?? NO_LABELS,
+      labels: labelsOf(kind, value),
       json: encode(value)
     })
   }

@@ -308,4 +308,19 @@ describe("a command with a bug", () => {
       assert.strictEqual(yield* increment(engine), 7)
     })
   )
+
+  it.effect("cannot write a label that the views could not hold", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* start()
+      yield* create(engine)
+      const kind: Kind<Toy.Slot> = { name: "slot", labels: ({ counter }) => ({ counter }) }
+      for (const label of ["\0", "a\ud800", "\udc00"]) {
+        const put = Effect.map(Transaction, (transaction) => transaction.put(kind, { id: "slot_x", counter: label }))
+        const exit = yield* Effect.exit(engine.accounts.run(ACCOUNT, put))
+        assert.isTrue(Exit.isFailure(exit))
+        assert.isUndefined(yield* engine.accounts.read(ACCOUNT, "slot_x"))
+      }
+      assert.strictEqual(yield* increment(engine), 1)
+    })
+  )
 })

@@ -33,7 +33,7 @@ export const journalOf = (storage: Storage): JournalShape => Context.get(storage
 export const viewsOf = (storage: Storage): ViewsShape => Context.get(storage, Views)
 
 /** Builds apart from whatever else has been built: another process shares nothing. */
-const buildAlone = <A>(layer: Layer.Layer<A>, scope: Scope.Scope) =>
+export const buildAlone = <A>(layer: Layer.Layer<A>, scope: Scope.Scope) =>
   Layer.buildWithMemoMap(layer, Layer.makeMemoMapUnsafe(), scope)
 
 /** Fresh storage in memory. */

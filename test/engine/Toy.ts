@@ -25,7 +25,7 @@ export interface Slot {
 
 export const COUNTER: Kind<Counter, { readonly secret: string }> = {
   name: "counter",
-  labels: ({ name, slot }) => ({ name, slot })
+  labels: ({ name, slot }) => ({ name: name.toWellFormed().replaceAll("\0", ""), slot })
 }
 export const SLOT: Kind<Slot> = { name: "slot" }
 

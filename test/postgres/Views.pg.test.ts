@@ -1,0 +1,255 @@
+/**
+ * The views in Postgres answer as the ones in memory do, whatever was projected; and the journal in Postgres keeps its
+ * port's promises.
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Schema } from "effect"
+import type { JournalRow } from "../../src/engine/Record.ts"
+import type { Projection } from "../../src/engine/Projection.ts"
+import type { Cursor, ViewsShape } from "../../src/engine/Views.ts"
+import { viewTables } from "../../src/engine/Views.ts"
+import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
+import * as PostgresStorage from "../engine/PostgresStorage.ts"
+import { Randomness, Seed } from "../engine/Randomness.ts"
+
+const ACCOUNTS = ["mer_1:test", "mer_1:live", "mer_2:test"]
+const IDS = ["a", "B", "b", "Z", "z_1", "z-1", "ä", "😀", "'; --", "%", "a_"]
+const TYPES = ["counter.created", "counter.deleted", "counter", "counted.x", "c%.created", "other_type"]
+const KINDS = ["counter", "slot"]
+const JSONS = [
+  '{"id":"a","text":"\\u0000\\ud800 ü→😀"}',
+  '{"__proto__":1,"10":2,"9":3}',
+  `{"long":"${"x".repeat(9000)}"}`
+]
+
+const distinct = <A>(random: Randomness, choices: ReadonlyArray<A>) => choices.filter(() => random.chance(0.4))
+
+const labels = (random: Randomness): Record<string, string> =>
+  Object.fromEntries(
+    distinct(random, ["name", "slot", "ü"]).map((name) => [name, random.pick(["", "x", "ü'\"\\", "10"])])
+  )
+
+/** A batch as the projector would write it; sometimes one that starts where the checkpoint does not stand. */
+const projection = (random: Randomness, versions: Map<string, number>, batch: number): Projection => {
+  const checkpoints = distinct(random, ACCOUNTS).map((account) => {
+    const from = (versions.get(account) ?? 0) + (random.chance(0.2) ? 1 : 0)
+    const to = from + 1 + random.below(3)
+    if (from === (versions.get(account) ?? 0)) versions.set(account, to)
+    return { account, from, to }
+  })
+  const perAccount = <Row>(f: (account: string, version: number, id: string) => Row): ReadonlyArray<Row> =>
+    checkpoints.flatMap(({ account, to }) => distinct(random, IDS).map((id) => f(account, to, id)))
+  const cleared = perAccount((account, _, id) => ({ account, id }))
+  return {
+    checkpoints,
+    documents: perAccount((account, version, id) => ({
+      account,
+      id,
+      kind: random.pick(KINDS),
+      version,
+      document: random.chance(0.2) ? null : random.pick(JSONS),
+      hidden: random.chance(0.5) ? null : random.pick(JSONS),
+      labels: labels(random)
+    })),
+    events: perAccount((account, version, id) => ({
+      account,
+      id: `${id}${batch}`,
+      type: random.pick(TYPES),
+      version
+    })),
+    timersSet: perAccount((account, version, id) => ({
+      account,
+      id: `${id} of ${account}`,
+      name: "increment",
+      version,
+      dueAt: random.below(2 ** 42)
+    })).filter(
+      ({ account, id }) => !cleared.some((one) => one.account === account && id === `${one.id} of ${account}`)
+    ),
+    timersCleared: cleared.map(({ account, id }) => ({ account, id: `${id} of ${account}` })),
+    keys: perAccount((account, version, key) => ({ account, key, fingerprint: "f", version, at: random.below(1000) }))
+  }
+}
+
+const cursor = (random: Randomness): Cursor => {
+  if (random.chance(0.3)) return {}
+  return random.chance(0.5) ? { olderThan: random.pick(IDS) } : { newerThan: random.pick(IDS) }
+}
+
+/** Questions of every sort, each asked of both. */
+const questions = (random: Randomness) => {
+  const account = random.pick(ACCOUNTS)
+  const addresses = Array.from({ length: random.below(6) }, () => ({
+    account: random.pick(ACCOUNTS),
+    id: random.pick([...IDS, "missing"])
+  }))
+  const list = {
+    kind: random.pick(KINDS),
+    limit: 1 + random.below(5),
+    ...cursor(random),
+    ...(random.chance(0.5) && { labels: labels(random) })
+  }
+  const type = random.pick([
+    undefined,
+    { exact: random.pick(TYPES) },
+    { prefix: random.pick(["counter.", "count", "c%", "_", "other_"]) }
+  ])
+  const events = { limit: 1 + random.below(5), ...cursor(random), ...(type && { type }) }
+  const event = { account, id: `${random.pick(IDS)}1` }
+  const timer = { account, id: `${random.pick(IDS)} of ${account}` }
+  const limit = 1 + random.below(8)
+  const table = random.pick(viewTables)
+  const after = random.pick(["", ...IDS])
+  return {
+    checkpoint: (views: ViewsShape) => views.checkpoint(account),
+    documents: (views: ViewsShape) => views.documents(addresses),
+    keys: (views: ViewsShape) => views.keys(addresses),
+    timer: (views: ViewsShape) => views.timer(timer),
+    nextTimers: (views: ViewsShape) => views.nextTimers(limit),
+    list: (views: ViewsShape) => views.list(account, list),
+    event: (views: ViewsShape) => views.event(event),
+    events: (views: ViewsShape) => views.events(account, events),
+    accounts: (views: ViewsShape) => Effect.map(views.accounts, (accounts) => accounts.toSorted()),
+    scan: (views: ViewsShape) => views.scan(account, table, after, limit)
+  }
+}
+
+const plain = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)))
+
+const sameAnswers = Effect.fnUntraced(function* (random: Randomness, memory: ViewsShape, postgres: ViewsShape) {
+  for (let round = 0; round < 6; round++) {
+    for (const [name, ask] of Object.entries(questions(random))) {
+      assert.deepStrictEqual(plain(yield* ask(postgres)), plain(yield* ask(memory)), name)
+    }
+  }
+})
+
+describe("the views in Postgres", () => {
+  it.live.prop(
+    "answer every question as the ones in memory do",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const random = new Randomness(seed)
+          const database = yield* PostgresStorage.make
+          const postgres = viewsOf(yield* database.connect("views"))
+          const memory = viewsOf(yield* storageInMemory)
+          const versions = new Map<string, number>()
+          for (const account of ACCOUNTS) {
+            assert.strictEqual(yield* postgres.checkpoint(account), 0)
+            yield* memory.checkpoint(account)
+          }
+          for (let batch = 0; batch < 8; batch++) {
+            const rows = projection(random, versions, batch)
+            const refused = [yield* memory.apply(rows), yield* postgres.apply(rows)] as const
+            assert.deepStrictEqual(refused[1].toSorted(), refused[0].toSorted())
+            yield* sameAnswers(random, memory, postgres)
+          }
+          for (const views of [memory, postgres]) yield* views.expireKeys(500)
+          yield* sameAnswers(random, memory, postgres)
+          for (const views of [memory, postgres]) yield* views.clear(ACCOUNTS[0]!)
+          yield* sameAnswers(random, memory, postgres)
+        })
+      ),
+    { arbitrary: { runs: 8, maxShrinks: 5 } }
+  )
+
+  it.live("know which accounts are behind the journal", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const storage = yield* database.connect("views")
+      const [journal, views] = [journalOf(storage), viewsOf(storage)]
+      for (const account of ACCOUNTS) yield* views.checkpoint(account)
+      yield* journal.append([row("mer_1:test", 1), row("mer_1:test", 2), row("mer_2:test", 1)])
+      assert.deepStrictEqual([...(yield* views.behind)].toSorted(), ["mer_1:test", "mer_2:test"])
+      const checkpoints = [
+        { account: "mer_1:test", from: 0, to: 1 },
+        { account: "mer_2:test", from: 0, to: 1 }
+      ]
+      yield* views.apply({ checkpoints, documents: [], events: [], timersSet: [], timersCleared: [], keys: [] })
+      assert.deepStrictEqual(yield* views.behind, ["mer_1:test"])
+    })
+  )
+
+  it.live("give one of two projections from the same checkpoint its place", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const [one, two] = [viewsOf(yield* database.connect("one")), viewsOf(yield* database.connect("two"))]
+      yield* one.checkpoint(ACCOUNTS[0]!)
+      for (let from = 0; from < 20; from++) {
+        const step = {
+          checkpoints: [{ account: ACCOUNTS[0]!, from, to: from + 1 }],
+          documents: [],
+          events: [{ account: ACCOUNTS[0]!, id: `evt_${from}`, type: "counter.created", version: from + 1 }],
+          timersSet: [],
+          timersCleared: [],
+          keys: []
+        }
+        const refused = yield* Effect.all([one.apply(step), two.apply(step)], { concurrency: "unbounded" })
+        assert.strictEqual(refused.flat().length, 1)
+      }
+      assert.strictEqual(yield* two.checkpoint(ACCOUNTS[0]!), 20)
+    })
+  )
+})
+
+const row = (account: string, version: number, text: string = "{}"): JournalRow => ({
+  account,
+  version,
+  hash: `${account} ${version}`,
+  text
+})
+
+describe("the journal in Postgres", () => {
+  it.live("appends all rows or none, and names the accounts that somebody else owns", () =>
+    Effect.gen(function* () {
+      const journal = journalOf(yield* (yield* PostgresStorage.make).connect("journal"))
+      yield* journal.append([row("a", 1), row("b", 1)])
+      const exit = yield* Effect.exit(journal.append([row("a", 2), row("b", 1), row("c", 1)]))
+      const failure = Exit.isFailure(exit) ? exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error : null
+      assert.strictEqual(failure?._tag, "Fenced")
+      assert.deepStrictEqual(failure?._tag === "Fenced" ? failure.accounts : [], ["b"])
+      assert.deepStrictEqual(yield* journal.accounts, ["a", "b"])
+      assert.deepStrictEqual(yield* journal.read("a", 1, 10), [])
+    })
+  )
+
+  it.live("gives each version to one of two writers", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const journals = [journalOf(yield* database.connect("one")), journalOf(yield* database.connect("two"))]
+      for (let version = 1; version <= 20; version++) {
+        const exits = yield* Effect.forEach(journals, (journal) => Effect.exit(journal.append([row("a", version)])), {
+          concurrency: "unbounded"
+        })
+        assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+      }
+    })
+  )
+
+  it.live.prop(
+    "gives back the text that it was given, and the rows that it was asked for",
+    { texts: Schema.Array(Schema.String), after: Schema.Literals([0, 1, 3, 100]), limit: Schema.Literals([1, 2, 50]) },
+    ({ after, limit, texts }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const journal = journalOf(yield* (yield* PostgresStorage.make).connect("journal"))
+          const rows = [...texts, "x".repeat(3_000_000)].map((text, i) => row("ä'\"", i + 1, JSON.stringify({ text })))
+          yield* journal.append(rows)
+          yield* journal.append([row("a", 1)])
+          assert.deepStrictEqual(yield* journal.read("ä'\"", after, limit), rows.slice(after, after + limit))
+          const at = yield* journal.at("ä'\"", [1, rows.length, 1000])
+          const wanted = [...new Set([rows[0]!, rows.at(-1)!])]
+          assert.deepStrictEqual(
+            at.toSorted((a, b) => a.version - b.version),
+            wanted
+          )
+          assert.deepStrictEqual(yield* journal.accounts, ["a", "ä'\""])
+        })
+      ),
+    { arbitrary: { runs: 8, maxShrinks: 5 } }
+  )
+})
