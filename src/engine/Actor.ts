@@ -10,7 +10,7 @@
  * - A command is still running while its actor closes: its outcome is dropped, and it gets `Closed` as well.
  * - A caller goes away while its command waits or runs: the command is carried out all the same.
  */
-import { Cause, Context, Deferred, Effect, Exit, Queue } from "effect"
+import { Cause, Deferred, Effect, Exit, Queue } from "effect"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
@@ -226,7 +226,7 @@ export class Actor {
     const now = this.#surroundings.clock.currentTimeMillisUnsafe()
     const transaction = new ActiveTransaction(this, now, mail.request)
     return Effect.map(
-      Effect.exit(Effect.provideContext(mail.program, Context.make(Transaction, transaction))),
+      Effect.exit(Effect.provideService(mail.program, Transaction, transaction)),
       (exit) => this.#finish(mail, transaction, exit)
     )
   }
