@@ -76,6 +76,12 @@ export const PAYMENT_INTENT_TRANSITIONS = {
     requires_capture: ["canceled"]
   },
   expire_hold: { requires_capture: ["canceled"] },
+  /** The Checkout Session that it belongs to expires while it is open. */
+  expire_session: {
+    requires_payment_method: ["canceled"],
+    requires_confirmation: ["canceled"],
+    requires_action: ["canceled"]
+  },
   /** Only what its charge shows changes. */
   refund: { succeeded: ["succeeded"] }
 } as const satisfies Record<string, Row>

@@ -1,5 +1,6 @@
 /** What payments keeps in an account: the kinds of documents, what lists filter them by, and what they hide. */
 import type { Charge } from "../domain/Charge.ts"
+import type { CheckoutSession, CustomerDetails, LineItem } from "../domain/CheckoutSession.ts"
 import type { Customer } from "../domain/Customer.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../domain/PaymentMethod.ts"
@@ -19,7 +20,9 @@ export interface PaymentIntentHidden {
    * The payment method for which the payer has authenticated, while the server has yet to confirm again (semantics
    * I-12). A change of the payment method voids it.
    */
-  readonly authenticatedPaymentMethod: string
+  readonly authenticatedPaymentMethod?: string
+  /** The Checkout Session that it belongs to (semantics I-18). Lasts. */
+  readonly checkoutSession?: string
 }
 
 export const PAYMENT_INTENT: Kind<PaymentIntent, PaymentIntentHidden | undefined> = {
@@ -71,3 +74,28 @@ export interface LookupKeyEntry {
 }
 
 export const LOOKUP_KEY: Kind<LookupKeyEntry> = { name: "lookup_key" }
+
+/** What is known of a Checkout Session beyond what it shows. */
+export interface CheckoutSessionHidden {
+  /** What the payer has entered, while the payment has yet to go through. */
+  readonly collected: CustomerDetails | null
+  /** Whether the payment that completed it is still processing. */
+  readonly awaitsSettlement: boolean
+  /** Minor units. Stored, without effect (semantics S19). */
+  readonly applicationFeeAmount: number | null
+}
+
+export const CHECKOUT_SESSION: Kind<CheckoutSession, CheckoutSessionHidden> = {
+  name: "checkout.session",
+  labels: ({ status }) => ({ status })
+}
+
+/** All lines of one Checkout Session, in their order: written once, and always read together. */
+export interface LineItems {
+  readonly id: string
+  readonly data: ReadonlyArray<LineItem>
+}
+
+export const LINE_ITEMS: Kind<LineItems> = { name: "checkout.session.line_items" }
+
+export const lineItemsId = (checkoutSessionId: string): string => `${checkoutSessionId}_line_items`

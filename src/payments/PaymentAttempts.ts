@@ -11,12 +11,14 @@ import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
 import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import * as Charges from "./Charges.ts"
+import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
+import type { PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE } from "./Documents.ts"
-import { change, find, save } from "./PaymentIntentChanges.ts"
+import { change, find, lasting, save } from "./PaymentIntentChanges.ts"
 import type { PaymentSource } from "./PaymentMethods.ts"
 import { resolve } from "./PaymentMethods.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
-import type { Declined, Settlement } from "./Processor.ts"
+import type { Authorization, Declined, Settlement } from "./Processor.ts"
 import { processorFor } from "./Processor.ts"
 import * as TimerNames from "./TimerNames.ts"
 
@@ -27,13 +29,15 @@ export interface AttemptOptions {
   readonly authenticated: boolean
   /** Where to send the payer after an authentication. */
   readonly returnUrl: string | null
+  /** What is hidden of the PaymentIntent. */
+  readonly hidden: PaymentIntentHidden | undefined
 }
 
 /** Charges the payment method, or reserves the amount on it, and writes what came of it. */
 export const attempt = Effect.fnUntraced(function* (
   paymentIntent: PaymentIntent,
   source: PaymentSource,
-  { authenticated, operation, returnUrl }: AttemptOptions
+  { authenticated, hidden, operation, returnUrl }: AttemptOptions
 ) {
   const transaction = yield* Transaction
   const config = yield* PaymentsConfig
@@ -44,29 +48,35 @@ export const attempt = Effect.fnUntraced(function* (
     authenticated,
     now: transaction.now
   })
-  const attempted: Attempted = { transaction, config, operation, paymentIntent }
-  switch (authorization.kind) {
-    case "unavailable":
-      return yield* new ProcessorUnavailable()
-    case "challenge":
-      return challenge(attempted, source, returnUrl)
-    case "pending":
-      return process(attempted, source, authorization.settlesAfterMillis)
-    default:
-      return conclude(attempted, Charges.pendingCharge(transaction, paymentIntent, source), authorization)
+  if (authorization.kind === "unavailable") return yield* new ProcessorUnavailable()
+  const session = hidden?.checkoutSession
+  const completes = authorization.kind === "approved" || authorization.kind === "pending"
+  const attempted: Attempted = {
+    transaction,
+    config,
+    operation,
+    hidden: lasting(hidden),
+    paymentIntent: completes
+      ? yield* CheckoutSessionPayments.withCustomer(session, paymentIntent, source.billingDetails)
+      : paymentIntent
   }
+  const outcome = outcomeOf(attempted, source, authorization, returnUrl)
+  yield* CheckoutSessionPayments.attempted(session, outcome)
+  return outcome
 })
 
 /** Applies the outcome of a payment that was processing. Does nothing if it is not processing any more. */
 export const settle = Effect.fnUntraced(function* (id: string) {
   const transaction = yield* Transaction
   const config = yield* PaymentsConfig
-  const { value: paymentIntent } = yield* find(id)
+  const { hidden, value: paymentIntent } = yield* find(id)
   if (paymentIntent.status !== "processing") return
   const processor = yield* processorFor(paymentIntent.livemode)
   const charge = latestCharge(paymentIntent)!
   const { token } = yield* resolve(charge.payment_method, "payment_method")
-  conclude({ transaction, config, operation: "settle", paymentIntent }, charge, processor.settle(token))
+  const attempted: Attempted = { transaction, config, operation: "settle", hidden: lasting(hidden), paymentIntent }
+  const outcome = conclude(attempted, charge, processor.settle(token))
+  yield* CheckoutSessionPayments.settled(hidden?.checkoutSession, outcome)
 })
 
 interface Attempted {
@@ -74,6 +84,28 @@ interface Attempted {
   readonly config: PaymentsConfig["Service"]
   readonly operation: PaymentIntentOperation
   readonly paymentIntent: PaymentIntent
+  /** What stays hidden of it. */
+  readonly hidden: PaymentIntentHidden | undefined
+}
+
+const outcomeOf = (
+  attempted: Attempted,
+  source: PaymentSource,
+  authorization: Exclude<Authorization, { readonly kind: "unavailable" }>,
+  returnUrl: string | null
+): PaymentIntent | CardDeclined => {
+  switch (authorization.kind) {
+    case "challenge":
+      return challenge(attempted, source, returnUrl)
+    case "pending":
+      return process(attempted, source, authorization.settlesAfterMillis)
+    default:
+      return conclude(
+        attempted,
+        Charges.pendingCharge(attempted.transaction, attempted.paymentIntent, source),
+        authorization
+      )
+  }
 }
 
 const conclude = (attempted: Attempted, charge: Charge, settlement: Settlement): PaymentIntent | CardDeclined =>
@@ -84,7 +116,8 @@ const conclude = (attempted: Attempted, charge: Charge, settlement: Settlement):
       : reserve(attempted, charge)
 
 /** Outcome "approve, automatic": the money is taken. */
-const approve = ({ operation, paymentIntent, transaction }: Attempted, pending: Charge): PaymentIntent => {
+const approve = (attempted: Attempted, pending: Charge): PaymentIntent => {
+  const { operation, paymentIntent } = attempted
   const charge = Charges.approved(pending, paymentIntent.amount)
   const succeeded = change(operation, paymentIntent, {
     status: "succeeded",
@@ -94,12 +127,13 @@ const approve = ({ operation, paymentIntent, transaction }: Attempted, pending: 
     last_payment_error: null,
     ...withCharge(paymentIntent, charge)
   })
-  write(transaction, succeeded, charge, "charge.succeeded", "payment_intent.succeeded")
+  write(attempted, succeeded, charge, "charge.succeeded", "payment_intent.succeeded")
   return succeeded
 }
 
 /** Outcome "approve, manual": the amount is held on the card until it is captured, released, or the hold expires. */
-const reserve = ({ config, operation, paymentIntent, transaction }: Attempted, pending: Charge): PaymentIntent => {
+const reserve = (attempted: Attempted, pending: Charge): PaymentIntent => {
+  const { config, operation, paymentIntent, transaction } = attempted
   const charge = Charges.approved(pending, 0)
   const reserved = change(operation, paymentIntent, {
     status: "requires_capture",
@@ -109,7 +143,7 @@ const reserve = ({ config, operation, paymentIntent, transaction }: Attempted, p
     last_payment_error: null,
     ...withCharge(paymentIntent, charge)
   })
-  write(transaction, reserved, charge, "charge.succeeded", "payment_intent.amount_capturable_updated")
+  write(attempted, reserved, charge, "charge.succeeded", "payment_intent.amount_capturable_updated")
   transaction.setTimer({
     id: TimerNames.holdTimer(paymentIntent.id),
     name: TimerNames.EXPIRE_HOLD,
@@ -119,7 +153,8 @@ const reserve = ({ config, operation, paymentIntent, transaction }: Attempted, p
 }
 
 /** Outcome "decline": the attempt stays on record, and another payment method can be tried. */
-const decline = ({ operation, paymentIntent, transaction }: Attempted, pending: Charge, declined: Declined) => {
+const decline = (attempted: Attempted, pending: Charge, declined: Declined) => {
+  const { operation, paymentIntent } = attempted
   const charge = Charges.failed(pending, declined)
   const returned = change(operation, paymentIntent, {
     status: "requires_payment_method",
@@ -135,7 +170,7 @@ const decline = ({ operation, paymentIntent, transaction }: Attempted, pending: 
     },
     ...withCharge(paymentIntent, charge)
   })
-  write(transaction, returned, charge, "charge.failed", "payment_intent.payment_failed")
+  write(attempted, returned, charge, "charge.failed", "payment_intent.payment_failed")
   return new CardDeclined({
     declineCode: declined.declineCode,
     message: declined.message,
@@ -145,11 +180,8 @@ const decline = ({ operation, paymentIntent, transaction }: Attempted, pending: 
 }
 
 /** Outcome "async start": the answer comes later. */
-const process = (
-  { operation, paymentIntent, transaction }: Attempted,
-  source: PaymentSource,
-  settlesAfterMillis: number
-): PaymentIntent => {
+const process = (attempted: Attempted, source: PaymentSource, settlesAfterMillis: number): PaymentIntent => {
+  const { operation, paymentIntent, transaction } = attempted
   const charge = Charges.pendingCharge(transaction, paymentIntent, source)
   const processing = change(operation, paymentIntent, {
     status: "processing",
@@ -157,7 +189,7 @@ const process = (
     next_action: null,
     ...withCharge(paymentIntent, charge)
   })
-  write(transaction, processing, charge, "charge.pending", "payment_intent.processing")
+  write(attempted, processing, charge, "charge.pending", "payment_intent.processing")
   transaction.setTimer({
     id: TimerNames.settlementTimer(paymentIntent.id),
     name: TimerNames.SETTLE,
@@ -168,7 +200,7 @@ const process = (
 
 /** Outcome "3DS needed": the payer has to authenticate; nothing is charged yet (semantics I-13). */
 const challenge = (
-  { config, operation, paymentIntent, transaction }: Attempted,
+  { config, hidden, operation, paymentIntent, transaction }: Attempted,
   source: PaymentSource,
   returnUrl: string | null
 ): PaymentIntent => {
@@ -184,7 +216,7 @@ const challenge = (
       }
     }
   })
-  save(transaction, challenged)
+  save(transaction, challenged, hidden)
   transaction.emit("payment_intent.requires_action", id)
   return challenged
 }
@@ -196,14 +228,14 @@ const withCharge = ({ charges }: PaymentIntent, charge: Charge) => ({
 
 /** Both documents first, then both events: each event shows the outcome, not a step towards it. */
 const write = (
-  transaction: Transaction,
+  { hidden, transaction }: Attempted,
   paymentIntent: PaymentIntent,
   charge: Charge,
   chargeEvent: string,
   paymentIntentEvent: string
 ): void => {
   transaction.put(CHARGE, charge)
-  save(transaction, paymentIntent)
+  save(transaction, paymentIntent, hidden)
   transaction.emit(chargeEvent, charge.id)
   transaction.emit(paymentIntentEvent, paymentIntent.id)
 }

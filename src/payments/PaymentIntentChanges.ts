@@ -53,6 +53,10 @@ export const change = (
   return last_payment_error === null ? { ...rest, ...changes } : { ...rest, ...changes, last_payment_error }
 }
 
+/** What stays hidden of a PaymentIntent whatever happens to it: the Checkout Session that it belongs to. */
+export const lasting = (hidden: PaymentIntentHidden | undefined): PaymentIntentHidden | undefined =>
+  hidden?.checkoutSession === undefined ? undefined : { checkoutSession: hidden.checkoutSession }
+
 /** Writes the PaymentIntent, with what is to be hidden of it from now on. */
 export const save = (transaction: Transaction, paymentIntent: PaymentIntent, hidden?: PaymentIntentHidden): void => {
   const violated = violatedInvariant(paymentIntent)

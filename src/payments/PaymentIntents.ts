@@ -5,26 +5,30 @@
  * Everything an operation does is committed at once or not at all.
  */
 import { Effect } from "effect"
-import { AmountTooLarge, ParametersExclusive, PaymentMethodRequired } from "../domain/Errors.ts"
+import {
+  AmountTooLarge,
+  ParametersExclusive,
+  PaymentIntentUnexpectedState,
+  PaymentMethodRequired,
+  SecretKeyRequired
+} from "../domain/Errors.ts"
 import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
 import { normalizeCurrency } from "../domain/Money.ts"
-import type {
-  AuthenticationOutcome,
-  CancellationReason,
-  PaymentIntent,
-  RequestedCancellationReason
-} from "../domain/PaymentIntent.ts"
+import type { AuthenticationOutcome, PaymentIntent, RequestedCancellationReason } from "../domain/PaymentIntent.ts"
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
 import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
-import { secondsOf } from "../domain/Time.ts"
+import { statusesFor } from "../domain/PaymentIntentStates.ts"
 import { Transaction } from "../engine/Transaction.ts"
-import { isLive, merchantIdOf } from "./AccountIds.ts"
 import * as Charges from "./Charges.ts"
+import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
 import * as Customers from "./Customers.ts"
 import { requireClientSecret } from "./ClientSecrets.ts"
+import type { PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE } from "./Documents.ts"
 import { attempt } from "./PaymentAttempts.ts"
-import { change, find, requireAllowed, save } from "./PaymentIntentChanges.ts"
+import { giveUp } from "./PaymentIntentCancellation.ts"
+import { change, find, lasting, requireAllowed, save } from "./PaymentIntentChanges.ts"
+import { newPaymentIntent } from "./PaymentIntentCreation.ts"
 import type {
   ConfirmPaymentIntent,
   CreatePaymentIntent,
@@ -49,36 +53,21 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePaymentInte
   yield* requireAcceptedAmount(parameters.amount)
   const source = sent ?? (yield* inlineSource(parameters))
 
-  const id = transaction.newId("pi")
-  const paymentIntent: PaymentIntent = {
-    id,
-    object: "payment_intent",
+  const paymentIntent = newPaymentIntent(transaction, {
     amount: parameters.amount,
     currency: normalizeCurrency(parameters.currency),
-    status: source === undefined ? "requires_payment_method" : "requires_confirmation",
-    created: secondsOf(transaction.now),
-    livemode: isLive(transaction.account),
-    amount_received: 0,
-    amount_capturable: 0,
-    capture_method: parameters.capture_method ?? "automatic",
-    confirmation_method: parameters.confirmation_method ?? "automatic",
+    captureMethod: parameters.capture_method ?? "automatic",
+    confirmationMethod: parameters.confirmation_method ?? "automatic",
     customer: parameters.customer || null,
-    payment_method: source?.id ?? null,
+    paymentMethod: source?.id ?? null,
     description: parameters.description || null,
-    statement_descriptor: null,
-    metadata,
-    merchant_id: merchantIdOf(transaction.account),
-    client_secret: `${id}_secret_${transaction.newSecret(24)}`,
-    next_action: null,
-    latest_charge: null,
-    charges: Charges.noCharges(id),
-    canceled_at: null,
-    cancellation_reason: null
-  }
+    statementDescriptor: null,
+    metadata
+  })
   save(transaction, paymentIntent)
-  transaction.emit("payment_intent.created", id)
+  transaction.emit("payment_intent.created", paymentIntent.id)
   if (parameters.confirm !== true) return paymentIntent
-  return yield* runConfirmation(paymentIntent, source, { returnUrl: parameters.return_url || null })
+  return yield* runConfirmation(paymentIntent, source, { returnUrl: parameters.return_url || null, hidden: undefined })
 })
 
 /** Changes what is still open (semantics I-3). Emits nothing. */
@@ -89,6 +78,8 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
   if (parameters.customer) yield* Customers.find(parameters.customer, "customer")
   const source = yield* sentSource(parameters)
 
+  const changesPayment = [...TERMS, "payment_method" as const].some((field) => parameters[field] !== undefined)
+  if (changesPayment) yield* CheckoutSessionPayments.requireNoSession(hidden?.checkoutSession)
   let after = before
   const term = TERMS.find((field) => parameters[field] !== undefined)
   if (term !== undefined) {
@@ -110,7 +101,7 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
   }
   // An authentication stands as long as the payment method that it was given for.
   const authenticated = hidden?.authenticatedPaymentMethod === after.payment_method
-  if (after !== before) save(transaction, after, authenticated ? hidden : undefined)
+  if (after !== before) save(transaction, after, authenticated ? hidden : lasting(hidden))
   return after
 })
 
@@ -123,12 +114,15 @@ export const confirm = Effect.fnUntraced(function* (
   yield* requireOnePaymentMethod(parameters)
   const { hidden, value: paymentIntent } = yield* find(id)
   yield* requireClientSecret(paymentIntent, parameters.client_secret, { publishableKey })
+  // Who pays for a session goes through the session, which asks for more than a payment method.
+  if (publishableKey && hidden?.checkoutSession !== undefined) return yield* new SecretKeyRequired()
   const sent = yield* sentSource(parameters)
+  if (yield* CheckoutSessionPayments.expireIfOverdue(hidden?.checkoutSession)) return canceledMeanwhile("confirm")
   yield* requireAllowed("confirm", paymentIntent)
   const source = sent ?? (yield* inlineSource(parameters)) ?? (yield* attachedSource(paymentIntent))
   return yield* runConfirmation(paymentIntent, source, {
     returnUrl: parameters.return_url || null,
-    ...(hidden === undefined ? {} : { authenticatedPaymentMethod: hidden.authenticatedPaymentMethod })
+    hidden
   })
 })
 
@@ -138,7 +132,7 @@ export const capture = Effect.fnUntraced(function* (
   parameters: { readonly amount_to_capture?: number | null }
 ) {
   const transaction = yield* Transaction
-  const { value: paymentIntent } = yield* find(id)
+  const { hidden, value: paymentIntent } = yield* find(id)
   yield* requireAllowed("capture", paymentIntent)
   const amount = parameters.amount_to_capture ?? paymentIntent.amount_capturable
   if (amount > paymentIntent.amount_capturable) {
@@ -152,10 +146,11 @@ export const capture = Effect.fnUntraced(function* (
     charges: Charges.embed(paymentIntent.charges, charge)
   })
   transaction.put(CHARGE, charge)
-  save(transaction, succeeded)
+  save(transaction, succeeded, lasting(hidden))
   transaction.clearTimer(TimerNames.holdTimer(id))
   transaction.emit("charge.captured", charge.id)
   transaction.emit("payment_intent.succeeded", id)
+  yield* CheckoutSessionPayments.captured(hidden?.checkoutSession)
   return succeeded
 })
 
@@ -164,29 +159,32 @@ export const cancel = Effect.fnUntraced(function* (
   id: string,
   parameters: { readonly cancellation_reason?: RequestedCancellationReason | "" | null }
 ) {
-  const { value: paymentIntent } = yield* find(id)
-  yield* requireAllowed("cancel", paymentIntent)
-  return yield* giveUp("cancel", paymentIntent, parameters.cancellation_reason || null)
+  const document = yield* find(id)
+  yield* CheckoutSessionPayments.requireNoOpenSession(document.hidden?.checkoutSession)
+  yield* requireAllowed("cancel", document.value)
+  return yield* giveUp("cancel", document, parameters.cancellation_reason || null)
 })
 
 /** Gives a held amount back that was not captured in time (semantics I-17). Does nothing if it is not held any more. */
 export const expireHold = Effect.fnUntraced(function* (id: string) {
-  const { value: paymentIntent } = yield* find(id)
-  if (paymentIntent.status === "requires_capture") yield* giveUp("expire_hold", paymentIntent, "automatic")
+  const document = yield* find(id)
+  if (document.value.status === "requires_capture") yield* giveUp("expire_hold", document, "automatic")
 })
 
 /** What the payer answered to a challenge (semantics I-12, I-14). A decline afterwards is returned: it is kept. */
 export const authenticate = Effect.fnUntraced(function* (id: string, outcome: AuthenticationOutcome) {
   const transaction = yield* Transaction
-  const { value: paymentIntent } = yield* find(id)
+  const { hidden, value: paymentIntent } = yield* find(id)
+  if (yield* CheckoutSessionPayments.expireIfOverdue(hidden?.checkoutSession)) return canceledMeanwhile("authenticate")
   yield* requireAllowed("authenticate", paymentIntent)
-  if (outcome === "failure") return failAuthentication(transaction, paymentIntent)
+  if (outcome === "failure") return failAuthentication(transaction, paymentIntent, lasting(hidden))
   const source = (yield* attachedSource(paymentIntent))!
   if (paymentIntent.confirmation_method === "automatic") {
-    return yield* attempt(paymentIntent, source, { operation: "authenticate", authenticated: true, returnUrl: null })
+    const options = { operation: "authenticate", authenticated: true, returnUrl: null, hidden } as const
+    return yield* attempt(paymentIntent, source, options)
   }
   const authenticated = change("authenticate", paymentIntent, { status: "requires_confirmation", next_action: null })
-  save(transaction, authenticated, { authenticatedPaymentMethod: source.id })
+  save(transaction, authenticated, { ...lasting(hidden), authenticatedPaymentMethod: source.id })
   return authenticated
 })
 
@@ -194,45 +192,27 @@ export const authenticate = Effect.fnUntraced(function* (id: string, outcome: Au
 const runConfirmation = Effect.fnUntraced(function* (
   paymentIntent: PaymentIntent,
   source: PaymentSource | undefined,
-  options: { readonly returnUrl: string | null; readonly authenticatedPaymentMethod?: string }
+  { hidden, returnUrl }: { readonly returnUrl: string | null; readonly hidden: PaymentIntentHidden | undefined }
 ) {
   if (source === undefined) return yield* new PaymentMethodRequired({ status: paymentIntent.status })
   yield* PaymentMethods.requireUsableBy(source, paymentIntent.customer)
   return yield* attempt(paymentIntent, source, {
     operation: "confirm",
-    authenticated: options.authenticatedPaymentMethod === source.id,
-    returnUrl: options.returnUrl
+    authenticated: hidden?.authenticatedPaymentMethod === source.id,
+    returnUrl,
+    hidden
   })
 })
 
-const giveUp = Effect.fnUntraced(function* (
-  operation: "cancel" | "expire_hold",
+/** The PaymentIntent's session turned out to have expired; that is kept, so this is returned. */
+const canceledMeanwhile = (operation: "confirm" | "authenticate"): PaymentIntentUnexpectedState =>
+  new PaymentIntentUnexpectedState({ status: "canceled", operation, allowed: statusesFor(operation), param: "id" })
+
+const failAuthentication = (
+  transaction: Transaction,
   paymentIntent: PaymentIntent,
-  reason: CancellationReason | null
-) {
-  const transaction = yield* Transaction
-  const held = paymentIntent.status === "requires_capture" ? latestCharge(paymentIntent)! : undefined
-  const charge = held === undefined ? undefined : Charges.released(held, transaction.now)
-  const canceled = change(operation, paymentIntent, {
-    status: "canceled",
-    canceled_at: secondsOf(transaction.now),
-    cancellation_reason: reason,
-    amount_capturable: 0,
-    next_action: null,
-    ...(charge === undefined ? {} : { charges: Charges.embed(paymentIntent.charges, charge) })
-  })
-  save(transaction, canceled)
-  if (charge !== undefined) {
-    transaction.put(CHARGE, charge)
-    transaction.clearTimer(TimerNames.holdTimer(paymentIntent.id))
-    if (operation === "expire_hold") transaction.emit("charge.expired", charge.id)
-    else transaction.emit("charge.updated", charge.id, { released_at: null })
-  }
-  transaction.emit("payment_intent.canceled", paymentIntent.id)
-  return canceled
-})
-
-const failAuthentication = (transaction: Transaction, paymentIntent: PaymentIntent): PaymentIntent => {
+  hidden: PaymentIntentHidden | undefined
+): PaymentIntent => {
   const failed = change("authenticate", paymentIntent, {
     status: "requires_payment_method",
     payment_method: null,
@@ -244,7 +224,7 @@ const failAuthentication = (transaction: Transaction, paymentIntent: PaymentInte
       payment_method: paymentIntent.payment_method!
     }
   })
-  save(transaction, failed)
+  save(transaction, failed, hidden)
   transaction.emit("payment_intent.payment_failed", failed.id)
   return failed
 }

@@ -20,5 +20,10 @@ export const EXPIRE_API_KEY = "api_key.expire"
 
 export const apiKeyTimer = (apiKeyId: string): string => `api_key:${apiKeyId}`
 
+/** A Checkout Session was not completed in time (semantics S17). */
+export const EXPIRE_CHECKOUT_SESSION = "checkout.session.expire"
+
+export const checkoutSessionTimer = (checkoutSessionId: string): string => `checkout_session:${checkoutSessionId}`
+
 /** The object that a timer is about. */
 export const subjectOf = (timerId: string): string => timerId.slice(timerId.indexOf(":") + 1)

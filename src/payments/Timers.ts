@@ -4,6 +4,7 @@ import type { DueTimer } from "../engine/Timers.ts"
 import { TimerHandler } from "../engine/Timers.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import { expire as expireApiKey } from "./ApiKeys.ts"
+import { expireWhenDue } from "./CheckoutSessionPayments.ts"
 import { settle } from "./PaymentAttempts.ts"
 import { expireHold } from "./PaymentIntents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
@@ -26,6 +27,8 @@ export const handleTimer = ({
       return Effect.orDie(settleRefund(subject))
     case TimerNames.EXPIRE_API_KEY:
       return expireApiKey(subject)
+    case TimerNames.EXPIRE_CHECKOUT_SESSION:
+      return expireWhenDue(subject)
     default:
       return Effect.die(new Error(`No lifecycle handles the timer ${name}`))
   }

@@ -4,6 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import type { KeptFailure } from "../../src/domain/Errors.ts"
 import { CardDeclined } from "../../src/domain/Errors.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { PaymentIntent as PaymentIntentSchema } from "../../src/domain/PaymentIntent.ts"
@@ -56,9 +57,12 @@ const sourceOf = ({ card, inline }: CardSent) => {
 }
 
 /** What the lifecycle answers, in the model's words. */
-const answerOf = <R>(operation: Effect.Effect<PaymentIntent | CardDeclined, { readonly _tag: string }, R>) =>
+const answerOf = <R>(operation: Effect.Effect<PaymentIntent | KeptFailure, { readonly _tag: string }, R>) =>
   operation.pipe(
-    Effect.map((answer) => (answer instanceof CardDeclined ? `declined ${answer.declineCode}` : "ok")),
+    Effect.map((answer) => {
+      if (answer instanceof CardDeclined) return `declined ${answer.declineCode}`
+      return "_tag" in answer ? refusalOf(answer as typeof answer & Record<string, unknown>) : "ok"
+    }),
     Effect.catch((error) => Effect.succeed(refusalOf(error as { readonly _tag: string } & Record<string, unknown>)))
   )
 
