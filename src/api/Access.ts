@@ -9,6 +9,14 @@ export const PublishableKey: Context.Reference<boolean> = Context.Reference("til
   defaultValue: () => false
 })
 
+/**
+ * Publishable keys may call the endpoint without a client secret: it makes something new, and shows nothing else
+ * (semantics A5).
+ */
+export const WithoutClientSecret: Context.Reference<boolean> = Context.Reference("till/api/WithoutClientSecret", {
+  defaultValue: () => false
+})
+
 /** The endpoint exists in test mode only (semantics §8.27). */
 export const TestMode: Context.Reference<boolean> = Context.Reference("till/api/TestMode", {
   defaultValue: () => false

@@ -11,11 +11,12 @@ import { Charges } from "./Charges.ts"
 import { Customers } from "./Customers.ts"
 import { Events } from "./Events.ts"
 import { PaymentIntents } from "./PaymentIntents.ts"
+import { PaymentMethods } from "./PaymentMethods.ts"
 import { Refunds } from "./Refunds.ts"
 import { ApiKey } from "./Security.ts"
 import { TestHelpers } from "./TestHelpers.ts"
 
 export const Api = HttpApi.make("till")
-  .add(Customers, PaymentIntents, Refunds, Charges, Events, TestHelpers, ApiKeys)
+  .add(Customers, PaymentIntents, Refunds, Charges, PaymentMethods, Events, TestHelpers, ApiKeys)
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Till", version: API_VERSION_DEFAULT }))

@@ -5,7 +5,7 @@
 import type { Effect } from "effect"
 import { Context, Exit, Schema } from "effect"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { InstallationWide, PublishableKey, TestMode } from "../api/Access.ts"
+import { InstallationWide, PublishableKey, TestMode, WithoutClientSecret } from "../api/Access.ts"
 import type { DomainError } from "../domain/Errors.ts"
 import { ParameterInvalid } from "../domain/Errors.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
@@ -25,6 +25,8 @@ interface Common {
   readonly path: string
   /** Whether publishable keys may call it, with the object's `client_secret`. */
   readonly publishableKey: boolean
+  /** Whether publishable keys may call it as it is. */
+  readonly withoutClientSecret: boolean
   readonly testMode: boolean
   /** Whether its commands run in the installation's account. */
   readonly installationWide: boolean
@@ -81,6 +83,7 @@ const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpo
     method: endpoint.method,
     path: endpoint.path,
     publishableKey: Context.get(endpoint.annotations, PublishableKey),
+    withoutClientSecret: Context.get(endpoint.annotations, WithoutClientSecret),
     testMode: Context.get(endpoint.annotations, TestMode),
     installationWide: Context.get(endpoint.annotations, InstallationWide),
     decodeQuery: makeQueryDecoder(endpoint.query, { expand: isQuery, route: routeName(endpoint) })

@@ -15,6 +15,7 @@ import type { Transaction } from "../engine/Transaction.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
 import type { Caller } from "./Authentication.ts"
+import type { WithoutCardData } from "./CardData.ts"
 
 /** JSON text of a value of type `A`. */
 export type Json<A> = string & { readonly "~json"?: A }
@@ -43,10 +44,10 @@ export const shownOnce = (value: object): string | undefined => shown.get(value)
 export type CommandServices = Transaction | PaymentsConfig | Processor
 
 /** What queries may use. */
-export type QueryServices = Accounts
+export type QueryServices = Accounts | PaymentsConfig
 
 type Params<E> = HttpApiEndpoint.Params<E>["Type"]
-type Payload<E> = HttpApiEndpoint.Payload<E>["Type"]
+type Payload<E> = WithoutCardData<HttpApiEndpoint.Payload<E>["Type"]>
 type Query<E> = HttpApiEndpoint.Query<E>["Type"]
 type Success<E> = HttpApiEndpoint.Success<E>["Type"]
 

@@ -7,14 +7,18 @@
 import { Context, Effect, Exit, Redacted } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
+import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { Response } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
+import type { AccountId } from "../engine/Document.ts"
 import { encode } from "../engine/Document.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Processor } from "../payments/Processor.ts"
+import { tokenize } from "../payments/Tokenization.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
+import { withoutCardData } from "./CardData.ts"
 import type { CommandEndpoint, Endpoint, QueryEndpoint } from "./Endpoints.ts"
 import type { Failure } from "./ErrorTable.ts"
 import { envelope, isFailure, wireErrorOf } from "./ErrorTable.ts"
@@ -50,7 +54,9 @@ const makeSurroundings = Effect.fnUntraced(function* (endpoints: ReadonlyArray<E
     docsUrl: (yield* HttpConfig).docsUrl,
     fingerprintKey: Redacted.value(paymentsConfig.fingerprintKey),
     commandServices: Context.make(PaymentsConfig, paymentsConfig).pipe(Context.add(Processor, processor)),
-    queryServices: Context.make(Accounts, accounts)
+    queryServices: Context.make(Accounts, accounts).pipe(Context.add(PaymentsConfig, paymentsConfig)),
+    tokenize: (account: AccountId, data: PaymentMethodData) =>
+      tokenize({ config: paymentsConfig, processors: processor, account }, data)
   }
 })
 type Surroundings = Effect.Success<ReturnType<typeof makeSurroundings>>
@@ -79,7 +85,7 @@ const permit = (
   endpoint: Endpoint,
   queryText: string
 ): Exit.Exit<void, SecretKeyRequired | TestModeOnly> => {
-  if (keyType === "publishable") {
+  if (keyType === "publishable" && !endpoint.withoutClientSecret) {
     const isOpen = () => endpoint.kind === "command" || new URLSearchParams(queryText).has("client_secret")
     if (!(endpoint.publishableKey && isOpen())) return Exit.fail(new SecretKeyRequired())
   }
@@ -106,7 +112,8 @@ const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: C
   const idempotencyKey = isPost ? yield* idempotencyKeyOf(source) : null
   // 8. Size, content type, JSON.
   const body = isPost ? yield* parseBody(yield* readBody(request), source.headers["content-type"]) : NO_BODY
-  if (caller.keyType === "publishable" && !hasClientSecret(body.value)) return yield* new SecretKeyRequired()
+  const needsClientSecret = caller.keyType === "publishable" && !endpoint.withoutClientSecret
+  if (needsClientSecret && !hasClientSecret(body.value)) return yield* new SecretKeyRequired()
   // 9. Idempotency: what follows happens once per key, and whoever repeats it gets what came of it then.
   const { installationWide } = endpoint
   const account = installationWide ? INSTALLATION : caller.account
@@ -137,7 +144,7 @@ const NO_BODY: Parsed = { value: {}, escapes: false }
 
 /** 10 to 14. The schemas are decoded at once, so that the actor is left with what only an actor can do. */
 const execution = (
-  { commandServices, docsUrl }: Surroundings,
+  { commandServices, docsUrl, tokenize }: Surroundings,
   { caller, endpoint, exchange, params }: Call<CommandEndpoint>,
   body: Parsed,
   once: Once
@@ -149,9 +156,10 @@ const execution = (
   }
   const decodedQuery = endpoint.decodeQuery(exchange.query)
   if (Exit.isFailure(decodedQuery)) return Effect.mapError(Effect.failCause(decodedQuery.cause), refuse)
-  const payload = endpoint.decodePayload(body)
-  if (Exit.isFailure(payload)) return Effect.mapError(Effect.failCause(payload.cause), refuse)
-  const run = Effect.mapBoth(endpoint.run({ params, payload: payload.value, caller }), {
+  const decoded = endpoint.decodePayload(body)
+  if (Exit.isFailure(decoded)) return Effect.mapError(Effect.failCause(decoded.cause), refuse)
+  const payload = withoutCardData(decoded.value, (data) => tokenize(caller.account, data))
+  const run = Effect.mapBoth(endpoint.run({ params, payload, caller }), {
     onSuccess: (result): Response => {
       if (isFailure(result)) return refuse(result)
       once.body = shownOnce(result)

@@ -21,7 +21,7 @@ interface Body {
 /** The projection of a response's JSON. */
 export const projectBody = (body: string): string => {
   const value = JSON.parse(body) as Body
-  if (value.error === undefined) return JSON.stringify(publishable(value as unknown as PaymentIntent))
-  if (value.error.payment_intent === undefined) return body
+  if (value.object === "payment_intent") return JSON.stringify(publishable(value as unknown as PaymentIntent))
+  if (value.error?.payment_intent === undefined) return body
   return JSON.stringify({ error: { ...value.error, payment_intent: publishable(value.error.payment_intent) } })
 }

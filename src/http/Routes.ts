@@ -17,6 +17,7 @@ import { charges } from "./handlers/Charges.ts"
 import { customers } from "./handlers/Customers.ts"
 import { events } from "./handlers/Events.ts"
 import { paymentIntents } from "./handlers/PaymentIntents.ts"
+import { paymentMethods } from "./handlers/PaymentMethods.ts"
 import { refunds } from "./handlers/Refunds.ts"
 import { testHelpers } from "./handlers/TestHelpers.ts"
 import * as Health from "./Health.ts"
@@ -29,6 +30,7 @@ const endpoints = compile(Api, {
   payment_intents: paymentIntents,
   refunds,
   charges,
+  payment_methods: paymentMethods,
   events,
   test_helpers: testHelpers,
   api_keys: apiKeys

@@ -4,12 +4,12 @@ import { AmountTooLarge, ParameterInvalid } from "../domain/Errors.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
 import type { CaptureMethod, ConfirmationMethod } from "../domain/PaymentIntent.ts"
-import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
+import type { TokenizedPaymentMethodData } from "./Tokenization.ts"
 
 export interface PaymentMethodParameters {
   readonly payment_method?: string | null
-  readonly payment_method_data?: PaymentMethodData | null
+  readonly payment_method_data?: TokenizedPaymentMethodData | null
 }
 
 interface ConfirmationParameters extends PaymentMethodParameters {

@@ -1,16 +1,13 @@
 /**
- * Payment methods: cards that a merchant's payers use (semantics H3, I-9, §5).
- *
- * A card's number and security code are given to the processor and then forgotten; what is kept is its brand, its last
- * four digits, its expiry date and a keyed fingerprint, from which the number cannot be had.
+ * Payment methods: cards that a merchant's payers use (semantics H3, I-9, §5). What is kept of a card is its brand, its
+ * last four digits, its expiry date and a keyed fingerprint, from which the number cannot be had.
  */
-import { createHmac } from "node:crypto"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
 import { billingDetailsOf } from "../domain/Address.ts"
-import { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
+import { ParameterInvalid, ProcessorNotConfigured, ResourceMissing } from "../domain/Errors.ts"
 import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
-import type { Card, PaymentMethod, PaymentMethodData } from "../domain/PaymentMethod.ts"
+import type { Card, PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { TestCard } from "../domain/TestCards.ts"
 import { TEST_CARD_EXPIRY, testCardOf } from "../domain/TestCards.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -19,9 +16,9 @@ import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import type { PaymentMethodHidden } from "./Documents.ts"
 import { PAYMENT_METHOD } from "./Documents.ts"
-import { PaymentsConfig } from "./PaymentsConfig.ts"
-import type { TokenizedCard } from "./Processor.ts"
-import { processorFor } from "./Processor.ts"
+import type { PaymentsConfig } from "./PaymentsConfig.ts"
+import type { TokenizedPaymentMethodData } from "./Tokenization.ts"
+import { fingerprint } from "./Tokenization.ts"
 
 /** A payment method as an attempt uses it, built in or stored. */
 export interface PaymentSource {
@@ -34,14 +31,13 @@ export interface PaymentSource {
   readonly customer: string | null
 }
 
-/** Makes a payment method of inline data. */
-export const create = Effect.fnUntraced(function* (data: PaymentMethodData) {
+/** Makes a payment method. `metadataParam` is the path of its metadata in the request. */
+export const create = Effect.fnUntraced(function* (data: TokenizedPaymentMethodData, metadataParam: string) {
   const transaction = yield* Transaction
-  const config = yield* PaymentsConfig
-  const processor = yield* processorFor(isLive(transaction.account))
   const metadata = mergeMetadata({}, data.metadata ?? null)
-  yield* requireMetadataWithinBounds(metadata, "payment_method_data[metadata]")
-  const { token, ...card } = processor.tokenize(data.card)
+  yield* requireMetadataWithinBounds(metadata, metadataParam)
+  if (data.card === null) return yield* new ProcessorNotConfigured()
+  const { token, ...card } = data.card
   const paymentMethod: PaymentMethod = {
     id: transaction.newId("pm"),
     object: "payment_method",
@@ -49,11 +45,7 @@ export const create = Effect.fnUntraced(function* (data: PaymentMethodData) {
     livemode: isLive(transaction.account),
     created: secondsOf(transaction.now),
     customer: null,
-    card: {
-      ...cardOf(card),
-      fingerprint: fingerprint(config, transaction.account, data.card.number),
-      checks: card.checks
-    },
+    card,
     billing_details: billingDetailsOf(data.billing_details ?? {}),
     metadata
   }
@@ -72,8 +64,8 @@ export const resolve = Effect.fnUntraced(function* (id: string, param: string) {
 })
 
 /** Makes a payment method of inline data, for use at once. */
-export const createSource = Effect.fnUntraced(function* (data: PaymentMethodData) {
-  const { id } = yield* create(data)
+export const createSource = Effect.fnUntraced(function* (data: TokenizedPaymentMethodData) {
+  const { id } = yield* create(data, "payment_method_data[metadata]")
   const transaction = yield* Transaction
   return sourceOf((yield* transaction.get(PAYMENT_METHOD, id))!)
 })
@@ -130,7 +122,7 @@ const builtInSource = (id: string, { brand, country, funding, ids, numbers }: Te
   customer: null
 })
 
-const cardOf = (card: PaymentSource["card"] | Omit<TokenizedCard, "token">): PaymentSource["card"] => ({
+const cardOf = (card: PaymentSource["card"]): PaymentSource["card"] => ({
   brand: card.brand,
   last4: card.last4,
   exp_month: card.exp_month,
@@ -138,10 +130,3 @@ const cardOf = (card: PaymentSource["card"] | Omit<TokenizedCard, "token">): Pay
   funding: card.funding,
   country: card.country
 })
-
-/** Equal for equal numbers within one account, and of no use without the installation's key. */
-const fingerprint = (config: PaymentsConfig["Service"], account: AccountId, number: string): string =>
-  createHmac("sha256", Redacted.value(config.fingerprintKey))
-    .update(`${account}/${number}`)
-    .digest("base64url")
-    .slice(0, 22)

@@ -11,6 +11,7 @@ import { PaymentIntent as PaymentIntentSchema } from "../../src/domain/PaymentIn
 import { violatedInvariant } from "../../src/domain/PaymentIntentInvariants.ts"
 import { CHARGE, PAYMENT_INTENT } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
+import { tokenized } from "../support/CardData.ts"
 import { MemoryAccount } from "../support/MemoryTransaction.ts"
 import type { CardName, CardSent, Command, Creation, Model } from "./PaymentIntentModel.ts"
 import * as Table from "./PaymentIntentModel.ts"
@@ -49,10 +50,10 @@ const sourceOf = ({ card, inline }: CardSent) => {
   if (card === null) return {}
   if (!inline) return { payment_method: card }
   return {
-    payment_method_data: {
-      type: "card" as const,
+    payment_method_data: tokenized({
+      type: "card",
       card: { number: CARDS[card].number, exp_month: 12, exp_year: 2034, cvc: "123" }
-    }
+    })
   }
 }
 

@@ -4,20 +4,18 @@ import { Effect } from "effect"
 import { CardDeclined } from "../../src/domain/Errors.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { publishable } from "../../src/domain/PaymentIntent.ts"
-import type { PaymentMethodData } from "../../src/domain/PaymentMethod.ts"
 import * as Customers from "../../src/payments/Customers.ts"
 import { CHARGE, PAYMENT_INTENT, PAYMENT_METHOD } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
 import * as TestHelpers from "../../src/payments/TestHelpers.ts"
+import { tokenized } from "../support/CardData.ts"
 import { MemoryAccount } from "../support/MemoryTransaction.ts"
 
 const LIVE = "mer_000000000000000000000000:live"
 
-const cardData = (number: string, exp_year = 2034): PaymentMethodData => ({
-  type: "card",
-  card: { number, exp_month: 12, exp_year, cvc: "123" }
-})
+const cardData = (number: string, exp_year = 2034) =>
+  tokenized({ type: "card", card: { number, exp_month: 12, exp_year, cvc: "123" } })
 
 const createIn = (account: MemoryAccount, parameters: Partial<CreatePaymentIntent> = {}) =>
   Effect.map(
@@ -209,10 +207,10 @@ describe("PaymentIntents.confirm", () => {
   it.effect("declines a card from the month after its last one", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
-      const data: PaymentMethodData = {
+      const data = tokenized({
         type: "card",
         card: { number: "4242424242424242", exp_month: 11, exp_year: 2026 }
-      }
+      })
       account.now = Date.UTC(2026, 11, 1) - 1
       const paid = yield* createIn(account, { payment_method_data: data, confirm: true })
       assert.strictEqual(paid.status, "succeeded")
@@ -288,7 +286,7 @@ describe("Live mode", () => {
       assert.include(missing, { _tag: "ResourceMissing", param: "payment_method" })
       const { id, livemode } = yield* createIn(account)
       assert.isTrue(livemode)
-      const confirm = PaymentIntents.confirm(id, { payment_method_data: cardData("4242424242424242") })
+      const confirm = PaymentIntents.confirm(id, { payment_method_data: { type: "card", card: null } })
       assert.include(yield* failure(account.run(confirm)), { _tag: "ProcessorNotConfigured" })
       assert.deepStrictEqual(account.all(PAYMENT_METHOD), [])
     })

@@ -7,6 +7,7 @@ import { TEST_CARDS } from "../../src/domain/TestCards.ts"
 import { PAYMENT_INTENT } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import type { PaymentMethodParameters } from "../../src/payments/PaymentIntentParameters.ts"
+import { tokenized } from "../support/CardData.ts"
 import { MemoryAccount } from "../support/MemoryTransaction.ts"
 
 const DECLINED = "Your card was declined."
@@ -112,7 +113,7 @@ describe("Test cards do what the table says", () => {
         .split(" ")
         .filter((id) => id !== "")
         .map((payment_method) => ({ payment_method })),
-      { payment_method_data: { type: "card", card: { number, exp_month: 1, exp_year: 2030 } } }
+      { payment_method_data: tokenized({ type: "card", card: { number, exp_month: 1, exp_year: 2030 } }) }
     ]
     it.effect(`${number} ${ids}`, () =>
       Effect.gen(function* () {

@@ -1,0 +1,14 @@
+/** Card data as commands get it: tokenized by the simulator. */
+import { Redacted } from "effect"
+import type { PaymentMethodData } from "../../src/domain/PaymentMethod.ts"
+import { simulator } from "../../src/payments/Simulator.ts"
+import type { TokenizedPaymentMethodData } from "../../src/payments/Tokenization.ts"
+import { tokenize } from "../../src/payments/Tokenization.ts"
+
+const tokenizer = {
+  config: { fingerprintKey: Redacted.make(new Uint8Array(32).fill(9)) },
+  processors: { test: simulator, live: simulator },
+  account: "mer_000000000000000000000000:test"
+}
+
+export const tokenized = (data: PaymentMethodData): TokenizedPaymentMethodData => tokenize(tokenizer, data)
