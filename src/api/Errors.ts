@@ -25,10 +25,10 @@ export const ErrorResponse = Schema.Struct({
 const withStatus = (status: number) => ErrorResponse.pipe(HttpApiSchema.status(status))
 
 /** What any request can be answered with. */
-export const errors = [400, 401, 403, 404, 413, 415, 429, 500, 503].map(withStatus)
+export const errors = [400, 401, 403, 404, 429, 500, 503].map(withStatus)
 
-/** What a request that carries an idempotency key can be answered with. */
-export const commandErrors = [...errors, withStatus(409), withStatus(422)]
+/** What a request that has a body and carries an idempotency key can be answered with. */
+export const commandErrors = [...errors, ...[409, 413, 415, 422].map(withStatus)]
 
 /** What a request that charges a card can be answered with. */
 export const paymentErrors = [...commandErrors, withStatus(402)]

@@ -28,7 +28,10 @@ export const MetadataParameter = Schema.Record(
   Schema.NullOr(Value).annotate({ rule: `a string of at most ${METADATA_VALUE_LENGTH_MAX} characters` })
 ).check(
   Schema.makeFilter((metadata: Readonly<Record<string, string | null>>) => Object.keys(metadata).every(isKey), {
-    rule: METADATA_RULE
+    rule: METADATA_RULE,
+    toJsonSchema: () => ({
+      propertyNames: { minLength: 1, maxLength: METADATA_KEY_LENGTH_MAX, pattern: "^[^\\[\\]]*$" }
+    })
   })
 )
 export type MetadataParameter = typeof MetadataParameter.Type

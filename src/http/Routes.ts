@@ -1,5 +1,6 @@
 /**
- * Everything that the server answers: /v1, the two health checks, and JSON errors for what nobody answers.
+ * Everything that the server answers: /v1, the two health checks, the documentation, and JSON errors for what nobody
+ * answers.
  *
  * /v1 does not go through the router, whose own matching could not keep the order of semantics T14; other parts of the
  * service add their routes to the router.
@@ -11,6 +12,7 @@ import { Api } from "../api/Api.ts"
 import type { Accounts } from "../engine/Accounts.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
+import * as Documentation from "./Documentation.ts"
 import { compile } from "./Endpoints.ts"
 import { apiKeys } from "./handlers/ApiKeys.ts"
 import { charges } from "./handlers/Charges.ts"
@@ -61,7 +63,11 @@ const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
 /** To be merged with the routes of other parts, and served. */
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services> = Layer.merge(api, Health.layer)
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services> = Layer.mergeAll(
+  api,
+  Health.layer,
+  Documentation.layer
+)
 
 /** Serves these routes. */
 export const serve: Layer.Layer<never, never, HttpServer.HttpServer | Services> = HttpRouter.serve(layer, {

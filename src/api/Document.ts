@@ -1,0 +1,191 @@
+/**
+ * The OpenAPI 3.1 document of the contract.
+ *
+ * It derives from the contract; what is added here is what the contract's schemas cannot say: which bodies may be left
+ * out, the names of headers as people write them, what each status means, and examples.
+ */
+import { OpenApi } from "effect/http-api"
+import { Api } from "./Api.ts"
+import type { JsonSchema, JsonSchemas } from "./Examples.ts"
+import { exampleOf, resolve } from "./Examples.ts"
+import { LIMIT_DEFAULT, LIMIT_MAX } from "./List.ts"
+import { STATUSES } from "./Statuses.ts"
+
+export interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required: boolean
+  readonly description?: string
+  readonly schema: JsonSchema & { readonly description?: string; readonly default?: unknown }
+}
+
+interface Media {
+  readonly schema: JsonSchema
+  readonly example?: unknown
+}
+
+interface Content {
+  readonly "application/json": Media
+}
+
+export interface Response {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, unknown>>
+  readonly content: Content
+}
+
+export interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly tags: ReadonlyArray<string>
+  readonly parameters: ReadonlyArray<Parameter>
+  readonly security: ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>
+  readonly requestBody?: { readonly required: boolean; readonly content: Content }
+  readonly responses: Readonly<Record<string, Response>>
+}
+
+export interface Document {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string; readonly description: string }
+  readonly servers: ReadonlyArray<{ readonly url: string }>
+  readonly tags: ReadonlyArray<{ readonly name: string }>
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: {
+    readonly schemas: JsonSchemas
+    readonly securitySchemes: Readonly<Record<string, unknown>>
+  }
+}
+
+/** The document of a service at this address. */
+export const make = (publicUrl: string): Document => {
+  const derived = OpenApi.fromApi(Api) as unknown as Document
+  const { schemas } = derived.components
+  const requests = requestSchemas(derived)
+  const open = Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, requests.has(name) ? schema : extensible(schema)])
+  )
+  return {
+    ...derived,
+    info: { ...derived.info, description: DESCRIPTION },
+    servers: [{ url: publicUrl }],
+    paths: mapValues(derived.paths, (item, path) =>
+      mapValues(item, (operation, method) => refineOperation(operation, `${method} ${path}`, open))
+    ),
+    components: {
+      schemas: open,
+      securitySchemes: {
+        apiKey: {
+          type: "http",
+          scheme: "basic",
+          description: "The API key is the username; the password is empty. `sk_test_…` and `sk_live_…` are secret."
+        }
+      }
+    }
+  }
+}
+
+const DESCRIPTION =
+  "A payments service that you run yourself. Amounts are in the smallest unit of their currency, times in Unix seconds. " +
+  "Every POST carries an `Idempotency-Key`; sending it again with the same request gets the first one's answer."
+
+const mapValues = <A, B>(record: Readonly<Record<string, A>>, f: (value: A, key: string) => B): Record<string, B> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, f(value, key)]))
+
+const refineOperation = (operation: Operation, route: string, schemas: JsonSchemas): Operation => {
+  const { requestBody, responses, ...rest } = operation
+  const isCommand = route.startsWith("post ")
+  return {
+    ...rest,
+    summary: rest.summary ?? summaryOf(operation.operationId),
+    parameters: operation.parameters.map(refineParameter),
+    ...(requestBody !== undefined && { requestBody: refineBody(requestBody.content, schemas) }),
+    responses: mapValues(responses, (response, status) => refineResponse(response, status, { isCommand, schemas }))
+  }
+}
+
+/** `payment_intents.capture` is "Capture a payment intent", `customers.list` is "List customers". */
+const summaryOf = (operationId: string): string => {
+  const [group = "", name = ""] = operationId.split(".", 2)
+  const plural = group.replaceAll("_", " ")
+  const verb = name
+    .replaceAll("_", " ")
+    .replaceAll(/([a-z])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`)
+  const sentence = verb.charAt(0).toUpperCase() + verb.slice(1)
+  if (name === "list") return `${sentence} ${plural}`
+  const singular = plural.replace(/s$/, "")
+  return `${sentence} ${/^(?:a|e|i|o)/.test(singular) ? "an" : "a"} ${singular}`
+}
+
+const HEADERS: Readonly<Record<string, string>> = {
+  "idempotency-key": "Idempotency-Key",
+  "x-api-version": "X-API-Version"
+}
+
+/** A description belongs to the parameter. `limit` is text on the wire, and an integer to everybody. */
+const refineParameter = (parameter: Parameter): Parameter => {
+  const { description, ...schema } = parameter.schema
+  const isLimit = parameter.in === "query" && parameter.name === "limit"
+  return {
+    ...parameter,
+    name: parameter.in === "header" ? (HEADERS[parameter.name] ?? parameter.name) : parameter.name,
+    ...(description !== undefined && { description }),
+    schema: isLimit ? { type: "integer", minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT } : schema
+  }
+}
+
+/** An empty body is an empty object, so it may be left out where nothing in it is required. */
+const refineBody = ({ "application/json": { schema } }: Content, schemas: JsonSchemas) => ({
+  required: (resolve(schema, schemas).required ?? []).length > 0,
+  content: { "application/json": { schema, example: exampleOf(schema, { schemas, requiredOnly: true }) } }
+})
+
+const refineResponse = (
+  { content }: Response,
+  status: string,
+  { isCommand, schemas }: { readonly isCommand: boolean; readonly schemas: JsonSchemas }
+): Response => {
+  const { schema: declared } = content["application/json"]
+  const schema = extensible(declared)
+  const means = STATUSES[status]
+  return {
+    description: means?.description ?? "Done.",
+    headers: { ...RESPONSE_HEADERS, ...(isCommand && REPLAY_HEADERS), ...means?.headers },
+    content: {
+      "application/json": { schema, example: means?.example ?? exampleOf(schema, { schemas, requiredOnly: false }) }
+    }
+  }
+}
+
+const header = (description: string) => ({ description, schema: { type: "string" } })
+
+const RESPONSE_HEADERS = {
+  "X-Request-Id": header("The request's own ID, `req_…`."),
+  "X-API-Version": header("The version that the response is written in.")
+}
+
+const REPLAY_HEADERS = {
+  "Idempotent-Replayed": header("`true` if this is the answer to an earlier request with the same key."),
+  "Original-Request": header("The ID of that earlier request.")
+}
+
+/** Responses may get further fields without a new version; requests may not have any that are unknown. */
+const extensible = (schema: JsonSchema): JsonSchema =>
+  JSON.parse(JSON.stringify(schema), (_, value) => {
+    if (typeof value !== "object" || value === null || value.additionalProperties !== false) return value
+    const { additionalProperties: _closed, ...open } = value
+    return open
+  }) as JsonSchema
+
+/** Names of the schemas that request bodies consist of. */
+const requestSchemas = ({ components, paths }: Document): ReadonlySet<string> => {
+  const found = new Set<string>()
+  const collect = (value: unknown): void => {
+    for (const [, name] of JSON.stringify(value ?? null).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (name === undefined || found.has(name)) continue
+      found.add(name)
+      collect(components.schemas[name])
+    }
+  }
+  for (const item of Object.values(paths)) for (const { requestBody } of Object.values(item)) collect(requestBody)
+  return found
+}

@@ -1,0 +1,129 @@
+/**
+ * Examples for the document, made from its schemas, so that no endpoint can be without one and none can be out of date.
+ * An example is valid by its schema; where several values would do, it takes one that tells a reader something.
+ */
+
+/** A JSON Schema as the document has them. */
+export interface JsonSchema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly enum?: ReadonlyArray<unknown>
+  readonly const?: unknown
+  readonly anyOf?: ReadonlyArray<JsonSchema>
+  readonly oneOf?: ReadonlyArray<JsonSchema>
+  readonly allOf?: ReadonlyArray<JsonSchema>
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: ReadonlyArray<string>
+  readonly additionalProperties?: boolean | JsonSchema
+  readonly items?: JsonSchema
+  readonly prefixItems?: ReadonlyArray<JsonSchema>
+  readonly pattern?: string
+  readonly format?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+}
+
+export type JsonSchemas = Readonly<Record<string, JsonSchema>>
+
+const UNIX_TIME = 1_773_014_400
+
+/** What a string or number of this name looks like. */
+const BY_NAME: Readonly<Record<string, unknown>> = {
+  amount: 2000,
+  unit_amount: 2000,
+  unit_amount_decimal: "2000",
+  quantity: 1,
+  created: UNIX_TIME,
+  updated: UNIX_TIME,
+  canceled_at: UNIX_TIME,
+  expires_at: UNIX_TIME + 86_400,
+  exp_month: 12,
+  exp_year: 2040,
+  number: "4242424242424242",
+  cvc: "123",
+  last4: "4242",
+  currency: "usd",
+  name: "Jane Doe",
+  email: "jane@example.com",
+  phone: "+1 555 010 0199",
+  description: "Order 6735",
+  city: "Portland",
+  country: "US",
+  line1: "1 Main Street",
+  postal_code: "97201",
+  state: "OR",
+  api_version: "2026-03-09",
+  prefix: "sk_test_",
+  decline_code: "generic_decline"
+}
+
+const BY_FORMAT: Readonly<Record<string, string>> = { email: "jane@example.com", uri: "https://example.com/order" }
+
+const ID_REST = "08Qm3vXk1Zr9TbLw5YcHn2Ea"
+
+export interface ExampleOptions {
+  readonly schemas: JsonSchemas
+  /** Whether optional members are left out, as in a request that asks for no more than it must. */
+  readonly requiredOnly: boolean
+}
+
+/** The schema that a reference names, or the schema itself. */
+export const resolve = (schema: JsonSchema, schemas: JsonSchemas): JsonSchema => {
+  if (schema.$ref === undefined) return schema
+  const name = schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)
+  const found = schemas[name]
+  if (found === undefined) throw new Error(`The document has no schema ${name}`)
+  return resolve(found, schemas)
+}
+
+/** A value that is valid by the schema. `name` is that of the member that holds it. */
+export const exampleOf = (schema: JsonSchema, options: ExampleOptions, name = ""): unknown => {
+  const { allOf, anyOf, oneOf, ...own } = resolve(schema, options.schemas)
+  const choices = anyOf ?? oneOf
+  if (choices !== undefined) {
+    const choice = choices.find(({ type }) => type !== "null") ?? choices[0]!
+    return exampleOf({ ...own, ...resolve(choice, options.schemas) }, options, name)
+  }
+  const merged: JsonSchema = Object.assign({}, own, ...(allOf ?? []))
+  if (merged.const !== undefined) return merged.const
+  if (merged.enum !== undefined) return merged.enum[0]
+  switch (merged.type) {
+    case "object":
+      return objectExample(merged, options, name)
+    case "array":
+      return merged.items === undefined ? [] : [exampleOf(merged.items, options, name)]
+    case "string":
+      return stringExample(merged, name)
+    case "integer":
+    case "number":
+      return numberExample(merged, name)
+    case "boolean":
+      return name === "deleted" || name === "active"
+    default:
+      return null
+  }
+}
+
+const objectExample = (schema: JsonSchema, options: ExampleOptions, name: string): unknown => {
+  const required = new Set(schema.required)
+  const members = Object.entries(schema.properties ?? {}).filter(
+    ([key]) => required.has(key) || !options.requiredOnly || key === "metadata"
+  )
+  if (schema.properties === undefined) return name === "metadata" ? { order_id: "6735" } : {}
+  return Object.fromEntries(members.map(([key, member]) => [key, exampleOf(member, options, key)]))
+}
+
+const stringExample = ({ format, maxLength, minLength, pattern }: JsonSchema, name: string): string => {
+  const prefix = /^\^([a-z]+_)$/.exec(pattern ?? "")?.[1]
+  if (prefix !== undefined) return `${prefix}${ID_REST}`
+  const known = BY_NAME[name]
+  const text = format === undefined ? (typeof known === "string" ? known : "text") : (BY_FORMAT[format] ?? "text")
+  return text.padEnd(minLength ?? 0, "x").slice(0, maxLength)
+}
+
+const numberExample = ({ maximum = Infinity, minimum = -Infinity }: JsonSchema, name: string): number => {
+  const known = BY_NAME[name]
+  return Math.min(Math.max(typeof known === "number" ? known : 1, minimum), maximum)
+}

@@ -1,0 +1,154 @@
+/**
+ * The contract's document as a page for people: plain HTML with one style sheet in it, no script, nothing from elsewhere.
+ * Its content security policy says as much.
+ */
+import { hash } from "node:crypto"
+import type { Document, Operation, Parameter, Response } from "../api/Document.ts"
+import type { JsonSchema, JsonSchemas } from "../api/Examples.ts"
+import { resolve } from "../api/Examples.ts"
+
+const STYLE = `
+:root { color-scheme: light dark; --line: #8884; --soft: #8882 }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 62rem; padding: 1.5rem }
+nav ul { columns: 3 14rem; list-style: none; padding: 0 }
+a { color: inherit }
+section { border-top: 1px solid var(--line); margin-top: 2rem }
+h3 code { font-size: 1rem }
+.method { border: 1px solid var(--line); border-radius: 3px; padding: 0 .4em }
+table { border-collapse: collapse; width: 100% }
+th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem .3rem 0; text-align: left; vertical-align: top }
+pre { background: var(--soft); overflow-x: auto; padding: .8rem }
+small { opacity: .7 }
+`
+
+/** For the page's `Content-Security-Policy`. */
+export const contentSecurityPolicy =
+  `default-src 'none'; style-src 'sha256-${hash("sha256", STYLE, "base64")}'; ` +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** The whole page. */
+export const render = (document: Document): string => {
+  const { components, info, paths, servers, tags } = document
+  const operations = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ path, method, operation }))
+  )
+  const ofTag = (tag: string) => operations.filter(({ operation }) => operation.tags.includes(tag))
+  const contents = tags.map(({ name }) => {
+    const links = ofTag(name).map(
+      ({ operation }) => `<li><a href="#${text(operation.operationId)}">${text(operation.summary)}</a></li>`
+    )
+    return `<h2>${text(name.replaceAll("_", " "))}</h2><ul>${links.join("")}</ul>`
+  })
+  const sections = tags.flatMap(({ name }) =>
+    ofTag(name).map(({ method, operation, path }) => renderOperation(method, path, operation, components.schemas))
+  )
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${text(info.title)} API ${text(info.version)}</title><style>${STYLE}</style></head><body>
+<h1>${text(info.title)} API <small>${text(info.version)}</small></h1>
+<p>${prose(info.description)}</p>
+<p>Base address <code>${text(servers[0]?.url ?? "")}</code>. This page as data: <a href="/openapi.json">openapi.json</a>.</p>
+<nav>${contents.join("")}</nav>
+${sections.join("\n")}
+</body></html>
+`
+}
+
+const renderOperation = (method: string, path: string, operation: Operation, schemas: JsonSchemas): string => {
+  const { operationId, parameters, requestBody, responses, summary } = operation
+  const body = requestBody?.content["application/json"]
+  const parts = [
+    `<h3>${text(summary)}</h3>`,
+    `<p><code><span class="method">${method.toUpperCase()}</span> ${text(path)}</code></p>`,
+    table(parameters.map((parameter) => parameterRow(parameter, schemas)))
+  ]
+  if (body !== undefined) {
+    parts.push(`<h4>Body</h4>`, table(memberRows(body.schema, schemas)), json(body.example))
+  }
+  parts.push(`<h4>Responses</h4>`)
+  for (const [status, response] of Object.entries(responses)) parts.push(renderResponse(status, response, schemas))
+  return `<section id="${text(operationId)}">${parts.join("\n")}</section>`
+}
+
+const renderResponse = (status: string, { content, description }: Response, schemas: JsonSchemas): string => {
+  const { example, schema } = content["application/json"]
+  const members = status === "200" ? table(memberRows(schema, schemas)) : ""
+  return `<details><summary><code>${status}</code> ${prose(description)}</summary>${members}${json(example)}</details>`
+}
+
+interface Row {
+  readonly name: string
+  readonly where: string
+  readonly isRequired: boolean
+  readonly type: string
+  readonly description: string
+}
+
+const parameterRow = ({ description, in: where, name, required, schema }: Parameter, schemas: JsonSchemas): Row => ({
+  name,
+  where,
+  isRequired: required,
+  type: typeOf(schema, schemas),
+  description: description ?? ""
+})
+
+const memberRows = (schema: JsonSchema, schemas: JsonSchemas): ReadonlyArray<Row> => {
+  const { anyOf, properties = {}, required = [] } = resolve(schema, schemas)
+  if (anyOf !== undefined) return anyOf.slice(0, 1).flatMap((choice) => memberRows(choice, schemas))
+  return Object.entries(properties).map(([name, member]) => ({
+    name,
+    where: "",
+    isRequired: required.includes(name),
+    type: typeOf(member, schemas),
+    description: ""
+  }))
+}
+
+/** A schema in a few words: `string, at most 256 characters, or null`. */
+const typeOf = (schema: JsonSchema, schemas: JsonSchemas): string => {
+  if (schema.$ref !== undefined) {
+    const { anyOf, type } = resolve(schema, schemas)
+    return type === "object" || anyOf !== undefined ? nameOf(schema.$ref) : typeOf(resolve(schema, schemas), schemas)
+  }
+  const choices = schema.anyOf ?? schema.oneOf
+  if (choices !== undefined) return [...new Set(choices.map((choice) => typeOf(choice, schemas)))].join(" or ")
+  const merged: JsonSchema = Object.assign({}, schema, ...(schema.allOf ?? []))
+  if (merged.enum !== undefined) return merged.enum.map((value) => JSON.stringify(value)).join(", ")
+  if (merged.type === "array")
+    return `array of ${merged.items === undefined ? "anything" : typeOf(merged.items, schemas)}`
+  const limits = [
+    merged.minimum !== undefined && `at least ${merged.minimum}`,
+    merged.maximum !== undefined && `at most ${merged.maximum}`,
+    merged.maxLength !== undefined && `at most ${merged.maxLength} characters`,
+    merged.pattern !== undefined && `matching ${merged.pattern}`
+  ]
+  return [merged.type ?? "anything", ...limits.filter((limit) => limit !== false)].join(", ")
+}
+
+const nameOf = (reference: string): string => reference.slice(reference.lastIndexOf("/") + 1)
+
+const table = (rows: ReadonlyArray<Row>): string => {
+  const lines = rows.map(({ description, isRequired, name, type, where }) => {
+    const note = [where, isRequired ? "required" : ""].filter((part) => part !== "").join(", ")
+    return (
+      `<tr><td><code>${text(name)}</code> <small>${text(note)}</small></td>` +
+      `<td>${text(type)}${description === "" ? "" : `. ${prose(description)}`}</td></tr>`
+    )
+  })
+  return lines.length === 0 ? "" : `<table>${lines.join("")}</table>`
+}
+
+const json = (value: unknown): string => `<pre>${text(JSON.stringify(value, null, 2) ?? "")}</pre>`
+
+/** Text with `code` in backticks. */
+const prose = (markdown: string): string => text(markdown).replaceAll(/`([^`]+)`/g, "<code>$1</code>")
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;"
+}
+
+const text = (raw: string): string => raw.replaceAll(/[&<>"']/g, (character) => ENTITIES[character]!)

@@ -1,0 +1,96 @@
+/** The document is valid OpenAPI 3.1, says of every operation what there is to say, and its examples are right. */
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { assert, describe, it } from "@effect/vitest"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import type { Operation } from "../../src/api/Document.ts"
+import * as Document from "../../src/api/Document.ts"
+
+const document = Document.make("https://pay.example.test")
+
+const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, operation]) => [`${method} ${path}`, operation] as const)
+)
+
+/** Schemas refer to the document's components, so they are compiled inside of it. */
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
+ajv.addSchema(document, "document")
+
+const assertValid = (pointer: ReadonlyArray<string>, value: unknown) => {
+  const reference = pointer
+    .map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1")))
+    .join("/")
+  const validate = ajv.compile({ $ref: `document#/${reference}` })
+  assert.isTrue(validate(value), `${reference}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(value)}`)
+}
+
+const parameterOf = ({ parameters }: Operation, name: string) => parameters.find((parameter) => parameter.name === name)
+
+describe("document", () => {
+  it("is valid OpenAPI 3.1", async () => {
+    const result = await new Validator().validate(structuredClone(document) as unknown as Record<string, unknown>)
+    assert.isTrue(result.valid, JSON.stringify(result.errors))
+    assert.strictEqual(document.openapi, "3.1.0")
+    assert.deepStrictEqual(document.servers, [{ url: "https://pay.example.test" }])
+  })
+
+  it("says of every operation its headers, its security and its errors", () => {
+    for (const [route, operation] of operations) {
+      const isCommand = route.startsWith("post ")
+      assert.deepInclude(parameterOf(operation, "X-API-Version"), { in: "header", required: false }, route)
+      const key = parameterOf(operation, "Idempotency-Key")
+      if (isCommand) assert.deepInclude(key, { in: "header", required: true }, route)
+      else assert.isUndefined(key, route)
+      assert.deepStrictEqual(operation.security, [{ apiKey: [] }], route)
+      const errors = isCommand ? [409, 413, 415, 422] : []
+      const expected = [200, 400, 401, 403, 404, 429, 500, 503, ...errors].map(String)
+      assert.includeMembers(Object.keys(operation.responses), expected, route)
+      if (!isCommand) assert.doesNotHaveAnyKeys(operation.responses, ["402", "409", "413", "415", "422"], route)
+      assert.match(operation.summary, /^[A-Z][a-z ]+$/, route)
+      for (const name of [...route.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)) {
+        assert.deepInclude(parameterOf(operation, name), { in: "path", required: true }, route)
+      }
+    }
+    const ids = operations.map(([, { operationId }]) => operationId)
+    assert.strictEqual(new Set(ids).size, ids.length)
+  })
+
+  it("has a limit that is an integer, and bodies that may be left out only where nothing in them is required", () => {
+    for (const [route, operation] of operations) {
+      const limit = parameterOf(operation, "limit")
+      if (limit !== undefined) {
+        assert.deepStrictEqual(limit.schema, { type: "integer", minimum: 1, maximum: 100, default: 10 }, route)
+      }
+    }
+    const bodyOf = (id: string) => operations.find(([, { operationId }]) => operationId === id)?.[1].requestBody
+    assert.isTrue(bodyOf("payment_intents.create")?.required)
+    assert.isFalse(bodyOf("payment_intents.confirm")?.required)
+    assert.isFalse(bodyOf("customers.create")?.required)
+  })
+
+  it("says what is required and what can be null, and leaves responses open and requests closed", () => {
+    const { Customer, CreateCustomer, CreatePaymentIntent, PaymentIntent } = document.components.schemas
+    assert.includeMembers([...Customer!.required!], ["id", "email", "metadata"])
+    assert.deepStrictEqual(Customer!.properties!["email"], { anyOf: [{ type: "string" }, { type: "null" }] })
+    assert.notProperty(Customer, "additionalProperties")
+    assert.isFalse(CreateCustomer!.additionalProperties)
+    assert.deepStrictEqual(CreatePaymentIntent!.required, ["amount", "currency"])
+    assert.notInclude([...PaymentIntent!.required!], "last_payment_error")
+    assertValid(["components", "schemas", "Customer", "properties", "name"], null)
+  })
+
+  it("has an example for every body and every response, each of them valid", () => {
+    for (const [route, operation] of operations) {
+      const [method = "", path = ""] = route.split(" ", 2)
+      const at = ["paths", path, method]
+      if (operation.requestBody !== undefined) {
+        const media = operation.requestBody.content["application/json"]
+        assertValid([...at, "requestBody", "content", "application/json", "schema"], media.example)
+      }
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const { example } = response.content["application/json"]
+        assert.isDefined(example, `${route} ${status}`)
+        assertValid([...at, "responses", status, "content", "application/json", "schema"], example)
+      }
+    }
+  })
+})
