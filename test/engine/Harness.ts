@@ -95,9 +95,18 @@ export const flowingTime: Effect.Effect<void, never, Scope.Scope> = Effect.asVoi
 /** Lets everything happen that needs no time. */
 export const settled: Effect.Effect<void> = Effect.repeat(Effect.yieldNow, { times: 100 }).pipe(Effect.asVoid)
 
-/** Lets time pass; what is under way at its start and at its end gets as far as it can without it. */
-export const pass = (millis: number): Effect.Effect<void> =>
-  Effect.andThen(Effect.andThen(settled, TestClock.adjust(millis)), settled)
+/**
+ * Lets time pass, in steps; what is under way at a step's start and end gets as far as it can without time. Within a step
+ * the clock waits for what it wakes, but not for what that hands over to another fiber which then gives way.
+ */
+export const pass = (millis: number, stepMillis: number = millis): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* settled
+    for (let passed = 0; passed < millis || passed === 0; passed += Math.max(stepMillis, 1)) {
+      yield* TestClock.adjust(Math.min(stepMillis, millis - passed))
+      yield* settled
+    }
+  })
 
 /** Puts the clock to a day on which a service would run; ids need a time of 9 characters. */
 export const START = Date.UTC(2026, 10, 20)
