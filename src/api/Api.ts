@@ -15,8 +15,9 @@ import { PaymentMethods } from "./PaymentMethods.ts"
 import { Refunds } from "./Refunds.ts"
 import { ApiKey } from "./Security.ts"
 import { TestHelpers } from "./TestHelpers.ts"
+import { WebhookEndpoints } from "./WebhookEndpoints.ts"
 
 export const Api = HttpApi.make("till")
-  .add(Customers, PaymentIntents, Refunds, Charges, PaymentMethods, Events, TestHelpers, ApiKeys)
+  .add(Customers, PaymentIntents, Refunds, Charges, PaymentMethods, WebhookEndpoints, Events, TestHelpers, ApiKeys)
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Till", version: API_VERSION_DEFAULT }))

@@ -3,49 +3,61 @@ import { Schema } from "effect"
 import { EventId, MerchantId, RequestId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"
 
-/** Every type that endpoints can subscribe to; those that end in a comment are reserved and never emitted so far. */
+/** The types that Till emits, with the object that an event of the type carries (semantics §4). */
+export const EMITTED_EVENT_TYPES = {
+  "payment_intent.created": "payment_intent",
+  "payment_intent.requires_action": "payment_intent",
+  "payment_intent.processing": "payment_intent",
+  "payment_intent.amount_capturable_updated": "payment_intent",
+  "payment_intent.succeeded": "payment_intent",
+  "payment_intent.payment_failed": "payment_intent",
+  "payment_intent.canceled": "payment_intent",
+  "charge.succeeded": "charge",
+  "charge.pending": "charge",
+  "charge.failed": "charge",
+  "charge.captured": "charge",
+  "charge.expired": "charge",
+  "charge.updated": "charge",
+  "charge.refunded": "charge",
+  "refund.created": "refund",
+  "refund.updated": "refund",
+  "refund.failed": "refund",
+  "checkout.session.completed": "checkout.session",
+  "checkout.session.expired": "checkout.session",
+  "checkout.session.async_payment_succeeded": "checkout.session",
+  "checkout.session.async_payment_failed": "checkout.session",
+  "customer.created": "customer",
+  "customer.updated": "customer",
+  "customer.deleted": "customer",
+  "product.created": "product",
+  "product.updated": "product",
+  "product.deleted": "product",
+  "price.created": "price",
+  "price.updated": "price"
+} as const
+
+/** Types that endpoints can subscribe to, and lists can be filtered by, although nothing emits them so far. */
+export const RESERVED_EVENT_TYPES = [
+  "payment_intent.partially_funded",
+  "charge.refund.updated",
+  "charge.dispute.created",
+  "charge.dispute.updated",
+  "charge.dispute.closed",
+  "charge.dispute.funds_withdrawn",
+  "charge.dispute.funds_reinstated",
+  "price.deleted",
+  "payment_method.attached",
+  "payment_method.detached",
+  "payment_method.updated",
+  "payment_method.automatically_updated"
+] as const
+
+export type EmittedEventType = keyof typeof EMITTED_EVENT_TYPES
+
+/** Every type that there is. */
 export const EVENT_TYPES = [
-  "payment_intent.created",
-  "payment_intent.requires_action",
-  "payment_intent.processing",
-  "payment_intent.amount_capturable_updated",
-  "payment_intent.succeeded",
-  "payment_intent.payment_failed",
-  "payment_intent.canceled",
-  "payment_intent.partially_funded", // reserved
-  "charge.succeeded",
-  "charge.pending",
-  "charge.failed",
-  "charge.captured",
-  "charge.expired",
-  "charge.updated",
-  "charge.refunded",
-  "charge.refund.updated", // reserved
-  "charge.dispute.created", // reserved
-  "charge.dispute.updated", // reserved
-  "charge.dispute.closed", // reserved
-  "charge.dispute.funds_withdrawn", // reserved
-  "charge.dispute.funds_reinstated", // reserved
-  "refund.created",
-  "refund.updated",
-  "refund.failed",
-  "checkout.session.completed",
-  "checkout.session.expired",
-  "checkout.session.async_payment_succeeded",
-  "checkout.session.async_payment_failed",
-  "customer.created",
-  "customer.updated",
-  "customer.deleted",
-  "product.created",
-  "product.updated",
-  "product.deleted",
-  "price.created",
-  "price.updated",
-  "price.deleted", // reserved
-  "payment_method.attached", // reserved
-  "payment_method.detached", // reserved
-  "payment_method.updated", // reserved
-  "payment_method.automatically_updated" // reserved
+  ...(Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<EmittedEventType>),
+  ...RESERVED_EVENT_TYPES
 ] as const
 
 export const EventType = Schema.Literals(EVENT_TYPES)
@@ -65,7 +77,7 @@ export const eventTypeFilterOf = (filter: string): EventTypeFilter | undefined =
 export const Event = Schema.Struct({
   id: EventId,
   object: Schema.Literal("event"),
-  type: Schema.String,
+  type: EventType,
   created: Timestamp,
   livemode: Schema.Boolean,
   api_version: Schema.String,

@@ -11,7 +11,6 @@ import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { Response } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
-import { encode } from "../engine/Document.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Processor } from "../payments/Processor.ts"
@@ -35,6 +34,7 @@ import { readBody } from "./RequestBody.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
 import type { Matched } from "./RouteTable.ts"
 import { RouteTable } from "./RouteTable.ts"
+import { openAnswer, storedAnswer } from "./SealedAnswers.ts"
 
 /** An endpoint that was found, and who wants to use it. */
 interface Call<E> extends Matched<E> {
@@ -52,6 +52,7 @@ const makeSurroundings = Effect.fnUntraced(function* (endpoints: ReadonlyArray<E
     authenticate: yield* Authentication.make,
     routes: new RouteTable(endpoints),
     docsUrl: (yield* HttpConfig).docsUrl,
+    paymentsConfig,
     fingerprintKey: Redacted.value(paymentsConfig.fingerprintKey),
     commandServices: Context.make(PaymentsConfig, paymentsConfig).pipe(Context.add(Processor, processor)),
     queryServices: Context.make(Accounts, accounts).pipe(Context.add(PaymentsConfig, paymentsConfig)),
@@ -128,10 +129,11 @@ const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: C
   const once: Once = {}
   const reply = yield* surroundings.accounts.execute(account, identity, execution(surroundings, call, body, once))
   exchange.apiVersion = reply.apiVersion
+  const text = openAnswer(surroundings.paymentsConfig, caller.account, reply.body)
   const answered: Answer =
     reply.replayOf === null
-      ? { ...reply, body: once.body ?? reply.body }
-      : { ...reply, headers: { "idempotent-replayed": "true", "original-request": reply.replayOf } }
+      ? { ...reply, body: once.body ?? text }
+      : { ...reply, body: text, headers: { "idempotent-replayed": "true", "original-request": reply.replayOf } }
   return answered
 })
 
@@ -144,7 +146,7 @@ const NO_BODY: Parsed = { value: {}, escapes: false }
 
 /** 10 to 14. The schemas are decoded at once, so that the actor is left with what only an actor can do. */
 const execution = (
-  { commandServices, docsUrl, tokenize }: Surroundings,
+  { commandServices, docsUrl, paymentsConfig, tokenize }: Surroundings,
   { caller, endpoint, exchange, params }: Call<CommandEndpoint>,
   body: Parsed,
   once: Once
@@ -163,7 +165,7 @@ const execution = (
     onSuccess: (result): Response => {
       if (isFailure(result)) return refuse(result)
       once.body = shownOnce(result)
-      return { status: 200, body: encode(result), stored: true }
+      return { status: 200, body: storedAnswer(paymentsConfig, caller.account, result), stored: true }
     },
     onFailure: refuse
   })

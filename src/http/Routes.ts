@@ -22,6 +22,7 @@ import { paymentIntents } from "./handlers/PaymentIntents.ts"
 import { paymentMethods } from "./handlers/PaymentMethods.ts"
 import { refunds } from "./handlers/Refunds.ts"
 import { testHelpers } from "./handlers/TestHelpers.ts"
+import { webhookEndpoints } from "./handlers/WebhookEndpoints.ts"
 import * as Health from "./Health.ts"
 import type { HttpConfig } from "./HttpConfig.ts"
 import * as Pipeline from "./Pipeline.ts"
@@ -33,6 +34,7 @@ const endpoints = compile(Api, {
   refunds,
   charges,
   payment_methods: paymentMethods,
+  webhook_endpoints: webhookEndpoints,
   events,
   test_helpers: testHelpers,
   api_keys: apiKeys

@@ -7,6 +7,7 @@ import type { PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { Price } from "../domain/Price.ts"
 import type { Product } from "../domain/Product.ts"
 import type { Refund } from "../domain/Refund.ts"
+import type { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
 import type { Kind } from "../engine/Document.ts"
 
 export const CUSTOMER: Kind<Customer> = {
@@ -99,3 +100,10 @@ export interface LineItems {
 export const LINE_ITEMS: Kind<LineItems> = { name: "checkout.session.line_items" }
 
 export const lineItemsId = (checkoutSessionId: string): string => `${checkoutSessionId}_line_items`
+
+export interface WebhookEndpointHidden {
+  /** The signing secret, encrypted (semantics W2). */
+  readonly sealedSecret: string
+}
+
+export const WEBHOOK_ENDPOINT: Kind<WebhookEndpoint, WebhookEndpointHidden> = { name: "webhook_endpoint" }

@@ -1,0 +1,83 @@
+/**
+ * Which IP addresses are public: those that a host anywhere on the Internet can have (semantics W4).
+ *
+ * A merchant's URL must not make the service talk to its own network, so everything that IANA's registries keep for
+ * special purposes is refused: loopback, private and link-local networks, carrier-grade NAT, multicast, documentation,
+ * and the addresses at which clouds answer with credentials. An IPv4 address inside an IPv6 address counts as itself.
+ */
+import { BlockList, isIP } from "node:net"
+
+const SPECIAL_IPV4: ReadonlyArray<readonly [network: string, prefix: number, purpose: string]> = [
+  ["0.0.0.0", 8, "this host"],
+  ["10.0.0.0", 8, "private"],
+  ["100.64.0.0", 10, "carrier-grade NAT, and Alibaba's metadata"],
+  ["127.0.0.0", 8, "loopback"],
+  ["168.63.129.16", 32, "Azure's metadata"],
+  ["169.254.0.0", 16, "link-local, and most clouds' metadata"],
+  ["172.16.0.0", 12, "private"],
+  ["192.0.0.0", 24, "protocol assignments, and Oracle's metadata"],
+  ["192.0.2.0", 24, "documentation"],
+  ["192.88.99.0", 24, "6to4 relays"],
+  ["192.168.0.0", 16, "private"],
+  ["198.18.0.0", 15, "benchmarks"],
+  ["198.51.100.0", 24, "documentation"],
+  ["203.0.113.0", 24, "documentation"],
+  ["224.0.0.0", 4, "multicast"],
+  ["240.0.0.0", 4, "reserved, and broadcast"]
+]
+
+/** What of 2000::/3 is special; all that lies outside of it is. */
+const SPECIAL_IPV6: ReadonlyArray<readonly [network: string, prefix: number, purpose: string]> = [
+  ["2001::", 23, "protocol assignments, Teredo among them"],
+  ["2001:db8::", 32, "documentation"],
+  ["2002::", 16, "6to4"],
+  ["3fff::", 20, "documentation"]
+]
+
+/** Networks whose addresses end in an IPv4 address that is meant: IPv4-mapped, and NAT64's well-known prefix. */
+const EMBEDDING: ReadonlyArray<readonly [network: string, prefix: number]> = [
+  ["::ffff:0:0", 96],
+  ["64:ff9b::", 96]
+]
+
+const networks = (family: "ipv4" | "ipv6", rows: ReadonlyArray<readonly [string, number, ...Array<string>]>) => {
+  const list = new BlockList()
+  for (const [network, prefix] of rows) list.addSubnet(network, prefix, family)
+  return list
+}
+
+const specialIpv4 = networks("ipv4", SPECIAL_IPV4)
+const specialIpv6 = networks("ipv6", SPECIAL_IPV6)
+const unicastIpv6 = networks("ipv6", [["2000::", 3]])
+const embedding = networks("ipv6", EMBEDDING)
+
+/** Whether an IP address, in any notation that Node knows, is public. Anything else is not. */
+export const isPublicAddress = (address: string): boolean => {
+  const [withoutZone = ""] = address.split("%")
+  switch (isIP(withoutZone)) {
+    case 4:
+      return !specialIpv4.check(withoutZone, "ipv4")
+    case 6:
+      if (embedding.check(withoutZone, "ipv6")) return isPublicAddress(embeddedIpv4(withoutZone))
+      return unicastIpv6.check(withoutZone, "ipv6") && !specialIpv6.check(withoutZone, "ipv6")
+    default:
+      return false
+  }
+}
+
+/** The IP address that a URL's host is; undefined for a name. The URL parser knows every notation of IPv4. */
+export const literalAddressOf = ({ hostname }: URL): string | undefined => {
+  const address = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname
+  return isIP(address) === 0 ? undefined : address
+}
+
+/** The last 32 bits of an IPv6 address. */
+const embeddedIpv4 = (address: string): string => {
+  // The parser writes all addresses in one way: hexadecimal groups, the longest run of zeros as `::`.
+  const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)
+  const [before = "", after] = canonical.split("::")
+  const groups = (text: string) => (text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16)))
+  const trailing = after === undefined ? groups(before) : [0, 0, ...groups(after)]
+  const [high = 0, low = 0] = trailing.slice(-2)
+  return [high >> 8, high & 255, low >> 8, low & 255].join(".")
+}

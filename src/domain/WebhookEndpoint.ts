@@ -1,0 +1,84 @@
+/** Webhook endpoints (spec: Webhook endpoint; semantics §1.16, §6). */
+import { Effect, Schema } from "effect"
+import { ParameterInvalid } from "./Errors.ts"
+import { EVENT_TYPES } from "./Event.ts"
+import { MerchantId, WebhookEndpointId } from "./Identifiers.ts"
+import { Metadata } from "./Metadata.ts"
+import { isPublicAddress, literalAddressOf } from "./PublicAddress.ts"
+import { text } from "./Text.ts"
+import { Timestamp } from "./Time.ts"
+import { WebUrl } from "./Url.ts"
+
+/** Subscribes to every event, reserved types included. */
+export const ALL_EVENTS = "*"
+
+export const EnabledEvent = Schema.Literals([...EVENT_TYPES, ALL_EVENTS]).annotate({
+  rule: `an event type or \`${ALL_EVENTS}\``
+})
+
+/** What an endpoint can subscribe to (semantics W3). */
+export const EnabledEvents = Schema.Array(EnabledEvent)
+  .check(
+    Schema.makeFilter(
+      (events: ReadonlyArray<string>) =>
+        events.length > 0 && (!events.includes(ALL_EVENTS) || events.every((event) => event === ALL_EVENTS))
+    )
+  )
+  .annotate({ rule: `a list of at least one event type, or of \`${ALL_EVENTS}\` alone` })
+export type EnabledEvents = typeof EnabledEvents.Type
+
+export const WebhookEndpointStatus = Schema.Literals(["enabled", "disabled"])
+export type WebhookEndpointStatus = typeof WebhookEndpointStatus.Type
+
+export const WebhookEndpointUrl = WebUrl
+export const WebhookEndpointDescription = text()
+
+export const WebhookEndpoint = Schema.Struct({
+  id: WebhookEndpointId,
+  object: Schema.Literal("webhook_endpoint"),
+  url: Schema.String,
+  enabled_events: Schema.Array(EnabledEvent),
+  status: WebhookEndpointStatus,
+  description: Schema.NullOr(Schema.String),
+  metadata: Metadata,
+  created: Timestamp,
+  livemode: Schema.Boolean,
+  merchant_id: MerchantId,
+  api_version: Schema.String
+}).annotate({ identifier: "WebhookEndpoint" })
+export type WebhookEndpoint = typeof WebhookEndpoint.Type
+
+/** As its creation shows it, and nothing else ever again (semantics W2). */
+export const CreatedWebhookEndpoint = Schema.Struct({
+  ...WebhookEndpoint.fields,
+  secret: Schema.String.check(Schema.isPattern(/^whsec_[0-9A-Za-z]{32}$/u))
+}).annotate({ identifier: "CreatedWebhookEndpoint" })
+export type CreatedWebhookEndpoint = typeof CreatedWebhookEndpoint.Type
+
+/** What is left of a deleted endpoint (semantics W1). */
+export const DeletedWebhookEndpoint = Schema.Struct({
+  id: WebhookEndpointId,
+  object: Schema.Literal("webhook_endpoint"),
+  deleted: Schema.Literal(true),
+  livemode: Schema.Boolean
+}).annotate({ identifier: "DeletedWebhookEndpoint" })
+export type DeletedWebhookEndpoint = typeof DeletedWebhookEndpoint.Type
+
+/**
+ * Whether webhooks may go to a URL (semantics W4): in test mode anywhere, in live mode by https to a public address. A
+ * host name is not resolved here; what it leads to is checked at every attempt (semantics §8.24).
+ */
+export const requireAcceptedUrl = (
+  url: string,
+  { allowPrivate, livemode }: { readonly allowPrivate: boolean; readonly livemode: boolean }
+): Effect.Effect<void, ParameterInvalid> => {
+  if (!livemode) return Effect.void
+  const parsed = new URL(url)
+  if (parsed.protocol !== "https:") {
+    return Effect.fail(new ParameterInvalid({ param: "url", rule: "an https URL in live mode" }))
+  }
+  const address = literalAddressOf(parsed)
+  return allowPrivate || address === undefined || isPublicAddress(address)
+    ? Effect.void
+    : Effect.fail(new ParameterInvalid({ param: "url", rule: "a URL with a public address in live mode" }))
+}

@@ -1,0 +1,122 @@
+/**
+ * The lifecycle of webhook endpoints: enabled and disabled by the merchant, then deleted (semantics W1 to W4, §2.6).
+ * They emit no events. An endpoint's signing secret is given out at its creation and kept encrypted.
+ */
+import { Effect, Redacted } from "effect"
+import { ResourceMissing } from "../domain/Errors.ts"
+import type { MetadataParameter } from "../domain/Metadata.ts"
+import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { secondsOf } from "../domain/Time.ts"
+import type {
+  DeletedWebhookEndpoint,
+  EnabledEvents,
+  WebhookEndpoint,
+  WebhookEndpointStatus
+} from "../domain/WebhookEndpoint.ts"
+import { requireAcceptedUrl } from "../domain/WebhookEndpoint.ts"
+import type { AccountId, Document } from "../engine/Document.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import { isLive, merchantIdOf } from "./AccountIds.ts"
+import type { WebhookEndpointHidden } from "./Documents.ts"
+import { WEBHOOK_ENDPOINT } from "./Documents.ts"
+import { PaymentsConfig } from "./PaymentsConfig.ts"
+import * as Sealing from "./Sealing.ts"
+
+const SECRET_LENGTH = 32
+
+/** Null and "" are the same as absent (semantics T10, §8.9). */
+export interface CreateWebhookEndpoint {
+  readonly url: string
+  readonly enabled_events: EnabledEvents
+  readonly description?: string | null
+  readonly metadata?: MetadataParameter | null
+}
+
+/** Null and "" unset. */
+export interface UpdateWebhookEndpoint {
+  readonly url?: string
+  readonly enabled_events?: EnabledEvents
+  readonly description?: string | null
+  readonly metadata?: MetadataParameter | null | ""
+  readonly status?: WebhookEndpointStatus
+}
+
+/** Answers with the endpoint and, this once, its secret. `apiVersion` is the merchant's default. */
+export const create = Effect.fnUntraced(function* (parameters: CreateWebhookEndpoint, apiVersion: string) {
+  const transaction = yield* Transaction
+  const config = yield* PaymentsConfig
+  yield* requireUrl(parameters.url)
+  const metadata = mergeMetadata({}, parameters.metadata ?? null)
+  yield* requireMetadataWithinBounds(metadata)
+  const webhookEndpoint: WebhookEndpoint = {
+    id: transaction.newId("we"),
+    object: "webhook_endpoint",
+    url: parameters.url,
+    enabled_events: [...new Set(parameters.enabled_events)],
+    status: "enabled",
+    description: parameters.description || null,
+    metadata,
+    created: secondsOf(transaction.now),
+    livemode: isLive(transaction.account),
+    merchant_id: merchantIdOf(transaction.account),
+    api_version: apiVersion
+  }
+  const secret = `whsec_${transaction.newSecret(SECRET_LENGTH)}`
+  const sealedSecret = Sealing.seal(sealingOf(config, transaction.account, webhookEndpoint.id), secret)
+  transaction.put(WEBHOOK_ENDPOINT, webhookEndpoint, { sealedSecret })
+  return { webhookEndpoint, secret: Redacted.make(secret, { label: "webhook secret" }) }
+})
+
+/** Changes what is sent. Deliveries under way go to the new URL. */
+export const update = Effect.fnUntraced(function* (id: string, parameters: UpdateWebhookEndpoint) {
+  const transaction = yield* Transaction
+  if (parameters.url !== undefined) yield* requireUrl(parameters.url)
+  const { hidden, value: before } = yield* find(id)
+  const { description, enabled_events, metadata, status, url } = parameters
+  const after: WebhookEndpoint = {
+    ...before,
+    url: url ?? before.url,
+    enabled_events: enabled_events === undefined ? before.enabled_events : [...new Set(enabled_events)],
+    status: status ?? before.status,
+    description: description === undefined ? before.description : description || null,
+    metadata: metadata === undefined ? before.metadata : mergeMetadata(before.metadata, metadata)
+  }
+  yield* requireMetadataWithinBounds(after.metadata)
+  transaction.put(WEBHOOK_ENDPOINT, after, hidden)
+  return after
+})
+
+/** Its secret goes with it. */
+export const remove = Effect.fnUntraced(function* (id: string) {
+  const transaction = yield* Transaction
+  const { value } = yield* find(id)
+  transaction.delete(WEBHOOK_ENDPOINT, id)
+  const deleted: DeletedWebhookEndpoint = { id, object: "webhook_endpoint", deleted: true, livemode: value.livemode }
+  return deleted
+})
+
+/** The secret that signs an endpoint's webhooks. */
+export const secretOf = (
+  config: PaymentsConfig["Service"],
+  account: AccountId,
+  { hidden, id }: Document<WebhookEndpoint, WebhookEndpointHidden>
+): Redacted.Redacted =>
+  Redacted.make(Sealing.open(sealingOf(config, account, id), hidden.sealedSecret), { label: "webhook secret" })
+
+const sealingOf = ({ sealingKey }: PaymentsConfig["Service"], account: AccountId, id: string): Sealing.Sealing => ({
+  key: sealingKey,
+  purpose: `webhook secret ${account}/${id}`
+})
+
+const requireUrl = Effect.fnUntraced(function* (url: string) {
+  const { account } = yield* Transaction
+  const { webhookAllowPrivate } = yield* PaymentsConfig
+  yield* requireAcceptedUrl(url, { livemode: isLive(account), allowPrivate: webhookAllowPrivate })
+})
+
+const find = Effect.fnUntraced(function* (id: string) {
+  const transaction = yield* Transaction
+  const document = yield* transaction.get(WEBHOOK_ENDPOINT, id)
+  if (document === undefined) return yield* new ResourceMissing({ kind: "WebhookEndpoint", id, param: "id" })
+  return document
+})
