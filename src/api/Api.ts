@@ -12,12 +12,14 @@ import { Customers } from "./Customers.ts"
 import { Events } from "./Events.ts"
 import { PaymentIntents } from "./PaymentIntents.ts"
 import { PaymentMethods } from "./PaymentMethods.ts"
+import { Prices } from "./Prices.ts"
+import { Products } from "./Products.ts"
 import { Refunds } from "./Refunds.ts"
 import { ApiKey } from "./Security.ts"
 import { TestHelpers } from "./TestHelpers.ts"
 import { WebhookEndpoints } from "./WebhookEndpoints.ts"
 
 export const Api = HttpApi.make("till")
-  .add(Customers, PaymentIntents, Refunds, Charges, PaymentMethods, WebhookEndpoints, Events, TestHelpers, ApiKeys)
+  .add(Customers, Products, Prices, PaymentIntents, Refunds, Charges, PaymentMethods, WebhookEndpoints, Events, TestHelpers, ApiKeys)
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Till", version: API_VERSION_DEFAULT }))

@@ -20,6 +20,8 @@ import { customers } from "./handlers/Customers.ts"
 import { events } from "./handlers/Events.ts"
 import { paymentIntents } from "./handlers/PaymentIntents.ts"
 import { paymentMethods } from "./handlers/PaymentMethods.ts"
+import { prices } from "./handlers/Prices.ts"
+import { products } from "./handlers/Products.ts"
 import { refunds } from "./handlers/Refunds.ts"
 import { testHelpers } from "./handlers/TestHelpers.ts"
 import { webhookEndpoints } from "./handlers/WebhookEndpoints.ts"
@@ -30,6 +32,8 @@ import * as Pipeline from "./Pipeline.ts"
 /** The contract's endpoints with their handlers. */
 const endpoints = compile(Api, {
   customers,
+  products,
+  prices,
   payment_intents: paymentIntents,
   refunds,
   charges,

@@ -1,0 +1,100 @@
+/** Products (spec.md, Products; semantics §1.11). */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { PriceId } from "../domain/Identifiers.ts"
+import { MetadataParameter } from "../domain/Metadata.ts"
+import { AmountOrZero } from "../domain/Money.ts"
+import { DecimalAmount, InlinePrice } from "../domain/Price.ts"
+import {
+  DeletedProduct,
+  PackageDimensions,
+  Product,
+  ProductDescription,
+  ProductImages,
+  ProductMarketingFeatures,
+  ProductName,
+  ProductStatementDescriptor,
+  ProductTaxCode,
+  ProductUnitLabel,
+  ProductUrl
+} from "../domain/Product.ts"
+import { clearable } from "../domain/Text.ts"
+import { commandErrors, errors } from "./Errors.ts"
+import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { Flag, List, listQuery } from "./List.ts"
+
+const presentation = {
+  description: Schema.optionalKey(clearable(ProductDescription)),
+  images: Schema.optionalKey(clearable(ProductImages)),
+  url: Schema.optionalKey(clearable(ProductUrl))
+}
+
+const details = {
+  shippable: Schema.optionalKey(clearable(Schema.Boolean)),
+  statement_descriptor: Schema.optionalKey(clearable(ProductStatementDescriptor)),
+  unit_label: Schema.optionalKey(clearable(ProductUnitLabel)),
+  tax_code: Schema.optionalKey(clearable(ProductTaxCode)),
+  package_dimensions: Schema.optionalKey(clearable(PackageDimensions)),
+  marketing_features: Schema.optionalKey(clearable(ProductMarketingFeatures))
+}
+
+/** A price that is made along with its product, and becomes its default price (semantics PR4). */
+export const DefaultPriceData = Schema.Struct({
+  ...InlinePrice,
+  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
+  unit_amount_decimal: Schema.optionalKey(Schema.NullOr(DecimalAmount))
+})
+
+export const CreateProduct = Schema.Struct({
+  name: ProductName,
+  active: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  ...presentation,
+  default_price_data: Schema.optionalKey(Schema.NullOr(DefaultPriceData)),
+  ...details,
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreateProduct" })
+
+export const UpdateProduct = Schema.Struct({
+  name: Schema.optionalKey(ProductName),
+  active: Schema.optionalKey(Schema.Boolean),
+  ...presentation,
+  ...details,
+  default_price: Schema.optionalKey(clearable(PriceId)),
+  metadata: Schema.optionalKey(clearable(MetadataParameter))
+}).annotate({ identifier: "UpdateProduct" })
+
+const params = { id: Schema.String }
+
+export const Products = HttpApiGroup.make("products").add(
+  HttpApiEndpoint.post("create", "/v1/products", {
+    headers: commandHeaders,
+    payload: CreateProduct,
+    success: Product,
+    error: commandErrors
+  }),
+  HttpApiEndpoint.get("list", "/v1/products", {
+    headers: requestHeaders,
+    query: { ...listQuery, active: Schema.optionalKey(Flag) },
+    success: List(Product),
+    error: errors
+  }),
+  HttpApiEndpoint.get("retrieve", "/v1/products/:id", {
+    headers: requestHeaders,
+    params,
+    success: Product,
+    error: errors
+  }),
+  HttpApiEndpoint.post("update", "/v1/products/:id", {
+    headers: commandHeaders,
+    params,
+    payload: UpdateProduct,
+    success: Product,
+    error: commandErrors
+  }),
+  HttpApiEndpoint.delete("delete", "/v1/products/:id", {
+    headers: requestHeaders,
+    params,
+    success: DeletedProduct,
+    error: errors
+  })
+)

@@ -1,0 +1,26 @@
+/** What an `*.updated` event says about the past (semantics §4). */
+import type { Metadata } from "../domain/Metadata.ts"
+import { previousMetadata } from "../domain/Metadata.ts"
+
+interface Updatable {
+  readonly metadata: Metadata
+}
+
+/**
+ * Old values of the top-level fields that an update changed; null for those that were absent, and of `metadata` only
+ * what changed. `updated` says nothing that the event does not, so it is left out (semantics §8.23). Nothing changed if,
+ * and only if, it is empty.
+ */
+export const previousAttributes = <A extends Updatable>(before: A, after: A): Readonly<Record<string, unknown>> => {
+  const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as ReadonlySet<keyof A & string>
+  const changed = [...fields].filter((field) => field !== "updated" && !isSame(before[field], after[field]))
+  return Object.fromEntries(
+    changed.map((field) => [
+      field,
+      field === "metadata" ? previousMetadata(before.metadata, after.metadata) : (before[field] ?? null)
+    ])
+  )
+}
+
+/** Fields hold JSON, with its keys in one order. Metadata is the same object unless it changed. */
+const isSame = (one: unknown, other: unknown): boolean => one === other || JSON.stringify(one) === JSON.stringify(other)
