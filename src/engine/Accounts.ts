@@ -114,7 +114,12 @@ const make = Effect.fnUntraced(function* (options: Options) {
     run: (account, program) =>
       actors.use(account, (actor) => actor.submit({ program, request: null, responseOf: none })),
     execute: (account, request, program) => idempotency.execute(account, request, program, actors.use),
-    read: (account, id) => actors.use(account, (actor) => readDurable(actor, id)),
+    read: (account, id) =>
+      Effect.suspend(() => {
+        // Nearly every read ends here.
+        const known = actors.active(account)?.durableDocument(id)
+        return known === undefined ? actors.use(account, (actor) => readDurable(actor, id)) : Effect.succeed(known)
+      }),
     list,
     event: (account, id) =>
       actors.use(account, (actor) =>
@@ -150,12 +155,9 @@ const pageOf = <Row>(
 const readDurable = (
   actor: Actor,
   id: string
-): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed> => {
-  const known = actor.documents.get(id)
-  if (known !== undefined && known.version <= actor.durable) return Effect.succeed(known)
-  return Effect.flatMap(actor.document(id), (entry) => {
+): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed> =>
+  Effect.flatMap(actor.document(id), (entry) => {
     // A miss is an answer about the account's newest version as well.
     const version = entry?.version ?? actor.version
     return version <= actor.durable ? Effect.succeed(entry) : Effect.as(actor.whenDurable(version), entry)
   })
-}

@@ -162,6 +162,12 @@ export class Actor {
     })
   }
 
+  /** The document, if it is in memory and the journal has it. */
+  durableDocument(id: string): Document | Tombstone | undefined {
+    const known = this.documents.get(id)
+    return known !== undefined && known.version <= this.durable ? known : undefined
+  }
+
   /** The document for this actor's own commands: the newest state, durable or not. */
   document(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure> {
     return this.documents.load(id, this.#surroundings.loadDocument(this.account, id))
@@ -225,9 +231,8 @@ export class Actor {
   #perform(mail: Mail): Effect.Effect<void> {
     const now = this.#surroundings.clock.currentTimeMillisUnsafe()
     const transaction = new ActiveTransaction(this, now, mail.request)
-    return Effect.map(
-      Effect.exit(Effect.provideService(mail.program, Transaction, transaction)),
-      (exit) => this.#finish(mail, transaction, exit)
+    return Effect.map(Effect.exit(Effect.provideService(mail.program, Transaction, transaction)), (exit) =>
+      this.#finish(mail, transaction, exit)
     )
   }
 

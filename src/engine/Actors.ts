@@ -51,13 +51,19 @@ export type UseActor = <A, E>(
   use: (actor: Actor) => Effect.Effect<A, E | Closed | MailboxFull | StorageFailure>
 ) => Effect.Effect<A, Exclude<E, EngineFailure> | Unavailable>
 
-/** Uses actors; see `UseActor`. */
+export interface Actors {
+  readonly use: UseActor
+  /** The account's actor, if it is active here and now. */
+  readonly active: (account: AccountId) => Actor | undefined
+}
+
 export const make = Effect.fnUntraced(function* (
   options: Options
-): Effect.fn.Return<{ readonly use: UseActor }, never, Alarm | Journal | Projector | Scope.Scope | Views> {
+): Effect.fn.Return<Actors, never, Alarm | Journal | Projector | Scope.Scope | Views> {
   const projector = yield* Projector
   const alarm = yield* Alarm
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const scope = yield* Effect.scope
   const active = new Map<AccountId, Actor>()
   const commit = yield* GroupCommit.make({
     room: projector.room,
@@ -68,7 +74,7 @@ export const make = Effect.fnUntraced(function* (
     onClosed: (actor) => {
       if (active.get(actor.account) === actor) active.delete(actor.account)
       // What the failed flush may have left in the log counts, its timers too, even if nobody asks for the account.
-      runFork(restart(actor.account))
+      runFork(Effect.forkIn(restart(actor.account), scope))
     }
   })
   const activate = yield* makeActivation(active, yield* makeSurroundings(options, active, commit))
@@ -99,7 +105,8 @@ export const make = Effect.fnUntraced(function* (
     })
   }
   // Suspended: what `f` looks at must be what is there when it runs, not when the effect was made.
-  return { use: (account, f) => Effect.suspend(() => attempt(account, f as never, RETRIES)) as never }
+  const use: UseActor = (account, f) => Effect.suspend(() => attempt(account, f as never, RETRIES)) as never
+  return { use, active: (account) => active.get(account) }
 })
 
 /** What a caller learns of a failure of the engine; everything else is the caller's own. */
