@@ -1,0 +1,104 @@
+/**
+ * Reads answers.
+ *
+ * A success is taken as it is: the contract may gain response fields and enum values without a new version (spec:
+ * Versioning, rule 7), so a client that refused what its own contract does not know yet would break with the next
+ * server. Types say what the contract promises; that the server keeps it is tested with the server.
+ */
+import { Result } from "effect"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { TillError } from "./Errors.ts"
+import {
+  ApiError,
+  AuthenticationError,
+  InvalidRequestError,
+  PaymentError,
+  RateLimitError,
+  UnexpectedResponseError
+} from "./Errors.ts"
+
+/** A whole answer. */
+export interface Answer {
+  readonly status: number
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly text: string
+}
+
+interface Envelope {
+  readonly type: string
+  readonly code: string
+  readonly message: string
+  readonly param?: string | null
+  readonly doc_url?: string
+  readonly decline_code?: string
+  readonly charge?: string
+  readonly payment_intent?: PaymentIntent
+}
+
+/** What an answer to a call with the given key means. `nowMillis` is for a `Retry-After` that names a date. */
+export const meaningOf = (
+  answer: Answer,
+  idempotencyKey: string | null,
+  nowMillis: number
+): Result.Result<object, TillError> => {
+  const body = jsonObjectOf(answer.text)
+  if (answer.status === 200 && body !== undefined) return Result.succeed(body)
+  const call = {
+    status: answer.status,
+    request_id: answer.headers["x-request-id"] ?? null,
+    idempotency_key: idempotencyKey,
+    retry_after: retryAfterSeconds(answer.headers["retry-after"], nowMillis)
+  }
+  const envelope = body === undefined || answer.status < 400 ? undefined : envelopeOf(body)
+  const error = envelope === undefined ? undefined : errorOf(envelope, call)
+  if (error !== undefined) return Result.fail(error)
+  const message = `The answer, with status ${answer.status}, is not one of Till's.`
+  return Result.fail(new UnexpectedResponseError({ ...call, message }))
+}
+
+type Call = Pick<TillError, "status" | "request_id" | "idempotency_key" | "retry_after">
+
+const errorOf = (envelope: Envelope, call: Call): TillError | undefined => {
+  const { code, message, param = null, doc_url = null } = envelope
+  const fields = { ...call, code, message, param, doc_url }
+  switch (envelope.type) {
+    case "invalid_request_error":
+      return new InvalidRequestError(fields)
+    case "authentication_error":
+      return new AuthenticationError(fields)
+    case "payment_error": {
+      const { charge, decline_code, payment_intent } = envelope
+      return new PaymentError({ ...fields, decline_code, charge, payment_intent })
+    }
+    case "rate_limit_error":
+      return new RateLimitError(fields)
+    case "api_error":
+      return new ApiError(fields)
+    default:
+      return undefined
+  }
+}
+
+const jsonObjectOf = (text: string): object | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const envelopeOf = (body: { readonly error?: unknown }): Envelope | undefined => {
+  const error = body.error as Partial<Envelope> | null | undefined
+  if (typeof error?.type !== "string" || typeof error.code !== "string" || typeof error.message !== "string") return
+  return error as Envelope
+}
+
+/** Seconds, or a date (RFC 9110, 10.2.3); null if there is neither. */
+export const retryAfterSeconds = (header: string | undefined, nowMillis: number): number | null => {
+  if (header === undefined) return null
+  if (/^\d+$/u.test(header)) return Number(header)
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? null : Math.max(0, Math.ceil((date - nowMillis) / 1000))
+}

@@ -1,0 +1,56 @@
+/**
+ * Walks lists (spec.md, Pagination), always away from the cursor: without one or with `starting_after` in the list's
+ * own order, with `ending_before` against it. No item comes twice and none is left out, whatever is added or removed
+ * meanwhile, because a cursor is the last item seen.
+ */
+import { Effect, Option, Stream } from "effect"
+
+/** Parameters of a list. */
+export type ListParameters = Readonly<Record<string, unknown>>
+
+/** A page, as far as walking needs to know it. */
+export interface Page {
+  readonly data: ReadonlyArray<{ readonly id: string }>
+  readonly has_more: boolean
+}
+
+const isBackward = (parameters: ListParameters): boolean => parameters["ending_before"] !== undefined
+
+/** The items of a page, in the order of walking. */
+const itemsOf = (page: Page, parameters: ListParameters): Page["data"] =>
+  isBackward(parameters) ? page.data.toReversed() : page.data
+
+/** What to ask the next page with; undefined after the last one. */
+const following = (page: Page, parameters: ListParameters): ListParameters | undefined => {
+  const last = itemsOf(page, parameters).at(-1)
+  if (!page.has_more || last === undefined) return undefined
+  return { ...parameters, [isBackward(parameters) ? "ending_before" : "starting_after"]: last.id }
+}
+
+/** All items, from the page with the given parameters on. */
+export const streamPages = <E>(
+  fetchPage: (parameters: ListParameters) => Effect.Effect<Page, E>,
+  parameters: ListParameters
+): Stream.Stream<Page["data"][number], E> =>
+  Stream.paginate(parameters, (current) =>
+    Effect.map(
+      fetchPage(current),
+      (page) => [itemsOf(page, current), Option.fromUndefinedOr(following(page, current))] as const
+    )
+  )
+
+/** All items, from a page on that is fetched already. */
+export const iteratePages = async function* (
+  fetchPage: (parameters: ListParameters) => Promise<Page>,
+  parameters: ListParameters,
+  first: Promise<Page>
+): AsyncGenerator<Page["data"][number], void> {
+  let page = await first
+  let current: ListParameters | undefined = parameters
+  for (;;) {
+    yield* itemsOf(page, current)
+    current = following(page, current)
+    if (current === undefined) return
+    page = await fetchPage(current)
+  }
+}

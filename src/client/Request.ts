@@ -1,0 +1,99 @@
+/**
+ * Makes requests of calls, by the contract.
+ *
+ * Parameters go out as they came in, unknown and wrong ones too: the server alone judges them. A client that dropped
+ * what it does not know would turn a misspelt `capture_method` into a payment that is captured at once (semantics T7),
+ * and one that checked bounds would refuse what a newer server accepts. Only what cannot be sent is refused here.
+ */
+import type { Redacted } from "effect"
+import { HttpClientRequest } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
+import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Headers.ts"
+import type { ApiVersion } from "../domain/ApiVersion.ts"
+import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { InvalidRequestError } from "./Errors.ts"
+import type { RequestOptions } from "./Methods.ts"
+
+/** The arguments of a method, told apart. */
+export interface Call {
+  readonly identifiers: ReadonlyArray<string>
+  readonly parameters: Readonly<Record<string, unknown>>
+  readonly options: RequestOptions
+}
+
+const PATH_IDENTIFIER = /:\w+/gu
+
+/** How many identifiers an endpoint's path has. */
+export const identifierCount = (endpoint: HttpApiEndpoint.Top): number =>
+  endpoint.path.match(PATH_IDENTIFIER)?.length ?? 0
+
+export const callOf = (endpoint: HttpApiEndpoint.Top, args: ReadonlyArray<unknown>): Call => {
+  const count = identifierCount(endpoint)
+  return {
+    identifiers: args.slice(0, count) as ReadonlyArray<string>,
+    parameters: (args[count] ?? {}) as Call["parameters"],
+    options: (args[count + 1] ?? {}) as RequestOptions
+  }
+}
+
+/** Why a call cannot be sent; undefined if it can. */
+export const refusalOf = (
+  call: Pick<Call, "identifiers">,
+  idempotencyKey: string | null
+): InvalidRequestError | undefined => {
+  if (idempotencyKey !== null && !isSendable(idempotencyKey)) {
+    return refusal("Idempotency-Key", `1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters`)
+  }
+  return call.identifiers.every(isSegment) ? undefined : refusal("id", "an ID")
+}
+
+/** The request that a call makes. The key is null where the endpoint takes none, and the parameters are its query. */
+export const requestOf = (
+  endpoint: HttpApiEndpoint.Top,
+  call: Pick<Call, "identifiers" | "parameters">,
+  headers: {
+    readonly idempotencyKey: string | null
+    readonly apiVersion: ApiVersion | undefined
+    readonly apiKey: Redacted.Redacted
+  }
+): HttpClientRequest.HttpClientRequest => {
+  let next = 0
+  const path = endpoint.path.replaceAll(PATH_IDENTIFIER, () => encodeURIComponent(call.identifiers[next++]!))
+  const request = HttpClientRequest.make(endpoint.method)(path).pipe(
+    HttpClientRequest.basicAuth(headers.apiKey, ""),
+    HttpClientRequest.setHeader("x-api-version", headers.apiVersion ?? API_VERSION_DEFAULT)
+  )
+  const { idempotencyKey } = headers
+  if (idempotencyKey === null) return HttpClientRequest.appendUrlParams(request, queryOf(call.parameters))
+  return request.pipe(
+    HttpClientRequest.setHeader("idempotency-key", idempotencyKey),
+    HttpClientRequest.bodyText(JSON.stringify(call.parameters), "application/json")
+  )
+}
+
+/** What is undefined is left out; a list is a repeated parameter. */
+const queryOf = (parameters: Call["parameters"]): ReadonlyArray<readonly [string, string]> =>
+  Object.entries(parameters).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).flatMap((one: unknown) =>
+      one === undefined ? [] : [[name, String(one)] as const]
+    )
+  )
+
+/** What a header can carry. */
+const isSendable = (key: unknown): boolean =>
+  typeof key === "string" && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX && /^[\x20-\x7e]+$/u.test(key)
+
+/** Nothing and dots would make another path. */
+const isSegment = (identifier: unknown): boolean => typeof identifier === "string" && !/^\.{0,2}$/u.test(identifier)
+
+const refusal = (param: string, rule: string): InvalidRequestError =>
+  new InvalidRequestError({
+    code: "parameter_invalid",
+    message: `The \`${param}\` field must be ${rule}.`,
+    param,
+    doc_url: null,
+    status: null,
+    request_id: null,
+    idempotency_key: null,
+    retry_after: null
+  })

@@ -1,0 +1,94 @@
+/**
+ * Sends a request, as often as it takes (Retry.ts), and reads what comes back (Answer.ts).
+ *
+ * Errors are made anew here: those of the `HttpClient` hold the request and its `Authorization`, and end here.
+ */
+import { Clock, Effect, Random, Redacted, Result, type Scope } from "effect"
+import { HttpClientError, type HttpClient, type HttpClientRequest } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
+import type { ApiVersion } from "../domain/ApiVersion.ts"
+import type { Answer } from "./Answer.ts"
+import { meaningOf } from "./Answer.ts"
+import type { TillError } from "./Errors.ts"
+import { ConnectionError } from "./Errors.ts"
+import type { Call } from "./Request.ts"
+import { refusalOf, requestOf } from "./Request.ts"
+import { RETRIES_MAX_DEFAULT, retryDelayMillis } from "./Retry.ts"
+
+/** What holds for calls that do not say. */
+export interface Defaults {
+  /** A secret or publishable key. */
+  readonly apiKey: Redacted.Redacted
+  /** By default the version that the types describe. */
+  readonly apiVersion?: ApiVersion | undefined
+  /** How long one attempt may take; 40 s by default. */
+  readonly timeoutMillis?: number | undefined
+  /** How often a call is repeated at most, after its first attempt; 3 times by default. */
+  readonly retriesMax?: number | undefined
+}
+
+/** An attempt may wait for another one with the same key, which Till gives 25 s (semantics I8). */
+export const TIMEOUT_MILLIS_DEFAULT = 40_000
+
+/** Makes attempts until one succeeds, or fails for good. */
+export const send = Effect.fnUntraced(function* (
+  http: HttpClient.HttpClient.With<HttpClientError.HttpClientError, Scope.Scope>,
+  endpoint: HttpApiEndpoint.Top,
+  { options, ...call }: Call,
+  defaults: Defaults
+): Effect.fn.Return<unknown, TillError> {
+  const idempotencyKey = endpoint.method === "POST" ? (options.idempotencyKey ?? crypto.randomUUID()) : null
+  const refusal = refusalOf(call, idempotencyKey)
+  if (refusal !== undefined) return yield* refusal
+  const apiVersion = options.apiVersion ?? defaults.apiVersion
+  const request = requestOf(endpoint, call, { idempotencyKey, apiVersion, apiKey: defaults.apiKey })
+  const timeoutMillis = options.timeoutMillis ?? defaults.timeoutMillis ?? TIMEOUT_MILLIS_DEFAULT
+  const retriesMax = options.retriesMax ?? defaults.retriesMax ?? RETRIES_MAX_DEFAULT
+  for (let attempt = 1; ; attempt++) {
+    const answer = yield* Effect.result(answerTo(http, request, timeoutMillis))
+    const meaning = Result.isSuccess(answer)
+      ? meaningOf(answer.success, idempotencyKey, yield* Clock.currentTimeMillis)
+      : Result.fail(noAnswer(answer.failure, idempotencyKey, defaults.apiKey))
+    if (Result.isSuccess(meaning)) return meaning.success
+    const delayMillis = retryDelayMillis(meaning.failure, attempt, yield* Random.next)
+    if (attempt > retriesMax || delayMillis === undefined) return yield* meaning.failure
+    yield* Effect.sleep(delayMillis)
+  }
+})
+
+/** One attempt; its connection is given up with the scope, unless the answer is whole. Fails with a description. */
+const answerTo = (
+  http: HttpClient.HttpClient.With<HttpClientError.HttpClientError, Scope.Scope>,
+  request: HttpClientRequest.HttpClientRequest,
+  timeoutMillis: number
+): Effect.Effect<Answer, string> =>
+  http.execute(request).pipe(
+    Effect.flatMap(({ headers, status, text }) => Effect.map(text, (text) => ({ status, headers, text }))),
+    Effect.scoped,
+    Effect.mapError(descriptionOf),
+    Effect.timeoutOrElse({
+      duration: timeoutMillis,
+      orElse: () => Effect.fail(`no whole answer within ${timeoutMillis} ms`)
+    })
+  )
+
+/** What went wrong, in the words of the innermost cause. */
+const descriptionOf = (error: unknown): string => {
+  let innermost = error
+  while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause
+  const { code, message } = innermost as { readonly code?: unknown; readonly message?: unknown }
+  return [code, message].filter((part) => typeof part === "string" && part !== "").join(": ")
+}
+
+/** Descriptions come from other people's code, so even there the key is looked for. */
+const noAnswer = (description: string, idempotencyKey: string | null, apiKey: Redacted.Redacted): ConnectionError =>
+  new ConnectionError({
+    message: `Till did not answer: ${withoutKey(description, Redacted.value(apiKey))}`,
+    status: null,
+    request_id: null,
+    idempotency_key: idempotencyKey,
+    retry_after: null
+  })
+
+const withoutKey = (text: string, apiKey: string): string =>
+  [apiKey, btoa(`${apiKey}:`)].reduce((redacted, secret) => redacted.replaceAll(secret, "<redacted>"), text)

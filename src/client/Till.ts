@@ -1,0 +1,99 @@
+/**
+ * The client for Effect programs: the contract's endpoints as effects.
+ *
+ * Guarantees: one run of a call is one request, however many attempts it takes, because they share their
+ * `Idempotency-Key`. An attempt that is interrupted or out of time lets go of its connection. Every answer is asked for
+ * in the API version that the types describe. The API key is in no error, log line or span.
+ *
+ * The endpoints are read from the contract. `HttpApiClient` would derive a client as well, but one that drops the
+ * parameters and refuses the responses that it does not know (see Request.ts and Answer.ts).
+ */
+import { Context, Effect, Layer } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
+import { HttpApi } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import type { TillError } from "./Errors.ts"
+import type { EffectMethods } from "./Methods.ts"
+import type { Page } from "./Pages.ts"
+import { streamPages } from "./Pages.ts"
+import type { Call } from "./Request.ts"
+import { callOf } from "./Request.ts"
+import type { Defaults } from "./Send.ts"
+import { send } from "./Send.ts"
+
+export interface TillOptions extends Defaults {
+  /** Where Till listens: what comes before `/v1`. */
+  readonly baseUrl: string | URL
+}
+
+/** Something for every endpoint of the contract, by group and name. */
+export const forEveryEndpoint = <A>(
+  make: (endpoint: HttpApiEndpoint.Top, group: string) => A
+): Readonly<Record<string, Readonly<Record<string, A>>>> => {
+  const groups: Record<string, Record<string, A>> = {}
+  HttpApi.reflect(Api, {
+    onGroup: ({ group }) => void (groups[group.identifier] = {}),
+    onEndpoint: ({ endpoint, group }) => {
+      groups[group.identifier]![endpoint.identifier] = make(endpoint, group.identifier)
+    }
+  })
+  return groups
+}
+
+/** The methods of a client that sends its requests with the given `HttpClient`. */
+const methods = (client: HttpClient.HttpClient, options: TillOptions): EffectMethods => {
+  const baseUrl = new URL(options.baseUrl).href.replace(/\/$/u, "")
+  const http = client.pipe(HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)), HttpClient.withScope)
+  const made = forEveryEndpoint((endpoint) => {
+    const run = (call: Call) => send(http, endpoint, call, options)
+    const method = (...args: ReadonlyArray<unknown>) => run(callOf(endpoint, args))
+    if (endpoint.method !== "GET") return method
+    const stream = (...args: ReadonlyArray<unknown>) => {
+      const call = callOf(endpoint, args)
+      return streamPages(
+        (parameters) => run({ ...call, parameters }) as Effect.Effect<Page, TillError>,
+        call.parameters
+      )
+    }
+    return Object.assign(method, { stream })
+  })
+  return made as unknown as EffectMethods
+}
+
+/**
+ * The client.
+ *
+ * ```ts
+ * const program = Effect.gen(function* () {
+ *   const till = yield* Till
+ *   const customer = yield* till.customers.create({ email: "jenny@example.com" })
+ *   yield* till.payment_intents
+ *     .create({ amount: 2000, currency: "usd", customer: customer.id, payment_method: "pm_card_visa", confirm: true })
+ *     .pipe(Effect.catchTag("PaymentError", (declined) => Effect.log(declined.decline_code)))
+ *   yield* Stream.runForEach(till.events.list.stream({ limit: 100 }), (event) => Effect.log(event.type))
+ * })
+ * program.pipe(Effect.provide(Till.layerFetch({ apiKey: Redacted.make("sk_test_…"), baseUrl: "http://localhost:4242" })))
+ * ```
+ */
+export class Till extends Context.Service<Till, EffectMethods>()("till/client/Till") {
+  /**
+   * A client over any `HttpClient`, which should neither follow redirects nor repeat requests. Dies if `baseUrl` is no
+   * URL.
+   */
+  static readonly make = (options: TillOptions): Effect.Effect<EffectMethods, never, HttpClient.HttpClient> =>
+    Effect.map(HttpClient.HttpClient, (client) => methods(client, options))
+
+  /** A client over the `HttpClient` of the program. */
+  static readonly layer = (options: TillOptions): Layer.Layer<Till, never, HttpClient.HttpClient> =>
+    Layer.effect(Till, Till.make(options))
+
+  /** A client over `fetch`. */
+  static readonly layerFetch = (options: TillOptions): Layer.Layer<Till> =>
+    Layer.provide(Till.layer(options), layerFetch)
+}
+
+/** `fetch` that hands redirects on: followed, the POST of a payment could become a GET of something else. */
+export const layerFetch: Layer.Layer<HttpClient.HttpClient> = FetchHttpClient.layer.pipe(
+  Layer.provide(Layer.succeed(FetchHttpClient.RequestInit, { redirect: "manual" }))
+)

@@ -1,0 +1,95 @@
+/**
+ * What the client's types know: checked by the compiler, here and in `npm run check`. And that types are enough: no
+ * body of the contract is anything else than its JSON.
+ */
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import type { Effect, Stream } from "effect"
+import { SchemaAST } from "effect"
+import { HttpApi } from "effect/http-api"
+import { Api } from "../../src/api/Api.ts"
+import type { EffectMethods, TillError } from "../../src/client/index.ts"
+import { TillClient } from "till/client"
+import type { Customer, DeletedCustomer } from "../../src/domain/Customer.ts"
+import type { Event } from "../../src/domain/Event.ts"
+import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
+
+/** Compiled, never called. */
+const calls = (till: TillClient, effects: EffectMethods) => [
+  () => {
+    expectTypeOf(till.customers.create()).resolves.toEqualTypeOf<Customer>()
+    expectTypeOf(till.customers.retrieve("cus_1")).resolves.toEqualTypeOf<Customer | DeletedCustomer>()
+    expectTypeOf(
+      till.payment_intents.confirm("pi_1", {}, { signal: AbortSignal.abort() })
+    ).resolves.toEqualTypeOf<PaymentIntent>()
+    expectTypeOf(till.customers.delete("cus_1", {}, { retriesMax: 1 })).resolves.toEqualTypeOf<DeletedCustomer>()
+    expectTypeOf(till.events.list()[Symbol.asyncIterator]().next()).resolves.toEqualTypeOf<IteratorResult<Event>>()
+    expectTypeOf(effects.customers.list({ limit: 2 })).toExtend<Effect.Effect<object, TillError>>()
+    expectTypeOf(effects.customers.list.stream({}, { timeoutMillis: 1 })).toEqualTypeOf<
+      Stream.Stream<Customer, TillError>
+    >()
+  },
+  // @ts-expect-error a required parameter is missing
+  () => till.payment_intents.create({ amount: 1 }),
+  // @ts-expect-error all parameters are missing
+  () => till.payment_intents.create(),
+  // @ts-expect-error a parameter of another type
+  () => till.payment_intents.create({ amount: "1", currency: "usd" }),
+  // @ts-expect-error a parameter that there is not
+  () => till.payment_intents.create({ amount: 1, currency: "usd", capture_metod: "manual" }),
+  // @ts-expect-error a value that there is not
+  () => till.payment_intents.create({ amount: 1, currency: "usd", capture_method: "later" }),
+  // @ts-expect-error a field that cannot be expanded
+  () => till.payment_intents.retrieve("pi_1", { "expand[]": ["charges"] }),
+  // @ts-expect-error a filter that there is not
+  () => till.customers.list({ name: "A" }),
+  // @ts-expect-error a parameter where there is none
+  () => till.customers.delete("cus_1", { force: true }),
+  // @ts-expect-error the identifier is missing
+  () => till.customers.retrieve(),
+  // @ts-expect-error an option that there is not
+  () => till.customers.create({}, { idempotency_key: "1" }),
+  // @ts-expect-error a signal is nothing for effects
+  () => effects.customers.create({}, { signal: AbortSignal.abort() }),
+  // @ts-expect-error a method that there is not
+  () => till.customers.capture("cus_1"),
+  // @ts-expect-error a resource that there is not
+  () => till.subscriptions.list(),
+  // @ts-expect-error not a list
+  () => effects.customers.retrieve.stream("cus_1"),
+  async () => {
+    // @ts-expect-error not a list
+    for await (const _ of till.customers.retrieve("cus_1")) return
+  },
+  // @ts-expect-error a field that there is not
+  async () => (await till.customers.create()).mail
+]
+
+/** Whether anything in a schema has another form on the wire. Anything at all is its own. */
+const isTransformed = (ast: SchemaAST.AST): boolean =>
+  SchemaAST.isUnknown(ast) ? false : ast.encoding !== undefined || partsOf(ast).some(isTransformed)
+
+const partsOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> => {
+  if (SchemaAST.isUnion(ast)) return ast.types
+  if (SchemaAST.isArrays(ast)) return [...ast.elements, ...ast.rest]
+  if (SchemaAST.isObjects(ast)) return [...ast.propertySignatures, ...ast.indexSignatures].map(({ type }) => type)
+  return []
+}
+
+describe("types", () => {
+  it("reject what the contract does not have", () => {
+    const till = new TillClient({ apiKey: "sk_test_1", baseUrl: "http://localhost" })
+    assert.isNotEmpty(calls(till, till as never))
+  })
+
+  it("say how bodies look on the wire", () => {
+    HttpApi.reflect(Api, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint }) => {
+        const payloads = [...endpoint.payload.values()].flatMap(({ schemas }) => [...schemas])
+        for (const { ast } of [...payloads, ...endpoint.success]) {
+          assert.isFalse(isTransformed(ast), `${endpoint.method} ${endpoint.path}`)
+        }
+      }
+    })
+  })
+})
