@@ -8,6 +8,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 import { Charges } from "./Charges.ts"
+import { CheckoutSessions } from "./CheckoutSessions.ts"
 import { Customers } from "./Customers.ts"
 import { Events } from "./Events.ts"
 import { PaymentIntents } from "./PaymentIntents.ts"
@@ -20,6 +21,19 @@ import { TestHelpers } from "./TestHelpers.ts"
 import { WebhookEndpoints } from "./WebhookEndpoints.ts"
 
 export const Api = HttpApi.make("till")
-  .add(Customers, Products, Prices, PaymentIntents, Refunds, Charges, PaymentMethods, WebhookEndpoints, Events, TestHelpers, ApiKeys)
+  .add(
+    Customers,
+    Products,
+    Prices,
+    CheckoutSessions,
+    PaymentIntents,
+    Refunds,
+    Charges,
+    PaymentMethods,
+    WebhookEndpoints,
+    Events,
+    TestHelpers,
+    ApiKeys
+  )
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Till", version: API_VERSION_DEFAULT }))

@@ -7,7 +7,7 @@ import { LIMIT_DEFAULT } from "../api/List.ts"
 import type { ResourceKind } from "../domain/Errors.ts"
 import { ParametersExclusive, ResourceMissing } from "../domain/Errors.ts"
 import { Accounts } from "../engine/Accounts.ts"
-import type { Identified, Kind, Labels } from "../engine/Document.ts"
+import type { Document, Identified, Kind, Labels } from "../engine/Document.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { Cursor } from "../engine/Views.ts"
@@ -59,15 +59,25 @@ export const cursorOf = Effect.fnUntraced(function* (
 export const labelsOf = (filters: Readonly<Record<string, string | undefined>>): Labels =>
   Object.fromEntries(Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined))
 
-/** One page of an account's documents of a kind. */
+/** One page of an account's documents of a kind, in the envelope. */
 export const listDocuments = Effect.fnUntraced(function* <A extends Identified, H>(
   input: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
   kind: Kind<A, H>,
   kindName: ResourceKind,
   labels: Labels = {}
 ) {
+  const page = yield* readPage(input, kind, kindName, labels)
+  return listJson<A>(page.documents, page.hasMore, input.path)
+})
+
+/** One page of an account's documents of a kind. */
+export const readPage = Effect.fnUntraced(function* <A extends Identified, H>(
+  { account, query }: { readonly account: AccountId; readonly query: ListParameters },
+  kind: Kind<A, H>,
+  kindName: ResourceKind,
+  labels: Labels = {}
+) {
   const accounts = yield* Accounts
-  const { account, path, query } = input
   // A tombstone is as good as a document: cursors are stable when records are removed.
   const exists: CursorExists = (account, id) =>
     Effect.map(accounts.read(account, id), (entry) => entry?.kind === kind.name)
@@ -78,11 +88,7 @@ export const listDocuments = Effect.fnUntraced(function* <A extends Identified, 
     limit: query.limit ?? LIMIT_DEFAULT,
     ...cursor
   })
-  return listJson<A>(
-    page.documents.map(({ id, json }) => ({ id, json })),
-    page.hasMore,
-    path
-  )
+  return { documents: page.documents as ReadonlyArray<Document<A, H>>, hasMore: page.hasMore }
 })
 
 /** The envelope of a page. */

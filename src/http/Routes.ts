@@ -16,6 +16,7 @@ import * as Documentation from "./Documentation.ts"
 import { compile } from "./Endpoints.ts"
 import { apiKeys } from "./handlers/ApiKeys.ts"
 import { charges } from "./handlers/Charges.ts"
+import { checkoutSessions } from "./handlers/CheckoutSessions.ts"
 import { customers } from "./handlers/Customers.ts"
 import { events } from "./handlers/Events.ts"
 import { paymentIntents } from "./handlers/PaymentIntents.ts"
@@ -34,6 +35,7 @@ const endpoints = compile(Api, {
   customers,
   products,
   prices,
+  checkout_sessions: checkoutSessions,
   payment_intents: paymentIntents,
   refunds,
   charges,

@@ -2,11 +2,29 @@
 import { hash, timingSafeEqual } from "node:crypto"
 import { Effect } from "effect"
 import { ResourceMissing, SecretKeyRequired } from "../domain/Errors.ts"
+import type { ResourceKind } from "../domain/Errors.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 
-/** Compares in constant time. */
-export const matchesClientSecret = (object: { readonly client_secret: string }, sent: string): boolean =>
+/** Compares in constant time. Nothing matches an object that has no secret. */
+export const matchesClientSecret = (object: { readonly client_secret: string | null }, sent: string): boolean =>
+  object.client_secret !== null &&
   timingSafeEqual(hash("sha256", object.client_secret, "buffer"), hash("sha256", sent, "buffer"))
+
+/**
+ * Checks who may act on an object (semantics A5, §8.5): a publishable key needs the client secret. Whoever sends a wrong
+ * secret learns nothing.
+ */
+export const requireClientSecretOf = (
+  kind: ResourceKind,
+  object: { readonly id: string; readonly client_secret: string | null },
+  sent: string | null | undefined,
+  { publishableKey }: { readonly publishableKey: boolean }
+): Effect.Effect<void, SecretKeyRequired | ResourceMissing> => {
+  if (sent == null) return publishableKey ? Effect.fail(new SecretKeyRequired()) : Effect.void
+  return matchesClientSecret(object, sent)
+    ? Effect.void
+    : Effect.fail(new ResourceMissing({ kind, id: object.id, param: "id" }))
+}
 
 /**
  * Checks who may confirm (semantics A5, I-12, §8.5): a publishable key needs the client secret, and cannot confirm what
@@ -17,11 +35,9 @@ export const requireClientSecret = (
   sent: string | null | undefined,
   { publishableKey }: { readonly publishableKey: boolean }
 ): Effect.Effect<void, SecretKeyRequired | ResourceMissing> => {
-  if (sent == null) return publishableKey ? Effect.fail(new SecretKeyRequired()) : Effect.void
-  if (!matchesClientSecret(paymentIntent, sent)) {
-    return Effect.fail(new ResourceMissing({ kind: "PaymentIntent", id: paymentIntent.id, param: "id" }))
-  }
-  return publishableKey && paymentIntent.confirmation_method === "manual"
-    ? Effect.fail(new SecretKeyRequired())
-    : Effect.void
+  const isServers = publishableKey && paymentIntent.confirmation_method === "manual"
+  return Effect.andThen(
+    requireClientSecretOf("PaymentIntent", paymentIntent, sent, { publishableKey }),
+    isServers ? Effect.fail(new SecretKeyRequired()) : Effect.void
+  )
 }

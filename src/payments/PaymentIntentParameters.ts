@@ -1,6 +1,6 @@
 /** What clients send to PaymentIntents' operations, and the checks that a schema cannot make. */
 import { Effect } from "effect"
-import { AmountTooLarge, ParameterInvalid } from "../domain/Errors.ts"
+import { AmountTooLarge, ParameterInvalid, ParametersExclusive } from "../domain/Errors.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
 import type { CaptureMethod, ConfirmationMethod } from "../domain/PaymentIntent.ts"
@@ -72,3 +72,12 @@ export const requireAcceptedCurrency = (
       ? Effect.void
       : Effect.fail(new ParameterInvalid({ param, rule: "a valid three-letter ISO currency code" }))
   )
+
+/** Fails for two payment methods at once (semantics I-8). */
+export const requireOnePaymentMethod = ({
+  payment_method,
+  payment_method_data
+}: PaymentMethodParameters): Effect.Effect<void, ParametersExclusive> =>
+  payment_method && payment_method_data
+    ? Effect.fail(new ParametersExclusive({ first: "payment_method", second: "payment_method_data" }))
+    : Effect.void

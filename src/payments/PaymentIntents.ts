@@ -5,9 +5,9 @@
  * Everything an operation does is committed at once or not at all.
  */
 import { Effect } from "effect"
+import type { CardDeclined } from "../domain/Errors.ts"
 import {
   AmountTooLarge,
-  ParametersExclusive,
   PaymentIntentUnexpectedState,
   PaymentMethodRequired,
   SecretKeyRequired
@@ -35,7 +35,12 @@ import type {
   PaymentMethodParameters,
   UpdatePaymentIntent
 } from "./PaymentIntentParameters.ts"
-import { requireAcceptedAmount, requireAcceptedCurrency, requireNoConfirmation } from "./PaymentIntentParameters.ts"
+import {
+  requireAcceptedAmount,
+  requireAcceptedCurrency,
+  requireNoConfirmation,
+  requireOnePaymentMethod
+} from "./PaymentIntentParameters.ts"
 import type { PaymentSource } from "./PaymentMethods.ts"
 import * as PaymentMethods from "./PaymentMethods.ts"
 import * as TimerNames from "./TimerNames.ts"
@@ -104,6 +109,9 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
   if (after !== before) save(transaction, after, authenticated ? hidden : lasting(hidden))
   return after
 })
+
+/** What a confirmation comes to: the PaymentIntent, or a failure that is kept. */
+export type Confirmed = PaymentIntent | CardDeclined | PaymentIntentUnexpectedState
 
 /** Attempts the payment (semantics I-6 to I-13). A decline is returned, because it is kept. */
 export const confirm = Effect.fnUntraced(function* (
@@ -251,14 +259,6 @@ const changePaymentMethod = (
     payment_method: source?.id ?? null,
     next_action: null
   })
-
-const requireOnePaymentMethod = ({
-  payment_method,
-  payment_method_data
-}: PaymentMethodParameters): Effect.Effect<void, ParametersExclusive> =>
-  payment_method && payment_method_data
-    ? Effect.fail(new ParametersExclusive({ first: "payment_method", second: "payment_method_data" }))
-    : Effect.void
 
 /** The payment method that the request names. */
 const sentSource = ({ payment_method }: PaymentMethodParameters) =>

@@ -1,0 +1,140 @@
+/** Checkout Sessions and their line items (spec.md, Checkout Sessions; semantics §1.15). */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { BillingDetailsParameter } from "../domain/Address.ts"
+import {
+  BillingAddressCollection,
+  CheckoutSession,
+  CheckoutSessionStatus,
+  CheckoutUiMode,
+  ClientReferenceId,
+  CustomerCreation,
+  LINE_ITEMS_MAX,
+  LineItem,
+  LineItemQuantity
+} from "../domain/CheckoutSession.ts"
+import { Email } from "../domain/Email.ts"
+import { CustomerId, PaymentMethodId, PriceId, ProductId } from "../domain/Identifiers.ts"
+import { MetadataParameter } from "../domain/Metadata.ts"
+import { AmountOrZero, Currency } from "../domain/Money.ts"
+import { CaptureMethod, PaymentIntentDescription } from "../domain/PaymentIntent.ts"
+import { PaymentMethodData } from "../domain/PaymentMethod.ts"
+import { InlinePrice } from "../domain/Price.ts"
+import { clearable, text } from "../domain/Text.ts"
+import { Timestamp } from "../domain/Time.ts"
+import { RedirectUrl } from "../domain/Url.ts"
+import { PublishableKey } from "./Access.ts"
+import { commandErrors, errors, paymentErrors } from "./Errors.ts"
+import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { List, listQuery } from "./List.ts"
+
+const LINE_ITEMS_RULE = `an array of 1 to ${LINE_ITEMS_MAX} line items`
+
+/** Either `price` or `price_data` (semantics S3). */
+const LineItemParameter = Schema.Struct({
+  price: Schema.optionalKey(clearable(PriceId)),
+  price_data: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({
+        currency: InlinePrice.currency,
+        product: ProductId,
+        unit_amount: AmountOrZero,
+        tax_behavior: InlinePrice.tax_behavior,
+        recurring: InlinePrice.recurring
+      })
+    )
+  ),
+  quantity: Schema.optionalKey(Schema.NullOr(LineItemQuantity))
+})
+
+const PaymentIntentData = Schema.Struct({
+  capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
+  description: Schema.optionalKey(clearable(PaymentIntentDescription)),
+  statement_descriptor: Schema.optionalKey(clearable(text(22))),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
+  application_fee_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero))
+})
+
+export const CreateCheckoutSession = Schema.Struct({
+  mode: Schema.Literals(["payment"]),
+  line_items: Schema.Array(LineItemParameter).check(
+    Schema.isMinLength(1, { rule: LINE_ITEMS_RULE }),
+    Schema.isMaxLength(LINE_ITEMS_MAX, { rule: LINE_ITEMS_RULE })
+  ),
+  success_url: Schema.optionalKey(clearable(RedirectUrl)),
+  cancel_url: Schema.optionalKey(clearable(RedirectUrl)),
+  customer: Schema.optionalKey(clearable(CustomerId)),
+  customer_email: Schema.optionalKey(clearable(Email)),
+  customer_creation: Schema.optionalKey(Schema.NullOr(CustomerCreation)),
+  ui_mode: Schema.optionalKey(Schema.NullOr(CheckoutUiMode)),
+  billing_address_collection: Schema.optionalKey(Schema.NullOr(BillingAddressCollection)),
+  client_reference_id: Schema.optionalKey(clearable(ClientReferenceId)),
+  payment_intent_data: Schema.optionalKey(Schema.NullOr(PaymentIntentData)),
+  currency: Schema.optionalKey(clearable(Currency)),
+  expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreateCheckoutSession" })
+
+export const UpdateCheckoutSession = Schema.Struct({
+  metadata: Schema.optionalKey(clearable(MetadataParameter))
+}).annotate({ identifier: "UpdateCheckoutSession" })
+
+/** What the payer enters. `client_secret` lets a publishable key confirm (semantics A5, S15). */
+export const ConfirmCheckoutSession = Schema.Struct({
+  payment_method: Schema.optionalKey(clearable(PaymentMethodId)),
+  payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
+  customer_details: Schema.optionalKey(Schema.NullOr(BillingDetailsParameter)),
+  return_url: Schema.optionalKey(clearable(RedirectUrl)),
+  client_secret: Schema.optionalKey(Schema.NullOr(text()))
+}).annotate({ identifier: "ConfirmCheckoutSession" })
+
+const params = { id: Schema.String }
+
+export const CheckoutSessions = HttpApiGroup.make("checkout_sessions").add(
+  HttpApiEndpoint.post("create", "/v1/checkout_sessions", {
+    headers: commandHeaders,
+    payload: CreateCheckoutSession,
+    success: CheckoutSession,
+    error: commandErrors
+  }),
+  HttpApiEndpoint.get("list", "/v1/checkout_sessions", {
+    headers: requestHeaders,
+    query: { ...listQuery, status: Schema.optionalKey(CheckoutSessionStatus) },
+    success: List(CheckoutSession),
+    error: errors
+  }),
+  HttpApiEndpoint.get("retrieve", "/v1/checkout_sessions/:id", {
+    headers: requestHeaders,
+    params,
+    query: { client_secret: Schema.optionalKey(Schema.String) },
+    success: CheckoutSession,
+    error: errors
+  }).annotate(PublishableKey, true),
+  HttpApiEndpoint.post("update", "/v1/checkout_sessions/:id", {
+    headers: commandHeaders,
+    params,
+    payload: UpdateCheckoutSession,
+    success: CheckoutSession,
+    error: commandErrors
+  }),
+  HttpApiEndpoint.post("confirm", "/v1/checkout_sessions/:id/confirm", {
+    headers: commandHeaders,
+    params,
+    payload: ConfirmCheckoutSession,
+    success: CheckoutSession,
+    error: paymentErrors
+  }).annotate(PublishableKey, true),
+  HttpApiEndpoint.post("expire", "/v1/checkout_sessions/:id/expire", {
+    headers: commandHeaders,
+    params,
+    success: CheckoutSession,
+    error: commandErrors
+  }),
+  HttpApiEndpoint.get("line_items", "/v1/checkout_sessions/:id/line_items", {
+    headers: requestHeaders,
+    params,
+    query: listQuery,
+    success: List(LineItem),
+    error: errors
+  })
+)

@@ -1,0 +1,98 @@
+/**
+ * Checkout Sessions over HTTP (semantics §1.15).
+ *
+ * A session is never shown open when its time has come, whether or not its timer has fired (S17). A list of the expired
+ * ones is the exception: it shows a session from the moment that it was expired, by its timer or by another read.
+ */
+import { Clock, Effect } from "effect"
+import * as Contract from "../../api/CheckoutSessions.ts"
+import { LIMIT_DEFAULT } from "../../api/List.ts"
+import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId, Document } from "../../engine/Document.ts"
+import { encode } from "../../engine/Document.ts"
+import { isOverdue } from "../../payments/CheckoutSessionPayments.ts"
+import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
+import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
+import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
+import { documentJson, handlers } from "../Handlers.ts"
+import type { ListParameters } from "../Lists.ts"
+import { cursorOf, listJson, readPage } from "../Lists.ts"
+import { readDocument } from "../Resources.ts"
+
+const KIND = "Checkout Session"
+
+export const checkoutSessions = handlers(Contract.CheckoutSessions, {
+  create: ({ payload }) => CheckoutSessions.create(payload),
+  update: ({ params, payload }) => CheckoutSessions.update(params.id, payload),
+  confirm: ({ caller, params, payload }) =>
+    CheckoutSessions.confirm(params.id, payload, { publishableKey: caller.keyType === "publishable" }),
+  expire: ({ params }) => CheckoutSessions.expire(params.id),
+
+  list: Effect.fnUntraced(function* ({ caller, path, query }) {
+    const read = readPage(
+      { account: caller.account, query },
+      CHECKOUT_SESSION,
+      KIND,
+      query.status === undefined ? {} : { status: query.status }
+    )
+    let page = yield* read
+    while (yield* expireOverdue(caller.account, page.documents)) page = yield* read
+    return listJson<CheckoutSession>(page.documents, page.hasMore, path)
+  }),
+
+  retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
+    const read = readDocument(caller.account, CHECKOUT_SESSION, KIND, params.id)
+    const document = yield* read
+    // Whoever sends a wrong secret learns nothing, not even that the object exists.
+    if (query.client_secret !== undefined && !matchesClientSecret(document.value, query.client_secret)) {
+      return yield* new ResourceMissing({ kind: KIND, id: params.id, param: "id" })
+    }
+    const expired = yield* expireOverdue(caller.account, [document])
+    return documentJson(expired ? yield* read : document)
+  }),
+
+  line_items: Effect.fnUntraced(function* ({ caller, params, path, query }) {
+    yield* readDocument(caller.account, CHECKOUT_SESSION, KIND, params.id)
+    const { value } = yield* readDocument(caller.account, LINE_ITEMS, KIND, lineItemsId(params.id))
+    const { hasMore, page } = yield* pageOfLines(caller.account, value.data, query)
+    return listJson<LineItem>(
+      page.map((item) => ({ id: item.id, json: encode(item) })),
+      hasMore,
+      path
+    )
+  })
+})
+
+/** Expires those whose time has come, and says whether there were any. */
+const expireOverdue = Effect.fnUntraced(function* (
+  account: AccountId,
+  documents: ReadonlyArray<Document<CheckoutSession>>
+) {
+  const now = yield* Clock.currentTimeMillis
+  const overdue = documents.filter(({ value }) => isOverdue(value, now)).map(({ id }) => id)
+  if (overdue.length === 0) return false
+  yield* Accounts.use((accounts) => accounts.run(account, CheckoutSessions.expireOverdue(overdue)))
+  return true
+})
+
+/** A page of a cart, in the order of the cart (semantics G1). A line of another cart is no cursor. */
+const pageOfLines = Effect.fnUntraced(function* (
+  account: AccountId,
+  lines: ReadonlyArray<LineItem>,
+  query: ListParameters
+) {
+  const { newerThan, olderThan } = yield* cursorOf(account, query, "Line item", (_, id) =>
+    Effect.succeed(lines.some((line) => line.id === id))
+  )
+  const position = (id: string) => lines.findIndex((line) => line.id === id)
+  const limit = query.limit ?? LIMIT_DEFAULT
+  if (newerThan !== undefined) {
+    const end = position(newerThan)
+    const start = Math.max(0, end - limit)
+    return { page: lines.slice(start, end), hasMore: start > 0 }
+  }
+  const start = olderThan === undefined ? 0 : position(olderThan) + 1
+  return { page: lines.slice(start, start + limit), hasMore: start + limit < lines.length }
+})

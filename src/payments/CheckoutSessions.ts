@@ -1,0 +1,221 @@
+/**
+ * The lifecycle of Checkout Sessions (semantics §1.15, §2.3).
+ *
+ * A session, its PaymentIntent, the charge and the customer move together: one record per step. What the payment does to
+ * the session is in `CheckoutSessionPayments.ts`, whichever way the payment was moved.
+ */
+import { Effect } from "effect"
+import type { CheckoutSession, CustomerDetails } from "../domain/CheckoutSession.ts"
+import { SESSION_LIFETIME_MAX } from "../domain/CheckoutSession.ts"
+import { isAllowed } from "../domain/CheckoutSessionStates.ts"
+import type { Customer } from "../domain/Customer.ts"
+import { CheckoutSessionUnexpectedState, ParameterInvalid } from "../domain/Errors.ts"
+import type { KeptFailure } from "../domain/Errors.ts"
+import type { Metadata, MetadataParameter } from "../domain/Metadata.ts"
+import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { secondsOf } from "../domain/Time.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import { isLive } from "./AccountIds.ts"
+import { change, find, save } from "./CheckoutSessionChanges.ts"
+import type { CheckoutSessionDocument } from "./CheckoutSessionChanges.ts"
+import type { Cart } from "./CheckoutSessionLines.ts"
+import { fillCart, requireInlinePrices, saveCart } from "./CheckoutSessionLines.ts"
+import type { ConfirmCheckoutSession, CreateCheckoutSession } from "./CheckoutSessionParameters.ts"
+import { collectedDetails, requireComplete, requireDetails, requireLifetime } from "./CheckoutSessionParameters.ts"
+import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
+import { requireClientSecretOf } from "./ClientSecrets.ts"
+import * as Customers from "./Customers.ts"
+import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
+import { newPaymentIntent } from "./PaymentIntentCreation.ts"
+import { requireAcceptedCurrency, requireOnePaymentMethod } from "./PaymentIntentParameters.ts"
+import * as PaymentIntents from "./PaymentIntents.ts"
+import * as PaymentMethods from "./PaymentMethods.ts"
+import { PaymentsConfig } from "./PaymentsConfig.ts"
+import * as TimerNames from "./TimerNames.ts"
+
+/** Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). */
+export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSession) {
+  const transaction = yield* Transaction
+  const { publicUrl } = yield* PaymentsConfig
+  const created = secondsOf(transaction.now)
+  const expires_at = parameters.expires_at ?? created + SESSION_LIFETIME_MAX
+  yield* requireComplete(parameters)
+  yield* requireInlinePrices(parameters.line_items)
+  if (parameters.currency) yield* requireAcceptedCurrency(parameters.currency)
+  yield* requireLifetime(expires_at, created)
+  const metadata = mergeMetadata({}, parameters.metadata ?? null)
+  yield* requireMetadataWithinBounds(metadata)
+  const paymentMetadata = mergeMetadata({}, parameters.payment_intent_data?.metadata ?? null)
+  yield* requireMetadataWithinBounds(paymentMetadata, "payment_intent_data[metadata]")
+  const customer = parameters.customer ? yield* Customers.find(parameters.customer, "customer") : null
+  const cart = yield* fillCart(parameters.line_items, parameters.currency || null)
+  yield* requireFeeWithin(cart, parameters)
+
+  const id = transaction.newId("cs")
+  const payment_intent = cart.total === 0 ? null : yield* openPayment(id, cart, paymentMetadata, parameters)
+  const ui_mode = parameters.ui_mode ?? "hosted"
+  const known = prefilledDetails(customer, parameters.customer_email || null)
+  const session: CheckoutSession = {
+    id,
+    object: "checkout.session",
+    mode: parameters.mode,
+    status: "open",
+    payment_status: "unpaid",
+    ui_mode,
+    customer_creation: parameters.customer_creation ?? "if_required",
+    billing_address_collection: parameters.billing_address_collection ?? "auto",
+    expires_at,
+    metadata,
+    livemode: isLive(transaction.account),
+    created,
+    url: ui_mode === "hosted" ? `${publicUrl}/checkout/${id}` : null,
+    client_secret: ui_mode === "hosted" ? null : `${id}_secret_${transaction.newSecret(24)}`,
+    success_url: parameters.success_url || null,
+    cancel_url: parameters.cancel_url || null,
+    customer: parameters.customer || null,
+    customer_email: parameters.customer_email || null,
+    ...(known !== undefined && { customer_details: known }),
+    payment_intent,
+    currency: cart.currency,
+    amount_subtotal: cart.total,
+    amount_total: cart.total,
+    total_details: { amount_discount: 0, amount_shipping: 0, amount_tax: 0 },
+    client_reference_id: parameters.client_reference_id || null
+  }
+  const applicationFeeAmount = parameters.payment_intent_data?.application_fee_amount ?? null
+  save(transaction, session, { collected: null, awaitsSettlement: false, applicationFeeAmount })
+  saveCart(transaction, session, cart)
+  transaction.setTimer({
+    id: TimerNames.checkoutSessionTimer(id),
+    name: TimerNames.EXPIRE_CHECKOUT_SESSION,
+    dueAt: expires_at * 1000
+  })
+  return session
+})
+
+/** Changes the metadata, whatever the status (semantics S18). Emits nothing. */
+export const update = Effect.fnUntraced(function* (
+  id: string,
+  parameters: { readonly metadata?: MetadataParameter | null | "" }
+) {
+  const transaction = yield* Transaction
+  const { hidden, value: before } = yield* findCurrent(id)
+  if (parameters.metadata === undefined) return before
+  const metadata = mergeMetadata(before.metadata, parameters.metadata)
+  yield* requireMetadataWithinBounds(metadata)
+  if (metadata === before.metadata) return before
+  const after = change("update", before, { metadata })
+  save(transaction, after, hidden)
+  return after
+})
+
+/**
+ * Pays for the session with what the payer entered (semantics S15). A decline is returned, because it is kept; so is the
+ * refusal of a session that turns out to have expired.
+ */
+export const confirm = Effect.fnUntraced(function* (
+  id: string,
+  parameters: ConfirmCheckoutSession,
+  { publishableKey = false }: { readonly publishableKey?: boolean } = {}
+) {
+  const transaction = yield* Transaction
+  yield* requireOnePaymentMethod(parameters)
+  const found = yield* find(id)
+  yield* requireClientSecretOf("Checkout Session", found.value, parameters.client_secret, { publishableKey })
+  if (parameters.payment_method) yield* PaymentMethods.resolve(parameters.payment_method, "payment_method")
+  const { hidden, value: session } = yield* findCurrent(id)
+  if (!isAllowed("confirm", session)) return yield* refuse("confirmed", found, session)
+  const collected = collectedDetails(parameters.customer_details, hidden.collected ?? session.customer_details)
+  yield* requireDetails(session, collected)
+  save(transaction, session, { ...hidden, collected })
+  if (session.payment_intent === null) return yield* completeWithoutPayment(id)
+  const outcome: PaymentIntents.Confirmed = yield* PaymentIntents.confirm(session.payment_intent, {
+    payment_method: parameters.payment_method ?? null,
+    payment_method_data: parameters.payment_method_data ?? null,
+    return_url: parameters.return_url ?? null
+  })
+  return "_tag" in outcome ? outcome : (yield* find(id)).value
+})
+
+/** Closes an open session, and gives its payment up (semantics S16). */
+export const expire = Effect.fnUntraced(function* (id: string) {
+  const found = yield* find(id)
+  const current = yield* findCurrent(id)
+  if (!isAllowed("expire", current.value)) return yield* refuse("expired", found, current.value)
+  return yield* CheckoutSessionPayments.expire(current)
+})
+
+/** Expires those of the sessions whose time has come (semantics S17); for reads, which must not show them open. */
+export const expireOverdue = (ids: ReadonlyArray<string>): Effect.Effect<void, never, Transaction> =>
+  Effect.forEach(ids, CheckoutSessionPayments.expireIfOverdue, { discard: true })
+
+/** The session as time has left it. */
+const findCurrent = Effect.fnUntraced(function* (id: string) {
+  const { value } = yield* find(id)
+  yield* CheckoutSessionPayments.expireIfOverdue(value.id)
+  return yield* find(id)
+})
+
+/** A refusal: kept if the session has just expired, so that its expiry is. */
+const refuse = (
+  operation: "confirmed" | "expired",
+  before: CheckoutSessionDocument,
+  { status }: CheckoutSession
+): Effect.Effect<KeptFailure, CheckoutSessionUnexpectedState> => {
+  const refusal = new CheckoutSessionUnexpectedState({ status, operation })
+  return before.value.status === status ? Effect.fail(refusal) : Effect.succeed(refusal)
+}
+
+/** Nothing is to be paid: the payer's details are enough (semantics S8). */
+const completeWithoutPayment = Effect.fnUntraced(function* (id: string) {
+  yield* CheckoutSessionPayments.createCustomer(yield* find(id), null)
+  const payment = { billingDetails: null, paying: false }
+  return yield* CheckoutSessionPayments.complete(yield* find(id), "no_payment_required", payment)
+})
+
+/** The session's PaymentIntent; emits `payment_intent.created` (semantics S2, S19). */
+const openPayment = Effect.fnUntraced(function* (
+  id: string,
+  cart: Cart,
+  metadata: Metadata,
+  parameters: CreateCheckoutSession
+) {
+  const transaction = yield* Transaction
+  const data = parameters.payment_intent_data ?? {}
+  const paymentIntent = newPaymentIntent(transaction, {
+    amount: cart.total,
+    currency: cart.currency,
+    captureMethod: data.capture_method ?? "automatic",
+    confirmationMethod: "automatic",
+    customer: parameters.customer || null,
+    paymentMethod: null,
+    description: data.description || null,
+    statementDescriptor: data.statement_descriptor || null,
+    metadata
+  })
+  PaymentIntentChanges.save(transaction, paymentIntent, { checkoutSession: id })
+  transaction.emit("payment_intent.created", paymentIntent.id)
+  return paymentIntent.id
+})
+
+/** Fails for a fee above the total (semantics S19, §8.19). */
+const requireFeeWithin = (
+  { total }: Cart,
+  { payment_intent_data }: CreateCheckoutSession
+): Effect.Effect<void, ParameterInvalid> =>
+  (payment_intent_data?.application_fee_amount ?? 0) <= total
+    ? Effect.void
+    : Effect.fail(
+        new ParameterInvalid({
+          param: "payment_intent_data[application_fee_amount]",
+          rule: `an integer from 0 to the total of ${total}`
+        })
+      )
+
+/** What the page begins with; an email of the session's own wins over the customer's (semantics S10, S11). */
+const prefilledDetails = (customer: Customer | null, customerEmail: string | null): CustomerDetails | undefined => {
+  const email = customerEmail ?? customer?.email ?? null
+  const name = customer?.name ?? null
+  const phone = customer?.phone ?? null
+  return email === null && name === null && phone === null ? undefined : { email, name, phone, address: null }
+}
