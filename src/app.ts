@@ -5,14 +5,16 @@
  * engine, which flushes and projects; then the connections; then the embedded Postgres.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Console, Context, Effect, Layer, Redacted } from "effect"
+import { Console, Context, Effect, Layer, Logger, Redacted, References } from "effect"
 import { HttpServer, type HttpServerError } from "effect/http"
 import { createHmac } from "node:crypto"
 import type { TillConfigShape } from "./config.ts"
+import * as Config from "./config.ts"
 import { InvalidConfiguration, TillConfig } from "./config.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
+import * as Verify from "./engine/Verify.ts"
 import * as DrainingServer from "./http/DrainingServer.ts"
 import * as Routes from "./http/Routes.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
@@ -34,11 +36,11 @@ const GRACE_MILLIS = 4000
 /** The journal and the views, on the configured Postgres, with their tables up to date. */
 export const storage = Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer).pipe(
   Layer.provideMerge(Migrations.layer),
-  Layer.provideMerge(Database.layer)
+  Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layer)))
 )
 
 /** The storage with a projector, for maintenance. */
-export const maintenance = Projector.layer.pipe(Layer.provideMerge(storage))
+const maintenance = Projector.layer.pipe(Layer.provideMerge(storage))
 
 const publicUrlOf = ({ port, publicUrl }: TillConfigShape): string => publicUrl ?? `http://localhost:${port}`
 
@@ -61,7 +63,7 @@ const paymentsConfig = Layer.effect(
       webhookAllowPrivate: config.webhookAllowPrivate
     }
   })
-).pipe(Layer.provide(InstallationSecret.layer))
+).pipe(Layer.provide(Layer.unwrap(Effect.map(TillConfig, ({ dataFolder }) => InstallationSecret.layer(dataFolder)))))
 
 const httpConfig = Layer.effect(
   HttpConfig,
@@ -155,10 +157,29 @@ const greetingOf = (baseUrl: string, generated: ApiKeys, keyIsSet: boolean): str
 }
 
 /** The whole service. */
-export const app = greeting.pipe(
+const app = greeting.pipe(
   Layer.provideMerge(Routes.serve),
   Layer.provide(server),
   Layer.provide(httpConfig),
   Layer.provide(FirstStart.layer),
   Layer.provide(engine)
 )
+
+/** JSON lines on standard error; standard output has what the service says to the person who starts it. */
+const logging = Layer.unwrap(
+  Effect.map(TillConfig, ({ logLevel }) =>
+    Layer.mergeAll(
+      Logger.layer([Logger.withConsoleError(Logger.formatJson)]),
+      Layer.succeed(References.MinimumLogLevel, logLevel)
+    )
+  )
+)
+
+/** Runs the service until it is interrupted, and then closes everything in order. */
+export const serve = Layer.launch(app.pipe(Layer.provide(logging), Layer.provide(Config.layer)))
+
+/** Checks the installation's journal, and the views against it. */
+export const verify = Verify.verify.pipe(Effect.provide(maintenance), Effect.provide(Config.layer))
+
+/** Rebuilds the installation's views from the journal, and says of how many accounts. */
+export const rebuild = Verify.rebuild.pipe(Effect.provide(maintenance), Effect.provide(Config.layer))

@@ -1,9 +1,7 @@
 /** `till verify`: checks the journal's chain of hashes and compares the views with it; writes nothing. */
 import { Console, Data, Effect } from "effect"
 import { Command } from "effect/cli"
-import { maintenance } from "../app.ts"
-import * as Config from "../config.ts"
-import { verify as verifyAccounts } from "../engine/Verify.ts"
+import * as app from "../app.ts"
 
 /** The journal or the views are not as they should be. */
 class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readonly problems: ReadonlyArray<string> }> {
@@ -14,8 +12,8 @@ class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readon
 
 export const verify = Command.make("verify", {}, () =>
   Effect.gen(function* () {
-    const { accounts, problems, records } = yield* verifyAccounts
+    const { accounts, problems, records } = yield* app.verify
     if (problems.length > 0) return yield* new VerificationFailed({ problems })
     yield* Console.log(`${records} records of ${accounts} accounts: the journal is whole and the views agree with it.`)
-  }).pipe(Effect.provide(maintenance), Effect.provide(Config.layer))
+  })
 ).pipe(Command.withDescription("Check the journal, and the views against it"))

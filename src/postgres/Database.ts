@@ -8,7 +8,6 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
-import { TillConfig } from "../config.ts"
 import { make as makeEmbedded, type EmbeddedPostgres, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
 
 /** The configured Postgres does not answer, refuses us, or is too old. The message is one line. */
@@ -29,16 +28,22 @@ export class Database extends Context.Service<Database, DatabaseServer>()("till/
 const versionMinimum = 15
 const connectionsMax = 8
 
-/** Starts the embedded server if no other is configured. It stops when the layer's scope closes. */
-export const layerServer: Layer.Layer<Database, EmbeddedPostgresError, TillConfig> = Layer.effect(
-  Database,
-  Effect.gen(function* () {
-    const config = yield* TillConfig
-    if (config.databaseUrl !== undefined) return { url: config.databaseUrl, embedded: undefined }
-    const embedded = yield* makeEmbedded({ dataFolder: config.dataFolder })
-    return { url: embedded.url, embedded }
-  })
-)
+/** Where an installation's data is. */
+export interface Location {
+  /** The Postgres to use; undefined means the embedded one. */
+  readonly databaseUrl: Redacted.Redacted | undefined
+  /** Absolute path of the folder that holds the embedded Postgres. */
+  readonly dataFolder: string
+}
+
+/** Starts the embedded server if no other is named. It stops when the layer's scope closes. */
+export const layerServer = ({ databaseUrl, dataFolder }: Location): Layer.Layer<Database, EmbeddedPostgresError> =>
+  Layer.effect(
+    Database,
+    databaseUrl !== undefined
+      ? Effect.succeed({ url: databaseUrl, embedded: undefined })
+      : Effect.map(makeEmbedded({ dataFolder }), (embedded) => ({ url: embedded.url, embedded }))
+  )
 
 /** A pool of connections to `url`; fails if the server does not answer now. */
 export const connect = (
@@ -78,12 +83,11 @@ export const connect = (
 export const layerClient: Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseUnavailable, Database> =
   PgClient.layerFrom(Effect.flatMap(Database, (database) => connect(database.url)))
 
-/** `PgClient`, `SqlClient` and `Database` as the configuration says. */
-export const layer: Layer.Layer<
-  PgClient.PgClient | SqlClient.SqlClient | Database,
-  EmbeddedPostgresError | DatabaseUnavailable,
-  TillConfig
-> = Layer.provideMerge(layerClient, layerServer)
+/** `PgClient`, `SqlClient` and `Database` at a location. */
+export const layer = (
+  location: Location
+): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient | Database, EmbeddedPostgresError | DatabaseUnavailable> =>
+  Layer.provideMerge(layerClient, layerServer(location))
 
 const whereabouts = (url: Redacted.Redacted): string => {
   const { hostname, port } = new URL(Redacted.value(url))

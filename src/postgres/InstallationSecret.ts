@@ -6,7 +6,6 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { TillConfig } from "../config.ts"
 import { prepare, readIfThere, writeAtomically } from "./DataFolder.ts"
 import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 
@@ -49,7 +48,5 @@ const create = (file: string): string => {
   return fs.readFileSync(file, "utf8")
 }
 
-export const layer: Layer.Layer<InstallationSecret, EmbeddedPostgresError, TillConfig> = Layer.effect(
-  InstallationSecret,
-  Effect.flatMap(TillConfig, (config) => load(config.dataFolder))
-)
+export const layer = (dataFolder: string): Layer.Layer<InstallationSecret, EmbeddedPostgresError> =>
+  Layer.effect(InstallationSecret, load(dataFolder))
