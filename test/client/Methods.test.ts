@@ -4,7 +4,8 @@
  */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import type { Effect, Stream } from "effect"
-import { SchemaAST } from "effect"
+import { Schema, SchemaAST } from "effect"
+import type { HttpApiEndpoint } from "effect/http-api"
 import { HttpApi } from "effect/http-api"
 import { Api } from "../../src/api/Api.ts"
 import type { EffectMethods, TillError } from "../../src/client/index.ts"
@@ -64,6 +65,9 @@ const calls = (till: TillClient, effects: EffectMethods) => [
   async () => (await till.customers.create()).mail
 ]
 
+const endpoints: Array<HttpApiEndpoint.Top> = []
+HttpApi.reflect(Api, { onGroup: () => {}, onEndpoint: ({ endpoint }) => endpoints.push(endpoint) })
+
 /** Whether anything in a schema has another form on the wire. Anything at all is its own. */
 const isTransformed = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isUnknown(ast) ? false : ast.encoding !== undefined || partsOf(ast).some(isTransformed)
@@ -82,14 +86,36 @@ describe("types", () => {
   })
 
   it("say how bodies look on the wire", () => {
-    HttpApi.reflect(Api, {
-      onGroup: () => {},
-      onEndpoint: ({ endpoint }) => {
-        const payloads = [...endpoint.payload.values()].flatMap(({ schemas }) => [...schemas])
-        for (const { ast } of [...payloads, ...endpoint.success]) {
-          assert.isFalse(isTransformed(ast), `${endpoint.method} ${endpoint.path}`)
-        }
+    for (const { payload, success, ...endpoint } of endpoints) {
+      const payloads = [...payload.values()].flatMap(({ schemas }) => [...schemas])
+      for (const { ast } of [...payloads, ...success]) {
+        assert.isFalse(isTransformed(ast), `${endpoint.method} ${endpoint.path}`)
       }
-    })
+    }
+  })
+
+  it("say how queries look on the wire, which only numbers and booleans have another type for", () => {
+    const found = new Set<string>()
+    for (const { query } of endpoints) {
+      if (query === undefined || !SchemaAST.isObjects(query.ast)) continue
+      for (const { name, type } of query.ast.propertySignatures) {
+        const sample = SchemaAST.isNumber(type) ? 7 : SchemaAST.isBoolean(type) ? true : undefined
+        if (sample === undefined) {
+          assert.isFalse(isTransformed(type), String(name))
+          continue
+        }
+        const encode = Schema.encodeUnknownSync(query as unknown as Schema.Encoder<unknown>)
+        assert.deepStrictEqual(encode({ [name]: sample }), { [name]: String(sample) })
+        found.add(String(name))
+      }
+    }
+    assert.isTrue(found.has("limit"))
+  })
+
+  it("need one object for the parameters: no endpoint has both a body and a query", () => {
+    for (const { method, path, payload, query } of endpoints) {
+      if (method === "POST") assert.isUndefined(query, path)
+      else assert.strictEqual(payload.size, 0, path)
+    }
   })
 })
