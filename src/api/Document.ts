@@ -103,7 +103,10 @@ const refineOperation = (operation: Operation, route: string, schemas: JsonSchem
   }
 }
 
-/** `payment_intents.capture` is "Capture a payment intent", `customers.list` is "List customers". */
+/**
+ * `payment_intents.capture` is "Capture a payment intent", `customers.list` is "List customers",
+ * `checkout_sessions.listLineItems` is "List line items of a checkout session".
+ */
 const summaryOf = (operationId: string): string => {
   const [group = "", name = ""] = operationId.split(".", 2)
   const plural = group.replaceAll("_", " ")
@@ -113,7 +116,8 @@ const summaryOf = (operationId: string): string => {
   const sentence = verb.charAt(0).toUpperCase() + verb.slice(1)
   if (name === "list") return `${sentence} ${plural}`
   const singular = plural.replace(/s$/, "")
-  return `${sentence} ${/^(?:a|e|i|o)/.test(singular) ? "an" : "a"} ${singular}`
+  const object = `${/^[aeio]/.test(singular) ? "an" : "a"} ${singular}`
+  return sentence.includes(" ") ? `${sentence} of ${object}` : `${sentence} ${object}`
 }
 
 const HEADERS: Readonly<Record<string, string>> = {

@@ -9,6 +9,7 @@ export interface JsonSchema {
   readonly type?: string
   readonly enum?: ReadonlyArray<unknown>
   readonly const?: unknown
+  readonly examples?: ReadonlyArray<unknown>
   readonly anyOf?: ReadonlyArray<JsonSchema>
   readonly oneOf?: ReadonlyArray<JsonSchema>
   readonly allOf?: ReadonlyArray<JsonSchema>
@@ -61,7 +62,11 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
 
 const BY_FORMAT: Readonly<Record<string, string>> = { email: "jane@example.com", uri: "https://example.com/order" }
 
-const ID_REST = "08Qm3vXk1Zr9TbLw5YcHn2Ea"
+/** For strings that a pattern binds; a schema whose pattern fits none of them needs `examples` of its own. */
+const OF_ANY_KIND = ["text", "usd", "1", "12.5", "2026-03-09"]
+
+const RANDOM = "08Qm3vXk1Zr9TbLw5YcHn2EaKs7DfGj4"
+const ID_LENGTH = 24
 
 export interface ExampleOptions {
   readonly schemas: JsonSchemas
@@ -87,6 +92,7 @@ export const exampleOf = (schema: JsonSchema, options: ExampleOptions, name = ""
     return exampleOf({ ...own, ...resolve(choice, options.schemas) }, options, name)
   }
   const merged: JsonSchema = Object.assign({}, own, ...(allOf ?? []))
+  if (merged.examples !== undefined) return merged.examples[0]
   if (merged.const !== undefined) return merged.const
   if (merged.enum !== undefined) return merged.enum[0]
   switch (merged.type) {
@@ -115,12 +121,19 @@ const objectExample = (schema: JsonSchema, options: ExampleOptions, name: string
   return Object.fromEntries(members.map(([key, member]) => [key, exampleOf(member, options, key)]))
 }
 
-const stringExample = ({ format, maxLength, minLength, pattern }: JsonSchema, name: string): string => {
-  const prefix = /^\^([a-z]+_)$/.exec(pattern ?? "")?.[1]
-  if (prefix !== undefined) return `${prefix}${ID_REST}`
+const stringExample = ({ format, maxLength, minLength = 0, pattern = "" }: JsonSchema, name: string): string => {
+  const random = /^\^([a-z]+_)(?:\[0-9A-Za-z\]\{(\d+)\}\$)?$/.exec(pattern)
+  if (random !== null) return `${random[1]}${RANDOM.slice(0, Number(random[2] ?? ID_LENGTH))}`
   const known = BY_NAME[name]
-  const text = format === undefined ? (typeof known === "string" ? known : "text") : (BY_FORMAT[format] ?? "text")
-  return text.padEnd(minLength ?? 0, "x").slice(0, maxLength)
+  const candidates = [
+    ...(format === undefined ? [] : [BY_FORMAT[format] ?? "text"]),
+    ...(typeof known === "string" ? [known] : []),
+    ...(name.endsWith("url") ? [BY_FORMAT["uri"]!] : []),
+    ...OF_ANY_KIND
+  ]
+  const isMatch = new RegExp(pattern, "u")
+  const text = candidates.find((candidate) => isMatch.test(candidate)) ?? "text"
+  return text.padEnd(minLength, "x").slice(0, maxLength)
 }
 
 const numberExample = ({ maximum = Infinity, minimum = -Infinity }: JsonSchema, name: string): number => {

@@ -14,18 +14,25 @@ const REDIRECT_SCHEMES_FORBIDDEN: ReadonlySet<string> = new Set([
 
 /** Where something is fetched from or sent to. */
 export const WebUrl = text()
-  .check(Schema.makeFilter((url: string) => ["http:", "https:"].includes(schemeOf(url) ?? "")))
-  .annotate({ rule: "an absolute http or https URL", format: "uri" })
+  .check(
+    Schema.makeFilter((url: string) => ["http:", "https:"].includes(schemeOf(url) ?? ""), {
+      toJsonSchema: () => ({ format: "uri" })
+    })
+  )
+  .annotate({ rule: "an absolute http or https URL" })
 
 /** Where a browser is sent back to; an app's own scheme is fine. */
 export const RedirectUrl = text()
   .check(
-    Schema.makeFilter((url: string) => {
-      const scheme = schemeOf(url)
-      return scheme !== undefined && !REDIRECT_SCHEMES_FORBIDDEN.has(scheme)
-    })
+    Schema.makeFilter(
+      (url: string) => {
+        const scheme = schemeOf(url)
+        return scheme !== undefined && !REDIRECT_SCHEMES_FORBIDDEN.has(scheme)
+      },
+      { toJsonSchema: () => ({ format: "uri" }) }
+    )
   )
-  .annotate({ rule: "an absolute URL that a browser can be redirected to", format: "uri" })
+  .annotate({ rule: "an absolute URL that a browser can be redirected to" })
 
 /** As parsed, because the parser ignores what a pattern would stumble over, such as a line feed within the scheme. */
 const schemeOf = (url: string): string | undefined => URL.parse(url)?.protocol

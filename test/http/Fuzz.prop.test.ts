@@ -1,0 +1,152 @@
+/**
+ * Every operation of the contract, driven with requests made up from its document: right ones, and ones that are wrong in
+ * any way. Nothing is answered with a 5xx, every answer is one that its operation declares, and has its declared form.
+ *
+ * `TILL_FUZZ_SEED` and `TILL_FUZZ_REQUESTS` make other runs; a failure names the seed and the request.
+ */
+import "effect/schema/SchemaJITCompiler/enable"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import { Exit, Schema } from "effect"
+import { HttpApi } from "effect/http-api"
+import { Api } from "../../src/api/Api.ts"
+import * as Document from "../../src/api/Document.ts"
+import type { FuzzRequest, Target } from "../support/ContractFuzz.ts"
+import { ContractFuzz } from "../support/ContractFuzz.ts"
+import { Random } from "../support/Random.ts"
+import { assertEnvelope, assertHeaders } from "./Assertions.ts"
+import type { Reply, TestServer } from "./TestServer.ts"
+import { start } from "./TestServer.ts"
+
+const SEED = Number(process.env["TILL_FUZZ_SEED"] ?? 20_261_121)
+const REQUESTS = Number(process.env["TILL_FUZZ_REQUESTS"] ?? 5000)
+
+let server: TestServer
+beforeAll(async () => void (server = await start()))
+afterAll(() => server.close())
+
+const document = Document.make("https://pay.example.test")
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+ajv.addSchema(document, "document")
+const validators = new Map<string, ReturnType<typeof ajv.compile>>()
+
+/** What the document says of a response. */
+const assertDocumented = ({ method, path }: Target, { body, status }: Reply) => {
+  const parts = [
+    "paths",
+    path,
+    method.toLowerCase(),
+    "responses",
+    String(status),
+    "content",
+    "application/json",
+    "schema"
+  ]
+  const pointer = parts.map((part) => encodeURIComponent(part.replaceAll("/", "~1"))).join("/")
+  const validate = validators.get(pointer) ?? ajv.compile({ $ref: `document#/${pointer}` })
+  validators.set(pointer, validate)
+  assert.isTrue(validate(body), ajv.errorsText(validate.errors))
+}
+
+const decoders = new Map<string, ReadonlyArray<(body: unknown) => Exit.Exit<unknown, unknown>>>()
+HttpApi.reflect(Api, {
+  onGroup: () => {},
+  onEndpoint: ({ endpoint }) => {
+    const schemas = [...endpoint.success] as unknown as ReadonlyArray<Schema.Decoder<unknown>>
+    decoders.set(
+      `${endpoint.method} ${endpoint.path.replaceAll(/:(\w+)/g, "{$1}")}`,
+      schemas.map((schema) => Schema.decodeUnknownExit(schema, { onExcessProperty: "error" }))
+    )
+  }
+})
+
+/** What the contract says of a success, to the last field: none that is not declared. */
+const assertContracted = ({ method, path }: Target, { body }: Reply) => {
+  const exits = decoders.get(`${method} ${path}`)!.map((decode) => decode(body))
+  assert.isTrue(exits.some(Exit.isSuccess), JSON.stringify(exits))
+}
+
+const assertAnswered = (target: Target, reply: Reply, isSecret: boolean) => {
+  assert.isBelow(reply.status, 500)
+  assert.property(target.operation.responses, String(reply.status))
+  if (reply.status !== 200) {
+    assertEnvelope(reply)
+    return assertDocumented(target, reply)
+  }
+  assertHeaders(reply)
+  // A publishable key sees a part of the object only.
+  if (!isSecret) return
+  assertDocumented(target, reply)
+  assertContracted(target, reply)
+}
+
+interface Keys {
+  test: string
+  live: string
+  publishable: string
+}
+
+/** A rolled key may end at once; whoever rolled it goes on with the new one. */
+const adoptKey = (keys: Keys, { body }: Reply): void => {
+  if (body?.object !== "api_key" || typeof body.secret !== "string") return
+  if (body.type === "publishable") keys.publishable = body.secret
+  else if (body.livemode) keys.live = body.secret
+  else keys.test = body.secret
+}
+
+const keyFor = (keys: Keys, random: Random): string => {
+  const choice = random.next()
+  return choice < 0.9 ? keys.test : choice < 0.95 ? keys.live : keys.publishable
+}
+
+const send = (target: Target, { body, headers, idempotencyKey, path }: FuzzRequest, key: string): Promise<Reply> =>
+  server.request(target.method, path, { key, headers, idempotencyKey, ...(body !== undefined && { body }) })
+
+describe("fuzz", () => {
+  it(`answers ${REQUESTS} requests from seed ${SEED} as the contract says`, async () => {
+    const random = new Random(SEED)
+    const fuzz = new ContractFuzz(document, random)
+    const merchant = await server.merchant()
+    const keys: Keys = {
+      test: merchant.secretTest,
+      live: merchant.secretLive,
+      publishable: merchant.publishableTest
+    }
+    const tally = new Map(fuzz.targets.map((target) => [target, { sent: 0, succeeded: 0 }]))
+    // Objects first: most requests need some.
+    const creating = fuzz.targets.filter(({ idPrefix, method }) => method === "POST" && idPrefix === undefined)
+    for (let sent = 0; sent < REQUESTS; sent++) {
+      const target = random.pick(sent < 100 || random.chance(0.25) ? creating : fuzz.targets)
+      const request = fuzz.request(target)
+      const key = keyFor(keys, random)
+      const reply = await send(target, request, key)
+      try {
+        assertAnswered(target, reply, key.startsWith("sk_"))
+      } catch (cause) {
+        const what = `seed ${SEED}, request ${sent}: ${target.method} ${JSON.stringify(request)}`
+        throw new Error(`${what} was answered with ${reply.status} ${reply.text}`, { cause })
+      }
+      fuzz.learn(reply.body)
+      adoptKey(keys, reply)
+      const count = tally.get(target)!
+      count.sent++
+      if (reply.status === 200) count.succeeded++
+    }
+    const counts = [...tally].map(([{ method, path }, { sent, succeeded }]) => ({
+      route: `${method} ${path}`,
+      sent,
+      succeeded
+    }))
+    const successes = counts.reduce((sum, { succeeded }) => sum + succeeded, 0)
+    const never = counts.filter(({ succeeded }) => succeeded === 0).map(({ route }) => route)
+    console.log(
+      `Fuzz: seed ${SEED}, ${REQUESTS} requests to ${counts.length} operations, ${successes} successes; ` +
+        `without any: ${never.join(", ") || "none"}`
+    )
+    for (const { route, sent } of counts) assert.isAbove(sent, 10, route)
+    // Requests that nothing accepts would prove nothing.
+    assert.isAbove(successes, REQUESTS / 5)
+    assert.isBelow(never.length, counts.length / 2, never.join(", "))
+  }, 60_000)
+})
