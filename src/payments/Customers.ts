@@ -3,12 +3,13 @@ import { Effect } from "effect"
 import type { Customer, DeletedCustomer } from "../domain/Customer.ts"
 import { ResourceMissing } from "../domain/Errors.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
-import { mergeMetadata, previousMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import { CUSTOMER } from "./Documents.ts"
+import { previousAttributes } from "./PreviousAttributes.ts"
 
 /** Null and "" unset, or leave unset (semantics C4). */
 export interface CustomerParameters {
@@ -88,10 +89,3 @@ const changedTexts = (parameters: CustomerParameters): Partial<Customer> =>
 
 const updatedMetadata = (before: Customer, { metadata }: CustomerParameters): Customer["metadata"] =>
   metadata === undefined ? before.metadata : mergeMetadata(before.metadata, metadata)
-
-const previousAttributes = (before: Customer, after: Customer): Readonly<Record<string, unknown>> => ({
-  ...Object.fromEntries(
-    TEXT_FIELDS.filter((field) => before[field] !== after[field]).map((field) => [field, before[field]])
-  ),
-  ...(after.metadata === before.metadata ? {} : { metadata: previousMetadata(before.metadata, after.metadata) })
-})

@@ -1,25 +1,25 @@
 /**
- * What clients send to say how much a price is, and the checks that a schema cannot make (semantics PR8 to PR16, §8.17,
- * §8.18). What is missing is reported before what is wrong, each in the order of the table below it (T14).
+ * What clients send to say how much a price is, and what a price keeps of it: every amount exactly as it was meant, in
+ * one way of writing it.
  */
 import { Effect } from "effect"
 import { formatDecimal, isWhole, parseDecimal, scaledOf } from "../domain/Decimal.ts"
 import type { Scaled } from "../domain/Decimal.ts"
-import { AmountTooLarge, ParameterInvalid, ParameterMissing, ParametersExclusive } from "../domain/Errors.ts"
+import { AmountTooLarge, ParameterMissing } from "../domain/Errors.ts"
 import { AMOUNT_MAX } from "../domain/Money.ts"
 import type {
   BillingScheme,
   CustomUnitAmountParameter,
   Price,
   PriceType,
-  RecurringInterval,
   RecurringParameter,
   Tier,
   TierParameter,
   TiersMode,
   TransformQuantity
 } from "../domain/Price.ts"
-import { TIER_END_RULE } from "../domain/Price.ts"
+import type { Path, Problem } from "./PriceRules.ts"
+import { CHECKS, isTiered, missingIn, TIER_AMOUNTS } from "./PriceRules.ts"
 
 /** Amounts in minor units. Null is the same as absent (semantics T10). */
 export interface PriceTermsParameters {
@@ -47,12 +47,6 @@ export type PriceTermsFields = Pick<
   | "tiers"
   | "transform_quantity"
 >
-
-type Problem = ParameterInvalid | ParametersExclusive
-type Path = ReadonlyArray<string | number>
-
-/** Three years (semantics PR8). */
-const INTERVAL_COUNT_MAX: Readonly<Record<RecurringInterval, number>> = { day: 1095, week: 156, month: 36, year: 3 }
 
 /**
  * Fails unless the terms belong together. `within` is the parameter that they are part of, e.g. `default_price_data`.
@@ -113,105 +107,9 @@ export const priceTermsFields = (terms: PriceTermsParameters): PriceTermsFields 
   }
 }
 
-const isTiered = ({ billing_scheme }: PriceTermsParameters): boolean => billing_scheme === "tiered"
-
 /** `recurring` says it as well as `type` does (semantics PR12). */
 const typeOf = ({ recurring, type }: PriceTermsParameters): PriceType =>
   type ?? (recurring == null ? "one_time" : "recurring")
-
-/** The first parameter that the others demand. Tiers of a price that is not tiered are wrong, not too few (PR16). */
-const missingIn = (terms: PriceTermsParameters): Path | undefined => {
-  const { custom_unit_amount, recurring, tiers, tiers_mode, unit_amount, unit_amount_decimal } = terms
-  const amounts = [unit_amount, unit_amount_decimal, custom_unit_amount, tiers]
-  if (!isTiered(terms) && amounts.every((amount) => amount == null)) return ["unit_amount"]
-  if (terms.type === "recurring" && recurring == null) return ["recurring"]
-  if (!isTiered(terms)) return undefined
-  if (tiers_mode == null) return ["tiers_mode"]
-  if (tiers == null) return ["tiers"]
-  const empty = tiers.findIndex((tier) => TIER_AMOUNTS.every((field) => tier[field] == null))
-  return empty === -1 ? undefined : ["tiers", empty, "unit_amount"]
-}
-
-const TIER_AMOUNTS = ["flat_amount", "flat_amount_decimal", "unit_amount", "unit_amount_decimal"] as const
-
-/** One rule, for terms of which nothing is missing. `at` names a parameter. */
-type Check = (terms: PriceTermsParameters, at: (...path: Path) => string) => Problem | undefined
-
-/** What a payer who chooses the amount leaves no room for (semantics PR14). */
-const WITHOUT_CUSTOM = ["unit_amount", "unit_amount_decimal", "recurring", "tiers", "transform_quantity"] as const
-const ONLY_TIERED = ["tiers_mode", "tiers"] as const
-const NEVER_TIERED = ["unit_amount", "unit_amount_decimal", "transform_quantity"] as const
-
-const checkCustomExcludes: Check = ({ custom_unit_amount, ...terms }, at) => {
-  const other = custom_unit_amount == null ? undefined : WITHOUT_CUSTOM.find((field) => terms[field] != null)
-  return other && new ParametersExclusive({ first: at("custom_unit_amount"), second: at(other) })
-}
-
-const checkScheme: Check = (terms, at) => {
-  const fields = isTiered(terms) ? NEVER_TIERED : ONLY_TIERED
-  const field = fields.find((name) => terms[name] != null)
-  const rule = isTiered(terms) ? "absent if `billing_scheme` is `tiered`" : "absent unless `billing_scheme` is `tiered`"
-  return field && new ParameterInvalid({ param: at(field), rule })
-}
-
-const checkUnitAmount: Check = ({ unit_amount: amount, unit_amount_decimal: decimal }, at) =>
-  amount == null || decimal == null || scaledOf(amount) === parseDecimal(decimal)
-    ? undefined
-    : new ParametersExclusive({ first: at("unit_amount"), second: at("unit_amount_decimal") })
-
-/** Each bound has to fit those before it (semantics §8.17). */
-const checkCustomBounds: Check = ({ custom_unit_amount }, at) => {
-  const minimum = custom_unit_amount?.minimum ?? 0
-  const maximum = custom_unit_amount?.maximum ?? Infinity
-  const preset = custom_unit_amount?.preset
-  if (maximum < minimum) {
-    return new ParameterInvalid({ param: at("custom_unit_amount", "maximum"), rule: "at least the minimum" })
-  }
-  if (preset == null || (preset >= minimum && preset <= maximum)) return undefined
-  return new ParameterInvalid({ param: at("custom_unit_amount", "preset"), rule: "from the minimum to the maximum" })
-}
-
-const checkRecurring: Check = ({ recurring, type }, at) => {
-  if (recurring == null) return undefined
-  if (type === "one_time") {
-    return new ParameterInvalid({ param: at("recurring"), rule: "absent if `type` is `one_time`" })
-  }
-  const max = INTERVAL_COUNT_MAX[recurring.interval]
-  if ((recurring.interval_count ?? 1) <= max) return undefined
-  return new ParameterInvalid({ param: at("recurring", "interval_count"), rule: `an integer from 1 to ${max}` })
-}
-
-const checkTierOrder: Check = ({ tiers }, at) => {
-  const ends = (tiers ?? []).map(({ up_to }) => (typeof up_to === "number" ? up_to : Infinity))
-  const wrong = ends.findIndex((end, index) => {
-    if (index === ends.length - 1) return end !== Infinity
-    return end === Infinity || end <= (ends[index - 1] ?? 0)
-  })
-  return wrong === -1 ? undefined : new ParameterInvalid({ param: at("tiers", wrong, "up_to"), rule: TIER_END_RULE })
-}
-
-const checkTierAmounts: Check = ({ tiers }, at) => {
-  for (const [index, tier] of (tiers ?? []).entries()) {
-    for (const field of ["flat_amount", "unit_amount"] as const) {
-      if (tier[field] == null || tier[`${field}_decimal`] == null) continue
-      return new ParametersExclusive({
-        first: at("tiers", index, field),
-        second: at("tiers", index, `${field}_decimal`)
-      })
-    }
-  }
-  return undefined
-}
-
-const CHECKS: ReadonlyArray<Check> = [
-  checkCustomExcludes,
-  checkScheme,
-  checkUnitAmount,
-  checkCustomBounds,
-  checkRecurring,
-  checkTierOrder,
-  checkTierAmounts
-]
 
 /** Every amount with its path, in the order of the contract. */
 const amountsIn = (terms: PriceTermsParameters): ReadonlyArray<readonly [Path, Scaled]> => {
