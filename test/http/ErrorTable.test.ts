@@ -100,6 +100,24 @@ const rows: Array<Row> = [
     KEPT
   ],
   [
+    new Domain.RefundTooLarge({ remaining: 5 }),
+    400,
+    "invalid_request_error",
+    "amount_too_large",
+    "amount",
+    "The refund amount exceeds the amount available to refund.",
+    KEPT
+  ],
+  [
+    new Domain.ChargeAlreadyRefunded({ charge: "ch_1" }),
+    400,
+    "invalid_request_error",
+    "charge_already_refunded",
+    "payment_intent",
+    "The charge has already been fully refunded.",
+    KEPT
+  ],
+  [
     new Domain.PaymentIntentUnexpectedState({
       status: "succeeded",
       operation: "capture",

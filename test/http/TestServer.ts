@@ -28,7 +28,7 @@ const engine = (faults: Faults.Faults) =>
     Layer.provideMerge(Processor.layer),
     Layer.provide(Faults.layer(faults)),
     Layer.provide(ViewsMemory.layerMemory),
-    Layer.provide(Journal.layerMemory),
+    Layer.provideMerge(Journal.layerMemory),
     Layer.provideMerge(
       Layer.succeed(PaymentsConfig, {
         publicUrl: "https://pay.example.test",
@@ -83,6 +83,8 @@ export interface TestServer {
   readonly keys: Keys
   readonly accounts: Accounts["Service"]
   readonly merchant: () => Promise<Keys>
+  /** Everything that the journal holds of an account. */
+  readonly journal: (account: string) => Promise<string>
   readonly request: (method: string, path: string, options?: RequestOptions) => Promise<Reply>
   readonly close: () => Promise<void>
 }
@@ -108,7 +110,12 @@ export const start = async (faults: Faults.Faults = () => Effect.void): Promise<
   const keys = await merchant()
   const request = (method: string, path: string, options: RequestOptions = {}) =>
     send(`http://127.0.0.1:${port}${path}`, method, { key: keys.secretTest, ...options })
-  return { port, keys, accounts, merchant, request, close: () => runtime.dispose() }
+  const journal = async (account: string) => {
+    const { read } = await runtime.runPromise(Journal)
+    const rows = await runtime.runPromise(read(account, 0, 1_000_000))
+    return rows.map(({ text }) => text).join("\n")
+  }
+  return { port, keys, accounts, merchant, journal, request, close: () => runtime.dispose() }
 }
 
 const send = async (url: string, method: string, options: RequestOptions): Promise<Reply> => {

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
+import type { Refund } from "../../src/domain/Refund.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Journal } from "../../src/engine/Journal.ts"
@@ -12,6 +13,7 @@ import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { Processor } from "../../src/payments/Processor.ts"
+import * as Refunds from "../../src/payments/Refunds.ts"
 import * as Timers from "../../src/payments/Timers.ts"
 
 const ACCOUNT = "mer_000000000000000000000000:test"
@@ -73,6 +75,33 @@ describe("Timers", () => {
       assert.strictEqual((yield* seen(id))[0], "requires_capture")
       yield* TestClock.adjust("1 seconds")
       assert.deepStrictEqual((yield* seen(id)).slice(4), ["charge.expired", "payment_intent.canceled"])
+    }).pipe(Effect.provide(Till))
+  )
+
+  it.effect("settle refunds two seconds after they started, each as its card says", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const refund = Effect.fnUntraced(function* (payment_method: string) {
+        const payment_intent = yield* create({ payment_method })
+        return (yield* run(Refunds.create({ payment_intent }))).id
+      })
+      const statusOf = (id: string) =>
+        Effect.map(accounts.read(ACCOUNT, id), (document) =>
+          document?.deleted === false ? (document.value as Refund).status : undefined
+        )
+      const ids = [yield* refund("pm_card_pendingRefund"), yield* refund("pm_card_refundFail")]
+      const statuses = Effect.forEach(ids, statusOf)
+      yield* TestClock.adjust("1999 millis")
+      assert.deepStrictEqual(yield* statuses, ["pending", "succeeded"])
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(yield* statuses, ["succeeded", "failed"])
+      const { events } = yield* accounts.events(ACCOUNT, { limit: 4 })
+      assert.deepStrictEqual(events.map(({ type }) => type).toReversed(), [
+        "refund.updated",
+        "charge.refunded",
+        "refund.updated",
+        "refund.failed"
+      ])
     }).pipe(Effect.provide(Till))
   )
 

@@ -1,0 +1,278 @@
+/** Semantics §1.14 and §2.4, and the charges of §1.13, row by row, through a real socket. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { Charge } from "../../src/domain/Charge.ts"
+import { assertError, assertOk } from "./Assertions.ts"
+import type { TestServer } from "./TestServer.ts"
+import { start } from "./TestServer.ts"
+
+let server: TestServer
+beforeAll(async () => void (server = await start()))
+afterAll(() => server.close())
+
+const post = (path: string, body?: unknown) => server.request("POST", path, { body })
+const get = (path: string) => server.request("GET", path)
+const refund = (body: unknown) => post("/v1/refunds", body)
+
+const pay = async (parameters: object = {}) => {
+  const body = { amount: 1000, currency: "usd", payment_method: "pm_card_visa", confirm: true, ...parameters }
+  const paid = await post("/v1/payment_intents", body)
+  return paid.body.error?.payment_intent ?? paid.body
+}
+
+const chargeOf = async (id: string) => (await get(`/v1/charges?payment_intent=${id}`)).body.data[0]
+const eventTypes = async (limit: number) =>
+  (await get(`/v1/events?limit=${limit}`)).body.data.map(({ type }: { type: string }) => type).toReversed()
+
+describe("refunds", () => {
+  it("F1: the remaining amount unless another is given", async () => {
+    const { id, latest_charge } = await pay({ metadata: { order: "7" } })
+    const partial = await refund({ payment_intent: id, amount: 300, metadata: { a: "b", c: "" } })
+    assertOk(partial)
+    const { created, id: refundId, ...rest } = partial.body
+    assert.match(refundId, /^ref_[0-9A-Za-z]{24}$/)
+    assert.isTrue(Number.isInteger(created))
+    assert.deepStrictEqual(rest, {
+      object: "refund",
+      amount: 300,
+      currency: "usd",
+      payment_intent: id,
+      status: "succeeded",
+      livemode: false,
+      charge: latest_charge,
+      metadata: { a: "b" }
+    })
+    for (const [body, amount] of [
+      [{ payment_intent: id, amount: 200 }, 200],
+      [{ payment_intent: id, amount: null, reason: null, metadata: null }, 500]
+    ] as const) {
+      const reply = await refund(body)
+      assertOk(reply)
+      assert.strictEqual(reply.body.amount, amount)
+    }
+  })
+
+  it("F2: reasons are a closed list, and left out where none is given", async () => {
+    const { id } = await pay()
+    for (const reason of ["duplicate", "fraudulent", "requested_by_customer"]) {
+      assert.strictEqual((await refund({ payment_intent: id, amount: 1, reason })).body.reason, reason)
+    }
+    assert.notProperty((await refund({ payment_intent: id, amount: 1, reason: "" })).body, "reason")
+    assertError(await refund({ payment_intent: id, reason: "because" }), 400, "parameter_invalid", "reason")
+  })
+
+  it("F1: parameters", async () => {
+    const { id } = await pay()
+    assertError(await refund({}), 400, "parameter_missing", "payment_intent")
+    assertError(await refund({ payment_intent: null }), 400, "parameter_missing", "payment_intent")
+    assertError(await refund({ payment_intent: "ch_1" }), 400, "parameter_invalid", "payment_intent")
+    assertError(await refund({ payment_intent: "pi_x" }), 404, "resource_missing", "payment_intent")
+    for (const amount of [0, -1, 1.5, "1", true]) {
+      assertError(await refund({ payment_intent: id, amount }), 400, "parameter_invalid", "amount")
+    }
+    assertError(await refund({ payment_intent: id, charge: "ch_1" }), 400, "parameter_unknown", "charge")
+    assertError(await refund({ payment_intent: id, metadata: { a: 1 } }), 400, "parameter_invalid", "metadata[a]")
+    const live = await server.request("POST", "/v1/refunds", {
+      key: server.keys.secretLive,
+      body: { payment_intent: id }
+    })
+    assertError(live, 404, "resource_missing", "payment_intent")
+  })
+
+  it("F4: retrieve, and update of the metadata alone", async () => {
+    const { id: payment_intent } = await pay()
+    const { body, text } = await refund({ payment_intent, metadata: { a: "1", b: "2" } })
+    assert.strictEqual((await get(`/v1/refunds/${body.id}`)).text, text)
+    const updated = await post(`/v1/refunds/${body.id}`, { metadata: { a: "", c: "3" } })
+    assertOk(updated)
+    assert.deepStrictEqual(updated.body, { ...body, metadata: { b: "2", c: "3" } })
+    const { data } = (await get("/v1/events?limit=1")).body.data[0]
+    assert.deepStrictEqual(data.previous_attributes, { metadata: { a: "1", c: null } })
+    // W17: no change, no event.
+    for (const nothing of [undefined, {}, { metadata: {} }, { metadata: { b: "2" } }]) {
+      assertOk(await post(`/v1/refunds/${body.id}`, nothing))
+    }
+    assert.deepStrictEqual(await eventTypes(1), ["refund.updated"])
+    assert.deepStrictEqual((await post(`/v1/refunds/${body.id}`, { metadata: null })).body.metadata, {})
+    assertError(await post(`/v1/refunds/${body.id}`, { amount: 1 }), 400, "parameter_unknown", "amount")
+    for (const id of ["ref_x", payment_intent]) {
+      assertError(await get(`/v1/refunds/${id}`), 404, "resource_missing", "id")
+      assertError(await post(`/v1/refunds/${id}`), 404, "resource_missing", "id")
+    }
+  })
+
+  it("F5: never more than what is left, and the refusal is kept", async () => {
+    const { id: payment_intent } = await pay()
+    const options = { body: { payment_intent, amount: 1001 }, idempotencyKey: "F5" }
+    const tooLarge = await server.request("POST", "/v1/refunds", options)
+    assertError(tooLarge, 400, "amount_too_large", "amount")
+    assert.strictEqual(tooLarge.body.error.message, "The refund amount exceeds the amount available to refund.")
+    const replay = await server.request("POST", "/v1/refunds", options)
+    assert.strictEqual(replay.text, tooLarge.text)
+    assert.strictEqual(replay.headers.get("idempotent-replayed"), "true")
+    assertError(await refund({ payment_intent, amount: 999_999_999_999_999 }), 400, "amount_too_large", "amount")
+    assertOk(await refund({ payment_intent }))
+    for (const body of [{ payment_intent }, { payment_intent, amount: 5000 }]) {
+      const nothing = await refund(body)
+      assertError(nothing, 400, "charge_already_refunded", "payment_intent")
+      assert.strictEqual(nothing.body.error.message, "The charge has already been fully refunded.")
+    }
+  })
+
+  it("F5, I-16: what was captured can be refunded, not what was authorized", async () => {
+    const { id: payment_intent } = await pay({ capture_method: "manual" })
+    await post(`/v1/payment_intents/${payment_intent}/capture`, { amount_to_capture: 400 })
+    assertError(await refund({ payment_intent, amount: 401 }), 400, "amount_too_large", "amount")
+    assert.strictEqual((await refund({ payment_intent })).body.amount, 400)
+    assert.isTrue((await chargeOf(payment_intent)).refunded)
+  })
+
+  it("F6: only a PaymentIntent that succeeded", async () => {
+    const open = await pay({ payment_method: null, confirm: false })
+    const confirmable = await pay({ confirm: false })
+    const challenged = await pay({ payment_method: "pm_card_3ds_required" })
+    const processing = await pay({ payment_method: "pm_card_processing_success" })
+    const declined = await pay({ payment_method: "pm_card_declined" })
+    const canceled = (await post(`/v1/payment_intents/${(await pay({ confirm: false })).id}/cancel`)).body
+    const held = await pay({ capture_method: "manual" })
+    for (const { id, status } of [open, confirmable, challenged, processing, declined, canceled, held]) {
+      const reply = await refund({ payment_intent: id })
+      assertError(reply, 400, "payment_intent_unexpected_state", "payment_intent")
+      assert.include(reply.body.error.message, `This PaymentIntent's status is \`${status}\`; `)
+      assert.include(reply.body.error.message, "requires one of: succeeded.")
+    }
+    assert.include((await refund({ payment_intent: held.id })).body.error.message, "cancel it instead")
+  })
+
+  it("F7, §2.2: effects on the charge, and none on the PaymentIntent's own status and amount", async () => {
+    const paid = await pay()
+    await refund({ payment_intent: paid.id, amount: 400 })
+    assert.deepStrictEqual(await eventTypes(2), ["refund.created", "charge.refunded"])
+    const partial = await chargeOf(paid.id)
+    assert.deepInclude(partial, { amount_refunded: 400, refunded: false, amount_captured: 1000, captured: true })
+    await refund({ payment_intent: paid.id })
+    const full = await chargeOf(paid.id)
+    assert.deepInclude(full, { amount_refunded: 1000, refunded: true, paid: true, status: "succeeded" })
+    const { body } = await get(`/v1/payment_intents/${paid.id}`)
+    assert.deepStrictEqual(body, { ...paid, charges: { ...paid.charges, data: [full] } })
+    // §2.4: charge.refunded carries the charge, as it stood then, on partial refunds too.
+    const { data } = (await get("/v1/events?type=charge.refunded&limit=2")).body
+    assert.deepStrictEqual(
+      data.map((event: { data: unknown }) => event.data),
+      [{ object: full }, { object: partial }]
+    )
+  })
+
+  it("F3, F8: pending refunds reserve their amount and succeed, others fail and give it back", async () => {
+    const pending = await pay({ payment_method: "pm_card_pendingRefund" })
+    const failing = await pay({
+      payment_method: null,
+      payment_method_data: { type: "card", card: { number: "4000000000005126", exp_month: 1, exp_year: 2040 } }
+    })
+    const first = (await refund({ payment_intent: pending.id, amount: 600 })).body
+    assert.strictEqual(first.status, "pending")
+    assert.deepStrictEqual(await eventTypes(1), ["refund.created"])
+    assert.deepInclude(await chargeOf(pending.id), { amount_refunded: 600, refunded: false })
+    assertError(await refund({ payment_intent: pending.id, amount: 401 }), 400, "amount_too_large", "amount")
+    const second = (await refund({ payment_intent: failing.id })).body
+    assert.strictEqual(second.status, "succeeded")
+    assert.deepInclude(await chargeOf(failing.id), { amount_refunded: 1000, refunded: true })
+
+    for (let wait = 0; wait < 100 && (await get(`/v1/refunds/${second.id}`)).body.status !== "failed"; wait++) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    assert.strictEqual((await get(`/v1/refunds/${first.id}`)).body.status, "succeeded")
+    const failed = (await get(`/v1/refunds/${second.id}`)).body
+    assert.deepStrictEqual(failed, { ...second, status: "failed", failure_reason: "expired_or_canceled_card" })
+    assert.deepInclude(await chargeOf(pending.id), { amount_refunded: 600, refunded: false })
+    const charge = await chargeOf(failing.id)
+    assert.deepInclude(charge, { amount_refunded: 0, refunded: false })
+    assert.deepStrictEqual((await get(`/v1/payment_intents/${failing.id}`)).body.charges.data, [charge])
+    assert.deepStrictEqual(await eventTypes(4), [
+      "refund.updated",
+      "charge.refunded",
+      "refund.updated",
+      "refund.failed"
+    ])
+  })
+
+  it("never exceed what was captured, however many are asked for at once", async () => {
+    const { id: payment_intent } = await pay({ amount: 100 })
+    const amounts = Array.from({ length: 40 }, (_, i) => 1 + ((i * 7) % 13))
+    const replies = await Promise.all(amounts.map((amount) => refund({ payment_intent, amount })))
+    const accepted = replies.filter(({ status }) => status === 200)
+    const total = accepted.reduce((sum, { body }) => sum + body.amount, 0)
+    assert.isAtMost(total, 100)
+    // Somebody was refused, so less was left in the end than the largest amount that was asked for.
+    assert.isAbove(total, 100 - Math.max(...amounts))
+    assert.strictEqual((await chargeOf(payment_intent)).amount_refunded, total)
+    const { data } = (await get(`/v1/refunds?payment_intent=${payment_intent}&limit=100`)).body
+    assert.sameMembers(
+      data.map(({ id }: { id: string }) => id),
+      accepted.map(({ body }) => body.id)
+    )
+  })
+
+  it("list: newest first, by PaymentIntent", async () => {
+    const { id: payment_intent } = await pay()
+    const ids: Array<string> = []
+    for (const amount of [1, 2, 3]) ids.unshift((await refund({ payment_intent, amount })).body.id)
+    await refund({ payment_intent: (await pay()).id })
+    const page = await get(`/v1/refunds?payment_intent=${payment_intent}&limit=2`)
+    assertOk(page)
+    const idsOf = ({ body }: typeof page) => body.data.map(({ id }: { id: string }) => id)
+    assert.deepStrictEqual(idsOf(page), ids.slice(0, 2))
+    assert.deepInclude(page.body, { has_more: true, next_cursor: ids[1], url: "/v1/refunds" })
+    assert.deepStrictEqual(idsOf(await get(`/v1/refunds?payment_intent=${payment_intent}&starting_after=${ids[1]}`)), [
+      ids[2]
+    ])
+    assert.deepStrictEqual((await get("/v1/refunds?payment_intent=pi_none")).body.data, [])
+    assertError(await get("/v1/refunds?payment_intent=ch_1"), 400, "parameter_invalid", "payment_intent")
+    assertError(await get("/v1/refunds?charge=ch_1"), 400, "parameter_unknown", "charge")
+    assertError(await get(`/v1/refunds?starting_after=${payment_intent}`), 404, "resource_missing", "starting_after")
+  })
+})
+
+describe("charges", () => {
+  it("H1: a PaymentIntent embeds its newest ten, and says where the others are", async () => {
+    const { id } = await pay({ payment_method: "pm_card_declined" })
+    for (let i = 0; i < 10; i++) {
+      await post(`/v1/payment_intents/${id}/confirm`, { payment_method: "pm_card_declined" })
+    }
+    const { charges } = (await get(`/v1/payment_intents/${id}`)).body
+    const all = (await get(`/v1/charges?payment_intent=${id}&limit=100`)).body.data
+    assert.lengthOf(all, 11)
+    assert.deepStrictEqual(charges, {
+      object: "list",
+      data: all.slice(0, 10),
+      has_more: true,
+      url: `/v1/charges?payment_intent=${id}`,
+      next_cursor: all[9].id
+    })
+    const rest = await get(`${charges.url}&starting_after=${charges.next_cursor}`)
+    assert.deepStrictEqual(rest.body.data, all.slice(10))
+  })
+
+  it("H2: retrieve and list, and nothing else", async () => {
+    const customer = (await post("/v1/customers")).body.id
+    const paid = await pay({ customer })
+    const reply = await get(`/v1/charges/${paid.latest_charge}`)
+    assertOk(reply)
+    assert.deepStrictEqual(reply.body, paid.charges.data[0])
+    Schema.decodeUnknownSync(Charge)(reply.body, { onExcessProperty: "error" })
+    await pay()
+    assert.deepStrictEqual((await get(`/v1/charges?customer=${customer}`)).body.data, [reply.body])
+    assert.deepStrictEqual((await get(`/v1/charges?customer=${customer}&payment_intent=${paid.id}`)).body.data, [
+      reply.body
+    ])
+    assert.deepStrictEqual((await get(`/v1/charges?customer=${customer}&payment_intent=pi_none`)).body.data, [])
+    assertError(await get("/v1/charges?customer=pi_1"), 400, "parameter_invalid", "customer")
+    assertError(await get("/v1/charges?payment_intent=cus_1"), 400, "parameter_invalid", "payment_intent")
+    assertError(await get(`/v1/charges/${paid.id}`), 404, "resource_missing", "id")
+    const live = await server.request("GET", `/v1/charges/${reply.body.id}`, { key: server.keys.secretLive })
+    assertError(live, 404, "resource_missing", "id")
+    assert.strictEqual(live.body.error.message, `No Charge found with ID '${reply.body.id}'.`)
+    assert.strictEqual((await post("/v1/charges")).status, 405)
+    assert.strictEqual((await post(`/v1/charges/${reply.body.id}`)).status, 405)
+  })
+})
