@@ -1,0 +1,196 @@
+/** Payment methods (semantics H3, §5, §6), and what publishable keys may do with them (A5), through a real socket. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { OpenApi } from "effect/http-api"
+import { Api } from "../../src/api/Api.ts"
+import { PaymentMethod } from "../../src/domain/PaymentMethod.ts"
+import { TEST_CARDS } from "../../src/domain/TestCards.ts"
+import { assertError, assertOk } from "./Assertions.ts"
+import type { RequestOptions, TestServer } from "./TestServer.ts"
+import { start } from "./TestServer.ts"
+
+let server: TestServer
+beforeAll(async () => void (server = await start()))
+afterAll(() => server.close())
+
+const NUMBER = "5555555555554444"
+const card = { number: NUMBER, exp_month: 12, exp_year: 2040, cvc: "737" }
+const create = (body: unknown, options: RequestOptions = {}) =>
+  server.request("POST", "/v1/payment_methods", { body, ...options })
+const get = (id: string, options: RequestOptions = {}) => server.request("GET", `/v1/payment_methods/${id}`, options)
+const decode = Schema.decodeUnknownSync(PaymentMethod, { onExcessProperty: "error" })
+
+describe("payment methods", () => {
+  it("H3, §6: create and retrieve", async () => {
+    const billing_details = { name: "Jo", email: "jo@example.test", address: { city: "Bern", line2: "" } }
+    const created = await create({ type: "card", card, billing_details, metadata: { a: "b", c: null } })
+    assertOk(created)
+    const { card: shown, created: at, id, ...rest } = created.body
+    decode(created.body)
+    assert.match(id, /^pm_[0-9A-Za-z]{24}$/)
+    assert.isTrue(Number.isInteger(at))
+    const { fingerprint, ...kept } = shown
+    assert.match(fingerprint, /^[\w-]{22}$/)
+    assert.deepStrictEqual(kept, {
+      brand: "mastercard",
+      last4: "4444",
+      exp_month: 12,
+      exp_year: 2040,
+      funding: "credit",
+      country: "US",
+      checks: { cvc_check: "pass" }
+    })
+    assert.deepStrictEqual(rest, {
+      object: "payment_method",
+      type: "card",
+      livemode: false,
+      customer: null,
+      billing_details: {
+        email: "jo@example.test",
+        name: "Jo",
+        phone: null,
+        address: { city: "Bern", country: null, line1: null, line2: null, postal_code: null, state: null }
+      },
+      metadata: { a: "b" }
+    })
+    assert.strictEqual((await get(id)).text, created.text)
+    const paid = await server.request("POST", "/v1/payment_intents", {
+      body: { amount: 1, currency: "usd", payment_method: id, confirm: true }
+    })
+    assert.deepInclude(paid.body, { status: "succeeded", payment_method: id })
+  })
+
+  it("H3: parameters", async () => {
+    assertError(await create({}), 400, "parameter_missing", "type")
+    assertError(await create({ type: "card" }), 400, "parameter_missing", "card")
+    assertError(await create({ type: "sepa_debit", card }), 400, "parameter_invalid", "type")
+    for (const [field, value] of [
+      ["number", "4242424242424241"],
+      ["number", "4242"],
+      ["number", 4242424242424242],
+      ["exp_month", 13],
+      ["exp_year", 40],
+      ["cvc", "12"]
+    ] as const) {
+      const reply = await create({ type: "card", card: { ...card, [field]: value } })
+      assertError(reply, 400, "parameter_invalid", `card[${field}]`)
+      assert.notInclude(reply.text, String(value).slice(0, 12).padEnd(12, "x"))
+    }
+    assertError(await create({ type: "card", card, customer: "cus_1" }), 400, "parameter_unknown", "customer")
+    const many = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`k${i}`, "v"]))
+    assertError(await create({ type: "card", card, metadata: many }), 400, "parameter_invalid", "metadata")
+  })
+
+  it("I-9, §5: expired cards are taken here, and declined later; the number says what becomes of a charge", async () => {
+    for (const [sent, code] of [
+      [{ ...card, exp_year: 2020 }, "expired_card"],
+      [{ ...card, number: "4000000000009995" }, "insufficient_funds"]
+    ] as const) {
+      const { id } = (await create({ type: "card", card: sent })).body
+      const body = { amount: 1, currency: "usd", payment_method: id, confirm: true }
+      const declined = await server.request("POST", "/v1/payment_intents", { body })
+      assertError(declined, 402, "card_declined")
+      assert.strictEqual(declined.body.error.decline_code, code)
+    }
+  })
+
+  it("§6: built-in test payment methods, by each of their ids", async () => {
+    for (const { brand, funding, ids, numbers } of TEST_CARDS) {
+      for (const id of ids) {
+        const reply = await get(id)
+        assertOk(reply)
+        decode(reply.body)
+        assert.deepInclude(reply.body, { id, created: 0, customer: null, livemode: false, metadata: {} })
+        const { card: shown } = reply.body
+        assert.deepInclude(shown, { brand, funding, last4: numbers[0].slice(-4), exp_month: 12, exp_year: 2034 })
+      }
+    }
+    // The same number has the same fingerprint, whichever way it came.
+    const { body } = await create({ type: "card", card })
+    assert.strictEqual((await get("pm_card_mastercard")).body.card.fingerprint, body.card.fingerprint)
+    for (const id of ["pm_card_unknown", "pm_x", "cus_1"]) {
+      assertError(await get(id), 404, "resource_missing", "id")
+    }
+  })
+
+  it("A9, A10: live mode knows neither test ids nor test objects, and takes no cards without a processor", async () => {
+    const live = { key: server.keys.secretLive }
+    const { id } = (await create({ type: "card", card })).body
+    assertError(await get(id, live), 404, "resource_missing", "id")
+    assertError(await get("pm_card_visa", live), 404, "resource_missing", "id")
+    assertError(await create({ type: "card", card }, live), 400, "processor_not_configured")
+  })
+
+  it("A5: publishable keys may create, and nothing else", async () => {
+    const payer = { key: server.keys.publishableTest }
+    const created = await create({ type: "card", card }, payer)
+    assertOk(created)
+    decode(created.body)
+    assert.strictEqual((await get(created.body.id)).text, created.text)
+    assertError(await get(created.body.id, payer), 403, "secret_key_required")
+    assertError(
+      await create({ type: "card", card, client_secret: "x" }, payer),
+      400,
+      "parameter_unknown",
+      "client_secret"
+    )
+    for (const [method, path] of [
+      ["GET", "/v1/charges"],
+      ["GET", "/v1/refunds"],
+      ["POST", "/v1/refunds"],
+      ["GET", "/v1/webhook_endpoints"],
+      ["POST", "/v1/webhook_endpoints"],
+      ["DELETE", "/v1/webhook_endpoints/we_1"]
+    ] as const) {
+      assertError(await server.request(method, path, payer), 403, "secret_key_required")
+    }
+    assertError(
+      await create({ type: "card", card }, { key: server.keys.publishableLive }),
+      400,
+      "processor_not_configured"
+    )
+  })
+
+  it("I6: a repetition is the same payment method", async () => {
+    const options = { idempotencyKey: "pm", key: server.keys.publishableTest }
+    const first = await create({ type: "card", card }, options)
+    const second = await create({ type: "card", card }, options)
+    assert.strictEqual(second.text, first.text)
+    assert.strictEqual(second.headers.get("idempotent-replayed"), "true")
+    const other = { ...card, number: "4242424242424242" }
+    assertError(await create({ type: "card", card: other }, options), 422, "idempotency_key_reuse")
+  })
+
+  it("§7.22: neither number nor security code is in anything that is kept", async () => {
+    const { merchantId, secretTest: key } = await server.merchant()
+    const cvc = "9517"
+    const secret = { ...card, cvc }
+    await create({ type: "card", card: secret }, { key })
+    await create({ type: "card", card: { ...secret, number: `${NUMBER.slice(0, -1)}5` } }, { key })
+    const payment = { amount: 1, currency: "usd", payment_method_data: { type: "card", card: secret }, confirm: true }
+    assertOk(await server.request("POST", "/v1/payment_intents", { body: payment, key }))
+    const journal = await server.journal(`${merchantId}:test`)
+    assert.include(journal, '"last4":"4444"')
+    assert.notInclude(journal, NUMBER.slice(0, 12))
+    assert.notMatch(journal, new RegExp(`(?<![0-9A-Za-z])${cvc}(?![0-9A-Za-z])`, "u"))
+  })
+
+  it("§7.22: the contract takes card numbers in the two places that are tokenized, and nowhere else", () => {
+    const { components, paths } = OpenApi.fromApi(Api)
+    const schemas = components.schemas as Readonly<Record<string, unknown>>
+    const found = (value: unknown, path: string): ReadonlyArray<string> => {
+      if (typeof value !== "object" || value === null) return []
+      const { $ref, properties, ...rest } = value as Readonly<Record<string, unknown>>
+      const referred = typeof $ref === "string" ? found(schemas[$ref.split("/").at(-1)!], path) : []
+      const named = Object.entries((properties ?? {}) as object).flatMap(([name, member]) =>
+        name === "number" ? [`${path}.number`] : found(member, path === "" ? name : `${path}.${name}`)
+      )
+      return [...referred, ...named, ...Object.values(rest).flatMap((member) => found(member, path))]
+    }
+    const bodies = Object.values(paths).flatMap((item) =>
+      Object.values(item).map((operation) => (operation as { readonly requestBody?: unknown }).requestBody)
+    )
+    const places = new Set(bodies.flatMap((body) => found(body, "")))
+    assert.sameMembers([...places], ["card.number", "payment_method_data.card.number"])
+  })
+})
