@@ -95,7 +95,8 @@ describe("a call over a bad network", () => {
     proxy.break("waits", { status: 429, body: errorBody("rate_limit_error", "rate_limit_exceeded"), headers })
     await till.customers.create({}, { idempotencyKey: "waits" })
     const [first, second] = proxy.attemptsWith("waits")
-    assert.isAtLeast(second!.atMillis - first!.atMillis, 1_000)
+    // Timers may be early by a millisecond.
+    assert.isAtLeast(second!.atMillis - first!.atMillis, 999)
   })
 
   it("is not repeated where that would not help, or take too long", async () => {

@@ -1,5 +1,7 @@
 /** The client for promises against the real routes on a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect, Logger, Redacted, Tracer } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { inspect } from "node:util"
 import { Api } from "../../src/api/Api.ts"
@@ -9,6 +11,7 @@ import {
   InvalidRequestError,
   isTillError,
   PaymentError,
+  Till,
   TillClient,
   UnexpectedResponseError,
   type TillClientOptions
@@ -231,6 +234,42 @@ describe("errors", () => {
   })
 })
 
+describe("spans and log lines", () => {
+  it.live("hold no API key", () =>
+    Effect.gen(function* () {
+      const apiKey = "sk_test_secretsecretsecretsecretsecretse"
+      const spans: Array<Tracer.NativeSpan> = []
+      const lines: Array<string> = []
+      const tracer = Tracer.make({
+        span: (options) => {
+          const span = new Tracer.NativeSpan(options)
+          spans.push(span)
+          return span
+        }
+      })
+      const logger = Logger.make(({ cause, message }) => lines.push(inspect([message, cause], { depth: null })))
+      const till = yield* Effect.provide(
+        Till.make({ apiKey: Redacted.make(apiKey), baseUrl: proxy.baseUrl }),
+        FetchHttpClient.layer
+      )
+      yield* till.customers.create({ name: "A" }).pipe(
+        Effect.tapCause((cause) => Effect.logError(till, cause)),
+        Effect.ignore,
+        Effect.withTracer(tracer),
+        Effect.provide(Logger.layer([logger]))
+      )
+      assert.isNotEmpty(spans)
+      assert.lengthOf(lines, 1)
+      assert.include(lines[0], "Invalid API key")
+      const texts = spans.flatMap(({ attributes, status }) => [inspect(attributes), inspect(status, { depth: null })])
+      for (const text of [...texts, ...lines]) {
+        assert.notInclude(text, apiKey)
+        assert.notInclude(text, btoa(`${apiKey}:`))
+      }
+    })
+  )
+})
+
 describe("a signal", () => {
   it("ends a call, and its connection", async () => {
     proxy.break("hangs", "hang")
@@ -249,7 +288,7 @@ describe("a signal", () => {
 
   it("is not needed for an attempt that takes too long", async () => {
     proxy.break("late", "hang")
-    const late = await till.customers.create({ name: "Late" }, { idempotencyKey: "late", timeoutMillis: 500 })
+    const late = await till.customers.create({ name: "Late" }, { idempotencyKey: "late", timeoutMillis: 1_000 })
     assert.strictEqual(late.name, "Late")
     assert.isAtLeast(proxy.attemptsWith("late").length, 2)
     proxy.break("never", "hang")

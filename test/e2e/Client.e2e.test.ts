@@ -1,13 +1,60 @@
 /** A merchant's program, written with `till/client`, and the real process. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import { PaymentError, Till, TillClient } from "till/client"
+import { InvalidRequestError, PaymentError, Till, TillClient } from "till/client"
 import { KEYS, startTill } from "../support/TillProcess.ts"
 
 const clientOf = (baseUrl: string, apiKey: string = KEYS.secretTest) =>
   new TillClient({ apiKey, baseUrl, retriesMax: 12 })
 
+/** A shop: a catalog, a cart, a payment, and half of it back. */
+const sell = async (till: TillClient) => {
+  const product = await till.products.create({ name: "Tea", default_price_data: { currency: "eur", unit_amount: 450 } })
+  const bulk = await till.prices.create({
+    product: product.id,
+    currency: "eur",
+    billing_scheme: "tiered",
+    tiers_mode: "volume",
+    tiers: [{ up_to: 10, unit_amount: 400 }, { unit_amount: 350 }],
+    lookup_key: "bulk"
+  })
+  const prices: Array<object> = []
+  for await (const price of till.prices.list({ limit: 1, active: true, product: product.id })) prices.push(price)
+  const single = await till.prices.retrieve(product.default_price as string)
+  assert.deepStrictEqual(prices, [bulk, single])
+
+  const session = await till.checkout_sessions.create({
+    mode: "payment",
+    success_url: "https://shop.example.com/{CHECKOUT_SESSION_ID}",
+    line_items: [{ price: bulk.id, quantity: 20 }, { price: single.id }]
+  })
+  assert.strictEqual(session.amount_total, 7450)
+  const amounts: Array<number> = []
+  for await (const line of till.checkout_sessions.line_items(session.id, { limit: 1 })) amounts.push(line.amount_total)
+  assert.deepStrictEqual(amounts, [7000, 450])
+  const complete = await till.checkout_sessions.confirm(session.id, {
+    payment_method: "pm_card_visa",
+    customer_details: { email: "jenny@example.com" }
+  })
+  assert.deepInclude(complete, { status: "complete", payment_status: "paid" })
+  const again = await till.checkout_sessions.expire(session.id).catch((error: unknown) => error)
+  assert.isTrue(again instanceof InvalidRequestError && again.code === "checkout_session_unexpected_state")
+
+  const payment_intent = complete.payment_intent!
+  const refund = await till.refunds.create({ payment_intent, amount: 3725, reason: "requested_by_customer" })
+  assert.strictEqual(refund.status, "succeeded")
+  assert.strictEqual((await till.charges.retrieve(refund.charge)).amount_refunded, 3725)
+  assert.deepStrictEqual((await till.refunds.list({ payment_intent })).data, [refund])
+}
+
 describe("the client", () => {
+  it.live("runs a shop", () =>
+    Effect.gen(function* () {
+      const { baseUrl } = yield* startTill()
+      yield* Effect.promise(() => sell(clientOf(baseUrl)))
+    })
+  )
+
   it.live("takes a payment from the customer to the events", () =>
     Effect.gen(function* () {
       const { baseUrl } = yield* startTill()
