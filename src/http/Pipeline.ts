@@ -4,7 +4,7 @@
  *
  * The contract says what an endpoint takes, the handlers what it does; all that holds for every endpoint is here.
  */
-import { Context, Effect, Exit, Redacted } from "effect"
+import { Effect, Exit, Redacted } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
@@ -54,8 +54,11 @@ const makeSurroundings = Effect.fnUntraced(function* (endpoints: ReadonlyArray<E
     docsUrl: (yield* HttpConfig).docsUrl,
     paymentsConfig,
     fingerprintKey: Redacted.value(paymentsConfig.fingerprintKey),
-    commandServices: Context.make(PaymentsConfig, paymentsConfig).pipe(Context.add(Processor, processor)),
-    queryServices: Context.make(Accounts, accounts).pipe(Context.add(PaymentsConfig, paymentsConfig)),
+    // Services are added one by one: merging contexts would copy all of a request's services.
+    withCommandServices: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.provideService(Effect.provideService(effect, PaymentsConfig, paymentsConfig), Processor, processor),
+    withQueryServices: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.provideService(Effect.provideService(effect, PaymentsConfig, paymentsConfig), Accounts, accounts),
     tokenize: (account: AccountId, data: PaymentMethodData) =>
       tokenize({ config: paymentsConfig, processors: processor, account }, data)
   }
@@ -94,14 +97,14 @@ const permit = (
 }
 
 const query = Effect.fnUntraced(function* (
-  { queryServices }: Surroundings,
+  { withQueryServices }: Surroundings,
   { caller, endpoint, exchange, params }: Call<QueryEndpoint>
 ) {
   // 10. Schema.
   const decoded = yield* endpoint.decodeQuery(exchange.query)
   // 11 and 12. Objects.
   const run = endpoint.run({ params, query: decoded, caller, path: exchange.path })
-  const answered: Answer = { status: 200, body: yield* Effect.provideContext(run, queryServices) }
+  const answered: Answer = { status: 200, body: yield* withQueryServices(run) }
   return answered
 })
 
@@ -146,7 +149,7 @@ const NO_BODY: Parsed = { value: {}, escapes: false }
 
 /** 10 to 14. The schemas are decoded at once, so that the actor is left with what only an actor can do. */
 const execution = (
-  { commandServices, docsUrl, paymentsConfig, tokenize }: Surroundings,
+  { withCommandServices, docsUrl, paymentsConfig, tokenize }: Surroundings,
   { caller, endpoint, exchange, params }: Call<CommandEndpoint>,
   body: Parsed,
   once: Once
@@ -169,7 +172,7 @@ const execution = (
     },
     onFailure: refuse
   })
-  return Effect.provideContext(run, commandServices)
+  return withCommandServices(run)
 }
 
 /** Answers requests by the given endpoints. Never fails, except by interruption. */
