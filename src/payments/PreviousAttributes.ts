@@ -8,12 +8,12 @@ interface Updatable {
 
 /**
  * Old values of the top-level fields that an update changed; null for those that were absent, and of `metadata` only
- * what changed. `updated` says nothing that the event does not, so it is left out (semantics §8.23). Nothing changed if,
- * and only if, it is empty.
+ * what changed. Nothing changed if, and only if, it is empty: so compare before `updated` is stamped, which is left out
+ * (semantics §8.23).
  */
 export const previousAttributes = <A extends Updatable>(before: A, after: A): Readonly<Record<string, unknown>> => {
   const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as ReadonlySet<keyof A & string>
-  const changed = [...fields].filter((field) => field !== "updated" && !isSame(before[field], after[field]))
+  const changed = [...fields].filter((field) => !isSame(before[field], after[field]))
   return Object.fromEntries(
     changed.map((field) => [
       field,
