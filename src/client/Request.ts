@@ -83,8 +83,9 @@ const queryOf = (parameters: Call["parameters"]): ReadonlyArray<readonly [string
 const isSendable = (key: unknown): boolean =>
   typeof key === "string" && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX && /^[\x20-\x7e]+$/u.test(key)
 
-/** Nothing and dots would make another path. */
-const isSegment = (identifier: unknown): boolean => typeof identifier === "string" && !/^\.{0,2}$/u.test(identifier)
+/** Nothing and dots would make another path, and half a character is no part of one. */
+const isSegment = (identifier: unknown): boolean =>
+  typeof identifier === "string" && !/^\.{0,2}$/u.test(identifier) && identifier.isWellFormed()
 
 const refusal = (param: string, rule: string): InvalidRequestError =>
   new InvalidRequestError({
