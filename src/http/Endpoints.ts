@@ -7,7 +7,7 @@ import { Context, Exit, Schema } from "effect"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { InstallationWide, PublishableKey, TestMode, WithoutClientSecret } from "../api/Access.ts"
 import type { DomainError } from "../domain/Errors.ts"
-import { ParameterInvalid } from "../domain/Errors.ts"
+import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { Caller } from "./Authentication.ts"
 import type { CommandServices, GroupHandlers, QueryServices } from "./Handlers.ts"
@@ -89,17 +89,28 @@ const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpo
     decodeQuery: makeQueryDecoder(endpoint.query, { expand: isQuery, route: routeName(endpoint) })
   }
   if (isQuery) return { ...common, kind: "query", run: handler as QueryEndpoint["run"] }
-  const [payload = Schema.Struct({})] = [...endpoint.payload.values()].flatMap(({ schemas }) => [...schemas])
+  const [payload] = [...endpoint.payload.values()].flatMap(({ schemas }) => [...schemas])
   return {
     ...common,
     kind: "command",
-    decodePayload: makePayloadDecoder(payload),
+    decodePayload: payload === undefined ? decodeNoPayload : makePayloadDecoder(payload),
     run: handler as CommandEndpoint["run"]
   }
 }
 
 /** How messages name a route: `GET /v1/payment_intents/{id}`. */
 const routeName = ({ method, path }: HttpApiEndpoint.Top): string => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`
+
+/** An endpoint without parameters takes an empty object. A schema without fields would take anything. */
+const decodeNoPayload: CommandEndpoint["decodePayload"] = ({ value }) => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return Exit.fail(new ParameterInvalid({ param: null, rule: "a JSON object" }))
+  }
+  const [unknown] = Object.keys(value)
+  return unknown === undefined
+    ? Exit.succeed(value)
+    : Exit.fail(new ParameterUnknown({ param: parameterPath([unknown]) }))
+}
 
 /** What is right is decoded once; only what is wrong is decoded again, to find all that is wrong with it. */
 const makePayloadDecoder = (schema: Schema.Top): CommandEndpoint["decodePayload"] => {
