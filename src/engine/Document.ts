@@ -16,6 +16,8 @@ export type Millis = number
 export interface Kind<Value extends Identified, Hidden = undefined> {
   /** Name in the journal and the views, e.g. `customer`. */
   readonly name: string
+  /** How its ids begin, without the underscore: a list reads only the ids between `prefix_` and the next prefix. */
+  readonly prefix?: string
   /** What lists can filter by: a few short strings without NUL and unpaired surrogates, indexed by the views. */
   readonly labels?: (value: Value) => Labels
   /** Only carries the type. */

@@ -19,6 +19,8 @@ export interface Cursor {
 
 export interface ListQuery extends Cursor {
   readonly kind: string
+  /** How the kind's ids begin; see `Kind`. Without it, a list may read past documents of other kinds. */
+  readonly prefix?: string | undefined
   /** Every label given must be equal. */
   readonly labels?: Labels
   /** 1 or more. */

@@ -84,6 +84,7 @@ export const readPage = Effect.fnUntraced(function* <A extends Identified, H>(
   const cursor = yield* cursorOf(account, query, kindName, exists)
   const page = yield* accounts.list(account, {
     kind: kind.name,
+    prefix: kind.prefix,
     labels,
     limit: query.limit ?? LIMIT_DEFAULT,
     ...cursor

@@ -10,6 +10,7 @@ import { Effect, Redacted } from "effect"
 import type { ApiKey, ApiKeyStatus, ApiKeyType } from "../domain/ApiKey.ts"
 import { API_KEY_GRACE_SECONDS_MAX } from "../domain/ApiKey.ts"
 import { ResourceMissing } from "../domain/Errors.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId, Kind } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
@@ -42,6 +43,7 @@ export interface ApiKeyLookup extends ApiKeyUse {
 
 export const API_KEY: Kind<ApiKey, ApiKeyHidden> = {
   name: "api_key",
+  prefix: PREFIXES.api_key,
   labels: ({ livemode, merchant_id }) => ({ merchant_id, account: accountOf(merchant_id, livemode) })
 }
 export const API_KEY_LOOKUP: Kind<ApiKeyLookup> = { name: "api_key_lookup" }

@@ -2,6 +2,7 @@
 import type { Charge } from "../domain/Charge.ts"
 import type { CheckoutSession, CustomerDetails, LineItem } from "../domain/CheckoutSession.ts"
 import type { Customer } from "../domain/Customer.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { Price } from "../domain/Price.ts"
@@ -12,6 +13,7 @@ import type { Kind } from "../engine/Document.ts"
 
 export const CUSTOMER: Kind<Customer> = {
   name: "customer",
+  prefix: PREFIXES.customer,
   labels: ({ email }) => (email === null ? {} : { email: email.toLowerCase() })
 }
 
@@ -28,16 +30,19 @@ export interface PaymentIntentHidden {
 
 export const PAYMENT_INTENT: Kind<PaymentIntent, PaymentIntentHidden | undefined> = {
   name: "payment_intent",
+  prefix: PREFIXES.payment_intent,
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
 
 export const CHARGE: Kind<Charge> = {
   name: "charge",
+  prefix: PREFIXES.charge,
   labels: ({ customer, payment_intent }) => (customer === null ? { payment_intent } : { payment_intent, customer })
 }
 
 export const REFUND: Kind<Refund> = {
   name: "refund",
+  prefix: PREFIXES.refund,
   labels: ({ payment_intent }) => ({ payment_intent })
 }
 
@@ -48,6 +53,7 @@ export interface PaymentMethodHidden {
 
 export const PAYMENT_METHOD: Kind<PaymentMethod, PaymentMethodHidden> = {
   name: "payment_method",
+  prefix: PREFIXES.payment_method,
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
 
@@ -59,11 +65,13 @@ export interface ProductHidden {
 
 export const PRODUCT: Kind<Product, ProductHidden> = {
   name: "product",
+  prefix: PREFIXES.product,
   labels: ({ active }) => ({ active: String(active) })
 }
 
 export const PRICE: Kind<Price> = {
   name: "price",
+  prefix: PREFIXES.price,
   labels: ({ active, currency, product, type }) => ({ active: String(active), currency, product, type })
 }
 
@@ -88,6 +96,7 @@ export interface CheckoutSessionHidden {
 
 export const CHECKOUT_SESSION: Kind<CheckoutSession, CheckoutSessionHidden> = {
   name: "checkout.session",
+  prefix: PREFIXES["checkout.session"],
   labels: ({ status }) => ({ status })
 }
 
@@ -106,4 +115,7 @@ export interface WebhookEndpointHidden {
   readonly sealedSecret: string
 }
 
-export const WEBHOOK_ENDPOINT: Kind<WebhookEndpoint, WebhookEndpointHidden> = { name: "webhook_endpoint" }
+export const WEBHOOK_ENDPOINT: Kind<WebhookEndpoint, WebhookEndpointHidden> = {
+  name: "webhook_endpoint",
+  prefix: PREFIXES.webhook_endpoint
+}

@@ -37,7 +37,6 @@ const migrations = {
       labels jsonb,
       PRIMARY KEY (account, id)
     ) WITH (fillfactor = 85, toast_tuple_target = 8160)`,
-    `CREATE INDEX objects_by_kind ON objects (account, kind, id) WHERE document IS NOT NULL`,
     `CREATE INDEX objects_by_label ON objects USING gin (labels jsonb_path_ops) WHERE labels IS NOT NULL`,
     `CREATE TABLE events (
       account text COLLATE "C" NOT NULL,

@@ -239,6 +239,9 @@ const lists = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "events"
     if (olderThan !== undefined) return sql`AND id < ${olderThan} ORDER BY id DESC`
     return sql`ORDER BY id DESC`
   }
+  // Ids of one kind lie together in the primary key. The backtick is the character behind the underscore.
+  const within = ({ prefix }: ListQuery) =>
+    prefix === undefined ? sql`` : sql`AND id > ${`${prefix}_`} AND id < ${`${prefix}\``}`
   const labelled = ({ labels = {} }: ListQuery) =>
     Object.keys(labels).length === 0 ? sql`` : sql`AND labels @> ${JSON.stringify(labels)}::jsonb`
   const typed = ({ type }: EventQuery) => {
@@ -250,7 +253,8 @@ const lists = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "events"
       storageFailure(
         Effect.map(
           sql<Sql<DocumentRow>>`SELECT account, id, kind, version, document, hidden, labels FROM objects
-            WHERE account = ${account} AND kind = ${query.kind} AND document IS NOT NULL ${labelled(query)}
+            WHERE account = ${account} AND kind = ${query.kind} AND document IS NOT NULL ${within(query)}
+            ${labelled(query)}
             ${from(query)} LIMIT ${query.limit}`,
           (rows) => rows.map(toDocument)
         )

@@ -31,6 +31,7 @@ export const apiKeys = handlers(Contract.ApiKeys, {
     )
     const page = yield* accounts.list(INSTALLATION, {
       kind: ApiKeys.API_KEY.name,
+      prefix: ApiKeys.API_KEY.prefix,
       labels: { account: caller.account },
       limit: query.limit ?? LIMIT_DEFAULT,
       ...cursor
