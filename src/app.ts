@@ -5,20 +5,24 @@
  * engine, which flushes and projects; then the connections; then the embedded Postgres.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Console, Context, Effect, Layer, Logger, Redacted, References } from "effect"
+import { Console, Context, Effect, Layer, Logger, Option, Redacted, References } from "effect"
 import { HttpServer, type HttpServerError } from "effect/http"
 import { createHmac } from "node:crypto"
+import * as Path from "node:path"
 import type { TillConfigShape } from "./config.ts"
 import * as Config from "./config.ts"
 import { InvalidConfiguration, TillConfig } from "./config.ts"
 import { Accounts } from "./engine/Accounts.ts"
+import { Alarm } from "./engine/Alarm.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
 import * as Verify from "./engine/Verify.ts"
+import * as AdministrationDoor from "./http/Administration.ts"
 import * as DrainingServer from "./http/DrainingServer.ts"
 import * as Routes from "./http/Routes.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { INSTALLATION } from "./payments/AccountIds.ts"
+import * as Administration from "./payments/Administration.ts"
 import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
 import { ensureDefault } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
@@ -29,6 +33,11 @@ import * as InstallationSecret from "./postgres/InstallationSecret.ts"
 import * as JournalPostgres from "./postgres/JournalPostgres.ts"
 import * as Migrations from "./postgres/Migrations.ts"
 import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
+
+// What the command line says about the domain, which it does not import.
+export { API_KEY_GRACE_SECONDS_MAX } from "./domain/ApiKey.ts"
+export { API_VERSIONS } from "./domain/ApiVersion.ts"
+export type { Answer } from "./payments/Administration.ts"
 
 /** How long a shutdown waits for requests under way. */
 const GRACE_MILLIS = 4000
@@ -117,6 +126,12 @@ class FirstStart extends Context.Service<FirstStart, { readonly generated: ApiKe
   )
 }
 
+const administrationFile = ({ dataFolder }: TillConfigShape): string => Path.join(dataFolder, "administration.json")
+
+const administration = Layer.unwrap(
+  Effect.map(TillConfig, (config) => AdministrationDoor.layer(administrationFile(config)))
+)
+
 const greeting = Layer.effectDiscard(
   Effect.gen(function* () {
     const { generated } = yield* FirstStart
@@ -159,6 +174,7 @@ const greetingOf = (baseUrl: string, generated: ApiKeys, keyIsSet: boolean): str
 /** The whole service. */
 const app = greeting.pipe(
   Layer.provideMerge(Routes.serve),
+  Layer.provide(administration),
   Layer.provide(server),
   Layer.provide(httpConfig),
   Layer.provide(FirstStart.layer),
@@ -177,6 +193,19 @@ const logging = Layer.unwrap(
 
 /** Runs the service until it is interrupted, and then closes everything in order. */
 export const serve = Layer.launch(app.pipe(Layer.provide(logging), Layer.provide(Config.layer)))
+
+/** Accounts without what runs by itself: no timer fires, no request is taken. */
+const accountsAlone = Accounts.layer().pipe(Layer.provide(Alarm.layer), Layer.provide(maintenance))
+
+/** Carries out a command on the installation: through the running service, or, where none is running, in its place. */
+export const administer = Effect.fnUntraced(function* (command: Administration.Command) {
+  const answered = yield* AdministrationDoor.ask(administrationFile(yield* TillConfig), command)
+  if (Option.isSome(answered)) return answered.value
+  return yield* Administration.administer(command).pipe(
+    Effect.catchTag("Unavailable", ({ reason: message }) => new Administration.AdministrationFailed({ message })),
+    Effect.provide(accountsAlone)
+  )
+}, Effect.provide(Config.layer))
 
 /** Checks the installation's journal, and the views against it. */
 export const verify = Verify.verify.pipe(Effect.provide(maintenance), Effect.provide(Config.layer))

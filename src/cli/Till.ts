@@ -1,13 +1,15 @@
 /** The `till` command: its subcommands, and how a failure reaches the person who typed it. */
 import { Cause, Effect, Exit, Option } from "effect"
 import { Command } from "effect/cli"
+import { keys } from "./Keys.ts"
+import { merchants } from "./Merchants.ts"
 import { rebuild } from "./Rebuild.ts"
 import { serve } from "./Serve.ts"
 import { verify } from "./Verify.ts"
 
 const till = Command.make("till").pipe(
   Command.withDescription("A payments service that you run yourself"),
-  Command.withSubcommands([serve, verify, rebuild])
+  Command.withSubcommands([serve, merchants, keys, verify, rebuild])
 )
 
 /** Runs the command line of this process. */

@@ -57,6 +57,22 @@ export const create = Effect.fnUntraced(function* (name: string) {
   return merchant
 })
 
+/** A merchant; undefined if there is none. */
+export const find = Effect.fnUntraced(function* (id: string) {
+  const transaction = yield* Transaction
+  return (yield* transaction.get(MERCHANT, id))?.value
+})
+
+/** Changes the version of requests that name none, and of events (semantics V3). Undefined if there is no such merchant. */
+export const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion) {
+  const transaction = yield* Transaction
+  const merchant = yield* find(id)
+  if (merchant === undefined || merchant.api_version === version) return merchant
+  const changed: Merchant = { ...merchant, api_version: version }
+  transaction.put(MERCHANT, changed)
+  return changed
+})
+
 /** A new merchant with its four keys, which are in the answer and nowhere else. */
 export const createWithKeys = Effect.fnUntraced(function* (name: string, given: ApiKeys = {}) {
   const merchant = yield* create(name)

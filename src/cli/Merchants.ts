@@ -1,0 +1,29 @@
+/** `till merchants`: the installation's merchants (semantics A7, V3). Works on a running service and on a stopped one. */
+import { Console, Effect } from "effect"
+import { Argument, Command } from "effect/cli"
+import * as app from "../app.ts"
+import { merchantLines, newKeyLines } from "./Tables.ts"
+
+const create = Command.make("create", { name: Argument.String("name") }, ({ name }) =>
+  Effect.flatMap(app.administer({ _tag: "CreateMerchant", name }), ({ keys, merchants }) =>
+    Console.log(`${merchantLines(merchants)}\n\n${newKeyLines(keys)}`)
+  )
+).pipe(Command.withDescription("Create a merchant with its four API keys"))
+
+const list = Command.make("list", {}, () =>
+  Effect.flatMap(app.administer({ _tag: "ListMerchants" }), ({ merchants }) => Console.log(merchantLines(merchants)))
+).pipe(Command.withDescription("List all merchants"))
+
+const setVersion = Command.make(
+  "set-version",
+  { merchant: Argument.String("merchant"), version: Argument.Literals("version", app.API_VERSIONS) },
+  ({ merchant, version }) =>
+    Effect.flatMap(app.administer({ _tag: "SetVersion", merchant, version }), ({ merchants }) =>
+      Console.log(merchantLines(merchants))
+    )
+).pipe(Command.withDescription("Set the API version of requests that name none, and of events"))
+
+export const merchants = Command.make("merchants").pipe(
+  Command.withDescription("Create and list merchants"),
+  Command.withSubcommands([create, list, setVersion])
+)

@@ -1,0 +1,110 @@
+/**
+ * What whoever runs the installation can do to its merchants and their keys (semantics A7, A8, V3), as commands that can
+ * be sent to the process that has the installation in its hands.
+ */
+import { Data, Effect, Redacted, Schema } from "effect"
+import type { ApiKey, NewApiKey } from "../domain/ApiKey.ts"
+import { ApiKeyGrace, ApiKeyType } from "../domain/ApiKey.ts"
+import { ApiVersion } from "../domain/ApiVersion.ts"
+import type { Unavailable } from "../engine/Accounts.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { Document, Identified, Kind, Labels } from "../engine/Document.ts"
+import { INSTALLATION } from "./AccountIds.ts"
+import * as ApiKeys from "./ApiKeys.ts"
+import type { Merchant } from "./Merchants.ts"
+import * as Merchants from "./Merchants.ts"
+
+export const Command = Schema.Union([
+  Schema.TaggedStruct("CreateMerchant", { name: Schema.String }),
+  Schema.TaggedStruct("ListMerchants", {}),
+  Schema.TaggedStruct("SetVersion", { merchant: Schema.String, version: ApiVersion }),
+  Schema.TaggedStruct("CreateKey", { merchant: Schema.String, type: ApiKeyType, livemode: Schema.Boolean }),
+  Schema.TaggedStruct("ListKeys", { merchant: Schema.NullOr(Schema.String) }),
+  Schema.TaggedStruct("RollKey", { key: Schema.String, expiresIn: ApiKeyGrace })
+])
+export type Command = typeof Command.Type
+
+/** The merchants and keys that a command made or found, oldest first. New keys have their `secret`, this once. */
+export interface Answer {
+  readonly merchants: ReadonlyArray<Merchant>
+  readonly keys: ReadonlyArray<NewApiKey>
+}
+
+/** A command names something that does not exist. */
+export class AdministrationFailed extends Data.TaggedError("AdministrationFailed")<{ readonly message: string }> {}
+
+/** Carries a command out; when it answers, every request from then on is judged by what it has changed. */
+export const administer = (command: Command): Effect.Effect<Answer, AdministrationFailed | Unavailable, Accounts> =>
+  Effect.flatMap(Accounts, (accounts) => {
+    switch (command._tag) {
+      case "CreateMerchant":
+        return accounts.run(INSTALLATION, createMerchant(command.name))
+      case "ListMerchants":
+        return Effect.map(all(Merchants.MERCHANT), (merchants) => ({ merchants, keys: [] }))
+      case "SetVersion":
+        return accounts.run(INSTALLATION, setVersion(command.merchant, command.version))
+      case "CreateKey":
+        return accounts.run(INSTALLATION, createKey(command))
+      case "ListKeys":
+        return listKeys(command.merchant)
+      case "RollKey":
+        return accounts.run(INSTALLATION, rollKey(command.key, command.expiresIn))
+    }
+  })
+
+const shown = ({ apiKey, key }: { readonly apiKey: ApiKey; readonly key: Redacted.Redacted<string> }): NewApiKey => ({
+  ...apiKey,
+  secret: Redacted.value(key)
+})
+
+const createMerchant = Effect.fnUntraced(function* (name: string) {
+  const merchant = yield* Merchants.create(name)
+  const keys = yield* Effect.forEach(Object.values(Merchants.API_KEY_SLOTS), (use) => ApiKeys.issue(merchant.id, use))
+  return { merchants: [merchant], keys: keys.map(shown) }
+})
+
+const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion) {
+  const merchant = yield* Merchants.setVersion(id, version)
+  return merchant === undefined ? yield* noMerchant(id) : { merchants: [merchant], keys: [] }
+})
+
+const createKey = Effect.fnUntraced(function* ({ livemode, merchant, type }: Command & { readonly _tag: "CreateKey" }) {
+  if ((yield* Merchants.find(merchant)) === undefined) return yield* noMerchant(merchant)
+  return { merchants: [], keys: [shown(yield* ApiKeys.issue(merchant, { type, livemode }))] }
+})
+
+const rollKey = (id: string, expiresIn: number) =>
+  ApiKeys.roll(id, { expiresIn }).pipe(
+    Effect.map((rolled): Answer => ({ merchants: [], keys: [shown(rolled)] })),
+    Effect.mapError(() => new AdministrationFailed({ message: `There is no API key ${id}.` }))
+  )
+
+const listKeys = Effect.fnUntraced(function* (merchant: string | null) {
+  if (merchant === null) return { merchants: [], keys: yield* all(ApiKeys.API_KEY) }
+  const entry = yield* Accounts.use((accounts) => accounts.read(INSTALLATION, merchant))
+  if (entry?.kind !== Merchants.MERCHANT.name) return yield* noMerchant(merchant)
+  return { merchants: [], keys: yield* all(ApiKeys.API_KEY, { merchant_id: merchant }) }
+})
+
+const noMerchant = (id: string) => new AdministrationFailed({ message: `There is no merchant ${id}.` })
+
+const PAGE = 100
+
+/** Every document of a kind, oldest first. */
+const all = Effect.fnUntraced(function* <A extends Identified, H>(kind: Kind<A, H>, labels: Labels = {}) {
+  const accounts = yield* Accounts
+  const found: Array<A> = []
+  for (;;) {
+    const last = found.at(-1)
+    const cursor = last === undefined ? {} : { olderThan: last.id }
+    const page = yield* accounts.list(INSTALLATION, {
+      kind: kind.name,
+      prefix: kind.prefix,
+      labels,
+      limit: PAGE,
+      ...cursor
+    })
+    found.push(...page.documents.map((document) => (document as Document<A>).value))
+    if (!page.hasMore) return found.toReversed()
+  }
+})

@@ -1,0 +1,140 @@
+/** Merchants and keys are made, listed and rolled from the command line, while Till runs and while it does not (A7, A8, V3). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import { prepareTill, till, type TillProcess } from "../support/TillProcess.ts"
+
+const command = async (server: TillProcess, ...args: ReadonlyArray<string>): Promise<string> => {
+  const { code, stderr, stdout } = await till(args, server.variables)
+  assert.strictEqual(code, 0, `till ${args.join(" ")}: ${stderr}`)
+  return stdout
+}
+
+const refused = async (server: TillProcess, message: string, ...args: ReadonlyArray<string>): Promise<void> => {
+  const { code, stderr } = await till(args, server.variables)
+  assert.strictEqual(code, 1, args.join(" "))
+  assert.strictEqual(stderr, `till: ${message}\n`)
+}
+
+interface Created {
+  readonly merchant: string
+  /** By prefix. */
+  readonly keys: Readonly<Record<string, { readonly id: string; readonly secret: string }>>
+}
+
+/** New keys in what a command has printed. */
+const keysIn = (stdout: string): Created["keys"] =>
+  Object.fromEntries(
+    [...stdout.matchAll(/ (key_\w{24}) +(([sp]k_(?:test|live)_)\w{32})$/gm)].map(([, id, secret, prefix]) => [
+      prefix,
+      { id, secret }
+    ])
+  )
+
+const created = (stdout: string): Created => {
+  const merchant = /^(mer_\w{24}) {2}2026-03-09 {2}\S+Z {2}Acme Inc\.$/m.exec(stdout)?.[1]
+  assert.isDefined(merchant, stdout)
+  const keys = keysIn(stdout)
+  assert.sameMembers(Object.keys(keys), ["sk_test_", "pk_test_", "sk_live_", "pk_live_"])
+  return { merchant: merchant!, keys }
+}
+
+const codeFor = async (server: TillProcess, key: string): Promise<string | number> => {
+  const { body, status } = await server.request("GET", "/v1/api_keys", { key })
+  return body?.error?.code ?? status
+}
+
+/** The door of a running service is its owner's. */
+const assertDoor = async (server: TillProcess) => {
+  const file = Path.join(server.folder, "administration.json")
+  assert.strictEqual(fs.statSync(file).mode & 0o777, 0o600)
+  const { port, token } = JSON.parse(fs.readFileSync(file, "utf8"))
+  for (const authorization of ["", "Bearer ", `Bearer ${"0".repeat(token.length)}`]) {
+    const response = await fetch(`http://127.0.0.1:${port}/`, {
+      method: "POST",
+      headers: { authorization },
+      body: JSON.stringify({ _tag: "ListMerchants" })
+    })
+    assert.strictEqual(response.status, 401)
+  }
+}
+
+/** Rolls a key that has been used, and finds the change in force with the very next request. */
+const assertRolls = async (server: TillProcess, { keys }: Created) => {
+  const { id, secret } = keys["sk_test_"]!
+  assert.strictEqual(await codeFor(server, secret), 200)
+  const graced = keysIn(await command(server, "keys", "roll", id, "--expires-in", "3600"))["sk_test_"]!
+  assert.strictEqual(await codeFor(server, secret), 200)
+  assert.strictEqual(await codeFor(server, graced.secret), 200)
+  const next = keysIn(await command(server, "keys", "roll", id, "--expires-in", "0"))["sk_test_"]!
+  assert.strictEqual(await codeFor(server, secret), "api_key_expired")
+  assert.strictEqual(await codeFor(server, next.secret), 200)
+}
+
+describe("administration", () => {
+  it.live(
+    "of a running service is in force at once",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* prepareTill()
+        yield* Effect.promise(async () => {
+          await server.start()
+          await assertDoor(server)
+          const merchant = created(await command(server, "merchants", "create", "Acme Inc."))
+          for (const { secret } of Object.values(merchant.keys)) {
+            assert.strictEqual(await codeFor(server, secret), secret.startsWith("sk_") ? 200 : "secret_key_required")
+          }
+          const listed = await command(server, "merchants", "list")
+          assert.match(listed, /^mer_\w+ .*Default merchant\nmer_\w+ .*Acme Inc\.\n$/)
+          await command(server, "merchants", "set-version", merchant.merchant, "2026-03-09")
+          await assertRolls(server, merchant)
+          const keys = await command(server, "keys", "list", merchant.merchant)
+          assert.match(keys, new RegExp(`^${merchant.keys["sk_test_"]!.id} .* expired$`, "m"))
+          assert.notMatch(keys, /[sp]k_(?:test|live)_\w/)
+          await refused(server, "There is no merchant mer_x.", "keys", "list", "mer_x")
+          await refused(server, "There is no API key key_x.", "keys", "roll", "key_x")
+
+          await server.kill("SIGTERM")
+          assert.isFalse(fs.existsSync(Path.join(server.folder, "administration.json")))
+        })
+      }),
+    90_000
+  )
+
+  it.live(
+    "of a stopped or killed service is there when it starts",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* prepareTill()
+        yield* Effect.promise(async () => {
+          const merchant = created(await command(server, "merchants", "create", "Acme Inc."))
+          await server.start()
+          await server.kill("SIGKILL")
+          // The file of the killed service leads nowhere.
+          assert.isTrue(fs.existsSync(Path.join(server.folder, "administration.json")))
+          const more = await command(
+            server,
+            "keys",
+            "create",
+            merchant.merchant,
+            "--type",
+            "publishable",
+            "--mode",
+            "live"
+          )
+          const { id, secret } = keysIn(more)["pk_live_"]!
+          await command(server, "keys", "roll", merchant.keys["sk_live_"]!.id, "--expires-in", "0")
+          await refused(server, "There is no merchant mer_x.", "keys", "create", "mer_x")
+          await server.start()
+          assert.strictEqual(await codeFor(server, merchant.keys["sk_test_"]!.secret), 200)
+          assert.strictEqual(await codeFor(server, merchant.keys["sk_live_"]!.secret), "api_key_expired")
+          assert.strictEqual(await codeFor(server, secret), "secret_key_required")
+          assert.include(await command(server, "keys", "list"), id)
+          await server.kill("SIGTERM")
+          assert.strictEqual((await till(["verify"], server.variables)).code, 0)
+        })
+      }),
+    90_000
+  )
+})
