@@ -1,0 +1,239 @@
+/**
+ * The state table of Checkout Sessions, written a second time from the text of semantics §2.1 to §2.3, without a look at
+ * the implementation: what the lifecycle does must agree with it.
+ */
+
+/** What a card does, in the words of §5. */
+export const CARDS = {
+  pm_card_visa: "approve",
+  pm_card_declined: "decline",
+  pm_card_3ds_required: "3ds approve",
+  pm_card_authenticationRequiredChargeDeclinedInsufficientFunds: "3ds decline",
+  pm_card_processing_success: "async approve",
+  pm_card_processing_failure: "async decline",
+  pm_card_processor_error: "fault"
+} as const
+
+export type CardName = keyof typeof CARDS
+export const CARD_NAMES = Object.keys(CARDS) as ReadonlyArray<CardName>
+
+export interface Creation {
+  readonly total: 0 | 500
+  readonly capture: "automatic" | "manual"
+  readonly customerCreation: "always" | "if_required"
+  readonly email: "known" | null
+  readonly address: "auto" | "required"
+  /** Seconds. */
+  readonly lifetime: 1800 | 86400
+}
+
+export type Command =
+  | {
+      readonly op: "confirm"
+      readonly through: "session" | "payment_intent"
+      readonly card: CardName | null
+      readonly details: "none" | "email" | "all"
+    }
+  | { readonly op: "expire" }
+  | { readonly op: "authenticate"; readonly outcome: "success" | "failure" }
+  | { readonly op: "capture" }
+  | { readonly op: "cancel" }
+  | { readonly op: "update_amount" }
+
+/** What a client can see, and what the table remembers besides. Times in milliseconds. */
+export interface Model {
+  readonly status: "open" | "complete" | "expired"
+  readonly paymentStatus: "unpaid" | "paid" | "no_payment_required"
+  readonly intent: string | null
+  readonly card: CardName | null
+  readonly customers: 0 | 1
+  readonly email: string | null
+  readonly address: boolean
+  /** What is to become of the details when the session completes. */
+  readonly collected: { readonly email: string | null; readonly address: boolean }
+  readonly expiresAt: number
+  readonly settlesAt: number | null
+  readonly holdEndsAt: number | null
+  /** Whether the payment that completed the session is still to settle. */
+  readonly firstPayment: boolean
+}
+
+export interface Step {
+  readonly after: Model
+  readonly answer: string
+  readonly events: ReadonlyArray<string>
+}
+
+const HOLD_MILLIS = 604_800_000
+
+export const create = (sent: Creation, now: number): Step => {
+  const known = { email: sent.email === null ? null : "known@example.com", address: false }
+  return {
+    after: {
+      status: "open",
+      paymentStatus: "unpaid",
+      intent: sent.total === 0 ? null : "requires_payment_method",
+      card: null,
+      customers: 0,
+      email: known.email,
+      address: false,
+      collected: known,
+      expiresAt: now + sent.lifetime * 1000,
+      settlesAt: null,
+      holdEndsAt: null,
+      firstPayment: false
+    },
+    answer: "ok",
+    events: sent.total === 0 ? [] : ["payment_intent.created"]
+  }
+}
+
+const refused = (after: Model, answer: string): Step => ({ after, answer, events: [] })
+
+export const apply = (before: Model, sent: Creation, command: Command, now: number): Step => {
+  switch (command.op) {
+    case "expire":
+      if (before.status !== "open") return refused(before, `session_state ${before.status}`)
+      return expire(before)
+    case "confirm":
+      return command.through === "session"
+        ? confirmSession(before, sent, command, now)
+        : confirmIntent(before, sent, command.card, now)
+    case "authenticate":
+      if (before.intent !== "requires_action") return refused(before, `intent_state ${before.intent}`)
+      if (command.outcome === "success") {
+        return outcome(before, sent, CARDS[before.card!].replace("3ds ", ""), now)
+      }
+      return {
+        after: { ...before, intent: "requires_payment_method", card: null },
+        answer: "ok",
+        events: ["payment_intent.payment_failed"]
+      }
+    case "capture":
+      if (before.intent !== "requires_capture") return refused(before, `intent_state ${before.intent}`)
+      return {
+        after: { ...before, intent: "succeeded", paymentStatus: "paid", holdEndsAt: null },
+        answer: "ok",
+        events: ["charge.captured", "payment_intent.succeeded"]
+      }
+    case "cancel":
+      if (before.status === "open") return refused(before, "belongs_to_session")
+      if (["processing", "succeeded", "canceled"].includes(before.intent!)) {
+        return refused(before, `intent_state ${before.intent}`)
+      }
+      return cancel(before, before.intent === "requires_capture" ? ["charge.updated"] : [])
+    case "update_amount":
+      return refused(before, "belongs_to_session")
+  }
+}
+
+/** What happens by itself until a time, one thing at a time; undefined if there is nothing (any more). */
+export const timePasses = (before: Model, sent: Creation, now: number): Step | undefined => {
+  if (before.settlesAt !== null && before.settlesAt <= now) {
+    const settled = { ...before, settlesAt: null, firstPayment: false }
+    const approved = CARDS[before.card!] === "async approve"
+    const step = outcome(settled, sent, approved ? "approve" : "decline", before.settlesAt)
+    const event = `checkout.session.async_payment_${approved ? "succeeded" : "failed"}`
+    return { ...step, events: before.firstPayment ? [...step.events, event] : step.events }
+  }
+  if (before.status === "open" && before.expiresAt <= now) return expire(before)
+  if (before.holdEndsAt !== null && before.holdEndsAt <= now) return cancel(before, ["charge.expired"])
+  return undefined
+}
+
+const expire = (before: Model): Step => ({
+  after: { ...before, status: "expired", intent: before.intent === null ? null : "canceled" },
+  answer: "ok",
+  events: [...(before.intent === null ? [] : ["payment_intent.canceled"]), "checkout.session.expired"]
+})
+
+const cancel = (before: Model, events: ReadonlyArray<string>): Step => ({
+  after: { ...before, intent: "canceled", holdEndsAt: null },
+  answer: "ok",
+  events: [...events, "payment_intent.canceled"]
+})
+
+const confirmSession = (
+  before: Model,
+  sent: Creation,
+  { card, details }: Extract<Command, { op: "confirm" }>,
+  now: number
+): Step => {
+  if (before.status !== "open") return refused(before, `session_state ${before.status}`)
+  const collected = {
+    email: details === "none" ? before.collected.email : "payer@example.com",
+    address: details === "all" || before.collected.address
+  }
+  if (collected.email === null) return refused(before, "missing customer_details[email]")
+  if (sent.address === "required" && !collected.address) {
+    return refused(before, "missing customer_details[address][line1]")
+  }
+  const asked = { ...before, collected }
+  if (before.intent === null) return complete(asked, sent, "no_payment_required", [])
+  const step = confirmIntent(asked, sent, card, now)
+  // What is refused leaves nothing.
+  return step.after === asked ? { ...step, after: before } : step
+}
+
+const confirmIntent = (before: Model, sent: Creation, sentCard: CardName | null, now: number): Step => {
+  if (["processing", "requires_capture", "canceled", "succeeded"].includes(before.intent!)) {
+    return refused(before, `intent_state ${before.intent}`)
+  }
+  const card = sentCard ?? before.card
+  if (card === null) return refused(before, "payment_method_required")
+  const does = CARDS[card]
+  if (does === "fault") return refused(before, "processor_unavailable")
+  if (does.startsWith("3ds")) {
+    return {
+      after: { ...before, intent: "requires_action", card },
+      answer: "ok",
+      events: ["payment_intent.requires_action"]
+    }
+  }
+  if (!does.startsWith("async")) return outcome({ ...before, card }, sent, does, now)
+  const started: Model = { ...before, card, intent: "processing", settlesAt: now + 2000 }
+  const events = ["charge.pending", "payment_intent.processing"]
+  if (before.status === "complete") return { after: started, answer: "ok", events }
+  return complete({ ...started, firstPayment: true }, sent, "unpaid", events)
+}
+
+/** The issuer has answered, now or in the end. */
+const outcome = (before: Model, sent: Creation, does: string, now: number): Step => {
+  if (does === "decline") {
+    return {
+      after: { ...before, intent: "requires_payment_method", card: null },
+      answer: "declined",
+      events: ["charge.failed", "payment_intent.payment_failed"]
+    }
+  }
+  const taken = sent.capture === "automatic"
+  const events = ["charge.succeeded", taken ? "payment_intent.succeeded" : "payment_intent.amount_capturable_updated"]
+  const after: Model = {
+    ...before,
+    intent: taken ? "succeeded" : "requires_capture",
+    holdEndsAt: taken ? null : now + HOLD_MILLIS
+  }
+  if (before.status === "open") return complete(after, sent, taken ? "paid" : "unpaid", events)
+  return { after: { ...after, paymentStatus: taken ? "paid" : "unpaid" }, answer: "ok", events }
+}
+
+const complete = (
+  before: Model,
+  sent: Creation,
+  paymentStatus: Model["paymentStatus"],
+  events: ReadonlyArray<string>
+): Step => {
+  const creates = sent.customerCreation === "always"
+  return {
+    after: {
+      ...before,
+      status: "complete",
+      paymentStatus,
+      customers: creates ? 1 : 0,
+      email: before.collected.email,
+      address: before.collected.address
+    },
+    answer: "ok",
+    events: [...(creates ? ["customer.created"] : []), ...events, "checkout.session.completed"]
+  }
+}
