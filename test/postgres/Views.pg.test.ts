@@ -26,10 +26,11 @@ const JSONS = [
 
 const distinct = <A>(random: Randomness, choices: ReadonlyArray<A>) => choices.filter(() => random.chance(0.4))
 
+/** Those that look like an id or an address are found in another way. */
+const LABEL_VALUES = ["", "x", "ü'\"\\", "10", "cus_8Q0eQxL7onWPq0YtTwltHu2V", "jenny@example.com"]
+
 const labels = (random: Randomness): Record<string, string> =>
-  Object.fromEntries(
-    distinct(random, ["name", "slot", "ü"]).map((name) => [name, random.pick(["", "x", "ü'\"\\", "10"])])
-  )
+  Object.fromEntries(distinct(random, ["name", "slot", "ü"]).map((name) => [name, random.pick(LABEL_VALUES)]))
 
 /** A batch as the projector would write it; sometimes one that starts where the checkpoint does not stand. */
 const projection = (random: Randomness, versions: Map<string, number>, batch: number): Projection => {
