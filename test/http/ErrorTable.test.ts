@@ -141,6 +141,24 @@ const rows: Array<Row> = [
     KEPT
   ],
   [
+    new Domain.PaymentIntentBelongsToSession({ checkoutSession: "cs_1" }),
+    400,
+    "invalid_request_error",
+    "payment_intent_unexpected_state",
+    "id",
+    "This PaymentIntent belongs to Checkout Session cs_1; expire the session instead.",
+    KEPT
+  ],
+  [
+    new Domain.CheckoutSessionUnexpectedState({ status: "complete", operation: "expired" }),
+    400,
+    "invalid_request_error",
+    "checkout_session_unexpected_state",
+    "id",
+    "This Checkout Session's status is `complete`; only `open` sessions can be expired.",
+    KEPT
+  ],
+  [
     new Domain.ProcessorNotConfigured(),
     400,
     "invalid_request_error",

@@ -2,17 +2,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import type { Refund } from "../../src/domain/Refund.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { Transaction } from "../../src/engine/Transaction.ts"
 import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
+import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { Processor } from "../../src/payments/Processor.ts"
+import * as Products from "../../src/payments/Products.ts"
 import * as Refunds from "../../src/payments/Refunds.ts"
 import * as Timers from "../../src/payments/Timers.ts"
 
@@ -44,7 +45,7 @@ const run = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | P
 const create = (parameters: Partial<CreatePaymentIntent>) =>
   Effect.map(
     run(PaymentIntents.create({ amount: 2000, currency: "usd", confirm: true, ...parameters })),
-    (answer) => (answer as PaymentIntent).id
+    (answer) => (answer as { readonly id: string }).id
   )
 
 /** The status that a client sees, and the types of all events since the first. */
@@ -52,7 +53,8 @@ const seen = Effect.fnUntraced(function* (id: string) {
   const accounts = yield* Accounts
   const document = yield* accounts.read(ACCOUNT, id)
   const { events } = yield* accounts.events(ACCOUNT, { limit: 100 })
-  const status = document?.deleted === false ? (document.value as PaymentIntent).status : undefined
+  const status =
+    document?.deleted === false ? (document.value as unknown as { readonly status: string }).status : undefined
   return [status, ...events.map(({ type }) => type).toReversed()]
 })
 
@@ -111,6 +113,37 @@ describe("Timers", () => {
       yield* run(PaymentIntents.capture(id, {}))
       const before = yield* seen(id)
       yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* seen(id), before)
+    }).pipe(Effect.provide(Till))
+  )
+
+  const openSession = Effect.gen(function* () {
+    const product = yield* run(Products.create({ name: "Book" }))
+    const price_data = { currency: "usd", product: product.id, unit_amount: 500 }
+    const success_url = "https://shop.example/thanks"
+    return yield* run(CheckoutSessions.create({ mode: "payment", line_items: [{ price_data }], success_url }))
+  })
+
+  it.effect("expire a Checkout Session and its payment when its time has come", () =>
+    Effect.gen(function* () {
+      const { id, payment_intent } = yield* openSession
+      const before = ["product.created", "payment_intent.created"]
+      yield* TestClock.adjust("86399 seconds")
+      assert.deepStrictEqual(yield* seen(id), ["open", ...before])
+      yield* TestClock.adjust("1 seconds")
+      const after = [...before, "payment_intent.canceled", "checkout.session.expired"]
+      assert.deepStrictEqual(yield* seen(id), ["expired", ...after])
+      assert.deepStrictEqual((yield* seen(payment_intent!))[0], "canceled")
+    }).pipe(Effect.provide(Till))
+  )
+
+  it.effect("leave a completed Checkout Session alone", () =>
+    Effect.gen(function* () {
+      const { id } = yield* openSession
+      const customer_details = { email: "a@b.co" }
+      yield* run(CheckoutSessions.confirm(id, { payment_method: "pm_card_visa", customer_details }))
+      const before = yield* seen(id)
+      yield* TestClock.adjust("2 days")
       assert.deepStrictEqual(yield* seen(id), before)
     }).pipe(Effect.provide(Till))
   )
