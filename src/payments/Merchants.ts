@@ -3,6 +3,7 @@ import { Data, Effect } from "effect"
 import type { Redacted } from "effect"
 import type { ApiVersion } from "../domain/ApiVersion.ts"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { Kind } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
@@ -20,7 +21,7 @@ export interface Merchant {
   readonly created: number
 }
 
-export const MERCHANT: Kind<Merchant> = { name: "merchant" }
+export const MERCHANT: Kind<Merchant> = { name: "merchant", prefix: PREFIXES.merchant }
 
 /** Says which merchant was made at the first start. */
 const DEFAULT_MERCHANT: Kind<{ readonly id: string; readonly merchant_id: string }> = { name: "default_merchant" }
