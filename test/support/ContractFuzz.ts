@@ -32,7 +32,7 @@ const IDS_KEPT = 40
 
 /** Test cards that lead to every outcome; other ids come from responses. */
 const KNOWN_IDS: Readonly<Record<string, ReadonlyArray<string>>> = {
-  pm_: ["pm_card_visa", "pm_card_visa", "pm_card_declined", "pm_card_threeDSecure2Required", "pm_card_unknown"]
+  pm_: ["pm_card_visa", "pm_card_visa", "pm_card_threeDSecure2Required", "pm_card_declined", "pm_card_unknown"]
 }
 
 /** Values by the name of a member or parameter, where a schema alone would hardly ever hit upon one that works. */
@@ -53,7 +53,14 @@ const TELLING: Readonly<Record<string, ReadonlyArray<unknown>>> = {
 }
 
 /** Members that bring objects into states from which others go on. */
-const EAGER: ReadonlySet<string> = new Set(["payment_method", "confirm", "capture_method"])
+const EAGER: ReadonlySet<string> = new Set([
+  "payment_method",
+  "confirm",
+  "capture_method",
+  "unit_amount",
+  "price",
+  "success_url"
+])
 
 const TEXTS = ["a", "Jane Doe", "2000", "\u{1f600}", "ünï", "line\nfeed", "x".repeat(300), "'; --", "<b>", "%00"]
 const URLS = ["https://example.com/a", "https://example.com/b?c={CHECKOUT_SESSION_ID}", "http://example.com:8080/"]
@@ -89,7 +96,9 @@ export class ContractFuzz {
   readonly targets: ReadonlyArray<Target>
   readonly #random: Random
   readonly #schemas: JsonSchemas
-  readonly #ids = new Map<string, Array<string>>(Object.entries(KNOWN_IDS).map(([prefix, ids]) => [prefix, [...ids]]))
+  readonly #ids = new Map<string, Array<string>>()
+  /** The status that each object was seen in last; deleted ones are `deleted`. */
+  readonly #statuses = new Map<string, string>()
   readonly #secrets = new Map<string, string>()
   readonly #usedKeys: Array<string> = []
   #sent = 0
@@ -110,7 +119,10 @@ export class ContractFuzz {
   /** Learns the ids and client secrets of a response. */
   learn(body: unknown): void {
     if (typeof body !== "object" || body === null) return
-    const { client_secret, id } = body as Record<string, unknown>
+    const { client_secret, deleted, id, status } = body as Record<string, unknown>
+    if (typeof id === "string" && (typeof status === "string" || deleted === true)) {
+      this.#statuses.set(id, deleted === true ? "deleted" : String(status))
+    }
     if (typeof id === "string" && typeof client_secret === "string") this.#secrets.set(id, client_secret)
     for (const value of Object.values(body)) {
       if (typeof value === "object") this.learn(value)
@@ -173,11 +185,19 @@ export class ContractFuzz {
   }
 
   #id(prefix: string | undefined, isWrong: boolean): string {
+    const always = KNOWN_IDS[prefix ?? ""]
+    if (!isWrong && always !== undefined && this.#random.chance(0.7)) return this.#random.pick(always)
     const known = this.#ids.get(prefix ?? "") ?? []
-    // What was made or seen last is likelier to be still in a state that allows something.
-    if (!isWrong && known.length > 0) return this.#random.pick(this.#random.chance(0.5) ? known : known.slice(-4))
+    if (!isWrong && known.length > 0) return this.#ofSomeStatus(known)
     const others = [...this.#ids.values()].flat()
     return this.#random.pick(["x", `${prefix ?? "x_"}000000000000000000000000`, "a b/ü", ...others])
+  }
+
+  /** Every status gets its turn, however few objects are in it. */
+  #ofSomeStatus(ids: ReadonlyArray<string>): string {
+    const statusOf = (id: string) => this.#statuses.get(id) ?? ""
+    const status = this.#random.pick([...new Set(ids.map(statusOf))])
+    return this.#random.pick(ids.filter((id) => statusOf(id) === status))
   }
 
   #fill(
@@ -261,7 +281,7 @@ export class ContractFuzz {
       case "number":
         return this.#number(schema, name)
       case "boolean":
-        return random.chance(0.5)
+        return random.chance(0.7)
       default:
         return null
     }
@@ -278,6 +298,9 @@ export class ContractFuzz {
     const members = Object.entries(properties ?? {}).filter(
       ([key]) => required.includes(key) || random.chance(EAGER.has(key) ? 0.6 : key === "client_secret" ? 0.1 : share)
     )
+    // Where nothing is required, hardly anything works without anything either: one of several may have to be there.
+    const all = Object.entries(properties ?? {})
+    if (members.length === 0 && all.length > 0) members.push(random.pick(all))
     return Object.fromEntries(members.map(([key, member]) => [key, this.#value(member, key, id)]))
   }
 
