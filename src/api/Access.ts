@@ -23,8 +23,7 @@ export const TestMode: Context.Reference<boolean> = Context.Reference("till/api/
 })
 
 /**
- * The endpoint changes what the installation keeps of a merchant, not what the merchant keeps in an environment. Its
- * idempotency keys are apart from those of the other endpoints.
+ * The endpoint changes what the installation keeps of a merchant, not what the merchant keeps in an environment.
  */
 export const InstallationWide: Context.Reference<boolean> = Context.Reference("till/api/InstallationWide", {
   defaultValue: () => false

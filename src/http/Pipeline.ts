@@ -11,7 +11,6 @@ import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { Response } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
-import { INSTALLATION } from "../payments/AccountIds.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Processor } from "../payments/Processor.ts"
 import { tokenize } from "../payments/Tokenization.ts"
@@ -27,6 +26,7 @@ import { fingerprint } from "./Fingerprint.ts"
 import { shownOnce } from "./Handlers.ts"
 import { HttpConfig } from "./HttpConfig.ts"
 import { RouteNotFound } from "./HttpErrors.ts"
+import * as InstallationWide from "./InstallationWide.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
 import { hasClientSecret, projectBody } from "./Publishable.ts"
@@ -119,18 +119,18 @@ const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: C
   const needsClientSecret = caller.keyType === "publishable" && !endpoint.withoutClientSecret
   if (needsClientSecret && !hasClientSecret(body.value)) return yield* new SecretKeyRequired()
   // 9. Idempotency: what follows happens once per key, and whoever repeats it gets what came of it then.
-  const { installationWide } = endpoint
-  const account = installationWide ? INSTALLATION : caller.account
+  const { accounts } = surroundings
   const identity = {
     id: exchange.id,
-    // Accounts share the installation's: their keys must not meet there.
-    idempotencyKey:
-      installationWide && idempotencyKey !== null ? `${caller.account}/${idempotencyKey}` : idempotencyKey,
+    idempotencyKey,
     fingerprint: isPost ? fingerprint(method, path, body.value, surroundings.fingerprintKey) : null,
     apiVersion: exchange.apiVersion
   }
   const once: Once = {}
-  const reply = yield* surroundings.accounts.execute(account, identity, execution(surroundings, call, body, once))
+  const run = execution(surroundings, call, body, once)
+  const reply = yield* endpoint.installationWide
+    ? InstallationWide.execute(accounts, caller.account, identity, run)
+    : accounts.execute(caller.account, identity, run)
   exchange.apiVersion = reply.apiVersion
   const text = openAnswer(surroundings.paymentsConfig, caller.account, reply.body)
   const answered: Answer =

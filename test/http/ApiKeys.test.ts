@@ -109,4 +109,18 @@ describe("API keys", () => {
     assert.isTrue(await works(secrets[1]))
     assert.notStrictEqual(secrets[0], secrets[1])
   })
+
+  it("I7: a key that another request has used is refused, whichever of the two came first", async () => {
+    const keys = await server.merchant()
+    const path = `/v1/api_keys/${await idOf(keys, keys.publishableTest)}/roll`
+    const post = (to: string, idempotencyKey: string, body: object = {}) =>
+      server.request("POST", to, { key: keys.secretTest, idempotencyKey, body })
+    assertOk(await post("/v1/customers", "customer-first"))
+    assertError(await post(path, "customer-first"), 422, "idempotency_key_reuse")
+    assertError(await post("/v1/api_keys/key_x/roll", "roll-first"), 404, "resource_missing", "id")
+    assertOk(await post(path, "roll-first"))
+    assertError(await post("/v1/customers", "roll-first"), 422, "idempotency_key_reuse")
+    assertError(await post(path, "roll-first", { expires_in: 1 }), 422, "idempotency_key_reuse")
+    assert.lengthOf(await listKeys(keys.secretTest), 3)
+  })
 })
