@@ -2,13 +2,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import type { ApiKey } from "../../src/domain/ApiKey.ts"
 import type { Refund } from "../../src/domain/Refund.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { Transaction } from "../../src/engine/Transaction.ts"
 import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as ApiKeys from "../../src/payments/ApiKeys.ts"
 import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
+import * as Merchants from "../../src/payments/Merchants.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
@@ -145,6 +149,25 @@ describe("Timers", () => {
       const before = yield* seen(id)
       yield* TestClock.adjust("2 days")
       assert.deepStrictEqual(yield* seen(id), before)
+    }).pipe(Effect.provide(Till))
+  )
+
+  it.effect("end the grace of a rolled API key, and show it in the key's entry (A8)", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const { merchant } = yield* accounts.run(INSTALLATION, Merchants.createWithKeys("A merchant"))
+      const { apiKey } = yield* accounts.run(
+        INSTALLATION,
+        ApiKeys.issue(merchant.id, { type: "secret", livemode: true })
+      )
+      yield* accounts.run(INSTALLATION, ApiKeys.roll(apiKey.id, { expiresIn: 60 }))
+      const status = Effect.map(accounts.read(INSTALLATION, apiKey.id), (document) =>
+        document?.deleted === false ? (document.value as ApiKey).status : undefined
+      )
+      yield* TestClock.adjust("59 seconds")
+      assert.strictEqual(yield* status, "rolling")
+      yield* TestClock.adjust("1 seconds")
+      assert.strictEqual(yield* status, "expired")
     }).pipe(Effect.provide(Till))
   )
 })
