@@ -130,7 +130,7 @@ export const expire = Effect.fnUntraced(function* ({ hidden, value: session }: C
   return expired
 })
 
-/** Expires the session whose timer is due, unless it was completed or expired before (semantics S17). */
+/** Expires a session whose time has come, unless it was completed or expired before (semantics S17). */
 export const expireWhenDue = Effect.fnUntraced(function* (id: string) {
   const document = yield* known(id)
   if (document.value.status === "open") yield* expire(document)

@@ -145,9 +145,12 @@ export const expire = Effect.fnUntraced(function* (id: string) {
   return yield* CheckoutSessionPayments.expire(current)
 })
 
-/** Expires those of the sessions whose time has come (semantics S17); for reads, which must not show them open. */
+/**
+ * Expires sessions whose time has come, for a read that must not show them open (semantics S17). It is the read that saw
+ * it: should the clock have been set back meanwhile, they expire all the same.
+ */
 export const expireOverdue = (ids: ReadonlyArray<string>): Effect.Effect<void, never, Transaction> =>
-  Effect.forEach(ids, CheckoutSessionPayments.expireIfOverdue, { discard: true })
+  Effect.forEach(ids, CheckoutSessionPayments.expireWhenDue, { discard: true })
 
 /** The session as time has left it. */
 const findCurrent = Effect.fnUntraced(function* (id: string) {
