@@ -37,6 +37,9 @@ export class MailboxFull {
   readonly _tag = "MailboxFull"
 }
 
+/** Responses in memory beyond those not projected yet: repetitions come soon or hardly ever. */
+const KEYS_MAX = 1024
+
 /** Where an account stands in the log. */
 export interface Head {
   readonly version: number
@@ -130,7 +133,7 @@ export class Actor {
     const bounds = { capacity: surroundings.cacheCapacity, projected: () => this.projected }
     this.documents = new EntryCache(bounds)
     this.timers = new EntryCache(bounds)
-    this.keys = new EntryCache(bounds)
+    this.keys = new EntryCache({ ...bounds, capacity: () => Math.min(KEYS_MAX, bounds.capacity()) })
   }
 
   static make(account: AccountId, head: Head, surroundings: Surroundings): Effect.Effect<Actor> {

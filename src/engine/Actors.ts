@@ -67,9 +67,9 @@ export const make = Effect.fnUntraced(function* (
   const active = new Map<AccountId, Actor>()
   const commit = yield* GroupCommit.make({
     room: projector.room,
-    onDurable: (entry) => {
-      projector.offer(entry)
-      for (const { dueAt } of entry.sealed.record.timers) if (dueAt !== null) alarm.set(dueAt)
+    onDurable: ({ actor, sealed: { record } }) => {
+      projector.offer({ actor, record })
+      for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt)
     },
     onClosed: (actor) => {
       if (active.get(actor.account) === actor) active.delete(actor.account)

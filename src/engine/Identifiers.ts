@@ -6,7 +6,8 @@
 import { randomFillSync } from "node:crypto"
 import type { Millis } from "./Document.ts"
 
-const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const ALPHABET = Buffer.from("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+const UNDERSCORE = 0x5f
 const COUNTER_LENGTH = 9
 const RANDOM_LENGTH = 15
 /** Ids per millisecond before the counter runs ahead of the clock. Keeps the counter a safe integer until the year 2248. */
@@ -16,32 +17,35 @@ const COUNTS_PER_MILLISECOND = 1024
 export const nextSequence = (sequence: number, now: Millis): number =>
   Math.max(sequence + 1, now * COUNTS_PER_MILLISECOND)
 
-export const idOf = (prefix: string, sequence: number): string =>
-  `${prefix}_${counterText(sequence)}${randomText(RANDOM_LENGTH)}`
-
-const counterText = (sequence: number): string => {
-  let text = ""
+export const idOf = (prefix: string, sequence: number): string => {
+  const start = scratch.write(prefix, "latin1") + 1
+  scratch[start - 1] = UNDERSCORE
   let rest = sequence
-  for (let i = 0; i < COUNTER_LENGTH; i++) {
-    text = ALPHABET[rest % 62] + text
+  for (let place = start + COUNTER_LENGTH - 1; place >= start; place--) {
+    scratch[place] = ALPHABET[rest % 62]!
     rest = Math.floor(rest / 62)
   }
-  return text
+  return scratch.toString("latin1", 0, fillRandom(start + COUNTER_LENGTH, RANDOM_LENGTH))
 }
 
+/** Random characters for a secret, at most 64. */
+export const randomText = (length: number): string => scratch.toString("latin1", 0, fillRandom(0, length))
+
+// Texts are put together here in one piece: adding them up character by character would leave a trail of garbage.
+const scratch = Buffer.alloc(128)
 const pool = new Uint8Array(8192)
 let used = pool.length
 
-/** Unbiased random characters: bytes from 248 on would favour the alphabet's first letters, so they are skipped. */
-export const randomText = (length: number): string => {
-  let text = ""
-  while (text.length < length) {
+/** Unbiased: bytes from 248 on would favour the alphabet's first letters, so they are skipped. Answers the end. */
+const fillRandom = (start: number, length: number): number => {
+  const end = start + length
+  for (let place = start; place < end;) {
     if (used === pool.length) {
       randomFillSync(pool)
       used = 0
     }
     const byte = pool[used++]!
-    if (byte < 248) text += ALPHABET[byte % 62]
+    if (byte < 248) scratch[place++] = ALPHABET[byte % 62]!
   }
-  return text
+  return end
 }

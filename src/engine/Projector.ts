@@ -12,7 +12,7 @@ import type { AccountId } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { project } from "./Projection.ts"
-import type { JournalRow, Sealed } from "./Record.ts"
+import type { JournalRecord, JournalRow, Sealed } from "./Record.ts"
 import { GENESIS, JournalCorrupt, unseal } from "./Record.ts"
 import { Views } from "./Views.ts"
 
@@ -26,7 +26,7 @@ const CATCH_UP_PAGE = 1000
 
 interface Pending {
   readonly actor: Actor
-  readonly sealed: Sealed
+  readonly record: JournalRecord
 }
 
 export interface ProjectorShape {
@@ -66,7 +66,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
     Effect.forEach(
       new Set(batch.map(({ actor }) => actor)),
       (actor) => {
-        const newest = batch.findLast((entry) => entry.actor === actor)!.sealed.record.version
+        const newest = batch.findLast((entry) => entry.actor === actor)!.record.version
         if (!refused.includes(actor.account)) return Effect.sync(() => actor.markProjected(newest))
         if (actor.closed !== null) return Effect.void
         return Effect.map(catchUp(actor.account), (head) =>
@@ -82,7 +82,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
     urgent.closeUnsafe()
     const batch = pending.splice(0, BATCH_MAX)
     inTransaction = batch.length
-    const projection = project(batch.map(({ sealed }) => sealed.record))
+    const projection = project(batch.map(({ record }) => record))
     yield* Effect.flatMap(views.apply(projection), (refused) => applied(batch, refused)).pipe(
       Effect.tapError((error) => Effect.logError("The projection failed; it will be tried again", error.message)),
       Effect.retry({ schedule: Schedule.spaced("250 millis") }),

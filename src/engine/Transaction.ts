@@ -8,7 +8,7 @@
 import { Context, Effect } from "effect"
 import type { Actor } from "./Actor.ts"
 import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
-import { encode } from "./Document.ts"
+import { encode, stored } from "./Document.ts"
 import { idOf, randomText } from "./Identifiers.ts"
 import type { Change, EventEntry, RequestIdentity, TimerChange } from "./Record.ts"
 
@@ -171,7 +171,7 @@ export class ActiveTransaction implements Transaction {
 
   /** Makes what was written the actor's newest state. */
   install(): void {
-    for (const id of this.#written) this.#actor.documents.set(id, this.#seen.get(id)!)
+    for (const id of this.#written) this.#actor.documents.set(id, compact(this.#seen.get(id)!))
     for (const [id, { dueAt, name }] of this.#timers) {
       this.#actor.timers.set(id, { version: this.#version, name, dueAt })
     }
@@ -189,3 +189,13 @@ export class ActiveTransaction implements Transaction {
     return entry
   }
 }
+
+/** What stays in memory of a document: its text. Whoever looks inside again parses it. */
+const compact = (entry: Document | Tombstone): Document | Tombstone =>
+  entry.deleted
+    ? entry
+    : stored({
+        ...entry,
+        document: entry.json,
+        hidden: entry.hidden === undefined ? null : encode(entry.hidden as object)
+      })
