@@ -30,7 +30,8 @@ export const tokenize = (
 ): TokenizedPaymentMethodData => {
   const processor = isLive(account) ? processors.live : processors.test
   if (processor === null) return { ...data, card: null }
-  return { ...data, card: { ...processor.tokenize(card), fingerprint: fingerprint(config, account, card.number) } }
+  const { checks, ...kept } = processor.tokenize(card)
+  return { ...data, card: { ...kept, fingerprint: fingerprint(config, account, card.number), checks } }
 }
 
 /** Equal for equal numbers within one account, and of no use without the installation's key. */
