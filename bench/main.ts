@@ -27,7 +27,7 @@ import * as Suite from "./Suite.ts"
 const RESULTS = join(import.meta.dirname, "results")
 
 /** The default keeps a run under three minutes. */
-const PACE: Pace = { firstWarmUpSeconds: 4, warmUpSeconds: 1, secondsPerRound: 1.5, rounds: 3 }
+const PACE: Pace = { firstWarmUpSeconds: 8, warmUpSeconds: 1, secondsPerRound: 1.2, rounds: 3 }
 const PACE_FULL: Pace = { firstWarmUpSeconds: 10, warmUpSeconds: 4, secondsPerRound: 6, rounds: 5 }
 
 interface Options {

@@ -40,11 +40,15 @@ export const subjects = (names: ReadonlyArray<ContenderName>, requests: Subject[
 export const INTENTS = "/v1/payment_intents"
 export const intentBody = { amount: 2000, currency: "usd", description: "Order 6735", metadata: { order: "6735" } }
 
-/** Creates one PaymentIntent and gives its id. */
-export const createIntent = ({ apiKeys, port }: Target): Effect.Effect<string, BenchFailure> =>
+/** Creates one object through the server's API and gives its id. */
+export const createObject = (
+  { apiKeys, port }: Target,
+  path: string,
+  body: object
+): Effect.Effect<string, BenchFailure> =>
   Effect.tryPromise({
     try: async () => {
-      const response = await fetch(`http://127.0.0.1:${port}${INTENTS}`, {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
         method: "POST",
         headers: {
           authorization: `Basic ${Buffer.from(`${apiKeys[0]}:`).toString("base64")}`,
@@ -52,11 +56,15 @@ export const createIntent = ({ apiKeys, port }: Target): Effect.Effect<string, B
           "idempotency-key": crypto.randomUUID(),
           "content-type": "application/json"
         },
-        body: JSON.stringify(intentBody)
+        body: JSON.stringify(body)
       })
       const text = await response.text()
       if (response.status !== 200) throw new Error(`${response.status} ${text}`)
       return (JSON.parse(text) as { readonly id: string }).id
     },
-    catch: failureOf("A PaymentIntent could not be created")
+    catch: failureOf(`POST ${path} did not create anything`)
   })
+
+/** Creates one PaymentIntent and gives its id. */
+export const createIntent = (target: Target): Effect.Effect<string, BenchFailure> =>
+  createObject(target, INTENTS, intentBody)

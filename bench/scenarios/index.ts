@@ -1,6 +1,8 @@
 /** All scenarios, in the order in which they run. */
+import { createCheckoutSession, listPrices } from "./Catalog.ts"
 import { create, createAndConfirm, createOneAtATime, createOnManyAccounts } from "./Create.ts"
 import { list } from "./List.ts"
+import { refund } from "./Refund.ts"
 import { retrieve, retrieveOneAtATime } from "./Retrieve.ts"
 import type { Scenario } from "./Scenario.ts"
 
@@ -9,6 +11,9 @@ export const scenarios: ReadonlyArray<Scenario> = [
   createAndConfirm,
   retrieve,
   list,
+  createCheckoutSession,
+  refund,
+  listPrices,
   createOnManyAccounts,
   createOneAtATime,
   retrieveOneAtATime
