@@ -37,7 +37,9 @@ const migrations = {
       labels jsonb,
       PRIMARY KEY (account, id)
     ) WITH (fillfactor = 85, toast_tuple_target = 8160)`,
-    `CREATE INDEX objects_by_label ON objects USING gin (labels jsonb_path_ops) WHERE labels IS NOT NULL`,
+    // Every look-up reads the list of pending entries from end to end, so it is kept short.
+    `CREATE INDEX objects_by_label ON objects USING gin (labels jsonb_path_ops)
+      WITH (gin_pending_list_limit = 64) WHERE labels IS NOT NULL`,
     `CREATE TABLE events (
       account text COLLATE "C" NOT NULL,
       id text COLLATE "C" NOT NULL,
