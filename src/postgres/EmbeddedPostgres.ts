@@ -221,13 +221,19 @@ const restart = (cluster: Cluster, port: number): Effect.Effect<Server> =>
 
 /** Fast shutdown: open transactions are rolled back, everything committed stays. If it dawdles, WAL replay does the rest. */
 const stop = (cluster: Cluster): Effect.Effect<void> => {
+  // The server's own file is gone a moment before its process.
+  let processId: number | undefined
+  const isGone = () =>
+    running(cluster.path) === undefined && (processId === undefined || !isAtWorkOn(processId, cluster.path))
   const send = (name: NodeJS.Signals) =>
     Effect.sync(() => {
       const found = running(cluster.path)
-      if (found !== undefined) signal(found.processId, name)
+      if (found === undefined) return
+      processId = found.processId
+      signal(processId, name)
     })
   const gone: Effect.Effect<void> = Effect.suspend(() =>
-    running(cluster.path) === undefined ? Effect.void : Effect.andThen(Effect.sleep(pollInterval), gone)
+    isGone() ? Effect.void : Effect.andThen(Effect.sleep(pollInterval), gone)
   )
   return Effect.andThen(send("SIGINT"), gone).pipe(
     Effect.timeoutOption("6 seconds"),
