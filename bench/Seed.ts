@@ -6,6 +6,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import { Accounts } from "../src/engine/Accounts.ts"
 import { Alarm } from "../src/engine/Alarm.ts"
+import { DeliveryFeed } from "../src/engine/DeliveryFeed.ts"
 import { Projector } from "../src/engine/Projector.ts"
 import { INSTALLATION } from "../src/payments/AccountIds.ts"
 import { createWithKeys } from "../src/payments/Merchants.ts"
@@ -18,7 +19,7 @@ const MERCHANTS = 100
 
 const engine = (databaseUrl: string) =>
   Accounts.layer().pipe(
-    Layer.provide(Alarm.layer),
+    Layer.provide([Alarm.layer, DeliveryFeed.layer]),
     Layer.provide(Projector.layer),
     Layer.provide([JournalPostgres.layer, ViewsPostgres.layer]),
     Layer.provide(Migrations.layer),

@@ -14,6 +14,7 @@ import * as Config from "./config.ts"
 import { InvalidConfiguration, TillConfig } from "./config.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
+import { DeliveryFeed } from "./engine/DeliveryFeed.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
 import * as Verify from "./engine/Verify.ts"
@@ -195,7 +196,10 @@ const logging = Layer.unwrap(
 export const serve = Layer.launch(app.pipe(Layer.provide(logging), Layer.provide(Config.layer)))
 
 /** Accounts without what runs by itself: no timer fires, no request is taken. */
-const accountsAlone = Accounts.layer().pipe(Layer.provide(Alarm.layer), Layer.provide(maintenance))
+const accountsAlone = Accounts.layer().pipe(
+  Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),
+  Layer.provide(maintenance)
+)
 
 /** Carries out a command on the installation: through the running service, or, where none is running, in its place. */
 export const administer = Effect.fnUntraced(function* (command: Administration.Command) {

@@ -13,7 +13,11 @@ import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
 import { fromText } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
-import type { EventPage, EventQuery, ListPage, ListQuery, StoredEvent } from "./Views.ts"
+import type { DeliveryFeed } from "./DeliveryFeed.ts"
+import type { DeliveryRow } from "./Projection.ts"
+import type { StoredEvent } from "./StoredEvent.ts"
+import { storedEvent } from "./StoredEvent.ts"
+import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery } from "./Views.ts"
 import { Views } from "./Views.ts"
 
 export { Unavailable } from "./Actors.ts"
@@ -66,12 +70,25 @@ export interface AccountsShape {
 
   readonly event: (account: AccountId, id: string) => Effect.Effect<StoredEvent | undefined, Unavailable>
   readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<EventPage, Unavailable>
+
+  /** One page of the deliveries to one destination, newest first. */
+  readonly deliveries: (account: AccountId, query: DeliveryQuery) => Effect.Effect<DeliveryPage, Unavailable>
+  readonly delivery: (
+    account: AccountId,
+    destination: string,
+    id: string
+  ) => Effect.Effect<DeliveryRow | undefined, Unavailable>
+  /** How many deliveries of each event are pending; events without any are left out. */
+  readonly pendingDeliveries: (
+    account: AccountId,
+    events: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyMap<string, number>, Unavailable>
 }
 
 export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/engine/Accounts") {
   static readonly layer = (
     options: Partial<Options> = {}
-  ): Layer.Layer<Accounts, never, Journal | Views | Projector | Alarm> =>
+  ): Layer.Layer<Accounts, never, Journal | Views | Projector | Alarm | DeliveryFeed> =>
     Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 
@@ -81,19 +98,15 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const projector = yield* Projector
   const actors = yield* Actors.make(options)
 
+  /** Reads the views once they show everything that was acknowledged before the call. */
+  const reading = <A>(account: AccountId, read: Effect.Effect<A, StorageFailure>): Effect.Effect<A, Unavailable> =>
+    actors.use(account, (actor) => Effect.andThen(projector.reach(actor, actor.durable), read))
+
   const list = (account: AccountId, query: ListQuery): Effect.Effect<ListPage, Unavailable> =>
-    actors.use(account, (actor) =>
-      Effect.map(
-        Effect.andThen(
-          projector.reach(actor, actor.durable),
-          views.list(account, { ...query, limit: query.limit + 1 })
-        ),
-        (rows) => {
-          const { hasMore, page } = pageOf(rows, query)
-          return { documents: page.map(stored) as Array<Document>, hasMore }
-        }
-      )
-    )
+    Effect.map(reading(account, views.list(account, { ...query, limit: query.limit + 1 })), (rows) => {
+      const { hasMore, page } = pageOf(rows, query)
+      return { documents: page.map(stored) as Array<Document>, hasMore }
+    })
 
   const eventsAt = Effect.fnUntraced(function* (
     account: AccountId,
@@ -104,7 +117,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     return rows.flatMap(({ id, version }): Array<StoredEvent> => {
       const record = records.get(version)
       const event = record?.events.find((candidate) => candidate.id === id)
-      return record === undefined || event === undefined ? [] : [{ ...event, at: record.at, request: record.request }]
+      return record === undefined || event === undefined ? [] : [storedEvent(record, event)]
     })
   })
 
@@ -122,21 +135,28 @@ const make = Effect.fnUntraced(function* (options: Options) {
       }),
     list,
     event: (account, id) =>
-      actors.use(account, (actor) =>
+      reading(
+        account,
         Effect.gen(function* () {
-          yield* projector.reach(actor, actor.durable)
           const row = yield* views.event({ account, id })
           return row === undefined ? undefined : (yield* eventsAt(account, [row]))[0]
         })
       ),
     events: (account, query) =>
-      actors.use(account, (actor) =>
+      reading(
+        account,
         Effect.gen(function* () {
-          yield* projector.reach(actor, actor.durable)
           const { hasMore, page } = pageOf(yield* views.events(account, { ...query, limit: query.limit + 1 }), query)
           return { events: yield* eventsAt(account, page), hasMore }
         })
-      )
+      ),
+    deliveries: (account, query) =>
+      Effect.map(reading(account, views.deliveries(account, { ...query, limit: query.limit + 1 })), (rows) => {
+        const { hasMore, page } = pageOf(rows, query)
+        return { deliveries: page, hasMore }
+      }),
+    delivery: (account, destination, id) => reading(account, views.delivery(account, destination, id)),
+    pendingDeliveries: (account, events) => reading(account, views.pendingDeliveries(account, events))
   })
 })
 

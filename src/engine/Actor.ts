@@ -45,8 +45,16 @@ export interface Head {
   readonly version: number
   readonly hash: string
   readonly sequence: number
+  /** How far the account's clock is ahead of the wall clock. */
+  readonly clock: Millis
   /** The version that the views have reached. */
   readonly projected: number
+}
+
+/** What an actor starts with. */
+export interface Start {
+  readonly head: Head
+  readonly subscriptions: ReadonlyArray<{ readonly destination: string; readonly types: ReadonlyArray<string> }>
 }
 
 export interface TimerState {
@@ -97,6 +105,8 @@ interface Waiter {
   readonly settle: (exit: Exit.Exit<void, Closed>) => void
 }
 
+const NOTHING: ReadonlyArray<never> = []
+
 const durableNow: Exit.Exit<void, Closed> = Exit.void
 
 export class Actor {
@@ -105,6 +115,10 @@ export class Actor {
   readonly timers: EntryCache<TimerState, StorageFailure>
   readonly keys: EntryCache<KeyState, StorageFailure>
   readonly usedKeys: KeyFilter
+  /** Event types by destination. */
+  readonly subscriptions: Map<string, ReadonlyArray<string>>
+  /** How far the account's clock is ahead of the wall clock. */
+  clockOffset: Millis
   /** Version of the newest record, durable or not. */
   version: number
   /** Version up to which the journal has the account. */
@@ -115,14 +129,23 @@ export class Actor {
   lastUsed: Millis = 0
   #hash: string
   #sequence: number
+  /** Version of the newest record that has made the account forget; older rows of the views do not count any more. */
+  #forgottenAt = 0
   #unanswered = 0
   #durableWaiters: Array<Waiter> = []
   #projectedWaiters: Array<Waiter> = []
   readonly #mailbox: Queue.Queue<Mail>
   readonly #surroundings: Surroundings
 
-  constructor(account: AccountId, head: Head, mailbox: Queue.Queue<Mail>, surroundings: Surroundings) {
+  constructor(
+    account: AccountId,
+    { head, subscriptions }: Start,
+    mailbox: Queue.Queue<Mail>,
+    surroundings: Surroundings
+  ) {
     this.account = account
+    this.subscriptions = new Map(subscriptions.map(({ destination, types }) => [destination, types]))
+    this.clockOffset = head.clock
     this.version = this.durable = head.version
     this.projected = head.projected
     this.#hash = head.hash
@@ -136,8 +159,8 @@ export class Actor {
     this.keys = new EntryCache({ ...bounds, capacity: () => Math.min(KEYS_MAX, bounds.capacity()) })
   }
 
-  static make(account: AccountId, head: Head, surroundings: Surroundings): Effect.Effect<Actor> {
-    return Effect.map(Queue.unbounded<Mail>(), (mailbox) => new Actor(account, head, mailbox, surroundings))
+  static make(account: AccountId, start: Start, surroundings: Surroundings): Effect.Effect<Actor> {
+    return Effect.map(Queue.unbounded<Mail>(), (mailbox) => new Actor(account, start, mailbox, surroundings))
   }
 
   /** Drains the mailbox, one command after the other, until the actor closes. */
@@ -173,12 +196,29 @@ export class Actor {
 
   /** The document for this actor's own commands: the newest state, durable or not. */
   document(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure> {
-    return this.documents.load(id, this.#surroundings.loadDocument(this.account, id))
+    return this.documents.load(id, this.remembered(this.#surroundings.loadDocument(this.account, id)))
   }
 
   /** The timer as the newest record left it. */
   timer(id: string): Effect.Effect<TimerState | undefined, StorageFailure> {
-    return this.timers.load(id, this.#surroundings.loadTimer(this.account, id))
+    return this.timers.load(id, this.remembered(this.#surroundings.loadTimer(this.account, id)))
+  }
+
+  /** Reads the views once they have forgotten what the account has. */
+  remembered<A>(read: Effect.Effect<A, StorageFailure>): Effect.Effect<A, StorageFailure> {
+    if (this.#forgottenAt <= this.projected) return read
+    const forgotten = Effect.mapError(this.whenProjected(this.#forgottenAt), (cause) => new StorageFailure({ cause }))
+    return Effect.andThen(forgotten, read)
+  }
+
+  /** Nothing that was there before a version is there any more. */
+  forget(version: number): void {
+    this.#forgottenAt = version
+    this.clockOffset = 0
+    this.subscriptions.clear()
+    this.documents.clear()
+    this.timers.clear()
+    this.keys.clear()
   }
 
   nextSequence(now: Millis): number {
@@ -275,15 +315,24 @@ export class Actor {
   }
 
   #recordOf(mail: Mail, transaction: ActiveTransaction, kept: boolean, response: StoredResponse | null): JournalRecord {
+    if (kept) transaction.requireConsistent()
+    // Deliveries get ids, so they come before the counter behind the ids is read.
+    const deliveries = kept ? transaction.deliveries() : NOTHING
     return {
       account: this.account,
       version: this.version + 1,
-      at: transaction.now,
+      at: transaction.startedAt,
+      clock: kept ? transaction.clockOffset : this.clockOffset,
+      advanced: kept ? transaction.advanced : 0,
+      wiped: kept && transaction.wiped,
       sequence: this.#sequence,
       request: mail.request,
-      changes: kept ? transaction.changes() : [],
-      events: kept ? transaction.events : [],
-      timers: kept ? transaction.timerChanges() : [],
+      changes: kept ? transaction.changes() : NOTHING,
+      events: kept ? transaction.events : NOTHING,
+      timers: kept ? transaction.timerChanges() : NOTHING,
+      subscriptions: kept ? transaction.subscriptionChanges() : NOTHING,
+      deliveries,
+      attempts: kept ? transaction.attempts : NOTHING,
       response
     }
   }

@@ -8,6 +8,7 @@ import type { Head, Surroundings } from "./Actor.ts"
 import { Actor, Closed, MailboxFull, storageFailed } from "./Actor.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
+import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
 import { stored } from "./Document.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -59,17 +60,19 @@ export interface Actors {
 
 export const make = Effect.fnUntraced(function* (
   options: Options
-): Effect.fn.Return<Actors, never, Alarm | Journal | Projector | Scope.Scope | Views> {
+): Effect.fn.Return<Actors, never, Alarm | DeliveryFeed | Journal | Projector | Scope.Scope | Views> {
   const projector = yield* Projector
   const alarm = yield* Alarm
+  const feed = yield* DeliveryFeed
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
   const active = new Map<AccountId, Actor>()
   const commit = yield* GroupCommit.make({
     room: projector.room,
     onDurable: ({ actor, sealed: { record } }) => {
-      projector.offer({ actor, record })
-      for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt)
+      projector.offer({ actor, record, leased: feed.publish(record) })
+      for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt - record.clock)
+      if (record.advanced > 0) alarm.set(0)
     },
     onClosed: (actor) => {
       if (active.get(actor.account) === actor) active.delete(actor.account)
@@ -151,15 +154,16 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
   const scope = yield* Effect.scope
   const activating = new Map<AccountId, Deferred.Deferred<Actor, StorageFailure | JournalCorrupt>>()
 
-  const start = (account: AccountId, head: Head) =>
-    Effect.tap(Actor.make(account, head, surroundings), (actor) => {
-      active.set(account, actor)
-      const gather =
-        head.version === 0
-          ? Effect.sync(() => actor.usedKeys.complete())
-          : Effect.forkIn(gatherKeys(views, actor), scope)
-      return Effect.andThen(Effect.forkIn(actor.run, scope), gather)
-    })
+  const start = Effect.fnUntraced(function* (account: AccountId, head: Head) {
+    const isNew = head.version === 0
+    const subscriptions = isNew ? [] : yield* views.subscriptions(account)
+    const actor = yield* Actor.make(account, { head, subscriptions }, surroundings)
+    active.set(account, actor)
+    yield* Effect.forkIn(actor.run, scope)
+    if (isNew) actor.usedKeys.complete()
+    else yield* Effect.forkIn(gatherKeys(views, actor), scope)
+    return actor
+  })
 
   return (account: AccountId): Effect.Effect<Actor, StorageFailure | JournalCorrupt> =>
     // Nothing may come between announcing an activation and starting it: others wait for it.

@@ -1,5 +1,5 @@
 /**
- * The alarm behind the timers: one sleeper waits until the next due time, and is woken early if a nearer one is set.
+ * An alarm: one sleeper waits until the next due time, and is woken early if a nearer one is set.
  *
  * Never sleeps longer than `SLEEP_MAX_MILLIS`, so that a stepped clock, or a timer that another process has set, is
  * noticed; that is also the slowest poll of an idle database.
@@ -17,22 +17,25 @@ export interface AlarmShape {
 }
 
 export class Alarm extends Context.Service<Alarm, AlarmShape>()("till/engine/Alarm") {
-  static readonly layer: Layer.Layer<Alarm> = Layer.sync(Alarm, () => {
-    const nearer = Latch.makeUnsafe(false)
-    // Before the first sleep everything is nearer than what the scheduler knows.
-    let waitingFor = Infinity
-    return Alarm.of({
-      set: (dueAt) => {
-        if (dueAt < waitingFor) nearer.openUnsafe()
-      },
-      sleepUntil: (dueAt) =>
-        Effect.gen(function* () {
-          const delay = dueAt - (yield* Clock.currentTimeMillis)
-          waitingFor = dueAt
-          if (delay > 0) yield* Effect.timeoutOption(nearer.await, Math.min(delay, SLEEP_MAX_MILLIS))
-          nearer.closeUnsafe()
-          waitingFor = Infinity
-        })
-    })
-  })
+  static readonly layer: Layer.Layer<Alarm> = Layer.sync(Alarm, () => make())
+}
+
+/** An alarm of one's own: each has one sleeper. */
+export const make = (): AlarmShape => {
+  const nearer = Latch.makeUnsafe(false)
+  // Before the first sleep everything is nearer than what the sleeper knows.
+  let waitingFor = Infinity
+  return {
+    set: (dueAt) => {
+      if (dueAt < waitingFor) nearer.openUnsafe()
+    },
+    sleepUntil: (dueAt) =>
+      Effect.gen(function* () {
+        const delay = dueAt - (yield* Clock.currentTimeMillis)
+        waitingFor = dueAt
+        if (delay > 0) yield* Effect.timeoutOption(nearer.await, Math.min(delay, SLEEP_MAX_MILLIS))
+        nearer.closeUnsafe()
+        waitingFor = Infinity
+      })
+  }
 }

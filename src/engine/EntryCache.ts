@@ -48,6 +48,13 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     this.#young.set(id, entry)
   }
 
+  /** Forgets everything, pinned or not. Loads under way are done again. */
+  clear(): void {
+    this.#young = new Map()
+    this.#old = new Map()
+    this.#loads.clear()
+  }
+
   /** The entry, from memory or by `fetch`; undefined if there is none. */
   load(id: string, fetch: Effect.Effect<Entry | undefined, E>): Effect.Effect<Entry | undefined, E> {
     return Effect.suspend(() => {

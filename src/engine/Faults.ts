@@ -33,11 +33,15 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
       })
       const faultyViews = Views.of({
         ...views,
-        apply: (projection) => around("apply", views.apply(projection)),
+        apply: (projection, leasedUntil) => around("apply", views.apply(projection, leasedUntil)),
         checkpoint: (account) => reading(views.checkpoint(account)),
         documents: (addresses) => reading(views.documents(addresses)),
         keys: (addresses) => reading(views.keys(addresses)),
         nextTimers: (limit) => reading(views.nextTimers(limit)),
+        subscriptions: (account) => reading(views.subscriptions(account)),
+        takeDeliveries: (options) => reading(views.takeDeliveries(options)),
+        nextDelivery: (busy) => reading(views.nextDelivery(busy)),
+        deliveries: (account, query) => reading(views.deliveries(account, query)),
         list: (account, query) => reading(views.list(account, query)),
         events: (account, query) => reading(views.events(account, query))
       })

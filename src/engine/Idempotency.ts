@@ -51,7 +51,7 @@ export const make: Effect.Effect<Idempotency, never, Journal | Views | Scope.Sco
     const row = lookUp({ account: actor.account, id: key })
     const state = actor.keys.load(
       key,
-      Effect.map(row, (row) => row && { ...row, request: null, response: null })
+      actor.remembered(Effect.map(row, (row) => row && { ...row, request: null, response: null }))
     )
     return Effect.map(state, (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
   }

@@ -1,10 +1,11 @@
 /**
  * Projection: the fold of records into rows of the views. Pure; the one definition of what the views hold.
  *
- * Several changes of one document within a batch become one row: only the last is ever looked at.
+ * Several changes of one document within a batch become one row: only the last is ever looked at. What changes rows that
+ * it does not name (a wipe, the end of a subscription, a moved clock) is folded in a batch of its own.
  */
 import type { AccountId, Labels, Millis } from "./Document.ts"
-import type { JournalRecord } from "./Record.ts"
+import type { Attempt, AttemptEntry, DeliveryEntry, DeliveryState, JournalRecord } from "./Record.ts"
 
 export interface DocumentRow {
   readonly account: AccountId
@@ -30,7 +31,49 @@ export interface TimerRow {
   readonly id: string
   readonly name: string
   readonly version: number
+  /** By the account's clock. */
   readonly dueAt: Millis
+  /** By the wall clock. */
+  readonly wakeAt: Millis
+}
+
+/** Who gets which events. */
+export interface SubscriptionRow {
+  readonly account: AccountId
+  readonly destination: string
+  readonly types: ReadonlyArray<string>
+  readonly version: number
+}
+
+export interface DeliveryRow {
+  readonly account: AccountId
+  readonly destination: string
+  readonly id: string
+  readonly event: string
+  /** Version of the record that holds the event. */
+  readonly eventVersion: number
+  /** Version of the record that made the delivery. */
+  readonly version: number
+  /** When it was made, by the account's clock. */
+  readonly at: Millis
+  readonly state: DeliveryState
+  readonly attempts: ReadonlyArray<Attempt>
+  /** By the account's clock; null unless pending. */
+  readonly nextAttemptAt: Millis | null
+  /** The same by the wall clock. */
+  readonly dueAt: Millis | null
+}
+
+/** Moves a delivery that an earlier batch made, if it is pending and has had exactly `after` attempts. */
+export interface DeliveryStep {
+  readonly account: AccountId
+  readonly destination: string
+  readonly id: string
+  readonly after: number
+  readonly attempt: Attempt
+  readonly state: DeliveryState
+  readonly nextAttemptAt: Millis | null
+  readonly dueAt: Millis | null
 }
 
 /** Points to the response to a request inside the journal. */
@@ -50,19 +93,60 @@ export interface Projection {
   readonly timersSet: ReadonlyArray<TimerRow>
   readonly timersCleared: ReadonlyArray<{ readonly account: AccountId; readonly id: string }>
   readonly keys: ReadonlyArray<KeyRow>
+  readonly subscriptionsSet: ReadonlyArray<SubscriptionRow>
+  readonly deliveriesMade: ReadonlyArray<DeliveryRow>
+  readonly deliverySteps: ReadonlyArray<DeliveryStep>
+  /** Applies to all rows that were there before; null in nearly all projections. */
+  readonly sweep: Sweep | null
 }
 
-/** Folds records, each account's in ascending order without a gap, into rows. */
+/** What a record does to rows that it does not name. */
+export interface Sweep {
+  readonly account: AccountId
+  /** All rows of the account go. */
+  readonly wiped: boolean
+  /** Subscriptions that end; what is pending for them is canceled. */
+  readonly unsubscribed: ReadonlyArray<string>
+  /** The account's clock, if it was moved: how far it is ahead of the wall clock now. */
+  readonly clock: Millis | null
+}
+
+const sweepOf = ({ account, advanced, clock, subscriptions, wiped }: JournalRecord): Sweep | null => {
+  const unsubscribed = subscriptions.filter(({ types }) => types === null).map(({ destination }) => destination)
+  if (!wiped && advanced === 0 && unsubscribed.length === 0) return null
+  return { account, wiped, unsubscribed, clock: wiped || advanced > 0 ? clock : null }
+}
+
+/** Cuts records into pieces that can be folded at once: a sweep stands alone, and so does a second step of a delivery. */
+export const piecesOf = (records: ReadonlyArray<JournalRecord>): ReadonlyArray<ReadonlyArray<JournalRecord>> => {
+  const pieces: Array<Array<JournalRecord>> = []
+  let piece: Array<JournalRecord> | undefined
+  let attempted = new Set<string>()
+  for (const record of records) {
+    const isSweep = sweepOf(record) !== null
+    if (piece === undefined || isSweep || record.attempts.some(({ id }) => attempted.has(id))) {
+      pieces.push((piece = []))
+      attempted = new Set()
+    }
+    piece.push(record)
+    for (const { id } of record.attempts) attempted.add(id)
+    if (isSweep) piece = undefined
+  }
+  return pieces
+}
+
+/** Folds records that make one piece, each account's in ascending order without a gap, into rows. */
 export const project = (records: ReadonlyArray<JournalRecord>): Projection => {
   const checkpoints = new Map<AccountId, { account: AccountId; from: number; to: number }>()
   const documents = new Map<string, DocumentRow>()
-  const timers = new Map<
-    string,
-    TimerRow | { readonly account: AccountId; readonly id: string; readonly dueAt: null }
-  >()
+  const timers = new Map<string, TimerRow | ClearedTimer>()
   const keys = new Map<string, KeyRow>()
+  const subscriptions = new Map<string, SubscriptionRow>()
   const events: Array<EventRow> = []
-  for (const { account, at, changes, events: emitted, request, response, timers: moved, version } of records) {
+  const deliveries = new DeliveryFold()
+  let sweep: Sweep | null = null
+  for (const record of records) {
+    const { account, at, changes, clock, events: emitted, request, response, timers: moved, version } = record
     const checkpoint = checkpoints.get(account)
     if (checkpoint === undefined) checkpoints.set(account, { account, from: version - 1, to: version })
     else checkpoint.to = version
@@ -71,25 +155,114 @@ export const project = (records: ReadonlyArray<JournalRecord>): Projection => {
     }
     for (const { id, type } of emitted) events.push({ account, id, type, version })
     for (const { dueAt, id, name } of moved) {
-      timers.set(`${account}/${id}`, dueAt === null ? { account, id, dueAt } : { account, id, name, version, dueAt })
+      const timer =
+        dueAt === null ? { account, id, dueAt } : { account, id, name, version, dueAt, wakeAt: dueAt - clock }
+      timers.set(`${account}/${id}`, timer)
     }
     if (response !== null && request?.idempotencyKey != null && request.fingerprint !== null) {
       const { fingerprint, idempotencyKey: key } = request
       keys.set(`${account}/${key}`, { account, key, fingerprint, version, at })
     }
+    for (const { destination, types } of record.subscriptions) {
+      if (types !== null) subscriptions.set(`${account}/${destination}`, { account, destination, types, version })
+    }
+    if (record.deliveries.length > 0 || record.attempts.length > 0) deliveries.add(record)
+    sweep = sweepOf(record)
   }
-  const timersSet: Array<TimerRow> = []
-  const timersCleared: Array<{ account: AccountId; id: string }> = []
-  for (const timer of timers.values()) {
-    if (timer.dueAt === null) timersCleared.push({ account: timer.account, id: timer.id })
-    else timersSet.push(timer as TimerRow)
-  }
+  const [timersSet, timersCleared] = split(timers.values())
   return {
     checkpoints: [...checkpoints.values()],
     documents: [...documents.values()],
     events,
     timersSet,
     timersCleared,
-    keys: [...keys.values()]
+    keys: [...keys.values()],
+    subscriptionsSet: [...subscriptions.values()],
+    deliveriesMade: deliveries.made,
+    deliverySteps: deliveries.steps,
+    sweep
   }
+}
+
+interface ClearedTimer {
+  readonly account: AccountId
+  readonly id: string
+  readonly dueAt: null
+}
+
+const split = (timers: Iterable<TimerRow | ClearedTimer>): [Array<TimerRow>, Array<ClearedTimer>] => {
+  const set: Array<TimerRow> = []
+  const cleared: Array<ClearedTimer> = []
+  for (const timer of timers) {
+    if (timer.dueAt === null) cleared.push(timer)
+    else set.push(timer)
+  }
+  return [set, cleared]
+}
+
+/** A delivery that is attempted in the batch that made it becomes one row. */
+class DeliveryFold {
+  readonly steps: Array<DeliveryStep> = []
+  readonly #made = new Map<string, DeliveryRow>()
+
+  get made(): ReadonlyArray<DeliveryRow> {
+    return [...this.#made.values()]
+  }
+
+  add(record: JournalRecord): void {
+    const { account, clock } = record
+    for (const delivery of record.deliveries) {
+      this.#made.set(`${account}/${delivery.id}`, newDelivery(record, delivery))
+    }
+    for (const entry of record.attempts) {
+      const key = `${account}/${entry.id}`
+      const step = stepOf(account, clock, entry)
+      const row = this.#made.get(key)
+      if (row === undefined) this.steps.push(step)
+      else this.#made.set(key, moved(row, step))
+    }
+  }
+}
+
+const newDelivery = ({ account, at, clock, version }: JournalRecord, delivery: DeliveryEntry): DeliveryRow => ({
+  account,
+  destination: delivery.destination,
+  id: delivery.id,
+  event: delivery.event,
+  eventVersion: delivery.eventVersion,
+  version,
+  at: at + clock,
+  state: "pending",
+  attempts: [],
+  nextAttemptAt: at + clock,
+  dueAt: at
+})
+
+const stepOf = (account: AccountId, clock: Millis, entry: AttemptEntry): DeliveryStep => {
+  const { attempt, destination, durationMillis, error, id, nextAttemptAt, startedAt, state, status } = entry
+  return {
+    account,
+    destination,
+    id,
+    after: attempt - 1,
+    attempt: { attempt, startedAt, durationMillis, status, error },
+    state,
+    nextAttemptAt,
+    dueAt: nextAttemptAt === null ? null : nextAttemptAt - clock
+  }
+}
+
+/** A delivery after a step; unchanged if the step is not its next. */
+export const moved = (row: DeliveryRow, step: DeliveryStep): DeliveryRow => {
+  if (row.state !== "pending" || row.attempts.length !== step.after) return row
+  const { attempt, dueAt, nextAttemptAt, state } = step
+  return { ...row, attempts: [...row.attempts, attempt], state, nextAttemptAt, dueAt }
+}
+
+/** A delivery of an account after a sweep; undefined if it is gone. */
+export const swept = (row: DeliveryRow, { clock, unsubscribed, wiped }: Sweep): DeliveryRow | undefined => {
+  if (wiped) return undefined
+  if (row.state !== "pending") return row
+  if (unsubscribed.includes(row.destination)) return { ...row, state: "canceled", nextAttemptAt: null, dueAt: null }
+  return clock === null ? row : { ...row, dueAt: row.nextAttemptAt! - clock }
 }

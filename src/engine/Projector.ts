@@ -5,15 +5,15 @@
  *   somebody else has moved it (another process, an activation), the account is caught up from the journal instead.
  * - A failing storage is retried for as long as it takes; meanwhile `room` holds back the flushes.
  */
-import { Context, Effect, Latch, Layer, Schedule } from "effect"
+import { Clock, Context, Effect, Latch, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
 import type { Actor, Closed, Head } from "./Actor.ts"
 import type { AccountId } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
-import { project } from "./Projection.ts"
+import { piecesOf, project } from "./Projection.ts"
 import type { JournalRecord, JournalRow, Sealed } from "./Record.ts"
-import { GENESIS, JournalCorrupt, unseal } from "./Record.ts"
+import { fromText, GENESIS, JournalCorrupt, unseal } from "./Record.ts"
 import { Views } from "./Views.ts"
 
 /** Records in one transaction, at most. */
@@ -24,9 +24,14 @@ const LAG_MAX = 32_768
 const GATHER_MILLIS = 20
 const CATCH_UP_PAGE = 1000
 
+/** How long what this process carries out from memory is not given to another. */
+const LEASE_MILLIS = 120_000
+
 interface Pending {
   readonly actor: Actor
   readonly record: JournalRecord
+  /** Whether the record's deliveries are held by this process. */
+  readonly leased: boolean
 }
 
 export interface ProjectorShape {
@@ -79,11 +84,14 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
   const step = Effect.gen(function* () {
     yield* work.await
     if (pending.length < BATCH_MAX) yield* Effect.timeoutOption(urgent.await, GATHER_MILLIS)
-    urgent.closeUnsafe()
-    const batch = pending.splice(0, BATCH_MAX)
+    const records = pending.slice(0, BATCH_MAX).map(({ record }) => record)
+    const batch = pending.splice(0, piecesOf(records)[0]!.length)
+    // Who is in a hurry may wait for what this piece leaves over.
+    if (pending.length === 0) urgent.closeUnsafe()
     inTransaction = batch.length
-    const projection = project(batch.map(({ record }) => record))
-    yield* Effect.flatMap(views.apply(projection), (refused) => applied(batch, refused)).pipe(
+    const leasedUntil = batch.some(({ leased }) => leased) ? (yield* Clock.currentTimeMillis) + LEASE_MILLIS : 0
+    const projection = project(records.slice(0, batch.length))
+    yield* Effect.flatMap(views.apply(projection, leasedUntil), (refused) => applied(batch, refused)).pipe(
       Effect.tapError((error) => Effect.logError("The projection failed; it will be tried again", error.message)),
       Effect.retry({ schedule: Schedule.spaced("250 millis") }),
       Effect.orDie
@@ -134,7 +142,7 @@ const makeCatchUp = Effect.gen(function* () {
       try: () => unsealAll(account, checkpoint, rows),
       catch: (error) => error as JournalCorrupt
     })
-    if (tail.sealed.length > 0) yield* views.apply(project(tail.sealed.map(({ record }) => record)))
+    for (const piece of piecesOf(tail.sealed.map(({ record }) => record))) yield* views.apply(project(piece), 0)
     return { ...tail.head, projected: checkpoint, complete: tail.sealed.length === 0 }
   })
   // Ends when nothing is left beyond the checkpoint, whoever moved it there.
@@ -148,17 +156,18 @@ const makeCatchUp = Effect.gen(function* () {
 
 /** Reads rows that start at the checkpoint's own record, if there is one, and checks the chain from there. */
 const unsealAll = (account: AccountId, checkpoint: number, rows: ReadonlyArray<JournalRow>) => {
-  let head = { version: 0, hash: GENESIS, sequence: 0 }
+  let head = { version: 0, hash: GENESIS, sequence: 0, clock: 0 }
   const sealed: Array<Sealed> = []
   for (const [i, row] of rows.entries()) {
     if (i === 0 && checkpoint > 0) {
       if (row.version !== checkpoint) break
-      head = { version: checkpoint, hash: row.hash, sequence: (JSON.parse(row.text) as { sequence: number }).sequence }
+      const { clock, sequence } = fromText(row)
+      head = { version: checkpoint, hash: row.hash, sequence, clock }
       continue
     }
     const next = unseal(head, row)
     sealed.push(next)
-    head = { version: next.record.version, hash: next.hash, sequence: next.record.sequence }
+    head = { version: next.record.version, hash: next.hash, sequence: next.record.sequence, clock: next.record.clock }
   }
   if (head.version < checkpoint) {
     throw new JournalCorrupt({ account, version: checkpoint, problem: "is missing, but the views have it" })

@@ -10,7 +10,7 @@ import { Schema } from "effect"
 import type { AccountId, Labels, Millis } from "./Document.ts"
 
 /** Version of the record format that this code writes. It reads every version up to its own. */
-export const FORMAT = 1
+export const FORMAT = 2
 
 /** The hash before an account's first record. */
 export const GENESIS = ""
@@ -58,17 +58,74 @@ export interface StoredResponse {
   readonly body: string
 }
 
+/** A delivery of an event to a destination. */
+export interface DeliveryEntry {
+  readonly id: string
+  readonly destination: string
+  readonly event: string
+  /** Version of the record that holds the event: this one, or an earlier one whose event is delivered again. */
+  readonly eventVersion: number
+}
+
+export type DeliveryState = "pending" | "delivered" | "exhausted" | "canceled"
+
+/** One attempt to deliver, as it is kept. */
+export interface Attempt {
+  /** 1, 2, 3, … */
+  readonly attempt: number
+  /** By the account's clock. */
+  readonly startedAt: Millis
+  readonly durationMillis: number
+  /** Of the response; null if there was none. */
+  readonly status: number | null
+  readonly error: string | null
+}
+
+/** What came of an attempt, as whoever made it reports it. */
+export interface AttemptOutcome extends Attempt {
+  readonly id: string
+  readonly destination: string
+  /** By the wall clock, other than in what is kept. */
+  readonly startedAt: Millis
+  /** What follows; a pause counts from the end of the attempt. */
+  readonly next: "delivered" | "exhausted" | { readonly retryAfterMillis: number }
+}
+
+export interface AttemptEntry extends Attempt {
+  readonly id: string
+  readonly destination: string
+  readonly state: Exclude<DeliveryState, "canceled">
+  /** By the account's clock; null unless pending. */
+  readonly nextAttemptAt: Millis | null
+}
+
+/** Event types that a destination gets from now on, `*` for all; or none any more, if `types` is null. */
+export interface SubscriptionChange {
+  readonly destination: string
+  readonly types: ReadonlyArray<string> | null
+}
+
 export interface JournalRecord {
   readonly account: AccountId
   /** 1, 2, 3, … without a gap. */
   readonly version: number
+  /** By the wall clock. */
   readonly at: Millis
+  /** How far the account's clock is ahead of the wall clock. */
+  readonly clock: Millis
+  /** How far this command has moved it. */
+  readonly advanced: Millis
+  /** Whether the account has forgotten all that was before. */
+  readonly wiped: boolean
   /** Counter behind the account's newest id: ids ascend even if the clock steps back between two starts. */
   readonly sequence: number
   readonly request: RequestIdentity | null
   readonly changes: ReadonlyArray<Change>
   readonly events: ReadonlyArray<EventEntry>
   readonly timers: ReadonlyArray<TimerChange>
+  readonly subscriptions: ReadonlyArray<SubscriptionChange>
+  readonly deliveries: ReadonlyArray<DeliveryEntry>
+  readonly attempts: ReadonlyArray<AttemptEntry>
   readonly response: StoredResponse | null
 }
 
@@ -142,8 +199,21 @@ const toText = (record: JournalRecord): string => {
     `{"format":${FORMAT},"account":"${record.account}","version":${record.version},"at":${record.at},` +
     `"sequence":${record.sequence},"request":${record.request === null ? "null" : JSON.stringify(record.request)},` +
     `"changes":[${changes.join(",")}],"events":[${events.join(",")}],` +
-    `"timers":${record.timers.length === 0 ? "[]" : JSON.stringify(record.timers)},"deliveries":[],"response":${response}}`
+    `"timers":${record.timers.length === 0 ? "[]" : JSON.stringify(record.timers)},` +
+    `"deliveries":${record.deliveries.length === 0 ? "[]" : JSON.stringify(record.deliveries)},` +
+    `${rareText(record)}"response":${response}}`
   )
+}
+
+/** What most records do not have. */
+const rareText = ({ advanced, attempts, clock, subscriptions, wiped }: JournalRecord): string => {
+  let text = ""
+  if (subscriptions.length > 0) text += `"subscriptions":${JSON.stringify(subscriptions)},`
+  if (attempts.length > 0) text += `"attempts":${JSON.stringify(attempts)},`
+  if (clock !== 0) text += `"clock":${clock},`
+  if (advanced !== 0) text += `"advanced":${advanced},`
+  if (wiped) text += `"wiped":true,`
+  return text
 }
 
 const changeText = (change: Change): string => {
@@ -188,6 +258,12 @@ interface RecordText {
     previous?: EventEntry["previous"]
   }>
   readonly timers: ReadonlyArray<TimerChange>
+  readonly deliveries: ReadonlyArray<DeliveryEntry>
+  readonly subscriptions?: ReadonlyArray<SubscriptionChange>
+  readonly attempts?: ReadonlyArray<AttemptEntry>
+  readonly clock?: Millis
+  readonly advanced?: Millis
+  readonly wiped?: boolean
   readonly response: { readonly status: number; readonly of?: string; readonly body?: unknown } | null
 }
 
@@ -225,6 +301,12 @@ export const fromText = (row: JournalRow): JournalRecord => {
       previous: previous ?? null
     })),
     timers: text.timers,
+    clock: text.clock ?? 0,
+    advanced: text.advanced ?? 0,
+    wiped: text.wiped ?? false,
+    subscriptions: text.subscriptions ?? [],
+    deliveries: text.deliveries,
+    attempts: text.attempts ?? [],
     response:
       text.response === null
         ? null

@@ -73,10 +73,10 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | Projector | Vie
         yield* projector.drained
         const timers = yield* views.nextTimers(FIRING_MAX + failed)
         const now = yield* Clock.currentTimeMillis
-        const due = timers.filter(({ dueAt }) => dueAt <= now)
+        const due = timers.filter(({ wakeAt }) => wakeAt <= now)
         const outcomes = yield* Effect.forEach(due, attempt, { concurrency: "unbounded" })
         failed = outcomes.filter((outcome) => outcome === "failed").length
-        if (due.length === 0) return yield* alarm.sleepUntil(timers[0]?.dueAt ?? Infinity)
+        if (due.length === 0) return yield* alarm.sleepUntil(timers[0]?.wakeAt ?? Infinity)
         if (failed > 0 || !outcomes.includes("fired")) yield* Effect.sleep(RETRY_MILLIS)
       }).pipe(
         Effect.catch((failure) =>

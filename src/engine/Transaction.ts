@@ -10,12 +10,26 @@ import type { Actor } from "./Actor.ts"
 import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
 import { encode, stored } from "./Document.ts"
 import { idOf, randomText } from "./Identifiers.ts"
-import type { Change, EventEntry, RequestIdentity, TimerChange } from "./Record.ts"
+import type {
+  AttemptEntry,
+  AttemptOutcome,
+  Change,
+  DeliveryEntry,
+  EventEntry,
+  RequestIdentity,
+  SubscriptionChange,
+  TimerChange
+} from "./Record.ts"
+
+/** Subscribes to events of every type. */
+const ALL_TYPES = "*"
 
 export interface Transaction {
   readonly account: AccountId
-  /** Start of the command; the same for everything in one record. Milliseconds. */
+  /** Start of the command by the account's clock; the same for everything in one record. Milliseconds. */
   readonly now: Millis
+  /** How far the account's clock is ahead of the wall clock. */
+  readonly clockOffset: Millis
   /** The HTTP request behind the command; null for a timer's. */
   readonly request: RequestIdentity | null
 
@@ -47,6 +61,27 @@ export interface Transaction {
   /** Clears a timer, if it is set. */
   readonly clearTimer: (id: string) => void
 
+  /** From now on a destination gets the events of these types, `*` for all; from this very command on. */
+  readonly subscribe: (destination: string, types: ReadonlyArray<string>) => void
+
+  /** From now on it gets none, and what is pending for it is canceled. */
+  readonly unsubscribe: (destination: string) => void
+
+  /** Who gets events of a type. */
+  readonly destinationsOf: (type: string) => ReadonlyArray<string>
+
+  /** Delivers an event that happened before once more, anew. */
+  readonly deliver: (event: { readonly id: string; readonly version: number }, destination: string) => void
+
+  /** Keeps what came of an attempt to deliver. */
+  readonly attempted: (outcome: AttemptOutcome) => void
+
+  /** Moves the account's clock ahead, `now` included: all that waits comes nearer by as much. */
+  readonly advanceClock: (millis: Millis) => void
+
+  /** Forgets everything that the account holds, and puts its clock back. Nothing else may be in the same command. */
+  readonly wipe: () => void
+
   /** `prefix_` and 24 characters; ids of one account are in ascending order of creation (semantics T21). */
   readonly newId: (prefix: string) => string
 
@@ -76,22 +111,34 @@ const labelsOf = <V extends Identified, H>(kind: Kind<V, H>, value: V): Labels =
 /** A command's transaction: what it has read and written so far. Its actor commits it or drops it. */
 export class ActiveTransaction implements Transaction {
   readonly account: AccountId
-  readonly now: Millis
   readonly request: RequestIdentity | null
   readonly events: Array<EventEntry> = []
+  readonly attempts: Array<AttemptEntry> = []
+  /** Start of the command by the wall clock. */
+  readonly startedAt: Millis
+  clockOffset: Millis
+  advanced: Millis = 0
+  wiped = false
   readonly #actor: Actor
   /** Version of the record that this command will become. */
   readonly #version: number
   readonly #seen = new Map<string, Document | Tombstone>()
   readonly #written = new Set<string>()
   readonly #timers = new Map<string, TimerChange>()
+  readonly #deliveries: Array<DeliveryEntry> = []
+  #subscriptions: Map<string, SubscriptionChange> | undefined
 
-  constructor(actor: Actor, now: Millis, request: RequestIdentity | null) {
+  constructor(actor: Actor, startedAt: Millis, request: RequestIdentity | null) {
     this.#actor = actor
     this.#version = actor.version + 1
     this.account = actor.account
-    this.now = now
+    this.startedAt = startedAt
+    this.clockOffset = actor.clockOffset
     this.request = request
+  }
+
+  get now(): Millis {
+    return this.startedAt + this.clockOffset
   }
 
   get<V extends Identified, H>(kind: Kind<V, H>, id: string): Effect.Effect<Document<V, H> | undefined> {
@@ -143,6 +190,49 @@ export class ActiveTransaction implements Transaction {
     this.#timers.set(id, { id, name: "", dueAt: null })
   }
 
+  subscribe(destination: string, types: ReadonlyArray<string>): void {
+    ;(this.#subscriptions ??= new Map()).set(destination, { destination, types })
+  }
+
+  unsubscribe(destination: string): void {
+    ;(this.#subscriptions ??= new Map()).set(destination, { destination, types: null })
+  }
+
+  destinationsOf(type: string): ReadonlyArray<string> {
+    const wants = (types: ReadonlyArray<string> | null) =>
+      types !== null && (types.includes(type) || types.includes(ALL_TYPES))
+    const destinations: Array<string> = []
+    for (const [destination, types] of this.#actor.subscriptions) {
+      if (this.#subscriptions?.has(destination) !== true && wants(types)) destinations.push(destination)
+    }
+    for (const { destination, types } of this.subscriptionChanges()) if (wants(types)) destinations.push(destination)
+    return destinations
+  }
+
+  deliver(event: { readonly id: string; readonly version: number }, destination: string): void {
+    this.#deliveries.push({ id: this.newId("whd"), destination, event: event.id, eventVersion: event.version })
+  }
+
+  attempted({ next, startedAt, ...outcome }: AttemptOutcome): void {
+    const endedAt = startedAt + outcome.durationMillis + this.clockOffset
+    this.attempts.push({
+      ...outcome,
+      startedAt: startedAt + this.clockOffset,
+      state: typeof next === "string" ? next : "pending",
+      nextAttemptAt: typeof next === "string" ? null : endedAt + next.retryAfterMillis
+    })
+  }
+
+  advanceClock(millis: Millis): void {
+    this.clockOffset += millis
+    this.advanced += millis
+  }
+
+  wipe(): void {
+    this.wiped = true
+    this.clockOffset = 0
+  }
+
   newId(prefix: string): string {
     return idOf(prefix, this.#actor.nextSequence(this.now))
   }
@@ -153,15 +243,44 @@ export class ActiveTransaction implements Transaction {
 
   /** Whether there is anything to commit. */
   get touched(): boolean {
-    return this.#written.size > 0 || this.events.length > 0 || this.#timers.size > 0
+    return this.#hasChanges || this.wiped
+  }
+
+  get #hasChanges(): boolean {
+    return (
+      this.#written.size > 0 ||
+      this.events.length > 0 ||
+      this.#timers.size > 0 ||
+      this.#subscriptions !== undefined ||
+      this.#deliveries.length > 0 ||
+      this.attempts.length > 0 ||
+      this.advanced > 0
+    )
+  }
+
+  /** A record either forgets everything or changes something; together it would not be clear what is left. */
+  requireConsistent(): void {
+    if (this.wiped && this.#hasChanges) throw new Error("A command that wipes an account did something else as well")
+  }
+
+  subscriptionChanges(): ReadonlyArray<SubscriptionChange> {
+    return this.#subscriptions === undefined ? [] : [...this.#subscriptions.values()]
+  }
+
+  /** What was asked for, and one delivery of each event to each destination that is subscribed to its type. */
+  deliveries(): ReadonlyArray<DeliveryEntry> {
+    if (this.#actor.subscriptions.size === 0 && this.#subscriptions === undefined) return this.#deliveries
+    for (const { id, type } of this.events) {
+      for (const destination of this.destinationsOf(type)) this.deliver({ id, version: this.#version }, destination)
+    }
+    return this.#deliveries
   }
 
   changes(): ReadonlyArray<Change> {
     return Array.from(this.#written, (id) => {
-      const { kind, ...entry } = this.#seen.get(id)!
-      if (entry.deleted) return { id, kind, document: null, hidden: null, labels: NO_LABELS }
-      const hidden = entry.hidden === undefined ? null : encode(entry.hidden as object)
-      return { id, kind, document: entry.json, hidden, labels: entry.labels }
+      const entry = this.#seen.get(id)!
+      if (entry.deleted) return { id, kind: entry.kind, document: null, hidden: null, labels: NO_LABELS }
+      return { id, kind: entry.kind, document: entry.json, hidden: hiddenText(entry), labels: entry.labels }
     })
   }
 
@@ -171,6 +290,12 @@ export class ActiveTransaction implements Transaction {
 
   /** Makes what was written the actor's newest state. */
   install(): void {
+    if (this.wiped) return this.#actor.forget(this.#version)
+    this.#actor.clockOffset = this.clockOffset
+    for (const { destination, types } of this.subscriptionChanges()) {
+      if (types === null) this.#actor.subscriptions.delete(destination)
+      else this.#actor.subscriptions.set(destination, types)
+    }
     for (const id of this.#written) this.#actor.documents.set(id, compact(this.#seen.get(id)!))
     for (const [id, { dueAt, name }] of this.#timers) {
       this.#actor.timers.set(id, { version: this.#version, name, dueAt })
@@ -190,12 +315,11 @@ export class ActiveTransaction implements Transaction {
   }
 }
 
+const hiddenText = ({ hidden }: Document): string | null => (hidden === undefined ? null : encode(hidden as object))
+
 /** What stays in memory of a document: its text. Whoever looks inside again parses it. */
-const compact = (entry: Document | Tombstone): Document | Tombstone =>
-  entry.deleted
-    ? entry
-    : stored({
-        ...entry,
-        document: entry.json,
-        hidden: entry.hidden === undefined ? null : encode(entry.hidden as object)
-      })
+const compact = (entry: Document | Tombstone): Document | Tombstone => {
+  if (entry.deleted) return entry
+  const { id, json: document, kind, labels, version } = entry
+  return stored({ id, kind, version, document, hidden: hiddenText(entry), labels })
+}

@@ -10,13 +10,13 @@ import type { AccountId, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
-import type { Projection } from "./Projection.ts"
-import { project } from "./Projection.ts"
+import type { DeliveryRow, Projection, Sweep, TimerRow } from "./Projection.ts"
+import { moved, piecesOf, project, swept } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
 import type { JournalRow } from "./Record.ts"
 import { GENESIS, JournalCorrupt, unseal } from "./Record.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
-import { Views, viewTables } from "./Views.ts"
+import { deliveryId, Views, viewTables } from "./Views.ts"
 
 export interface Report {
   readonly accounts: number
@@ -77,19 +77,32 @@ const verifyAccount = (account: AccountId): Effect.Effect<Outcome, StorageFailur
     return { records: fold.success.records, problem }
   })
 
-/** What each table of the views must hold: fingerprints of rows, by id. */
-type Expected = Readonly<Record<ViewTable, Map<string, string>>>
+/** What each table of the views must hold: rows, or their fingerprints where no later record changes them, by id. */
+interface Expected extends Readonly<Record<Exclude<ViewTable, "timers" | "deliveries">, Map<string, string>>> {
+  readonly timers: Map<string, TimerRow>
+  readonly deliveries: Map<string, DeliveryRow>
+}
+
+const nothing = (): Expected => ({
+  documents: new Map(),
+  events: new Map(),
+  timers: new Map(),
+  keys: new Map(),
+  subscriptions: new Map(),
+  deliveries: new Map()
+})
 
 const foldJournal = Effect.fnUntraced(function* (account: AccountId, checkpoint: number) {
   const journal = yield* Journal
-  const expected: Expected = { documents: new Map(), events: new Map(), timers: new Map(), keys: new Map() }
+  const expected = nothing()
   let head = { version: 0, hash: GENESIS }
   for (;;) {
     const rows = yield* journal.read(account, head.version, PAGE)
     const from = head
     const page = yield* Effect.try({ try: () => unsealPage(from, rows), catch: (error) => error as JournalCorrupt })
     head = page.head
-    merge(expected, project(page.records.filter(({ version }) => version <= checkpoint)))
+    const projected = page.records.filter(({ version }) => version <= checkpoint)
+    for (const piece of piecesOf(projected)) merge(expected, project(piece))
     if (rows.length < PAGE) break
   }
   if (head.version < checkpoint) {
@@ -113,18 +126,41 @@ const unsealPage = (from: { readonly version: number; readonly hash: string }, r
 }
 
 const merge = (expected: Expected, projection: Projection): void => {
-  for (const row of projection.documents) expected.documents.set(row.id, fingerprint(row))
-  for (const row of projection.events) expected.events.set(row.id, fingerprint(row))
-  for (const row of projection.keys) expected.keys.set(row.key, fingerprint(row))
-  for (const row of projection.timersSet) expected.timers.set(row.id, fingerprint(row))
+  const { deliveriesMade, deliverySteps, documents, events, keys, subscriptionsSet, sweep } = projection
+  if (sweep !== null) mergeSweep(expected, sweep)
+  for (const row of documents) expected.documents.set(row.id, fingerprint(row))
+  for (const row of events) expected.events.set(row.id, fingerprint(row))
+  for (const row of keys) expected.keys.set(row.key, fingerprint(row))
+  for (const row of projection.timersSet) expected.timers.set(row.id, row)
   for (const { id } of projection.timersCleared) expected.timers.delete(id)
+  for (const row of subscriptionsSet) expected.subscriptions.set(row.destination, fingerprint(row))
+  for (const row of deliveriesMade) expected.deliveries.set(deliveryId(row), row)
+  for (const step of deliverySteps) {
+    const row = expected.deliveries.get(deliveryId(step))
+    if (row !== undefined) expected.deliveries.set(deliveryId(step), moved(row, step))
+  }
+}
+
+const mergeSweep = (expected: Expected, sweep: Sweep): void => {
+  if (sweep.wiped) for (const table of viewTables) expected[table].clear()
+  for (const destination of sweep.unsubscribed) expected.subscriptions.delete(destination)
+  const { clock } = sweep
+  if (clock !== null) {
+    for (const [id, timer] of expected.timers) expected.timers.set(id, { ...timer, wakeAt: timer.dueAt - clock })
+  }
+  for (const [id, delivery] of expected.deliveries) {
+    const after = swept(delivery, sweep)
+    if (after === undefined) expected.deliveries.delete(id)
+    else expected.deliveries.set(id, after)
+  }
 }
 
 const compare = Effect.fnUntraced(function* (account: AccountId, expected: Expected) {
   const views = yield* Views
   const forgotten = (yield* Clock.currentTimeMillis) - RETENTION_MILLIS
   for (const table of viewTables) {
-    const wanted = expected[table]
+    const wanted = new Map<string, string>()
+    for (const [id, row] of expected[table]) wanted.set(id, typeof row === "string" ? row : fingerprint(row))
     for (let after = ""; ;) {
       const rows: ReadonlyArray<ViewRow> = yield* views.scan(account, table, after, PAGE)
       for (const { id, row } of rows) {
@@ -147,7 +183,7 @@ const compare = Effect.fnUntraced(function* (account: AccountId, expected: Expec
 /** Hash of a row; for keys with the time in front, because old ones may be missing. */
 const fingerprint = (row: ViewRow["row"]): string => {
   const fields = JSON.stringify(row, (_, value: unknown) => (isPlain(value) ? sorted(value) : value))
-  return `${"at" in row ? row.at : 0} ${hash("sha256", fields, "base64url")}`
+  return `${"key" in row ? row.at : 0} ${hash("sha256", fields, "base64url")}`
 }
 
 const isPlain = (value: unknown): value is object =>

@@ -8,8 +8,10 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type { AccountId, Document, Labels, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
-import type { DocumentRow, EventRow, KeyRow, Projection, TimerRow } from "./Projection.ts"
-import type { RequestIdentity } from "./Record.ts"
+import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
+import type { StoredEvent } from "./StoredEvent.ts"
+
+export type { StoredEvent } from "./StoredEvent.ts"
 
 /** Where a page starts: strictly older than `olderThan`, or strictly newer than `newerThan`. */
 export interface Cursor {
@@ -41,20 +43,33 @@ export interface EventQuery extends Cursor {
   readonly limit: number
 }
 
-export interface StoredEvent {
-  readonly id: string
-  readonly type: string
-  readonly at: Millis
-  readonly request: RequestIdentity | null
-  /** JSON of the object as it was. */
-  readonly object: string
-  /** Old values of what an update changed. */
-  readonly previous: Readonly<Record<string, unknown>> | null
-}
-
 export interface EventPage {
   readonly events: ReadonlyArray<StoredEvent>
   readonly hasMore: boolean
+}
+
+export interface DeliveryQuery extends Cursor {
+  readonly destination: string
+  /** 1 or more. */
+  readonly limit: number
+}
+
+export interface DeliveryPage {
+  /** Newest first. */
+  readonly deliveries: ReadonlyArray<DeliveryRow>
+  readonly hasMore: boolean
+}
+
+/** A delivery to carry out. */
+export interface DueDelivery {
+  readonly account: AccountId
+  readonly id: string
+  readonly destination: string
+  readonly event: string
+  /** Version of the record that holds the event. */
+  readonly eventVersion: number
+  /** Number of the attempt to make, from 1. */
+  readonly attempt: number
 }
 
 /** Names one keyed row of an account. */
@@ -64,18 +79,28 @@ export interface Address {
 }
 
 /** The tables of the views. */
-export const viewTables = ["documents", "events", "timers", "keys"] as const
+export const viewTables = ["documents", "events", "timers", "keys", "subscriptions", "deliveries"] as const
 export type ViewTable = (typeof viewTables)[number]
+
+/** What a delivery is stored under. */
+export const deliveryId = ({ destination, id }: { readonly destination: string; readonly id: string }): string =>
+  `${destination}/${id}`
 
 /** A row of any table, under the id that it is stored with. */
 export interface ViewRow {
   readonly id: string
-  readonly row: DocumentRow | EventRow | TimerRow | KeyRow
+  readonly row: DocumentRow | EventRow | TimerRow | KeyRow | SubscriptionRow | DeliveryRow
 }
 
 export interface ViewsShape {
-  /** Applies rows and checkpoints in one transaction; answers with the accounts whose checkpoint did not match. */
-  readonly apply: (projection: Projection) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  /**
+   * Applies rows and checkpoints in one transaction; answers with the accounts whose checkpoint did not match. The
+   * projection's deliveries are given to nobody before `leasedUntil`.
+   */
+  readonly apply: (
+    projection: Projection,
+    leasedUntil: Millis
+  ) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** The version up to which an account is projected; 0 for one that is new. */
   readonly checkpoint: (account: AccountId) => Effect.Effect<number, StorageFailure>
   /** Accounts whose journal goes further than their checkpoint. */
@@ -94,6 +119,34 @@ export interface ViewsShape {
   readonly event: (address: Address) => Effect.Effect<EventRow | undefined, StorageFailure>
   /** Up to `limit` events, nearest to the cursor first. */
   readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<ReadonlyArray<EventRow>, StorageFailure>
+  /** Who is subscribed to events of the account. */
+  readonly subscriptions: (account: AccountId) => Effect.Effect<ReadonlyArray<SubscriptionRow>, StorageFailure>
+  /** Up to `limit` deliveries to one destination, nearest to the cursor first. */
+  readonly deliveries: (
+    account: AccountId,
+    query: DeliveryQuery
+  ) => Effect.Effect<ReadonlyArray<DeliveryRow>, StorageFailure>
+  readonly delivery: (
+    account: AccountId,
+    destination: string,
+    id: string
+  ) => Effect.Effect<DeliveryRow | undefined, StorageFailure>
+  /** How many deliveries of each event are pending; events without any are left out. */
+  readonly pendingDeliveries: (
+    account: AccountId,
+    events: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyMap<string, number>, StorageFailure>
+  /** Leases pending deliveries that are due and that nobody holds, nearest due first, to none of the `busy` destinations. */
+  readonly takeDeliveries: (options: {
+    readonly now: Millis
+    readonly leasedUntil: Millis
+    readonly limit: number
+    readonly busy: ReadonlyArray<string>
+  }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
+  /** When the next pending delivery to none of the `busy` destinations is due and nobody holds it any more. */
+  readonly nextDelivery: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
+  /** Ends all leases. */
+  readonly releaseDeliveries: Effect.Effect<void, StorageFailure>
   /** Forgets keys of requests that were answered before a time. */
   readonly expireKeys: (before: Millis) => Effect.Effect<void, StorageFailure>
   /** Accounts that have a checkpoint beyond 0. */

@@ -1,10 +1,20 @@
 /** Views in memory, for tests: the same contract as the ones in Postgres. */
 import { Effect, Layer } from "effect"
-import type { AccountId } from "./Document.ts"
+import type { AccountId, Millis } from "./Document.ts"
 import { Journal } from "./Journal.ts"
-import type { DocumentRow, EventRow, KeyRow, Projection, TimerRow } from "./Projection.ts"
-import type { Cursor, EventQuery, ListQuery, ViewRow } from "./Views.ts"
-import { Views } from "./Views.ts"
+import type {
+  DeliveryRow,
+  DocumentRow,
+  EventRow,
+  KeyRow,
+  Projection,
+  SubscriptionRow,
+  Sweep,
+  TimerRow
+} from "./Projection.ts"
+import { moved, swept } from "./Projection.ts"
+import type { Cursor, DueDelivery, EventQuery, ListQuery, ViewRow, ViewsShape, ViewTable } from "./Views.ts"
+import { deliveryId, Views, viewTables } from "./Views.ts"
 
 class Tables {
   checkpoint = 0
@@ -12,6 +22,29 @@ class Tables {
   readonly events = new Map<string, EventRow>()
   readonly timers = new Map<string, TimerRow>()
   readonly keys = new Map<string, KeyRow>()
+  readonly subscriptions = new Map<string, SubscriptionRow>()
+  readonly deliveries = new Map<string, DeliveryRow>()
+  /** Until when a delivery is held. Says nothing about the journal. */
+  readonly leases = new Map<string, Millis>()
+
+  sweep({ clock, unsubscribed, ...sweep }: Sweep): void {
+    if (sweep.wiped) for (const table of viewTables) this[table].clear()
+    for (const destination of unsubscribed) this.subscriptions.delete(destination)
+    if (clock !== null) {
+      for (const [id, timer] of this.timers) this.timers.set(id, { ...timer, wakeAt: timer.dueAt - clock })
+    }
+    for (const [id, delivery] of this.deliveries) {
+      const after = swept(delivery, { clock, unsubscribed, ...sweep })
+      if (after !== undefined) this.deliveries.set(id, after)
+    }
+  }
+
+  /** Pending deliveries with the time at which they may be taken. */
+  waiting(busy: ReadonlyArray<string>): ReadonlyArray<{ readonly row: DeliveryRow; readonly wakeAt: Millis }> {
+    return [...this.deliveries.values()]
+      .filter(({ destination, state }) => state === "pending" && !busy.includes(destination))
+      .map((row) => ({ row, wakeAt: Math.max(row.dueAt!, this.leases.get(deliveryId(row)) ?? 0) }))
+  }
 }
 
 const descending = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? 1 : -1)
@@ -39,36 +72,116 @@ const matchesType = (type: string, { type: wanted }: EventQuery) =>
 const matchesLabels = (row: DocumentRow, { labels = {} }: ListQuery) =>
   Object.entries(labels).every(([name, value]) => row.labels[name] === value)
 
+class Accounts {
+  readonly all = new Map<AccountId, Tables>()
+
+  of(account: AccountId): Tables {
+    const known = this.all.get(account)
+    if (known !== undefined) return known
+    const made = new Tables()
+    this.all.set(account, made)
+    return made
+  }
+
+  /** Applies what the checkpoints allow, and answers the accounts that it refused. */
+  apply(projection: Projection, leasedUntil: Millis): ReadonlyArray<AccountId> {
+    const refused = new Set<AccountId>()
+    for (const { account, from, to } of projection.checkpoints) {
+      if (this.of(account).checkpoint === from) this.of(account).checkpoint = to
+      else refused.add(account)
+    }
+    const accepted = (row: { readonly account: AccountId }) => !refused.has(row.account)
+    const { sweep } = projection
+    if (sweep !== null && accepted(sweep)) this.of(sweep.account).sweep(sweep)
+    for (const row of projection.documents.filter(accepted)) this.of(row.account).documents.set(row.id, row)
+    for (const row of projection.events.filter(accepted)) this.of(row.account).events.set(row.id, row)
+    for (const row of projection.timersSet.filter(accepted)) this.of(row.account).timers.set(row.id, row)
+    for (const row of projection.timersCleared.filter(accepted)) this.of(row.account).timers.delete(row.id)
+    for (const row of projection.keys.filter(accepted)) this.of(row.account).keys.set(row.key, row)
+    for (const row of projection.subscriptionsSet.filter(accepted)) {
+      this.of(row.account).subscriptions.set(row.destination, row)
+    }
+    for (const row of projection.deliveriesMade.filter(accepted)) {
+      this.of(row.account).deliveries.set(deliveryId(row), row)
+      this.of(row.account).leases.set(deliveryId(row), leasedUntil)
+    }
+    for (const step of projection.deliverySteps.filter(accepted)) {
+      const { deliveries, leases } = this.of(step.account)
+      const row = deliveries.get(deliveryId(step))
+      if (row === undefined) continue
+      const after = moved(row, step)
+      deliveries.set(deliveryId(step), after)
+      if (after !== row) leases.delete(deliveryId(step))
+    }
+    return [...refused]
+  }
+}
+
+const deliveryViews = (
+  accounts: Accounts
+): Pick<
+  ViewsShape,
+  | "subscriptions"
+  | "deliveries"
+  | "delivery"
+  | "pendingDeliveries"
+  | "takeDeliveries"
+  | "nextDelivery"
+  | "releaseDeliveries"
+> => ({
+  subscriptions: (account) => Effect.sync(() => [...accounts.of(account).subscriptions.values()]),
+  deliveries: (account, query) =>
+    Effect.sync(() => {
+      const rows = [...accounts.of(account).deliveries.values()]
+      return page(
+        rows.filter(({ destination }) => destination === query.destination),
+        query,
+        query.limit
+      )
+    }),
+  delivery: (account, destination, id) =>
+    Effect.sync(() => accounts.of(account).deliveries.get(deliveryId({ destination, id }))),
+  pendingDeliveries: (account, events) =>
+    Effect.sync(() => {
+      const counts = new Map<string, number>()
+      for (const { event, state } of accounts.of(account).deliveries.values()) {
+        if (state === "pending" && events.includes(event)) counts.set(event, (counts.get(event) ?? 0) + 1)
+      }
+      return counts
+    }),
+  takeDeliveries: ({ busy, leasedUntil, limit, now }) =>
+    Effect.sync(() =>
+      [...accounts.all.values()]
+        .flatMap((account) => account.waiting(busy))
+        .filter(({ wakeAt }) => wakeAt <= now)
+        .toSorted((a, b) => a.wakeAt - b.wakeAt || ascending(a.row, b.row))
+        .slice(0, limit)
+        .toSorted((a, b) => a.row.dueAt! - b.row.dueAt! || (deliveryId(a.row) < deliveryId(b.row) ? -1 : 1))
+        .map(({ row }): DueDelivery => {
+          accounts.of(row.account).leases.set(deliveryId(row), leasedUntil)
+          const { account, attempts, destination, event, eventVersion, id } = row
+          return { account, id, destination, event, eventVersion, attempt: attempts.length + 1 }
+        })
+    ),
+  nextDelivery: (busy) =>
+    Effect.sync(() =>
+      [...accounts.all.values()]
+        .flatMap((account) => account.waiting(busy))
+        .reduce((nearest, { wakeAt }) => Math.min(nearest, wakeAt), Infinity)
+    ),
+  releaseDeliveries: Effect.sync(() => {
+    for (const { leases } of accounts.all.values()) leases.clear()
+  })
+})
+
 export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
   Views,
   Effect.gen(function* () {
     const journal = yield* Journal
-    const accounts = new Map<AccountId, Tables>()
-    const tables = (account: AccountId): Tables => {
-      const known = accounts.get(account)
-      if (known !== undefined) return known
-      const made = new Tables()
-      accounts.set(account, made)
-      return made
-    }
-
-    const applyUnsafe = (projection: Projection): ReadonlyArray<AccountId> => {
-      const refused = new Set<AccountId>()
-      for (const { account, from, to } of projection.checkpoints) {
-        if (tables(account).checkpoint === from) tables(account).checkpoint = to
-        else refused.add(account)
-      }
-      const accepted = (row: { readonly account: AccountId }) => !refused.has(row.account)
-      for (const row of projection.documents.filter(accepted)) tables(row.account).documents.set(row.id, row)
-      for (const row of projection.events.filter(accepted)) tables(row.account).events.set(row.id, row)
-      for (const row of projection.timersSet.filter(accepted)) tables(row.account).timers.set(row.id, row)
-      for (const row of projection.timersCleared.filter(accepted)) tables(row.account).timers.delete(row.id)
-      for (const row of projection.keys.filter(accepted)) tables(row.account).keys.set(row.key, row)
-      return [...refused]
-    }
-
+    const accounts = new Accounts()
+    const tables = (account: AccountId) => accounts.of(account)
     return Views.of({
-      apply: (projection) => Effect.sync(() => applyUnsafe(projection)),
+      apply: (projection, leasedUntil) => Effect.sync(() => accounts.apply(projection, leasedUntil)),
       checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
       behind: Effect.gen(function* () {
         const behind: Array<AccountId> = []
@@ -84,9 +197,9 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
       timer: ({ account, id }) => Effect.sync(() => tables(account).timers.get(id)),
       nextTimers: (limit) =>
         Effect.sync(() =>
-          [...accounts.values()]
+          [...accounts.all.values()]
             .flatMap((account) => [...account.timers.values()])
-            .toSorted((a, b) => a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1))
+            .toSorted((a, b) => a.wakeAt - b.wakeAt || (a.id < b.id ? -1 : 1))
             .slice(0, limit)
         ),
       list: (account, query) =>
@@ -109,22 +222,23 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
             query.limit
           )
         }),
+      ...deliveryViews(accounts),
       expireKeys: (before) =>
         Effect.sync(() => {
-          for (const { keys } of accounts.values()) {
+          for (const { keys } of accounts.all.values()) {
             for (const [key, row] of keys) if (row.at < before) keys.delete(key)
           }
         }),
-      accounts: Effect.sync(() => [...accounts].filter(([, { checkpoint }]) => checkpoint > 0).map(([id]) => id)),
+      accounts: Effect.sync(() => [...accounts.all].filter(([, { checkpoint }]) => checkpoint > 0).map(([id]) => id)),
       scan: (account, table, after, limit) =>
         Effect.sync(() =>
-          [...(tables(account)[table] as Map<string, ViewRow["row"]>)]
+          [...(tables(account)[table satisfies ViewTable] as Map<string, ViewRow["row"]>)]
             .map(([id, row]) => ({ id, row }))
             .filter(({ id }) => id > after)
             .toSorted(ascending)
             .slice(0, limit)
         ),
-      clear: (account) => Effect.sync(() => void accounts.set(account, new Tables()))
+      clear: (account) => Effect.sync(() => void accounts.all.set(account, new Tables()))
     })
   })
 )

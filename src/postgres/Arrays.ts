@@ -7,5 +7,10 @@ export const texts = (values: ReadonlyArray<string | null>): PgTypes.Parameter =
   Result.getOrThrow(PgTypes.array(values, PgTypes.OID.text))
 
 /** `bigint[]` of safe integers. */
-export const bigints = (values: ReadonlyArray<number>): PgTypes.Parameter =>
-  Result.getOrThrow(PgTypes.array(values.map(BigInt), PgTypes.OID.int8))
+export const bigints = (values: ReadonlyArray<number | null>): PgTypes.Parameter =>
+  Result.getOrThrow(
+    PgTypes.array(
+      values.map((value) => (value === null ? null : BigInt(value))),
+      PgTypes.OID.int8
+    )
+  )

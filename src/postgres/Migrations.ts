@@ -66,6 +66,39 @@ const migrations = {
       PRIMARY KEY (account, key)
     )`,
     `CREATE INDEX idempotency_by_at ON idempotency USING brin (at)`
+  ),
+  "0002_deliveries": statements(
+    // When a timer is due by the wall clock: its account's own clock may be ahead.
+    `ALTER TABLE timers ADD COLUMN wake_at bigint`,
+    `UPDATE timers SET wake_at = due_at`,
+    `ALTER TABLE timers ALTER COLUMN wake_at SET NOT NULL`,
+    `DROP INDEX timers_by_due_at`,
+    `CREATE INDEX timers_by_wake_at ON timers (wake_at, id)`,
+    `CREATE TABLE subscriptions (
+      account text COLLATE "C" NOT NULL,
+      destination text COLLATE "C" NOT NULL,
+      types text[] NOT NULL,
+      version bigint NOT NULL,
+      PRIMARY KEY (account, destination)
+    )`,
+    // `wake_at` is `due_at`, or the end of a lease, whichever is later. Leases are no part of the fold.
+    `CREATE TABLE deliveries (
+      account text COLLATE "C" NOT NULL,
+      destination text COLLATE "C" NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      event text COLLATE "C" NOT NULL,
+      event_version bigint NOT NULL,
+      version bigint NOT NULL,
+      at bigint NOT NULL,
+      state text COLLATE "C" NOT NULL,
+      attempts jsonb NOT NULL,
+      next_attempt_at bigint,
+      due_at bigint,
+      wake_at bigint,
+      PRIMARY KEY (account, destination, id)
+    ) WITH (fillfactor = 85)`,
+    `CREATE INDEX deliveries_pending ON deliveries (wake_at, id) WHERE state = 'pending'`,
+    `CREATE INDEX deliveries_pending_by_event ON deliveries (account, event) WHERE state = 'pending'`
   )
 }
 

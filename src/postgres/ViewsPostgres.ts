@@ -1,17 +1,26 @@
 /** The views in Postgres. A projection is one statement, and so one transaction and one round trip. */
 import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import type { AccountId, Labels } from "../engine/Document.ts"
-import type { DocumentRow, EventRow, KeyRow, Projection, TimerRow } from "../engine/Projection.ts"
+import type { AccountId, Labels, Millis } from "../engine/Document.ts"
+import type {
+  DocumentRow,
+  EventRow,
+  KeyRow,
+  Projection,
+  SubscriptionRow,
+  Sweep,
+  TimerRow
+} from "../engine/Projection.ts"
 import type { SqlError } from "effect/sql"
 import type { EventQuery, ListQuery, ViewRow } from "../engine/Views.ts"
-import { Views } from "../engine/Views.ts"
+import { deliveryId, Views } from "../engine/Views.ts"
 import { bigints, texts } from "./Arrays.ts"
+import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { storageFailure } from "./JournalPostgres.ts"
 
 /** A row as Postgres gives it: its bigints are bigint. */
 type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint : Row[K] }
-type SqlTimer = Omit<Sql<TimerRow>, "dueAt"> & { readonly due_at: bigint }
+type SqlTimer = Omit<Sql<TimerRow>, "dueAt" | "wakeAt"> & { readonly due_at: bigint; readonly wake_at: bigint }
 
 const toDocument = (row: Sql<DocumentRow>): DocumentRow => ({
   ...row,
@@ -20,11 +29,13 @@ const toDocument = (row: Sql<DocumentRow>): DocumentRow => ({
 })
 const toEvent = (row: Sql<EventRow>): EventRow => ({ ...row, version: Number(row.version) })
 const toKey = (row: Sql<KeyRow>): KeyRow => ({ ...row, version: Number(row.version), at: Number(row.at) })
-const toTimer = ({ due_at, ...row }: SqlTimer): TimerRow => ({
+const toTimer = ({ due_at, wake_at, ...row }: SqlTimer): TimerRow => ({
   ...row,
   version: Number(row.version),
-  dueAt: Number(due_at)
+  dueAt: Number(due_at),
+  wakeAt: Number(wake_at)
 })
+const toSubscription = (row: Sql<SubscriptionRow>): SubscriptionRow => ({ ...row, version: Number(row.version) })
 
 const labelsText = ({ labels }: DocumentRow): string | null => {
   for (const _ in labels) return JSON.stringify(labels)
@@ -38,22 +49,21 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     return Views.of({
       ...reads(sql),
       ...lists(sql),
-      apply: (projection) => apply(sql, projection),
+      ...DeliveriesPostgres.reads(sql),
+      ...DeliveriesPostgres.leases(sql),
+      apply: (projection, leasedUntil) => apply(sql, projection, leasedUntil),
       expireKeys: (before) => storageFailure(sql`DELETE FROM idempotency WHERE at < ${PgTypes.int8(BigInt(before))}`),
       clear: (account) =>
         storageFailure(
-          sql`WITH o AS (DELETE FROM objects WHERE account = ${account}),
-              e AS (DELETE FROM events WHERE account = ${account}),
-              t AS (DELETE FROM timers WHERE account = ${account}),
-              i AS (DELETE FROM idempotency WHERE account = ${account})
-            UPDATE checkpoints SET version = 0 WHERE account = ${account}`
+          sql`WITH start AS (UPDATE checkpoints SET version = 0 WHERE account = ${account})
+            ${wiped(sql, account)} SELECT`
         )
     })
   })
 )
 
-const apply = (sql: PgClient.PgClient, projection: Projection) => {
-  const { checkpoints, documents, events, keys, timersCleared, timersSet } = projection
+const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Millis) => {
+  const { checkpoints, documents, events, keys, subscriptionsSet, sweep, timersCleared, timersSet } = projection
   const statement = sql<{ account: AccountId }>`
     WITH advanced AS (
       UPDATE checkpoints SET version = step.to_version
@@ -88,18 +98,21 @@ const apply = (sql: PgClient.PgClient, projection: Projection) => {
       ON CONFLICT (account, key) DO UPDATE SET fingerprint = excluded.fingerprint, version = excluded.version,
         at = excluded.at
     ), timed AS (
-      INSERT INTO timers (account, id, name, version, due_at)
+      INSERT INTO timers (account, id, name, version, due_at, wake_at)
       SELECT * FROM unnest(${texts(timersSet.map((t) => t.account))}, ${texts(timersSet.map((t) => t.id))},
         ${texts(timersSet.map((t) => t.name))}, ${bigints(timersSet.map((t) => t.version))},
-        ${bigints(timersSet.map((t) => t.dueAt))}) AS t (account, id, name, version, due_at)
+        ${bigints(timersSet.map((t) => t.dueAt))}, ${bigints(timersSet.map((t) => t.wakeAt))})
+        AS t (account, id, name, version, due_at, wake_at)
       WHERE account IN (SELECT account FROM advanced)
       ON CONFLICT (account, id) DO UPDATE SET name = excluded.name, version = excluded.version,
-        due_at = excluded.due_at
+        due_at = excluded.due_at, wake_at = excluded.wake_at
     ), cleared AS (
       DELETE FROM timers USING unnest(${texts(timersCleared.map((t) => t.account))},
         ${texts(timersCleared.map((t) => t.id))}) AS t (account, id)
       WHERE timers.account = t.account AND timers.id = t.id AND t.account IN (SELECT account FROM advanced)
     )
+    ${subscribed(sql, subscriptionsSet)} ${DeliveriesPostgres.applied(sql, projection, leasedUntil)}
+    ${sweep === null ? sql`` : swept(sql, sweep)}
     SELECT account FROM advanced`
   return storageFailure(
     Effect.map(statement, (rows) => {
@@ -109,11 +122,63 @@ const apply = (sql: PgClient.PgClient, projection: Projection) => {
   )
 }
 
+/** More parts of `apply`, for the projections that have them: most do not. */
+const subscribed = (sql: PgClient.PgClient, rows: ReadonlyArray<SubscriptionRow>) =>
+  rows.length === 0
+    ? sql``
+    : sql`, subscribed AS (
+      INSERT INTO subscriptions (account, destination, types, version)
+      SELECT account, destination, ARRAY(SELECT jsonb_array_elements_text(types::jsonb)), version
+      FROM unnest(${texts(rows.map((s) => s.account))}, ${texts(rows.map((s) => s.destination))},
+        ${texts(rows.map((s) => JSON.stringify(s.types)))}, ${bigints(rows.map((s) => s.version))})
+        AS s (account, destination, types, version)
+      WHERE account IN (SELECT account FROM advanced)
+      ON CONFLICT (account, destination) DO UPDATE SET types = excluded.types, version = excluded.version
+    )`
+
+/** A sweep stands alone in its projection: no other part touches the same rows. */
+const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: isWiped }: Sweep) => {
+  const accepted = sql`${account} IN (SELECT account FROM advanced)`
+  if (isWiped) return wiped(sql, account, accepted)
+  const ended =
+    unsubscribed.length === 0
+      ? sql``
+      : sql`, unsubscribed AS (
+        DELETE FROM subscriptions
+        WHERE account = ${account} AND destination = ANY(${texts(unsubscribed)}) AND ${accepted}
+      ) ${DeliveriesPostgres.canceled(sql, account, unsubscribed, accepted)}`
+  const moved =
+    clock === null
+      ? sql``
+      : sql`, woken AS (
+        UPDATE timers SET wake_at = due_at - ${PgTypes.int8(BigInt(clock))} WHERE account = ${account} AND ${accepted}
+      ) ${DeliveriesPostgres.clockMoved(sql, account, clock, unsubscribed, accepted)}`
+  return sql`${ended} ${moved}`
+}
+
+/** Deletes all rows of an account. */
+const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`) =>
+  sql`, o AS (DELETE FROM objects WHERE account = ${account} AND ${accepted}),
+      e AS (DELETE FROM events WHERE account = ${account} AND ${accepted}),
+      t AS (DELETE FROM timers WHERE account = ${account} AND ${accepted}),
+      i AS (DELETE FROM idempotency WHERE account = ${account} AND ${accepted}),
+      s AS (DELETE FROM subscriptions WHERE account = ${account} AND ${accepted}),
+      d AS (DELETE FROM deliveries WHERE account = ${account} AND ${accepted})`
+
 const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  "checkpoint" | "behind" | "accounts" | "documents" | "keys" | "timer" | "nextTimers" | "event" | "scan"
+  | "checkpoint"
+  | "behind"
+  | "accounts"
+  | "documents"
+  | "keys"
+  | "timer"
+  | "nextTimers"
+  | "event"
+  | "subscriptions"
+  | "scan"
 > => ({
   checkpoint: (account) =>
     storageFailure(
@@ -155,14 +220,15 @@ const reads = (
   timer: ({ account, id }) =>
     storageFailure(
       Effect.map(
-        sql<SqlTimer>`SELECT account, id, name, version, due_at FROM timers WHERE account = ${account} AND id = ${id}`,
+        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
+          WHERE account = ${account} AND id = ${id}`,
         ([row]) => row && toTimer(row)
       )
     ),
   nextTimers: (limit) =>
     storageFailure(
       Effect.map(
-        sql<SqlTimer>`SELECT account, id, name, version, due_at FROM timers ORDER BY due_at, id LIMIT ${limit}`,
+        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers ORDER BY wake_at, id LIMIT ${limit}`,
         (rows) => rows.map(toTimer)
       )
     ),
@@ -171,6 +237,14 @@ const reads = (
       Effect.map(
         sql<Sql<EventRow>>`SELECT account, id, type, version FROM events WHERE account = ${account} AND id = ${id}`,
         ([row]) => row && toEvent(row)
+      )
+    ),
+  subscriptions: (account) =>
+    storageFailure(
+      Effect.map(
+        sql<Sql<SubscriptionRow>>`SELECT account, destination, types, version FROM subscriptions
+          WHERE account = ${account}`,
+        (rows) => rows.map(toSubscription)
       )
     ),
   accounts: storageFailure(
@@ -206,10 +280,21 @@ const scans = (sql: PgClient.PgClient) => {
       ),
     timers: (account: AccountId, after: string, limit: number) =>
       rowsOf(
-        sql<SqlTimer>`SELECT account, id, name, version, due_at FROM timers
+        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
           WHERE account = ${account} AND id > ${after} ORDER BY id LIMIT ${limit}`,
         toTimer,
         ({ id }) => id
+      ),
+    subscriptions: (account: AccountId, after: string, limit: number) =>
+      rowsOf(
+        sql<Sql<SubscriptionRow>>`SELECT account, destination, types, version FROM subscriptions
+          WHERE account = ${account} AND destination > ${after} ORDER BY destination LIMIT ${limit}`,
+        toSubscription,
+        ({ destination }) => destination
+      ),
+    deliveries: (account: AccountId, after: string, limit: number) =>
+      Effect.map(DeliveriesPostgres.scan(sql, account, after, limit), (rows) =>
+        rows.map((row): ViewRow => ({ id: deliveryId(row), row }))
       ),
     keys: (account: AccountId, after: string, limit: number) =>
       rowsOf(

@@ -69,6 +69,9 @@ const record = (seed: Randomness, version: number, account: string): JournalReco
     account,
     version,
     at: seed.below(2 ** 42),
+    clock: seed.chance(0.5) ? 0 : seed.below(2 ** 40),
+    advanced: seed.chance(0.8) ? 0 : seed.below(2 ** 40),
+    wiped: seed.chance(0.1),
     sequence: seed.below(2 ** 52),
     request: seed.chance(0.3)
       ? null
@@ -89,6 +92,27 @@ const record = (seed: Randomness, version: number, account: string): JournalReco
       id: `timer_${i}`,
       name: "increment",
       dueAt: seed.chance(0.3) ? null : seed.below(2 ** 42)
+    })),
+    subscriptions: Array.from({ length: seed.below(3) }, (_, i) => ({
+      destination: `we_${i}`,
+      types: seed.chance(0.3) ? null : ["counter.created", "*"].slice(seed.below(2))
+    })),
+    deliveries: Array.from({ length: seed.below(3) }, (_, i) => ({
+      id: `whd_${i}`,
+      destination: `we_${i}`,
+      event: "evt_0",
+      eventVersion: version - seed.below(2)
+    })),
+    attempts: Array.from({ length: seed.below(3) }, (_, i) => ({
+      id: `whd_${i}`,
+      destination: `we_${i}`,
+      attempt: 1 + seed.below(8),
+      startedAt: seed.below(2 ** 42),
+      durationMillis: seed.below(30_000),
+      status: seed.chance(0.5) ? null : 200 + seed.below(300),
+      error: seed.chance(0.5) ? null : seed.pick(AWKWARD_STRINGS),
+      state: seed.pick(["pending", "delivered", "exhausted"] as const),
+      nextAttemptAt: seed.chance(0.5) ? null : seed.below(2 ** 42)
     })),
     response: seed.chance(0.3) ? null : { status: 200 + seed.below(300), body: body() }
   }

@@ -9,6 +9,7 @@ import { TestClock } from "effect/testing"
 import type { JournalShape } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
 import { verify } from "../../src/engine/Verify.ts"
 import type { ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
 import { Views, viewTables } from "../../src/engine/Views.ts"
@@ -30,12 +31,26 @@ const filled = Effect.fnUntraced(function* (seed: Randomness) {
   for (const account of ACCOUNTS) {
     const run = (operation: Toy.Operation) =>
       engine.accounts.execute(account, Toy.request(`key-${key++}`), Toy.command(operation))
+    const transact = (f: (transaction: Transaction) => void) => engine.accounts.run(account, Effect.map(Transaction, f))
+    yield* transact((transaction) => {
+      transaction.subscribe("we_1", ["*"])
+      transaction.subscribe("we_2", ["counter.created"])
+      transaction.subscribe("we_3", ["counter.deleted"])
+    })
     for (const slot of ["a", "b", "c"] as const) {
       yield* run({ op: "create", slot, name: "plain" })
       yield* run({ op: "setTimer", slot, delay: 90 })
       for (let times = seed.below(3); times > 0; times--) yield* run({ op: "increment", slot, by: 1 })
     }
     yield* run({ op: "delete", slot: "c" })
+    const { deliveries } = yield* engine.accounts.deliveries(account, { destination: "we_1", limit: 100 })
+    for (const { destination, id } of deliveries.filter(() => seed.chance(0.5))) {
+      const next = seed.pick(["delivered", "exhausted", { retryAfterMillis: 60_000 }] as const)
+      const outcome = { attempt: 1, startedAt: Harness.START, durationMillis: 9, status: 500, error: null, next }
+      yield* transact((transaction) => transaction.attempted({ id, destination, ...outcome }))
+    }
+    yield* transact((transaction) => transaction.advanceClock(seed.below(30)))
+    yield* transact((transaction) => transaction.unsubscribe("we_3"))
   }
   yield* engine.projector.drained
   yield* Harness.verified(storage)
@@ -94,7 +109,8 @@ const changed = ({ id, row }: ViewRow, seed: Randomness): ViewRow => {
   const after = (() => {
     if (typeof before === "number") return before + 1
     if (typeof before === "string") return `${before} `
-    return before === null ? '{"id":"undead"}' : { ...(before as object), extra: "label" }
+    if (Array.isArray(before)) return [...before, "more"]
+    return before === null ? (field.endsWith("At") ? 1 : '{"id":"undead"}') : { ...(before as object), extra: "label" }
   })()
   return { id, row: { ...row, [field]: after } }
 }

@@ -5,7 +5,14 @@ import { Event, eventTypeFilterOf } from "../../src/domain/Event.ts"
 import { render } from "../../src/payments/Events.ts"
 
 const context = { account: "mer_1:live", apiVersion: "2026-03-09", pendingWebhooks: 0 }
-const stored = { id: "evt_1", type: "customer.updated", at: 1_700_000_000_999, object: '{"id":"cus_1","a":1.0}' }
+const stored = {
+  id: "evt_1",
+  type: "customer.updated",
+  at: 1_700_000_000_999,
+  object: '{"id":"cus_1","a":1.0}',
+  version: 1,
+  deliveries: 0
+}
 
 describe("Events", () => {
   it("show the object as the very text that was frozen", () => {

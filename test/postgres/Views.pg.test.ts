@@ -6,8 +6,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
-import type { JournalRow } from "../../src/engine/Record.ts"
-import type { Projection } from "../../src/engine/Projection.ts"
+import type { Attempt, JournalRow } from "../../src/engine/Record.ts"
+import type { DeliveryRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
 import type { Cursor, ViewsShape } from "../../src/engine/Views.ts"
 import { viewTables } from "../../src/engine/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
@@ -32,8 +32,76 @@ const LABEL_VALUES = ["", "x", "ü'\"\\", "10", "cus_8Q0eQxL7onWPq0YtTwltHu2V", 
 const labels = (random: Randomness): Record<string, string> =>
   Object.fromEntries(distinct(random, ["name", "slot", "ü"]).map((name) => [name, random.pick(LABEL_VALUES)]))
 
+const EMPTY: Projection = {
+  checkpoints: [],
+  documents: [],
+  events: [],
+  timersSet: [],
+  timersCleared: [],
+  keys: [],
+  subscriptionsSet: [],
+  deliveriesMade: [],
+  deliverySteps: [],
+  sweep: null
+}
+
+const DESTINATIONS = ["we_1", "we_2", "we_3"]
+
+/** What changes rows that it does not name stands alone. */
+const sweeping = (random: Randomness, versions: Map<string, number>): Projection => {
+  const account = random.pick(ACCOUNTS)
+  const from = (versions.get(account) ?? 0) + (random.chance(0.2) ? 1 : 0)
+  if (from === (versions.get(account) ?? 0)) versions.set(account, from + 1)
+  const wiped = random.chance(0.3)
+  const clock = wiped ? 0 : random.chance(0.6) ? random.below(2 ** 30) : null
+  const unsubscribed = wiped ? [] : distinct(random, DESTINATIONS)
+  return { ...EMPTY, checkpoints: [{ account, from, to: from + 1 }], sweep: { account, wiped, unsubscribed, clock } }
+}
+
+/** Deliveries that are new, some with attempts already; and steps of older ones, of which some are not the next. */
+const deliveries = (
+  random: Randomness,
+  checkpoints: Projection["checkpoints"],
+  made: Array<DeliveryRow>
+): Pick<Projection, "deliveriesMade" | "deliverySteps"> => {
+  const attempt = (n: number): Attempt => ({
+    attempt: n,
+    startedAt: random.below(2 ** 42),
+    durationMillis: random.below(30_000),
+    status: random.chance(0.5) ? null : 500,
+    error: random.chance(0.5) ? null : "ü'\"\\"
+  })
+  const fate = (): Pick<DeliveryRow, "state" | "nextAttemptAt" | "dueAt"> => {
+    const state = random.pick(["pending", "pending", "delivered", "exhausted"] as const)
+    const dueAt = state === "pending" ? random.below(1000) : null
+    return { state, dueAt, nextAttemptAt: dueAt === null ? null : dueAt + 7 }
+  }
+  const older = made.filter(({ account }) => checkpoints.some((checkpoint) => checkpoint.account === account))
+  const deliverySteps = distinct(random, older).map(({ account, destination, id }): DeliveryStep => {
+    const after = random.below(3)
+    return { account, destination, id, after, attempt: attempt(after + 1), ...fate() }
+  })
+  const deliveriesMade = checkpoints.flatMap(({ account, to }) =>
+    distinct(random, DESTINATIONS).map((destination, i): DeliveryRow => {
+      const attempts = Array.from({ length: random.below(3) }, (_, n) => attempt(n + 1))
+      const id = `whd_${made.length}_${i}_${account}`
+      const event = `${random.pick(IDS)}1`
+      const row = { account, destination, id, event, eventVersion: to, version: to, at: to, attempts, ...fate() }
+      return row
+    })
+  )
+  made.push(...deliveriesMade)
+  return { deliveriesMade, deliverySteps }
+}
+
 /** A batch as the projector would write it; sometimes one that starts where the checkpoint does not stand. */
-const projection = (random: Randomness, versions: Map<string, number>, batch: number): Projection => {
+const projection = (
+  random: Randomness,
+  versions: Map<string, number>,
+  made: Array<DeliveryRow>,
+  batch: number
+): Projection => {
+  if (random.chance(0.25)) return sweeping(random, versions)
   const checkpoints = distinct(random, ACCOUNTS).map((account) => {
     const from = (versions.get(account) ?? 0) + (random.chance(0.2) ? 1 : 0)
     const to = from + 1 + random.below(3)
@@ -65,12 +133,21 @@ const projection = (random: Randomness, versions: Map<string, number>, batch: nu
       id: `${id} of ${account}`,
       name: "increment",
       version,
-      dueAt: random.below(2 ** 42)
+      dueAt: random.below(2 ** 42),
+      wakeAt: random.below(2 ** 42)
     })).filter(
       ({ account, id }) => !cleared.some((one) => one.account === account && id === `${one.id} of ${account}`)
     ),
     timersCleared: cleared.map(({ account, id }) => ({ account, id: `${id} of ${account}` })),
-    keys: perAccount((account, version, key) => ({ account, key, fingerprint: "f", version, at: random.below(1000) }))
+    keys: perAccount((account, version, key) => ({ account, key, fingerprint: "f", version, at: random.below(1000) })),
+    subscriptionsSet: checkpoints.flatMap(({ account, to: version }) =>
+      distinct(random, DESTINATIONS).map((destination) => {
+        const types = random.pick([["*"], ["a.b", "c.d"], ["ü'\"\\"]])
+        return { account, destination, types, version }
+      })
+    ),
+    ...deliveries(random, checkpoints, made),
+    sweep: null
   }
 }
 
@@ -102,6 +179,11 @@ const questions = (random: Randomness) => {
   const timer = { account, id: `${random.pick(IDS)} of ${account}` }
   const limit = 1 + random.below(8)
   const table = random.pick(viewTables)
+  const destination = random.pick(DESTINATIONS)
+  const busy = distinct(random, DESTINATIONS)
+  const now = random.below(1000)
+  const lease = { now, limit, busy, leasedUntil: now + random.below(500) }
+  const some = distinct(random, IDS).map((id) => `${id}1`)
   const after = random.pick(["", ...IDS])
   return {
     checkpoint: (views: ViewsShape) => views.checkpoint(account),
@@ -113,7 +195,19 @@ const questions = (random: Randomness) => {
     event: (views: ViewsShape) => views.event(event),
     events: (views: ViewsShape) => views.events(account, events),
     accounts: (views: ViewsShape) => Effect.map(views.accounts, (accounts) => accounts.toSorted()),
-    scan: (views: ViewsShape) => views.scan(account, table, after, limit)
+    subscriptions: (views: ViewsShape) =>
+      Effect.map(views.subscriptions(account), (rows) =>
+        rows.toSorted((a, b) => (a.destination < b.destination ? -1 : 1))
+      ),
+    deliveries: (views: ViewsShape) =>
+      views.deliveries(account, { destination, limit, ...(events.olderThan && { olderThan: "whd_2" }) }),
+    pendingDeliveries: (views: ViewsShape) =>
+      Effect.map(views.pendingDeliveries(account, some), (counts) => [...counts].toSorted()),
+    takeDeliveries: (views: ViewsShape) => views.takeDeliveries(lease),
+    nextDelivery: (views: ViewsShape) => Effect.map(views.nextDelivery(busy), String),
+    releaseDeliveries: (views: ViewsShape) => (limit === 1 ? Effect.asVoid(views.releaseDeliveries) : Effect.void),
+    scan: (views: ViewsShape) => views.scan(account, table, after, limit),
+    scanDeliveries: (views: ViewsShape) => views.scan(account, "deliveries", "we_1/", 100)
   }
 }
 
@@ -143,9 +237,11 @@ describe("the views in Postgres", () => {
             assert.strictEqual(yield* postgres.checkpoint(account), 0)
             yield* memory.checkpoint(account)
           }
-          for (let batch = 0; batch < 8; batch++) {
-            const rows = projection(random, versions, batch)
-            const refused = [yield* memory.apply(rows), yield* postgres.apply(rows)] as const
+          const made: Array<DeliveryRow> = []
+          for (let batch = 0; batch < 12; batch++) {
+            const rows = projection(random, versions, made, batch)
+            const leasedUntil = random.chance(0.5) ? 0 : random.below(1000)
+            const refused = [yield* memory.apply(rows, leasedUntil), yield* postgres.apply(rows, leasedUntil)] as const
             assert.deepStrictEqual(refused[1].toSorted(), refused[0].toSorted())
             yield* sameAnswers(random, memory, postgres)
           }
@@ -170,7 +266,7 @@ describe("the views in Postgres", () => {
         { account: "mer_1:test", from: 0, to: 1 },
         { account: "mer_2:test", from: 0, to: 1 }
       ]
-      yield* views.apply({ checkpoints, documents: [], events: [], timersSet: [], timersCleared: [], keys: [] })
+      yield* views.apply({ ...EMPTY, checkpoints }, 0)
       assert.deepStrictEqual(yield* views.behind, ["mer_1:test"])
     })
   )
@@ -182,14 +278,11 @@ describe("the views in Postgres", () => {
       yield* one.checkpoint(ACCOUNTS[0]!)
       for (let from = 0; from < 20; from++) {
         const step = {
+          ...EMPTY,
           checkpoints: [{ account: ACCOUNTS[0]!, from, to: from + 1 }],
-          documents: [],
-          events: [{ account: ACCOUNTS[0]!, id: `evt_${from}`, type: "counter.created", version: from + 1 }],
-          timersSet: [],
-          timersCleared: [],
-          keys: []
+          events: [{ account: ACCOUNTS[0]!, id: `evt_${from}`, type: "counter.created", version: from + 1 }]
         }
-        const refused = yield* Effect.all([one.apply(step), two.apply(step)], { concurrency: "unbounded" })
+        const refused = yield* Effect.all([one.apply(step, 0), two.apply(step, 0)], { concurrency: "unbounded" })
         assert.strictEqual(refused.flat().length, 1)
       }
       assert.strictEqual(yield* two.checkpoint(ACCOUNTS[0]!), 20)

@@ -33,6 +33,9 @@ export class MemoryAccount {
   documents = new Map<string, Document | Tombstone>()
   timers = new Map<string, Timer>()
   events: Array<EventEntry> = []
+  /** Event types by destination. */
+  subscriptions = new Map<string, ReadonlyArray<string>>()
+  deliveries: Array<{ readonly destination: string; readonly event: string }> = []
   now = Date.UTC(2026, 10, 20)
   sequence = 0
   version = 0
@@ -120,11 +123,15 @@ class MemoryTransaction implements Transaction {
   readonly #documents: Map<string, Document | Tombstone>
   readonly #timers: Map<string, Timer>
   readonly #events: Array<EventEntry> = []
+  readonly #subscriptions: Map<string, ReadonlyArray<string>>
+  readonly #deliveries: Array<{ readonly destination: string; readonly event: string }> = []
+  readonly clockOffset = 0
 
   constructor(memory: MemoryAccount, request: RequestIdentity | null) {
     this.#memory = memory
     this.#documents = new Map(memory.documents)
     this.#timers = new Map(memory.timers)
+    this.#subscriptions = new Map(memory.subscriptions)
     this.account = memory.account
     this.now = memory.now
     this.request = request
@@ -179,7 +186,44 @@ class MemoryTransaction implements Transaction {
     return randomText(length)
   }
 
+  subscribe(destination: string, types: ReadonlyArray<string>): void {
+    this.#subscriptions.set(destination, types)
+  }
+
+  unsubscribe(destination: string): void {
+    this.#subscriptions.delete(destination)
+  }
+
+  destinationsOf(type: string): ReadonlyArray<string> {
+    return [...this.#subscriptions]
+      .filter(([, types]) => types.includes(type) || types.includes("*"))
+      .map(([destination]) => destination)
+  }
+
+  deliver(event: { readonly id: string }, destination: string): void {
+    this.#deliveries.push({ event: event.id, destination })
+  }
+
+  attempted(): void {
+    throw new Error("An account in memory carries nothing out")
+  }
+
+  advanceClock(millis: number): void {
+    this.#memory.now += millis
+  }
+
+  wipe(): void {
+    this.#documents.clear()
+    this.#timers.clear()
+    this.#subscriptions.clear()
+  }
+
   commit(): void {
+    for (const { id, type } of this.#events) {
+      for (const destination of this.destinationsOf(type)) this.deliver({ id }, destination)
+    }
+    this.#memory.subscriptions = this.#subscriptions
+    this.#memory.deliveries.push(...this.#deliveries)
     this.#memory.version++
     this.#memory.documents = this.#documents
     this.#memory.timers = this.#timers

@@ -1,0 +1,147 @@
+/**
+ * Deliveries: messages about events to destinations outside, and what became of each attempt to carry them.
+ *
+ * An event's record names a delivery for every destination that is subscribed at that moment, so either both are durable
+ * or neither is. What came of attempts are records as well: deliveries are a fold of the journal like everything else.
+ *
+ * - Whoever carries them (`onCommitted`, `take`) holds a lease. In this process the holder knows what it holds; another
+ *   process gets a delivery only once its lease is over. A crash repeats an attempt at worst.
+ * - An outcome counts only for a delivery that is still pending, and for the attempt that is its next: a report that comes
+ *   twice, or for a canceled delivery, changes nothing.
+ */
+import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import type { Scope } from "effect"
+import { Accounts } from "./Accounts.ts"
+import type { Unavailable } from "./Accounts.ts"
+import * as Batcher from "./Batcher.ts"
+import type { Committed } from "./DeliveryFeed.ts"
+import { DeliveryFeed } from "./DeliveryFeed.ts"
+import type { AccountId, Millis } from "./Document.ts"
+import { Journal } from "./Journal.ts"
+import type { StorageFailure } from "./Journal.ts"
+import { Projector } from "./Projector.ts"
+import { fromText } from "./Record.ts"
+import type { AttemptOutcome } from "./Record.ts"
+import { storedEvent } from "./StoredEvent.ts"
+import type { StoredEvent } from "./StoredEvent.ts"
+import { Transaction } from "./Transaction.ts"
+import type { DueDelivery } from "./Views.ts"
+import { Views } from "./Views.ts"
+
+export type { Committed } from "./DeliveryFeed.ts"
+export type { Attempt, AttemptOutcome, DeliveryState } from "./Record.ts"
+export type { DeliveryRow } from "./Projection.ts"
+export type { DueDelivery } from "./Views.ts"
+
+/** Pause after the views could not be read. */
+const RETRY_MILLIS = 1000
+
+export interface DeliveriesShape {
+  /**
+   * Told of each record with deliveries or cancellations as it becomes durable, in the order of its account, before its
+   * command is answered; until the scope closes. The listener must be quick and must not throw. What it is told of is
+   * leased to this process.
+   */
+  readonly onCommitted: (listener: (committed: Committed) => void) => Effect.Effect<void, never, Scope.Scope>
+
+  /** Leases deliveries that are due, nearest due first, and to none of the `busy` destinations. */
+  readonly take: (options: {
+    readonly limit: number
+    readonly busy: ReadonlyArray<string>
+    readonly leaseMillis: Millis
+  }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
+
+  /** When the next delivery to none of the `busy` destinations is due, by the wall clock; Infinity if there is none. */
+  readonly nextDueAt: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
+
+  /**
+   * Runs `round` whenever something may be due. A round takes what it has room for, and answers with the time of the wall
+   * clock at which to call again at the latest. Before the first, leases of processes that are gone are released.
+   */
+  readonly run: (round: Effect.Effect<Millis, StorageFailure>) => Effect.Effect<never>
+
+  /** Asks for a round now. */
+  readonly wake: () => void
+
+  /** Keeps outcomes as one record, and waits until it is durable. */
+  readonly report: (account: AccountId, outcomes: ReadonlyArray<AttemptOutcome>) => Effect.Effect<void, Unavailable>
+
+  /** The event that a delivery carries. */
+  readonly content: (delivery: DueDelivery) => Effect.Effect<StoredEvent, StorageFailure>
+}
+
+export class Deliveries extends Context.Service<Deliveries, DeliveriesShape>()("till/engine/Deliveries") {
+  static readonly layer: Layer.Layer<Deliveries, never, Accounts | DeliveryFeed | Journal | Projector | Views> =
+    Layer.effect(
+      Deliveries,
+      Effect.suspend(() => make)
+    )
+}
+
+const make = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const feed = yield* DeliveryFeed
+  const projector = yield* Projector
+  const views = yield* Views
+  const contents = yield* makeContents
+
+  const released = views.releaseDeliveries.pipe(
+    Effect.tapError((failure) => Effect.logError("Leases could not be released", failure.message)),
+    Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
+    Effect.ignore
+  )
+
+  return Deliveries.of({
+    onCommitted: feed.listen,
+    take: ({ busy, leaseMillis, limit }) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        views.takeDeliveries({ now, limit, busy, leasedUntil: now + leaseMillis })
+      ),
+    nextDueAt: (busy) => views.nextDelivery(busy),
+    run: (round) => {
+      // What is due may have just been made due: the views must have it.
+      const once = Effect.andThen(projector.drained, round).pipe(
+        Effect.flatMap((next) => feed.alarm.sleepUntil(next)),
+        Effect.catch((failure) =>
+          Effect.andThen(
+            Effect.logError("The deliveries could not be read", failure.message),
+            Effect.sleep(RETRY_MILLIS)
+          )
+        )
+      )
+      return Effect.andThen(released, Effect.forever(once))
+    },
+    wake: () => feed.alarm.set(0),
+    report: (account, outcomes) =>
+      accounts.run(
+        account,
+        Effect.map(Transaction, (transaction) => {
+          for (const outcome of outcomes) transaction.attempted(outcome)
+        })
+      ),
+    content: contents
+  })
+})
+
+/** Reads events out of the journal, many at a time. */
+const makeContents = Effect.gen(function* () {
+  const journal = yield* Journal
+  const read = Effect.fnUntraced(function* (deliveries: ReadonlyArray<DueDelivery>) {
+    const events = new Map<string, StoredEvent>()
+    for (const [account, wanted] of Map.groupBy(deliveries, (delivery) => delivery.account)) {
+      const versions = new Set(wanted.map(({ eventVersion }) => eventVersion))
+      for (const row of yield* journal.at(account, [...versions])) {
+        const record = fromText(row)
+        for (const event of record.events) events.set(event.id, storedEvent(record, event))
+      }
+    }
+    return deliveries.map(({ event }) => events.get(event))
+  })
+  const batched = yield* Batcher.make(read)
+  return (delivery: DueDelivery): Effect.Effect<StoredEvent, StorageFailure> =>
+    Effect.flatMap(batched(delivery), (event) =>
+      event === undefined
+        ? Effect.die(new Error(`Record ${delivery.eventVersion} of ${delivery.account} has no ${delivery.event}`))
+        : Effect.succeed(event)
+    )
+})

@@ -1,0 +1,79 @@
+/**
+ * The way from a durable record to whoever carries its deliveries: straight through memory. And the alarm that wakes the
+ * carrier for what is due later.
+ */
+import { Context, Effect, Layer } from "effect"
+import type { Scope } from "effect"
+import type { AlarmShape } from "./Alarm.ts"
+import * as Alarm from "./Alarm.ts"
+import type { AccountId } from "./Document.ts"
+import type { JournalRecord } from "./Record.ts"
+import type { StoredEvent } from "./StoredEvent.ts"
+import { storedEvent } from "./StoredEvent.ts"
+import type { DueDelivery } from "./Views.ts"
+
+/** What a record means for deliveries. */
+export interface Committed {
+  readonly account: AccountId
+  /** New ones, in the order of their events; due now. `content` is null for an event of an earlier record. */
+  readonly deliveries: ReadonlyArray<DueDelivery & { readonly content: StoredEvent | null }>
+  /** Destinations that are not subscribed any more: what was pending for them is canceled. */
+  readonly canceled: ReadonlyArray<string>
+  /** The account has forgotten everything. */
+  readonly wiped: boolean
+}
+
+type Listener = (committed: Committed) => void
+
+export interface DeliveryFeedShape {
+  readonly alarm: AlarmShape
+  readonly listen: (listener: Listener) => Effect.Effect<void, never, Scope.Scope>
+  /** Tells of a record that is durable now; answers whether somebody has taken its deliveries over. */
+  readonly publish: (record: JournalRecord) => boolean
+}
+
+export class DeliveryFeed extends Context.Service<DeliveryFeed, DeliveryFeedShape>()("till/engine/DeliveryFeed") {
+  static readonly layer: Layer.Layer<DeliveryFeed> = Layer.sync(DeliveryFeed, () => {
+    const alarm = Alarm.make()
+    const listeners = new Set<Listener>()
+    return DeliveryFeed.of({
+      alarm,
+      listen: (listener) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => listeners.add(listener)),
+            () => Effect.sync(() => listeners.delete(listener))
+          )
+        ),
+      publish: (record) => {
+        if (record.advanced > 0) alarm.set(0)
+        for (const { nextAttemptAt } of record.attempts) {
+          if (nextAttemptAt !== null) alarm.set(nextAttemptAt - record.clock)
+        }
+        const { deliveries, subscriptions, wiped } = record
+        if (deliveries.length === 0 && subscriptions.length === 0 && !wiped) return false
+        if (listeners.size === 0) {
+          alarm.set(0)
+          return false
+        }
+        const committed = committedOf(record)
+        for (const listener of listeners) listener(committed)
+        return true
+      }
+    })
+  })
+}
+
+const committedOf = (record: JournalRecord): Committed => {
+  const { account, deliveries, events, subscriptions, version, wiped } = record
+  const contents = new Map(events.map((event) => [event.id, storedEvent(record, event)] as const))
+  return {
+    account,
+    deliveries: deliveries.map(({ destination, event, eventVersion, id }) => {
+      const content = (eventVersion === version ? contents.get(event) : undefined) ?? null
+      return { account, id, destination, event, eventVersion, attempt: 1, content }
+    }),
+    canceled: subscriptions.filter(({ types }) => types === null).map(({ destination }) => destination),
+    wiped
+  }
+}

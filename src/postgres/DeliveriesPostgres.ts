@@ -1,0 +1,206 @@
+/** The view of deliveries in Postgres: its part of a projection, its lists, and the leases, which only it keeps. */
+import type { PgClient } from "@effect/sql-pg"
+import { PgTypes } from "@effect/sql-pg"
+import { Effect } from "effect"
+import type { Fragment } from "effect/sql/Statement"
+import type { AccountId, Millis } from "../engine/Document.ts"
+import type { DeliveryRow, Projection } from "../engine/Projection.ts"
+import type { Attempt, DeliveryState } from "../engine/Record.ts"
+import type { DueDelivery, Views } from "../engine/Views.ts"
+import { deliveryId } from "../engine/Views.ts"
+import { bigints, texts } from "./Arrays.ts"
+import { storageFailure } from "./JournalPostgres.ts"
+
+interface Row {
+  readonly account: string
+  readonly destination: string
+  readonly id: string
+  readonly event: string
+  readonly event_version: bigint
+  readonly version: bigint
+  readonly at: bigint
+  readonly state: DeliveryState
+  readonly attempts: ReadonlyArray<Attempt>
+  readonly next_attempt_at: bigint | null
+  readonly due_at: bigint | null
+}
+
+const numberOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value))
+
+const toDelivery = (row: Row): DeliveryRow => ({
+  account: row.account,
+  destination: row.destination,
+  id: row.id,
+  event: row.event,
+  eventVersion: Number(row.event_version),
+  version: Number(row.version),
+  at: Number(row.at),
+  state: row.state,
+  attempts: row.attempts,
+  nextAttemptAt: numberOrNull(row.next_attempt_at),
+  dueAt: numberOrNull(row.due_at)
+})
+
+const int8 = (value: number) => PgTypes.int8(BigInt(value))
+
+/** The part of a projection: rows that it makes, and rows that it moves. */
+export const applied = (
+  sql: PgClient.PgClient,
+  { deliveriesMade: made, deliverySteps: steps }: Projection,
+  leasedUntil: Millis
+): Fragment => {
+  const insert =
+    made.length === 0
+      ? sql``
+      : sql`, delivered AS (
+      INSERT INTO deliveries (account, destination, id, event, event_version, version, at, state, attempts,
+        next_attempt_at, due_at, wake_at)
+      SELECT account, destination, id, event, event_version, version, at, state, attempts::jsonb,
+        next_attempt_at, due_at, greatest(due_at, ${int8(leasedUntil)})
+      FROM unnest(${texts(made.map((d) => d.account))}, ${texts(made.map((d) => d.destination))},
+        ${texts(made.map((d) => d.id))}, ${texts(made.map((d) => d.event))},
+        ${bigints(made.map((d) => d.eventVersion))}, ${bigints(made.map((d) => d.version))},
+        ${bigints(made.map((d) => d.at))}, ${texts(made.map((d) => d.state))},
+        ${texts(made.map((d) => JSON.stringify(d.attempts)))}, ${bigints(made.map((d) => d.nextAttemptAt))},
+        ${bigints(made.map((d) => d.dueAt))})
+        AS d (account, destination, id, event, event_version, version, at, state, attempts, next_attempt_at, due_at)
+      WHERE account IN (SELECT account FROM advanced)
+      ON CONFLICT DO NOTHING
+    )`
+  const update =
+    steps.length === 0
+      ? sql``
+      : sql`, attempted AS (
+      UPDATE deliveries SET state = s.state, attempts = deliveries.attempts || s.attempt::jsonb,
+        next_attempt_at = s.next_attempt_at, due_at = s.due_at, wake_at = s.due_at
+      FROM unnest(${texts(steps.map((s) => s.account))}, ${texts(steps.map((s) => s.destination))},
+        ${texts(steps.map((s) => s.id))}, ${bigints(steps.map((s) => s.after))},
+        ${texts(steps.map((s) => JSON.stringify([s.attempt])))}, ${texts(steps.map((s) => s.state))},
+        ${bigints(steps.map((s) => s.nextAttemptAt))}, ${bigints(steps.map((s) => s.dueAt))})
+        AS s (account, destination, id, after, attempt, state, next_attempt_at, due_at)
+      WHERE deliveries.account = s.account AND deliveries.destination = s.destination AND deliveries.id = s.id
+        AND deliveries.state = 'pending' AND jsonb_array_length(deliveries.attempts) = s.after
+        AND s.account IN (SELECT account FROM advanced)
+    )`
+  return sql`${insert} ${update}`
+}
+
+/** What is pending for these destinations is over. */
+export const canceled = (
+  sql: PgClient.PgClient,
+  account: AccountId,
+  destinations: ReadonlyArray<string>,
+  accepted: Fragment
+): Fragment =>
+  sql`, canceled AS (
+    UPDATE deliveries SET state = 'canceled', next_attempt_at = NULL, due_at = NULL, wake_at = NULL
+    WHERE account = ${account} AND destination = ANY(${texts(destinations)}) AND state = 'pending' AND ${accepted}
+  )`
+
+/** Pending deliveries come nearer by the wall clock; leases stay. */
+export const clockMoved = (
+  sql: PgClient.PgClient,
+  account: AccountId,
+  clock: Millis,
+  canceled: ReadonlyArray<string>,
+  accepted: Fragment
+): Fragment =>
+  sql`, nearer AS (
+    UPDATE deliveries SET due_at = next_attempt_at - ${int8(clock)},
+      wake_at = CASE WHEN wake_at > due_at THEN wake_at ELSE next_attempt_at - ${int8(clock)} END
+    WHERE account = ${account} AND state = 'pending' AND destination <> ALL(${texts(canceled)}) AND ${accepted}
+  )`
+
+const COLUMNS = `account, destination, id, event, event_version, version, at, state, attempts, next_attempt_at, due_at`
+
+export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, limit: number) => {
+  const [destination = "", id = ""] = after.split("/")
+  return Effect.map(
+    sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
+      WHERE account = ${account} AND (destination, id) > (${destination}, ${id})
+      ORDER BY destination, id LIMIT ${limit}`,
+    (rows) => rows.map(toDelivery)
+  )
+}
+
+export const reads = (
+  sql: PgClient.PgClient
+): Pick<Views["Service"], "deliveries" | "delivery" | "pendingDeliveries"> => ({
+  deliveries: (account, { destination, limit, newerThan, olderThan }) => {
+    const from =
+      newerThan !== undefined
+        ? sql`AND id > ${newerThan} ORDER BY id ASC`
+        : olderThan !== undefined
+          ? sql`AND id < ${olderThan} ORDER BY id DESC`
+          : sql`ORDER BY id DESC`
+    return storageFailure(
+      Effect.map(
+        sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
+          WHERE account = ${account} AND destination = ${destination} ${from} LIMIT ${limit}`,
+        (rows) => rows.map(toDelivery)
+      )
+    )
+  },
+  delivery: (account, destination, id) =>
+    storageFailure(
+      Effect.map(
+        sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
+          WHERE account = ${account} AND destination = ${destination} AND id = ${id}`,
+        ([row]) => row && toDelivery(row)
+      )
+    ),
+  pendingDeliveries: (account, events) =>
+    events.length === 0
+      ? Effect.succeed(new Map())
+      : storageFailure(
+          Effect.map(
+            sql<{ event: string; pending: bigint }>`SELECT event, count(*) AS pending FROM deliveries
+              WHERE account = ${account} AND event = ANY(${texts(events)}) AND state = 'pending' GROUP BY event`,
+            (rows) => new Map(rows.map(({ event, pending }) => [event, Number(pending)]))
+          )
+        )
+})
+
+type Taken = Pick<Row, "account" | "destination" | "id" | "event" | "event_version" | "attempts">
+
+export const leases = (
+  sql: PgClient.PgClient
+): Pick<Views["Service"], "takeDeliveries" | "nextDelivery" | "releaseDeliveries"> => ({
+  takeDeliveries: ({ busy, leasedUntil, limit, now }) =>
+    storageFailure(
+      Effect.map(
+        sql<Taken & { readonly due_at: bigint }>`WITH due AS MATERIALIZED (
+            SELECT account, destination, id FROM deliveries
+            WHERE state = 'pending' AND wake_at <= ${int8(now)} AND destination <> ALL(${texts(busy)})
+            ORDER BY wake_at, id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+          )
+          UPDATE deliveries SET wake_at = ${int8(leasedUntil)} FROM due
+          WHERE deliveries.account = due.account AND deliveries.destination = due.destination
+            AND deliveries.id = due.id
+          RETURNING deliveries.account, deliveries.destination, deliveries.id, deliveries.event,
+            deliveries.event_version, deliveries.attempts, deliveries.due_at`,
+        (rows) =>
+          rows
+            .toSorted((a, b) => Number(a.due_at - b.due_at) || (deliveryId(a) < deliveryId(b) ? -1 : 1))
+            .map(({ account, attempts, destination, event, event_version, id }): DueDelivery => ({
+              account,
+              id,
+              destination,
+              event,
+              eventVersion: Number(event_version),
+              attempt: attempts.length + 1
+            }))
+      )
+    ),
+  nextDelivery: (busy) =>
+    storageFailure(
+      Effect.map(
+        sql<{ wake_at: bigint }>`SELECT wake_at FROM deliveries
+          WHERE state = 'pending' AND destination <> ALL(${texts(busy)}) ORDER BY wake_at, id LIMIT 1`,
+        ([row]) => (row === undefined ? Infinity : Number(row.wake_at))
+      )
+    ),
+  releaseDeliveries: storageFailure(
+    sql`UPDATE deliveries SET wake_at = due_at WHERE state = 'pending' AND wake_at > due_at`
+  )
+})
