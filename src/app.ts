@@ -23,6 +23,7 @@ import * as DrainingServer from "./http/DrainingServer.ts"
 import * as Routes from "./http/Routes.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { INSTALLATION } from "./payments/AccountIds.ts"
+import * as Pages from "./pages/Pages.ts"
 import * as Administration from "./payments/Administration.ts"
 import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
 import { ensureDefault } from "./payments/Merchants.ts"
@@ -174,7 +175,7 @@ const greetingOf = (baseUrl: string, generated: ApiKeys, keyIsSet: boolean): str
 
 /** The whole service. */
 const app = greeting.pipe(
-  Layer.provideMerge(Routes.serve),
+  Layer.provideMerge(Routes.serveWith(Pages.layer)),
   Layer.provide(administration),
   Layer.provide(server),
   Layer.provide(httpConfig),

@@ -14,7 +14,7 @@ const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
   postgres: ["domain", "engine", "webhooks"],
   api: ["domain"],
   http: ["api", "payments", "engine", "domain"],
-  pages: ["payments", "domain", "api"],
+  pages: ["http", "api", "payments", "engine", "domain"],
   client: ["api", "domain"],
   config: [],
   app: ["*"],

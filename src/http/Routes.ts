@@ -77,8 +77,14 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services> 
   Documentation.layer
 )
 
+/** Serves these routes together with those of another part. */
+export const serveWith = <R>(
+  others: Layer.Layer<never, never, HttpRouter.HttpRouter | R>
+): Layer.Layer<never, never, HttpServer.HttpServer | Services | Exclude<R, HttpRouter.HttpRouter>> =>
+  HttpRouter.serve(Layer.merge(layer, others), {
+    disableLogger: true,
+    disableListenLog: true
+  }) as Layer.Layer<never, never, HttpServer.HttpServer | Services | Exclude<R, HttpRouter.HttpRouter>>
+
 /** Serves these routes. */
-export const serve: Layer.Layer<never, never, HttpServer.HttpServer | Services> = HttpRouter.serve(layer, {
-  disableLogger: true,
-  disableListenLog: true
-})
+export const serve: Layer.Layer<never, never, HttpServer.HttpServer | Services> = serveWith(Layer.empty)

@@ -1,0 +1,72 @@
+/**
+ * The files that pages use: one style sheet and one script, served by Till itself.
+ *
+ * Pages name a file by its content (`/assets/till-<hash>.css`), so browsers may keep it for good: another content has
+ * another name. `stable` serves a file under a name of its own as well, for those who write it into their pages.
+ */
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { hash } from "node:crypto"
+import * as fs from "node:fs"
+import { gzipSync } from "node:zlib"
+
+export interface Asset {
+  /** Path that changes with the content. */
+  readonly path: string
+  readonly contentType: string
+  readonly text: string
+  readonly etag: string
+  readonly gzipped: Buffer
+}
+
+const CONTENT_TYPES = { css: "text/css; charset=utf-8", js: "text/javascript; charset=utf-8" } as const
+
+/** A file of the folder `assets`, read once. */
+export const load = (name: string, extension: keyof typeof CONTENT_TYPES): Asset => {
+  const text = fs.readFileSync(new URL(`assets/${name}.${extension}`, import.meta.url), "utf8")
+  const digest = hash("sha256", text, "base64url").slice(0, 16)
+  return {
+    path: `/assets/${name}-${digest}.${extension}`,
+    contentType: CONTENT_TYPES[extension],
+    text,
+    etag: `"${digest}"`,
+    gzipped: gzipSync(text, { level: 9 })
+  }
+}
+
+/** The style sheet of all pages. */
+export const stylesheet = load("till", "css")
+
+/** What makes the pages' forms comfortable. They work without it. */
+export const script = load("till", "js")
+
+/** Serves an asset under its changing name, for good. */
+export const immutable = (asset: Asset): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
+  serve(asset, asset.path, "public, max-age=31536000, immutable")
+
+/** Serves an asset under a name that stays, for a few minutes at a time. */
+export const stable = (asset: Asset, path: `/${string}`): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
+  serve(asset, path, "public, max-age=300")
+
+const serve = (asset: Asset, path: string, caching: string) =>
+  HttpRouter.add("GET", path as `/${string}`, (request) => Effect.sync(() => respond(asset, caching, request)))
+
+const respond = (
+  { contentType, etag, gzipped, text }: Asset,
+  caching: string,
+  { headers: sent }: HttpServerRequest.HttpServerRequest
+): HttpServerResponse.HttpServerResponse => {
+  const headers = {
+    "cache-control": caching,
+    etag,
+    vary: "accept-encoding",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "cross-origin"
+  }
+  if (sent["if-none-match"]?.includes(etag)) return HttpServerResponse.empty({ status: 304, headers })
+  if (!/\bgzip\b/.test(sent["accept-encoding"] ?? "")) return HttpServerResponse.text(text, { contentType, headers })
+  return HttpServerResponse.uint8Array(gzipped, { contentType, headers: { ...headers, "content-encoding": "gzip" } })
+}
+
+/** The files of all pages. */
+export const layer = Layer.mergeAll(immutable(stylesheet), immutable(script))

@@ -1,0 +1,5 @@
+/** Everything that a person sees in a browser. To be served together with the API's routes. */
+import { Layer } from "effect"
+import * as Assets from "./Assets.ts"
+
+export const layer = Layer.mergeAll(Assets.layer)

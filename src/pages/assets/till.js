@@ -1,0 +1,3 @@
+"use strict"
+
+document.documentElement.classList.add("scripted")
