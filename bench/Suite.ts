@@ -12,7 +12,7 @@ import type { Load } from "./load/Load.ts"
 import type { LoadPlan } from "./load/LoadPlan.ts"
 import * as ProcessTime from "./ProcessTime.ts"
 import type { Round, ScenarioResult } from "./Results.ts"
-import type { Scenario, Subject } from "./scenarios/Scenario.ts"
+import type { Refill, Scenario, Subject } from "./scenarios/Scenario.ts"
 
 export interface Pace {
   /** Before a server's first scenario: a large program takes longer to be compiled than a small one. */
@@ -37,6 +37,7 @@ interface Prepared {
   readonly subject: Subject
   readonly server: Server
   readonly plan: LoadPlan
+  readonly refill: Refill | undefined
   readonly rounds: Array<Round>
 }
 
@@ -47,13 +48,22 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings
   const before = yield* countRecords(prepared, database)
   const acknowledged = new Map<ContenderName, number>()
 
-  const measure = Effect.fnUntraced(function* ({ plan, server, subject }: Prepared, seconds: number) {
-    const round = yield* measureRound({ ...plan, seconds }, server, surroundings).pipe(
-      Effect.mapError(({ problem }) => new BenchFailure({ problem: `${scenario.name}, ${subject.title}: ${problem}` }))
-    )
-    acknowledged.set(subject.contender, (acknowledged.get(subject.contender) ?? 0) + round.acknowledged)
-    return round
-  })
+  const measure = Effect.fnUntraced(
+    function* ({ plan, refill, server, subject }: Prepared, seconds: number) {
+      const paths = refill === undefined ? undefined : yield* refill(seconds)
+      if (paths !== undefined) yield* rest(server, database)
+      const requests = { ...plan.requests, paths: paths ?? plan.requests.paths }
+      const round = yield* measureRound({ ...plan, requests, seconds }, server, surroundings)
+      const earlier = acknowledged.get(subject.contender) ?? 0
+      acknowledged.set(subject.contender, earlier + (paths?.length ?? 0) + round.acknowledged)
+      return round
+    },
+    (effect, { subject }) =>
+      Effect.mapError(
+        effect,
+        ({ problem }) => new BenchFailure({ problem: `${scenario.name}, ${subject.title}: ${problem}` })
+      )
+  )
 
   yield* database.checkpoint
   for (const one of prepared) {
@@ -77,10 +87,12 @@ const prepare = (scenario: Scenario, { apiKeys, pace, servers }: Surroundings) =
     scenario.subjects.filter(({ contender }) => servers.has(contender)),
     Effect.fnUntraced(function* (subject: Subject) {
       const server = servers.get(subject.contender)!
-      const requests = yield* subject.requests({ port: server.port, apiKeys })
+      const target = { port: server.port, apiKeys }
+      const requests = yield* subject.requests(target)
       const { connections, expect } = scenario
       const plan = { port: server.port, connections, seconds: pace.secondsPerRound, requests, expect }
-      return { subject, server, plan, rounds: [] } satisfies Prepared as Prepared
+      const refill = subject.refill === undefined ? undefined : yield* subject.refill(target)
+      return { subject, server, plan, refill, rounds: [] } satisfies Prepared as Prepared
     })
   )
 

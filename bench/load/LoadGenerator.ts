@@ -1,8 +1,8 @@
 /**
  * The load generator: a process of its own, so that it shares no event loop and no garbage collector with a server.
  *
- * Closed loop: every connection sends its next request when the last one is answered. After the deadline it waits for
- * what is under way, so that every request counts exactly once. The latency of every request is recorded. Any status
+ * Closed loop: every connection sends its next request when the last one is answered. After the deadline, or when there
+ * are no requests left, it waits for what is under way, so that every request counts exactly once. The latency of every request is recorded. Any status
  * other than 200, any wrong answer and any lost connection ends the load with a failure.
  */
 import { randomUUID } from "node:crypto"
@@ -16,8 +16,8 @@ import { ResponseReader } from "./ResponseReader.ts"
 const GRACE_MILLIS = 15_000
 const RECEIVE_BUFFER_BYTES = 65_536
 
-/** Texts of the requests, one after the other; every POST has a new Idempotency-Key. */
-const requestTexts = (port: number, { apiKeys, body, method, paths }: Requests): (() => string) => {
+/** Texts of the requests, one after the other, and null after the last; every POST has a new Idempotency-Key. */
+const requestTexts = (port: number, { apiKeys, body, method, paths, pathsOnce }: Requests): (() => string | null) => {
   const run = randomUUID()
   const heads = Array.from({ length: lowestCommonMultiple(paths.length, apiKeys.length) }, (_, i) => {
     const credential = Buffer.from(`${apiKeys[i % apiKeys.length]}:`).toString("base64")
@@ -27,8 +27,10 @@ const requestTexts = (port: number, { apiKeys, body, method, paths }: Requests):
     )
   })
   const rest = body === null ? "" : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
+  const countMax = pathsOnce === true ? paths.length : Infinity
   let count = 0
   return () => {
+    if (count === countMax) return null
     const number = count++
     const head = heads[number % heads.length]!
     return body === null ? `${head}\r\n` : `${head}${rest}Idempotency-Key: bench-${run}-${number}\r\n\r\n${body}`
@@ -43,7 +45,7 @@ const lowestCommonMultiple = (a: number, b: number): number => {
 /** One load, from opening its connections to the last answer. */
 class Load {
   readonly plan: LoadPlan
-  readonly nextText: () => string
+  readonly nextText: () => string | null
   readonly latencies = new Samples()
   readonly sockets: Array<Socket> = []
   /** Time after which no request is sent any more. */
@@ -108,12 +110,13 @@ const openConnection = (load: Load): Promise<() => void> => {
   let done = false
 
   const send = () => {
-    if (performance.now() >= load.deadline) {
+    const text = performance.now() < load.deadline ? load.nextText() : null
+    if (text === null) {
       done = true
       return load.connectionDone()
     }
     sentAt = performance.now()
-    socket.write(load.nextText(), "latin1")
+    socket.write(text, "latin1")
   }
 
   const receive = (length: number, bytes: Uint8Array): boolean => {

@@ -5,6 +5,8 @@ export interface Requests {
   readonly method: "GET" | "POST"
   /** Taken in turn. */
   readonly paths: ReadonlyArray<string>
+  /** Whether a path can be requested a single time only: the load then ends early, when all paths have been. */
+  readonly pathsOnce?: boolean
   /** Secret API keys, taken in turn: each one is an account. */
   readonly apiKeys: ReadonlyArray<string>
   /** JSON text of a POST, else null. */

@@ -1,7 +1,8 @@
-/** What hangs on products and prices: a page of prices under three filters, and Checkout Sessions of three lines. */
+/** What hangs on products and prices: a page of prices under three filters, Checkout Sessions of three lines, their confirmation. */
 import { Effect } from "effect"
+import { contenders } from "../Contender.ts"
 import type { Scenario, Target } from "./Scenario.ts"
-import { createObject, subjects } from "./Scenario.ts"
+import { createObject, createObjects, subjects } from "./Scenario.ts"
 
 const PRICES_COUNT = 200
 
@@ -35,6 +36,14 @@ export const listPrices: Scenario = {
   )
 }
 
+const SESSIONS = "/v1/checkout_sessions"
+
+const sessionBody = (prices: ReadonlyArray<string>) => ({
+  mode: "payment",
+  success_url: "https://example.com/paid",
+  line_items: prices.slice(0, 3).map((price, i) => ({ price, quantity: i + 1 }))
+})
+
 export const createCheckoutSession: Scenario = {
   name: "checkout",
   title: "Create a Checkout Session of 3 lines",
@@ -44,13 +53,40 @@ export const createCheckoutSession: Scenario = {
   subjects: subjects(["till"], (target) =>
     Effect.map(catalog(target), ({ prices }) => ({
       method: "POST" as const,
-      paths: ["/v1/checkout_sessions"],
+      paths: [SESSIONS],
       apiKeys: target.apiKeys.slice(0, 1),
-      body: JSON.stringify({
-        mode: "payment",
-        success_url: "https://example.com/paid",
-        line_items: prices.slice(0, 3).map((price, i) => ({ price, quantity: i + 1 }))
-      })
+      body: JSON.stringify(sessionBody(prices))
     }))
   )
+}
+
+/** Enough for most of a round. Creating them takes the bench about as long as confirming them. */
+const SESSIONS_PER_SECOND = 2000
+
+export const confirmCheckoutSession: Scenario = {
+  name: "checkout-confirm",
+  title: "Confirm a Checkout Session of 3 lines",
+  connections: 64,
+  writes: true,
+  expect: `"status":"complete"`,
+  subjects: [
+    {
+      title: contenders.till.title,
+      contender: "till",
+      requests: ({ apiKeys }) =>
+        Effect.succeed({
+          method: "POST",
+          paths: [],
+          pathsOnce: true,
+          apiKeys: apiKeys.slice(0, 1),
+          body: JSON.stringify({ payment_method: "pm_card_visa", customer_details: { email: "jenny@example.com" } })
+        }),
+      refill: (target) =>
+        Effect.map(catalog(target), ({ prices }) => (seconds: number) => {
+          const bodies = new Array(Math.ceil(SESSIONS_PER_SECOND * seconds)).fill(sessionBody(prices))
+          const paths = (ids: ReadonlyArray<string>) => ids.map((id) => `${SESSIONS}/${id}/confirm`)
+          return Effect.map(createObjects(target, SESSIONS, bodies), paths)
+        })
+    }
+  ]
 }

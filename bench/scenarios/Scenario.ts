@@ -19,7 +19,15 @@ export interface Subject {
   readonly contender: ContenderName
   /** Lays what the requests need, through the server's own API, and gives the requests. */
   readonly requests: (target: Target) => Effect.Effect<Requests, BenchFailure>
+  /** For requests that use up what they are put to. */
+  readonly refill?: (target: Target) => Effect.Effect<Refill, BenchFailure>
 }
+
+/**
+ * Creates what a round of so many seconds can use up, before the round and outside its measurement, and gives the round's
+ * paths. Every path stands for one object created, and so for one record.
+ */
+export type Refill = (seconds: number) => Effect.Effect<ReadonlyArray<string>, BenchFailure>
 
 export interface Scenario {
   /** For `--only`. */
@@ -64,6 +72,16 @@ export const createObject = (
     },
     catch: failureOf(`POST ${path} did not create anything`)
   })
+
+const CREATES_AT_ONCE = 64
+
+/** Creates as many objects as bodies are given, many at a time, and gives their ids. */
+export const createObjects = (
+  target: Target,
+  path: string,
+  bodies: ReadonlyArray<object>
+): Effect.Effect<ReadonlyArray<string>, BenchFailure> =>
+  Effect.forEach(bodies, (body) => createObject(target, path, body), { concurrency: CREATES_AT_ONCE })
 
 /** Creates one PaymentIntent and gives its id. */
 export const createIntent = (target: Target): Effect.Effect<string, BenchFailure> =>

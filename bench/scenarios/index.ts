@@ -2,7 +2,7 @@
  * All scenarios, in the order in which they run. Till's code takes some 20,000 requests of a kind to get warm, so its own
  * comparison of accounts comes before the creates that are held against the baselines.
  */
-import { createCheckoutSession, listPrices } from "./Catalog.ts"
+import { confirmCheckoutSession, createCheckoutSession, listPrices } from "./Catalog.ts"
 import { create, createAndConfirm, createOneAtATime, createOnManyAccounts } from "./Create.ts"
 import { list } from "./List.ts"
 import { refund } from "./Refund.ts"
@@ -16,6 +16,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   create,
   createAndConfirm,
   createCheckoutSession,
+  confirmCheckoutSession,
   refund,
   listPrices,
   createOneAtATime,

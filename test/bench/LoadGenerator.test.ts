@@ -62,6 +62,23 @@ describe("LoadGenerator", () => {
       })
     )
 
+  it.live("requests no path twice that can be requested once, and ends with the last", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const { port } = yield* serverOf((request, response) => {
+        asked.push(request.url!)
+        request.resume().on("end", () => response.end("fine"))
+      })
+      const load = yield* Load.make
+      const paths = Array.from({ length: 50 }, (_, i) => `/${i}`)
+      const requests = { ...plan(port).requests, paths, pathsOnce: true, apiKeys: ["k1", "k2"] }
+      const result = yield* load(plan(port, { requests, seconds: 10 }))
+      assert.strictEqual(result.acknowledged, 50)
+      assert.deepStrictEqual(new Set(asked), new Set(paths))
+      assert.isBelow(result.elapsedMillis, 10_000)
+    })
+  )
+
   let answers = 0
   failing(
     "fails on a single answer that is not a 200",

@@ -36,7 +36,8 @@ const result: LoadResult = {
 /** Runs the scenario on servers that store `recordsPerLoad` records for every load of 10 requests. */
 const run = (
   recordsPerLoad: number,
-  onLoad: (plan: LoadPlan) => Effect.Effect<void, BenchFailure> = () => Effect.void
+  onLoad: (plan: LoadPlan) => Effect.Effect<void, BenchFailure> = () => Effect.void,
+  ofScenario: Scenario = scenario
 ) => {
   const loads: Array<number> = []
   const seconds: Array<number> = []
@@ -45,7 +46,7 @@ const run = (
     name,
     { contender: contenders[name], pid: process.pid, port: PORTS[name] }
   ]
-  const ran = Suite.run(scenario, {
+  const ran = Suite.run(ofScenario, {
     database: {
       version: "18",
       create: () => Effect.die("not here"),
@@ -89,6 +90,25 @@ describe("Suite", () => {
       assert.strictEqual(lost.problem, "create: till acknowledged 30 requests and holds 27 records")
       const doubled = yield* Effect.flip(run(ACKNOWLEDGED + 1).ran)
       assert.strictEqual(doubled.problem, "create: till acknowledged 30 requests and holds 33 records")
+    })
+  )
+
+  it.live("lays anew what each round uses up, and counts the records of that", () =>
+    Effect.gen(function* () {
+      const asked: Array<ReadonlyArray<string>> = []
+      let laid = 0
+      const refill = (seconds: number) => Effect.sync(() => Array.from({ length: seconds }, () => `/${laid++}`))
+      const subject = { ...scenario.subjects[0]!, refill: () => Effect.succeed(refill) }
+      const onLoad = ({ requests }: LoadPlan) => Effect.sync(() => void asked.push(requests.paths))
+      const { ran } = run(ACKNOWLEDGED, onLoad, { ...scenario, subjects: [subject] })
+      // 4 + 2 + 2 seconds' worth of objects, which the database in this test does not hold.
+      const { problem } = yield* Effect.flip(ran)
+      assert.strictEqual(problem, "create: till acknowledged 38 requests and holds 30 records")
+      assert.deepStrictEqual(asked, [
+        ["/0", "/1", "/2", "/3"],
+        ["/4", "/5"],
+        ["/6", "/7"]
+      ])
     })
   )
 
