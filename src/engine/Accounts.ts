@@ -1,7 +1,8 @@
 /** The one door to accounts: nothing outside may assume that an account's actor is in this process. */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Actor, Closed } from "./Actor.ts"
-import type { Options, Unavailable } from "./Actors.ts"
+import type { Options } from "./Actors.ts"
+import { Unavailable } from "./Actors.ts"
 import * as Actors from "./Actors.ts"
 import type { Alarm } from "./Alarm.ts"
 import type { AccountId, Document, Tombstone } from "./Document.ts"
@@ -20,7 +21,7 @@ import { storedEvent } from "./StoredEvent.ts"
 import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery } from "./Views.ts"
 import { Views } from "./Views.ts"
 
-export { Unavailable } from "./Actors.ts"
+export { Unavailable }
 
 /** The same idempotency key is still being worked on by another request (semantics I8). */
 export class IdempotencyKeyInUse extends Schema.TaggedError<IdempotencyKeyInUse>()("IdempotencyKeyInUse", {}) {}
@@ -64,6 +65,12 @@ export interface AccountsShape {
 
   /** The newest durable state of one document, whatever its kind. */
   readonly read: (account: AccountId, id: string) => Effect.Effect<Document | Tombstone | undefined, Unavailable>
+
+  /**
+   * The account that holds the document with this id, for those who know nothing but an id that was handed out. Sees
+   * everything that was acknowledged before the call.
+   */
+  readonly holder: (id: string) => Effect.Effect<AccountId | undefined, Unavailable>
 
   /** One page of a kind's documents, newest first. Shows everything that was acknowledged before the call. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ListPage, Unavailable>
@@ -132,6 +139,13 @@ const make = Effect.fnUntraced(function* (options: Options) {
         // Nearly every read ends here.
         const known = actors.active(account)?.durableDocument(id)
         return known === undefined ? actors.use(account, (actor) => readDurable(actor, id)) : Effect.succeed(known)
+      }),
+    holder: (id) =>
+      Effect.suspend(() => {
+        // What is not projected yet is in the memory of its account's actor; the views have everything else.
+        for (const actor of actors.all())
+          if (actor.documents.get(id) !== undefined) return Effect.succeed(actor.account)
+        return Effect.mapError(views.holder(id), () => new Unavailable({ reason: "The database does not answer." }))
       }),
     list,
     event: (account, id) =>

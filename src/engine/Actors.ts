@@ -56,6 +56,8 @@ export interface Actors {
   readonly use: UseActor
   /** The account's actor, if it is active here and now. */
   readonly active: (account: AccountId) => Actor | undefined
+  /** The active accounts' actors. */
+  readonly all: () => Iterable<Actor>
 }
 
 export const make = Effect.fnUntraced(function* (
@@ -109,7 +111,7 @@ export const make = Effect.fnUntraced(function* (
   }
   // Suspended: what `f` looks at must be what is there when it runs, not when the effect was made.
   const use: UseActor = (account, f) => Effect.suspend(() => attempt(account, f as never, RETRIES)) as never
-  return { use, active: (account) => active.get(account) }
+  return { use, active: (account) => active.get(account), all: () => active.values() }
 })
 
 /** What a caller learns of a failure of the engine; everything else is the caller's own. */

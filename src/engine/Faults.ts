@@ -36,6 +36,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         apply: (projection, leasedUntil) => around("apply", views.apply(projection, leasedUntil)),
         checkpoint: (account) => reading(views.checkpoint(account)),
         documents: (addresses) => reading(views.documents(addresses)),
+        holder: (id) => reading(views.holder(id)),
         keys: (addresses) => reading(views.keys(addresses)),
         nextTimers: (limit) => reading(views.nextTimers(limit)),
         subscriptions: (account) => reading(views.subscriptions(account)),

@@ -109,6 +109,8 @@ export interface ViewsShape {
   readonly documents: (
     addresses: ReadonlyArray<Address>
   ) => Effect.Effect<ReadonlyArray<DocumentRow | undefined>, StorageFailure>
+  /** The account that holds a document with this id, deleted or not; ids are unique, so there is one at most. */
+  readonly holder: (id: string) => Effect.Effect<AccountId | undefined, StorageFailure>
   /** One answer per address (`id` is the idempotency key), in order. */
   readonly keys: (addresses: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<KeyRow | undefined>, StorageFailure>
   readonly timer: (address: Address) => Effect.Effect<TimerRow | undefined, StorageFailure>

@@ -193,6 +193,8 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
       }),
       documents: (addresses) =>
         Effect.sync(() => addresses.map(({ account, id }) => tables(account).documents.get(id))),
+      holder: (id) =>
+        Effect.sync(() => [...accounts.all.entries()].find(([, { documents }]) => documents.has(id))?.[0]),
       keys: (addresses) => Effect.sync(() => addresses.map(({ account, id }) => tables(account).keys.get(id))),
       timer: ({ account, id }) => Effect.sync(() => tables(account).timers.get(id)),
       nextTimers: (limit) =>

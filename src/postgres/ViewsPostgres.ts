@@ -49,6 +49,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     return Views.of({
       ...reads(sql),
       ...lists(sql),
+      ...holders(sql),
       ...DeliveriesPostgres.reads(sql),
       ...DeliveriesPostgres.leases(sql),
       apply: (projection, leasedUntil) => apply(sql, projection, leasedUntil),
@@ -164,6 +165,18 @@ const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`)
       i AS (DELETE FROM idempotency WHERE account = ${account} AND ${accepted}),
       s AS (DELETE FROM subscriptions WHERE account = ${account} AND ${accepted}),
       d AS (DELETE FROM deliveries WHERE account = ${account} AND ${accepted})`
+
+/** One look into the primary key per account: an index on the id alone would cost every write of every object. */
+const holders = (sql: PgClient.PgClient): Pick<Views["Service"], "holder"> => ({
+  holder: (id) =>
+    storageFailure(
+      Effect.map(
+        sql<{ account: string }>`SELECT account FROM checkpoints c
+          WHERE EXISTS (SELECT FROM objects o WHERE o.account = c.account AND o.id = ${id}) LIMIT 1`,
+        ([row]) => row?.account
+      )
+    )
+})
 
 const reads = (
   sql: PgClient.PgClient

@@ -188,6 +188,15 @@ const questions = (random: Randomness) => {
   return {
     checkpoint: (views: ViewsShape) => views.checkpoint(account),
     documents: (views: ViewsShape) => views.documents(addresses),
+    // Ids repeat over the accounts here, so any account that has the document will do.
+    holder: (views: ViewsShape) =>
+      Effect.gen(function* () {
+        const id = event.id.slice(0, -1)
+        const holder = yield* views.holder(id)
+        if (holder === undefined) return "nobody"
+        const [row] = yield* views.documents([{ account: holder, id }])
+        return row === undefined ? "somebody else" : "its holder"
+      }),
     keys: (views: ViewsShape) => views.keys(addresses),
     timer: (views: ViewsShape) => views.timer(timer),
     nextTimers: (views: ViewsShape) => views.nextTimers(limit),
