@@ -83,7 +83,7 @@ export const confirmCheckoutSession: Scenario = {
         }),
       refill: (target) =>
         Effect.map(catalog(target), ({ prices }) => (seconds: number) => {
-          const bodies = new Array(Math.ceil(SESSIONS_PER_SECOND * seconds)).fill(sessionBody(prices))
+          const bodies = Array.from({ length: Math.ceil(SESSIONS_PER_SECOND * seconds) }, () => sessionBody(prices))
           const paths = (ids: ReadonlyArray<string>) => ids.map((id) => `${SESSIONS}/${id}/confirm`)
           return Effect.map(createObjects(target, SESSIONS, bodies), paths)
         })
