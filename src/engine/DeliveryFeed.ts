@@ -65,13 +65,12 @@ export class DeliveryFeed extends Context.Service<DeliveryFeed, DeliveryFeedShap
 }
 
 const committedOf = (record: JournalRecord): Committed => {
-  const { account, deliveries, events, subscriptions, version, wiped } = record
+  const { account, deliveries, events, subscriptions, wiped } = record
   const contents = new Map(events.map((event) => [event.id, storedEvent(record, event)] as const))
   return {
     account,
     deliveries: deliveries.map(({ destination, event, eventVersion, id }) => {
-      const content = (eventVersion === version ? contents.get(event) : undefined) ?? null
-      return { account, id, destination, event, eventVersion, attempt: 1, content }
+      return { account, id, destination, event, eventVersion, attempt: 1, content: contents.get(event) ?? null }
     }),
     canceled: subscriptions.filter(({ types }) => types === null).map(({ destination }) => destination),
     wiped

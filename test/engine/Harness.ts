@@ -7,6 +7,8 @@ import { Clock, Context, Effect, Exit, Layer, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { AccountsShape } from "../../src/engine/Accounts.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
+import type { DeliveriesShape } from "../../src/engine/Deliveries.ts"
+import { Deliveries } from "../../src/engine/Deliveries.ts"
 import type { Document } from "../../src/engine/Document.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Faults from "../../src/engine/Faults.ts"
@@ -49,6 +51,7 @@ export interface EngineOptions extends NonNullable<Parameters<typeof Engine.laye
 export interface RunningEngine {
   readonly accounts: AccountsShape
   readonly projector: ProjectorShape
+  readonly deliveries: DeliveriesShape
   /** Shuts down as a process does that is asked to. */
   readonly stop: Effect.Effect<void>
   /** From now on nothing it starts reaches the storage or comes back from there: to the world it is dead. */
@@ -76,6 +79,7 @@ export const startEngine = Effect.fnUntraced(function* (
   return {
     accounts: Context.get(services, Accounts),
     projector: Context.get(services, Projector),
+    deliveries: Context.get(services, Deliveries),
     stop: Scope.close(scope, Exit.void),
     kill: Effect.suspend(() => {
       dead = true

@@ -1,0 +1,104 @@
+/**
+ * The plain model of deliveries: what each destination of an account must have been given, and where each delivery
+ * stands, after any sequence of commands.
+ */
+import type { AttemptOutcome, DeliveryRow } from "../../src/engine/Deliveries.ts"
+
+export interface ModelDelivery {
+  readonly id: string
+  readonly destination: string
+  readonly event: string
+  readonly at: number
+  state: DeliveryRow["state"]
+  attempts: DeliveryRow["attempts"]
+  /** By the account's clock. */
+  nextAttemptAt: number | null
+  /** By the wall clock: nobody else gets it before. */
+  leasedUntil: number
+}
+
+export class DeliveryModel {
+  clockOffset = 0
+  readonly subscriptions = new Map<string, ReadonlyArray<string>>()
+  readonly deliveries = new Map<string, ModelDelivery>()
+  /** Types by event. */
+  readonly events = new Map<string, string>()
+
+  /** Who must get an event. */
+  destinationsOf(type: string): ReadonlyArray<string> {
+    return [...this.subscriptions].filter(([, types]) => types.includes(type) || types.includes("*")).map(([id]) => id)
+  }
+
+  made(id: string, destination: string, event: string, wallClock: number, leasedUntil: number): void {
+    const at = wallClock + this.clockOffset
+    this.deliveries.set(id, {
+      id,
+      destination,
+      event,
+      at,
+      leasedUntil,
+      state: "pending",
+      attempts: [],
+      nextAttemptAt: at
+    })
+  }
+
+  unsubscribed(destination: string): void {
+    this.subscriptions.delete(destination)
+    for (const delivery of this.deliveries.values()) {
+      if (delivery.destination !== destination || delivery.state !== "pending") continue
+      delivery.state = "canceled"
+      delivery.nextAttemptAt = null
+    }
+  }
+
+  attempted({ attempt, durationMillis, error, id, next, startedAt, status }: AttemptOutcome): void {
+    const delivery = this.deliveries.get(id)
+    if (delivery === undefined || delivery.state !== "pending" || attempt !== delivery.attempts.length + 1) return
+    const started = startedAt + this.clockOffset
+    delivery.attempts = [...delivery.attempts, { attempt, startedAt: started, durationMillis, status, error }]
+    delivery.leasedUntil = 0
+    if (typeof next === "string") {
+      delivery.state = next
+      delivery.nextAttemptAt = null
+    } else {
+      delivery.nextAttemptAt = started + durationMillis + next.retryAfterMillis
+    }
+  }
+
+  wiped(): void {
+    this.clockOffset = 0
+    this.subscriptions.clear()
+    this.deliveries.clear()
+    this.events.clear()
+  }
+
+  /** Pending deliveries that may be taken at a time of the wall clock, to none of the busy destinations. */
+  due(wallClock: number, busy: ReadonlyArray<string>): ReadonlyArray<ModelDelivery> {
+    return [...this.deliveries.values()].filter(
+      ({ destination, leasedUntil, nextAttemptAt }) =>
+        nextAttemptAt !== null &&
+        nextAttemptAt - this.clockOffset <= wallClock &&
+        leasedUntil <= wallClock &&
+        !busy.includes(destination)
+    )
+  }
+
+  /** Where the deliveries to a destination stand, oldest first. */
+  of(destination: string): ReadonlyArray<ReturnType<typeof standing>> {
+    return [...this.deliveries.values()]
+      .filter((delivery) => delivery.destination === destination)
+      .map((delivery) => standing(delivery))
+  }
+
+  pendingOf(event: string): number {
+    return [...this.deliveries.values()].filter((delivery) => delivery.event === event && delivery.state === "pending")
+      .length
+  }
+}
+
+/** What a model's delivery and a row of the views must agree about. */
+export const standing = (delivery: Omit<ModelDelivery, "leasedUntil">) => {
+  const { at, attempts, destination, event, id, nextAttemptAt, state } = delivery
+  return { id, destination, event, at, state, attempts, nextAttemptAt }
+}
