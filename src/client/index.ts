@@ -1,5 +1,19 @@
-/** `till/client`: the typed client of the API, for promises (`TillClient`) and for Effect (`Till`). */
+/**
+ * `till/client`: the typed client of the API, for promises (`TillClient`) and for Effect (`Till`), and the verification of
+ * the webhooks that it asks for (`verifyWebhook`).
+ */
+export { EMITTED_EVENT_TYPES, EVENT_TYPES, type EmittedEventType, type EventType } from "../domain/Event.ts"
 export * from "./Errors.ts"
 export type { EffectMethods, PromiseMethods, PromiseRequestOptions, RequestOptions } from "./Methods.ts"
 export { Till, type TillOptions } from "./Till.ts"
 export { TillClient, type TillClientOptions } from "./TillClient.ts"
+export { verifyWebhookEffect, type VerifyWebhookEffectOptions } from "./WebhookEffect.ts"
+export type { WebhookEvent, WebhookEventOf } from "./WebhookEvent.ts"
+export {
+  verifyWebhook,
+  WEBHOOK_SIGNATURE_HEADER,
+  WEBHOOK_TOLERANCE_SECONDS_DEFAULT,
+  WebhookVerificationError,
+  type VerifyWebhookOptions,
+  type WebhookVerificationFailure
+} from "./WebhookVerification.ts"

@@ -1,0 +1,42 @@
+/**
+ * Events as webhooks deliver them, as types: `type` says what `data.object` is (semantics §4).
+ *
+ * `switch (event.type)` narrows the object. Keep a `default`: a newer Till may have types that these do not know.
+ */
+import type { Charge } from "../domain/Charge.ts"
+import type { CheckoutSession } from "../domain/CheckoutSession.ts"
+import type { Customer } from "../domain/Customer.ts"
+import type { EMITTED_EVENT_TYPES, EmittedEventType, Event, EventType } from "../domain/Event.ts"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { Price } from "../domain/Price.ts"
+import type { Product } from "../domain/Product.ts"
+import type { Refund } from "../domain/Refund.ts"
+
+/** The objects that events carry, by what their `object` says. */
+interface ObjectsByName {
+  readonly payment_intent: PaymentIntent
+  readonly charge: Charge
+  readonly refund: Refund
+  readonly "checkout.session": CheckoutSession
+  readonly customer: Customer
+  readonly product: Product
+  readonly price: Price
+}
+
+/** The changed fields of an object, before the change; of metadata only the changed keys, null for a new one. */
+type PreviousAttributes<Object> = {
+  readonly [Field in keyof Object]?: Field extends "metadata" ? Readonly<Record<string, string | null>> : Object[Field]
+}
+
+interface EventOf<Type extends EventType, Object> extends Omit<Event, "type" | "data"> {
+  readonly type: Type
+  readonly data: { readonly object: Object; readonly previous_attributes?: PreviousAttributes<Object> }
+}
+
+/** The event of a type. */
+export type WebhookEventOf<Type extends EventType> = Type extends EmittedEventType
+  ? EventOf<Type, ObjectsByName[(typeof EMITTED_EVENT_TYPES)[Type]]>
+  : EventOf<Type, Readonly<Record<string, unknown>>>
+
+/** Any event: a union that `type` tells apart. */
+export type WebhookEvent = { [Type in EventType]: WebhookEventOf<Type> }[EventType]

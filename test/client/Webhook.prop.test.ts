@@ -1,0 +1,205 @@
+/** `verifyWebhook`: what is genuine passes, and nothing else does (spec: Events, Signature; semantics W5, W6). */
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { Effect, Redacted, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { execFileSync } from "node:child_process"
+import { createHmac } from "node:crypto"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as Path from "node:path"
+import type { VerifyWebhookOptions, WebhookEvent } from "../../src/client/index.ts"
+import { verifyWebhook, verifyWebhookEffect, WebhookVerificationError } from "../../src/client/index.ts"
+import type { Charge } from "../../src/domain/Charge.ts"
+import type { Customer } from "../../src/domain/Customer.ts"
+import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
+
+const VECTOR = {
+  secret: "whsec_your_secret",
+  time: 1_709_913_600,
+  body: '{"id":"evt_123","type":"payment_intent.succeeded"}',
+  signature: "2ad968208b3f4ecfded3a7607f0df647249560fb9e9febeec80ff784f0276a1e"
+}
+
+/** As the specification words it: one string, hashed at once. */
+const signatureOf = (secret: string, time: number, body: string): string =>
+  createHmac("sha256", secret).update(`v1=${time}.${body}`, "utf8").digest("hex")
+
+/** What keeps a webhook from being believed; undefined if nothing does. */
+const reasonOf = (options: VerifyWebhookOptions) => {
+  try {
+    verifyWebhook(options)
+    return undefined
+  } catch (error) {
+    assert.instanceOf(error, WebhookVerificationError)
+    return error.reason
+  }
+}
+
+const secretArbitrary = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(40))
+
+const webhook = Schema.Struct({
+  secret: secretArbitrary,
+  otherSecret: secretArbitrary,
+  time: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 99_999_999_999 })),
+  /** How much later it arrives, in seconds. */
+  age: Schema.Int.check(Schema.isBetween({ minimum: -700, maximum: 700 })),
+  event: Schema.Struct({ id: Schema.String, type: Schema.String, data: Schema.Record(Schema.String, Schema.Json) }),
+  /** Chooses a bit. */
+  position: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
+})
+
+/** A genuine webhook that arrives at once. */
+const genuine = ({ event, secret, time }: typeof webhook.Type) => {
+  const body = JSON.stringify(event)
+  return { body, header: `t=${time},v1=${signatureOf(secret, time, body)}`, secret, nowMillis: time * 1000 }
+}
+
+/** The same with one bit the other way around. */
+const flipped = (bytes: Uint8Array, position: number): Uint8Array => {
+  const copy = Uint8Array.from(bytes)
+  const bit = position % (copy.length * 8)
+  copy[bit >> 3]! ^= 1 << (bit & 7)
+  return copy
+}
+
+describe("a webhook", () => {
+  it("passes as the test vector says", () => {
+    const { body, secret, signature, time } = VECTOR
+    assert.strictEqual(signatureOf(secret, time, body), signature)
+    const event = verifyWebhook({ body, header: `t=${time},v1=${signature}`, secret, nowMillis: time * 1000 })
+    assert.deepStrictEqual<unknown>(event, { id: "evt_123", type: "payment_intent.succeeded" })
+  })
+
+  it.prop("passes if it is genuine, as text and as bytes, for 300 seconds either way", [webhook], ([sent]) => {
+    const options = genuine(sent)
+    const bytes = new TextEncoder().encode(options.body)
+    assert.deepStrictEqual<unknown>(verifyWebhook(options), JSON.parse(options.body))
+    assert.deepStrictEqual<unknown>(verifyWebhook({ ...options, body: bytes }), JSON.parse(options.body))
+    const nowMillis = options.nowMillis + sent.age * 1000
+    const expected = Math.abs(sent.age) <= 300 ? undefined : "timestamp_outside_tolerance"
+    assert.strictEqual(reasonOf({ ...options, nowMillis }), expected)
+    // Within a second, nothing changes: the sender counts whole ones.
+    assert.strictEqual(reasonOf({ ...options, nowMillis: nowMillis + 999 }), expected)
+    assert.isUndefined(reasonOf({ ...options, nowMillis, toleranceSeconds: Math.abs(sent.age) }))
+  })
+
+  it.prop("fails with any bit of body, signature, time or secret changed", [webhook], ([sent]) => {
+    const options = genuine(sent)
+    const { position, secret, time } = sent
+    const bytes = new TextEncoder().encode(options.body)
+    assert.strictEqual(reasonOf({ ...options, body: flipped(bytes, position) }), "signature_mismatch")
+    const signature = flipped(Buffer.from(signatureOf(secret, time, options.body), "hex"), position)
+    const header = `t=${time},v1=${Buffer.from(signature).toString("hex")}`
+    assert.strictEqual(reasonOf({ ...options, header }), "signature_mismatch")
+    // Another time within the tolerance, so that the signature alone can tell.
+    const later = options.header.replace(/^t=\d+/u, `t=${time + 1}`)
+    assert.strictEqual(reasonOf({ ...options, header: later }), "signature_mismatch")
+    const fails = sent.otherSecret === secret ? undefined : "signature_mismatch"
+    assert.strictEqual(reasonOf({ ...options, secret: sent.otherSecret }), fails)
+  })
+
+  it.prop("passes with any of several signatures and any of several secrets", [webhook], ([sent]) => {
+    const options = genuine(sent)
+    const { otherSecret, secret, time } = sent
+    const [mine, other] = [signatureOf(secret, time, options.body), signatureOf(otherSecret, time, options.body)]
+    for (const signatures of [`v1=${other},v1=${mine}`, `v1=${mine},v1=${other}`, `v1=${mine}, v0=x`]) {
+      assert.isUndefined(reasonOf({ ...options, header: `t=${time},${signatures}` }))
+    }
+    assert.isUndefined(reasonOf({ ...options, header: [`t=${time},v1=${mine}`], secret: [`${secret}?`, secret] }))
+    const wrong = [`${secret}?`, `${secret}!`]
+    assert.strictEqual(reasonOf({ ...options, secret: wrong }), "signature_mismatch")
+  })
+
+  it("fails without a header that can be read", () => {
+    const { body, secret, signature, time } = VECTOR
+    const options = { body, secret, nowMillis: time * 1000 }
+    for (const header of [undefined, null, "", []]) {
+      const reason = Array.isArray(header) ? "header_malformed" : "header_missing"
+      assert.strictEqual(reasonOf({ ...options, header }), reason, JSON.stringify(header))
+    }
+    for (const header of [
+      "nonsense",
+      signature,
+      `t=${time}`,
+      `v1=${signature}`,
+      `t=,v1=${signature}`,
+      `t=${time}.0,v1=${signature}`,
+      `t=-${time},v1=${signature}`,
+      `t=0${time},v1=${signature}`,
+      `t=1e9,v1=${signature}`,
+      `t=${"9".repeat(400)},v1=${signature}`,
+      `t=${time},t=${time},v1=${signature}`,
+      `t=${time},v1=`,
+      `t=${time},v1=${signature.slice(2)}`,
+      `t=${time},v1=${signature}00`,
+      `t=${time},v1=${signature.toUpperCase()}`,
+      `t=${time},v1=${signature.replace("2a", "zz")}`,
+      `t=${time},v1=${signature},v1=1`,
+      `t=${time};v1=${signature}`,
+      [`t=${time},v1=${signature}`, `t=${time},v1=${signature}`]
+    ]) {
+      assert.strictEqual(reasonOf({ ...options, header }), "header_malformed", JSON.stringify(header))
+    }
+  })
+
+  it("fails if it is genuine, but no event", () => {
+    const { secret, time } = VECTOR
+    for (const body of ["", "{", "null", "[]", '"evt_1"', '{"id":"evt_1"}', '{"id":1,"type":"a"}']) {
+      const header = `t=${time},v1=${signatureOf(secret, time, body)}`
+      assert.strictEqual(reasonOf({ body, header, secret, nowMillis: time * 1000 }), "body_malformed", body)
+    }
+  })
+
+  it("is not verified with no secret, or after somebody parsed its body", () => {
+    const { body, signature, time } = VECTOR
+    const header = `t=${time},v1=${signature}`
+    for (const secret of ["", [], [""], undefined as never]) {
+      assert.throws(() => verifyWebhook({ body, header, secret, nowMillis: time * 1000 }), TypeError)
+    }
+    const parsed = JSON.parse(body) as never
+    assert.throws(() => verifyWebhook({ body: parsed, header, secret: VECTOR.secret }), TypeError)
+  })
+
+  it.effect("is verified by the clock and with the secrets of an Effect program", () =>
+    Effect.gen(function* () {
+      const { body, secret, signature, time } = VECTOR
+      yield* TestClock.setTime(time * 1000)
+      const options = { body, header: `t=${time},v1=${signature}`, secret: Redacted.make(secret) }
+      assert.strictEqual((yield* verifyWebhookEffect(options)).type, "payment_intent.succeeded")
+      const rolled = [Redacted.make("whsec_new"), options.secret]
+      assert.strictEqual((yield* verifyWebhookEffect({ ...options, secret: rolled })).id, "evt_123")
+      yield* TestClock.adjust("301 seconds")
+      const error = yield* Effect.flip(verifyWebhookEffect(options))
+      assert.strictEqual(error.reason, "timestamp_outside_tolerance")
+      assert.notInclude(error.message, signature)
+    })
+  )
+
+  it("is verified by one file of Till's, without the rest of it", () => {
+    const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-webhook-"))
+    try {
+      const source = Path.resolve(import.meta.dirname, "../../src/client/WebhookVerification.ts")
+      fs.copyFileSync(source, Path.join(folder, "verify.ts"))
+      const { body, secret, signature, time } = VECTOR
+      const options = { body, header: `t=${time},v1=${signature}`, secret, nowMillis: time * 1000 }
+      const script = `import("./verify.ts").then((m) => console.log(m.verifyWebhook(${JSON.stringify(options)}).id))`
+      assert.strictEqual(execFileSync(process.execPath, ["-e", script], { cwd: folder, encoding: "utf8" }), "evt_123\n")
+    } finally {
+      fs.rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+/** Compiled, never called: the type of an event says what its object is. */
+export const narrowed = (event: WebhookEvent): void => {
+  if (event.type === "payment_intent.succeeded") expectTypeOf(event.data.object).toEqualTypeOf<PaymentIntent>()
+  if (event.type === "charge.refunded") expectTypeOf(event.data.object).toEqualTypeOf<Charge>()
+  if (event.type === "customer.updated") {
+    expectTypeOf(event.data.object).toEqualTypeOf<Customer>()
+    expectTypeOf(event.data.previous_attributes?.email).toEqualTypeOf<string | null | undefined>()
+    // @ts-expect-error a customer has no amount
+    void event.data.object.amount
+  }
+  // @ts-expect-error a type that there is not
+  if (event.type === "customer.paid") throw new Error("never")
+}
