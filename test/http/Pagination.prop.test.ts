@@ -76,7 +76,7 @@ describe("pagination", () => {
         assert.strictEqual(new Set(seen).size, seen.length)
         for (const id of before) if (!deleted.has(id)) assert.include(seen, id)
       }),
-    { arbitrary: { runs: 60 } }
+    { arbitrary: { runs: 60, size: 12 } }
   )
 
   it.effect.prop(

@@ -247,7 +247,7 @@ describe("refunds", () => {
           accepted.map(({ body }) => body.id)
         )
       }),
-    { arbitrary: { runs: 30 } }
+    { arbitrary: { runs: 30, size: 20 } }
   )
 
   it("list: newest first, by PaymentIntent", async () => {

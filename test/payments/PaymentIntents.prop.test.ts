@@ -352,6 +352,6 @@ describe("PaymentIntents agree with the state table", () => {
       ).check(Schema.isMinLength(20), Schema.isMaxLength(40))
     },
     ({ commands, creation }) => compare(creation, commands),
-    { arbitrary: { runs: 50 } }
+    { arbitrary: { runs: 50, size: 40 } }
   )
 })

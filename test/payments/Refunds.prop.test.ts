@@ -143,7 +143,7 @@ describe("Refunds agree with the table", () => {
       commands: Schema.Array(command).check(Schema.isMaxLength(12))
     },
     ({ card, commands, payment }) => compare(payment, card, commands),
-    { arbitrary: { runs: 400 } }
+    { arbitrary: { runs: 400, size: 12 } }
   )
 
   it.effect("in every cell of it", () =>
