@@ -12,7 +12,7 @@ import type { Unavailable } from "../engine/Accounts.ts"
 import type { Caller } from "./Authentication.ts"
 import type { CommandServices, GroupHandlers, QueryServices } from "./Handlers.ts"
 import type { Parsed } from "./JsonBody.ts"
-import { pathOfUnstorableText } from "./JsonBody.ts"
+import { pathOfUnstorableText, STORABLE_RULE } from "./JsonBody.ts"
 import type { ParameterError } from "./ParameterErrors.ts"
 import { parameterErrorOf } from "./ParameterErrors.ts"
 import { parameterPath } from "./ParameterPath.ts"
@@ -122,8 +122,7 @@ const makePayloadDecoder = (schema: Schema.Top): CommandEndpoint["decodePayload"
     if (Exit.isSuccess(decoded)) {
       const unstorable = escapes ? pathOfUnstorableText(value) : undefined
       if (unstorable === undefined) return Exit.succeed(decoded.value)
-      const rule = "text without NUL characters and unpaired surrogates"
-      return Exit.fail(new ParameterInvalid({ param: parameterPath(unstorable), rule }))
+      return Exit.fail(new ParameterInvalid({ param: parameterPath(unstorable), rule: STORABLE_RULE }))
     }
     const diagnosed = diagnose(value)
     if (Exit.isSuccess(diagnosed)) throw new Error("A schema refused an input and then accepted it")

@@ -76,5 +76,8 @@ export const pathOfUnstorableText = (value: unknown): ReadonlyArray<PropertyKey>
   return undefined
 }
 
-/** Whether a text can be stored as UTF-8 in Postgres. */
+/** Completes "The `param` field must be …" (semantics §8.14). */
+export const STORABLE_RULE = "text without NUL characters and unpaired surrogates"
+
+/** Whether a text can be stored as UTF-8 in Postgres, or asked for there. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\0")

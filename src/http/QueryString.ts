@@ -1,10 +1,11 @@
 /**
- * Decodes query parameters by the contract (semantics T7, G7, G8, E1, E2): unknown parameters come first, then repeated
+ * Decodes query parameters by the contract (semantics T7, G7, G8, E1, E2, §8.14): unknown parameters come first, then repeated
  * or invalid ones. `expand[]` is a parameter of every GET; which fields it takes is the endpoint's matter.
  */
 import { Exit, Schema, SchemaAST } from "effect"
 import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
 import { FieldNotExpandable } from "./HttpErrors.ts"
+import { isStorable, STORABLE_RULE } from "./JsonBody.ts"
 import type { ParameterError } from "./ParameterErrors.ts"
 import { parameterErrorOf } from "./ParameterErrors.ts"
 
@@ -53,6 +54,7 @@ export const makeQueryDecoder = (
       if (name === EXPAND) continue
       if (others.length > 0) return Exit.fail(new ParameterInvalid({ param: name, rule: "given only once" }))
       if (first === "") return Exit.fail(new ParameterInvalid({ param: name, rule: "left out or given a value" }))
+      if (!isStorable(first!)) return Exit.fail(new ParameterInvalid({ param: name, rule: STORABLE_RULE }))
       input[name] = first
     }
     const expand = [...new Set(values.get(EXPAND))]

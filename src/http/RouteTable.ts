@@ -4,6 +4,7 @@
  */
 import { Exit } from "effect"
 import { MethodNotAllowed, RouteNotFound } from "./HttpErrors.ts"
+import { isStorable } from "./JsonBody.ts"
 
 export interface Matched<Endpoint> {
   readonly endpoint: Endpoint
@@ -62,11 +63,15 @@ const descend = <Endpoint>(node: Node<Endpoint>, segment: string): Node<Endpoint
   return next
 }
 
-/** An id needs no percent-encoding, so text that cannot be decoded is an id that does not exist. */
+/**
+ * An id needs no percent-encoding, so text that cannot be decoded is an id that does not exist; and so is text that the
+ * database cannot be asked for.
+ */
 const decoded = (segment: string): string => {
   if (!segment.includes("%")) return segment
   try {
-    return decodeURIComponent(segment)
+    const text = decodeURIComponent(segment)
+    return isStorable(text) ? text : segment
   } catch {
     return segment
   }

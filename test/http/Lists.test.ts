@@ -126,6 +126,21 @@ describe("lists", () => {
     assertError(await list("?limit=x&zzz=1"), 400, "parameter_unknown", "zzz")
   })
 
+  it("§8.14: no parameter takes a NUL, which the database could not be asked for", async () => {
+    for (const [path, parameter] of [
+      ["customers", "email=a@b.c%00"],
+      ["customers", "starting_after=cus_%00"],
+      ["customers", "ending_before=%00"],
+      ["payment_intents", "customer=cus_%00"],
+      ["prices", "product=prod_a%00b"],
+      ["refunds", "payment_intent=pi_%00"],
+      ["payment_intents/pi_x", "client_secret=%00"]
+    ] as const) {
+      const name = parameter.slice(0, parameter.indexOf("="))
+      assertError(await get(`/v1/${path}?${parameter}`), 400, "parameter_invalid", name)
+    }
+  })
+
   it("G10: a list after a 200 contains the object", async () => {
     for (let i = 0; i < 10; i++) {
       const { body } = await server.request("POST", "/v1/customers", { key: server.keys.secretLive })

@@ -252,6 +252,10 @@ describe("transport", () => {
     assertError(await server.request("GET", `/v1/payment_intents/${body.id}`), 404, "resource_missing", "id")
     const reply = await server.request("GET", "/v1/customers/cus_x%2Fy")
     assert.strictEqual(reply.body.error.message, "No Customer found with ID 'cus_x/y'.")
+    // The database could not be asked for an id with a NUL.
+    const unstorable = await server.request("GET", "/v1/customers/cus_%00")
+    assertError(unstorable, 404, "resource_missing", "id")
+    assert.strictEqual(unstorable.body.error.message, "No Customer found with ID 'cus_%00'.")
   })
 
   it("T17, T18: references", async () => {
