@@ -1,5 +1,6 @@
 /** Everything that a person sees in a browser. To be served together with the API's routes. */
 import { Layer } from "effect"
 import * as Assets from "./Assets.ts"
+import * as Checkout from "./Checkout.ts"
 
-export const layer = Layer.mergeAll(Assets.layer)
+export const layer = Layer.mergeAll(Assets.layer, Checkout.layer)

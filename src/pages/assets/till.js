@@ -1,3 +1,201 @@
+/**
+ * Makes the checkout form comfortable: formats the card as it is typed, says what is wrong beside the field, and pays
+ * without loading the page again. The form works without it.
+ *
+ * No card data is kept: it is in the fields while it is typed, goes into one request, and is taken out of the fields as
+ * soon as that is answered.
+ */
 "use strict"
 
 document.documentElement.classList.add("scripted")
+
+// A page that comes back out of the browser's memory shows what was true when it was left.
+addEventListener("pageshow", (event) => {
+  if (event.persisted) location.reload()
+})
+
+/** Schemes by the beginning of their numbers, the first that fits. */
+const BRANDS = [
+  { name: "American Express", start: /^3[47]/, groups: [4, 6, 5] },
+  { name: "Diners Club", start: /^3(0[0-5]|6|[89])/, groups: [4, 4, 4, 4, 3] },
+  { name: "JCB", start: /^35(2[89]|[3-8])/, groups: [4, 4, 4, 4, 3] },
+  { name: "Visa", start: /^4/, groups: [4, 4, 4, 4, 3] },
+  { name: "Mastercard", start: /^(5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, groups: [4, 4, 4, 4, 3] },
+  { name: "Discover", start: /^(6011|64[4-9]|65)/, groups: [4, 4, 4, 4, 3] },
+  { name: "UnionPay", start: /^62/, groups: [4, 4, 4, 4, 3] }
+]
+
+function enhance(form) {
+  const field = (name) => form.elements.namedItem(name)
+  const [number, expiry, cvc] = ["card_number", "card_expiry", "card_cvc"].map(field)
+  const controls = [...form.elements].filter((control) => control.id !== "" && control.name !== "")
+  const button = form.querySelector("button[type=submit]")
+  const action = button.textContent
+  const message = form.querySelector("#message")
+  let busy = false
+
+  for (const control of controls) {
+    control.addEventListener("input", () => showError(control, ""))
+    control.addEventListener("change", () => control.value !== "" && showError(control, complaint(control)))
+  }
+  if (number !== null) {
+    number.addEventListener("input", () => {
+      reformat(number, groupNumber)
+      showBrand(number)
+    })
+    expiry.addEventListener("input", (event) => {
+      if (event.inputType !== "deleteContentBackward") reformat(expiry, groupExpiry)
+    })
+    cvc.addEventListener("input", () => (cvc.value = digits(cvc.value).slice(0, 4)))
+    showBrand(number)
+  }
+  for (const card of document.querySelectorAll(".test-card")) {
+    card.addEventListener("click", () => {
+      number.value = card.dataset.number
+      expiry.value = "12 / 34"
+      cvc.value = card.dataset.number.startsWith("3782") ? "1234" : "123"
+      for (const control of [number, expiry, cvc]) showError(control, "")
+      showBrand(number)
+      const first = controls.find((control) => complaint(control) !== "")
+      ;(first ?? button).focus()
+    })
+  }
+
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault()
+    if (busy) return
+    showMessage("")
+    for (const control of controls) showError(control, complaint(control))
+    const wrong = controls.find((control) => control.getAttribute("aria-invalid") === "true")
+    if (wrong !== undefined) return wrong.focus()
+    setBusy(true)
+    try {
+      await send()
+    } catch {
+      setBusy(false)
+      showMessage("The payment service could not be reached. Try again: you will not pay twice.")
+    }
+  })
+
+  async function send() {
+    const response = await fetch(form.action, {
+      method: "POST",
+      headers: { accept: "application/json" },
+      body: new URLSearchParams(new FormData(form))
+    })
+    const answer = await response.json()
+    if (answer.location !== undefined || answer.reload === true) {
+      forgetCard()
+      return answer.reload === true ? location.reload() : location.assign(answer.location)
+    }
+    // Whoever can send the same form again keeps what it holds.
+    if (answer.token !== form.elements.namedItem("token").value) forgetCard()
+    form.elements.namedItem("token").value = answer.token
+    setBusy(false)
+    for (const control of controls) showError(control, answer.errors[control.name] ?? "")
+    showMessage(answer.message ?? "")
+    if (answer.message === null) controls.find((control) => control.getAttribute("aria-invalid") === "true")?.focus()
+  }
+
+  function forgetCard() {
+    for (const control of [number, expiry, cvc]) if (control !== null) control.value = ""
+    if (number !== null) showBrand(number)
+  }
+
+  function setBusy(isBusy) {
+    busy = isBusy
+    button.setAttribute("aria-disabled", String(isBusy))
+    button.textContent = isBusy ? button.dataset.busy : action
+  }
+
+  function showMessage(text) {
+    message.textContent = text
+    if (text !== "") message.focus()
+  }
+}
+
+/** What a field has to complain about; nothing if it is as it should be. */
+function complaint(control) {
+  const value = control.value.trim()
+  if (value === "") return control.required ? control.dataset.missing : ""
+  return isValid(control, value) ? "" : control.dataset.invalid
+}
+
+function isValid({ name }, value) {
+  switch (name) {
+    case "email":
+      return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(value)
+    case "card_number":
+      return /^[0-9]{12,19}$/.test(digits(value)) && luhn(digits(value)) % 10 === 0
+    case "card_expiry":
+      return /^(0?[1-9]|1[0-2])\s*[/-]\s*([0-9]{2}|20[0-9]{2})$/.test(value)
+    case "card_cvc":
+      return /^[0-9]{3,4}$/.test(value)
+    default:
+      return true
+  }
+}
+
+function showError(control, text) {
+  const place = document.getElementById(`${control.name}-error`)
+  if (place === null) return
+  place.textContent = text
+  if (text === "") control.removeAttribute("aria-invalid")
+  else control.setAttribute("aria-invalid", "true")
+}
+
+function showBrand(number) {
+  document.getElementById("brand").textContent = brandOf(digits(number.value))?.name ?? ""
+}
+
+function brandOf(number) {
+  return BRANDS.find(({ start }) => start.test(number))
+}
+
+function luhn(number) {
+  let sum = 0
+  for (let i = 0; i < number.length; i++) {
+    const digit = Number(number[number.length - 1 - i]) * (1 + (i % 2))
+    sum += digit > 9 ? digit - 9 : digit
+  }
+  return sum
+}
+
+function digits(text) {
+  return text.replace(/[^0-9]/g, "")
+}
+
+function groupNumber(text) {
+  let rest = digits(text).slice(0, 19)
+  const parts = []
+  for (const length of brandOf(rest)?.groups ?? [4, 4, 4, 4, 3]) {
+    if (rest === "") break
+    parts.push(rest.slice(0, length))
+    rest = rest.slice(length)
+  }
+  return parts.join(" ")
+}
+
+function groupExpiry(text) {
+  let typed = digits(text)
+  if (/^[2-9]/.test(typed) || /^1\s*\//.test(text)) typed = `0${typed}`
+  if (typed.length > 4 && typed.slice(2, 4) === "20") typed = typed.slice(0, 2) + typed.slice(4)
+  typed = typed.slice(0, 4)
+  return typed.length < 2 ? typed : `${typed.slice(0, 2)} / ${typed.slice(2)}`
+}
+
+/** Formats what was typed and keeps the caret behind the digit that it was behind. */
+function reformat(control, group) {
+  const before = digits(control.value.slice(0, control.selectionStart)).length
+  const atEnd = control.selectionStart === control.value.length
+  control.value = group(control.value)
+  if (atEnd) return
+  let caret = 0
+  for (let seen = 0; seen < before && caret < control.value.length; caret++) {
+    if (/[0-9]/.test(control.value[caret])) seen++
+  }
+  control.setSelectionRange(caret, caret)
+}
+
+const form = document.querySelector("#checkout")
+if (form instanceof HTMLFormElement) enhance(form)

@@ -1,0 +1,227 @@
+/**
+ * The hosted checkout: `GET /checkout/{cs}` shows a session, `POST` pays for it (semantics S12 to S17).
+ *
+ * The form pays by the same lifecycle as `POST /v1/checkout_sessions/{id}/confirm` and once per form. Its answer is a
+ * page or a redirect; the page's script asks for the same as data, so that nothing has to be loaded again. Payers are
+ * only ever led to Till's own pages and to the session's own URLs. No card data is in any answer.
+ */
+import { Effect, Layer } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpServerResponse } from "effect/http"
+import { encode } from "../engine/Document.ts"
+import * as CheckoutSessions from "../payments/CheckoutSessions.ts"
+import { matchesClientSecret } from "../payments/ClientSecrets.ts"
+import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import type { Asked, Details, FieldErrors } from "./CheckoutForm.ts"
+import { askedBy, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
+import { noticeOf } from "./CheckoutNotice.ts"
+import * as CheckoutPage from "./CheckoutPage.ts"
+import type { FormValues } from "./FormBody.ts"
+import { isCrossSite, readForm, wantsData } from "./FormBody.ts"
+import { idempotencyKeyOf, makeToken } from "./FormToken.ts"
+import { localeOf } from "./Money.ts"
+import { NOT_FOUND, NOT_FROM_HERE, notice } from "./Notice.ts"
+import { page, seeOther } from "./PageResponse.ts"
+import type { FoundSession } from "./Payers.ts"
+import { findSession } from "./Payers.ts"
+import { route } from "./Routing.ts"
+import type { Submissions, Submitted } from "./Submission.ts"
+import * as Submission from "./Submission.ts"
+import { successUrlOf } from "./SuccessUrl.ts"
+
+/** One request for a session's page. */
+interface Visit {
+  readonly found: FoundSession
+  readonly locale: string
+  readonly wantsData: boolean
+  readonly publicUrl: string
+}
+
+/** What the form is shown with, if not as it was at first. */
+interface Problem {
+  readonly status: number
+  readonly message: string | null
+  readonly details: Details
+  readonly errors?: FieldErrors
+  /** The token to go on with: that of the form that was sent, if sending it again is the way on. */
+  readonly token: string
+}
+
+type Answer = HttpServerResponse.HttpServerResponse
+
+const isPayable = ({ session }: FoundSession): boolean => session.status === "open" && session.ui_mode === "hosted"
+
+/** The session's form. */
+const formPage = ({ found, locale, wantsData }: Visit, problem: Problem): Answer => {
+  const { lines, merchant, session } = found
+  const { details, errors = {}, message, status, token } = problem
+  if (wantsData) return data(status, { message, errors, token })
+  return page(CheckoutPage.render({ session, lines, merchant, locale, token, details, errors, message }), {
+    status,
+    formTargets: [session.success_url]
+  })
+}
+
+/** What there is to say of a session that cannot be paid any more. */
+const closedPage = ({ found, locale, wantsData }: Visit): Answer =>
+  wantsData ? data(410, { reload: true }) : page(notice(noticeOf({ ...found, locale })), { status: 410 })
+
+const leadOn = ({ wantsData }: Visit, location: string): Answer =>
+  wantsData ? data(200, { location }) : seeOther(location)
+
+const data = (status: number, body: object): Answer =>
+  HttpServerResponse.jsonUnsafe(body, {
+    status,
+    headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" }
+  })
+
+/** The page as it is when nobody has sent anything; says what became of an earlier attempt. */
+const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
+  const { hidden, paymentIntent, session } = visit.found
+  const secret = query.get("payment_intent_client_secret")
+  const returns = paymentIntent !== null && secret !== null && matchesClientSecret(paymentIntent, secret)
+  // Who comes back from an authentication has just paid; whoever else comes has paid before.
+  if (session.status === "complete" && returns) return leadOn(visit, successUrlOf(session) ?? `/checkout/${session.id}`)
+  if (!isPayable(visit.found)) return closedPage(visit)
+  // The secret should not stay in the address bar.
+  if (query.size > 0) return seeOther(`/checkout/${session.id}`)
+  return formPage(visit, {
+    status: 200,
+    message: paymentIntent?.last_payment_error?.message ?? null,
+    details: detailsOf(hidden.collected ?? session.customer_details),
+    token
+  })
+}
+
+/** Confirms the session with what was entered. */
+const confirm = (
+  submissions: Submissions,
+  { found, publicUrl }: Visit,
+  confirmation: NonNullable<ReturnType<typeof readEntered>["confirmation"]>,
+  idempotencyKey: string
+) => {
+  const { account, session } = found
+  const { customer_details, payment_method_data } = confirmation
+  const path = `/checkout/${session.id}`
+  return submissions.submit(
+    { account, path, idempotencyKey, entered: confirmation },
+    CheckoutSessions.confirm(session.id, {
+      customer_details,
+      return_url: `${publicUrl}${path}`,
+      payment_method_data: payment_method_data === null ? null : submissions.tokenize(account, payment_method_data)
+    }),
+    encode
+  )
+}
+
+/** Where a submission leads. `visit` shows the session as the submission left it. */
+const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: string): Answer => {
+  const { paymentIntent, session } = visit.found
+  if (submitted.ok) {
+    if (session.status === "complete") return leadOn(visit, successUrlOf(session) ?? `/checkout/${session.id}`)
+    const challenge = paymentIntent?.next_action?.redirect_to_url.url
+    if (challenge !== undefined) return leadOn(visit, challenge)
+  }
+  if (!isPayable(visit.found)) return closedPage(visit)
+  if (submitted.ok) {
+    const message = paymentIntent?.last_payment_error?.message ?? "The payment was not completed. Please try again."
+    return formPage(visit, { status: 402, message, details, token })
+  }
+  const field = fieldOf(submitted.param)
+  const errors: FieldErrors = field === undefined ? {} : { [field]: submitted.message }
+  const message = field === undefined ? messageOf(submitted) : null
+  return formPage(visit, { status: submitted.status, message, details, errors, token })
+}
+
+/** A refusal in words for the payer. */
+const messageOf = ({ code, message }: Submitted & { readonly ok: false }): string => {
+  switch (code) {
+    case "card_declined":
+      return message
+    case "processor_unavailable":
+      return "The card network did not answer. You have not been charged. Please try again."
+    case "processor_not_configured":
+      return "This shop cannot take card payments yet. You have not been charged."
+    default:
+      return "The payment could not be made. You have not been charged. Please try again."
+  }
+}
+
+/** The form as it was sent: invalid, not Till's own, or an attempt to pay. */
+const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit, values: FormValues) {
+  const config = yield* PaymentsConfig
+  const { id } = visit.found.session
+  const newToken = () => makeToken(config, id)
+  const asked: Asked = askedBy(visit.found.session)
+  const { confirmation, details, errors } = readEntered(asked, values)
+  const token = values.get("token") ?? ""
+  const idempotencyKey = idempotencyKeyOf(config, id, token)
+  if (confirmation === null) {
+    if (!isPayable(visit.found)) return closedPage(visit)
+    return formPage(visit, { status: 400, message: null, details, errors, token: newToken() })
+  }
+  if (idempotencyKey === undefined) {
+    if (!isPayable(visit.found)) return closedPage(visit)
+    const message = "This page was open for too long. Nothing was paid. Please enter your card again."
+    return formPage(visit, { status: 400, message, details, token: newToken() })
+  }
+  const again = (status: number, message: string, token: string) =>
+    Effect.succeed(formPage(visit, { status, message, details, token }))
+  return yield* confirm(submissions, visit, confirmation, idempotencyKey).pipe(
+    Effect.flatMap((submitted) =>
+      Effect.map(findSession(id), (found) =>
+        outcomeOf({ ...visit, found: found ?? visit.found }, submitted, details, newToken())
+      )
+    ),
+    Effect.catchTag("IdempotencyKeyReuse", () =>
+      again(409, "You changed something after an earlier attempt. Please check your card and pay again.", newToken())
+    ),
+    Effect.catchTag("IdempotencyKeyInUse", () =>
+      again(409, "Your payment is still being processed. Please wait a moment.", token)
+    ),
+    Effect.catchTag("Unavailable", () =>
+      again(503, "The payment service cannot answer at the moment. Try again: you will not pay twice.", token)
+    )
+  )
+})
+
+const visitOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+  const found = yield* findSession(id)
+  // Sessions that are embedded or custom have no page of their own.
+  if (found === undefined || found.session.ui_mode !== "hosted") return undefined
+  const { publicUrl } = yield* PaymentsConfig
+  const visit: Visit = {
+    found,
+    locale: localeOf(request.headers["accept-language"]),
+    wantsData: wantsData(request),
+    publicUrl
+  }
+  return visit
+})
+
+const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+  const visit = yield* visitOf(request, id)
+  if (visit === undefined) return page(notice(NOT_FOUND), { status: 404 })
+  const config = yield* PaymentsConfig
+  const query = new URLSearchParams(request.url.split("?", 2)[1] ?? "")
+  return show(visit, query, makeToken(config, visit.found.session.id))
+})
+
+const post = (submissions: Submissions) =>
+  Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+    if (isCrossSite(request)) return page(notice(NOT_FROM_HERE), { status: 403 })
+    const visit = yield* visitOf(request, id)
+    if (visit === undefined) return page(notice(NOT_FOUND), { status: 404 })
+    const values = yield* readForm(request)
+    if (values === undefined) return page(notice(NOT_FROM_HERE), { status: 400 })
+    return yield* pay(submissions, visit, values)
+  })
+
+export const layer = Layer.unwrap(
+  Effect.map(Submission.make, (submissions) =>
+    Layer.mergeAll(
+      route("GET", "/checkout/:id", (request, { id = "" }) => get(request, id)),
+      route("POST", "/checkout/:id", (request, { id = "" }) => post(submissions)(request, id))
+    )
+  )
+)

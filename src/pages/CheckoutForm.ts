@@ -1,0 +1,198 @@
+/**
+ * The form of the checkout page: its fields, and what is wrong with what was entered (semantics S14, §8.26).
+ *
+ * Card data is read into `payment_method_data` and nowhere else: what a page is made of again never has it.
+ */
+import { Schema } from "effect"
+import type { BillingDetailsParameter } from "../domain/Address.ts"
+import { isCardNumber } from "../domain/Cards.ts"
+import type { CheckoutSession } from "../domain/CheckoutSession.ts"
+import { Email } from "../domain/Email.ts"
+import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
+import { isCountry } from "./Countries.ts"
+import type { FormValues } from "./FormBody.ts"
+
+/** Fields whose values are shown again. */
+export const DETAIL_FIELDS = [
+  "email",
+  "name",
+  "phone",
+  "line1",
+  "line2",
+  "city",
+  "state",
+  "postal_code",
+  "country"
+] as const
+export type DetailField = (typeof DETAIL_FIELDS)[number]
+
+/** Fields whose values are never shown again. */
+export const CARD_FIELDS = ["card_number", "card_expiry", "card_cvc"] as const
+export type CardField = (typeof CARD_FIELDS)[number]
+
+export type Field = DetailField | CardField
+
+export type Details = Readonly<Partial<Record<DetailField, string>>>
+
+/** What is wrong, in words for the payer, by field. */
+export type FieldErrors = Readonly<Partial<Record<Field, string>>>
+
+/** What a field says when it is empty and must not be, and when it holds something else than it should. */
+export interface Complaints {
+  readonly missing?: string
+  readonly invalid?: string
+}
+
+export const COMPLAINTS: Readonly<Record<Field, Complaints>> = {
+  email: { missing: "Enter your email address.", invalid: "Enter an email address such as name@example.com." },
+  name: { invalid: "Enter a name of at most 256 characters." },
+  phone: { invalid: "Enter a phone number of at most 64 characters." },
+  line1: { missing: "Enter your address." },
+  line2: {},
+  city: { missing: "Enter your city." },
+  state: {},
+  postal_code: { missing: "Enter your postal code." },
+  country: { missing: "Choose your country.", invalid: "Choose a country of the list." },
+  card_number: { missing: "Enter your card number.", invalid: "This card number is not valid. Check its digits." },
+  card_expiry: { missing: "Enter your card's expiry date.", invalid: "Enter the expiry date as MM / YY." },
+  card_cvc: { missing: "Enter your card's security code.", invalid: "The security code has 3 or 4 digits." }
+}
+
+/** What a session asks of its payer. */
+export interface Asked {
+  readonly card: boolean
+  readonly address: boolean
+}
+
+export const askedBy = ({ billing_address_collection, payment_intent }: CheckoutSession): Asked => ({
+  card: payment_intent !== null,
+  address: billing_address_collection === "required"
+})
+
+/** The fields of a session's form, in their order. */
+export const fieldsOf = ({ address, card }: Asked): ReadonlyArray<Field> => [
+  ...DETAIL_FIELDS.filter((field) => address || !ADDRESS_FIELDS.includes(field)),
+  ...(card ? CARD_FIELDS : [])
+]
+
+const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code", "country"]
+
+/** Whether a field has to be filled in. */
+export const isRequired = (field: Field): boolean => COMPLAINTS[field].missing !== undefined
+
+/** What was entered: the details, to show them again, and what to confirm with, if nothing is wrong. */
+export interface Entered {
+  readonly details: Details
+  readonly errors: FieldErrors
+  readonly confirmation: {
+    readonly customer_details: BillingDetailsParameter
+    readonly payment_method_data: PaymentMethodData | null
+  } | null
+}
+
+/** Reads the form of a session. */
+export const readEntered = (asked: Asked, values: FormValues): Entered => {
+  const fields = fieldsOf(asked)
+  const details: Details = Object.fromEntries(
+    DETAIL_FIELDS.filter((field) => fields.includes(field)).map((field) => [field, values.get(field) ?? ""])
+  )
+  const errors: FieldErrors = Object.fromEntries(
+    fields.flatMap((field) => {
+      const complaint = complaintAbout(field, values.get(field) ?? "")
+      return complaint === undefined ? [] : [[field, complaint]]
+    })
+  )
+  if (Object.keys(errors).length > 0) return { details, errors, confirmation: null }
+  const customer_details = customerDetailsOf(details, asked)
+  const payment_method_data = asked.card ? paymentMethodDataOf(values, customer_details) : null
+  return { details, errors, confirmation: { customer_details, payment_method_data } }
+}
+
+const complaintAbout = (field: Field, value: string): string | undefined => {
+  const { invalid, missing } = COMPLAINTS[field]
+  if (value === "") return missing
+  return RULES[field]?.(value) === false ? (invalid ?? missing) : undefined
+}
+
+const isEmail = Schema.is(Email)
+const isAtMost = (max: number) => (value: string) => [...value].length <= max
+
+const RULES: Readonly<Partial<Record<Field, (value: string) => boolean>>> = {
+  email: isEmail,
+  name: isAtMost(256),
+  phone: isAtMost(64),
+  country: isCountry,
+  card_number: (value) => isCardNumber(digitsOf(value)),
+  card_expiry: (value) => expiryOf(value) !== undefined,
+  card_cvc: (value) => /^[0-9]{3,4}$/.test(value)
+}
+
+/** A card number as it is printed has spaces, or hyphens, between its groups. */
+const digitsOf = (cardNumber: string): string => cardNumber.replaceAll(/[\s-]/g, "")
+
+/** `12 / 34`, `1/34`, `1234` or `12/2034`. A past date is no mistake of the form: the card is declined (semantics I-9). */
+export const expiryOf = (value: string): { readonly exp_month: number; readonly exp_year: number } | undefined => {
+  const found =
+    /^(?<month>[0-9]{1,2})\s*[/-]\s*(?<year>[0-9]{2}|20[0-9]{2})$/.exec(value) ??
+    /^(?<month>[0-9]{2})\s*(?<year>[0-9]{2})$/.exec(value)
+  const { month, year } = found?.groups ?? {}
+  const exp_month = Number(month)
+  if (year === undefined || exp_month < 1 || exp_month > 12) return undefined
+  return { exp_month, exp_year: year.length === 2 ? 2000 + Number(year) : Number(year) }
+}
+
+const customerDetailsOf = (details: Details, { address }: Asked): BillingDetailsParameter => ({
+  email: details.email ?? "",
+  name: details.name ?? "",
+  phone: details.phone ?? "",
+  address: address
+    ? {
+        line1: details.line1 ?? "",
+        line2: details.line2 ?? "",
+        city: details.city ?? "",
+        state: details.state ?? "",
+        postal_code: details.postal_code ?? "",
+        country: details.country ?? ""
+      }
+    : null
+})
+
+const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetailsParameter): PaymentMethodData => ({
+  type: "card",
+  card: {
+    number: digitsOf(values.get("card_number") ?? ""),
+    ...expiryOf(values.get("card_expiry") ?? "")!,
+    cvc: values.get("card_cvc") ?? ""
+  },
+  billing_details
+})
+
+/** What the form begins with: what the payer entered before, or what the merchant knew of the payer (semantics S11). */
+export const detailsOf = (known: CheckoutSession["customer_details"] | null): Details => ({
+  email: known?.email ?? "",
+  name: known?.name ?? "",
+  phone: known?.phone ?? "",
+  line1: known?.address?.line1 ?? "",
+  line2: known?.address?.line2 ?? "",
+  city: known?.address?.city ?? "",
+  state: known?.address?.state ?? "",
+  postal_code: known?.address?.postal_code ?? "",
+  country: known?.address?.country ?? ""
+})
+
+/** The field that a parameter of the confirmation was made of. */
+export const fieldOf = (param: string | null): Field | undefined => PARAMS[param ?? ""]
+
+const PARAMS: Readonly<Record<string, Field>> = {
+  "customer_details[email]": "email",
+  "customer_details[name]": "name",
+  "customer_details[phone]": "phone",
+  "customer_details[address][line1]": "line1",
+  "customer_details[address][city]": "city",
+  "customer_details[address][postal_code]": "postal_code",
+  "customer_details[address][country]": "country",
+  "payment_method_data[card][number]": "card_number",
+  "payment_method_data[card][exp_month]": "card_expiry",
+  "payment_method_data[card][exp_year]": "card_expiry",
+  "payment_method_data[card][cvc]": "card_cvc"
+}

@@ -1,0 +1,190 @@
+/** The hosted checkout page (semantics S14): what is bought, what it costs, and the form to pay with. */
+import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import type { Asked, CardField, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
+import { askedBy, COMPLAINTS, isRequired } from "./CheckoutForm.ts"
+import { COUNTRIES } from "./Countries.ts"
+import type { Child, Html } from "./Html.ts"
+import { html } from "./Html.ts"
+import { layout } from "./Layout.ts"
+import { formatAmount } from "./Money.ts"
+import { testModePanel } from "./TestCardsPanel.ts"
+
+export interface CheckoutPage {
+  readonly session: CheckoutSession
+  readonly lines: ReadonlyArray<LineItem>
+  readonly merchant: string
+  /** Language of the amounts. */
+  readonly locale: string
+  /** Makes the form's submission happen once. */
+  readonly token: string
+  readonly details: Details
+  readonly errors: FieldErrors
+  /** Why the payment has not gone through, in words for the payer. */
+  readonly message: string | null
+}
+
+export const render = (page: CheckoutPage): Html => {
+  const { merchant, session } = page
+  const asked = askedBy(session)
+  const hasProblem = page.message !== null || Object.keys(page.errors).length > 0
+  return layout({
+    title: `${hasProblem ? "Problem: " : ""}Pay ${merchant}`,
+    kind: "checkout",
+    script: true,
+    content: html`${!session.livemode && testModePanel(asked.card)}
+      <main>${summary(page)} ${form(page, asked)}</main>`
+  })
+}
+
+const summary = ({ lines, locale, merchant, session }: CheckoutPage): Html => {
+  const currency = session.currency ?? "usd"
+  const amount = (minor: number | null) => formatAmount(minor ?? 0, currency, locale)
+  return html`<section class="summary" aria-labelledby="merchant">
+    ${
+      session.cancel_url !== null &&
+      html`<a class="back" href="${session.cancel_url}" rel="noreferrer"
+        ><span aria-hidden="true">←</span> Back to ${merchant}</a
+      >`
+    }
+    <h1 id="merchant">${merchant}</h1>
+    <p class="total"><span class="label">Total due</span> <strong>${amount(session.amount_total)}</strong></p>
+    <ul class="lines">
+      ${lines.map((line) => lineItem(line, amount))}
+    </ul>
+    <p class="sum"><span>Total</span> <span>${amount(session.amount_total)}</span></p>
+  </section>`
+}
+
+const lineItem = ({ amount_total, description, quantity }: LineItem, amount: (minor: number) => string): Html =>
+  html`<li>
+    <span class="what">${description}${quantity > 1 && html` <small>Quantity ${quantity}</small>`}</span>
+    <span class="price">${amount(amount_total)}</span>
+  </li>`
+
+const form = (page: CheckoutPage, asked: Asked): Html => {
+  const { locale, message, session, token } = page
+  const total = formatAmount(session.amount_total ?? 0, session.currency ?? "usd", locale)
+  const action = asked.card ? `Pay ${total}` : "Complete order"
+  return html`<form id="checkout" method="post" action="/checkout/${session.id}" novalidate>
+    <input type="hidden" name="token" value="${token}" />
+    <div id="message" class="message" role="alert" tabindex="-1" ${message !== null && html` autofocus`}>
+      ${message !== null && html`<p>${message}</p>`}
+    </div>
+    ${contactFields(page)} ${asked.address && addressFields(page)} ${asked.card && cardFields(page)}
+    <button class="pay" type="submit" data-busy="Processing…">${action}</button>
+    ${asked.card && html`<p class="fine">Your card's number and security code are not stored.</p>`}
+  </form>`
+}
+
+const contactFields = (page: CheckoutPage): Html =>
+  group("Contact", [
+    input(page, "email", "Email", { type: "email", autocomplete: "email", inputmode: "email" }),
+    input(page, "name", "Full name", { autocomplete: "name" }),
+    input(page, "phone", "Phone", { type: "tel", autocomplete: "tel", inputmode: "tel" })
+  ])
+
+const addressFields = (page: CheckoutPage): Html =>
+  group("Billing address", [
+    countrySelect(page),
+    input(page, "line1", "Address", { autocomplete: "billing address-line1" }),
+    input(page, "line2", "Apartment, suite, etc.", { autocomplete: "billing address-line2" }),
+    input(page, "postal_code", "Postal code", { autocomplete: "billing postal-code", half: true }),
+    input(page, "city", "City", { autocomplete: "billing address-level2", half: true }),
+    input(page, "state", "State or region", { autocomplete: "billing address-level1" })
+  ])
+
+const cardFields = (page: CheckoutPage): Html =>
+  group("Card", [
+    input(page, "card_number", "Card number", {
+      autocomplete: "cc-number",
+      inputmode: "numeric",
+      placeholder: "1234 1234 1234 1234",
+      after: html`<output id="brand" class="brand" for="card_number" aria-live="polite"></output>`
+    }),
+    input(page, "card_expiry", "Expiry date", {
+      autocomplete: "cc-exp",
+      inputmode: "numeric",
+      placeholder: "MM / YY",
+      half: true
+    }),
+    input(page, "card_cvc", "Security code", {
+      autocomplete: "cc-csc",
+      inputmode: "numeric",
+      placeholder: "CVC",
+      half: true
+    })
+  ])
+
+const group = (name: string, fields: ReadonlyArray<Html>): Html =>
+  html`<fieldset>
+    <legend>${name}</legend>
+    ${fields}
+  </fieldset>`
+
+interface InputOptions {
+  readonly type?: "text" | "email" | "tel"
+  readonly autocomplete: string
+  readonly inputmode?: "email" | "tel" | "numeric"
+  readonly placeholder?: string
+  /** Two such fields stand side by side. */
+  readonly half?: boolean
+  readonly after?: Html
+}
+
+const input = (page: CheckoutPage, name: Field, label: string, options: InputOptions): Html => {
+  const { after, autocomplete, half, inputmode, placeholder, type = "text" } = options
+  return field(page, name, label, half === true, [
+    html`<input
+      id="${name}"
+      name="${name}"
+      type="${type}"
+      autocomplete="${autocomplete}"
+      ${inputmode !== undefined && html`inputmode="${inputmode}"`}
+      ${placeholder !== undefined && html`placeholder="${placeholder}"`}
+      ${shownAgain(page, name)}
+      ${attributes(page, name)}
+    />`,
+    after
+  ])
+}
+
+/** The value of a field that may be shown again. */
+const shownAgain = ({ details }: CheckoutPage, name: Field): Child => {
+  const value = details[name as DetailField]
+  return value !== undefined && value !== "" && html`value="${value}"`
+}
+
+const countrySelect = (page: CheckoutPage): Html =>
+  field(page, "country", "Country", false, [
+    html`<select id="country" name="country" autocomplete="billing country" ${attributes(page, "country")}>
+      <option value="">Choose a country</option>
+      ${COUNTRIES.map(
+        ({ code, name }) =>
+          html`<option value="${code}" ${page.details.country === code && html` selected`}>${name}</option>`
+      )}
+    </select>`
+  ])
+
+const field = (
+  { errors }: CheckoutPage,
+  name: Field | CardField,
+  label: string,
+  half: boolean,
+  control: ReadonlyArray<Child>
+): Html => {
+  const error = errors[name]
+  return html`<div class="field${half && " half"}">
+    <label for="${name}">${label}${!isRequired(name) && html` <small>optional</small>`}</label>
+    <div class="control">${control}</div>
+    <p class="error" id="${name}-error">${error}</p>
+  </div>`
+}
+
+/** What is the same for every control: its duties, and what it says when it has not done them. */
+const attributes = ({ errors }: CheckoutPage, name: Field): Html => {
+  const { invalid, missing } = COMPLAINTS[name]
+  return html`aria-describedby="${name}-error" ${errors[name] !== undefined && html`aria-invalid="true"`}
+  ${name === Object.keys(errors)[0] && html`autofocus`}
+  ${missing !== undefined && html`required data-missing="${missing}"`}
+  ${invalid !== undefined && html`data-invalid="${invalid}"`}`
+}

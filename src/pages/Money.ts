@@ -1,0 +1,40 @@
+/** Amounts as payers read them. Nothing is computed: an amount is the smallest unit of its currency (semantics N3). */
+
+const ZERO_DECIMALS: ReadonlySet<string> = new Set(
+  "bif clp djf gnf jpy kmf krw mga pyg rwf ugx vnd vuv xaf xof xpf".split(" ")
+)
+const THREE_DECIMALS: ReadonlySet<string> = new Set("bhd jod kwd omr tnd".split(" "))
+
+/** How many digits of an amount stand behind the decimal point. */
+export const decimalsOf = (currency: string): number =>
+  ZERO_DECIMALS.has(currency) ? 0 : THREE_DECIMALS.has(currency) ? 3 : 2
+
+/** An amount in minor units as a decimal, exactly: `1050`, `usd` → `10.50`. */
+export const decimalOf = (amount: number, currency: string): string => {
+  const decimals = decimalsOf(currency)
+  if (decimals === 0) return String(amount)
+  const digits = String(amount).padStart(decimals + 1, "0")
+  return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
+}
+
+/** An amount in minor units, as is usual in a language: `1050`, `usd`, `en` → `$10.50`. */
+export const formatAmount = (amount: number, currency: string, locale: string): string => {
+  const decimals = decimalsOf(currency)
+  const format = new Intl.NumberFormat(locale, {
+    style: "currency",
+    currency,
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals
+  })
+  return format.format(decimalOf(amount, currency) as Intl.StringNumericLiteral)
+}
+
+const LOCALE_DEFAULT = "en"
+
+/** The language that a browser asks for first, if it is one that amounts can be written in. */
+export const localeOf = (acceptLanguage: string | undefined): string => {
+  const wanted = acceptLanguage?.split(",", 1)[0]?.split(";", 1)[0]?.trim() ?? ""
+  // Longer ones are no languages, and extensions could choose digits that the page's other texts do not have.
+  if (!/^[A-Za-z]{2,3}(-[A-Za-z]{4})?(-[A-Za-z]{2}|-[0-9]{3})?$/.test(wanted)) return LOCALE_DEFAULT
+  return Intl.NumberFormat.supportedLocalesOf([wanted])[0] ?? LOCALE_DEFAULT
+}

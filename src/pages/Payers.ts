@@ -1,0 +1,79 @@
+/**
+ * What payers' pages find by nothing but an id. Whoever has the id of a hosted session may see its page: an id cannot be
+ * guessed (semantics T21).
+ */
+import { Clock, Effect } from "effect"
+import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { AccountId, Document, Identified, Kind } from "../engine/Document.ts"
+import { INSTALLATION, merchantIdOf } from "../payments/AccountIds.ts"
+import { isOverdue } from "../payments/CheckoutSessionPayments.ts"
+import * as CheckoutSessions from "../payments/CheckoutSessions.ts"
+import type { CheckoutSessionHidden } from "../payments/Documents.ts"
+import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, PAYMENT_INTENT } from "../payments/Documents.ts"
+import { MERCHANT } from "../payments/Merchants.ts"
+
+/** A session with all that its page shows. */
+export interface FoundSession {
+  readonly account: AccountId
+  readonly merchant: string
+  readonly session: CheckoutSession
+  readonly hidden: CheckoutSessionHidden
+  readonly lines: ReadonlyArray<LineItem>
+  readonly paymentIntent: PaymentIntent | null
+}
+
+export interface FoundPaymentIntent {
+  readonly account: AccountId
+  readonly merchant: string
+  readonly paymentIntent: PaymentIntent
+}
+
+/** Ids begin with the prefix of their kind; nothing else is worth looking for. */
+const isId = (prefix: string, id: string): boolean => new RegExp(`^${prefix}_[0-9A-Za-z]{1,64}$`).test(id)
+
+/** The session with this id; undefined if there is none. Never shows one open whose time has come (semantics S17). */
+export const findSession = Effect.fnUntraced(function* (id: string) {
+  const accounts = yield* Accounts
+  const account = isId("cs", id) ? yield* accounts.holder(id) : undefined
+  if (account === undefined) return undefined
+  const found = yield* read(account, CHECKOUT_SESSION, id)
+  if (found === undefined) return undefined
+  const overdue = isOverdue(found.value, yield* Clock.currentTimeMillis)
+  if (overdue) yield* accounts.run(account, CheckoutSessions.expireOverdue([id]))
+  const document = overdue ? (yield* read(account, CHECKOUT_SESSION, id))! : found
+  const { payment_intent } = document.value
+  const lines = yield* read(account, LINE_ITEMS, lineItemsId(id))
+  const session: FoundSession = {
+    account,
+    merchant: yield* merchantName(account),
+    session: document.value,
+    hidden: document.hidden,
+    lines: lines?.value.data ?? [],
+    paymentIntent:
+      payment_intent === null ? null : ((yield* read(account, PAYMENT_INTENT, payment_intent))?.value ?? null)
+  }
+  return session
+})
+
+/** The PaymentIntent with this id; undefined if there is none. */
+export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
+  const accounts = yield* Accounts
+  const account = isId("pi", id) ? yield* accounts.holder(id) : undefined
+  const document = account === undefined ? undefined : yield* read(account, PAYMENT_INTENT, id)
+  if (account === undefined || document === undefined) return undefined
+  const found: FoundPaymentIntent = { account, merchant: yield* merchantName(account), paymentIntent: document.value }
+  return found
+})
+
+/** How the merchant of an account is called. */
+const merchantName = Effect.fnUntraced(function* (account: AccountId) {
+  return (yield* read(INSTALLATION, MERCHANT, merchantIdOf(account)))?.value.name ?? "the shop"
+})
+
+/** The newest state of a document of this kind, if there is one. */
+const read = Effect.fnUntraced(function* <A extends Identified, H>(account: AccountId, kind: Kind<A, H>, id: string) {
+  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
+  return entry === undefined || entry.deleted || entry.kind !== kind.name ? undefined : (entry as Document<A, H>)
+})

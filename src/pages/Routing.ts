@@ -1,0 +1,50 @@
+/** What every page's route has in common: a failure is a page as well, and nothing of a request gets into a log. */
+import { Cause, Effect, Layer } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter } from "effect/http"
+import { Accounts, Unavailable } from "../engine/Accounts.ts"
+import { RequestTooLarge } from "../http/HttpErrors.ts"
+import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import { NOT_FROM_HERE, notice, UNAVAILABLE } from "./Notice.ts"
+import { page } from "./PageResponse.ts"
+
+/** What pages are made with. */
+export type PageServices = Accounts | PaymentsConfig
+
+/** A page's route. The handler gets the path's parameters, decoded. */
+export const route = <E>(
+  method: "GET" | "POST",
+  path: `/${string}`,
+  handler: (
+    request: HttpServerRequest.HttpServerRequest,
+    params: Readonly<Record<string, string | undefined>>
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, PageServices>
+): Layer.Layer<never, never, HttpRouter.HttpRouter | PageServices> =>
+  HttpRouter.use((router) =>
+    Effect.flatMap(Effect.context<PageServices>(), (services) =>
+      router.add(method, path, (request) =>
+        Effect.flatMap(HttpRouter.params, (params) =>
+          guarded(request, Effect.provideContext(handler(request, params), services))
+        )
+      )
+    )
+  )
+
+/**
+ * Answers with a page, whatever happens: 413 for a form that no page of ours has, 503 if the storage does not answer, 500
+ * for a defect, which is logged with the path alone. Queries hold client secrets, and bodies card data.
+ */
+const guarded = <E, R>(
+  { method, url }: HttpServerRequest.HttpServerRequest,
+  answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
+  Effect.catchCause(answer, (cause) => {
+    if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+    const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
+    if (failure instanceof RequestTooLarge) return Effect.succeed(page(notice(NOT_FROM_HERE), { status: 413 }))
+    if (failure instanceof Unavailable) return Effect.succeed(page(notice(UNAVAILABLE), { status: 503 }))
+    return Effect.as(
+      Effect.logError(`${method} ${url.split("?", 1)[0]} failed`, cause),
+      page(notice(UNAVAILABLE), { status: 500 })
+    )
+  })

@@ -1,0 +1,43 @@
+/**
+ * A real browser for the tests of pages: the machine's own Chromium. Where there is none, the tests that need it are
+ * left out, and say so.
+ */
+import type { Browser } from "playwright-core"
+import { chromium } from "playwright-core"
+import * as fs from "node:fs"
+
+const PLACES = [
+  process.env["CHROMIUM"],
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "/Applications/Chromium.app/Contents/MacOS/Chromium"
+]
+
+const executablePath = PLACES.find((place) => place !== undefined && place !== "" && fs.existsSync(place))
+
+export const hasBrowser: boolean = executablePath !== undefined
+
+if (!hasBrowser) {
+  console.warn(
+    "The browser tests are left out: there is no Chromium on this machine. On Debian or Ubuntu, " +
+      "`apt-get install chromium` brings one; elsewhere, set CHROMIUM to the path of a Chromium or Chrome."
+  )
+}
+
+/** Nothing of the browser's own leaves the machine, and it works in a container without a sandbox or a GPU. */
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--disable-dev-shm-usage",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync"
+]
+
+/** Starts the browser, with an empty profile. */
+export const launch = (): Promise<Browser> =>
+  chromium.launch({ ...(executablePath !== undefined && { executablePath }), args: FLAGS })
