@@ -1,0 +1,244 @@
+/**
+ * The receivers of `examples/webhooks`, each run as it is: what Till signs is handled once, and nothing else ever. A
+ * language that is not on this machine is left out, and the name of its test says so.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { ChildProcess } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
+import { createHmac } from "node:crypto"
+import * as fs from "node:fs"
+import * as http from "node:http"
+import * as os from "node:os"
+import * as Path from "node:path"
+
+const EXAMPLES = Path.resolve(import.meta.dirname, "../../examples/webhooks")
+const SECRET = "whsec_4f7a0bT9xQ2mLpZrYc8VdK1sWgHjN6eU"
+const ROLLED = "whsec_0ther000000000000000000000000000"
+
+interface Language {
+  readonly name: string
+  /** What says whether the language is there, and what runs the example; the folder is for what it builds. */
+  readonly check: readonly [string, ...Array<string>]
+  readonly command: (folder: string) => readonly [string, ...Array<string>]
+  readonly build?: (folder: string) => readonly [string, ...Array<string>]
+}
+
+const LANGUAGES: ReadonlyArray<Language> = [
+  {
+    name: "Node",
+    check: [process.execPath, "--version"],
+    command: () => [process.execPath, "receiver.mjs"]
+  },
+  { name: "Python", check: ["python3", "--version"], command: () => ["python3", "receiver.py"] },
+  { name: "Ruby", check: ["ruby", "--version"], command: () => ["ruby", "receiver.rb"] },
+  {
+    name: "Go",
+    check: ["go", "version"],
+    // `go run` would leave the program behind when it is ended itself.
+    build: (folder) => ["go", "build", "-o", Path.join(folder, "receiver"), "receiver.go"],
+    command: (folder) => [Path.join(folder, "receiver")]
+  }
+]
+
+const isThere = ({ check: [program, ...args] }: Language): boolean => spawnSync(program, args).status === 0
+
+/** A receiver that runs. */
+class Receiver {
+  readonly #child: ChildProcess
+  #stdout = ""
+  #stderr = ""
+  readonly port: Promise<number>
+  readonly #closed: Promise<unknown>
+
+  constructor([program, ...args]: readonly [string, ...Array<string>], secrets: string) {
+    const env = { ...process.env, TILL_WEBHOOK_SECRET: secrets, PORT: "0" }
+    this.#child = spawn(program, args, { cwd: EXAMPLES, env, stdio: ["ignore", "pipe", "pipe"] })
+    this.#closed = new Promise((resolve) => this.#child.once("close", resolve))
+    this.port = new Promise((resolve, reject) => {
+      this.#child.once("error", reject)
+      this.#child.once("close", (code) => reject(new Error(`It ended with ${code}: ${this.#stderr}`)))
+      this.#child.stderr!.on("data", (chunk) => (this.#stderr += String(chunk)))
+      this.#child.stdout!.on("data", (chunk) => {
+        this.#stdout += String(chunk)
+        const port = /^Listening on http:\/\/127\.0\.0\.1:(\d+)\n/u.exec(this.#stdout)?.[1]
+        if (port !== undefined) resolve(Number(port))
+      })
+    })
+  }
+
+  /** Ends it; answers with the events that it has handled. */
+  async end(): Promise<ReadonlyArray<string>> {
+    this.#child.kill("SIGKILL")
+    await this.#closed
+    return this.#stdout.trimEnd().split("\n").slice(1)
+  }
+
+  /** Posts to it; answers with its status. The body goes out in the given pieces. */
+  async post(headers: http.OutgoingHttpHeaders, ...pieces: ReadonlyArray<Buffer>): Promise<number> {
+    const port = await this.port
+    return new Promise((resolve, reject) => {
+      const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+      const request = http.request({
+        host: "127.0.0.1",
+        port,
+        path: "/hooks",
+        method: "POST",
+        agent: false,
+        headers: { "content-type": "application/json", "content-length": length, ...headers }
+      })
+      request.once("error", reject)
+      request.once("response", (response) => {
+        response.resume()
+        response.once("end", () => resolve(response.statusCode!))
+      })
+      const next = (index: number): void => {
+        if (index === pieces.length) request.end()
+        else request.write(pieces[index]!, () => next(index + 1))
+      }
+      next(0)
+    })
+  }
+}
+
+const nowSeconds = () => Math.floor(Date.now() / 1000)
+
+const signatureOf = (body: string | Buffer, time: number, secret = SECRET): string =>
+  createHmac("sha256", secret).update(`v1=${time}.`).update(body).digest("hex")
+
+const headerOf = (body: string | Buffer, time = nowSeconds(), secret = SECRET): string =>
+  `t=${time},v1=${signatureOf(body, time, secret)}`
+
+/** An event as no parser would print it, so that only the bytes as they came verify. */
+const eventText = (id: string, more = ""): string =>
+  `{ "type":"payment_intent.succeeded",\n\t"id" : "${id}", "amount": 1.50e3, "name":"Zo\\u00eb Tšœ 日本 \\/ 💳"${more}}`
+
+/** Deliveries that a receiver must not believe. */
+const FORGERIES: Readonly<Record<string, (body: string) => { readonly header: string | undefined; body: string }>> = {
+  "no header": (body) => ({ body, header: undefined }),
+  "an empty header": (body) => ({ body, header: "" }),
+  "no header that can be read": (body) => ({ body, header: "=,,t,v1;=" }),
+  "no time": (body) => ({ body, header: `v1=${signatureOf(body, nowSeconds())}` }),
+  "no signature": (body) => ({ body, header: `t=${nowSeconds()}` }),
+  "an empty signature": (body) => ({ body, header: `t=${nowSeconds()},v1=` }),
+  "half a signature": (body) => ({ body, header: headerOf(body).slice(0, -32) }),
+  "a signature and more": (body) => ({ body, header: `${headerOf(body)}00` }),
+  "a signature that is no number": (body) => ({ body, header: `t=${nowSeconds()},v1=${"z".repeat(64)}` }),
+  "a signature with another character": (body) => ({ body, header: headerOf(body).replace(/.$/u, "ä") }),
+  "another scheme alone": (body) => ({ body, header: headerOf(body).replace("v1=", "v0=") }),
+  "another secret": (body) => ({ body, header: headerOf(body, nowSeconds(), "whsec_wrong") }),
+  "another body": (body) => ({ header: headerOf(body), body: body.replace("1.50e3", "1.51e3") }),
+  "a byte more": (body) => ({ header: headerOf(body), body: `${body}\n` }),
+  "another time than the signed one": (body) => {
+    const time = nowSeconds()
+    return { body, header: `t=${time - 1},v1=${signatureOf(body, time)}` }
+  },
+  "a time that is too long ago": (body) => ({ body, header: headerOf(body, nowSeconds() - 301) }),
+  "a time that is yet to come": (body) => ({ body, header: headerOf(body, nowSeconds() + 360) }),
+  "a time that is no number": (body) => {
+    const signature = createHmac("sha256", SECRET).update(`v1=soon.${body}`).digest("hex")
+    return { body, header: `t=soon,v1=${signature}` }
+  },
+  "a negative time": (body) => ({ body, header: headerOf(body, -nowSeconds()) })
+}
+
+const describeReceiver = (language: Language) => {
+  const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-receiver-"))
+  const receivers: Array<Receiver> = []
+  const start = (secrets: string) => {
+    const receiver = new Receiver(language.command(folder), secrets)
+    receivers.push(receiver)
+    return receiver
+  }
+
+  beforeAll(() => {
+    if (language.build === undefined) return
+    const [program, ...args] = language.build(folder)
+    // What is on the machine has to do.
+    const env = { ...process.env, GOPROXY: "off", GOTOOLCHAIN: "local", GO111MODULE: "off", CGO_ENABLED: "0" }
+    const built = spawnSync(program, args, { cwd: EXAMPLES, env, encoding: "utf8" })
+    assert.strictEqual(built.status, 0, built.stderr)
+  }, 180_000)
+
+  afterAll(async () => {
+    await Promise.all(receivers.map((receiver) => receiver.end()))
+    fs.rmSync(folder, { recursive: true })
+  })
+
+  it("handles what Till has signed, each event once", async () => {
+    const receiver = start(SECRET)
+    const post = (text: string, header: string, cut?: number) => {
+      const bytes = Buffer.from(text)
+      const pieces = cut === undefined ? [bytes] : [bytes.subarray(0, cut), bytes.subarray(cut)]
+      return receiver.post({ "x-signature": header }, ...pieces)
+    }
+    const text = eventText("evt_1")
+    assert.strictEqual(await post(text, headerOf(text)), 200)
+    // Later attempts: another time, another signature, from well within the tolerance.
+    assert.strictEqual(await post(text, headerOf(text, nowSeconds() - 240)), 200)
+    assert.strictEqual(await post(text, headerOf(text, nowSeconds() + 240)), 200)
+    // A secret that is being rolled signs besides the new one, in either place.
+    const second = eventText("evt_2")
+    const time = nowSeconds()
+    const [own, other] = [signatureOf(second, time), signatureOf(second, time, ROLLED)]
+    assert.strictEqual(await post(second, `t=${time},v1=${other},v1=${own}`), 200)
+    assert.strictEqual(await post(second, `t=${time},v1=${own},v1=${other}`), 200)
+    // Cut in the middle of a character, and large.
+    const third = eventText("evt_3", `, "more": "${"é".repeat(100_000)}"`)
+    assert.strictEqual(await post(third, headerOf(third), Buffer.from(third).length - 101), 200)
+    // Attempts that overlap.
+    const fourth = eventText("evt_4")
+    const statuses = await Promise.all(Array.from({ length: 20 }, () => post(fourth, headerOf(fourth))))
+    assert.deepStrictEqual(new Set(statuses), new Set([200]))
+    const handled = ["evt_1", "evt_2", "evt_3", "evt_4"].map((id) => `${id} payment_intent.succeeded`)
+    assert.deepStrictEqual(await receiver.end(), handled)
+  })
+
+  it("refuses everything else, and goes on", async () => {
+    const receiver = start(SECRET)
+    const text = eventText("evt_forged")
+    for (const [name, forge] of Object.entries(FORGERIES)) {
+      const { body, header } = forge(text)
+      const headers = header === undefined ? {} : { "x-signature": Buffer.from(header).toString("latin1") }
+      assert.strictEqual(await receiver.post(headers, Buffer.from(body)), 400, name)
+    }
+    // Signed with the secret, but nothing that can be handled: not acknowledged either.
+    for (const body of ["", "{"]) {
+      assert.isAtLeast(await receiver.post({ "x-signature": headerOf(body) }, Buffer.from(body)), 400, body)
+    }
+    const genuine = eventText("evt_genuine")
+    assert.strictEqual(await receiver.post({ "x-signature": headerOf(genuine) }, Buffer.from(genuine)), 200)
+    assert.deepStrictEqual(await receiver.end(), ["evt_genuine payment_intent.succeeded"])
+  })
+
+  it("takes either of two secrets", async () => {
+    const receiver = start(`${ROLLED},${SECRET}`)
+    for (const [secret, status] of [
+      [SECRET, 200],
+      [ROLLED, 200],
+      ["", 400],
+      [`${ROLLED},${SECRET}`, 400]
+    ] as const) {
+      const body = eventText(`evt_${secret}`)
+      const header = headerOf(body, nowSeconds(), secret)
+      assert.strictEqual(await receiver.post({ "x-signature": header }, Buffer.from(body)), status, secret)
+    }
+    assert.strictEqual((await receiver.end()).length, 2)
+  })
+
+  it("does not start without a secret: anybody could sign with none", async () => {
+    for (const secrets of ["", ","]) {
+      const receiver = start(secrets)
+      const port = await receiver.port.catch((error: unknown) => error)
+      assert.instanceOf(port, Error)
+      assert.include(port.message, "TILL_WEBHOOK_SECRET")
+    }
+  })
+}
+
+describe.each(LANGUAGES)("the receiver", (language) => {
+  const is = isThere(language)
+  const name = is ? `in ${language.name}` : `in ${language.name} (left out: there is no ${language.check[0]} here)`
+  describe.runIf(is)(name, () => {
+    describeReceiver(language)
+  })
+})
