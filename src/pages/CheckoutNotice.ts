@@ -53,7 +53,7 @@ const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession):
         title: "Your payment is being processed",
         texts: [
           `Your bank has not yet confirmed the payment of ${total} to ${merchant}.`,
-          "You need not do anything, and should not pay again: this page shows the result once it is known."
+          "You need not do anything, and should not pay again. Open this page later to see the result."
         ]
       }
     case "canceled":

@@ -61,20 +61,30 @@ const lineItem = ({ amount_total, description, quantity }: LineItem, amount: (mi
     <span class="price">${amount(amount_total)}</span>
   </li>`
 
+const LOCK = html`<svg width="16" height="16" viewBox="0 0 16 16" fill="currentColor" aria-hidden="true">
+  <path d="M4 6V5a4 4 0 0 1 8 0v1h1v8H3V6zm2 0h4V5a2 2 0 0 0-4 0z" />
+</svg>`
+
 const form = (page: CheckoutPage, asked: Asked): Html => {
   const { locale, message, session, token } = page
   const total = formatAmount(session.amount_total ?? 0, session.currency ?? "usd", locale)
   const action = asked.card ? `Pay ${total}` : "Complete order"
   return html`<form id="checkout" method="post" action="/checkout/${session.id}" novalidate>
     <input type="hidden" name="token" value="${token}" />
-    <div id="message" class="message" role="alert" tabindex="-1" ${message !== null && html` autofocus`}>
-      ${message !== null && html`<p>${message}</p>`}
-    </div>
-    ${contactFields(page)} ${asked.address && addressFields(page)} ${asked.card && cardFields(page)}
-    <button class="pay" type="submit" data-busy="Processing…">${action}</button>
+    ${messageBox(message)} ${contactFields(page)} ${asked.address && addressFields(page)}
+    ${asked.card && cardFields(page)}
+    <button class="pay" type="submit" data-busy="Processing…">
+      ${asked.card && LOCK}<span class="action">${action}</span>
+    </button>
     ${asked.card && html`<p class="fine">Your card's number and security code are not stored.</p>`}
   </form>`
 }
+
+/** There from the beginning, because screen readers announce what is put into it. */
+const messageBox = (message: string | null): Html =>
+  message === null
+    ? html`<div id="message" class="message" role="alert" tabindex="-1"></div>`
+    : html`<div id="message" class="message" role="alert" tabindex="-1" autofocus><p>${message}</p></div>`
 
 const contactFields = (page: CheckoutPage): Html =>
   group("Contact", [

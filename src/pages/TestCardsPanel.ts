@@ -13,7 +13,9 @@ const resultText = (result: TestCardResult): string => {
     case "approves":
       return "succeeds"
     case "declines":
-      return `declined: ${result.declineCode.replaceAll("_", " ")}`
+      return result.declineCode === "generic_decline"
+        ? "is declined"
+        : `is declined: ${result.declineCode.replaceAll("_", " ")}`
     case "challenges":
       return `asks for authentication, then ${resultText(result.after)}`
     case "processes":
@@ -50,7 +52,10 @@ const row = (testCard: TestCard): Html => {
   </li>`
 }
 
-const rows = TEST_CARDS.map(row)
+/** The plain success first, then what else can happen; all other ways to succeed are further down. */
+const [plain, ...others] = TEST_CARDS
+const isPlain = ({ refunds, result }: TestCard): boolean => result.kind === "approves" && refunds === "succeed"
+const rows = [plain!, ...others.filter((one) => !isPlain(one)), ...others.filter(isPlain)].map(row)
 
 /** Without the page's script, the cards are there to be copied. */
 export const testModePanel = (withCards: boolean): Html =>

@@ -30,7 +30,8 @@ function enhance(form) {
   const [number, expiry, cvc] = ["card_number", "card_expiry", "card_cvc"].map(field)
   const controls = [...form.elements].filter((control) => control.id !== "" && control.name !== "")
   const button = form.querySelector("button[type=submit]")
-  const action = button.textContent
+  const label = button.querySelector(".action")
+  const action = label.textContent
   const message = form.querySelector("#message")
   let busy = false
 
@@ -56,6 +57,7 @@ function enhance(form) {
       cvc.value = card.dataset.number.startsWith("3782") ? "1234" : "123"
       for (const control of [number, expiry, cvc]) showError(control, "")
       showBrand(number)
+      card.closest("details").open = false
       const first = controls.find((control) => complaint(control) !== "")
       ;(first ?? button).focus()
     })
@@ -105,7 +107,7 @@ function enhance(form) {
   function setBusy(isBusy) {
     busy = isBusy
     button.setAttribute("aria-disabled", String(isBusy))
-    button.textContent = isBusy ? button.dataset.busy : action
+    label.textContent = isBusy ? button.dataset.busy : action
   }
 
   function showMessage(text) {

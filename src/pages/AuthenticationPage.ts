@@ -1,0 +1,70 @@
+/** The page on which a payer answers to the bank's challenge (semantics I-14). The simulator's: the payer chooses. */
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { Html } from "./Html.ts"
+import { html } from "./Html.ts"
+import { layout } from "./Layout.ts"
+import { formatAmount } from "./Money.ts"
+import type { Notice } from "./Notice.ts"
+import { testModePanel } from "./TestCardsPanel.ts"
+
+export interface AuthenticationPage {
+  readonly paymentIntent: PaymentIntent
+  readonly merchant: string
+  /** Language of the amounts. */
+  readonly locale: string
+  /** Makes the form's submission happen once. */
+  readonly token: string
+}
+
+export const render = ({ locale, merchant, paymentIntent, token }: AuthenticationPage): Html => {
+  const amount = formatAmount(paymentIntent.amount, paymentIntent.currency, locale)
+  return layout({
+    title: "Confirm your payment",
+    kind: "notice",
+    content: html`${!paymentIntent.livemode && testModePanel(false)}
+      <main class="waiting">
+        <p class="mark" aria-hidden="true">?</p>
+        <h1>Confirm your payment</h1>
+        <p>Your bank asks whether it is you who pays <strong>${amount}</strong> to <strong>${merchant}</strong>.</p>
+        <form method="post" action="/authenticate/${paymentIntent.id}">
+          <input type="hidden" name="token" value="${token}" />
+          <input type="hidden" name="client_secret" value="${paymentIntent.client_secret}" />
+          <button class="pay" type="submit" name="outcome" value="success">Complete authentication</button>
+          <button class="pay quiet" type="submit" name="outcome" value="failure">Fail authentication</button>
+        </form>
+      </main>`
+  })
+}
+
+/** What there is to say if nobody is waiting for the payer to come back. */
+export const noticeOf = ({ merchant, paymentIntent }: Omit<AuthenticationPage, "token" | "locale">): Notice => {
+  const testMode = !paymentIntent.livemode
+  switch (paymentIntent.status) {
+    case "succeeded":
+    case "requires_capture":
+      return {
+        tone: "good",
+        title: "Your payment went through",
+        texts: [`${merchant} has received it. You can close this page.`],
+        testMode
+      }
+    case "processing":
+    case "requires_confirmation":
+      return {
+        tone: "waiting",
+        title: "Thank you for confirming",
+        texts: [`${merchant} completes your payment now. You can close this page.`],
+        testMode
+      }
+    default: {
+      const reason = paymentIntent.last_payment_error?.message
+      const texts = ["You have not been charged.", `Go back to ${merchant} to pay in another way.`]
+      return {
+        tone: "bad",
+        title: "Your payment did not go through",
+        texts: reason === undefined ? texts : [reason, ...texts],
+        testMode
+      }
+    }
+  }
+}
