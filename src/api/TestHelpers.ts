@@ -1,15 +1,18 @@
-/** What only test mode has: stand-ins for people and machines outside of the service (semantics I-14). */
+/** What only test mode has: stand-ins for people and machines outside of the service, and for time (semantics I-14, §6). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { AuthenticationOutcome, PaymentIntent } from "../domain/PaymentIntent.ts"
+import { ClockAdvance, DeletedTestData, TestClock } from "../domain/TestHelpers.ts"
 import { TestMode } from "./Access.ts"
-import { paymentErrors } from "./Errors.ts"
-import { commandHeaders } from "./Headers.ts"
+import { commandErrors, errors, paymentErrors } from "./Errors.ts"
+import { commandHeaders, requestHeaders } from "./Headers.ts"
 
 /** What the payer answers. */
 export const AuthenticatePaymentIntent = Schema.Struct({ outcome: AuthenticationOutcome }).annotate({
   identifier: "AuthenticatePaymentIntent"
 })
+
+export const AdvanceTestClock = Schema.Struct({ seconds: ClockAdvance }).annotate({ identifier: "AdvanceTestClock" })
 
 export const TestHelpers = HttpApiGroup.make("test_helpers").add(
   HttpApiEndpoint.post("authenticate", "/v1/test_helpers/payment_intents/:id/authenticate", {
@@ -18,5 +21,16 @@ export const TestHelpers = HttpApiGroup.make("test_helpers").add(
     payload: AuthenticatePaymentIntent,
     success: PaymentIntent,
     error: paymentErrors
+  }).annotate(TestMode, true),
+  HttpApiEndpoint.post("advance_clock", "/v1/test_helpers/clock/advance", {
+    headers: commandHeaders,
+    payload: AdvanceTestClock,
+    success: TestClock,
+    error: commandErrors
+  }).annotate(TestMode, true),
+  HttpApiEndpoint.delete("delete_data", "/v1/test_helpers/data", {
+    headers: requestHeaders,
+    success: DeletedTestData,
+    error: errors
   }).annotate(TestMode, true)
 )

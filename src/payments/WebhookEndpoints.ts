@@ -64,10 +64,14 @@ export const create = Effect.fnUntraced(function* (parameters: CreateWebhookEndp
   const secret = `whsec_${transaction.newSecret(SECRET_LENGTH)}`
   const sealedSecret = Sealing.seal(sealingOf(config, transaction.account, webhookEndpoint.id), secret)
   transaction.put(WEBHOOK_ENDPOINT, webhookEndpoint, { sealedSecret })
+  transaction.subscribe(webhookEndpoint.id, webhookEndpoint.enabled_events)
   return { webhookEndpoint, secret: Redacted.make(secret, { label: "webhook secret" }) }
 })
 
-/** Changes what is sent. Deliveries under way go to the new URL. */
+/**
+ * Changes what is sent. Deliveries under way go to the new URL; those of an endpoint that is disabled are canceled for
+ * good (semantics W14).
+ */
 export const update = Effect.fnUntraced(function* (id: string, parameters: UpdateWebhookEndpoint) {
   const transaction = yield* Transaction
   if (parameters.url !== undefined) yield* requireUrl(parameters.url)
@@ -83,14 +87,17 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
   }
   yield* requireMetadataWithinBounds(after.metadata)
   transaction.put(WEBHOOK_ENDPOINT, after, hidden)
+  if (after.status === "disabled") transaction.unsubscribe(id)
+  else if (status !== undefined || enabled_events !== undefined) transaction.subscribe(id, after.enabled_events)
   return after
 })
 
-/** Its secret goes with it. */
+/** Its secret goes with it, and so does what has yet to be delivered to it (semantics W14). */
 export const remove = Effect.fnUntraced(function* (id: string) {
   const transaction = yield* Transaction
   const { value } = yield* find(id)
   transaction.delete(WEBHOOK_ENDPOINT, id)
+  transaction.unsubscribe(id)
   const deleted: DeletedWebhookEndpoint = { id, object: "webhook_endpoint", deleted: true, livemode: value.livemode }
   return deleted
 })

@@ -1,0 +1,28 @@
+/** What test helpers take and answer with (semantics §6, §8.27). */
+import { Schema } from "effect"
+import { Timestamp } from "./Time.ts"
+
+/**
+ * How far the clock of a test environment can be ahead of the wall clock, in seconds: ten years. Times and ids stay far
+ * within what they can express.
+ */
+export const CLOCK_AHEAD_SECONDS_MAX = 315_360_000
+
+/** Seconds by which a clock is moved ahead. It never goes back: what has happened has happened. */
+export const ClockAdvance = Schema.Int.check(
+  Schema.isBetween({ minimum: 1, maximum: CLOCK_AHEAD_SECONDS_MAX })
+).annotate({ rule: `an integer from 1 to ${CLOCK_AHEAD_SECONDS_MAX}` })
+
+/** The clock of a test environment. `now`: Unix seconds. */
+export const TestClock = Schema.Struct({
+  object: Schema.Literal("test_helpers.clock"),
+  now: Timestamp
+}).annotate({ identifier: "TestClock" })
+export type TestClock = typeof TestClock.Type
+
+/** What is left of a test environment's data. */
+export const DeletedTestData = Schema.Struct({
+  object: Schema.Literal("test_helpers.data"),
+  deleted: Schema.Literal(true)
+}).annotate({ identifier: "DeletedTestData" })
+export type DeletedTestData = typeof DeletedTestData.Type
