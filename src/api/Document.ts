@@ -34,6 +34,11 @@ export interface Response {
   readonly content: Content
 }
 
+/** A response among the document's components: those of errors are the same for many operations. */
+export interface ResponseReference {
+  readonly $ref: string
+}
+
 export interface Operation {
   readonly operationId: string
   readonly summary: string
@@ -41,7 +46,7 @@ export interface Operation {
   readonly parameters: ReadonlyArray<Parameter>
   readonly security: ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>
   readonly requestBody?: { readonly required: boolean; readonly content: Content }
-  readonly responses: Readonly<Record<string, Response>>
+  readonly responses: Readonly<Record<string, Response | ResponseReference>>
 }
 
 export interface Document {
@@ -52,6 +57,7 @@ export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: {
     readonly schemas: JsonSchemas
+    readonly responses: Readonly<Record<string, Response>>
     readonly securitySchemes: Readonly<Record<string, unknown>>
   }
 }
@@ -73,6 +79,7 @@ export const make = (publicUrl: string): Document => {
     ),
     components: {
       schemas: open,
+      responses: sharedResponses(derived, open),
       securitySchemes: {
         apiKey: {
           type: "http",
@@ -82,6 +89,35 @@ export const make = (publicUrl: string): Document => {
       }
     }
   }
+}
+
+/** The response that an operation declares, wherever the document has it. */
+export const responseOf = (response: Response | ResponseReference, { components }: Document): Response => {
+  if (!("$ref" in response)) return response
+  const found = components.responses[response.$ref.slice(SHARED.length)]
+  if (found === undefined) throw new Error(`The document refers to ${response.$ref}, which it does not have`)
+  return found
+}
+
+const SHARED = "#/components/responses/"
+const SUCCESS = "200"
+
+/** A command's answers may be replays, and so have more headers. */
+const sharedName = (status: string, isCommand: boolean): string => `${isCommand ? "CommandError" : "Error"}${status}`
+
+/** Every error of every operation, once: its body is the envelope in any case. */
+const sharedResponses = ({ paths }: Document, schemas: JsonSchemas): Readonly<Record<string, Response>> => {
+  const shared: Record<string, Response> = {}
+  for (const item of Object.values(paths)) {
+    for (const [method, { responses }] of Object.entries(item)) {
+      const isCommand = method === "post"
+      for (const [status, response] of Object.entries(responses)) {
+        if (status === SUCCESS) continue
+        shared[sharedName(status, isCommand)] ??= refineResponse(response as Response, status, { isCommand, schemas })
+      }
+    }
+  }
+  return shared
 }
 
 const DESCRIPTION =
@@ -99,7 +135,11 @@ const refineOperation = (operation: Operation, route: string, schemas: JsonSchem
     summary: rest.summary ?? summaryOf(operation.operationId),
     parameters: operation.parameters.map(refineParameter),
     ...(requestBody !== undefined && { requestBody: refineBody(requestBody.content, schemas) }),
-    responses: mapValues(responses, (response, status) => refineResponse(response, status, { isCommand, schemas }))
+    responses: mapValues(responses, (response, status) =>
+      status === SUCCESS
+        ? refineResponse(response as Response, status, { isCommand, schemas })
+        : { $ref: `${SHARED}${sharedName(status, isCommand)}` }
+    )
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { hash } from "node:crypto"
 import type { Document, Operation, Parameter, Response } from "../api/Document.ts"
+import { responseOf } from "../api/Document.ts"
 import type { JsonSchema, JsonSchemas } from "../api/Examples.ts"
 import { resolve } from "../api/Examples.ts"
 
@@ -28,7 +29,7 @@ export const contentSecurityPolicy =
 
 /** The whole page. */
 export const render = (document: Document): string => {
-  const { components, info, paths, servers, tags } = document
+  const { info, paths, servers, tags } = document
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation }))
   )
@@ -40,7 +41,7 @@ export const render = (document: Document): string => {
     return `<h2>${text(name.replaceAll("_", " "))}</h2><ul>${links.join("")}</ul>`
   })
   const sections = tags.flatMap(({ name }) =>
-    ofTag(name).map(({ method, operation, path }) => renderOperation(method, path, operation, components.schemas))
+    ofTag(name).map(({ method, operation, path }) => renderOperation(method, path, operation, document))
   )
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -54,7 +55,8 @@ ${sections.join("\n")}
 `
 }
 
-const renderOperation = (method: string, path: string, operation: Operation, schemas: JsonSchemas): string => {
+const renderOperation = (method: string, path: string, operation: Operation, document: Document): string => {
+  const { schemas } = document.components
   const { operationId, parameters, requestBody, responses, summary } = operation
   const body = requestBody?.content["application/json"]
   const parts = [
@@ -66,7 +68,9 @@ const renderOperation = (method: string, path: string, operation: Operation, sch
     parts.push(`<h4>Body</h4>`, table(memberRows(body.schema, schemas)), json(body.example))
   }
   parts.push(`<h4>Responses</h4>`)
-  for (const [status, response] of Object.entries(responses)) parts.push(renderResponse(status, response, schemas))
+  for (const [status, response] of Object.entries(responses)) {
+    parts.push(renderResponse(status, responseOf(response, document), schemas))
+  }
   return `<section id="${text(operationId)}">${parts.join("\n")}</section>`
 }
 

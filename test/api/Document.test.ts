@@ -23,6 +23,12 @@ const assertValid = (pointer: ReadonlyArray<string>, value: unknown) => {
   assert.isTrue(validate(value), `${reference}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(value)}`)
 }
 
+/** Where the schema of a response is: in its operation, or among the components. */
+const pointerOf = (response: object, at: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const found = "$ref" in response ? String(response.$ref).slice("#/".length).split("/") : at
+  return [...found, "content", "application/json", "schema"]
+}
+
 const parameterOf = ({ parameters }: Operation, name: string) => parameters.find((parameter) => parameter.name === name)
 
 describe("document", () => {
@@ -78,6 +84,26 @@ describe("document", () => {
     assertValid(["components", "schemas", "Customer", "properties", "name"], null)
   })
 
+  it("has every error once, and not in each operation", () => {
+    const names = new Set<string>()
+    for (const [route, { responses }] of operations) {
+      for (const [status, response] of Object.entries(responses)) {
+        const reference = "$ref" in response ? response.$ref : null
+        if (status === "200") assert.isNull(reference, route)
+        else assert.match(reference ?? "", new RegExp(`/(Command)?Error${status}$`), route)
+        names.add(reference?.split("/").at(-1) ?? "")
+      }
+    }
+    names.delete("")
+    assert.sameMembers(Object.keys(document.components.responses), [...names])
+    const replay = ["Idempotent-Replayed", "Original-Request"]
+    for (const [name, { content, headers }] of Object.entries(document.components.responses)) {
+      assert.deepStrictEqual(content["application/json"].schema, { $ref: "#/components/schemas/ErrorResponse" }, name)
+      if (name.startsWith("Command")) assert.includeMembers(Object.keys(headers ?? {}), replay, name)
+      else assert.doesNotHaveAnyKeys(headers ?? {}, replay, name)
+    }
+  })
+
   it("has an example for every body and every response, each of them valid", () => {
     for (const [route, operation] of operations) {
       const [method = "", path = ""] = route.split(" ", 2)
@@ -87,9 +113,9 @@ describe("document", () => {
         assertValid([...at, "requestBody", "content", "application/json", "schema"], media.example)
       }
       for (const [status, response] of Object.entries(operation.responses)) {
-        const { example } = response.content["application/json"]
+        const { example } = Document.responseOf(response, document).content["application/json"]
         assert.isDefined(example, `${route} ${status}`)
-        assertValid([...at, "responses", status, "content", "application/json", "schema"], example)
+        assertValid(pointerOf(response, [...at, "responses", status]), example)
       }
     }
   })

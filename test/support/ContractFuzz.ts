@@ -3,6 +3,7 @@
  * being written about it. A seed determines every choice; ids are what the service itself has answered with.
  */
 import type { Document, Operation, Parameter } from "../../src/api/Document.ts"
+import { responseOf } from "../../src/api/Document.ts"
 import type { JsonSchema, JsonSchemas } from "../../src/api/Examples.ts"
 import { resolve } from "../../src/api/Examples.ts"
 import type { Random } from "./Random.ts"
@@ -48,6 +49,7 @@ const TELLING: Readonly<Record<string, ReadonlyArray<unknown>>> = {
   quantity: [1, 2, 10],
   amount_to_capture: [1, 50],
   expires_in: [0, 1, 60, 86_400],
+  seconds: [1, 60, 86_400, 2_678_400],
   enabled_events: ["*", "customer.created", "payment_intent.*"],
   type: ["customer.*", "payment_intent.succeeded", "card"]
 }
@@ -137,6 +139,13 @@ export class ContractFuzz {
     }
   }
 
+  /** Forgets what it has learned: the objects are gone. */
+  forget(): void {
+    this.#ids.clear()
+    this.#statuses.clear()
+    this.#secrets.clear()
+  }
+
   /** A request for an operation; half of them are changed to be wrong in one way or several. */
   request(target: Target): FuzzRequest {
     const random = this.#random
@@ -163,12 +172,14 @@ export class ContractFuzz {
     }
   }
 
-  #idPrefixOf({ paths }: Document, path: string): string | undefined {
+  #idPrefixOf(document: Document, path: string): string | undefined {
     const start = path.indexOf("/{")
     if (start === -1) return undefined
+    const { paths } = document
     const own = paths[path.slice(0, path.indexOf("}") + 1)] ?? paths[path]!
     for (const { responses } of Object.values(own)) {
-      const schema = resolve(responses["200"]!.content["application/json"].schema, this.#schemas)
+      const { content } = responseOf(responses["200"]!, document)
+      const schema = resolve(content["application/json"].schema, this.#schemas)
       const { properties } = resolve(schema.anyOf?.[0] ?? schema, this.#schemas)
       const pattern = properties?.["id"] && this.#flat(properties["id"]).pattern
       if (pattern !== undefined) return pattern.slice(1)
