@@ -5,7 +5,7 @@ import type { Options } from "./Actors.ts"
 import { Unavailable } from "./Actors.ts"
 import * as Actors from "./Actors.ts"
 import type { Alarm } from "./Alarm.ts"
-import type { AccountId, Document, Tombstone } from "./Document.ts"
+import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
 import * as Idempotency from "./Idempotency.ts"
 import type { StorageFailure } from "./Journal.ts"
@@ -71,6 +71,12 @@ export interface AccountsShape {
    * everything that was acknowledged before the call.
    */
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, Unavailable>
+
+  /**
+   * How far the account's clock is ahead of the wall clock, in milliseconds. Sees what was acknowledged before the call,
+   * and may see more.
+   */
+  readonly clockOffset: (account: AccountId) => Effect.Effect<Millis, Unavailable>
 
   /** One page of a kind's documents, newest first. Shows everything that was acknowledged before the call. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ListPage, Unavailable>
@@ -147,6 +153,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
           if (actor.documents.get(id) !== undefined) return Effect.succeed(actor.account)
         return Effect.mapError(views.holder(id), () => new Unavailable({ reason: "The database does not answer." }))
       }),
+    clockOffset: (account) => actors.use(account, (actor) => Effect.succeed(actor.clockOffset)),
     list,
     event: (account, id) =>
       reading(

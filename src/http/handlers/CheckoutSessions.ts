@@ -65,15 +65,16 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   })
 })
 
-/** Expires those whose time has come, and says whether there were any. */
+/** Expires those whose time has come by the account's clock, and says whether there were any. */
 const expireOverdue = Effect.fnUntraced(function* (
   account: AccountId,
   documents: ReadonlyArray<Document<CheckoutSession>>
 ) {
-  const now = yield* Clock.currentTimeMillis
+  const accounts = yield* Accounts
+  const now = (yield* Clock.currentTimeMillis) + (yield* accounts.clockOffset(account))
   const overdue = documents.filter(({ value }) => isOverdue(value, now)).map(({ id }) => id)
   if (overdue.length === 0) return false
-  yield* Accounts.use((accounts) => accounts.run(account, CheckoutSessions.expireOverdue(overdue)))
+  yield* accounts.run(account, CheckoutSessions.expireOverdue(overdue))
   return true
 })
 
