@@ -1,0 +1,253 @@
+/** Semantics §1.15, §2.3 and I-18, through a real socket: what completes a session. */
+import { assert, describe, it } from "@effect/vitest"
+import { assertError, assertOk } from "./Assertions.ts"
+import {
+  catalog,
+  confirm,
+  create,
+  eventsSince,
+  get,
+  intent,
+  newestEvent,
+  openShop,
+  post,
+  server,
+  session,
+  state
+} from "./TestShop.ts"
+
+openShop()
+
+const PAID = ["charge.succeeded", "payment_intent.succeeded", "checkout.session.completed"]
+const nobody = { email: null, name: null, phone: null, address: null }
+
+describe("confirmation", () => {
+  it("S8, S12, S15: completes the session, its PaymentIntent and its charge at once", async () => {
+    const { id, payment_intent } = await create()
+    const since = await newestEvent()
+    const confirmed = await confirm(id, { customer_details: { email: "a@b.co", name: "A", address: { city: "X" } } })
+    assertOk(confirmed)
+    assert.deepInclude(confirmed.body, { id, status: "complete", payment_status: "paid", url: null, customer: null })
+    const address = { city: "X", country: null, line1: null, line2: null, postal_code: null, state: null }
+    assert.deepStrictEqual(confirmed.body.customer_details, { email: "a@b.co", name: "A", phone: null, address })
+    assert.deepStrictEqual(await session(id), confirmed.body)
+    assert.deepInclude(await intent(payment_intent), { status: "succeeded", amount_received: 3998 })
+    assert.deepStrictEqual(await eventsSince(since), PAID)
+    const [completed] = (await get("events?limit=1")).body.data
+    assert.deepStrictEqual(completed.data.object, confirmed.body)
+    assertError(await confirm(id), 400, "checkout_session_unexpected_state", "id")
+  })
+
+  it("S8: manual capture pays later", async () => {
+    const { id, payment_intent } = await create({ payment_intent_data: { capture_method: "manual" } })
+    const since = await newestEvent()
+    assert.deepInclude((await confirm(id)).body, { status: "complete", payment_status: "unpaid" })
+    const reserved = ["charge.succeeded", "payment_intent.amount_capturable_updated", "checkout.session.completed"]
+    assert.deepStrictEqual(await eventsSince(since), reserved)
+    assertOk(await post(`payment_intents/${payment_intent}/capture`, { amount_to_capture: 1000 }))
+    assert.strictEqual(await state(id), "complete paid")
+    const captured = ["charge.captured", "payment_intent.succeeded"]
+    assert.deepStrictEqual(await eventsSince(since), [...reserved, ...captured])
+  })
+
+  it("S8: a held amount that is released leaves the session unpaid", async () => {
+    const { id, payment_intent } = await create({ payment_intent_data: { capture_method: "manual" } })
+    assertOk(await confirm(id))
+    assertOk(await post(`payment_intents/${payment_intent}/cancel`))
+    assert.strictEqual(await state(id), "complete unpaid")
+  })
+
+  it("S8: nothing to pay", async () => {
+    const { id } = await create({ line_items: [{ price: catalog.free, quantity: 3 }], customer_creation: "always" })
+    assert.strictEqual(await state(id), "open unpaid")
+    const since = await newestEvent()
+    const { body } = await confirm(id, { payment_method: null })
+    assert.deepInclude(body, { status: "complete", payment_status: "no_payment_required", payment_intent: null })
+    assert.match(body.customer, /^cus_/)
+    assert.deepStrictEqual(await eventsSince(since), ["customer.created", "checkout.session.completed"])
+  })
+
+  it("a decline leaves it open", async () => {
+    const { id, payment_intent, url } = await create()
+    const since = await newestEvent()
+    const declined = await confirm(id, { payment_method: "pm_card_insufficient_funds" })
+    assert.strictEqual(declined.status, 402)
+    assert.deepInclude(declined.body.error, { code: "card_declined", decline_code: "insufficient_funds" })
+    assert.strictEqual(declined.body.error.payment_intent.id, payment_intent)
+    assert.deepStrictEqual(await eventsSince(since), ["charge.failed", "payment_intent.payment_failed"])
+    assert.deepInclude(await session(id), { status: "open", payment_status: "unpaid", url })
+    assert.notProperty(await session(id), "customer_details")
+    assertOk(await confirm(id))
+  })
+
+  it("an authentication may come between", async () => {
+    const { id, payment_intent } = await create({ customer_creation: "always" })
+    const since = await newestEvent()
+    const challenged = await confirm(id, {
+      payment_method: "pm_card_3ds_required",
+      return_url: "https://shop.example/back"
+    })
+    assert.deepInclude(challenged.body, { status: "open", payment_status: "unpaid", customer: null })
+    const { next_action } = await intent(payment_intent)
+    assert.strictEqual(next_action.redirect_to_url.return_url, "https://shop.example/back")
+    assert.deepStrictEqual(await eventsSince(since), ["payment_intent.requires_action"])
+    assertOk(await post(`test_helpers/payment_intents/${payment_intent}/authenticate`, { outcome: "success" }))
+    const completed = await session(id)
+    assert.deepInclude(completed, { status: "complete", payment_status: "paid" })
+    assert.deepStrictEqual(completed.customer_details, { ...nobody, email: "payer@example.com" })
+    const events = ["payment_intent.requires_action", "customer.created", ...PAID]
+    assert.deepStrictEqual(await eventsSince(since), events)
+  })
+
+  it("S9: creates the customer whom it wants, if it has none", async () => {
+    const { id, payment_intent } = await create({ customer_creation: "always" })
+    const since = await newestEvent()
+    const customer_details = { email: "a@b.co", name: "A", phone: "1" }
+    const { customer } = (await confirm(id, { customer_details })).body
+    assert.deepInclude((await get(`customers/${customer}`)).body, customer_details)
+    const paid = await intent(payment_intent)
+    assert.strictEqual(paid.customer, customer)
+    assert.strictEqual(paid.charges.data[0].customer, customer)
+    assert.deepStrictEqual(await eventsSince(since), ["customer.created", ...PAID])
+    const { body: known } = await post("customers", { email: "known@example.com" })
+    const other = await create({ customer_creation: "always", customer: known.id })
+    assert.strictEqual((await confirm(other.id, { customer_details: null })).body.customer, known.id)
+  })
+
+  it("S11, S14: asks for what it has to collect, unless it is known", async () => {
+    const { id } = await create()
+    const refused = await confirm(id, { customer_details: null })
+    assertError(refused, 400, "parameter_missing", "customer_details[email]")
+    assert.strictEqual(await state(id), "open unpaid")
+    const prefilled = await create({ customer_email: "a@b.co" })
+    const { body } = await confirm(prefilled.id, { customer_details: { name: "N" } })
+    assert.deepStrictEqual(body.customer_details, { ...nobody, email: "a@b.co", name: "N" })
+
+    const { id: billed } = await create({ billing_address_collection: "required", customer_email: "a@b.co" })
+    const address: Record<string, string> = {}
+    for (const field of ["line1", "country", "postal_code", "city"]) {
+      const asked = await confirm(billed, { customer_details: { address } })
+      assertError(asked, 400, "parameter_missing", `customer_details[address][${field}]`)
+      address[field] = "x"
+    }
+    assertOk(await confirm(billed, { customer_details: { address } }))
+  })
+
+  it("S11: what came with the card fills what nobody entered", async () => {
+    const { id } = await create({ customer_email: "a@b.co" })
+    const { body } = await confirm(id, {
+      customer_details: null,
+      payment_method: null,
+      payment_method_data: {
+        type: "card",
+        card: { number: "4242424242424242", exp_month: 12, exp_year: 2034 },
+        billing_details: { name: "On the card", email: "card@example.com" }
+      }
+    })
+    assert.deepStrictEqual(body.customer_details, { ...nobody, email: "a@b.co", name: "On the card" })
+  })
+
+  it("S15: what can be wrong with a confirmation", async () => {
+    const { id } = await create()
+    assertError(await confirm(id, { payment_method: "pm_none" }), 404, "resource_missing", "payment_method")
+    assertError(await confirm(id, { payment_method: null }), 400, "payment_intent_unexpected_state", "payment_method")
+    const payment_method_data = { type: "card", card: { number: "4242424242424242", exp_month: 12, exp_year: 2034 } }
+    assertError(await confirm(id, { payment_method_data }), 400, "parameters_exclusive", "payment_method_data")
+    assertError(await confirm(id, { return_url: "x" }), 400, "parameter_invalid", "return_url")
+    assertError(await confirm(id, { amount: 1 }), 400, "parameter_unknown", "amount")
+    const email = { customer_details: { email: "x" } }
+    assertError(await confirm(id, email), 400, "parameter_invalid", "customer_details[email]")
+    assert.strictEqual((await confirm(id, { payment_method: "pm_card_processor_error" })).status, 500)
+    assert.strictEqual(await state(id), "open unpaid")
+  })
+
+  it("A5, S13, S15: a publishable key confirms with the client secret only", async () => {
+    const { client_secret, id } = await create({ ui_mode: "embedded" })
+    const key = { key: server.keys.publishableTest }
+    const body = { payment_method: "pm_card_visa", customer_details: { email: "a@b.co" } }
+    const path = `checkout_sessions/${id}`
+    assertError(await get(path, key), 403, "secret_key_required")
+    assertError(await get(`${path}?client_secret=x`, key), 404, "resource_missing", "id")
+    assert.strictEqual((await get(`${path}?client_secret=${client_secret}`, key)).body.id, id)
+    assertError(await get(`${path}?client_secret=x`), 404, "resource_missing", "id")
+    assertError(await post(`${path}/confirm`, body, key), 403, "secret_key_required")
+    const wrong = { ...body, client_secret: `${client_secret}x` }
+    assertError(await post(`${path}/confirm`, wrong, key), 404, "resource_missing", "id")
+    assertError(await post(`${path}/confirm`, wrong), 404, "resource_missing", "id")
+    for (const closed of [`${path}/expire`, path]) {
+      assertError(await post(closed, { client_secret }, key), 403, "secret_key_required")
+    }
+    assertError(await get(`${path}/line_items`, key), 403, "secret_key_required")
+    const confirmed = await post(`${path}/confirm`, { ...body, client_secret }, key)
+    assertOk(confirmed)
+    assert.strictEqual(confirmed.body.status, "complete")
+    const page = await create()
+    const nothing = { ...body, client_secret: `${page.id}_secret_` }
+    assertError(await post(`checkout_sessions/${page.id}/confirm`, nothing, key), 404, "resource_missing", "id")
+  })
+
+  it("§2.3: an asynchronous payment settles later, and after a failure another one may follow", async () => {
+    const { id, payment_intent } = await create()
+    const since = await newestEvent()
+    const { body } = await confirm(id, { payment_method: "pm_card_processing_failure" })
+    assert.deepInclude(body, { status: "complete", payment_status: "unpaid" })
+    const started = ["charge.pending", "payment_intent.processing", "checkout.session.completed"]
+    assert.deepStrictEqual(await eventsSince(since), started)
+    const deadline = Date.now() + 10_000
+    while ((await intent(payment_intent)).status === "processing" && Date.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    assert.strictEqual(await state(id), "complete unpaid")
+    const failed = ["charge.failed", "payment_intent.payment_failed", "checkout.session.async_payment_failed"]
+    assert.deepStrictEqual(await eventsSince(since), [...started, ...failed])
+    assertOk(await post(`payment_intents/${payment_intent}/confirm`, { payment_method: "pm_card_visa" }))
+    assert.strictEqual(await state(id), "complete paid")
+    assert.strictEqual((await eventsSince(since)).at(-1), "payment_intent.succeeded")
+  })
+})
+
+describe("I-18: the PaymentIntent of a session", () => {
+  it("drives the session when it is confirmed", async () => {
+    const { id, payment_intent } = await create({ customer_creation: "always", customer_email: "a@b.co" })
+    const since = await newestEvent()
+    assertOk(await post(`payment_intents/${payment_intent}/confirm`, { payment_method: "pm_card_visa" }))
+    assert.deepInclude(await session(id), { status: "complete", payment_status: "paid", url: null })
+    assert.deepStrictEqual(await eventsSince(since), ["customer.created", ...PAID])
+  })
+
+  it("keeps its terms, and is not canceled but by the session", async () => {
+    const { id, payment_intent } = await create()
+    const path = `payment_intents/${payment_intent}`
+    for (const body of [
+      { amount: 1 },
+      { currency: "eur" },
+      { customer: null },
+      { capture_method: "manual" },
+      { payment_method: "pm_card_visa" }
+    ]) {
+      const refused = await post(path, body)
+      assertError(refused, 400, "payment_intent_unexpected_state", "id")
+      assert.include(refused.body.error.message, `belongs to Checkout Session ${id}`)
+    }
+    assertError(await post(`${path}/cancel`), 400, "payment_intent_unexpected_state", "id")
+    assertOk(await post(path, { description: "D", metadata: { a: "b" } }))
+    assert.strictEqual(await state(id), "open unpaid")
+    assertOk(await post(`checkout_sessions/${id}/expire`))
+    assertError(await post(`${path}/cancel`), 400, "payment_intent_unexpected_state", "id")
+  })
+
+  it("is not for publishable keys: those pay for the session", async () => {
+    const { payment_intent } = await create()
+    const { client_secret } = await intent(payment_intent)
+    const body = { payment_method: "pm_card_visa", client_secret }
+    const refused = await post(`payment_intents/${payment_intent}/confirm`, body, { key: server.keys.publishableTest })
+    assertError(refused, 403, "secret_key_required")
+  })
+
+  it("can be refunded", async () => {
+    const { id, payment_intent } = await create()
+    assertOk(await confirm(id))
+    assertOk(await post("refunds", { payment_intent }))
+    assert.strictEqual(await state(id), "complete paid")
+  })
+})
