@@ -165,8 +165,12 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
     const message = "This page was open for too long. Nothing was paid. Please enter your card again."
     return formPage(visit, { status: 400, message, details, token: newToken() })
   }
-  const again = (status: number, message: string, token: string) =>
-    Effect.succeed(formPage(visit, { status, message, details, token }))
+  const retry = (status: number, message: string, token: string) =>
+    Effect.map(findSession(id), (found) => {
+      const current = { ...visit, found: found ?? visit.found }
+      if (!isPayable(current.found)) return closedPage(current)
+      return formPage(current, { status, message, details, token })
+    })
   return yield* confirm(submissions, visit, confirmation, idempotencyKey).pipe(
     Effect.flatMap((submitted) =>
       Effect.map(findSession(id), (found) =>
@@ -174,13 +178,20 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
       )
     ),
     Effect.catchTag("IdempotencyKeyReuse", () =>
-      again(409, "You changed something after an earlier attempt. Please check your card and pay again.", newToken())
+      retry(409, "You changed something after an earlier attempt. Please check your card and pay again.", newToken())
     ),
     Effect.catchTag("IdempotencyKeyInUse", () =>
-      again(409, "Your payment is still being processed. Please wait a moment.", token)
+      retry(409, "Your payment is still being processed. Please wait a moment.", token)
     ),
     Effect.catchTag("Unavailable", () =>
-      again(503, "The payment service cannot answer at the moment. Try again: you will not pay twice.", token)
+      Effect.succeed(
+        formPage(visit, {
+          status: 503,
+          message: "The payment service cannot answer at the moment. Try again: you will not pay twice.",
+          details,
+          token
+        })
+      )
     )
   )
 })

@@ -1,0 +1,200 @@
+/** The authentication page (semantics I-12 to I-14, §8.11, §8.29), and the way of a payer through it. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { Answer, PagesServer } from "./PagesServer.ts"
+import { start } from "./PagesServer.ts"
+import { CARDS, filledIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
+
+let server: PagesServer
+beforeAll(async () => {
+  server = await start()
+})
+afterAll(() => server.close())
+
+const challenged = (parameters: Readonly<Record<string, unknown>> = {}): Promise<Answer> =>
+  server.post("/v1/payment_intents", {
+    amount: 2000,
+    currency: "eur",
+    confirm: true,
+    payment_method: "pm_card_3ds_required",
+    return_url: "https://shop.example/back?order=1",
+    ...parameters
+  })
+
+const addressOf = (paymentIntent: Answer): string => paymentIntent.next_action.redirect_to_url.url
+
+/** Opens the page and answers. */
+const answer = async (url: string, outcome: string) => {
+  const { text } = await visit(url)
+  const secret = /name="client_secret" value="([^"]+)"/.exec(text)![1]!
+  return send(url.split("?")[0]!, { token: tokenIn(text), client_secret: secret, outcome })
+}
+
+describe("the authentication page", () => {
+  it("says who wants how much, and is neither kept nor framed", async () => {
+    const { headers, status, text } = await visit(addressOf(await challenged()))
+    assert.strictEqual(status, 200)
+    for (const part of ["Lumen Coffee", "€20.00", "Complete authentication", "Fail authentication"]) {
+      assert.include(text, part)
+    }
+    assert.strictEqual(headers.get("cache-control"), "no-store")
+    assert.strictEqual(headers.get("x-frame-options"), "DENY")
+    assert.include(headers.get("content-security-policy")!, "form-action 'self' https://shop.example;")
+  })
+
+  it("leads back with what came of it, and the payment is made (I-14)", async () => {
+    const paymentIntent = await challenged()
+    const { headers, status } = await answer(addressOf(paymentIntent), "success")
+    assert.strictEqual(status, 303)
+    const url = new URL(headers.get("location")!)
+    assert.strictEqual(url.origin + url.pathname, "https://shop.example/back")
+    assert.deepStrictEqual(Object.fromEntries(url.searchParams), {
+      order: "1",
+      payment_intent: paymentIntent.id,
+      payment_intent_client_secret: paymentIntent.client_secret,
+      redirect_status: "succeeded"
+    })
+    assert.strictEqual((await server.get(`/v1/payment_intents/${paymentIntent.id}`)).status, "succeeded")
+  })
+
+  it.each([
+    ["a payer who fails", "pm_card_3ds_required", "failure", "payment_intent_authentication_failure"],
+    [
+      "a card that is declined afterwards (§8.11)",
+      "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds",
+      "success",
+      "card_declined"
+    ]
+  ])("leads %s back with redirect_status=failed", async (_, payment_method, outcome, code) => {
+    const paymentIntent = await challenged({ payment_method })
+    const { headers, status } = await answer(addressOf(paymentIntent), outcome)
+    assert.strictEqual(status, 303)
+    assert.strictEqual(new URL(headers.get("location")!).searchParams.get("redirect_status"), "failed")
+    const after = await server.get(`/v1/payment_intents/${paymentIntent.id}`)
+    assert.strictEqual(after.status, "requires_payment_method")
+    assert.strictEqual(after.last_payment_error.code, code)
+  })
+
+  it("takes a form once, and says the same to whoever sends it again", async () => {
+    const paymentIntent = await challenged()
+    const { text } = await visit(addressOf(paymentIntent))
+    const url = `${server.url}/authenticate/${paymentIntent.id}`
+    const form = { token: tokenIn(text), client_secret: paymentIntent.client_secret, outcome: "success" }
+    const answers = await Promise.all([send(url, form), send(url, form), send(url, form)])
+    for (const { headers, status } of answers) {
+      assert.strictEqual(status, 303)
+      assert.include(headers.get("location")!, "redirect_status=succeeded")
+    }
+    // The other button of the same form comes too late.
+    const other = await send(url, { ...form, outcome: "failure" })
+    assert.strictEqual(other.status, 200)
+    assert.include(other.text, "Your payment went through")
+    const { charges } = await server.get(`/v1/payment_intents/${paymentIntent.id}`)
+    assert.strictEqual(charges.data.length, 1)
+  })
+
+  it("shows the result itself if there is nowhere to go back to (I-11)", async () => {
+    const [good, bad] = [await challenged({ return_url: null }), await challenged({ return_url: null })]
+    assert.include((await answer(addressOf(good), "success")).text, "Your payment went through")
+    assert.include((await answer(addressOf(bad), "failure")).text, "The customer failed authentication.")
+  })
+
+  it("leaves the confirmation to the server where the server wants that (I-12)", async () => {
+    const paymentIntent = await challenged({ confirmation_method: "manual" })
+    const { headers } = await answer(addressOf(paymentIntent), "success")
+    assert.include(headers.get("location")!, "redirect_status=succeeded")
+    assert.strictEqual((await server.get(`/v1/payment_intents/${paymentIntent.id}`)).status, "requires_confirmation")
+  })
+
+  it("has nothing to ask where nothing is to be authenticated", async () => {
+    const paymentIntent = await challenged()
+    const url = addressOf(paymentIntent)
+    await answer(url, "success")
+    const { status, text } = await visit(url)
+    assert.strictEqual(status, 200)
+    assert.include(text, "Your payment went through")
+    assert.notInclude(text, "<form")
+  })
+
+  it("is not found without the client secret (§8.29), whether the PaymentIntent exists or not", async () => {
+    const { id } = await challenged()
+    const none = `${server.url}/authenticate/pi_000000000000000000000000`
+    const there = `${server.url}/authenticate/${id}`
+    const pages = await Promise.all(
+      [there, `${there}?client_secret=`, `${there}?client_secret=${id}_secret_x`, `${none}?client_secret=a`].map(
+        (url) => visit(url)
+      )
+    )
+    const posts = await Promise.all(
+      [there, none].map((url) => send(url, { client_secret: "wrong", outcome: "success", token: "a.b" }))
+    )
+    for (const { status, text } of [...pages, ...posts]) {
+      assert.strictEqual(status, 404)
+      assert.strictEqual(text, pages[0]!.text)
+    }
+  })
+
+  it("takes no answer from another page", async () => {
+    const paymentIntent = await challenged()
+    const url = `${server.url}/authenticate/${paymentIntent.id}`
+    const form = { client_secret: paymentIntent.client_secret, outcome: "success" }
+    const token = tokenIn((await visit(addressOf(paymentIntent))).text)
+    assert.strictEqual((await send(url, { ...form, token: "a.b" })).status, 400)
+    assert.strictEqual((await send(url, { ...form, token, outcome: "maybe" })).status, 400)
+    assert.strictEqual((await send(url, { ...form, token }, { "sec-fetch-site": "cross-site" })).status, 403)
+    assert.strictEqual((await server.get(`/v1/payment_intents/${paymentIntent.id}`)).status, "requires_action")
+  })
+})
+
+describe("a checkout whose card asks for authentication", () => {
+  it("goes there, comes back, and ends at the success_url", async () => {
+    const session = await openSession(server)
+    const challenge = await pay(session, filledIn(CARDS.challenged))
+    assert.strictEqual(challenge.status, 303)
+    const page = challenge.headers.get("location")!
+    assert.isTrue(page.startsWith(`${server.url}/authenticate/${session.payment_intent}?client_secret=`))
+    const back = await answer(page, "success")
+    assert.isTrue(back.headers.get("location")!.startsWith(`${session.url}?`))
+    const end = await visit(back.headers.get("location")!)
+    assert.strictEqual(end.status, 303)
+    assert.strictEqual(end.headers.get("location"), `${server.url}/healthz?session=${session.id}`)
+    assert.strictEqual((await server.get(`/v1/checkout_sessions/${session.id}`)).payment_status, "paid")
+    // Whoever comes later, without the secret, has no way to the end of it but the link.
+    assert.strictEqual((await visit(session.url)).status, 410)
+  })
+
+  it.each([
+    ["a failure", CARDS.challenged, "failure", "The customer failed authentication."],
+    ["a decline", CARDS.challengedThenDeclined, "success", "Your card has insufficient funds."]
+  ])("comes back from %s with the reason and what was entered, and goes on", async (_, number, outcome, message) => {
+    const session = await openSession(server)
+    const challenge = await pay(session, filledIn(number))
+    const back = await answer(challenge.headers.get("location")!, outcome)
+    const first = await visit(back.headers.get("location")!)
+    // The secret goes out of the address bar.
+    assert.strictEqual(first.headers.get("location"), `/checkout/${session.id}`)
+    const { status, text } = await visit(session.url)
+    assert.strictEqual(status, 200)
+    assert.include(text, message)
+    assert.include(text, 'value="Ana Lima"')
+    assert.strictEqual((await send(session.url, { ...filledIn(), token: tokenIn(text) })).status, 303)
+  })
+
+  it("takes another card meanwhile", async () => {
+    const session = await openSession(server)
+    await pay(session, filledIn(CARDS.challenged))
+    assert.strictEqual((await pay(session)).status, 303)
+    assert.strictEqual((await server.get(`/v1/checkout_sessions/${session.id}`)).payment_status, "paid")
+  })
+
+  it("is over when the session has expired meanwhile", async () => {
+    const session = await openSession(server)
+    const url = (await pay(session, filledIn(CARDS.challenged))).headers.get("location")!
+    const { text } = await visit(url)
+    await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+    const secret = new URL(url).searchParams.get("client_secret")!
+    const late = await send(url.split("?")[0]!, { token: tokenIn(text), client_secret: secret, outcome: "success" })
+    assert.strictEqual(late.status, 200)
+    assert.include(late.text, "You have not been charged")
+    assert.include((await visit(session.url)).text, "This checkout has expired")
+  })
+})
