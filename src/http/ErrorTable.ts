@@ -115,6 +115,10 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
       null,
       { allow: allowed.join(", ") }
     ),
+  InvalidHttp: () => invalidRequest(400, "invalid_http", "The request is not valid HTTP.", null),
+  RequestHeadersTooLarge: () =>
+    invalidRequest(431, "request_headers_too_large", "The request's headers must be at most 16 KiB in all.", null),
+  RequestTimeout: () => invalidRequest(408, "request_timeout", "The request did not arrive in time.", null),
   RequestTooLarge: () =>
     invalidRequest(413, "request_too_large", "The request body must be at most 1 MiB (1048576 bytes).", null, {
       connection: "close"

@@ -20,6 +20,12 @@ export class MethodNotAllowed extends Data.TaggedError("MethodNotAllowed")<{
   readonly path: string
   readonly allowed: ReadonlyArray<string>
 }> {}
+/** Bytes that are not HTTP. */
+export class InvalidHttp extends Data.TaggedError("InvalidHttp") {}
+/** Headers longer than 16 KiB. */
+export class RequestHeadersTooLarge extends Data.TaggedError("RequestHeadersTooLarge") {}
+/** A request that did not come to its end in time. */
+export class RequestTimeout extends Data.TaggedError("RequestTimeout") {}
 /** A body longer than 1 MiB (T6). */
 export class RequestTooLarge extends Data.TaggedError("RequestTooLarge") {}
 /** A body that is not declared as JSON (T3). */
@@ -40,6 +46,9 @@ export type HttpError =
   | InvalidApiVersion
   | RouteNotFound
   | MethodNotAllowed
+  | InvalidHttp
+  | RequestHeadersTooLarge
+  | RequestTimeout
   | RequestTooLarge
   | UnsupportedMediaType
   | InvalidJson

@@ -1,11 +1,13 @@
 /** What only bytes on a socket can show: repeated headers, bodies in parts, clients that hesitate or go away. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
-import type { Socket } from "node:net"
+import { createServer } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
 import { connect } from "node:net"
 import type * as Faults from "../../src/engine/Faults.ts"
+import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import type { TestServer } from "./TestServer.ts"
-import { basic, start } from "./TestServer.ts"
+import { basic, DOCS_URL, start } from "./TestServer.ts"
 
 /** While set, commits wait for it. */
 let gate: Deferred.Deferred<void> | undefined
@@ -171,6 +173,63 @@ describe("sockets", () => {
     socket.write(get("/v1/nothing", false) + get("/v1/customers/cus_x", false) + get("/v1/customers?limit=0", true))
     const codes = [...(await answers).matchAll(/"code":"(\w+)"/g)].map(([, code]) => code)
     assert.deepStrictEqual(codes, ["route_not_found", "resource_missing", "parameter_invalid"])
+  })
+
+  it("what the parser refuses gets the envelope of every error, and the end of its connection", async () => {
+    const long = "a".repeat(20_000)
+    for (const [text, status, code] of [
+      ["GARBAGE\r\n\r\n", 400, "invalid_http"],
+      [head("GET", "/v1/customers", [authorization(), "Bad Header: x"]), 400, "invalid_http"],
+      [head("NOPE", "/v1/customers", [authorization()]), 400, "invalid_http"],
+      [head("GET", "/v1/customers", [authorization(), `X-Long: ${long}`]), 431, "request_headers_too_large"],
+      [
+        `${postHead(["Idempotency-Key: extensions", "Transfer-Encoding: chunked"])}1;${long}\r\n{\r\n`,
+        413,
+        "request_too_large"
+      ]
+    ] as const) {
+      const answer = await exchange(text)
+      assert.strictEqual(statusOf(answer), status)
+      const { error } = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4))
+      assert.deepInclude(error, { type: "invalid_request_error", code, param: null })
+      assert.strictEqual(error.doc_url, `${DOCS_URL}/errors/${code}`)
+      assert.isString(error.message)
+      for (const header of [
+        /^content-type: application\/json\r$/im,
+        /^x-api-version: 2026-03-09\r$/im,
+        /^x-request-id: req_[0-9A-Za-z]{24}\r$/im,
+        /^cache-control: no-store\r$/im,
+        /^connection: close\r$/im
+      ]) {
+        assert.match(answer, header)
+      }
+    }
+  })
+
+  it("a request that does not come to its end in time", async () => {
+    const impatient = answerUnreadable(
+      createServer({ requestTimeout: 50, headersTimeout: 50, connectionsCheckingInterval: 10 }),
+      DOCS_URL
+    )
+    await new Promise<void>((resolve) => impatient.listen(0, "127.0.0.1", resolve))
+    const { port } = impatient.address() as AddressInfo
+    const socket = connect(port, "127.0.0.1")
+    const answer = received(socket)
+    socket.write("GET /v1/customers HTTP/1.1\r\nHost: localhost\r\n")
+    assert.strictEqual(statusOf(await answer), 408)
+    assert.strictEqual(codeOf(await answer), "request_timeout")
+    await new Promise((resolve) => impatient.close(resolve))
+  })
+
+  it("bytes that are not HTTP behind a request do not spoil its answer", async () => {
+    const socket = await open()
+    const answer = received(socket)
+    const first = received(socket, (text) => text.includes("route_not_found"))
+    socket.write(head("GET", "/v1/nothing", [authorization()]))
+    await first
+    socket.write("GARBAGE\r\n\r\n")
+    const codes = [...(await answer).matchAll(/"code":"(\w+)"/g)].map(([, code]) => code)
+    assert.deepStrictEqual(codes, ["route_not_found", "invalid_http"])
   })
 
   it("an absolute target is a path as well", async () => {

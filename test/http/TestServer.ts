@@ -13,6 +13,7 @@ import { Journal } from "../../src/engine/Journal.ts"
 import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
@@ -44,7 +45,9 @@ const engine = (faults: Faults.Faults) =>
 
 const service = (faults: Faults.Faults) =>
   Routes.serve.pipe(
-    Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" })),
+    Layer.provideMerge(
+      NodeHttpServer.layer(() => answerUnreadable(createServer(), DOCS_URL), { port: 0, host: "127.0.0.1" })
+    ),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL })),
     Layer.provideMerge(engine(faults))
   )

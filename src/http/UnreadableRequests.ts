@@ -1,0 +1,51 @@
+/**
+ * Answers what Node's HTTP parser refuses, which nothing else of the service gets to see: bytes that are not HTTP,
+ * headers that are too large, requests that do not come to their end. Node's own answers have no body; these have the
+ * envelope of every error (semantics §3) and its headers (T19), and end the connection as Node's do.
+ *
+ * Two things stay Node's: a request without `Host` gets its bare 400, and `CONNECT` gets no answer.
+ */
+import type { Server, ServerResponse } from "node:http"
+import { STATUS_CODES } from "node:http"
+import type { Socket } from "node:net"
+import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
+import { idOf, nextSequence } from "../engine/Identifiers.ts"
+import { envelope, wireErrorOf } from "./ErrorTable.ts"
+import { InvalidHttp, RequestHeadersTooLarge, RequestTimeout, RequestTooLarge } from "./HttpErrors.ts"
+
+/** By the code of the parser's or the server's error. Anything else is not HTTP. */
+const FAILURES: Readonly<Record<string, RequestHeadersTooLarge | RequestTimeout | RequestTooLarge>> = {
+  HPE_HEADER_OVERFLOW: new RequestHeadersTooLarge(),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: new RequestTooLarge(),
+  ERR_HTTP_REQUEST_TIMEOUT: new RequestTimeout()
+}
+const invalidHttp = new InvalidHttp()
+
+/** Node keeps the response that is under way on a connection there, and asks the same of it (`lib/_http_server.js`). */
+interface Connection extends Socket {
+  readonly _httpMessage?: ServerResponse | null
+}
+
+/** Makes the server answer; gives the same server. `docsUrl` is where links to error documentation lead. */
+export const answerUnreadable = (server: Server, docsUrl: string): Server => {
+  let sequence = 0
+  return server.on("clientError", (error: NodeJS.ErrnoException, socket: Connection) => {
+    // In the middle of another answer, or to a client that is gone, there is nothing to say.
+    if (!socket.writable || socket._httpMessage?.headersSent === true) return socket.destroy()
+    sequence = nextSequence(sequence, Date.now())
+    const { status, ...failure } = wireErrorOf(FAILURES[error.code ?? ""] ?? invalidHttp)
+    const body = envelope({ status, ...failure }, docsUrl)
+    const head = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      "Content-Type: application/json",
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      "Cache-Control: no-store",
+      `X-API-Version: ${API_VERSION_DEFAULT}`,
+      `X-Request-Id: ${idOf(PREFIXES.request, sequence)}`,
+      "Connection: close"
+    ]
+    socket.write(`${head.join("\r\n")}\r\n\r\n${body}`)
+    socket.destroySoon()
+  })
+}
