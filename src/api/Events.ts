@@ -1,9 +1,10 @@
-/** Events: what happened, newest first (spec.md, Events; semantics W16). */
+/** Events: what happened, newest first (spec.md, Events; semantics W15, W16). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Event, eventTypeFilterOf } from "../domain/Event.ts"
-import { errors } from "./Errors.ts"
-import { requestHeaders } from "./Headers.ts"
+import { WebhookEndpointId } from "../domain/Identifiers.ts"
+import { commandErrors, errors } from "./Errors.ts"
+import { commandHeaders, requestHeaders } from "./Headers.ts"
 import { List, listQuery } from "./List.ts"
 
 /** A type, or all types with a prefix (semantics §8.22). */
@@ -12,6 +13,11 @@ const TypeFilter = Schema.String.check(
     rule: "an event type, or the beginning of one followed by `.*`"
   })
 )
+
+/** Without an endpoint it goes to all that are subscribed to its type. */
+export const ResendEvent = Schema.Struct({
+  webhook_endpoint: Schema.optionalKey(Schema.NullOr(WebhookEndpointId))
+}).annotate({ identifier: "ResendEvent" })
 
 export const Events = HttpApiGroup.make("events").add(
   HttpApiEndpoint.get("list", "/v1/events", {
@@ -25,5 +31,12 @@ export const Events = HttpApiGroup.make("events").add(
     params: { id: Schema.String },
     success: Event,
     error: errors
+  }),
+  HttpApiEndpoint.post("resend", "/v1/events/:id/resend", {
+    headers: commandHeaders,
+    params: { id: Schema.String },
+    payload: ResendEvent,
+    success: Event,
+    error: commandErrors
   })
 )

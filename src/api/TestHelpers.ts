@@ -1,6 +1,6 @@
 /** What only test mode has: stand-ins for people and machines outside of the service, and for time (semantics I-14, §6). */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AuthenticationOutcome, PaymentIntent } from "../domain/PaymentIntent.ts"
 import { ClockAdvance, DeletedTestData, TestClock } from "../domain/TestHelpers.ts"
 import { TestMode } from "./Access.ts"
@@ -27,10 +27,14 @@ export const TestHelpers = HttpApiGroup.make("test_helpers").add(
     payload: AdvanceTestClock,
     success: TestClock,
     error: commandErrors
-  }).annotate(TestMode, true),
+  })
+    .annotate(TestMode, true)
+    .annotate(OpenApi.Summary, "Advance the clock of the test environment"),
   HttpApiEndpoint.delete("delete_data", "/v1/test_helpers/data", {
     headers: requestHeaders,
     success: DeletedTestData,
     error: errors
-  }).annotate(TestMode, true)
+  })
+    .annotate(TestMode, true)
+    .annotate(OpenApi.Summary, "Delete all data of the test environment")
 )

@@ -1,8 +1,9 @@
 /** Webhook endpoints (spec.md, Webhook endpoints; semantics §1.16). */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { MetadataParameter } from "../domain/Metadata.ts"
 import { clearable } from "../domain/Text.ts"
+import { WebhookDelivery } from "../domain/WebhookDelivery.ts"
 import {
   CreatedWebhookEndpoint,
   DeletedWebhookEndpoint,
@@ -10,7 +11,8 @@ import {
   WebhookEndpoint,
   WebhookEndpointDescription,
   WebhookEndpointStatus,
-  WebhookEndpointUrl
+  WebhookEndpointUrl,
+  WebhookSecretGrace
 } from "../domain/WebhookEndpoint.ts"
 import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Headers.ts"
@@ -30,6 +32,11 @@ export const UpdateWebhookEndpoint = Schema.Struct({
   metadata: Schema.optionalKey(clearable(MetadataParameter)),
   status: Schema.optionalKey(WebhookEndpointStatus)
 }).annotate({ identifier: "UpdateWebhookEndpoint" })
+
+/** `expires_in`: seconds for which the old secret goes on signing beside the new one; 0 unless given. */
+export const RollWebhookSecret = Schema.Struct({
+  expires_in: Schema.optionalKey(Schema.NullOr(WebhookSecretGrace))
+}).annotate({ identifier: "RollWebhookSecret" })
 
 const params = { id: Schema.String }
 
@@ -64,5 +71,19 @@ export const WebhookEndpoints = HttpApiGroup.make("webhook_endpoints").add(
     params,
     success: DeletedWebhookEndpoint,
     error: errors
-  })
+  }),
+  HttpApiEndpoint.post("roll_secret", "/v1/webhook_endpoints/:id/roll_secret", {
+    headers: commandHeaders,
+    params,
+    payload: RollWebhookSecret,
+    success: CreatedWebhookEndpoint,
+    error: commandErrors
+  }),
+  HttpApiEndpoint.get("deliveries", "/v1/webhook_endpoints/:id/deliveries", {
+    headers: requestHeaders,
+    params,
+    query: listQuery,
+    success: List(WebhookDelivery),
+    error: errors
+  }).annotate(OpenApi.Summary, "List deliveries to a webhook endpoint")
 )

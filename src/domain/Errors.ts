@@ -20,6 +20,7 @@ export type ResourceKind =
   | "Charge"
   | "PaymentMethod"
   | "WebhookEndpoint"
+  | "WebhookDelivery"
   | "Event"
   | "Line item"
   | "API key"

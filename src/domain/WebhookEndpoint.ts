@@ -48,7 +48,15 @@ export const WebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "WebhookEndpoint" })
 export type WebhookEndpoint = typeof WebhookEndpoint.Type
 
-/** As its creation shows it, and nothing else ever again (semantics W2). */
+/** How long a rolled secret can go on signing, at most; in seconds. */
+export const WEBHOOK_SECRET_GRACE_SECONDS_MAX = 86_400
+
+/** Seconds for which a rolled secret goes on signing, beside the new one. */
+export const WebhookSecretGrace = Schema.Int.check(
+  Schema.isBetween({ minimum: 0, maximum: WEBHOOK_SECRET_GRACE_SECONDS_MAX })
+).annotate({ rule: `an integer from 0 to ${WEBHOOK_SECRET_GRACE_SECONDS_MAX}` })
+
+/** As its creation and a roll of its secret show it, and nothing else ever (semantics W2). */
 export const CreatedWebhookEndpoint = Schema.Struct({
   ...WebhookEndpoint.fields,
   secret: Schema.String.check(Schema.isPattern(/^whsec_[0-9A-Za-z]{32}$/u))

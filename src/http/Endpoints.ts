@@ -33,15 +33,25 @@ interface Common {
   readonly decodeQuery: QueryDecoder
 }
 
+/** Returns the object, or a failure that is kept. */
+export type RunCommand = (input: {
+  readonly params: Readonly<Record<string, string>>
+  readonly payload: unknown
+  readonly caller: Caller
+}) => Effect.Effect<object, DomainError, CommandServices>
+
 export interface CommandEndpoint extends Common {
   readonly kind: "command"
   readonly decodePayload: (body: Parsed) => Exit.Exit<unknown, ParameterError>
-  /** Returns the object, or a failure that is kept. */
-  readonly run: (input: {
-    readonly params: Readonly<Record<string, string>>
-    readonly payload: unknown
-    readonly caller: Caller
-  }) => Effect.Effect<object, DomainError, CommandServices>
+  /** The command, or what has to be read before there is one. */
+  readonly run:
+    | RunCommand
+    | {
+        readonly prepare: (input: {
+          readonly params: Readonly<Record<string, string>>
+          readonly caller: Caller
+        }) => Effect.Effect<RunCommand, Unavailable, QueryServices>
+      }
 }
 
 export interface QueryEndpoint extends Common {

@@ -74,7 +74,20 @@ export type QueryHandler<E> = (
   input: QueryInput<E>
 ) => Effect.Effect<Json<Success<E>>, DomainError | Unavailable, QueryServices>
 
-export type Handler<E> = E extends { readonly method: "GET" } ? QueryHandler<E> : CommandHandler<E>
+/**
+ * A command that needs something that no transaction can get at, such as an event. It is read before the command gets
+ * its turn, so it may be older than what the command sees: right for what never changes. The command is carried out, or
+ * not, like any other.
+ */
+export interface PreparedCommandHandler<E> {
+  readonly prepare: (
+    input: Omit<CommandInput<E>, "payload">
+  ) => Effect.Effect<CommandHandler<E>, Unavailable, QueryServices>
+}
+
+export type Handler<E> = E extends { readonly method: "GET" }
+  ? QueryHandler<E>
+  : CommandHandler<E> | PreparedCommandHandler<E>
 
 /** One handler per endpoint of a group. */
 export type GroupHandlers<Group extends HttpApiGroup.Constraint> = {

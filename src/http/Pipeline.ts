@@ -17,7 +17,7 @@ import { tokenize } from "../payments/Tokenization.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
 import { withoutCardData } from "./CardData.ts"
-import type { CommandEndpoint, Endpoint, QueryEndpoint } from "./Endpoints.ts"
+import type { CommandEndpoint, Endpoint, QueryEndpoint, RunCommand } from "./Endpoints.ts"
 import type { Failure } from "./ErrorTable.ts"
 import { envelope, isFailure, wireErrorOf } from "./ErrorTable.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
@@ -127,7 +127,11 @@ const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: C
     apiVersion: exchange.apiVersion
   }
   const once: Once = {}
-  const run = execution(surroundings, call, body, once)
+  const handler =
+    typeof endpoint.run === "function"
+      ? endpoint.run
+      : yield* surroundings.withQueryServices(endpoint.run.prepare({ params: call.params, caller }))
+  const run = execution(surroundings, call, handler, body, once)
   const reply = yield* endpoint.installationWide
     ? InstallationWide.execute(accounts, caller.account, identity, run)
     : accounts.execute(caller.account, identity, run)
@@ -151,6 +155,7 @@ const NO_BODY: Parsed = { value: {}, escapes: false }
 const execution = (
   { withCommandServices, docsUrl, paymentsConfig, tokenize }: Surroundings,
   { caller, endpoint, exchange, params }: Call<CommandEndpoint>,
+  handler: RunCommand,
   body: Parsed,
   once: Once
 ) => {
@@ -164,7 +169,7 @@ const execution = (
   const decoded = endpoint.decodePayload(body)
   if (Exit.isFailure(decoded)) return Effect.mapError(Effect.failCause(decoded.cause), refuse)
   const payload = withoutCardData(decoded.value, (data) => tokenize(caller.account, data))
-  const run = Effect.mapBoth(endpoint.run({ params, payload, caller }), {
+  const run = Effect.mapBoth(handler({ params, payload, caller }), {
     onSuccess: (result): Response => {
       if (isFailure(result)) return refuse(result)
       once.body = shownOnce(result)

@@ -113,6 +113,12 @@ export const lineItemsId = (checkoutSessionId: string): string => `${checkoutSes
 export interface WebhookEndpointHidden {
   /** The signing secret, encrypted (semantics W2). */
   readonly sealedSecret: string
+  /** The secret that was in its place before, if it was rolled with a grace. */
+  readonly previous?: {
+    readonly sealedSecret: string
+    /** From then on it does not sign any more. Milliseconds, by the wall clock (semantics §8.25). */
+    readonly expiresAt: number
+  }
 }
 
 export const WEBHOOK_ENDPOINT: Kind<WebhookEndpoint, WebhookEndpointHidden> = {

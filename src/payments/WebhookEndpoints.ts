@@ -1,6 +1,7 @@
 /**
  * The lifecycle of webhook endpoints: enabled and disabled by the merchant, then deleted (semantics W1 to W4, §2.6).
- * They emit no events. An endpoint's signing secret is given out at its creation and kept encrypted.
+ * They emit no events. An endpoint's signing secret is given out at its creation, or when it is rolled, and kept
+ * encrypted.
  */
 import { Effect, Redacted } from "effect"
 import { ResourceMissing } from "../domain/Errors.ts"
@@ -14,7 +15,7 @@ import type {
   WebhookEndpointStatus
 } from "../domain/WebhookEndpoint.ts"
 import { requireAcceptedUrl } from "../domain/WebhookEndpoint.ts"
-import type { AccountId, Document } from "../engine/Document.ts"
+import type { AccountId, Document, Millis } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import type { WebhookEndpointHidden } from "./Documents.ts"
@@ -44,7 +45,6 @@ export interface UpdateWebhookEndpoint {
 /** Answers with the endpoint and, this once, its secret. `apiVersion` is the merchant's default. */
 export const create = Effect.fnUntraced(function* (parameters: CreateWebhookEndpoint, apiVersion: string) {
   const transaction = yield* Transaction
-  const config = yield* PaymentsConfig
   yield* requireUrl(parameters.url)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   yield* requireMetadataWithinBounds(metadata)
@@ -61,11 +61,10 @@ export const create = Effect.fnUntraced(function* (parameters: CreateWebhookEndp
     merchant_id: merchantIdOf(transaction.account),
     api_version: apiVersion
   }
-  const secret = `whsec_${transaction.newSecret(SECRET_LENGTH)}`
-  const sealedSecret = Sealing.seal(sealingOf(config, transaction.account, webhookEndpoint.id), secret)
+  const { sealedSecret, secret } = yield* newSecret(webhookEndpoint.id)
   transaction.put(WEBHOOK_ENDPOINT, webhookEndpoint, { sealedSecret })
   transaction.subscribe(webhookEndpoint.id, webhookEndpoint.enabled_events)
-  return { webhookEndpoint, secret: Redacted.make(secret, { label: "webhook secret" }) }
+  return { webhookEndpoint, secret }
 })
 
 /**
@@ -92,6 +91,21 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
   return after
 })
 
+/**
+ * Gives the endpoint a new secret, and answers with it this once. The old one goes on signing beside it for `expiresIn`
+ * seconds, so that receivers can change over without refusing anything. There are never more than two: a secret that
+ * was rolled before ends now, however much of its grace was left.
+ */
+export const rollSecret = Effect.fnUntraced(function* (id: string, { expiresIn }: { readonly expiresIn: number }) {
+  const transaction = yield* Transaction
+  const { hidden, value: webhookEndpoint } = yield* find(id)
+  const { sealedSecret, secret } = yield* newSecret(id)
+  const expiresAt = transaction.now - transaction.clockOffset + expiresIn * 1000
+  const previous = expiresIn === 0 ? {} : { previous: { sealedSecret: hidden.sealedSecret, expiresAt } }
+  transaction.put(WEBHOOK_ENDPOINT, webhookEndpoint, { sealedSecret, ...previous })
+  return { webhookEndpoint, secret }
+})
+
 /** Its secret goes with it, and so does what has yet to be delivered to it (semantics W14). */
 export const remove = Effect.fnUntraced(function* (id: string) {
   const transaction = yield* Transaction
@@ -102,13 +116,31 @@ export const remove = Effect.fnUntraced(function* (id: string) {
   return deleted
 })
 
-/** The secret that signs an endpoint's webhooks. */
-export const secretOf = (
+/**
+ * The secrets that sign an endpoint's webhooks now, newest first: one, or two during the grace of a rolled one.
+ * `nowMillis` is the wall clock's, never that of a test environment (semantics W5, §8.25).
+ */
+export const secretsOf = (
   config: PaymentsConfig["Service"],
   account: AccountId,
-  { hidden, id }: Document<WebhookEndpoint, WebhookEndpointHidden>
-): Redacted.Redacted =>
-  Redacted.make(Sealing.open(sealingOf(config, account, id), hidden.sealedSecret), { label: "webhook secret" })
+  { hidden, id }: Document<WebhookEndpoint, WebhookEndpointHidden>,
+  nowMillis: Millis
+): ReadonlyArray<Redacted.Redacted> => {
+  const sealing = sealingOf(config, account, id)
+  const { previous, sealedSecret } = hidden
+  const sealed = previous === undefined || previous.expiresAt <= nowMillis ? [] : [previous.sealedSecret]
+  return [sealedSecret, ...sealed].map((text) => redacted(Sealing.open(sealing, text)))
+}
+
+/** A new secret for an endpoint, as it is given out and as it is kept. */
+const newSecret = Effect.fnUntraced(function* (webhookEndpointId: string) {
+  const transaction = yield* Transaction
+  const secret = `whsec_${transaction.newSecret(SECRET_LENGTH)}`
+  const sealing = sealingOf(yield* PaymentsConfig, transaction.account, webhookEndpointId)
+  return { secret: redacted(secret), sealedSecret: Sealing.seal(sealing, secret) }
+})
+
+const redacted = (secret: string): Redacted.Redacted => Redacted.make(secret, { label: "webhook secret" })
 
 const sealingOf = ({ sealingKey }: PaymentsConfig["Service"], account: AccountId, id: string): Sealing.Sealing => ({
   key: sealingKey,

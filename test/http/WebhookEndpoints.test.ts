@@ -131,14 +131,14 @@ describe("webhook endpoints", () => {
     )
     const document = account.all(WEBHOOK_ENDPOINT)[0]!
     assert.strictEqual(document.id, webhookEndpoint.id)
-    const opened = WebhookEndpoints.secretOf(account.config, account.account, document)
-    assert.strictEqual(Redacted.value(opened), Redacted.value(secret))
+    const opened = WebhookEndpoints.secretsOf(account.config, account.account, document, account.now)
+    assert.deepStrictEqual(opened.map(Redacted.value), [Redacted.value(secret)])
     assert.notInclude(account.text, Redacted.value(secret))
     assert.notInclude(String(secret), Redacted.value(secret))
     await Effect.runPromise(account.run(WebhookEndpoints.update(webhookEndpoint.id, { status: "disabled" })))
     const updated = account.all(WEBHOOK_ENDPOINT)[0]!
     assert.deepStrictEqual(updated.hidden, document.hidden)
-    assert.throws(() => WebhookEndpoints.secretOf(account.config, "mer_other:test", document))
+    assert.throws(() => WebhookEndpoints.secretsOf(account.config, "mer_other:test", document, account.now))
   })
 
   it("W3: enabled_events", async () => {

@@ -1,4 +1,4 @@
-/** Events over HTTP (semantics W16). */
+/** Events over HTTP (semantics W15, W16). */
 import { Effect } from "effect"
 import * as Contract from "../../api/Events.ts"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
@@ -6,8 +6,8 @@ import { ResourceMissing } from "../../domain/Errors.ts"
 import type { Event } from "../../domain/Event.ts"
 import { eventTypeFilterOf } from "../../domain/Event.ts"
 import { Accounts } from "../../engine/Accounts.ts"
-import type { StoredEvent } from "../../engine/Views.ts"
 import { render } from "../../payments/Events.ts"
+import { resend } from "../../payments/WebhookDeliveries.ts"
 import type { Caller } from "../Authentication.ts"
 import type { Json } from "../Handlers.ts"
 import { handlers } from "../Handlers.ts"
@@ -16,28 +16,51 @@ import { cursorOf, listJson } from "../Lists.ts"
 export const events = handlers(Contract.Events, {
   list: Effect.fnUntraced(function* ({ caller, path, query }) {
     const accounts = yield* Accounts
-    const cursor = yield* cursorOf(caller.account, query, "Event", (account, id) =>
-      Effect.map(accounts.event(account, id), (event) => event !== undefined)
+    const { account, apiVersion } = caller
+    const cursor = yield* cursorOf(account, query, "Event", (of, id) =>
+      Effect.map(accounts.event(of, id), (event) => event !== undefined)
     )
     const type = query.type === undefined ? undefined : eventTypeFilterOf(query.type)
-    const page = yield* accounts.events(caller.account, {
+    const page = yield* accounts.events(account, {
       limit: query.limit ?? LIMIT_DEFAULT,
       ...cursor,
       ...(type !== undefined && { type })
     })
-    return listJson<Event>(
-      page.events.map((event) => ({ id: event.id, json: eventJson(caller, event) })),
-      page.hasMore,
-      path
-    )
+    const ids = page.events.map(({ id }) => id)
+    const pending = yield* accounts.pendingDeliveries(account, ids)
+    const items = page.events.map((event) => {
+      const pendingWebhooks = pending.get(event.id) ?? 0
+      return { id: event.id, json: render(event, { account, apiVersion, pendingWebhooks }) }
+    })
+    return listJson<Event>(items, page.hasMore, path)
   }),
 
   retrieve: Effect.fnUntraced(function* ({ caller, params }) {
-    const event = yield* Accounts.use((accounts) => accounts.event(caller.account, params.id))
-    if (event === undefined) return yield* new ResourceMissing({ kind: "Event", id: params.id, param: "id" })
-    return eventJson(caller, event)
-  })
+    const found = yield* read(caller, params.id)
+    if (found === undefined) return yield* missing(params.id)
+    const { event, pendingWebhooks } = found
+    const { account, apiVersion } = caller
+    return render(event, { account, apiVersion, pendingWebhooks }) as Json<Event>
+  }),
+
+  // An event never changes, so it can be read before the command gets its turn.
+  resend: {
+    prepare: ({ caller, params }) =>
+      Effect.map(read(caller, params.id), (found) => ({ payload }) => {
+        if (found === undefined) return missing(params.id)
+        const webhookEndpoint = payload.webhook_endpoint ?? null
+        return resend({ ...found, apiVersion: caller.apiVersion, webhookEndpoint })
+      })
+  }
 })
 
-const eventJson = ({ account, apiVersion }: Caller, event: StoredEvent): Json<Event> =>
-  render(event, { account, apiVersion, pendingWebhooks: 0 })
+const missing = (id: string) => Effect.fail(new ResourceMissing({ kind: "Event", id, param: "id" }))
+
+/** An event, and how many of its deliveries are under way. */
+const read = Effect.fnUntraced(function* ({ account }: Caller, id: string) {
+  const accounts = yield* Accounts
+  const event = yield* accounts.event(account, id)
+  if (event === undefined) return undefined
+  const pending = yield* accounts.pendingDeliveries(account, [id])
+  return { event, pendingWebhooks: pending.get(id) ?? 0 }
+})

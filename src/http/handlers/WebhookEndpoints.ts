@@ -1,10 +1,14 @@
 /** Webhook endpoints over HTTP (semantics §1.16). */
 import { Effect, Redacted } from "effect"
+import { LIMIT_DEFAULT } from "../../api/List.ts"
 import * as Contract from "../../api/WebhookEndpoints.ts"
+import type { WebhookDelivery } from "../../domain/WebhookDelivery.ts"
+import { Accounts } from "../../engine/Accounts.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
+import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
-import { documentJson, handlers } from "../Handlers.ts"
-import { listDocuments } from "../Lists.ts"
+import { documentJson, handlers, jsonOf } from "../Handlers.ts"
+import { cursorOf, listDocuments, listJson } from "../Lists.ts"
 import { readDocument } from "../Resources.ts"
 import { withSecrets } from "../SealedAnswers.ts"
 
@@ -15,6 +19,11 @@ export const webhookEndpoints = handlers(Contract.WebhookEndpoints, {
     ),
   update: ({ params, payload }) => WebhookEndpoints.update(params.id, payload),
   delete: ({ params }) => WebhookEndpoints.remove(params.id),
+  roll_secret: ({ params, payload }) =>
+    Effect.map(
+      WebhookEndpoints.rollSecret(params.id, { expiresIn: payload.expires_in ?? 0 }),
+      ({ secret, webhookEndpoint }) => withSecrets(webhookEndpoint, { secret: Redacted.value(secret) })
+    ),
 
   list: ({ caller, path, query }) =>
     listDocuments({ account: caller.account, path, query }, WEBHOOK_ENDPOINT, "WebhookEndpoint"),
@@ -22,5 +31,21 @@ export const webhookEndpoints = handlers(Contract.WebhookEndpoints, {
   retrieve: ({ caller, params }) =>
     Effect.map(readDocument(caller.account, WEBHOOK_ENDPOINT, "WebhookEndpoint", params.id), (webhookEndpoint) =>
       documentJson(webhookEndpoint)
+    ),
+
+  deliveries: Effect.fnUntraced(function* ({ caller, params, path, query }) {
+    const accounts = yield* Accounts
+    const { id: destination } = yield* readDocument(caller.account, WEBHOOK_ENDPOINT, "WebhookEndpoint", params.id)
+    // A delivery to another endpoint is no cursor.
+    const cursor = yield* cursorOf(caller.account, query, "WebhookDelivery", (account, id) =>
+      Effect.map(accounts.delivery(account, destination, id), (delivery) => delivery !== undefined)
     )
+    const limit = query.limit ?? LIMIT_DEFAULT
+    const { deliveries, hasMore } = yield* accounts.deliveries(caller.account, { destination, limit, ...cursor })
+    return listJson<WebhookDelivery>(
+      deliveries.map((row) => ({ id: row.id, json: jsonOf(webhookDeliveryOf(row)) })),
+      hasMore,
+      path
+    )
+  })
 })

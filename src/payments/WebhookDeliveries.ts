@@ -1,0 +1,77 @@
+/**
+ * Webhook deliveries as merchants see them, and those that merchants ask for (semantics W15, §2.5, §6). The engine makes
+ * a delivery of every event for every endpoint that is subscribed to it; nothing here decides when one is attempted.
+ */
+import { Effect } from "effect"
+import { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
+import type { Event } from "../domain/Event.ts"
+import { secondsOf } from "../domain/Time.ts"
+import type { WebhookDelivery, WebhookDeliveryAttempt } from "../domain/WebhookDelivery.ts"
+import type { Attempt, DeliveryRow } from "../engine/Deliveries.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import type { StoredEvent } from "../engine/Views.ts"
+import { isLive } from "./AccountIds.ts"
+import { WEBHOOK_ENDPOINT } from "./Documents.ts"
+import { render } from "./Events.ts"
+
+/** A delivery as the API shows it. */
+export const webhookDeliveryOf = (row: DeliveryRow): WebhookDelivery => {
+  const last = row.attempts.at(-1)
+  return {
+    id: row.id,
+    object: "webhook_delivery",
+    event: row.event,
+    webhook_endpoint: row.destination,
+    status: row.state,
+    attempt_count: row.attempts.length,
+    next_attempt_at: row.nextAttemptAt === null ? null : secondsOf(row.nextAttemptAt),
+    last_response_status: last?.status ?? null,
+    last_error: last?.error ?? null,
+    created: secondsOf(row.at),
+    livemode: isLive(row.account),
+    attempts: row.attempts.map(attemptOf)
+  }
+}
+
+const attemptOf = ({ attempt, durationMillis, error, startedAt, status }: Attempt): WebhookDeliveryAttempt => ({
+  attempt,
+  started_at: secondsOf(startedAt),
+  duration_ms: Math.round(durationMillis),
+  response_status: status,
+  error
+})
+
+export interface Resend {
+  readonly event: StoredEvent
+  /** Deliveries of the event that are still under way. */
+  readonly pendingWebhooks: number
+  /** The merchant's default version (semantics V3). */
+  readonly apiVersion: string
+  /** The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now. */
+  readonly webhookEndpoint: string | null
+}
+
+/**
+ * Delivers an event once more: anew, with all attempts before it, whatever became of its earlier deliveries. What goes
+ * out is what went out before. Answers with the event as it is then.
+ */
+export const resend = Effect.fnUntraced(function* ({ apiVersion, event, pendingWebhooks, webhookEndpoint }: Resend) {
+  const transaction = yield* Transaction
+  if (webhookEndpoint !== null) yield* requireEnabled(webhookEndpoint)
+  const destinations = webhookEndpoint === null ? transaction.destinationsOf(event.type) : [webhookEndpoint]
+  for (const destination of destinations) transaction.deliver(event, destination)
+  const { account } = transaction
+  const text = render(event, { account, apiVersion, pendingWebhooks: pendingWebhooks + destinations.length })
+  return JSON.parse(text) as Event
+})
+
+/** Nothing is sent to an endpoint that is disabled (semantics W14). */
+const requireEnabled = Effect.fnUntraced(function* (id: string) {
+  const transaction = yield* Transaction
+  const param = "webhook_endpoint"
+  const document = yield* transaction.get(WEBHOOK_ENDPOINT, id)
+  if (document === undefined) return yield* new ResourceMissing({ kind: "WebhookEndpoint", id, param })
+  if (document.value.status === "disabled") {
+    return yield* new ParameterInvalid({ param, rule: "the ID of an enabled webhook endpoint" })
+  }
+})
