@@ -44,6 +44,22 @@ export type { Answer } from "./payments/Administration.ts"
 /** How long a shutdown waits for requests under way. */
 const GRACE_MILLIS = 4000
 
+/** What the commands that use the API know of it from the environment, where the service has the same one. */
+export interface ClientDefaults {
+  readonly baseUrl: string
+  readonly secretTest: Redacted.Redacted | undefined
+  readonly authorizationHoldSeconds: number
+}
+
+export const clientDefaults: Effect.Effect<ClientDefaults, InvalidConfiguration> = Effect.map(
+  Config.load,
+  (config) => ({
+    baseUrl: publicUrlOf(config),
+    secretTest: config.defaultKeys.secretTest,
+    authorizationHoldSeconds: config.authorizationHoldSeconds
+  })
+)
+
 /** The journal and the views, on the configured Postgres, with their tables up to date. */
 export const storage = Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer).pipe(
   Layer.provideMerge(Migrations.layer),

@@ -18,7 +18,8 @@ const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
   client: ["api", "domain"],
   config: [],
   app: ["*"],
-  cli: ["app"],
+  // What a merchant could do as well, a command does as one: through the API.
+  cli: ["app", "client"],
   main: ["*"]
 }
 

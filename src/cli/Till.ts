@@ -5,11 +5,12 @@ import { keys } from "./Keys.ts"
 import { merchants } from "./Merchants.ts"
 import { rebuild } from "./Rebuild.ts"
 import { serve } from "./Serve.ts"
+import { trigger } from "./Trigger.ts"
 import { verify } from "./Verify.ts"
 
 const till = Command.make("till").pipe(
   Command.withDescription("A payments service that you run yourself"),
-  Command.withSubcommands([serve, merchants, keys, verify, rebuild])
+  Command.withSubcommands([serve, merchants, keys, trigger, verify, rebuild])
 )
 
 /** Runs the command line of this process. */

@@ -1,0 +1,49 @@
+/**
+ * `path=value`: fields of a request's body, as a person types them.
+ *
+ * A path names fields as the API's errors do: `amount`, `metadata[order]`, `line_items[0][quantity]`. A value is JSON
+ * where it can be read as such (`5000`, `true`, `null`, `"7"`), otherwise it stands for itself; values of metadata always
+ * stand for themselves, because metadata knows nothing but text.
+ */
+export interface Override {
+  readonly path: ReadonlyArray<string>
+  readonly value: unknown
+}
+
+const FORM = /^(\w+)((?:\[\w+\])*)=(.*)$/su
+
+/** Reads `path=value`; undefined if it has another form. */
+export const overrideOf = (text: string): Override | undefined => {
+  const match = FORM.exec(text)
+  if (match === null) return undefined
+  const [, first, rest, value] = match as unknown as readonly [string, string, string, string]
+  const path = [first, ...[...rest.matchAll(/\[(\w+)\]/gu)].map(([, name]) => name!)]
+  return { path, value: path.includes("metadata") && path.at(-1) !== "metadata" ? value : valueOf(value) }
+}
+
+const valueOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** A body with some fields set; later ones win. The API judges the outcome, as it judges any body. */
+export const overridden = <A extends object>(body: A, overrides: ReadonlyArray<Override>): A =>
+  overrides.reduce((current: unknown, { path, value }) => replaced(current, path, value), body) as A
+
+const replaced = (current: unknown, [name, ...rest]: ReadonlyArray<string>, value: unknown): unknown => {
+  if (name === undefined) return value
+  if (isIndex(name) && (Array.isArray(current) || current === undefined)) {
+    const items: ReadonlyArray<unknown> = current ?? []
+    // An index beyond the end appends: an array has no gaps.
+    const index = Math.min(Number(name), items.length)
+    return [...items.slice(0, index), replaced(items[index], rest, value), ...items.slice(index + 1)]
+  }
+  const fields = typeof current === "object" && current !== null && !Array.isArray(current) ? current : {}
+  const inner = Object.hasOwn(fields, name) ? (fields as Readonly<Record<string, unknown>>)[name] : undefined
+  return { ...fields, [name]: replaced(inner, rest, value) }
+}
+
+const isIndex = (name: string): boolean => /^\d{1,9}$/u.test(name)

@@ -1,0 +1,86 @@
+/**
+ * `till trigger`: makes an event happen for real, through the API, and prints its ID once it is there.
+ *
+ * `charge.expired` moves the test environment's clock forward by the life of an authorization, which everything else
+ * there notices too; nothing else touches the clock.
+ */
+import { Console, Data, Effect, Option, Schedule, Stream } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import type { EffectMethods, EmittedEventType, EventType } from "../client/index.ts"
+import { EMITTED_EVENT_TYPES, EVENT_TYPES } from "../client/index.ts"
+import { connect, connectionFlags, WrongArguments } from "./Connection.ts"
+import { overrideOf } from "./Overrides.ts"
+import type { RecipeInput } from "./TriggerRecipes.ts"
+import { TRIGGER_RECIPES } from "./TriggerRecipes.ts"
+
+/** The longest that an event is behind its request: asynchronous payments and refunds take 2 s (semantics §5). */
+const WAIT_MILLIS_MAX = 15_000
+const LOOK_AGAIN_MILLIS = 100
+
+/** The requests were answered as they should, but did not cause the event. */
+export class NoEvent extends Data.TaggedError("NoEvent")<{ readonly type: string; readonly subject: string }> {
+  override get message(): string {
+    return `${this.type} did not happen to ${this.subject}; is it because of an override?`
+  }
+}
+
+const isEmitted = (type: EventType): type is EmittedEventType => Object.hasOwn(EMITTED_EVENT_TYPES, type)
+
+/** The type, if it can be triggered. */
+export const triggerableOf = (type: string): Effect.Effect<EmittedEventType, WrongArguments> => {
+  const known = EVENT_TYPES.find((candidate) => candidate === type)
+  if (known === undefined) {
+    return Effect.fail(
+      new WrongArguments({ message: `there is no event type ${JSON.stringify(type)}; see till trigger --help` })
+    )
+  }
+  return isEmitted(known)
+    ? Effect.succeed(known)
+    : Effect.fail(new WrongArguments({ message: `${type} cannot be triggered: nothing emits it so far` }))
+}
+
+/** Makes the event happen; answers with its ID. */
+export const triggered = Effect.fnUntraced(function* (type: EmittedEventType, input: RecipeInput) {
+  const before = yield* input.till.events.list({ type, limit: 1 })
+  const subject = yield* TRIGGER_RECIPES[type](input)
+  const found = eventAfter(input.till, type, before.data[0]?.id, subject)
+  return yield* Effect.repeat(found, {
+    until: (id) => id !== undefined,
+    schedule: Schedule.spaced(LOOK_AGAIN_MILLIS)
+  }).pipe(
+    Effect.timeoutOrElse({ duration: WAIT_MILLIS_MAX, orElse: () => Effect.fail(new NoEvent({ type, subject })) })
+  )
+})
+
+/** The ID of the type's event that is about the subject, and newer than the cursor. */
+const eventAfter = (till: EffectMethods, type: EmittedEventType, ending_before: string | undefined, subject: string) =>
+  till.events.list.stream({ type, limit: 100, ...(ending_before !== undefined && { ending_before }) }).pipe(
+    Stream.filter(({ data: { object } }) => object["id"] === subject || object["payment_intent"] === subject),
+    Stream.runHead,
+    Effect.map((event) => Option.getOrUndefined(event)?.id)
+  )
+
+const override = Flag.String("override").pipe(
+  Flag.filterMap(
+    (text) => Option.fromUndefinedOr(overrideOf(text)),
+    (text) => `${JSON.stringify(text)} is not of the form path=value, as amount=5000 or metadata[order]=7`
+  ),
+  Flag.atLeast(0),
+  Flag.withDescription("Set a field of the request that makes the object: amount=5000, metadata[order]=7")
+)
+
+export const trigger = Command.make(
+  "trigger",
+  { type: Argument.String("type"), override, ...connectionFlags },
+  ({ override, type, ...flags }) =>
+    Effect.gen(function* () {
+      const triggerable = yield* triggerableOf(type)
+      const { defaults, till } = yield* connect(flags)
+      const { authorizationHoldSeconds } = defaults
+      yield* Console.log(yield* triggered(triggerable, { till, overrides: override, authorizationHoldSeconds }))
+    })
+).pipe(
+  Command.withDescription(
+    `Make an event happen in test mode, and print its ID. Types: ${Object.keys(EMITTED_EVENT_TYPES).join(", ")}`
+  )
+)

@@ -1,0 +1,78 @@
+/** Every type of event that there is can be triggered, by the API's own means (semantics §4). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { overrideOf } from "../../src/cli/Overrides.ts"
+import { NoEvent, triggerableOf, triggered } from "../../src/cli/Trigger.ts"
+import { EMITTED_EVENT_TYPES, type EmittedEventType, Till } from "../../src/client/index.ts"
+import { RESERVED_EVENT_TYPES } from "../../src/domain/Event.ts"
+import { start, type TestServer } from "../http/TestServer.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await start()
+})
+afterAll(() => server.close())
+
+/** Triggers an event; answers with it. With another merchant's key where the clock of the others should stand. */
+const trigger = async (type: EmittedEventType, overrides: ReadonlyArray<string> = [], key = server.keys.secretTest) => {
+  const baseUrl = `http://127.0.0.1:${server.port}`
+  const input = { overrides: overrides.map((text) => overrideOf(text)!), authorizationHoldSeconds: 604_800 }
+  const client = Till.layerFetch({ apiKey: Redacted.make(key), baseUrl })
+  const id = await Effect.runPromise(
+    Effect.flatMap(Till, (till) => triggered(type, { ...input, till })).pipe(Effect.provide(client))
+  )
+  const { body, status } = await server.request("GET", `/v1/events/${id}`, { key })
+  assert.strictEqual(status, 200)
+  return body
+}
+
+const types = Object.keys(EMITTED_EVENT_TYPES) as ReadonlyArray<EmittedEventType>
+
+describe("till trigger", () => {
+  it.concurrent.each(types)("makes %s happen", async (type) => {
+    const { secretTest } = await server.merchant()
+    // Twice: the second event must not be taken for the first one.
+    const events = [await trigger(type, [], secretTest), await trigger(type, [], secretTest)]
+    for (const event of events) {
+      assert.strictEqual(event.type, type)
+      assert.strictEqual(event.data.object.object, EMITTED_EVENT_TYPES[type])
+      assert.isFalse(event.livemode)
+    }
+    assert.notStrictEqual(events[0].id, events[1].id)
+    assert.notStrictEqual(events[0].data.object.id, events[1].data.object.id)
+  })
+
+  it("sets fields of the object's own request", async () => {
+    const paid = await trigger("payment_intent.succeeded", ["amount=5000", "currency=eur", "metadata[order]=7"])
+    const { amount_received, currency, metadata } = paid.data.object
+    assert.deepStrictEqual([amount_received, currency, metadata], [5000, "eur", { order: "7" }])
+    const session = await trigger("checkout.session.completed", [
+      "line_items[0][quantity]=3",
+      "client_reference_id=c 1"
+    ])
+    assert.deepInclude(session.data.object, { amount_total: 6000, client_reference_id: "c 1", payment_status: "paid" })
+    const refund = await trigger("refund.failed", ["amount=1", "reason=duplicate"])
+    assert.deepInclude(refund.data.object, { amount: 1, reason: "duplicate", status: "failed" })
+    const customer = await trigger("customer.updated", ["name=null", "metadata[vip]=yes"])
+    assert.deepStrictEqual(customer.data.previous_attributes, { name: "Jenny Rosen", metadata: { vip: null } })
+  })
+
+  it("fails with the API's own error if an override is refused", async () => {
+    const error = await trigger("payment_intent.succeeded", ["amount=-1"]).catch((error: unknown) => error)
+    assert.include(error, { _tag: "InvalidRequestError", param: "amount" })
+  })
+
+  it("knows the types that nothing emits", () => {
+    for (const type of types) assert.strictEqual(Effect.runSync(triggerableOf(type)), type)
+    for (const type of RESERVED_EVENT_TYPES) {
+      const { message } = Effect.runSync(Effect.flip(triggerableOf(type)))
+      assert.strictEqual(message, `${type} cannot be triggered: nothing emits it so far`)
+    }
+    const { message } = Effect.runSync(Effect.flip(triggerableOf("payment_intent.*")))
+    assert.strictEqual(message, 'there is no event type "payment_intent.*"; see till trigger --help')
+    assert.include(
+      new NoEvent({ type: "charge.failed", subject: "pi_1" }).message,
+      "charge.failed did not happen to pi_1"
+    )
+  })
+})
