@@ -21,7 +21,9 @@ import * as Verify from "./engine/Verify.ts"
 import * as AdministrationDoor from "./http/Administration.ts"
 import * as DrainingServer from "./http/DrainingServer.ts"
 import * as Routes from "./http/Routes.ts"
+import { freePort } from "./http/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
+import { answerUnreadable } from "./http/UnreadableRequests.ts"
 import { INSTALLATION } from "./payments/AccountIds.ts"
 import * as Pages from "./pages/Pages.ts"
 import * as Administration from "./payments/Administration.ts"
@@ -71,6 +73,8 @@ const maintenance = Projector.layer.pipe(Layer.provideMerge(storage))
 
 const publicUrlOf = ({ port, publicUrl }: TillConfigShape): string => publicUrl ?? `http://localhost:${port}`
 
+const docsUrlOf = (config: TillConfigShape): string => `${publicUrlOf(config)}/docs`
+
 /** A key for one purpose, derived from the installation's secret. */
 const deriveKey = (secret: Redacted.Redacted<Uint8Array>, purpose: string): Redacted.Redacted<Uint8Array> =>
   Redacted.make(createHmac("sha256", Redacted.value(secret)).update(purpose).digest())
@@ -94,7 +98,7 @@ const paymentsConfig = Layer.effect(
 
 const httpConfig = Layer.effect(
   HttpConfig,
-  Effect.map(TillConfig, (config) => ({ docsUrl: `${publicUrlOf(config)}/docs` }))
+  Effect.map(TillConfig, (config) => ({ docsUrl: docsUrlOf(config) }))
 )
 
 /** The engine with the lifecycles' timers, and what commands need besides it. */
@@ -123,11 +127,14 @@ const cannotListen = ({ host, port }: TillConfigShape, { cause }: HttpServerErro
 
 const server = Layer.unwrap(
   Effect.map(TillConfig, (config) =>
-    NodeHttpServer.layer(() => DrainingServer.create({ keepAliveTimeout: 65_000 }), {
-      host: config.host,
-      port: config.port,
-      gracefulShutdownTimeout: GRACE_MILLIS
-    }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error)))))
+    NodeHttpServer.layer(
+      () => answerUnreadable(DrainingServer.create({ keepAliveTimeout: 65_000 }), docsUrlOf(config)),
+      {
+        host: config.host,
+        port: config.port,
+        gracefulShutdownTimeout: GRACE_MILLIS
+      }
+    ).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error)))))
   )
 )
 
@@ -209,8 +216,17 @@ const logging = Layer.unwrap(
   )
 )
 
+/** The configuration to serve by. For `PORT=0` a port is chosen now, because links carry it. */
+export const serveConfig = Layer.effect(
+  TillConfig,
+  Effect.gen(function* () {
+    const config = yield* Config.load
+    return config.port === 0 ? { ...config, port: yield* freePort(config.host) } : config
+  })
+)
+
 /** Runs the service until it is interrupted, and then closes everything in order. */
-export const serve = Layer.launch(app.pipe(Layer.provide(logging), Layer.provide(Config.layer)))
+export const serve = Layer.launch(app.pipe(Layer.provide(logging), Layer.provide(serveConfig)))
 
 /** Accounts without what runs by itself: no timer fires, no request is taken. */
 const accountsAlone = Accounts.layer().pipe(
