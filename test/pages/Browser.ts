@@ -2,7 +2,9 @@
  * A real browser for the tests of pages: the machine's own Chromium. Where there is none, the tests that need it are
  * left out, and say so.
  */
-import type { Browser } from "playwright-core"
+import type { AxeResults } from "axe-core"
+import axe from "axe-core"
+import type { Browser, Page } from "playwright-core"
 import { chromium } from "playwright-core"
 import * as fs from "node:fs"
 
@@ -41,3 +43,17 @@ const FLAGS = [
 /** Starts the browser, with an empty profile. */
 export const launch = (): Promise<Browser> =>
   chromium.launch({ ...(executablePath !== undefined && { executablePath }), args: FLAGS })
+
+/** What axe-core finds wrong with a page, a line each. */
+export const accessibilityProblems = async (page: Page): Promise<ReadonlyArray<string>> => {
+  // Evaluated by the browser's debugger: the page's own policy lets no script in.
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run: () => Promise<AxeResults> } }).axe.run()
+  )
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)
+}
+
+/** Whether a page is wider than its window. */
+export const overflows = (page: Page): Promise<boolean> =>
+  page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)

@@ -1,0 +1,414 @@
+/** The checkout in a real browser: what a shopper does, from the page to the shop, with and without script. */
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
+import type { Answer, PagesServer } from "./PagesServer.ts"
+import { start } from "./PagesServer.ts"
+import { CARDS, openSession } from "./Shop.ts"
+import type { ShopWindow } from "./ShopWindow.ts"
+import { openShop } from "./ShopWindow.ts"
+
+describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
+  let server: PagesServer
+  let shop: ShopWindow
+  let browser: Browser
+  beforeAll(async () => {
+    ;[server, shop, browser] = await Promise.all([start(), openShop(), launch()])
+  })
+  afterAll(async () => {
+    await browser.close()
+    await Promise.all([server.close(), shop.close()])
+  })
+  afterEach(() => Promise.all(browser.contexts().map((context) => context.close())))
+
+  const newSession = (parameters: Readonly<Record<string, unknown>> = {}): Promise<Answer> =>
+    openSession(server, {
+      success_url: `${shop.url}/thanks?session={CHECKOUT_SESSION_ID}`,
+      cancel_url: `${shop.url}/cart`,
+      ...parameters
+    })
+
+  /** What the browser complained about, and where it asked beside Till and the shop. */
+  interface Watched {
+    readonly page: Page
+    readonly complaints: Array<string>
+  }
+
+  const open = async (session: Answer, options: BrowserContextOptions = {}): Promise<Watched> => {
+    const context = await browser.newContext({ locale: "en-US", ...options })
+    context.setDefaultTimeout(15_000)
+    const page = await context.newPage()
+    const complaints: Array<string> = []
+    page.on("pageerror", (error) => complaints.push(String(error)))
+    page.on("console", (message) => {
+      // A refusal's status is no mistake of the page.
+      if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) complaints.push(message.text())
+    })
+    page.on("dialog", (dialog) => {
+      complaints.push(`dialog: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    page.on("request", (request) => {
+      const { origin, protocol } = new URL(request.url())
+      if (protocol !== "data:" && origin !== server.url && origin !== shop.url) complaints.push(`to ${request.url()}`)
+    })
+    await page.goto(session.url)
+    return { page, complaints }
+  }
+
+  const fillCard = async (page: Page, number: string = CARDS.approved) => {
+    await page.getByLabel("Card number").fill(number)
+    await page.getByLabel("Expiry date").fill("12 / 34")
+    await page.getByLabel("Security code").fill("123")
+  }
+
+  const fill = async (page: Page, number?: string) => {
+    await page.getByLabel("Email").fill("ana@example.com")
+    await fillCard(page, number)
+  }
+
+  const payButton = (page: Page) => page.getByRole("button", { name: /^Pay / })
+
+  const atShop = async (page: Page, session: Answer) => {
+    await page.waitForURL(`${shop.url}/thanks?session=${session.id}`)
+    assert.strictEqual((await server.get(`/v1/checkout_sessions/${session.id}`)).payment_status, "paid")
+  }
+
+  const chargesOf = async (session: Answer): Promise<number> =>
+    (await server.get(`/v1/payment_intents/${session.payment_intent}`)).charges.data.length
+
+  /** With script and without. */
+  const ways: ReadonlyArray<readonly [string, BrowserContextOptions]> = [
+    ["with script", {}],
+    ["without script", { javaScriptEnabled: false }]
+  ]
+
+  describe.each(ways)("%s", (_, options) => {
+    it("takes a card and leads to the shop", async () => {
+      const session = await newSession()
+      const { complaints, page } = await open(session, options)
+      await fill(page)
+      await payButton(page).click()
+      await atShop(page, session)
+      assert.deepStrictEqual(complaints, [])
+    })
+
+    it("keeps the form of a declined card for another one, but not the card", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await fill(page, CARDS.declined)
+      await payButton(page).click()
+      await page.getByText("Your card was declined.").waitFor()
+      assert.strictEqual(await page.getByLabel("Email").inputValue(), "ana@example.com")
+      for (const label of ["Card number", "Expiry date", "Security code"]) {
+        assert.strictEqual(await page.getByLabel(label).inputValue(), "")
+      }
+      assert.strictEqual(page.url(), session.url)
+      await fillCard(page)
+      await payButton(page).click()
+      await atShop(page, session)
+    })
+
+    it("leads through an authentication and back to the shop", async () => {
+      const session = await newSession()
+      const { complaints, page } = await open(session, options)
+      await fill(page, CARDS.challenged)
+      await payButton(page).click()
+      await page.getByRole("button", { name: "Complete authentication" }).click()
+      await atShop(page, session)
+      assert.deepStrictEqual(complaints, [])
+    })
+
+    it("comes back from an authentication that failed, and takes another card", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await fill(page, CARDS.challenged)
+      await payButton(page).click()
+      await page.getByRole("button", { name: "Fail authentication" }).click()
+      await page.getByText("The customer failed authentication.").waitFor()
+      assert.strictEqual(page.url(), session.url)
+      await fillCard(page)
+      await payButton(page).click()
+      await atShop(page, session)
+    })
+
+    it("says so if the session has expired meanwhile", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await fill(page)
+      await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+      await payButton(page).click()
+      await page.getByRole("heading", { name: "This checkout has expired" }).waitFor()
+      await page.getByText("You have not been charged.").waitFor()
+    })
+
+    it("pays once for a double click", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await fill(page)
+      await payButton(page).dblclick()
+      await atShop(page, session)
+      assert.strictEqual(await chargesOf(session), 1)
+    })
+
+    it("says to who goes back after paying that it is paid", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      await fill(page)
+      await payButton(page).click()
+      await atShop(page, session)
+      await page.goBack()
+      await page.getByRole("heading", { name: "This order is already paid" }).waitFor()
+      assert.notInclude(await page.content(), CARDS.approved)
+    })
+
+    it("leads back to the shop's cart", async () => {
+      const { page } = await open(await newSession(), options)
+      await page.getByRole("link", { name: "Back to Lumen Coffee" }).click()
+      await page.waitForURL(`${shop.url}/cart`)
+    })
+
+    it("puts what is missing beside the field, and the focus on the first", async () => {
+      const { page } = await open(await newSession({ billing_address_collection: "required" }), options)
+      await payButton(page).click()
+      for (const text of [
+        "Enter your email address.",
+        "Choose your country.",
+        "Enter your address.",
+        "Enter your postal code.",
+        "Enter your city.",
+        "Enter your card number.",
+        "Enter your card's expiry date.",
+        "Enter your card's security code."
+      ]) {
+        await page.getByText(text).waitFor()
+      }
+      assert.strictEqual(await page.locator(":focus").getAttribute("name"), "email")
+      assert.strictEqual(await page.locator("[aria-invalid=true]").count(), 8)
+    })
+  })
+
+  it("shows the card's scheme and groups its digits as they are typed", async () => {
+    const { page } = await open(await newSession())
+    const number = page.getByLabel("Card number")
+    for (const [digits, shown, brand] of [
+      ["4242424242424242", "4242 4242 4242 4242", "Visa"],
+      ["378282246310005", "3782 822463 10005", "American Express"],
+      ["5555555555554444", "5555 5555 5555 4444", "Mastercard"],
+      ["2720990000000000", "2720 9900 0000 0000", "Mastercard"],
+      ["6011111111111117", "6011 1111 1111 1117", "Discover"],
+      ["3056930009020004", "3056 9300 0902 0004", "Diners Club"],
+      ["3566002020360505", "3566 0020 2036 0505", "JCB"],
+      ["6200000000000005", "6200 0000 0000 0005", "UnionPay"]
+    ] as const) {
+      await number.fill("")
+      await number.pressSequentially(digits)
+      assert.strictEqual(await number.inputValue(), shown)
+      assert.strictEqual(await page.locator("#brand").textContent(), brand)
+    }
+    // In the middle, the caret stays where it was.
+    await number.fill("4242 4242 4242 4242")
+    await number.evaluate((input: HTMLInputElement) => input.setSelectionRange(2, 2))
+    await number.pressSequentially("99")
+    assert.strictEqual(await number.inputValue(), "4299 4242 4242 4242 42")
+    assert.strictEqual(await number.evaluate((input: HTMLInputElement) => input.selectionStart), 4)
+    const expiry = page.getByLabel("Expiry date")
+    for (const [typed, shown] of [
+      ["1234", "12 / 34"],
+      ["534", "05 / 34"],
+      ["1/34", "01 / 34"],
+      ["122034", "12 / 34"]
+    ] as const) {
+      await expiry.fill("")
+      await expiry.pressSequentially(typed)
+      assert.strictEqual(await expiry.inputValue(), shown)
+    }
+    await expiry.press("Backspace")
+    await expiry.press("Backspace")
+    await expiry.press("Backspace")
+    assert.strictEqual(await expiry.inputValue(), "12 /")
+    await expiry.pressSequentially("56")
+    assert.strictEqual(await expiry.inputValue(), "12 / 56")
+  })
+
+  it("complains about a card number as soon as the field is left, and no longer once it is right", async () => {
+    const { page } = await open(await newSession())
+    const number = page.getByLabel("Card number")
+    await number.fill("4242424242424241")
+    await number.press("Tab")
+    await page.getByText("This card number is not valid.").waitFor()
+    assert.strictEqual(await number.getAttribute("aria-invalid"), "true")
+    await number.fill("4242424242424242")
+    assert.isNull(await number.getAttribute("aria-invalid"))
+  })
+
+  it("has the test cards one click away", async () => {
+    const session = await newSession({ customer_email: "ana@example.com" })
+    const { page } = await open(session)
+    await page.getByText("Test cards").click()
+    await page.getByRole("button", { name: /4242 4242 4242 4242/ }).click()
+    await payButton(page).click()
+    await atShop(page, session)
+  })
+
+  it("is paid with the keyboard alone", async () => {
+    const session = await newSession()
+    const { page } = await open(session)
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute("name"))
+    const reach = async (name: string) => {
+      for (let presses = 0; (await focused()) !== name; presses++) {
+        assert.isBelow(presses, 10, `${name} is not reached`)
+        await page.keyboard.press("Tab")
+      }
+    }
+    for (const [name, text] of [
+      ["email", "ana@example.com"],
+      ["card_number", CARDS.approved],
+      ["card_expiry", "1234"],
+      ["card_cvc", "123"]
+    ] as const) {
+      await reach(name)
+      await page.keyboard.type(text)
+    }
+    await page.keyboard.press("Tab")
+    assert.strictEqual(await page.locator(":focus").getAttribute("type"), "submit")
+    await page.keyboard.press("Enter")
+    await atShop(page, session)
+  })
+
+  it("says that it works while it does, and that the form is not sent twice", async () => {
+    const session = await newSession()
+    const { page } = await open(session)
+    let requests = 0
+    let answer = (): void => {}
+    const held = new Promise<void>((resolve) => (answer = resolve))
+    await page.route(`**/checkout/${session.id}`, async (route) => {
+      requests++
+      await held
+      await route.continue()
+    })
+    await fill(page)
+    await payButton(page).click()
+    const button = page.locator("button[type=submit]")
+    await page.getByText("Processing…").waitFor()
+    assert.strictEqual(await button.getAttribute("aria-disabled"), "true")
+    await button.click({ force: true })
+    await page.getByLabel("Security code").press("Enter")
+    answer()
+    await atShop(page, session)
+    assert.strictEqual(requests, 1)
+  })
+
+  it("pays once if the answer is lost and the payer tries again", async () => {
+    const session = await newSession()
+    const { page } = await open(session)
+    let lost = false
+    await page.route(`**/checkout/${session.id}`, async (route) => {
+      if (lost) return route.continue()
+      lost = true
+      await route.fetch()
+      await route.abort()
+    })
+    await fill(page)
+    await payButton(page).click()
+    await page.getByText("Try again: you will not pay twice.").waitFor()
+    await payButton(page).click()
+    await atShop(page, session)
+    assert.strictEqual(await chargesOf(session), 1)
+  })
+
+  it("does not load the page again to say that a card is declined", async () => {
+    const { page } = await open(await newSession())
+    await page.evaluate(() => Object.assign(globalThis, { stillHere: true }))
+    await fill(page, CARDS.insufficientFunds)
+    await payButton(page).click()
+    await page.getByText("Your card has insufficient funds.").waitFor()
+    assert.isTrue(await page.evaluate(() => (globalThis as unknown as { stillHere?: boolean }).stillHere))
+    assert.strictEqual(await page.locator(":focus").getAttribute("id"), "message")
+  })
+
+  it("cannot be shown in another site's frame", async () => {
+    const session = await newSession()
+    const { page } = await open({ url: `${shop.url}/frame?${encodeURIComponent(session.url)}` })
+    const frame = page.frames()[1]!
+    assert.notInclude(await frame.content(), "House Espresso")
+  })
+
+  it("runs nothing of what a merchant writes", async () => {
+    const hostile = `"><script>alert(1)</script><img src=x onerror="alert(2)"><svg onload="alert(3)">'`
+    const product = await server.post("/v1/products", { name: hostile })
+    const line_items = [{ price_data: { currency: "usd", product: product.id, unit_amount: 100 } }]
+    const session = await newSession({ line_items, customer_email: `"><script>@example.com` })
+    const { complaints, page } = await open(session)
+    await page.getByText(hostile).waitFor()
+    assert.strictEqual(await page.locator("img, svg:not(.pay svg)").count(), 0)
+    assert.deepStrictEqual(complaints, [])
+  })
+
+  describe.each([
+    ["a desk", { viewport: { width: 1280, height: 900 } }],
+    ["a phone", { viewport: { width: 360, height: 740 } }],
+    ["a phone in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }]
+  ] satisfies ReadonlyArray<readonly [string, BrowserContextOptions]>)("on %s", (_, options) => {
+    const requireGood = async (page: Page, state: string) => {
+      assert.isFalse(await overflows(page), `${state} is too wide`)
+      assert.deepStrictEqual(await accessibilityProblems(page), [], state)
+    }
+
+    it("is accessible and fits in every state", async () => {
+      const name = `A remarkably long product name with a Wordthatdoesnotendbeforethewindowdoes${"x".repeat(60)}`
+      const long = await server.post("/v1/products", { name })
+      const line_items = [{ price_data: { currency: "usd", product: long.id, unit_amount: 999_999_999 }, quantity: 3 }]
+      const session = await newSession({ billing_address_collection: "required", line_items })
+      const { page } = await open(session, options)
+      await requireGood(page, "open")
+      await page.getByText("Test cards").click()
+      await requireGood(page, "with test cards")
+      await payButton(page).click()
+      await requireGood(page, "with errors")
+      await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+      await page.reload()
+      await requireGood(page, "expired")
+
+      const other = await newSession({ customer_email: "ana@example.com" })
+      await page.goto(other.url)
+      await fillCard(page, CARDS.declined)
+      await payButton(page).click()
+      await page.getByText("Your card was declined.").waitFor()
+      await requireGood(page, "declined")
+      await fillCard(page, CARDS.challenged)
+      await payButton(page).click()
+      await page.getByRole("heading", { name: "Confirm your payment" }).waitFor()
+      await requireGood(page, "challenged")
+      await page.getByRole("button", { name: "Complete authentication" }).click()
+      await atShop(page, other)
+      await page.goto(other.url)
+      await requireGood(page, "paid")
+      await page.goto(`${server.url}/checkout/cs_unknown`)
+      await requireGood(page, "unknown")
+    })
+  })
+
+  it("would be told of what is not accessible", async () => {
+    const { page } = await open(await newSession())
+    await page.evaluate(() => document.querySelector("label")?.remove())
+    const problems = await accessibilityProblems(page)
+    assert.isTrue(
+      problems.some((problem) => problem.startsWith("label: ")),
+      problems.join()
+    )
+    assert.isFalse(await overflows(page))
+    await page.evaluate(() => (document.querySelector("main")!.style.width = "3000px"))
+    assert.isTrue(await overflows(page))
+  })
+
+  it("is dark for who wants it dark", async () => {
+    const brightness = async (colorScheme: "light" | "dark") => {
+      const { page } = await open(await newSession(), { colorScheme })
+      const color = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+      return [...color.matchAll(/\d+/g)].slice(0, 3).reduce((sum, [part]) => sum + Number(part), 0)
+    }
+    assert.isBelow(await brightness("dark"), 100)
+    assert.isAbove(await brightness("light"), 600)
+  })
+})
