@@ -62,8 +62,8 @@ export const makeBegin = Effect.map(Clock.Clock, (clock) => {
 export const respond = (
   { apiVersion, id, idempotencyKey }: Exchange,
   { body, headers, status }: Answer
-): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(body, {
+): HttpServerResponse.HttpServerResponse => {
+  const options = {
     status,
     contentType: "application/json",
     headers: {
@@ -73,7 +73,15 @@ export const respond = (
       ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
       ...headers
     }
-  })
+  }
+  // Node sends headers in the encoding of a body that is a string, and a key that is not ASCII would come back as others.
+  return idempotencyKey === undefined || isAscii(idempotencyKey)
+    ? HttpServerResponse.text(body, options)
+    : HttpServerResponse.uint8Array(Buffer.from(body), options)
+}
+
+// oxlint-disable-next-line no-control-regex
+const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text)
 
 /** The response to a failure. What is not the client's doing is logged. Interrupts if the client went away. */
 export const respondFailed = (

@@ -1,15 +1,16 @@
-/** Health checks for operators, outside of /v1 and without authentication. */
+/** Health checks for operators, outside of /v1 and without authentication, with the headers of every response (T19). */
 import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
+import type { Answer } from "./Exchange.ts"
+import { makeBegin, respond } from "./Exchange.ts"
 
-const state = (status: "ok" | "unavailable") =>
-  HttpServerResponse.text(JSON.stringify({ status }), {
-    status: status === "ok" ? 200 : 503,
-    contentType: "application/json",
-    headers: { "cache-control": "no-store", ...(status === "unavailable" && { "retry-after": "1" }) }
-  })
+const state = (status: "ok" | "unavailable"): Answer => ({
+  status: status === "ok" ? 200 : 503,
+  body: JSON.stringify({ status }),
+  ...(status === "unavailable" && { headers: { "retry-after": "1" } })
+})
 
 /** No document has this id, so reading it asks the storage and not the memory. */
 const PROBE = "readiness_probe"
@@ -18,14 +19,22 @@ const PROBE = "readiness_probe"
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts> = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
-    yield* router.add("GET", "/healthz", state("ok"))
+    const begin = yield* makeBegin
+    const answer = (found: Effect.Effect<Answer>) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+        const exchange = begin(request)
+        return Effect.map(found, (answered) => respond(exchange, answered))
+      })
+    yield* router.add("GET", "/healthz", answer(Effect.succeed(state("ok"))))
     yield* router.add(
       "GET",
       "/readyz",
-      Effect.match(accounts.read(INSTALLATION, PROBE), {
-        onSuccess: () => state("ok"),
-        onFailure: () => state("unavailable")
-      })
+      answer(
+        Effect.match(accounts.read(INSTALLATION, PROBE), {
+          onSuccess: () => state("ok"),
+          onFailure: () => state("unavailable")
+        })
+      )
     )
   })
 )

@@ -82,6 +82,19 @@ describe("sockets", () => {
     assert.match(comma, /^idempotency-key: a, b\r$/im)
   })
 
+  it("T19: an Idempotency-Key comes back byte by byte, whatever its encoding", async () => {
+    for (const bytes of ["kl\u00fcver", Buffer.from("ключ \u{1f600}").toString("latin1")]) {
+      const socket = await open()
+      const answer = received(socket)
+      socket.write(Buffer.from(postHead([`Idempotency-Key: ${bytes}`, "Content-Length: 15"]), "latin1"))
+      socket.write('{"name":"\u{1f600}"}')
+      const text = await answer
+      assert.strictEqual(statusOf(text), 200)
+      assert.include(text, `idempotency-key: ${bytes}\r\n`)
+      assert.include(Buffer.from(text, "latin1").toString(), '"name":"\u{1f600}"')
+    }
+  })
+
   it("V1: a repeated X-API-Version", async () => {
     const version = "X-API-Version: 2026-03-09"
     const answer = await exchange(

@@ -3,7 +3,7 @@ import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vi
 import { Effect } from "effect"
 import type * as Faults from "../../src/engine/Faults.ts"
 import { StorageFailure } from "../../src/engine/Journal.ts"
-import { assertError, assertOk } from "./Assertions.ts"
+import { assertError, assertHeaders, assertOk } from "./Assertions.ts"
 import type { TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
@@ -55,6 +55,8 @@ describe("storage", () => {
     const ready = await server.request("GET", "/readyz", { key: null })
     assert.strictEqual(ready.status, 503)
     assert.deepStrictEqual(ready.body, { status: "unavailable" })
+    assertHeaders(ready)
+    assert.strictEqual(ready.headers.get("retry-after"), "1")
     assert.strictEqual((await server.request("GET", "/healthz", { key: null })).status, 200)
     failing.clear()
     assert.strictEqual((await server.request("GET", "/readyz", { key: null })).status, 200)
