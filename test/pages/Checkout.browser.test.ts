@@ -398,7 +398,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       problems.join()
     )
     assert.isFalse(await overflows(page))
-    await page.evaluate(() => (document.querySelector("main")!.style.width = "3000px"))
+    await page.evaluate(() => (document.querySelector("main")!.style.minWidth = "3000px"))
     assert.isTrue(await overflows(page))
   })
 
