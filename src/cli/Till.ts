@@ -2,6 +2,7 @@
 import { Cause, Effect, Exit, Option } from "effect"
 import { Command } from "effect/cli"
 import { keys } from "./Keys.ts"
+import { listen } from "./Listen.ts"
 import { merchants } from "./Merchants.ts"
 import { rebuild } from "./Rebuild.ts"
 import { serve } from "./Serve.ts"
@@ -10,7 +11,7 @@ import { verify } from "./Verify.ts"
 
 const till = Command.make("till").pipe(
   Command.withDescription("A payments service that you run yourself"),
-  Command.withSubcommands([serve, merchants, keys, trigger, verify, rebuild])
+  Command.withSubcommands([serve, merchants, keys, listen, trigger, verify, rebuild])
 )
 
 /** Runs the command line of this process. */

@@ -1,0 +1,153 @@
+/**
+ * Takes webhooks on a port of its own, on loopback only, and hands them on to an app: body and headers unchanged, so that
+ * the app verifies them as if they had come from Till. The app's status goes back to Till, which so repeats what the app
+ * did not take.
+ *
+ * Only what Till has signed is handed on: any page in a browser can post to a port of this machine. What it says about a
+ * webhook therefore comes from Till as well.
+ */
+import { Data, Effect, Redacted, type Scope } from "effect"
+import * as http from "node:http"
+import * as https from "node:https"
+import type { AddressInfo } from "node:net"
+import type { WebhookEvent } from "../client/index.ts"
+import { verifyWebhook } from "../client/index.ts"
+
+/** What became of one webhook. */
+export interface Forwarded {
+  readonly event: WebhookEvent
+  /** The number of Till's attempt, from 1. */
+  readonly attempt: number
+  /** The app's status, or why there is none. */
+  readonly outcome: number | string
+  readonly durationMillis: number
+}
+
+export interface ForwarderOptions {
+  readonly forwardTo: URL
+  /** The secret of the endpoint, once it is known: a webhook may come before. */
+  readonly secret: Promise<Redacted.Redacted>
+  /** What a GET answers in `X-Till-Listen`, for others to find out who listens there. */
+  readonly instance: string
+  /** Told of every webhook, as soon as the app has answered. */
+  readonly onForwarded: (forwarded: Forwarded) => void
+}
+
+/** No port could be opened. */
+export class CannotListen extends Data.TaggedError("CannotListen")<{ readonly message: string }> {}
+
+export const INSTANCE_HEADER = "x-till-listen"
+
+/** Till takes 30 s for a time-out (spec: Delivery); this ends before, so that it gets an answer. */
+const APP_MILLIS_MAX = 29_000
+/** Far more than any event has. */
+const BODY_BYTES_MAX = 8 * 1024 * 1024
+
+/** What belongs to a connection and not to the message (RFC 9110, 7.6.1), and what names the receiver. */
+const HOP_HEADERS = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade"
+])
+
+/** Listens as long as the scope lives; answers with the address to send webhooks to. */
+export const forwarder = (options: ForwarderOptions): Effect.Effect<URL, CannotListen, Scope.Scope> =>
+  Effect.acquireRelease(listen(options), (server) =>
+    Effect.sync(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+  ).pipe(Effect.map((server) => new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)))
+
+const listen = (options: ForwarderOptions): Effect.Effect<http.Server, CannotListen> =>
+  Effect.callback((resume) => {
+    const server = http.createServer((request, response) => {
+      response.setHeader(INSTANCE_HEADER, options.instance)
+      statusOf(request, response, options).then(
+        (status) => response.writeHead(status).end(),
+        () => response.destroy()
+      )
+    })
+    server.once("error", ({ message }) => resume(Effect.fail(new CannotListen({ message }))))
+    server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+  })
+
+/** Rejects if the webhook broke off. */
+const statusOf = async (
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  { forwardTo, onForwarded, secret }: ForwarderOptions
+): Promise<number> => {
+  if (request.method !== "POST") return 200
+  const body = await bodyOf(request)
+  if (body === undefined) return 413
+  const event = eventOf(body, request, await secret)
+  if (event === undefined) return 400
+  const gone = new AbortController()
+  response.once("close", () => {
+    if (!response.writableFinished) gone.abort(new Error("Till did not wait for the app"))
+  })
+  const start = performance.now()
+  const outcome = await answerOf(forwardTo, request, body, gone.signal).catch(descriptionOf)
+  const durationMillis = Math.round(performance.now() - start)
+  onForwarded({ event, attempt: Number(request.headers["x-webhook-attempt"] ?? 1), outcome, durationMillis })
+  return typeof outcome === "number" ? outcome : 502
+}
+
+const bodyOf = async (request: http.IncomingMessage): Promise<Buffer | undefined> => {
+  const chunks: Array<Buffer> = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes <= BODY_BYTES_MAX) chunks.push(chunk)
+  }
+  return bytes <= BODY_BYTES_MAX ? Buffer.concat(chunks) : undefined
+}
+
+/** Undefined if Till has not sent it. */
+const eventOf = (body: Buffer, request: http.IncomingMessage, secret: Redacted.Redacted): WebhookEvent | undefined => {
+  try {
+    return verifyWebhook({ body, header: request.headers["x-signature"], secret: Redacted.value(secret) })
+  } catch {
+    return undefined
+  }
+}
+
+/** The app's status, which stands before its body; the body does not matter to anybody. */
+const answerOf = (
+  forwardTo: URL,
+  { rawHeaders }: http.IncomingMessage,
+  body: Buffer,
+  gone: AbortSignal
+): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const headers: Record<string, string | number> = { "content-length": body.length }
+    for (let index = 0; index < rawHeaders.length; index += 2) {
+      const name = rawHeaders[index]!
+      if (!HOP_HEADERS.has(name.toLowerCase())) headers[name] = rawHeaders[index + 1]!
+    }
+    const { request } = forwardTo.protocol === "https:" ? https : http
+    const signal = AbortSignal.any([gone, AbortSignal.timeout(APP_MILLIS_MAX)])
+    const forwarded = request(forwardTo, { method: "POST", headers, signal, agent: false }, (response) => {
+      // Until its end or the signal's, whichever comes first.
+      response.once("error", () => undefined).resume()
+      resolve(response.statusCode!)
+    })
+    forwarded.on("error", reject)
+    forwarded.end(body)
+  })
+
+/** `ECONNREFUSED`, or else in words. */
+const descriptionOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (error.name === "AbortError" && error.cause instanceof Error) return descriptionOf(error.cause)
+  if (error.name === "TimeoutError") return `no answer within ${APP_MILLIS_MAX / 1000} s`
+  return "code" in error && typeof error.code === "string" ? error.code : error.message
+}

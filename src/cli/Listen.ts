@@ -1,0 +1,60 @@
+/**
+ * `till listen`: forwards what happens in test mode to an app on this machine, and says what the app answered.
+ *
+ * It survives restarts of the app and of Till: what the app does not take, Till sends again. It ends with its endpoint
+ * removed. Till must run on this machine, or see its loopback, because that is where the webhooks are taken. After
+ * `DELETE /v1/test_helpers/data` it has to be started anew: that removes its endpoint as well.
+ */
+import { Console, Effect, Queue, Redacted } from "effect"
+import { Command, Flag } from "effect/cli"
+import { randomUUID } from "node:crypto"
+import { connect, connectionFlags, httpUrlOf, WrongArguments } from "./Connection.ts"
+import type { Forwarded } from "./Forwarder.ts"
+import { forwarder } from "./Forwarder.ts"
+import { temporaryEndpoint } from "./TemporaryEndpoint.ts"
+
+/** `2026-11-21T09:41:00Z  payment_intent.succeeded  evt_…  200  12 ms`, with the attempt from the second on. */
+export const lineOf = ({ attempt, durationMillis, event, outcome }: Forwarded, now: Date): string => {
+  const time = now.toISOString().replace(/\.\d+Z$/u, "Z")
+  const columns = [time, event.type, event.id, String(outcome), `${durationMillis} ms`]
+  return [...columns, ...(attempt > 1 ? [`attempt ${attempt}`] : [])].join("  ")
+}
+
+const flags = {
+  forwardTo: Flag.String("forward-to").pipe(Flag.withDescription("The app's URL: http://localhost:3000/hooks")),
+  events: Flag.String("events").pipe(
+    Flag.withDefault("*"),
+    Flag.withDescription("Types of events, separated by commas; all by default")
+  ),
+  ...connectionFlags
+}
+
+export const listen = Command.make("listen", flags, ({ events, forwardTo: to, ...connection }) =>
+  Effect.gen(function* () {
+    const forwardTo = httpUrlOf(to)
+    if (forwardTo === undefined) {
+      return yield* new WrongArguments({ message: "--forward-to must begin with http:// or https://" })
+    }
+    const { till } = yield* connect(connection)
+    const instance = randomUUID()
+    const known = Promise.withResolvers<Redacted.Redacted>()
+    const lines = yield* Queue.unbounded<string>()
+    const address = yield* forwarder({
+      forwardTo,
+      instance,
+      secret: known.promise,
+      onForwarded: (forwarded) => Queue.offerUnsafe(lines, lineOf(forwarded, new Date()))
+    })
+    const secret = yield* temporaryEndpoint({
+      till,
+      forwardTo,
+      address,
+      instance,
+      enabledEvents: events.split(",").map((type) => type.trim()),
+      onLeftBehind: (id, { message }) => Console.error(`${id} is left behind until the next till listen: ${message}`)
+    })
+    yield* Console.log(`Forwarding webhooks to ${forwardTo.href}\nThey are signed with ${Redacted.value(secret)}`)
+    known.resolve(secret)
+    return yield* Effect.forever(Effect.flatMap(Queue.take(lines), (line) => Console.log(line)))
+  }).pipe(Effect.scoped)
+).pipe(Command.withDescription("Forward webhooks of test mode to an app on this machine"))

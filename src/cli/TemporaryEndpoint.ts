@@ -1,0 +1,91 @@
+/**
+ * The webhook endpoint of a `till listen`: there as long as the command runs, however Till fares meanwhile.
+ *
+ * A command that was killed leaves its endpoint behind, marked with where it forwarded to. The next one that forwards to
+ * the same place takes it over, with a new secret, and so gets what happened in between. Two at a time would each get
+ * everything, so the second one refuses.
+ */
+import { Data, Effect, Redacted, type Scope, Stream } from "effect"
+import type { EffectMethods, TillError } from "../client/index.ts"
+import { INSTANCE_HEADER } from "./Forwarder.ts"
+
+export interface TemporaryEndpointOptions {
+  readonly till: EffectMethods
+  readonly forwardTo: URL
+  /** Where the webhooks are taken. */
+  readonly address: URL
+  /** Names this run, among those that forward to the same place. */
+  readonly instance: string
+  readonly enabledEvents: ReadonlyArray<string>
+  /** Told if the endpoint could not be removed in the end. */
+  readonly onLeftBehind: (id: string, error: TillError) => Effect.Effect<void>
+}
+
+/** Somebody else forwards to the same place. */
+export class AlreadyForwarded extends Data.TaggedError("AlreadyForwarded")<{ readonly forwardTo: URL }> {
+  override get message(): string {
+    return `another till listen forwards to ${this.forwardTo.href} already`
+  }
+}
+
+const FORWARD_TO = "till_listen_forward_to"
+const INSTANCE = "till_listen_instance"
+
+/** An endpoint that exists as long as the scope; answers with its secret. */
+export const temporaryEndpoint = (
+  options: TemporaryEndpointOptions
+): Effect.Effect<Redacted.Redacted, TillError | AlreadyForwarded, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(acquire(options), ({ id }) => release(id, options)),
+    ({ secret }) => Redacted.make(secret)
+  )
+
+const acquire = Effect.fnUntraced(function* (options: TemporaryEndpointOptions) {
+  const { address, enabledEvents, forwardTo, instance, till } = options
+  const left = yield* leftBehind(options)
+  const parameters = {
+    url: address.href,
+    enabled_events: enabledEvents as ReadonlyArray<"*">,
+    metadata: { [FORWARD_TO]: forwardTo.href, [INSTANCE]: instance }
+  }
+  if (left === undefined) {
+    const description = "Temporary: of a running till listen"
+    return yield* till.webhook_endpoints.create({ ...parameters, description })
+  }
+  // The secret first: nothing that is signed with the old one should arrive here.
+  const { secret } = yield* till.webhook_endpoints.roll_secret(left, { expires_in: 0 })
+  yield* till.webhook_endpoints.update(left, { ...parameters, status: "enabled" })
+  return { id: left, secret }
+})
+
+/** The endpoint of a command that has ended without removing it. */
+const leftBehind = Effect.fnUntraced(function* ({ forwardTo, till }: TemporaryEndpointOptions) {
+  const marked = yield* till.webhook_endpoints.list.stream({ limit: 100 }).pipe(
+    Stream.filter(({ metadata }) => metadata[FORWARD_TO] === forwardTo.href),
+    Stream.runCollect
+  )
+  for (const { metadata, url } of marked) {
+    if (yield* isListening(url, metadata[INSTANCE])) return yield* new AlreadyForwarded({ forwardTo })
+  }
+  const [first, ...others] = marked
+  for (const { id } of others) yield* till.webhook_endpoints.delete(id)
+  return first?.id
+})
+
+/** Whether the command that the endpoint belongs to still runs. Others may have its port by now. */
+const isListening = (url: string, instance: string | undefined): Effect.Effect<boolean> =>
+  Effect.tryPromise(async () => {
+    if (new URL(url).hostname !== "127.0.0.1") return false
+    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(2_000) })
+    await response.body?.cancel()
+    return instance !== undefined && response.headers.get(INSTANCE_HEADER) === instance
+  }).pipe(Effect.orElseSucceed(() => false))
+
+/** Till may be gone, which should not keep a person at the terminal; the next run finds the endpoint. */
+const release = (id: string, { onLeftBehind, till }: TemporaryEndpointOptions) =>
+  till.webhook_endpoints.delete(id, {}, { retriesMax: 1, timeoutMillis: 3_000 }).pipe(
+    Effect.catch((error) =>
+      "code" in error && error.code === "resource_missing" ? Effect.void : onLeftBehind(id, error)
+    ),
+    Effect.asVoid
+  )
