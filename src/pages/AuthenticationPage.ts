@@ -26,7 +26,7 @@ export const render = ({ locale, merchant, paymentIntent, token }: Authenticatio
         <p class="mark" aria-hidden="true">?</p>
         <h1>Confirm your payment</h1>
         <p>Your bank asks whether it is you who pays <strong>${amount}</strong> to <strong>${merchant}</strong>.</p>
-        <form method="post" action="/authenticate/${paymentIntent.id}">
+        <form method="post" action="./${paymentIntent.id}">
           <input type="hidden" name="token" value="${token}" />
           <input type="hidden" name="client_secret" value="${paymentIntent.client_secret}" />
           <button class="pay" type="submit" name="outcome" value="success">Complete authentication</button>

@@ -49,6 +49,9 @@ interface Problem {
 
 type Answer = HttpServerResponse.HttpServerResponse
 
+/** The page's own address. */
+const pageOf = ({ found, publicUrl }: Visit): string => `${publicUrl}/checkout/${found.session.id}`
+
 const isPayable = ({ session }: FoundSession): boolean => session.status === "open" && session.ui_mode === "hosted"
 
 /** The session's form. */
@@ -81,10 +84,10 @@ const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
   const secret = query.get("payment_intent_client_secret")
   const returns = paymentIntent !== null && secret !== null && matchesClientSecret(paymentIntent, secret)
   // Who comes back from an authentication has just paid; whoever else comes has paid before.
-  if (session.status === "complete" && returns) return leadOn(visit, successUrlOf(session) ?? `/checkout/${session.id}`)
+  if (session.status === "complete" && returns) return leadOn(visit, successUrlOf(session) ?? pageOf(visit))
   if (!isPayable(visit.found)) return closedPage(visit)
   // The secret should not stay in the address bar.
-  if (query.size > 0) return seeOther(`/checkout/${session.id}`)
+  if (query.size > 0) return seeOther(pageOf(visit))
   return formPage(visit, {
     status: 200,
     message: paymentIntent?.last_payment_error?.message ?? null,
@@ -96,18 +99,18 @@ const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
 /** Confirms the session with what was entered. */
 const confirm = (
   submissions: Submissions,
-  { found, publicUrl }: Visit,
+  visit: Visit,
   confirmation: NonNullable<ReturnType<typeof readEntered>["confirmation"]>,
   idempotencyKey: string
 ) => {
-  const { account, session } = found
+  const { account, session } = visit.found
   const { customer_details, payment_method_data } = confirmation
   const path = `/checkout/${session.id}`
   return submissions.submit(
     { account, path, idempotencyKey, entered: confirmation },
     CheckoutSessions.confirm(session.id, {
       customer_details,
-      return_url: `${publicUrl}${path}`,
+      return_url: pageOf(visit),
       payment_method_data: payment_method_data === null ? null : submissions.tokenize(account, payment_method_data)
     }),
     encode
@@ -118,7 +121,7 @@ const confirm = (
 const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: string): Answer => {
   const { paymentIntent, session } = visit.found
   if (submitted.ok) {
-    if (session.status === "complete") return leadOn(visit, successUrlOf(session) ?? `/checkout/${session.id}`)
+    if (session.status === "complete") return leadOn(visit, successUrlOf(session) ?? pageOf(visit))
     const challenge = paymentIntent?.next_action?.redirect_to_url.url
     if (challenge !== undefined) return leadOn(visit, challenge)
   }

@@ -69,7 +69,7 @@ const form = (page: CheckoutPage, asked: Asked): Html => {
   const { locale, message, session, token } = page
   const total = formatAmount(session.amount_total ?? 0, session.currency ?? "usd", locale)
   const action = asked.card ? `Pay ${total}` : "Complete order"
-  return html`<form id="checkout" method="post" action="/checkout/${session.id}" novalidate>
+  return html`<form id="checkout" method="post" novalidate>
     <input type="hidden" name="token" value="${token}" />
     ${messageBox(message)} ${contactFields(page)} ${asked.address && addressFields(page)}
     ${asked.card && cardFields(page)}

@@ -9,11 +9,16 @@ export interface Layout {
   readonly kind: "checkout" | "notice" | "documentation"
   /** Whether the page has a form that the script makes comfortable. */
   readonly script?: boolean
+  /** How many folders the page lies below Till's base address: 1 for `/checkout/{id}`, which is what most are. */
+  readonly depth?: number
   readonly content: Child
 }
 
-/** A whole document. The language is that of its texts; amounts are in the payer's own. */
-export const layout = ({ content, kind, script, title }: Layout): Html =>
+/**
+ * A whole document. Its files are named relative to it, because Till's base address may have a path of its own. The
+ * language is that of its texts; amounts are in the payer's own.
+ */
+export const layout = ({ content, depth = 1, kind, script, title }: Layout): Html =>
   html`<!doctype html>
     <html lang="en">
       <head>
@@ -23,10 +28,12 @@ export const layout = ({ content, kind, script, title }: Layout): Html =>
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
         <link rel="icon" href="data:," />
-        <link rel="stylesheet" href="${Assets.stylesheet.path}" />
-        ${script === true && html`<script src="${Assets.script.path}" defer></script>`}
+        <link rel="stylesheet" href="${folder(depth)}${Assets.stylesheet.path}" />
+        ${script === true && html`<script src="${folder(depth)}${Assets.script.path}" defer></script>`}
       </head>
       <body class="${kind}">
         ${content}
       </body>
     </html> `
+
+const folder = (depth: number): string => Array.from({ length: depth }, () => "..").join("/") || "."

@@ -72,13 +72,13 @@ describe("the page of an open session", () => {
     assert.notMatch(text, /<style|\sstyle=|\son[a-z]+=|<script>/i)
     const loaded = [...text.matchAll(/<(?:script|link|img|iframe)[^>]*?(?:src|href)="([^"]+)"/g)].map(([, url]) => url!)
     assert.isAbove(loaded.length, 1)
-    for (const url of loaded) assert.match(url, /^(\/assets\/|data:,$)/)
+    for (const url of loaded) assert.match(url, /^(\.\.\/assets\/|data:,$)/)
   })
 
   it("weighs less than 40 KB, all files together", async () => {
     const { text } = await visit((await openSession(server, { billing_address_collection: "required" })).url)
     const files = await Promise.all(
-      [...text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => visit(server.url + path))
+      [...text.matchAll(/"\.\.(\/assets\/[^"]+)"/g)].map(([, path]) => visit(server.url + path))
     )
     const sizes = [text, ...files.map((file) => file.text)].map((part) => Buffer.byteLength(part))
     assert.isBelow(
@@ -358,6 +358,21 @@ describe("a form from somewhere else", () => {
     const { url } = await openSession(server)
     assert.strictEqual((await send(url, filledIn(), { "content-type": "text/plain" })).status, 400)
     assert.strictEqual((await send(url, { email: "a".repeat(1_100_000) })).status, 413)
+  })
+})
+
+describe("live mode", () => {
+  it("has no test mode on its page, and says so if the shop cannot take cards yet (A10)", async () => {
+    const product = await server.post("/v1/products", { name: "Real Coffee" }, { key: server.secretLive })
+    const line_items = [{ price_data: { currency: "usd", product: product.id, unit_amount: 100 } }]
+    const body = { mode: "payment", line_items, success_url: "https://shop.example/" }
+    const session = await server.post("/v1/checkout_sessions", body, { key: server.secretLive })
+    const { text } = await visit(session.url)
+    assert.include(text, "Real Coffee")
+    assert.notMatch(text, /test mode|4242/i)
+    const refused = await pay(session)
+    assert.strictEqual(refused.status, 400)
+    assert.include(refused.text, "This shop cannot take card payments yet. You have not been charged.")
   })
 })
 

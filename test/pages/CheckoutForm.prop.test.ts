@@ -1,0 +1,81 @@
+/** The form of the checkout page: what is read out of it, whatever a browser sends. */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { ConfirmCheckoutSession } from "../../src/api/CheckoutSessions.ts"
+import type { Field } from "../../src/pages/CheckoutForm.ts"
+import {
+  CARD_FIELDS,
+  COMPLAINTS,
+  DETAIL_FIELDS,
+  expiryOf,
+  fieldsOf,
+  isRequired,
+  readEntered
+} from "../../src/pages/CheckoutForm.ts"
+
+const FIELDS: ReadonlyArray<Field> = [...DETAIL_FIELDS, ...CARD_FIELDS]
+
+const GOOD: Readonly<Record<Field, string>> = {
+  email: "ana@example.com",
+  name: "Ana Lima",
+  phone: "+351 1234",
+  line1: "1 Rua A",
+  line2: "",
+  city: "Porto",
+  state: "",
+  postal_code: "4000",
+  country: "PT",
+  card_number: "4242 4242-4242 4242",
+  card_expiry: "12 / 34",
+  card_cvc: "123"
+}
+
+const asked = Schema.Struct({ card: Schema.Boolean, address: Schema.Boolean })
+/** By field: something, or nothing of what it should hold. */
+const values = Schema.Array(Schema.Tuple([Schema.Literals(FIELDS as [Field, ...Array<Field>]), Schema.String]))
+const isConfirmation = Schema.is(ConfirmCheckoutSession)
+
+describe("the checkout form", () => {
+  it.prop("becomes what the API takes, or says what is wrong with which of its fields", { asked, values }, (input) => {
+    const form = new Map(Object.entries({ ...GOOD, ...Object.fromEntries(input.values) }))
+    const { confirmation, details, errors } = readEntered(input.asked, form)
+    const fields = fieldsOf(input.asked)
+    if (confirmation === null) assert.isAbove(Object.keys(errors).length, 0)
+    else {
+      assert.deepStrictEqual(errors, {})
+      assert.isTrue(isConfirmation(confirmation))
+      assert.strictEqual(confirmation.payment_method_data !== null, input.asked.card)
+      assert.strictEqual(confirmation.customer_details.address !== null, input.asked.address)
+    }
+    for (const field of Object.keys(errors) as Array<Field>) assert.include(fields, field)
+    assert.deepStrictEqual(
+      Object.keys(details),
+      DETAIL_FIELDS.filter((field) => fields.includes(field))
+    )
+  })
+
+  it.prop("misses each required field that is empty, and no other", { asked, values }, (input) => {
+    const empty = new Set(input.values.map(([field]) => field))
+    const form = new Map(Object.entries(GOOD).map(([field, value]) => [field, empty.has(field as Field) ? "" : value]))
+    const missing = fieldsOf(input.asked).filter((field) => empty.has(field) && isRequired(field))
+    assert.deepStrictEqual(
+      readEntered(input.asked, form).errors,
+      Object.fromEntries(missing.map((field) => [field, COMPLAINTS[field].missing]))
+    )
+  })
+
+  const month = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 }))
+  const year = Schema.Int.check(Schema.isBetween({ minimum: 2000, maximum: 2099 }))
+  const separator = Schema.Literals(["/", " / ", "-", " /", ""])
+
+  it.prop(
+    "reads an expiry date as it is usual to write it",
+    { month, year, separator },
+    ({ month, separator, year }) => {
+      const shown = String(month).padStart(2, "0")
+      const read = { exp_month: month, exp_year: year }
+      assert.deepStrictEqual(expiryOf(`${shown}${separator}${String(year).slice(2)}`), read)
+      if (separator !== "") assert.deepStrictEqual(expiryOf(`${month}${separator}${year}`), read)
+    }
+  )
+})
