@@ -19,6 +19,7 @@ import {
   TransformQuantity
 } from "../domain/Price.ts"
 import { DeletedProduct, Product } from "../domain/Product.ts"
+import { ruleOf } from "../domain/Rule.ts"
 import { clearable } from "../domain/Text.ts"
 import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Headers.ts"
@@ -60,6 +61,19 @@ export const ExpandablePrice = Schema.Struct({
   product: Schema.Union([ProductId, Product, DeletedProduct])
 }).annotate({ identifier: "ExpandablePrice" })
 
+const LOOKUP_KEYS_MAX = 10
+
+/** Prices that have one of these keys (semantics PR17). The rule is that of the whole list, whose items have no names. */
+const LookupKeys = Schema.Array(Schema.String).check(
+  Schema.makeFilter(
+    (keys: ReadonlyArray<string>) => keys.length <= LOOKUP_KEYS_MAX && keys.every(Schema.is(LookupKey)),
+    {
+      rule: `at most ${LOOKUP_KEYS_MAX} lookup keys, each ${ruleOf(LookupKey)}`,
+      toJsonSchema: () => ({ maxItems: LOOKUP_KEYS_MAX })
+    }
+  )
+)
+
 const params = { id: Schema.String }
 
 export const Prices = HttpApiGroup.make("prices").add(
@@ -76,7 +90,8 @@ export const Prices = HttpApiGroup.make("prices").add(
       active: Schema.optionalKey(Flag),
       product: Schema.optionalKey(ProductId),
       type: Schema.optionalKey(PriceType),
-      currency: Schema.optionalKey(Currency)
+      currency: Schema.optionalKey(Currency),
+      "lookup_keys[]": Schema.optionalKey(LookupKeys)
     },
     success: List(Price),
     error: errors

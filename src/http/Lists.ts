@@ -70,6 +70,37 @@ export const listDocuments = Effect.fnUntraced(function* <A extends Identified, 
   return listJson<A>(page.documents, page.hasMore, input.path)
 })
 
+/** The cursor of a list of documents. A tombstone is as good as a document: cursors outlive what is removed (G3). */
+const documentCursorOf = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  query: ListParameters,
+  kind: Kind<A, H>,
+  kindName: ResourceKind
+) {
+  const accounts = yield* Accounts
+  return yield* cursorOf(account, query, kindName, (account, id) =>
+    Effect.map(accounts.read(account, id), (entry) => entry?.kind === kind.name)
+  )
+})
+
+/** One page of a few documents that are known already, in the envelope. */
+export const listFound = Effect.fnUntraced(function* <A extends Identified, H>(
+  { account, path, query }: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
+  kind: Kind<A, H>,
+  kindName: ResourceKind,
+  found: ReadonlyArray<Document<A, H>>
+) {
+  const { newerThan, olderThan } = yield* documentCursorOf(account, query, kind, kindName)
+  const limit = query.limit ?? LIMIT_DEFAULT
+  const newestFirst = found.toSorted((a, b) => (a.id < b.id ? 1 : -1))
+  const within = newestFirst.filter(
+    ({ id }) => (newerThan === undefined || id > newerThan) && (olderThan === undefined || id < olderThan)
+  )
+  // The nearest to the cursor (G5).
+  const page = newerThan === undefined ? within.slice(0, limit) : within.slice(-limit)
+  return listJson<A>(page, within.length > limit, path)
+})
+
 /** One page of an account's documents of a kind. */
 export const readPage = Effect.fnUntraced(function* <A extends Identified, H>(
   { account, query }: { readonly account: AccountId; readonly query: ListParameters },
@@ -78,10 +109,7 @@ export const readPage = Effect.fnUntraced(function* <A extends Identified, H>(
   labels: Labels = {}
 ) {
   const accounts = yield* Accounts
-  // A tombstone is as good as a document: cursors are stable when records are removed.
-  const exists: CursorExists = (account, id) =>
-    Effect.map(accounts.read(account, id), (entry) => entry?.kind === kind.name)
-  const cursor = yield* cursorOf(account, query, kindName, exists)
+  const cursor = yield* documentCursorOf(account, query, kind, kindName)
   const page = yield* accounts.list(account, {
     kind: kind.name,
     prefix: kind.prefix,

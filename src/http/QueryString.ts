@@ -25,6 +25,8 @@ export const makeQueryDecoder = (
   const { ast } = schema ?? Schema.Struct({})
   const fields = SchemaAST.isObjects(ast) ? ast.propertySignatures : []
   const names = new Set(fields.map(({ name }) => String(name)))
+  const lists = new Set([...names].filter((name) => name.endsWith("[]")))
+  if (options.expand) lists.add(EXPAND)
   const expandable = new Set(fields.flatMap(({ name, type }) => (name === EXPAND ? literalsOf(type) : [])))
   const decodeFields = Schema.decodeUnknownExit((schema ?? Schema.Struct({})) as Schema.Decoder<Query>, {
     errors: "all"
@@ -39,23 +41,20 @@ export const makeQueryDecoder = (
     if (query === "") return ofNothing
     const values = new Map<string, Array<string>>()
     for (const [name, value] of new URLSearchParams(query)) {
-      const canonical = options.expand ? canonicalName(name) : name
+      const canonical = canonicalName(name, lists)
       const known = values.get(canonical)
       if (known === undefined) values.set(canonical, [value])
       else known.push(value)
     }
     for (const name of values.keys()) {
-      if (!names.has(name) && !(options.expand && name === EXPAND)) {
-        return Exit.fail(new ParameterUnknown({ param: name }))
-      }
+      if (!names.has(name) && !lists.has(name)) return Exit.fail(new ParameterUnknown({ param: name }))
     }
     const input: Record<string, unknown> = {}
-    for (const [name, [first, ...others]] of values) {
+    for (const [name, given] of values) {
       if (name === EXPAND) continue
-      if (others.length > 0) return Exit.fail(new ParameterInvalid({ param: name, rule: "given only once" }))
-      if (first === "") return Exit.fail(new ParameterInvalid({ param: name, rule: "left out or given a value" }))
-      if (!isStorable(first!)) return Exit.fail(new ParameterInvalid({ param: name, rule: STORABLE_RULE }))
-      input[name] = first
+      const rule = wrongIn(given, lists.has(name))
+      if (rule !== undefined) return Exit.fail(new ParameterInvalid({ param: name, rule }))
+      input[name] = lists.has(name) ? given : given[0]
     }
     const expand = [...new Set(values.get(EXPAND))]
     for (const field of expand) {
@@ -66,8 +65,18 @@ export const makeQueryDecoder = (
   }
 }
 
-/** `expand`, `expand[]` and `expand[0]` are one parameter (E2). */
-const canonicalName = (name: string): string => (/^expand(\[\d*\])?$/.test(name) ? EXPAND : name)
+/** `expand`, `expand[]` and `expand[0]` are one parameter (E2), and so are those of any other list. */
+const canonicalName = (name: string, lists: ReadonlySet<string>): string => {
+  const list = `${name.replace(/\[\d*\]$/, "")}[]`
+  return lists.has(list) ? list : name
+}
+
+/** Which rule the values of a parameter break, before its schema is asked. */
+const wrongIn = (values: ReadonlyArray<string>, isList: boolean): string | undefined => {
+  if (values.length > 1 && !isList) return "given only once"
+  if (values.includes("")) return "left out or given a value"
+  return values.every(isStorable) ? undefined : STORABLE_RULE
+}
 
 /** The literals of which a parameter may be a list. */
 const literalsOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {

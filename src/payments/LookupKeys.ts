@@ -36,4 +36,5 @@ export const release = Effect.fnUntraced(function* (lookupKey: string) {
   transaction.delete(LOOKUP_KEY, entryIdOf(lookupKey))
 })
 
-const entryIdOf = (lookupKey: string): string => `lookup_key:${lookupKey}`
+/** Where the entry of a key is. */
+export const entryIdOf = (lookupKey: string): string => `lookup_key:${lookupKey}`

@@ -29,6 +29,59 @@ const tiers = [
 ]
 const graduated = { billing_scheme: "tiered", tiers_mode: "graduated", tiers }
 
+describe("lookup_keys[]", () => {
+  it("PR17: finds prices by their keys, together with every other filter, in pages", async () => {
+    const keys = ["find-a", "find-b", "find-c"]
+    const ids: Array<string> = []
+    for (const [index, lookup_key] of keys.entries()) {
+      ids.unshift((await price({ lookup_key, currency: index === 1 ? "eur" : "usd" })).id)
+    }
+    const find = async (query: string) => {
+      const reply = await get(`/v1/prices?${query}`)
+      assertOk(reply)
+      const { data, has_more, next_cursor, url } = reply.body
+      assert.strictEqual(url, "/v1/prices")
+      assert.strictEqual(next_cursor, has_more ? data.at(-1).id : null)
+      return [data.map(({ id }: { id: string }) => id), has_more]
+    }
+    const [c, b, a] = ids
+    const all = keys.map((key) => `lookup_keys[]=${key}`).join("&")
+    assert.deepStrictEqual(await find(all), [[c, b, a], false])
+    assert.deepStrictEqual(await find(`${all}&lookup_keys[]=find-a&lookup_keys[]=nobody`), [[c, b, a], false])
+    assert.deepStrictEqual(await find("lookup_keys[0]=find-a&lookup_keys%5B%5D=find-c&limit=1"), [[c], true])
+    assert.deepStrictEqual(await find(`${all}&currency=EUR`), [[b], false])
+    assert.deepStrictEqual(await find(`${all}&active=false`), [[], false])
+    assert.deepStrictEqual(await find(`${all}&product=${tea}&type=one_time`), [[c, b, a], false])
+    assert.deepStrictEqual(await find(`${all}&limit=1&starting_after=${c}`), [[b], true])
+    assert.deepStrictEqual(await find(`${all}&limit=1&starting_after=${b}`), [[a], false])
+    assert.deepStrictEqual(await find(`${all}&limit=1&ending_before=${a}`), [[b], true])
+    assert.deepStrictEqual(await find(`${all}&ending_before=${a}`), [[c, b], false])
+    assert.deepStrictEqual(await find("lookup_keys=nobody"), [[], false])
+    // A key that moves finds its new price, one that is dropped finds none.
+    await update(c!, { lookup_key: "find-a", transfer_lookup_key: true })
+    assert.deepStrictEqual(await find(all), [[c, b], false])
+    await update(b!, { lookup_key: null })
+    assert.deepStrictEqual(await find(all), [[c], false])
+    const live = await get(`/v1/prices?${all}`, server.keys.secretLive)
+    assert.deepStrictEqual(live.body.data, [])
+  })
+
+  it("refuses what is no list of up to ten keys, and cursors of nothing", async () => {
+    const ten = Array.from({ length: 10 }, (_, i) => `lookup_keys[]=${i}`).join("&")
+    assertOk(await get(`/v1/prices?${ten}`))
+    for (const query of [`${ten}&lookup_keys[]=x`, "lookup_keys[]=", "lookup_keys[]=a&lookup_keys[]=%00"]) {
+      assertError(await get(`/v1/prices?${query}`), 400, "parameter_invalid", "lookup_keys[]")
+    }
+    const long = await get(`/v1/prices?lookup_keys[]=${"x".repeat(201)}`)
+    assertError(long, 400, "parameter_invalid", "lookup_keys[]")
+    const rule = "at most 10 lookup keys, each a string of at most 200 characters"
+    assert.strictEqual(long.body.error.message, `The \`lookup_keys[]\` field must be ${rule}.`)
+    assertError(await get(`/v1/prices?${ten}&starting_after=${tea}`), 404, "resource_missing", "starting_after")
+    assertError(await get("/v1/products?lookup_keys[]=a"), 400, "parameter_unknown", "lookup_keys[]")
+    assertError(await get("/v1/prices?limit[]=1"), 400, "parameter_unknown", "limit[]")
+  })
+})
+
 describe("prices", () => {
   it("are created with every field of the contract, and retrieved", async () => {
     const created = await create({

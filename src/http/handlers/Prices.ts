@@ -3,30 +3,59 @@ import { Effect } from "effect"
 import * as Contract from "../../api/Prices.ts"
 import { normalizeCurrency } from "../../domain/Money.ts"
 import type { Price } from "../../domain/Price.ts"
-import type { AccountId } from "../../engine/Document.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId, Document } from "../../engine/Document.ts"
+import type { LookupKeyEntry } from "../../payments/Documents.ts"
 import { PRICE, PRODUCT } from "../../payments/Documents.ts"
+import * as LookupKeys from "../../payments/LookupKeys.ts"
 import * as Prices from "../../payments/Prices.ts"
 import { deletedProduct } from "../../payments/Products.ts"
 import { documentJson, handlers, jsonOf } from "../Handlers.ts"
-import { listDocuments } from "../Lists.ts"
+import { labelsOf, listDocuments, listFound } from "../Lists.ts"
 import { readDocument, readEntry } from "../Resources.ts"
 
 export const prices = handlers(Contract.Prices, {
   create: ({ payload }) => Prices.create(payload),
   update: ({ params, payload }) => Prices.update(params.id, payload),
 
-  list: ({ caller, path, query: { active, currency, product, type, ...page } }) =>
-    listDocuments({ account: caller.account, path, query: page }, PRICE, "Price", {
-      ...(active !== undefined && { active: String(active) }),
-      ...(currency !== undefined && { currency: normalizeCurrency(currency) }),
-      ...(product !== undefined && { product }),
-      ...(type !== undefined && { type })
-    }),
+  list: ({ caller, path, query }) => {
+    const { active, currency, "lookup_keys[]": lookupKeys, product, type, ...page } = query
+    const input = { account: caller.account, path, query: page }
+    const labels = labelsOf({
+      active: active === undefined ? undefined : String(active),
+      currency: currency === undefined ? undefined : normalizeCurrency(currency),
+      product,
+      type
+    })
+    if (lookupKeys === undefined) return listDocuments(input, PRICE, "Price", labels)
+    return Effect.flatMap(withLookupKeys(caller.account, lookupKeys), (found) => {
+      const matches = (price: PriceDocument) =>
+        Object.entries(labels).every(([name, value]) => price.labels[name] === value)
+      return listFound(input, PRICE, "Price", found.filter(matches))
+    })
+  },
 
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
     const document = yield* readDocument(caller.account, PRICE, "Price", params.id)
     return query["expand[]"] === undefined ? documentJson(document) : yield* withProduct(caller.account, document.value)
   })
+})
+
+type PriceDocument = Document<Price>
+
+/** The prices that have one of these keys. A key has one price at most, so it is looked up and not searched for. */
+const withLookupKeys = Effect.fnUntraced(function* (account: AccountId, lookupKeys: ReadonlyArray<string>) {
+  const accounts = yield* Accounts
+  const found: Array<PriceDocument> = []
+  for (const lookupKey of new Set(lookupKeys)) {
+    const entry = yield* accounts.read(account, LookupKeys.entryIdOf(lookupKey))
+    if (entry === undefined || entry.deleted) continue
+    const price = yield* accounts.read(account, (entry as Document<LookupKeyEntry>).value.price)
+    // Between the two, the price may have lost the key.
+    const has = price !== undefined && !price.deleted && (price as PriceDocument).value.lookup_key === lookupKey
+    if (has) found.push(price as PriceDocument)
+  }
+  return found
 })
 
 /** With the product in full. */
