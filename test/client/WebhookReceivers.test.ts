@@ -242,3 +242,28 @@ describe.each(LANGUAGES)("the receiver", (language) => {
     describeReceiver(language)
   })
 })
+
+/** The receiver of README.md, on a port that the system chooses. */
+const receiverOfReadme = (): string => {
+  const readme = fs.readFileSync(Path.resolve(import.meta.dirname, "../../README.md"), "utf8")
+  const code = /^## Webhooks$[\s\S]*?^```ts$([\s\S]*?)^```$/mu.exec(readme)![1]!
+  const listening = `.listen(0, "127.0.0.1", function () { console.log("Listening on http://127.0.0.1:" + this.address().port) })`
+  assert.strictEqual(code.split(".listen(3000)").length, 2)
+  return code.replace(".listen(3000)", listening)
+}
+
+describe("the receiver in the README", () => {
+  it("takes what is genuine, and nothing else", async () => {
+    const args = ["--no-warnings", "--input-type=module-typescript", "--eval", receiverOfReadme()]
+    const receiver = new Receiver([process.execPath, ...args], SECRET)
+    try {
+      const object = { id: "pi_1", object: "payment_intent", amount_received: 5000 }
+      const body = JSON.stringify({ id: "evt_1", type: "payment_intent.succeeded", data: { object } })
+      assert.strictEqual(await receiver.post({ "x-signature": headerOf(body) }, Buffer.from(body)), 204)
+      assert.strictEqual(await receiver.post({ "x-signature": headerOf(body) }, Buffer.from(`${body} `)), 400)
+      assert.strictEqual(await receiver.post({}, Buffer.from(body)), 400)
+    } finally {
+      assert.deepStrictEqual(await receiver.end(), ["evt_1 5000"])
+    }
+  })
+})
