@@ -1,0 +1,104 @@
+/** The secrets of webhook endpoints, and how they are rolled (semantics W2, §8.25), through a real socket. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect, Redacted, Schema } from "effect"
+import { CreatedWebhookEndpoint } from "../../src/domain/WebhookEndpoint.ts"
+import type { WebhookEndpoint } from "../../src/domain/WebhookEndpoint.ts"
+import type { Document } from "../../src/engine/Document.ts"
+import type { WebhookEndpointHidden } from "../../src/payments/Documents.ts"
+import { secretsOf } from "../../src/payments/WebhookEndpoints.ts"
+import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { assertError, assertOk } from "./Assertions.ts"
+import type { Keys, TestServer } from "./TestServer.ts"
+import { start } from "./TestServer.ts"
+
+let server: TestServer
+beforeAll(async () => void (server = await start()))
+afterAll(() => server.close())
+
+const PATH = "/v1/webhook_endpoints"
+const HOUR = 3_600_000
+
+const create = async (keys: Keys) => {
+  const body = { url: "https://merchant.example.test/hooks", enabled_events: ["*"], description: "D" }
+  return (await server.request("POST", PATH, { key: keys.secretTest, body })).body
+}
+const roll = (keys: Keys, id: string, body: unknown, idempotencyKey?: string) =>
+  server.request("POST", `${PATH}/${id}/roll_secret`, {
+    key: keys.secretTest,
+    body,
+    ...(idempotencyKey !== undefined && { idempotencyKey })
+  })
+
+/** What signs at a time of the wall clock. The server's configuration seals as that of the account in memory does. */
+const signing = async (keys: Keys, id: string, nowMillis: number): Promise<ReadonlyArray<string>> => {
+  const account = `${keys.merchantId}:test`
+  const document = await Effect.runPromise(server.accounts.read(account, id))
+  const { config } = new MemoryAccount()
+  const endpoint = document as Document<WebhookEndpoint, WebhookEndpointHidden>
+  return secretsOf(config, account, endpoint, nowMillis).map(Redacted.value)
+}
+
+describe("rolling a secret", () => {
+  it("answers with the endpoint and the new secret, which signs alone unless the old one gets a grace", async () => {
+    const keys = await server.merchant()
+    const { secret: old, ...endpoint } = await create(keys)
+    for (const body of [{}, { expires_in: 0 }, { expires_in: null }, undefined]) {
+      const reply = await roll(keys, endpoint.id, body)
+      assertOk(reply)
+      Schema.decodeUnknownSync(CreatedWebhookEndpoint)(reply.body, { onExcessProperty: "error" })
+      const { secret, ...rest } = reply.body
+      assert.deepStrictEqual(rest, endpoint)
+      assert.notStrictEqual(secret, old)
+      assert.deepStrictEqual(await signing(keys, endpoint.id, 0), [secret])
+    }
+    const retrieved = await server.request("GET", `${PATH}/${endpoint.id}`, { key: keys.secretTest })
+    assert.deepStrictEqual(retrieved.body, endpoint)
+    assert.deepStrictEqual((await server.request("GET", "/v1/events", { key: keys.secretTest })).body.data, [])
+  })
+
+  it("§8.25: the old secret goes on signing for its grace by the wall clock, wherever the test clock is", async () => {
+    const keys = await server.merchant()
+    const { id, secret: old } = await create(keys)
+    const clock = { key: keys.secretTest, body: { seconds: 30 * 86_400 } }
+    assertOk(await server.request("POST", "/v1/test_helpers/clock/advance", clock))
+    const before = Date.now()
+    const { secret } = (await roll(keys, id, { expires_in: 3600 })).body
+    const after = Date.now()
+    assertOk(await server.request("POST", "/v1/test_helpers/clock/advance", clock))
+    assert.deepStrictEqual(await signing(keys, id, before + HOUR - 1), [secret, old])
+    assert.deepStrictEqual(await signing(keys, id, after + HOUR), [secret])
+    // Whatever else is changed leaves them alone.
+    const body = { status: "disabled", description: "E" }
+    assertOk(await server.request("POST", `${PATH}/${id}`, { key: keys.secretTest, body }))
+    assert.deepStrictEqual(await signing(keys, id, before + HOUR - 1), [secret, old])
+  })
+
+  it("W2, I6: the secret is in the answer and its repetitions, and nowhere else", async () => {
+    const keys = await server.merchant()
+    const { id } = await create(keys)
+    const rolled = await roll(keys, id, { expires_in: 60 }, "roll")
+    const repeated = await roll(keys, id, { expires_in: 60 }, "roll")
+    assert.strictEqual(repeated.text, rolled.text)
+    assert.strictEqual(repeated.headers.get("idempotent-replayed"), "true")
+    assert.strictEqual((await signing(keys, id, Date.now()))[0], rolled.body.secret)
+    const journal = await server.journal(`${keys.merchantId}:test`)
+    assert.include(journal, id)
+    assert.notInclude(journal, "whsec_")
+    assert.notInclude(journal, rolled.body.secret.slice("whsec_".length))
+  })
+
+  it("§3: what it refuses", async () => {
+    const [keys, stranger] = [await server.merchant(), await server.merchant()]
+    const { id, secret } = await create(keys)
+    for (const expires_in of [-1, 86_401, 1.5, "60"]) {
+      assertError(await roll(keys, id, { expires_in }), 400, "parameter_invalid", "expires_in")
+    }
+    assertError(await roll(keys, id, { grace: 1 }), 400, "parameter_unknown", "grace")
+    assertError(await roll(stranger, id, {}), 404, "resource_missing", "id")
+    assertError(await roll(keys, "we_000000000000000000000000", {}), 404, "resource_missing", "id")
+    assert.deepStrictEqual(await signing(keys, id, 0), [secret])
+    assertOk(await roll(keys, id, { expires_in: 86_400 }))
+    assertOk(await server.request("DELETE", `${PATH}/${id}`, { key: keys.secretTest }))
+    assertError(await roll(keys, id, {}), 404, "resource_missing", "id")
+  })
+})

@@ -1,0 +1,60 @@
+/**
+ * The secrets that sign an endpoint's webhooks, through any sequence of rolls and updates: the newest always signs, first
+ * of all; the one before it as well, exactly until its grace is over; no other ever does.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted, Schema } from "effect"
+import { WEBHOOK_SECRET_GRACE_SECONDS_MAX } from "../../src/domain/WebhookEndpoint.ts"
+import { WEBHOOK_ENDPOINT } from "../../src/payments/Documents.ts"
+import * as WebhookEndpoints from "../../src/payments/WebhookEndpoints.ts"
+import { MemoryAccount } from "../support/MemoryTransaction.ts"
+
+const seconds = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum }))
+
+const step = Schema.Union([
+  Schema.Struct({ op: Schema.Literal("roll"), expiresIn: seconds(WEBHOOK_SECRET_GRACE_SECONDS_MAX) }),
+  Schema.Struct({ op: Schema.Literal("roll"), expiresIn: seconds(3) }),
+  Schema.Struct({ op: Schema.Literal("update"), status: Schema.Literals(["enabled", "disabled"]) }),
+  Schema.Struct({ op: Schema.Literal("wait"), seconds: seconds(WEBHOOK_SECRET_GRACE_SECONDS_MAX) })
+])
+
+describe("webhook secrets", () => {
+  it.effect.prop(
+    "sign from their roll until the next one, or the end of their grace",
+    { steps: Schema.Array(step).check(Schema.isMaxLength(12)) },
+    ({ steps }) =>
+      Effect.gen(function* () {
+        const account = new MemoryAccount()
+        const created = yield* account.run(
+          WebhookEndpoints.create({ url: "https://merchant.example.test", enabled_events: ["*"] }, "2026-03-09")
+        )
+        const { id } = created.webhookEndpoint
+        let newest = Redacted.value(created.secret)
+        let previous: { readonly secret: string; readonly endsAt: number } | undefined
+        const given = new Set([newest])
+        for (const next of steps) {
+          if (next.op === "wait") account.now += next.seconds * 1000
+          if (next.op === "update") yield* account.run(WebhookEndpoints.update(id, { status: next.status }))
+          if (next.op === "roll") {
+            const { secret } = yield* account.run(WebhookEndpoints.rollSecret(id, next))
+            previous = { secret: newest, endsAt: account.now + next.expiresIn * 1000 }
+            newest = Redacted.value(secret)
+            given.add(newest)
+          }
+          const document = account.all(WEBHOOK_ENDPOINT)[0]!
+          const moments = [account.now, account.now + 1000]
+          if (previous !== undefined) moments.push(previous.endsAt - 1, previous.endsAt)
+          for (const moment of moments.filter((at) => at >= account.now)) {
+            const signing = WebhookEndpoints.secretsOf(account.config, account.account, document, moment)
+            const graced = previous !== undefined && moment < previous.endsAt ? [previous.secret] : []
+            assert.deepStrictEqual(signing.map(Redacted.value), [newest, ...graced])
+          }
+        }
+        // As many as there were rolls, and the account has written down none of them.
+        assert.strictEqual(given.size, 1 + steps.filter(({ op }) => op === "roll").length)
+        for (const secret of given) assert.notInclude(account.text, secret)
+        assert.lengthOf(account.events, 0)
+      }),
+    { arbitrary: { runs: 200 } }
+  )
+})
