@@ -17,8 +17,9 @@ export const renderIndex = (examples: ReadonlyArray<ErrorExample>): Html =>
     html`<h1>Errors</h1>
       <p>
         An error is answered with a status of 400 or more and a JSON body: <code>error.type</code> and
-        <code>error.code</code> are for programs, <code>error.message</code> is for people, <code>error.param</code>
-        names the parameter that is meant, and <code>error.doc_url</code> leads to a page of this list.
+        <code>error.code</code> are for programs, <code>error.message</code> is for people,
+        <code>error.param</code> names the parameter that is meant, and <code>error.doc_url</code> leads to a page of
+        this list.
       </p>
       ${GROUPS.map(
         ({ codes, title }) =>

@@ -33,7 +33,10 @@ const PARAMETERS: Readonly<Record<string, Explanation>> = {
       "It names an object that does not fit, such as the payment method of another customer.",
       "`expand[]` names a field that cannot be expanded on this route."
     ],
-    remedies: ["Look at `param`: nested fields are written `card[number]`, items of a list `line_items[0][price]`.", CORRECT_AND_REPEAT]
+    remedies: [
+      "Look at `param`: nested fields are written `card[number]`, items of a list `line_items[0][price]`.",
+      CORRECT_AND_REPEAT
+    ]
   },
   parameter_unknown: {
     meaning: "The request has a parameter that this operation does not know.",
@@ -60,12 +63,18 @@ const PARAMETERS: Readonly<Record<string, Explanation>> = {
       "It belongs to another merchant, or was deleted.",
       "With a publishable key: the `client_secret` is not that of the object."
     ],
-    remedies: ["`param` is `id` for the object of the path, else the parameter that refers to the object.", CORRECT_AND_REPEAT]
+    remedies: [
+      "`param` is `id` for the object of the path, else the parameter that refers to the object.",
+      CORRECT_AND_REPEAT
+    ]
   },
   resource_already_exists: {
     meaning: "Another price has this lookup key already.",
     causes: ["Lookup keys are unique among all prices of an environment, archived ones as well."],
-    remedies: ["Take another `lookup_key`, or send `transfer_lookup_key: true` to take it over from the other price.", KEPT]
+    remedies: [
+      "Take another `lookup_key`, or send `transfer_lookup_key: true` to take it over from the other price.",
+      KEPT
+    ]
   },
   resource_in_use: {
     meaning: "The product cannot be deleted, because it has prices.",
@@ -95,8 +104,11 @@ const PARAMETERS: Readonly<Record<string, Explanation>> = {
 
 const PAYMENTS: Readonly<Record<string, Explanation>> = {
   card_declined: {
-    meaning: "The card's issuer declined the payment. `decline_code` says why, and `message` can be shown to the payer.",
-    causes: ["The bank refuses: too little money, a blocked or expired card, a wrong security code, or a reason that it keeps to itself."],
+    meaning:
+      "The card's issuer declined the payment. `decline_code` says why, and `message` can be shown to the payer.",
+    causes: [
+      "The bank refuses: too little money, a blocked or expired card, a wrong security code, or a reason that it keeps to itself."
+    ],
     remedies: [
       "Show the message and ask for another card. The PaymentIntent is in `requires_payment_method` and can be confirmed again.",
       "Confirm with a new idempotency key: the declined attempt is kept under the old one.",
@@ -118,12 +130,21 @@ const PAYMENTS: Readonly<Record<string, Explanation>> = {
       "It has no payment method, and the request brings none.",
       "It belongs to a Checkout Session, which has to be expired instead."
     ],
-    remedies: ["Retrieve the PaymentIntent, and go on from its `status`. The message names the statuses that would do.", KEPT]
+    remedies: [
+      "Retrieve the PaymentIntent, and go on from its `status`. The message names the statuses that would do.",
+      KEPT
+    ]
   },
   checkout_session_unexpected_state: {
     meaning: "Only open Checkout Sessions can be confirmed or expired.",
-    causes: ["The session is complete, or its time is over.", "Of two requests at the same time, the other one came first."],
-    remedies: ["Retrieve the session and look at `status` and `payment_status`. To sell again, create another session.", KEPT]
+    causes: [
+      "The session is complete, or its time is over.",
+      "Of two requests at the same time, the other one came first."
+    ],
+    remedies: [
+      "Retrieve the session and look at `status` and `payment_status`. To sell again, create another session.",
+      KEPT
+    ]
   },
   charge_already_refunded: {
     meaning: "Nothing is left to refund of this payment.",
@@ -149,7 +170,9 @@ const ACCESS: Readonly<Record<string, Explanation>> = {
       "There is no `Authorization` header, or one of another scheme than Basic.",
       "The key is misspelled, was revoked, or belongs to another installation."
     ],
-    remedies: ["Send the key as the username of HTTP Basic authentication, with an empty password: `curl -u sk_test_…:`."]
+    remedies: [
+      "Send the key as the username of HTTP Basic authentication, with an empty password: `curl -u sk_test_…:`."
+    ]
   },
   api_key_expired: {
     meaning: "The key was rolled, and its time of grace is over.",
@@ -172,7 +195,9 @@ const ACCESS: Readonly<Record<string, Explanation>> = {
   },
   rate_limit_exceeded: {
     meaning: "Too many requests came in too short a time.",
-    causes: ["The installation limits requests, by merchant or by address. Without such a limit, this error does not occur."],
+    causes: [
+      "The installation limits requests, by merchant or by address. Without such a limit, this error does not occur."
+    ],
     remedies: ["Wait for as many seconds as the header `Retry-After` says. Send requests more evenly."]
   }
 }
@@ -185,8 +210,13 @@ const TRANSPORT: Readonly<Record<string, Explanation>> = {
   },
   idempotency_key_reuse: {
     meaning: "The idempotency key was used before, for another request. Nothing was executed.",
-    causes: ["The body, the path or the object differs from that of the first request with this key.", "A key is generated once and used for several operations."],
-    remedies: ["Use a new key for each operation, such as a random UUID, and repeat it only with the very same request."]
+    causes: [
+      "The body, the path or the object differs from that of the first request with this key.",
+      "A key is generated once and used for several operations."
+    ],
+    remedies: [
+      "Use a new key for each operation, such as a random UUID, and repeat it only with the very same request."
+    ]
   },
   invalid_json: {
     meaning: "The body is not JSON.",
@@ -215,7 +245,9 @@ const TRANSPORT: Readonly<Record<string, Explanation>> = {
   },
   invalid_http: {
     meaning: "What arrived is not an HTTP request.",
-    causes: ["Another protocol was spoken, such as TLS to a port without it, or a request line or header is malformed."],
+    causes: [
+      "Another protocol was spoken, such as TLS to a port without it, or a request line or header is malformed."
+    ],
     remedies: ["Use an HTTP library, and check the scheme of the base address."]
   },
   invalid_api_version: {
@@ -225,7 +257,10 @@ const TRANSPORT: Readonly<Record<string, Explanation>> = {
   },
   route_not_found: {
     meaning: "There is nothing under this path.",
-    causes: ["The path is misspelled. A slash at the end, or two in a row, make another path.", "The path does not begin with `/v1`."],
+    causes: [
+      "The path is misspelled. A slash at the end, or two in a row, make another path.",
+      "The path does not begin with `/v1`."
+    ],
     remedies: ["Compare the path with the reference of the API."]
   },
   method_not_allowed: {
@@ -246,12 +281,13 @@ const TRANSPORT: Readonly<Record<string, Explanation>> = {
 }
 
 /** The groups of the index, and the codes of each. */
-export const GROUPS: ReadonlyArray<{ readonly title: string; readonly codes: Readonly<Record<string, Explanation>> }> = [
-  { title: "Parameters and objects", codes: PARAMETERS },
-  { title: "Payments", codes: PAYMENTS },
-  { title: "Keys and limits", codes: ACCESS },
-  { title: "Requests", codes: TRANSPORT }
-]
+export const GROUPS: ReadonlyArray<{ readonly title: string; readonly codes: Readonly<Record<string, Explanation>> }> =
+  [
+    { title: "Parameters and objects", codes: PARAMETERS },
+    { title: "Payments", codes: PAYMENTS },
+    { title: "Keys and limits", codes: ACCESS },
+    { title: "Requests", codes: TRANSPORT }
+  ]
 
 /** Every explanation, by code. */
 export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map(
