@@ -29,6 +29,8 @@ export interface ForwarderOptions {
   readonly secret: Promise<Redacted.Redacted>
   /** What a GET answers in `X-Till-Listen`, for others to find out who listens there. */
   readonly instance: string
+  /** How long the app may take; a second less than Till waits by default. */
+  readonly appMillisMax?: number
   /** Told of every webhook, as soon as the app has answered. */
   readonly onForwarded: (forwarded: Forwarded) => void
 }
@@ -83,7 +85,7 @@ const listen = (options: ForwarderOptions): Effect.Effect<http.Server, CannotLis
 const statusOf = async (
   request: http.IncomingMessage,
   response: http.ServerResponse,
-  { forwardTo, onForwarded, secret }: ForwarderOptions
+  { appMillisMax = APP_MILLIS_MAX, forwardTo, onForwarded, secret }: ForwarderOptions
 ): Promise<number> => {
   if (request.method !== "POST") return 200
   const body = await bodyOf(request)
@@ -95,7 +97,8 @@ const statusOf = async (
     if (!response.writableFinished) gone.abort(new Error("Till did not wait for the app"))
   })
   const start = performance.now()
-  const outcome = await answerOf(forwardTo, request, body, gone.signal).catch(descriptionOf)
+  const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(appMillisMax)])
+  const outcome = await answerOf(forwardTo, request, body, signal).catch(descriptionOf)
   const durationMillis = Math.round(performance.now() - start)
   onForwarded({ event, attempt: Number(request.headers["x-webhook-attempt"] ?? 1), outcome, durationMillis })
   return typeof outcome === "number" ? outcome : 502
@@ -125,7 +128,7 @@ const answerOf = (
   forwardTo: URL,
   { rawHeaders }: http.IncomingMessage,
   body: Buffer,
-  gone: AbortSignal
+  signal: AbortSignal
 ): Promise<number> =>
   new Promise((resolve, reject) => {
     const headers: Record<string, string | number> = { "content-length": body.length }
@@ -134,7 +137,6 @@ const answerOf = (
       if (!HOP_HEADERS.has(name.toLowerCase())) headers[name] = rawHeaders[index + 1]!
     }
     const { request } = forwardTo.protocol === "https:" ? https : http
-    const signal = AbortSignal.any([gone, AbortSignal.timeout(APP_MILLIS_MAX)])
     const forwarded = request(forwardTo, { method: "POST", headers, signal, agent: false }, (response) => {
       // Until its end or the signal's, whichever comes first.
       response.once("error", () => undefined).resume()
@@ -148,6 +150,6 @@ const answerOf = (
 const descriptionOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error.name === "AbortError" && error.cause instanceof Error) return descriptionOf(error.cause)
-  if (error.name === "TimeoutError") return `no answer within ${APP_MILLIS_MAX / 1000} s`
+  if (error.name === "TimeoutError") return "no answer in time"
   return "code" in error && typeof error.code === "string" ? error.code : error.message
 }
