@@ -1,4 +1,7 @@
-/** The pages that `doc_url` leads to: one for each error code, and their index. Without scripts. */
+/**
+ * The pages that `doc_url` leads to: one for each error code, and their index. Without scripts. Links are relative, because
+ * Till's base address may have a path of its own.
+ */
 import { DECLINE_MESSAGES } from "../domain/DeclineCodes.ts"
 import type { ErrorExample } from "./ErrorExamples.ts"
 import type { Explanation } from "./ErrorExplanations.ts"
@@ -14,6 +17,7 @@ export const INDEX_PATH = "/docs/errors"
 export const renderIndex = (examples: ReadonlyArray<ErrorExample>): Html =>
   documentation(
     "Errors",
+    1,
     html`<h1>Errors</h1>
       <p>
         An error is answered with a status of 400 or more and a JSON body: <code>error.type</code> and
@@ -32,7 +36,7 @@ export const renderIndex = (examples: ReadonlyArray<ErrorExample>): Html =>
 
 const entry = (code: string, statuses: string, meaning: string): Html =>
   html`<dt>
-      <a href="${INDEX_PATH}/${code}"><code>${code}</code></a> <small>${statuses}</small>
+      <a href="errors/${code}"><code>${code}</code></a> <small>${statuses}</small>
     </dt>
     <dd>${prose(meaning)}</dd>`
 
@@ -49,7 +53,8 @@ export const renderCode = (examples: ReadonlyArray<ErrorExample>, code: string):
   if (explanation === undefined || first === undefined) return undefined
   return documentation(
     `Error: ${code}`,
-    html`<nav aria-label="Breadcrumb"><a href="/docs">API</a> / <a href="${INDEX_PATH}">Errors</a></nav>
+    2,
+    html`<nav aria-label="Breadcrumb"><a href="../../docs">API</a> / <a href="../errors">Errors</a></nav>
       <h1><code>${code}</code></h1>
       <p>${prose(explanation.meaning)}</p>
       <p class="facts">HTTP status <code>${first.status}</code>, type <code>${first.type}</code></p>
@@ -91,12 +96,14 @@ const responses = (examples: ReadonlyArray<ErrorExample>): Child => {
 export const renderUnknown = (): Html =>
   documentation(
     "Unknown error code",
+    2,
     html`<h1>Unknown error code</h1>
-      <p>There is no error with this code. <a href="${INDEX_PATH}">See all errors</a>.</p>`
+      <p>There is no error with this code. <a href="../errors">See all errors</a>.</p>`
   )
 
-const documentation = (title: string, content: Html): Html =>
-  layout({ title: `${title} – Till`, kind: "documentation", content: html`<main>${content}</main>` })
+/** `depth` as in `Layout`. */
+const documentation = (title: string, depth: number, content: Html): Html =>
+  layout({ title: `${title} – Till`, kind: "documentation", depth, content: html`<main>${content}</main>` })
 
 /** Text with `code` in backticks. */
 const prose = (text: string): ReadonlyArray<Child> =>

@@ -68,6 +68,19 @@ describe("the page of an error", () => {
     }
   })
 
+  it.each(["/docs/errors", "/docs/errors/card_declined", "/docs/errors/nothing"])(
+    "%s names other pages and files relative to itself, and they exist",
+    async (path) => {
+      const { text } = await visit(server.url + path)
+      const names = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map((found) => found[1]!)
+      assert.isAbove(names.length, 2)
+      for (const name of names.filter((one) => !one.startsWith("data:"))) {
+        assert.match(name, /^(?:errors|\.\.)\//)
+        assert.strictEqual((await visit(new URL(name, server.url + path).href)).status, 200, name)
+      }
+    }
+  )
+
   it("is reached from an error that happened", async () => {
     const answers = await Promise.all([
       fetch(`${server.url}/v1/customers`),
@@ -99,7 +112,7 @@ describe("the index of errors", () => {
     const { status, text } = await visit(`${server.url}/docs/errors`)
     assert.strictEqual(status, 200)
     const links = [...text.matchAll(/<dt>\s*<a href="([^"]+)"/g)].map((found) => found[1]!)
-    assert.deepStrictEqual(links.toSorted(), CODES.map((code) => `/docs/errors/${code}`).toSorted())
+    assert.deepStrictEqual(links.toSorted(), CODES.map((code) => `errors/${code}`).toSorted())
   })
 
   it.each(["nothing", "toString", "%3Cscript%3E", "CARD_DECLINED"])("has no page for %s", async (code) => {
