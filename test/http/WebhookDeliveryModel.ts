@@ -1,0 +1,86 @@
+/** The state table of semantics §2.5 as a plain model: where the deliveries of one environment must stand. */
+import type { WebhookDelivery } from "../../src/domain/WebhookDelivery.ts"
+import type { AttemptOutcome } from "../../src/engine/Deliveries.ts"
+
+interface Delivery {
+  /** Learned from the first list that shows it. */
+  id: string | undefined
+  readonly event: string
+  status: WebhookDelivery["status"]
+  readonly attempts: Array<WebhookDelivery["attempts"][number]>
+  /** Milliseconds by the environment's clock; undefined where only the service knows, before the first attempt. */
+  nextAttemptAt: number | null | undefined
+}
+
+interface Endpoint {
+  status: "enabled" | "disabled"
+  types: ReadonlyArray<string>
+  /** Oldest first. */
+  readonly deliveries: Array<Delivery>
+}
+
+export class WebhookDeliveryModel {
+  readonly endpoints = new Map<string, Endpoint>()
+  /** Types by id, oldest first. */
+  readonly events = new Map<string, string>()
+  /** How far the environment's clock is ahead, in milliseconds. */
+  clockOffset = 0
+
+  happened(events: ReadonlyArray<{ readonly id: string; readonly type: string }>): void {
+    for (const { id, type } of events) {
+      this.events.set(id, type)
+      this.deliver(id, this.subscribed(type))
+    }
+  }
+
+  /** Who gets events of a type. */
+  subscribed(type: string): ReadonlyArray<string> {
+    return [...this.endpoints]
+      .filter(([, { status, types }]) => status === "enabled" && (types.includes("*") || types.includes(type)))
+      .map(([id]) => id)
+  }
+
+  deliver(event: string, endpoints: ReadonlyArray<string>): void {
+    for (const id of endpoints) {
+      const delivery: Delivery = { id: undefined, event, status: "pending", attempts: [], nextAttemptAt: undefined }
+      this.endpoints.get(id)!.deliveries.push(delivery)
+    }
+  }
+
+  disable(id: string): void {
+    const endpoint = this.endpoints.get(id)!
+    endpoint.status = "disabled"
+    for (const delivery of endpoint.deliveries) {
+      if (delivery.status !== "pending") continue
+      delivery.status = "canceled"
+      delivery.nextAttemptAt = null
+    }
+  }
+
+  /** Everything that is reported counts once, and for what is pending. */
+  attempted({ attempt, destination, durationMillis, error, id, next, startedAt, status }: AttemptOutcome): void {
+    const delivery = this.endpoints.get(destination)?.deliveries.find((candidate) => candidate.id === id)
+    if (delivery === undefined || delivery.status !== "pending" || attempt !== delivery.attempts.length + 1) return
+    const started = startedAt + this.clockOffset
+    delivery.attempts.push({
+      attempt,
+      started_at: Math.floor(started / 1000),
+      duration_ms: durationMillis,
+      response_status: status,
+      error
+    })
+    delivery.status = typeof next === "string" ? next : "pending"
+    delivery.nextAttemptAt = typeof next === "string" ? null : started + durationMillis + next.retryAfterMillis
+  }
+
+  pending(event: string): number {
+    const all = [...this.endpoints.values()].flatMap(({ deliveries }) => deliveries)
+    return all.filter((delivery) => delivery.event === event && delivery.status === "pending").length
+  }
+
+  wiped(): void {
+    this.endpoints.clear()
+    this.events.clear()
+    this.clockOffset = 0
+  }
+}
