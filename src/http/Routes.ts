@@ -12,6 +12,7 @@ import { Api } from "../api/Api.ts"
 import type { Accounts } from "../engine/Accounts.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
+import * as CrossOrigin from "./CrossOrigin.ts"
 import * as Documentation from "./Documentation.ts"
 import { compile } from "./Endpoints.ts"
 import { apiKeys } from "./handlers/ApiKeys.ts"
@@ -54,9 +55,10 @@ type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, Http
 const api = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const pipeline = yield* Pipeline.make(endpoints)
+    const crossOrigin = yield* CrossOrigin.make(endpoints)
     const dispatch = (routed: Routed): Routed =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-        if (isApi(request.url)) return pipeline.answer(request)
+        if (isApi(request.url)) return crossOrigin(request, pipeline.answer(request))
         return Effect.catch(routed, (error) =>
           isRouteNotFound(error) ? Effect.succeed(pipeline.notFound(request)) : Effect.fail(error)
         )

@@ -1,0 +1,65 @@
+/**
+ * The API for pages of other origins: shops that collect cards themselves call it from the payer's browser.
+ *
+ * Open to them is what a publishable key may call (semantics A5), and nothing else. A preflight carries no key, so it is
+ * answered by its path and method; whether a page may read the answer is decided by the key that was sent. Answers to
+ * secret keys are never readable: a key that must not be in a page does not work in one. Every origin is allowed, because
+ * a request is authenticated by its headers alone: there are no cookies that a page could use in somebody's name.
+ */
+import { Effect, Exit } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpServerResponse } from "effect/http"
+import type { Endpoint } from "./Endpoints.ts"
+import { makeBegin, respond } from "./Exchange.ts"
+import { RouteTable } from "./RouteTable.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** How long browsers may keep what a preflight allowed, in seconds: as long as any of them does. */
+const MAX_AGE_SECONDS = 7200
+
+const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, x-api-version"
+const READABLE = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "x-request-id, x-api-version, idempotent-replayed, original-request, retry-after"
+}
+
+/** Puts the rules for pages of other origins around the answer to a request under /v1. */
+export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
+  const begin = yield* makeBegin
+  const open = new RouteTable(
+    endpoints.filter(({ publishableKey, withoutClientSecret }) => publishableKey || withoutClientSecret)
+  )
+
+  return <E, R>(
+    request: HttpServerRequest.HttpServerRequest,
+    answer: Effect.Effect<Response, E, R>
+  ): Effect.Effect<Response, E, R> => {
+    const { headers, method, url } = request
+    if (headers["origin"] === undefined) return answer
+    const wanted = method === "OPTIONS" ? headers["access-control-request-method"] : undefined
+    if (wanted !== undefined && Exit.isSuccess(open.find(wanted, url.split("?", 1)[0]!))) {
+      return Effect.sync(() => allowed(wanted, respond(begin(request), { status: 204, body: "" })))
+    }
+    if (!isPublishable(headers["authorization"])) return answer
+    return Effect.map(answer, HttpServerResponse.setHeaders(READABLE))
+  }
+})
+
+const allowed = (method: string, { headers }: Response): Response =>
+  HttpServerResponse.empty({
+    status: 204,
+    headers: {
+      ...headers,
+      "access-control-allow-origin": "*",
+      "access-control-allow-methods": method,
+      "access-control-allow-headers": ALLOWED_HEADERS,
+      "access-control-max-age": String(MAX_AGE_SECONDS)
+    }
+  })
+
+/** Whether a publishable key was sent, valid or not: a page may know what is wrong with it. */
+const isPublishable = (authorization: string | undefined): boolean => {
+  const credentials = /^basic +([A-Za-z0-9+/_=-]+) *$/i.exec(authorization ?? "")?.[1]
+  return credentials !== undefined && Buffer.from(credentials, "base64").toString("latin1").startsWith("pk_")
+}
