@@ -5,7 +5,7 @@
  * engine, which flushes and projects; then the connections; then the embedded Postgres.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Console, Context, Effect, Layer, Logger, Option, Redacted, References } from "effect"
+import { Clock, Console, Context, Effect, Layer, Logger, Option, Redacted, References } from "effect"
 import { HttpServer, type HttpServerError } from "effect/http"
 import { createHmac } from "node:crypto"
 import * as Path from "node:path"
@@ -15,6 +15,7 @@ import { InvalidConfiguration, TillConfig } from "./config.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
 import { DeliveryFeed } from "./engine/DeliveryFeed.ts"
+import type { Document } from "./engine/Document.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
 import * as Verify from "./engine/Verify.ts"
@@ -24,19 +25,26 @@ import * as Routes from "./http/Routes.ts"
 import { freePort } from "./http/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
-import { INSTALLATION } from "./payments/AccountIds.ts"
+import { INSTALLATION, merchantIdOf } from "./payments/AccountIds.ts"
 import * as Pages from "./pages/Pages.ts"
 import * as Administration from "./payments/Administration.ts"
-import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
+import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
+import { render as renderEvent } from "./payments/Events.ts"
+import type { ApiKeys, ApiKeySlot, Merchant } from "./payments/Merchants.ts"
 import { ensureDefault } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
 import { Processor } from "./payments/Processor.ts"
 import * as Timers from "./payments/Timers.ts"
+import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
+import { destinationOf } from "./payments/WebhookEndpoints.ts"
 import * as Database from "./postgres/Database.ts"
 import * as InstallationSecret from "./postgres/InstallationSecret.ts"
 import * as JournalPostgres from "./postgres/JournalPostgres.ts"
 import * as Migrations from "./postgres/Migrations.ts"
 import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
+import * as Dispatcher from "./webhooks/Dispatcher.ts"
+import { Endpoints } from "./webhooks/Endpoints.ts"
+import { Sender } from "./webhooks/Sender.ts"
 
 // What the command line says about the domain, which it does not import.
 export { API_KEY_GRACE_SECONDS_MAX } from "./domain/ApiKey.ts"
@@ -108,6 +116,33 @@ export const engine = Engine.layer().pipe(
   Layer.provideMerge(paymentsConfig),
   Layer.provideMerge(storage)
 )
+
+/** What the dispatcher of webhooks knows of merchants. */
+const endpoints = Layer.effect(
+  Endpoints,
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const config = yield* PaymentsConfig
+    const clock = yield* Clock.Clock
+    return {
+      resolve: (account, id) =>
+        Effect.map(accounts.read(account, id), (entry) =>
+          entry === undefined || entry.deleted || entry.kind !== WEBHOOK_ENDPOINT.name
+            ? undefined
+            : destinationOf(config, account, entry as WebhookEndpointDocument, clock.currentTimeMillisUnsafe())
+        ),
+      body: (account, event) =>
+        Effect.map(accounts.read(INSTALLATION, merchantIdOf(account)), (entry) => {
+          const { api_version: apiVersion } = (entry as Document<Merchant>).value
+          // As it was when the event happened (semantics W8).
+          return renderEvent(event, { account, apiVersion, pendingWebhooks: event.deliveries })
+        })
+    }
+  })
+)
+
+/** The service's webhooks, as long as the layer lives. */
+const webhooks = Dispatcher.layer.pipe(Layer.provide([endpoints, Sender.layer()]))
 
 /** What keeps the server from listening, by the variable that says where. */
 const cannotListen = ({ host, port }: TillConfigShape, { cause }: HttpServerError.ServeError): InvalidConfiguration => {
@@ -203,6 +238,7 @@ const app = greeting.pipe(
   Layer.provide(server),
   Layer.provide(httpConfig),
   Layer.provide(FirstStart.layer),
+  Layer.provide(webhooks),
   Layer.provide(engine)
 )
 

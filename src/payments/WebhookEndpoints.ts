@@ -116,20 +116,45 @@ export const remove = Effect.fnUntraced(function* (id: string) {
   return deleted
 })
 
+export type WebhookEndpointDocument = Document<WebhookEndpoint, WebhookEndpointHidden>
+
 /**
- * The secrets that sign an endpoint's webhooks now, newest first: one, or two during the grace of a rolled one.
- * `nowMillis` is the wall clock's, never that of a test environment (semantics W5, §8.25).
+ * Where an endpoint's webhooks go, and what signs them; undefined if it is disabled. The secrets are one, or during the
+ * grace of a rolled one two, newest first. `nowMillis` is the wall clock's, never that of a test environment
+ * (semantics W5, §8.25).
  */
+export const destinationOf = (
+  config: PaymentsConfig["Service"],
+  account: AccountId,
+  document: WebhookEndpointDocument,
+  nowMillis: Millis
+) => {
+  const { status, url } = document.value
+  if (status === "disabled") return undefined
+  const publicOnly = isLive(account) && !config.webhookAllowPrivate
+  return { url, secrets: secretsOf(config, account, document, nowMillis), publicOnly }
+}
+
+/** Opened secrets of endpoints that are in memory: opening them is too slow for every delivery. */
+const opened = new WeakMap<WebhookEndpointHidden, { readonly account: AccountId; readonly secrets: Secrets }>()
+type Secrets = ReadonlyArray<Redacted.Redacted>
+
+/** The secrets that sign an endpoint's webhooks now. */
 export const secretsOf = (
   config: PaymentsConfig["Service"],
   account: AccountId,
-  { hidden, id }: Document<WebhookEndpoint, WebhookEndpointHidden>,
+  { hidden, id }: WebhookEndpointDocument,
   nowMillis: Millis
-): ReadonlyArray<Redacted.Redacted> => {
-  const sealing = sealingOf(config, account, id)
+): Secrets => {
   const { previous, sealedSecret } = hidden
-  const sealed = previous === undefined || previous.expiresAt <= nowMillis ? [] : [previous.sealedSecret]
-  return [sealedSecret, ...sealed].map((text) => redacted(Sealing.open(sealing, text)))
+  let known = opened.get(hidden)
+  if (known?.account !== account) {
+    const sealing = sealingOf(config, account, id)
+    const sealed = previous === undefined ? [sealedSecret] : [sealedSecret, previous.sealedSecret]
+    known = { account, secrets: sealed.map((text) => redacted(Sealing.open(sealing, text))) }
+    opened.set(hidden, known)
+  }
+  return previous === undefined || previous.expiresAt > nowMillis ? known.secrets : known.secrets.slice(0, 1)
 }
 
 /** A new secret for an endpoint, as it is given out and as it is kept. */

@@ -1,0 +1,65 @@
+/**
+ * How connections to endpoints are opened. TLS certificates are verified.
+ *
+ * The guarded way dials public addresses only (semantics W4): the addresses that a name has are checked and handed to
+ * the very call that connects, so no second answer of the DNS can change them. A host that is an address is checked as
+ * such, in whatever notation it was written: URLs have normalized it.
+ */
+import * as dns from "node:dns"
+import { isIP } from "node:net"
+import type { LookupFunction } from "node:net"
+import { buildConnector } from "undici"
+import { isPublicAddress } from "../domain/PublicAddress.ts"
+
+/** The address that a URL leads to is none that may be dialled. */
+export class AddressRefused extends Error {
+  readonly code = "TILL_ADDRESS_REFUSED"
+}
+
+/** Addresses of a host name; what `dns.lookup` answers with `all`. */
+export type Resolve = (
+  hostname: string,
+  callback: (error: NodeJS.ErrnoException | null, addresses: Array<dns.LookupAddress>) => void
+) => void
+
+const resolveBySystem: Resolve = (hostname, callback) => dns.lookup(hostname, { all: true }, callback)
+
+export interface ConnectorOptions {
+  readonly publicOnly: boolean
+  readonly connectMillis: number
+  readonly resolve?: Resolve | undefined
+  /** Certificates to trust instead of those that Node trusts. */
+  readonly certificates?: string | undefined
+}
+
+const guardedLookup =
+  (resolve: Resolve): LookupFunction =>
+  (hostname, options, callback) => {
+    resolve(hostname, (error, addresses) => {
+      if (error !== null) return callback(error, "")
+      // A name with a single address inside the network is none to be trusted with the others.
+      if (addresses.length === 0 || !addresses.every(({ address }) => isPublicAddress(address))) {
+        return callback(new AddressRefused("The address of the host may not be dialled."), "")
+      }
+      if (options.all === true) return callback(null, addresses)
+      callback(null, addresses[0]!.address, addresses[0]!.family)
+    })
+  }
+
+export const make = ({ certificates, connectMillis, publicOnly, resolve }: ConnectorOptions) => {
+  const connect = buildConnector({
+    timeout: connectMillis,
+    allowH2: false,
+    ...(publicOnly && { lookup: guardedLookup(resolve ?? resolveBySystem) }),
+    ...(certificates !== undefined && { ca: certificates })
+  })
+  if (!publicOnly) return connect
+  const guarded: typeof connect = (options, callback) => {
+    const host = options.hostname.replace(/^\[|\]$/gu, "")
+    if (options.protocol !== "https:" || (isIP(host) !== 0 && !isPublicAddress(host))) {
+      return callback(new AddressRefused("The address of the URL may not be dialled."), null)
+    }
+    connect(options, callback)
+  }
+  return guarded
+}

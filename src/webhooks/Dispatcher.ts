@@ -1,0 +1,161 @@
+/**
+ * The dispatcher: from a delivery that is due to its attempt, and from the attempt's outcome back into the journal.
+ *
+ * - New deliveries come straight from memory, in the order of their events (semantics W12); retries, and what was left
+ *   over by a crash, come from the table by lease, nearest due first. What is the next attempt is said by `RetrySchedule`.
+ * - In one process a delivery is attempted once at a time. After a crash an attempt may be repeated; none is left out.
+ * - Who goes first, and how many at once, is decided by `Lanes`.
+ * - On close nothing new begins; attempts under way get a moment, and what they came to is written.
+ */
+import { Cause, Clock, Effect, Exit, FiberSet, Latch, Layer } from "effect"
+import type { AttemptOutcome, Committed } from "../engine/Deliveries.ts"
+import { Deliveries } from "../engine/Deliveries.ts"
+import type { StoredEvent } from "../engine/StoredEvent.ts"
+import { Endpoints } from "./Endpoints.ts"
+import type { Attempt } from "./Lanes.ts"
+import { Lanes, STALLED_MILLIS } from "./Lanes.ts"
+import * as Outcomes from "./Outcomes.ts"
+import { after } from "./RetrySchedule.ts"
+import type { Message, Result } from "./Sender.ts"
+import { isDelivered, Sender } from "./Sender.ts"
+
+/** How long what was taken from the table is ours; longer than it can be under way. */
+const LEASE_MILLIS = 120_000
+/** Deliveries taken from the table in one go, at most. */
+const TAKE_MAX = 256
+/** Attempts begun before others get the event loop. */
+const BEGIN_MAX = 32
+/** Pause before an attempt that could not begin, because the engine could not be asked. */
+const PUT_BACK_MILLIS = 1000
+/** How long closing waits for attempts under way, and then for their outcomes. */
+const GRACE_MILLIS = 2000
+const FLUSH_MILLIS = 1000
+
+export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const deliveries = yield* Deliveries
+    const outcomes = yield* Outcomes.make
+    const attempt = yield* makeAttempt
+    const attempts = yield* FiberSet.make()
+    const run = yield* FiberSet.runtime(attempts)()
+    const lanes = new Lanes()
+    const work = Latch.makeUnsafe(false)
+    const busy = Latch.makeUnsafe(false)
+    let closing = false
+
+    const ended = (one: Attempt, exit: Exit.Exit<AttemptOutcome | null, unknown>) => {
+      const { delivery } = one
+      const outcome = Exit.isSuccess(exit) ? exit.value : null
+      if (lanes.end(one, outcome?.next === "delivered")) deliveries.wake()
+      if (outcome === null) lanes.release(delivery)
+      else outcomes.add(delivery.account, outcome, () => lanes.release(delivery))
+      work.openUnsafe()
+    }
+
+    const begin = (one: Attempt) => {
+      const putBack = Effect.andThen(
+        Effect.sleep(PUT_BACK_MILLIS),
+        Effect.sync(() => {
+          lanes.putBack(one)
+          work.openUnsafe()
+        })
+      )
+      run(
+        Effect.matchCauseEffect(attempt(one), {
+          onSuccess: (outcome) => Effect.sync(() => ended(one, Exit.succeed(outcome))),
+          onFailure: (cause) =>
+            Cause.hasInterruptsOnly(cause)
+              ? Effect.void
+              : Effect.andThen(Effect.logError("A webhook could not be attempted", cause), putBack)
+        })
+      )
+    }
+
+    const beginning = Effect.gen(function* () {
+      yield* work.await
+      work.closeUnsafe()
+      for (let begun = 0; ; begun++) {
+        const one = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
+        if (one === undefined) return
+        begin(one)
+        busy.openUnsafe()
+        if (begun % BEGIN_MAX === BEGIN_MAX - 1) yield* Effect.yieldNow
+      }
+    })
+
+    // Attempts that take long give their slots back.
+    const stalling = Effect.gen(function* () {
+      yield* busy.await
+      yield* Effect.sleep(STALLED_MILLIS / 4)
+      lanes.stall(clock.currentTimeMillisUnsafe())
+      if (lanes.running === 0) busy.closeUnsafe()
+      work.openUnsafe()
+    })
+
+    const round = Effect.gen(function* () {
+      const full = lanes.full
+      const limit = Math.min(TAKE_MAX, lanes.room)
+      if (limit === 0) return clock.currentTimeMillisUnsafe() + STALLED_MILLIS
+      const taken = yield* deliveries.take({ limit, busy: full, leaseMillis: LEASE_MILLIS })
+      for (const delivery of taken) lanes.add(delivery, null)
+      work.openUnsafe()
+      return taken.length === limit ? 0 : yield* deliveries.nextDueAt(full)
+    })
+
+    const committed = ({ account, canceled, deliveries: fresh, wiped }: Committed) => {
+      if (wiped) lanes.cancel(account, null)
+      for (const destination of canceled) lanes.cancel(account, destination)
+      for (const delivery of fresh) lanes.add(delivery, delivery.content)
+      work.openUnsafe()
+    }
+
+    yield* Effect.forkScoped(Effect.forever(beginning))
+    yield* Effect.forkScoped(Effect.forever(stalling))
+    yield* Effect.addFinalizer(() =>
+      Effect.gen(function* () {
+        closing = true
+        yield* Effect.timeoutOption(FiberSet.awaitEmpty(attempts), GRACE_MILLIS)
+        yield* FiberSet.clear(attempts)
+        yield* Effect.timeoutOption(outcomes.flushed, FLUSH_MILLIS)
+      })
+    )
+    yield* deliveries.onCommitted(committed)
+    yield* Effect.forkScoped(deliveries.run(round))
+  })
+)
+
+/** Carries an attempt out; null if there is nothing to attempt any more. */
+const makeAttempt = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const deliveries = yield* Deliveries
+  const endpoints = yield* Endpoints
+  const sender = yield* Sender
+  // One event goes to many endpoints.
+  const bodies = new WeakMap<StoredEvent, string>()
+
+  const prepare = Effect.fnUntraced(function* ({ content, delivery }: Attempt) {
+    const { account, attempt, destination, event: eventId } = delivery
+    const endpoint = yield* endpoints.resolve(account, destination)
+    if (endpoint === undefined) return null
+    const event = content ?? (yield* deliveries.content(delivery))
+    const body = bodies.get(event) ?? (yield* endpoints.body(account, event))
+    bodies.set(event, body)
+    return { endpoint, eventId, attempt, body } satisfies Message
+  })
+
+  return Effect.fnUntraced(function* (one: Attempt) {
+    const { attempt, destination, id } = one.delivery
+    // What can never be prepared must not be tried for ever.
+    const message = yield* Effect.catchDefect(prepare(one), (defect) =>
+      Effect.as(Effect.logError("A webhook could not be prepared", defect), "defect" as const)
+    )
+    if (message === null) return null
+    const startedAt = clock.currentTimeMillisUnsafe()
+    const result: Result =
+      message === "defect" ? { status: null, error: "could not be prepared" } : yield* sender.send(message)
+    const durationMillis = Math.max(clock.currentTimeMillisUnsafe() - startedAt, 0)
+    const next = after(attempt, isDelivered(result))
+    return { id, destination, attempt, startedAt, durationMillis, ...result, next } satisfies AttemptOutcome
+  })
+})

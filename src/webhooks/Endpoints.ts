@@ -1,0 +1,24 @@
+/** What deliveries need to know of the merchant's endpoints and events. Whoever knows them provides it. */
+import type { Effect, Redacted } from "effect"
+import { Context } from "effect"
+import type { Unavailable } from "../engine/Accounts.ts"
+import type { AccountId } from "../engine/Document.ts"
+import type { StoredEvent } from "../engine/StoredEvent.ts"
+
+/** Where a delivery goes, as it is at the attempt (semantics W14). */
+export interface Endpoint {
+  readonly url: string
+  /** Those that sign now, newest first. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+  /** Whether only public addresses may be dialled, by https (semantics W4). */
+  readonly publicOnly: boolean
+}
+
+export interface EndpointsShape {
+  /** Undefined if there is no such endpoint any more. */
+  readonly resolve: (account: AccountId, destination: string) => Effect.Effect<Endpoint | undefined, Unavailable>
+  /** JSON text of an event, the same bytes for every attempt and endpoint (semantics W8). */
+  readonly body: (account: AccountId, event: StoredEvent) => Effect.Effect<string, Unavailable>
+}
+
+export class Endpoints extends Context.Service<Endpoints, EndpointsShape>()("till/webhooks/Endpoints") {}

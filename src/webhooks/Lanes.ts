@@ -1,0 +1,213 @@
+/**
+ * Who may attempt next. Every endpoint has a lane of its own, first in first out; lanes take turns.
+ *
+ * - An attempt needs a slot, and gives it back when it ends or has taken longer than a second, whichever is first. So
+ *   endpoints that hang hold no slots, and cannot keep those that answer waiting; how many attempts may be stalled is
+ *   bounded by itself.
+ * - A lane starts narrow, widens with every delivery and narrows with every stall, so an endpoint that hangs soon costs
+ *   two connections, and a fast one gets as many as it can use. While too much is stalled, lanes that have stalled
+ *   last wait.
+ * - A delivery is here at most once, from `add` until `release`: while it waits, is attempted, and is reported.
+ * - What there is no room for is not taken in. It is still in the table, and comes from there when its lease is over.
+ */
+import type { DueDelivery } from "../engine/Deliveries.ts"
+import type { AccountId, Millis } from "../engine/Document.ts"
+import type { StoredEvent } from "../engine/StoredEvent.ts"
+
+/** Attempts that have taken less than a second, at most. */
+const SLOTS = 512
+/** Attempts that have taken longer, at most. */
+const STALLED_MAX = 2048
+/** With as many stalled, no lane starts that has stalled last. */
+const STALLED_ENOUGH = 1024
+export const STALLED_MILLIS = 1000
+
+const WIDTH_MIN = 2
+const WIDTH_START = 8
+const WIDTH_MAX = 64
+
+/** Deliveries that wait in memory, at most. */
+const WAITING_MAX = 100_000
+/** Those of them that have their event with them; the others read it again. */
+const CONTENTS_MAX = 10_000
+/** A lane with as many waiting takes none from the table. */
+const LANE_FULL = 32
+
+export interface Attempt {
+  readonly delivery: DueDelivery
+  readonly content: StoredEvent | null
+  readonly lane: Lane
+  startedAt: Millis
+  stalled: boolean
+}
+
+interface Waiting {
+  readonly delivery: DueDelivery
+  readonly content: StoredEvent | null
+}
+
+interface Lane {
+  readonly account: AccountId
+  readonly destination: string
+  waiting: Array<Waiting>
+  /** Index of the first in `waiting`. */
+  first: number
+  running: number
+  width: number
+  suspect: boolean
+  /** Whether the lane is in line for a turn. */
+  queued: boolean
+}
+
+const keyOf = ({ account, id }: DueDelivery): string => `${account}/${id}`
+
+export class Lanes {
+  readonly #lanes = new Map<string, Lane>()
+  readonly #held = new Set<string>()
+  /** Attempts under way, in the order of their starts. */
+  readonly #running = new Set<Attempt>()
+  #turns: Array<Lane> = []
+  /** Lanes that wait for something stalled to end. */
+  #parked: Array<Lane> = []
+  #waiting = 0
+  #contents = 0
+  #stalled = 0
+
+  /** Takes a delivery in; false if it is here already, or there is no room. */
+  add(delivery: DueDelivery, content: StoredEvent | null): boolean {
+    const key = keyOf(delivery)
+    if (this.#held.has(key) || this.#waiting >= WAITING_MAX) return false
+    this.#held.add(key)
+    const lane = this.#laneOf(delivery)
+    const kept = this.#contents < CONTENTS_MAX ? content : null
+    if (kept !== null) this.#contents++
+    lane.waiting.push({ delivery, content: kept })
+    this.#waiting++
+    this.#enqueue(lane)
+    return true
+  }
+
+  /** The next attempt to start, if one may start now. */
+  next(now: Millis): Attempt | undefined {
+    if (this.#running.size - this.#stalled >= SLOTS) return undefined
+    for (let lane = this.#turns.shift(); lane !== undefined; lane = this.#turns.shift()) {
+      lane.queued = false
+      if (lane.suspect && this.#stalled >= STALLED_ENOUGH) {
+        this.#parked.push(lane)
+        lane.queued = true
+        continue
+      }
+      if (lane.running >= lane.width || lane.first === lane.waiting.length) continue
+      const { content, delivery } = this.#shift(lane)
+      const attempt: Attempt = { delivery, content, lane, startedAt: now, stalled: false }
+      lane.running++
+      this.#running.add(attempt)
+      this.#enqueue(lane)
+      return attempt
+    }
+    return undefined
+  }
+
+  /** Takes back the slots of attempts that have taken long. */
+  stall(now: Millis): void {
+    for (const attempt of this.#running) {
+      if (attempt.startedAt > now - STALLED_MILLIS || this.#stalled >= STALLED_MAX) return
+      if (attempt.stalled) continue
+      attempt.stalled = true
+      this.#stalled++
+      attempt.lane.suspect = true
+      attempt.lane.width = Math.max(attempt.lane.width >> 1, WIDTH_MIN)
+    }
+  }
+
+  /** An attempt is over; its delivery stays here until it is released. Answers whether the table may have more for its lane. */
+  end(attempt: Attempt, delivered: boolean): boolean {
+    const { lane } = attempt
+    if (!this.#running.delete(attempt)) return false
+    if (attempt.stalled) {
+      this.#stalled--
+      for (const parked of this.#parked.splice(0)) this.#turns.push(parked)
+    }
+    lane.running--
+    if (delivered) {
+      lane.suspect &&= attempt.stalled
+      lane.width = Math.min(lane.width * 2, WIDTH_MAX)
+    }
+    this.#enqueue(lane)
+    this.#forget(lane)
+    return lane.waiting.length - lane.first === LANE_FULL - 1
+  }
+
+  /** An attempt that could not even begin waits again, before all others of its lane. */
+  putBack(attempt: Attempt): void {
+    const { content, delivery, lane } = attempt
+    if (!this.#held.has(keyOf(delivery))) return void this.end(attempt, false)
+    lane.waiting = [{ delivery, content }, ...lane.waiting.slice(lane.first)]
+    lane.first = 0
+    this.#waiting++
+    if (content !== null) this.#contents++
+    this.end(attempt, false)
+  }
+
+  /** The delivery is not ours any more. */
+  release(delivery: DueDelivery): void {
+    this.#held.delete(keyOf(delivery))
+  }
+
+  /** Drops what waits for a destination, or for all of an account. What is under way goes on, in vain. */
+  cancel(account: AccountId, destination: string | null): void {
+    for (const lane of this.#lanes.values()) {
+      if (lane.account !== account || (destination !== null && lane.destination !== destination)) continue
+      while (lane.first < lane.waiting.length) this.release(this.#shift(lane).delivery)
+      this.#forget(lane)
+    }
+  }
+
+  /** Destinations with enough waiting here. */
+  get full(): ReadonlyArray<string> {
+    const lanes = [...this.#lanes.values()]
+    return lanes.filter((lane) => lane.waiting.length - lane.first >= LANE_FULL).map(({ destination }) => destination)
+  }
+
+  get room(): number {
+    return WAITING_MAX - this.#waiting
+  }
+
+  /** Attempts under way. */
+  get running(): number {
+    return this.#running.size
+  }
+
+  #laneOf({ account, destination }: DueDelivery): Lane {
+    const key = `${account}/${destination}`
+    const known = this.#lanes.get(key)
+    if (known !== undefined) return known
+    const state = { waiting: [], first: 0, running: 0, width: WIDTH_START, suspect: false, queued: false }
+    const lane: Lane = { account, destination, ...state }
+    this.#lanes.set(key, lane)
+    return lane
+  }
+
+  #enqueue(lane: Lane): void {
+    if (lane.queued || lane.running >= lane.width || lane.first === lane.waiting.length) return
+    lane.queued = true
+    this.#turns.push(lane)
+  }
+
+  #shift(lane: Lane): Waiting {
+    const waiting = lane.waiting[lane.first++]!
+    this.#waiting--
+    if (waiting.content !== null) this.#contents--
+    if (lane.first > 64 && lane.first * 2 > lane.waiting.length) {
+      lane.waiting = lane.waiting.slice(lane.first)
+      lane.first = 0
+    }
+    return waiting
+  }
+
+  /** A lane that is as good as new need not be remembered; one that has stalled is, until it delivers. */
+  #forget(lane: Lane): void {
+    if (lane.running > 0 || lane.first < lane.waiting.length || lane.suspect || lane.width > WIDTH_START) return
+    this.#lanes.delete(`${lane.account}/${lane.destination}`)
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * One attempt: one HTTP POST (semantics W7, W9). Never fails; what went wrong is its result.
+ *
+ * - The status line decides. Whatever comes after it (a long body, one that drips or never ends) is read up to 64 KiB
+ *   for a short while, so that the connection can be used again, and then the connection is closed.
+ * - No redirect is followed. The time limit counts from the start, and covers look-up, connecting, TLS, sending, and
+ *   whatever a server sends before its status line.
+ * - Connections are kept for the next attempt. Those to public addresses only are never shared with others.
+ */
+import { Clock, Context, Effect, Layer } from "effect"
+import type { Scope } from "effect"
+import { Agent } from "undici"
+import type { Dispatcher } from "undici"
+import * as Connector from "./Connector.ts"
+import type { Endpoint } from "./Endpoints.ts"
+import { signatureOf } from "./Signature.ts"
+
+/** How long an endpoint may take to answer (spec.md, Events: Delivery). */
+const TIME_LIMIT_MILLIS = 30_000
+/** How much of an answer's body is read, and for how long. */
+const BODY_MAX_BYTES = 65_536
+const BODY_MILLIS = 5000
+const HEADERS_MAX_BYTES = 16_384
+/** Less than the 5 s after which many servers close an idle connection, just when the next request is on its way. */
+const KEEP_ALIVE_MILLIS = 4000
+
+export interface Message {
+  readonly endpoint: Endpoint
+  readonly eventId: string
+  /** Numbered from 1. */
+  readonly attempt: number
+  /** JSON text of the event. */
+  readonly body: string
+}
+
+/** The status that came, or a short text about why none came. */
+export type Result =
+  | { readonly status: number; readonly error: null }
+  | { readonly status: null; readonly error: string }
+
+/** A 2xx status, and nothing else. */
+export const isDelivered = ({ status }: Result): boolean => status !== null && status >= 200 && status < 300
+
+export interface SenderShape {
+  /** Interrupting it gives the attempt up. */
+  readonly send: (message: Message) => Effect.Effect<Result>
+}
+
+export interface Options {
+  readonly timeLimitMillis?: number
+  readonly bodyMillis?: number
+  /** Instead of the system's look-up, for endpoints to public addresses only. */
+  readonly resolve?: Connector.Resolve
+  /** Certificates to trust instead of those that Node trusts, in PEM format. */
+  readonly certificates?: string
+}
+
+export class Sender extends Context.Service<Sender, SenderShape>()("till/webhooks/Sender") {
+  static readonly layer = (options: Options = {}): Layer.Layer<Sender> => Layer.effect(Sender, make(options))
+}
+
+const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<SenderShape, never, Scope.Scope> {
+  const clock = yield* Clock.Clock
+  const limits = {
+    timeLimitMillis: options.timeLimitMillis ?? TIME_LIMIT_MILLIS,
+    bodyMillis: options.bodyMillis ?? BODY_MILLIS
+  }
+  const agent = (publicOnly: boolean) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const { certificates, resolve } = options
+        return new Agent({
+          connect: Connector.make({ publicOnly, connectMillis: limits.timeLimitMillis, resolve, certificates }),
+          keepAliveTimeout: KEEP_ALIVE_MILLIS,
+          keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
+          maxHeaderSize: HEADERS_MAX_BYTES,
+          // The limits here are the exchange's own, in all its phases.
+          headersTimeout: 0,
+          bodyTimeout: 0
+        })
+      }),
+      (agent) => Effect.promise(() => agent.destroy())
+    )
+  const anywhere = yield* agent(false)
+  const publicOnly = yield* agent(true)
+
+  return {
+    send: (message) =>
+      Effect.callback<Result>((resume) => {
+        const target = URL.parse(message.endpoint.url)
+        if (target === null) return resume(Effect.succeed(failed("invalid URL")))
+        const exchange = new Exchange(limits, (result) => resume(Effect.succeed(result)))
+        const seconds = Math.floor(clock.currentTimeMillisUnsafe() / 1000)
+        try {
+          const through = message.endpoint.publicOnly ? publicOnly : anywhere
+          through.dispatch(requestOf(message, target, seconds), exchange)
+        } catch (error) {
+          exchange.onResponseError(null, error as Error)
+        }
+        return Effect.sync(() => exchange.giveUp("interrupted"))
+      })
+  }
+})
+
+const requestOf = (message: Message, target: URL, seconds: number): Dispatcher.DispatchOptions => ({
+  origin: target.origin,
+  path: `${target.pathname}${target.search}`,
+  method: "POST",
+  headers: [
+    "content-type",
+    "application/json",
+    "x-signature",
+    signatureOf(message.endpoint.secrets, seconds, message.body),
+    "x-webhook-id",
+    message.eventId,
+    "x-webhook-attempt",
+    String(message.attempt),
+    "user-agent",
+    "Till-Webhooks/1"
+  ],
+  body: message.body
+})
+
+const failed = (error: string): Result => ({ status: null, error })
+
+/** Why an exchange is cut off. */
+class CutOff extends Error {}
+
+/** A request and its answer, as undici reports them. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #limits: { readonly timeLimitMillis: number; readonly bodyMillis: number }
+  #report: ((result: Result) => void) | null
+  #controller: Dispatcher.DispatchController | null = null
+  #timer: NodeJS.Timeout
+  #bodyBytes = 0
+
+  constructor(
+    limits: { readonly timeLimitMillis: number; readonly bodyMillis: number },
+    report: (result: Result) => void
+  ) {
+    this.#limits = limits
+    this.#report = report
+    this.#timer = setTimeout(() => this.giveUp("timed out"), limits.timeLimitMillis)
+  }
+
+  /** Ends it, whatever it is doing. */
+  giveUp(error: string): void {
+    this.#settle(failed(error))
+    clearTimeout(this.#timer)
+    this.#controller?.abort(new CutOff(error))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    // Given up while it was waiting for a connection.
+    if (this.#report === null) controller.abort(new CutOff("given up"))
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+    // Informational: the status is still to come.
+    if (status < 200) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.giveUp("the body takes too long"), this.#limits.bodyMillis)
+    this.#settle({ status, error: null })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bodyBytes += chunk.length
+    if (this.#bodyBytes > BODY_MAX_BYTES) controller.abort(new CutOff("the body is too long"))
+  }
+
+  onResponseEnd(): void {
+    clearTimeout(this.#timer)
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    clearTimeout(this.#timer)
+    this.#settle(failed(describe(error)))
+  }
+
+  #settle(result: Result): void {
+    const report = this.#report
+    this.#report = null
+    report?.(result)
+  }
+}
+
+const TEXTS: Readonly<Record<string, string>> = {
+  TILL_ADDRESS_REFUSED: "address not allowed",
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection closed",
+  EPIPE: "connection closed",
+  UND_ERR_SOCKET: "connection closed",
+  ENOTFOUND: "host not found",
+  EAI_AGAIN: "host not found",
+  EHOSTUNREACH: "host unreachable",
+  ENETUNREACH: "host unreachable",
+  ETIMEDOUT: "timed out",
+  UND_ERR_CONNECT_TIMEOUT: "timed out",
+  UND_ERR_HEADERS_OVERFLOW: "headers too long"
+}
+
+/** Short, always the same for the same cause, and without anything that an endpoint or its URL could put into it. */
+const describe = (error: Error): string => {
+  // Several addresses were tried: the first failure says as much as all of them.
+  const cause = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
+  const code = "code" in cause && typeof cause.code === "string" ? cause.code : ""
+  if (TEXTS[code] !== undefined) return TEXTS[code]
+  if (code.startsWith("HPE_")) return "not an HTTP response"
+  if (/CERT|SELF_SIGNED|UNABLE_TO_/u.test(code)) return `certificate not trusted (${code})`
+  if (code.startsWith("ERR_SSL_") || code === "EPROTO") return "TLS failed"
+  return code === "" ? "failed" : `failed (${code})`
+}
