@@ -14,11 +14,11 @@ import * as PaymentIntentChanges from "../payments/PaymentIntentChanges.ts"
 import * as PaymentIntents from "../payments/PaymentIntents.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import * as AuthenticationPage from "./AuthenticationPage.ts"
-import { isCrossSite, readForm } from "./FormBody.ts"
+import { isCrossSite, readForm, wantsData } from "./FormBody.ts"
 import { idempotencyKeyOf, makeToken } from "./FormToken.ts"
 import { localeOf } from "./Money.ts"
 import { NOT_FOUND, NOT_FROM_HERE, notice } from "./Notice.ts"
-import { page, seeOther } from "./PageResponse.ts"
+import { data, leadOn, page } from "./PageResponse.ts"
 import type { FoundPaymentIntent } from "./Payers.ts"
 import { findPaymentIntent, findSession } from "./Payers.ts"
 import { route } from "./Routing.ts"
@@ -36,6 +36,9 @@ const returnUrl = ({ next_action }: PaymentIntent): string | null => next_action
 
 /** What to say to somebody who has nothing to answer (any more). */
 const donePage = (found: FoundPaymentIntent) => page(notice(AuthenticationPage.noticeOf(found)))
+
+/** What the page's script is told, if not where to go: its page has something else to say now. */
+const reload = data(200, { reload: true })
 
 const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
   const query = new URLSearchParams(request.url.split("?", 2)[1] ?? "")
@@ -97,6 +100,7 @@ const post = Effect.fnUntraced(function* (
   const values = yield* readForm(request)
   const found = yield* open(id, values?.get("client_secret") ?? "")
   if (values === undefined || found === undefined) return page(notice(NOT_FOUND), { status: 404 })
+  const isScript = wantsData(request)
   const outcome = values.get("outcome")
   const idempotencyKey = idempotencyKeyOf(yield* PaymentsConfig, id, values.get("token") ?? "")
   if (idempotencyKey === undefined || (outcome !== "success" && outcome !== "failure")) {
@@ -109,8 +113,9 @@ const post = Effect.fnUntraced(function* (
     () => Effect.succeed(null)
   )
   const kept = submitted?.ok === true ? (submitted.body as Kept) : undefined
-  if (kept?.returnUrl == null) return donePage((yield* findPaymentIntent(id)) ?? found)
-  return seeOther(
+  if (kept?.returnUrl == null) return isScript ? reload : donePage((yield* findPaymentIntent(id)) ?? found)
+  return leadOn(
+    isScript,
     returnUrlOf(kept.returnUrl, {
       payment_intent: id,
       payment_intent_client_secret: found.paymentIntent.client_secret,

@@ -21,14 +21,16 @@ export const render = ({ locale, merchant, paymentIntent, token }: Authenticatio
   return layout({
     title: "Confirm your payment",
     kind: "notice",
+    script: true,
     content: html`${!paymentIntent.livemode && testModePanel(false)}
       <main class="waiting">
         <p class="mark" aria-hidden="true">?</p>
         <h1>Confirm your payment</h1>
         <p>Your bank asks whether it is you who pays <strong>${amount}</strong> to <strong>${merchant}</strong>.</p>
-        <form method="post" action="./${paymentIntent.id}">
+        <form id="authentication" method="post" action="./${paymentIntent.id}">
           <input type="hidden" name="token" value="${token}" />
           <input type="hidden" name="client_secret" value="${paymentIntent.client_secret}" />
+          <div id="message" class="message" role="alert" tabindex="-1"></div>
           <button class="pay" type="submit" name="outcome" value="success">Complete authentication</button>
           <button class="pay quiet" type="submit" name="outcome" value="failure">Fail authentication</button>
         </form>

@@ -6,8 +6,7 @@
  * only ever led to Till's own pages and to the session's own URLs. No card data is in any answer.
  */
 import { Effect, Layer } from "effect"
-import type { HttpServerRequest } from "effect/http"
-import { HttpServerResponse } from "effect/http"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { encode } from "../engine/Document.ts"
 import * as CheckoutSessions from "../payments/CheckoutSessions.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
@@ -21,7 +20,7 @@ import { isCrossSite, readForm, wantsData } from "./FormBody.ts"
 import { idempotencyKeyOf, makeToken } from "./FormToken.ts"
 import { localeOf } from "./Money.ts"
 import { NOT_FOUND, NOT_FROM_HERE, notice } from "./Notice.ts"
-import { page, seeOther } from "./PageResponse.ts"
+import { data, leadOn, page, seeOther } from "./PageResponse.ts"
 import type { FoundSession } from "./Payers.ts"
 import { findSession } from "./Payers.ts"
 import { route } from "./Routing.ts"
@@ -69,22 +68,13 @@ const formPage = ({ found, locale, wantsData }: Visit, problem: Problem): Answer
 const closedPage = ({ found, locale, wantsData }: Visit): Answer =>
   wantsData ? data(410, { reload: true }) : page(notice(noticeOf({ ...found, locale })), { status: 410 })
 
-const leadOn = ({ wantsData }: Visit, location: string): Answer =>
-  wantsData ? data(200, { location }) : seeOther(location)
-
-const data = (status: number, body: object): Answer =>
-  HttpServerResponse.jsonUnsafe(body, {
-    status,
-    headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" }
-  })
-
 /** The page as it is when nobody has sent anything; says what became of an earlier attempt. */
 const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
   const { hidden, paymentIntent, session } = visit.found
   const secret = query.get("payment_intent_client_secret")
   const returns = paymentIntent !== null && secret !== null && matchesClientSecret(paymentIntent, secret)
   // Who comes back from an authentication has just paid; whoever else comes has paid before.
-  if (session.status === "complete" && returns) return leadOn(visit, successUrlOf(session) ?? pageOf(visit))
+  if (session.status === "complete" && returns) return leadOn(visit.wantsData, successUrlOf(session) ?? pageOf(visit))
   if (!isPayable(visit.found)) return closedPage(visit)
   // The secret should not stay in the address bar.
   if (query.size > 0) return seeOther(pageOf(visit))
@@ -121,9 +111,9 @@ const confirm = (
 const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: string): Answer => {
   const { paymentIntent, session } = visit.found
   if (submitted.ok) {
-    if (session.status === "complete") return leadOn(visit, successUrlOf(session) ?? pageOf(visit))
+    if (session.status === "complete") return leadOn(visit.wantsData, successUrlOf(session) ?? pageOf(visit))
     const challenge = paymentIntent?.next_action?.redirect_to_url.url
-    if (challenge !== undefined) return leadOn(visit, challenge)
+    if (challenge !== undefined) return leadOn(visit.wantsData, challenge)
   }
   if (!isPayable(visit.found)) return closedPage(visit)
   if (submitted.ok) {

@@ -8,7 +8,7 @@ import type { Html } from "./Html.ts"
 export interface PageOptions {
   /** 200 unless said otherwise. */
   readonly status?: number
-  /** Where a form of the page may be redirected to, beside Till itself: URLs, of which only the origin counts. */
+  /** Where a form of the page may be redirected to, beside Till itself: URLs, of which only the scheme counts. */
   readonly formTargets?: ReadonlyArray<string | null>
   /** Who may show the page in a frame: nobody, unless said otherwise. */
   readonly frameAncestors?: ReadonlyArray<string>
@@ -28,6 +28,14 @@ export const page = (document: Html, options: PageOptions = {}): HttpServerRespo
 export const seeOther = (location: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.empty({ status: 303, headers: { ...COMMON, "cache-control": "no-store", location } })
 
+/** Leads a browser on, or tells the page's script where to go. */
+export const leadOn = (wantsData: boolean, location: string): HttpServerResponse.HttpServerResponse =>
+  wantsData ? data(200, { location }) : seeOther(location)
+
+/** What a page's script gets instead of a page. */
+export const data = (status: number, body: object): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe(body, { status, headers: { ...COMMON, "cache-control": "no-store" } })
+
 const COMMON = { "referrer-policy": "no-referrer", "x-content-type-options": "nosniff" }
 
 const headersOf = ({ cacheControl = "no-store", formTargets = [], frameAncestors = [] }: PageOptions) => ({
@@ -39,7 +47,11 @@ const headersOf = ({ cacheControl = "no-store", formTargets = [], frameAncestors
   ...(frameAncestors.length === 0 && { "x-frame-options": "DENY" })
 })
 
-/** Browsers hold the redirects that a form leads to against `form-action`, so the merchant's origin has to be in it. */
+/**
+ * Browsers hold every redirect that a form leads to against `form-action`: those of Till, and those that the merchant's
+ * own address goes on with, of which Till knows nothing. One that is refused would leave a payer who has paid on the
+ * form, so the policy names the scheme and not the origin.
+ */
 const contentSecurityPolicy = ({
   formTargets,
   frameAncestors
@@ -53,10 +65,7 @@ const contentSecurityPolicy = ({
     `frame-ancestors ${frameAncestors.length === 0 ? "'none'" : frameAncestors.join(" ")}`
   ].join("; ")
 
-/** A URL as a source of the policy; what that grammar cannot express (an app's scheme, IPv6) by its scheme. */
 const sourceOf = (url: string | null): ReadonlyArray<string> => {
   const parsed = url === null ? null : URL.parse(url)
-  if (parsed === null) return []
-  const isHost = /^https?:$/.test(parsed.protocol) && /^[a-z0-9.-]+$/.test(parsed.hostname)
-  return [isHost ? parsed.origin : parsed.protocol]
+  return parsed === null ? [] : [parsed.protocol]
 }

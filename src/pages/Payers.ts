@@ -40,7 +40,8 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
   if (account === undefined) return undefined
   const found = yield* read(account, CHECKOUT_SESSION, id)
   if (found === undefined) return undefined
-  const overdue = isOverdue(found.value, yield* Clock.currentTimeMillis)
+  const now = (yield* Clock.currentTimeMillis) + (yield* accounts.clockOffset(account))
+  const overdue = isOverdue(found.value, now)
   if (overdue) yield* accounts.run(account, CheckoutSessions.expireOverdue([id]))
   const document = overdue ? (yield* read(account, CHECKOUT_SESSION, id))! : found
   const { payment_intent } = document.value

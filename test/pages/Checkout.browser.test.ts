@@ -119,6 +119,19 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       assert.deepStrictEqual(complaints, [])
     })
 
+    it.each([
+      ["a payment", CARDS.approved],
+      ["an authentication", CARDS.challenged]
+    ])("follows the shop's own redirects to another site after %s", async (_, number) => {
+      const other = `${server.url}/healthz?elsewhere`
+      const session = await newSession({ success_url: `${shop.url}/onward?${encodeURIComponent(other)}` })
+      const { page } = await open(session, options)
+      await fill(page, number)
+      await payButton(page).click()
+      if (number === CARDS.challenged) await page.getByRole("button", { name: "Complete authentication" }).click()
+      await page.waitForURL(other)
+    })
+
     it("comes back from an authentication that failed, and takes another card", async () => {
       const session = await newSession()
       const { page } = await open(session, options)

@@ -7,12 +7,16 @@ export interface ShopWindow {
   readonly close: () => Promise<void>
 }
 
-/** Answers every address with a page that says where it is; `/frame?<url>` shows another page in a frame. */
+/**
+ * Answers every address with a page that says where it is; `/frame?<url>` shows another page in a frame, `/onward?<url>`
+ * leads on to it.
+ */
 export const openShop = async (): Promise<ShopWindow> => {
   const server = http.createServer((request, response) => {
     const [path, framed] = (request.url ?? "/").split("?", 2) as [string, string | undefined]
     const frame = path === "/frame" ? `<iframe src="${decodeURIComponent(framed ?? "")}"></iframe>` : ""
-    response.setHeader("content-type", "text/html")
+    if (path === "/onward") response.writeHead(302, { location: decodeURIComponent(framed ?? "") })
+    else response.setHeader("content-type", "text/html")
     response.end(`<!doctype html><html lang="en"><title>Shop</title><h1>Shop ${path}</h1>${frame}`)
   })
   await new Promise<void>((resolve) => server.listen(0, "localhost", resolve))

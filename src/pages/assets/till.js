@@ -14,6 +14,8 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload()
 })
 
+const UNREACHABLE = "The payment service could not be reached. Try again: you will not pay twice."
+
 /** Schemes by the beginning of their numbers, the first that fits. */
 const BRANDS = [
   { name: "American Express", start: /^3[47]/, groups: [4, 6, 5] },
@@ -25,14 +27,13 @@ const BRANDS = [
   { name: "UnionPay", start: /^62/, groups: [4, 4, 4, 4, 3] }
 ]
 
-function enhance(form) {
+function enhanceCheckout(form) {
   const field = (name) => form.elements.namedItem(name)
   const [number, expiry, cvc] = ["card_number", "card_expiry", "card_cvc"].map(field)
   const controls = [...form.elements].filter((control) => control.id !== "" && control.name !== "")
   const button = form.querySelector("button[type=submit]")
   const label = button.querySelector(".action")
   const action = label.textContent
-  const message = form.querySelector("#message")
   let busy = false
 
   for (const control of controls) {
@@ -75,20 +76,15 @@ function enhance(form) {
       await send()
     } catch {
       setBusy(false)
-      showMessage("The payment service could not be reached. Try again: you will not pay twice.")
+      showMessage(UNREACHABLE)
     }
   })
 
   async function send() {
-    const response = await fetch(form.action, {
-      method: "POST",
-      headers: { accept: "application/json" },
-      body: new URLSearchParams(new FormData(form))
-    })
-    const answer = await response.json()
+    const answer = await post(form, new FormData(form))
     if (answer.location !== undefined || answer.reload === true) {
       forgetCard()
-      return answer.reload === true ? location.reload() : location.assign(answer.location)
+      return goOn(answer)
     }
     // Whoever can send the same form again keeps what it holds.
     if (answer.token !== form.elements.namedItem("token").value) forgetCard()
@@ -109,11 +105,46 @@ function enhance(form) {
     button.setAttribute("aria-disabled", String(isBusy))
     label.textContent = isBusy ? button.dataset.busy : action
   }
+}
 
-  function showMessage(text) {
-    message.textContent = text
-    if (text !== "") message.focus()
-  }
+/** The answer to a challenge: one of two buttons, once. */
+function enhanceAuthentication(form) {
+  let busy = false
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault()
+    if (busy) return
+    busy = true
+    showMessage("")
+    try {
+      goOn(await post(form, new FormData(form, event.submitter)))
+    } catch {
+      busy = false
+      showMessage(UNREACHABLE)
+    }
+  })
+}
+
+/** Sends a form, for data. Browsers hold what comes of it against no policy of forms, wherever it leads. */
+async function post(form, values) {
+  const response = await fetch(form.action, {
+    method: "POST",
+    headers: { accept: "application/json" },
+    body: new URLSearchParams(values)
+  })
+  return response.json()
+}
+
+function goOn(answer) {
+  if (answer.reload === true) return location.reload()
+  location.assign(answer.location)
+  // An app's own address opens the app and leaves the page where it is: it then says what was paid.
+  if (!/^https?:/i.test(answer.location)) setTimeout(() => location.reload(), 2000)
+}
+
+function showMessage(text) {
+  const message = document.getElementById("message")
+  message.textContent = text
+  if (text !== "") message.focus()
 }
 
 /** What a field has to complain about; nothing if it is as it should be. */
@@ -199,5 +230,7 @@ function reformat(control, group) {
   control.setSelectionRange(caret, caret)
 }
 
-const form = document.querySelector("#checkout")
-if (form instanceof HTMLFormElement) enhance(form)
+const checkout = document.getElementById("checkout")
+if (checkout instanceof HTMLFormElement) enhanceCheckout(checkout)
+const authentication = document.getElementById("authentication")
+if (authentication instanceof HTMLFormElement) enhanceAuthentication(authentication)
