@@ -4,7 +4,7 @@
  * `charge.expired` moves the test environment's clock forward by the life of an authorization, which everything else
  * there notices too; nothing else touches the clock.
  */
-import { Console, Data, Effect, Option, Schedule, Stream } from "effect"
+import { Console, Data, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { EffectMethods, EmittedEventType, EventType } from "../client/index.ts"
 import { EMITTED_EVENT_TYPES, EVENT_TYPES } from "../client/index.ts"
@@ -43,10 +43,13 @@ export const triggerableOf = (type: string): Effect.Effect<EmittedEventType, Wro
 export const triggered = Effect.fnUntraced(function* (type: EmittedEventType, input: RecipeInput) {
   const before = yield* input.till.events.list({ type, limit: 1 })
   const subject = yield* TRIGGER_RECIPES[type](input)
-  const found = eventAfter(input.till, type, before.data[0]?.id, subject)
-  return yield* Effect.repeat(found, {
-    until: (id) => id !== undefined,
-    schedule: Schedule.spaced(LOOK_AGAIN_MILLIS)
+  const cursor = before.data[0]?.id
+  return yield* Effect.gen(function* () {
+    for (;;) {
+      const id = yield* eventAfter(input.till, type, cursor, subject)
+      if (id !== undefined) return id
+      yield* Effect.sleep(LOOK_AGAIN_MILLIS)
+    }
   }).pipe(
     Effect.timeoutOrElse({ duration: WAIT_MILLIS_MAX, orElse: () => Effect.fail(new NoEvent({ type, subject })) })
   )
