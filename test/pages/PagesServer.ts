@@ -8,6 +8,7 @@ import { HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
+import * as Faults from "../../src/engine/Faults.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
@@ -61,28 +62,33 @@ const paymentsConfig = Layer.effect(
   }))
 )
 
-const service = Routes.serveWith(Pages.layer).pipe(
-  Layer.provide(
-    Layer.effect(
-      HttpConfig,
-      Effect.map(addressOf, (url) => ({ docsUrl: `${url}/docs` }))
-    )
-  ),
-  Layer.provideMerge(
-    Engine.layer().pipe(
-      Layer.provide(Timers.layer),
-      Layer.provideMerge(Processor.layer),
-      Layer.provide(ViewsMemory.layerMemory),
-      Layer.provideMerge(Journal.layerMemory)
-    )
-  ),
-  Layer.provideMerge(paymentsConfig),
-  Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
-)
+const service = (faults: Faults.Faults) =>
+  Routes.serveWith(Pages.layer).pipe(
+    Layer.provide(
+      Layer.effect(
+        HttpConfig,
+        Effect.map(addressOf, (url) => ({ docsUrl: `${url}/docs` }))
+      )
+    ),
+    Layer.provideMerge(
+      Engine.layer().pipe(
+        Layer.provide(Timers.layer),
+        Layer.provideMerge(Processor.layer),
+        Layer.provide(Faults.layer(faults)),
+        Layer.provide(ViewsMemory.layerMemory),
+        Layer.provideMerge(Journal.layerMemory)
+      )
+    ),
+    Layer.provideMerge(paymentsConfig),
+    Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
+  )
 
 /** Starts a server with one merchant. */
-export const start = async (merchantName = "Lumen Coffee"): Promise<PagesServer> => {
-  const runtime = ManagedRuntime.make(service)
+export const start = async (
+  merchantName = "Lumen Coffee",
+  faults: Faults.Faults = () => Effect.void
+): Promise<PagesServer> => {
+  const runtime = ManagedRuntime.make(service(faults))
   const url = await runtime.runPromise(addressOf)
   const accounts = await runtime.runPromise(Accounts)
   const { generated, merchant } = await runtime.runPromise(

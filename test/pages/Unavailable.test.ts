@@ -1,0 +1,65 @@
+/** What payers see while the storage fails: a page, and the truth that sending a form again does not pay twice. */
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { FaultPoint } from "../../src/engine/Faults.ts"
+import { StorageFailure } from "../../src/engine/Journal.ts"
+import { until } from "../support/TillProcess.ts"
+import type { PagesServer } from "./PagesServer.ts"
+import { start } from "./PagesServer.ts"
+import { filledIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
+
+let server: PagesServer
+let failing: FaultPoint | null = null
+beforeAll(async () => {
+  server = await start("Lumen Coffee", (point) =>
+    Effect.suspend(() => (point === failing ? Effect.fail(new StorageFailure({ cause: "lost" })) : Effect.void))
+  )
+})
+afterAll(() => server.close())
+beforeEach(() => {
+  failing = null
+})
+
+describe("a form that is sent while the storage fails", () => {
+  it.each(["append.before", "append.after"] as const)("(%s) can be sent again, and pays once", async (point) => {
+    const session = await openSession(server)
+    const form = { token: tokenIn((await visit(session.url)).text), ...filledIn() }
+    failing = point
+    const lost = await send(session.url, form)
+    assert.strictEqual(lost.status, 503)
+    assert.include(lost.text, "you will not pay twice")
+    // The same form once more: its token is what keeps it from paying twice.
+    assert.strictEqual(tokenIn(lost.text), form.token)
+    assert.notInclude(lost.text, 'value="4242')
+    failing = null
+    let paid = lost
+    await until("the storage is back", async () => (paid = await send(session.url, form)).status !== 503)
+    assert.strictEqual(paid.status, 303)
+    const { charges } = await server.get(`/v1/payment_intents/${session.payment_intent}`)
+    assert.strictEqual(charges.data.length, 1)
+  })
+})
+
+describe("a page that is opened while the storage fails", () => {
+  it("says so, and is there again afterwards", async () => {
+    failing = "read"
+    const unknown = `${server.url}/checkout/cs_000000000000000000000000`
+    const { headers, status, text } = await visit(unknown)
+    assert.strictEqual(status, 503)
+    assert.include(text, "Please try again")
+    assert.strictEqual(headers.get("cache-control"), "no-store")
+    failing = null
+    assert.strictEqual((await visit(unknown)).status, 404)
+    assert.strictEqual((await pay(await openSession(server))).status, 303)
+  })
+})
+
+describe("a session whose time has come", () => {
+  it("is expired on its page, by the clock of its account", async () => {
+    const session = await openSession(server)
+    await server.post("/v1/test_helpers/clock/advance", { seconds: 86_400 + 1 })
+    const { status, text } = await visit(session.url)
+    assert.strictEqual(status, 410)
+    assert.include(text, "This checkout has expired")
+  })
+})
