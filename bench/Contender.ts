@@ -1,4 +1,5 @@
 /** The servers that are compared. Each is a process of its own, with a database of its own. */
+import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import { createServer } from "node:net"
 import { join } from "node:path"
@@ -55,6 +56,14 @@ export interface StartOptions {
   readonly databaseUrl: string
   /** Options of Node itself, such as `--cpu-prof`. */
   readonly nodeOptions: ReadonlyArray<string>
+  /** What it keeps beside its database; a new folder of its own unless given. */
+  readonly dataFolder?: string
+}
+
+/** A server that was started here. */
+export interface StartedServer extends Server {
+  /** Ends it with SIGKILL, and waits until it is gone. */
+  readonly kill: Effect.Effect<void>
 }
 
 const READY_MILLIS = 30_000
@@ -70,10 +79,17 @@ const freePort = Effect.callback<number>((resume) => {
   })
 })
 
+const end = (child: ChildProcess, signal: NodeJS.Signals) =>
+  Effect.callback<void>((resume) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
+    child.once("exit", () => resume(Effect.void))
+    child.kill(signal)
+  })
+
 /** Starts a server and waits until it answers; it is stopped with the scope. */
 export const start = Effect.fnUntraced(function* (contender: Contender, options: StartOptions) {
   const port = yield* freePort
-  const folder = yield* temporaryFolder
+  const folder = options.dataFolder ?? (yield* temporaryFolder)
   let log = ""
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => {
@@ -86,16 +102,13 @@ export const start = Effect.fnUntraced(function* (contender: Contender, options:
       child.stderr.on("data", keep)
       return child
     }),
-    (child) =>
-      Effect.callback<void>((resume) => {
-        if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
-        const kill = setTimeout(() => child.kill("SIGKILL"), STOP_MILLIS)
-        child.once("exit", () => {
-          clearTimeout(kill)
-          resume(Effect.void)
-        })
-        child.kill("SIGTERM")
-      })
+    (child) => {
+      const kill = setTimeout(() => child.kill("SIGKILL"), STOP_MILLIS)
+      return Effect.andThen(
+        end(child, "SIGTERM"),
+        Effect.sync(() => clearTimeout(kill))
+      )
+    }
   )
   const ask = Effect.tryPromise({
     try: async () => {
@@ -113,5 +126,5 @@ export const start = Effect.fnUntraced(function* (contender: Contender, options:
     }),
     Effect.mapError((failure) => new BenchFailure({ problem: `${failure.problem}\n${log}` }))
   )
-  return { contender, pid: child.pid!, port } satisfies Server as Server
+  return { contender, pid: child.pid!, port, kill: end(child, "SIGKILL") } satisfies StartedServer as StartedServer
 })

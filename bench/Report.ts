@@ -2,6 +2,7 @@
 import type { Verdict } from "./Goals.ts"
 import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
 import { medianOf, noiseOf, throughputRatio } from "./Results.ts"
+import * as Table from "./Table.ts"
 
 const COLUMNS = ["", "requests/s", "p50 ms", "p99 ms", "CPU µs server", "CPU µs Postgres", "first ÷ this"]
 
@@ -34,29 +35,19 @@ const warnings = (scenarios: ReadonlyArray<ScenarioResult>): ReadonlyArray<strin
   return shareMax === 0 ? [] : [`Not a quiet machine: others took ${Math.round(shareMax * 100)} % of its CPU.`]
 }
 
-/** One scenario, for the terminal: columns padded to their widest cell. */
-export const scenarioText = (scenario: ScenarioResult): string => {
-  const table = [COLUMNS, ...rows(scenario)]
-  const widths = COLUMNS.map((_, column) => Math.max(...table.map((cells) => cells[column]!.length)))
-  const lines = table.map((cells) =>
-    cells
-      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
-      .join("  ")
-      .trimEnd()
-  )
-  return [heading(scenario), ...lines, ...warnings([scenario])].join("\n  ")
-}
-
-const markdownRow = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
+/** One scenario, for the terminal. */
+export const scenarioText = (scenario: ScenarioResult): string =>
+  [heading(scenario), ...Table.textLines([COLUMNS, ...rows(scenario)]), ...warnings([scenario])].join("\n  ")
 
 /** All scenarios in one Markdown table. */
 export const markdown = ({ scenarios }: Results): string =>
   [
-    markdownRow(COLUMNS),
-    markdownRow(COLUMNS.map((_, column) => (column === 0 ? "---" : "---:"))),
-    ...scenarios.flatMap((scenario) => [
-      markdownRow([`**${heading(scenario)}**`, ...COLUMNS.slice(1).map(() => "")]),
-      ...rows(scenario).map(markdownRow)
+    Table.markdown([
+      COLUMNS,
+      ...scenarios.flatMap((scenario) => [
+        [`**${heading(scenario)}**`, ...COLUMNS.slice(1).map(() => "")],
+        ...rows(scenario)
+      ])
     ]),
     ...warnings(scenarios).map((warning) => `\n${warning}`)
   ].join("\n")

@@ -138,7 +138,7 @@ const REST_MILLIS_MAX = 5000
 const REST_MICROS_MAX = 10_000
 
 /** Waits until neither the server nor Postgres computes any more; after a while it gives up. */
-const rest = Effect.fnUntraced(function* (server: Server, database: Database) {
+export const rest = Effect.fnUntraced(function* (server: Server, database: Database) {
   const spent = () => (ProcessTime.ofProcess(server.pid) ?? 0) + (database.cpuMicros() ?? 0)
   const deadline = performance.now() + REST_MILLIS_MAX
   for (let before = spent(); performance.now() < deadline;) {

@@ -48,12 +48,12 @@ export const subjects = (names: ReadonlyArray<ContenderName>, requests: Subject[
 export const INTENTS = "/v1/payment_intents"
 export const intentBody = { amount: 2000, currency: "usd", description: "Order 6735", metadata: { order: "6735" } }
 
-/** Creates one object through the server's API and gives its id. */
-export const createObject = (
+/** Sends one request to the server's API, with the first of the keys, and gives the answer. */
+export const post = <Answer>(
   { apiKeys, port }: Target,
   path: string,
   body: object
-): Effect.Effect<string, BenchFailure> =>
+): Effect.Effect<Answer, BenchFailure> =>
   Effect.tryPromise({
     try: async () => {
       const response = await fetch(`http://127.0.0.1:${port}${path}`, {
@@ -68,10 +68,14 @@ export const createObject = (
       })
       const text = await response.text()
       if (response.status !== 200) throw new Error(`${response.status} ${text}`)
-      return (JSON.parse(text) as { readonly id: string }).id
+      return JSON.parse(text) as Answer
     },
-    catch: failureOf(`POST ${path} did not create anything`)
+    catch: failureOf(`POST ${path} was refused`)
   })
+
+/** Creates one object through the server's API and gives its id. */
+export const createObject = (target: Target, path: string, body: object): Effect.Effect<string, BenchFailure> =>
+  Effect.map(post<{ readonly id: string }>(target, path, body), ({ id }) => id)
 
 const CREATES_AT_ONCE = 64
 

@@ -1,23 +1,8 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
-import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Load from "../../bench/load/Load.ts"
 import type { LoadPlan } from "../../bench/load/LoadPlan.ts"
-
-/** A server that lives for one test. */
-const serverOf = (handler: (request: IncomingMessage, response: ServerResponse) => void) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
-      const server = createServer(handler)
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        const port = typeof address === "object" && address !== null ? address.port : 0
-        resume(Effect.succeed({ port, close: () => void (server.closeAllConnections(), server.close()) }))
-      })
-    }),
-    ({ close }) => Effect.sync(close)
-  )
+import { serverOf } from "./LocalServer.ts"
 
 const plan = (port: number, changes: Partial<LoadPlan> = {}): LoadPlan => ({
   port,
