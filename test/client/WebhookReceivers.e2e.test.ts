@@ -1,0 +1,51 @@
+/** The receivers of `examples/webhooks` take what the real Till sends, with one secret and with two. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as Path from "node:path"
+import { startTill, until } from "../support/TillProcess.ts"
+import { build, isThere, LANGUAGES, nameOf, Receiver } from "./ReceiverProcess.ts"
+
+const temporaryFolder = Effect.acquireRelease(
+  Effect.sync(() => fs.mkdtempSync(Path.join(os.tmpdir(), "till-receivers-"))),
+  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true }))
+)
+
+describe("Till's deliveries", () => {
+  it.live(
+    `convince the receivers in ${LANGUAGES.map(nameOf).join(", ")}`,
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const server = yield* startTill()
+        const receivers: Array<Receiver> = []
+        yield* Effect.addFinalizer(() => Effect.promise(() => Promise.all(receivers.map((receiver) => receiver.end()))))
+        yield* Effect.promise(async () => {
+          const endpoints: Array<string> = []
+          for (const language of LANGUAGES.filter(isThere)) {
+            build(language, folder)
+            // The receiver has to know the secret before it has a port.
+            const enabled_events = ["customer.created"]
+            const created = await server.post("/v1/webhook_endpoints", { url: "http://127.0.0.1:1/", enabled_events })
+            const receiver = new Receiver(language.command(folder), created.secret)
+            const url = `http://127.0.0.1:${await receiver.port}/hooks`
+            await server.post(`/v1/webhook_endpoints/${created.id}`, { url })
+            receivers.push(receiver)
+            endpoints.push(created.id)
+          }
+          // The bytes of text beyond ASCII are signed as well.
+          await server.post("/v1/customers", { name: 'Zoë 日本 💳 "\\/"\u2028' })
+          await until("all have handled it", () => receivers.every(({ handled }) => handled.length === 1))
+          // Now each signature is made with two secrets, of which the receivers know the older one.
+          for (const id of endpoints) await server.post(`/v1/webhook_endpoints/${id}/roll_secret`, { expires_in: 3600 })
+          await server.post("/v1/customers", { name: "After the roll" })
+          await until("all have handled it", () => receivers.every(({ handled }) => handled.length === 2))
+          const events = (await server.get("/v1/events?type=customer.created")).data.toReversed()
+          const lines = events.map(({ id }: { readonly id: string }) => `${id} customer.created`)
+          for (const receiver of receivers) assert.deepStrictEqual(receiver.handled, lines)
+        })
+      }),
+    180_000
+  )
+})
