@@ -41,7 +41,7 @@ export const advanceClock = Effect.fnUntraced(function* ({ seconds }: { readonly
 
 /**
  * Forgets everything in the environment, idempotency keys included, and puts its clock back. API keys stay: they are
- * not the environment's.
+ * not the environment's. So do the journal's records of what was: nothing reads them any more, but nothing erases them.
  */
 export const deleteData = Effect.map(testTransaction, (transaction) => {
   transaction.wipe()
