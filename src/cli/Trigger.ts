@@ -66,7 +66,7 @@ const eventAfter = (till: EffectMethods, type: EmittedEventType, ending_before: 
 const override = Flag.String("override").pipe(
   Flag.filterMap(
     (text) => Option.fromUndefinedOr(overrideOf(text)),
-    (text) => `${JSON.stringify(text)} is not of the form path=value, as amount=5000 or metadata[order]=7`
+    () => "path=value, as amount=5000 or metadata[order]=7"
   ),
   Flag.atLeast(0),
   Flag.withDescription("Set a field of the request that makes the object: amount=5000, metadata[order]=7")
