@@ -14,6 +14,15 @@ const list = Command.make("list", {}, () =>
   Effect.flatMap(app.administer({ _tag: "ListMerchants" }), ({ merchants }) => Console.log(merchantLines(merchants)))
 ).pipe(Command.withDescription("List all merchants"))
 
+const rename = Command.make(
+  "rename",
+  { merchant: Argument.String("merchant"), name: Argument.String("name") },
+  ({ merchant, name }) =>
+    Effect.flatMap(app.administer({ _tag: "RenameMerchant", merchant, name }), ({ merchants }) =>
+      Console.log(merchantLines(merchants))
+    )
+).pipe(Command.withDescription("Change a merchant's name, which payers' pages show"))
+
 const setVersion = Command.make(
   "set-version",
   { merchant: Argument.String("merchant"), version: Argument.Literals("version", app.API_VERSIONS) },
@@ -24,6 +33,6 @@ const setVersion = Command.make(
 ).pipe(Command.withDescription("Set the API version of requests that name none, and of events"))
 
 export const merchants = Command.make("merchants").pipe(
-  Command.withDescription("Create and list merchants"),
-  Command.withSubcommands([create, list, setVersion])
+  Command.withDescription("Create, list and rename merchants"),
+  Command.withSubcommands([create, list, rename, setVersion])
 )

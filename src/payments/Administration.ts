@@ -17,6 +17,7 @@ import * as Merchants from "./Merchants.ts"
 export const Command = Schema.Union([
   Schema.TaggedStruct("CreateMerchant", { name: Schema.String }),
   Schema.TaggedStruct("ListMerchants", {}),
+  Schema.TaggedStruct("RenameMerchant", { merchant: Schema.String, name: Schema.String }),
   Schema.TaggedStruct("SetVersion", { merchant: Schema.String, version: ApiVersion }),
   Schema.TaggedStruct("CreateKey", { merchant: Schema.String, type: ApiKeyType, livemode: Schema.Boolean }),
   Schema.TaggedStruct("ListKeys", { merchant: Schema.NullOr(Schema.String) }),
@@ -41,6 +42,8 @@ export const administer = (command: Command): Effect.Effect<Answer, Administrati
         return accounts.run(INSTALLATION, createMerchant(command.name))
       case "ListMerchants":
         return Effect.map(all(Merchants.MERCHANT), (merchants) => ({ merchants, keys: [] }))
+      case "RenameMerchant":
+        return accounts.run(INSTALLATION, rename(command.merchant, command.name))
       case "SetVersion":
         return accounts.run(INSTALLATION, setVersion(command.merchant, command.version))
       case "CreateKey":
@@ -61,6 +64,11 @@ const createMerchant = Effect.fnUntraced(function* (name: string) {
   const merchant = yield* Merchants.create(name)
   const keys = yield* Effect.forEach(Object.values(Merchants.API_KEY_SLOTS), (use) => ApiKeys.issue(merchant.id, use))
   return { merchants: [merchant], keys: keys.map(shown) }
+})
+
+const rename = Effect.fnUntraced(function* (id: string, name: string) {
+  const merchant = yield* Merchants.rename(id, name)
+  return merchant === undefined ? yield* noMerchant(id) : { merchants: [merchant], keys: [] }
 })
 
 const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion) {

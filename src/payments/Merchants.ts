@@ -74,6 +74,16 @@ export const setVersion = Effect.fnUntraced(function* (id: string, version: ApiV
   return changed
 })
 
+/** Changes how payers' pages call the merchant. Undefined if there is no such merchant. */
+export const rename = Effect.fnUntraced(function* (id: string, name: string) {
+  const transaction = yield* Transaction
+  const merchant = yield* find(id)
+  if (merchant === undefined || merchant.name === name) return merchant
+  const changed: Merchant = { ...merchant, name }
+  transaction.put(MERCHANT, changed)
+  return changed
+})
+
 /** A new merchant with its four keys, which are in the answer and nowhere else. */
 export const createWithKeys = Effect.fnUntraced(function* (name: string, given: ApiKeys = {}) {
   const merchant = yield* create(name)

@@ -88,6 +88,18 @@ describe("administration", () => {
           const listed = await command(server, "merchants", "list")
           assert.match(listed, /^mer_\w+ .*Default merchant\nmer_\w+ .*Acme Inc\.\n$/)
           await command(server, "merchants", "set-version", merchant.merchant, "2026-03-09")
+          const key = merchant.keys["sk_test_"]!.secret
+          const product = await server.post("/v1/products", { name: "Anvil" }, { key })
+          const session = {
+            mode: "payment",
+            success_url: "https://shop.example/",
+            line_items: [{ price_data: { currency: "usd", product: product.id, unit_amount: 100 } }]
+          }
+          const { url } = await server.post("/v1/checkout_sessions", session, { key })
+          assert.include(await (await fetch(url)).text(), "Pay Acme Inc.")
+          await command(server, "merchants", "rename", merchant.merchant, "Ajax & Sons")
+          assert.include(await (await fetch(url)).text(), "Pay Ajax &amp; Sons")
+          await refused(server, "There is no merchant mer_x.", "merchants", "rename", "mer_x", "Nobody")
           await assertRolls(server, merchant)
           const keys = await command(server, "keys", "list", merchant.merchant)
           assert.match(keys, new RegExp(`^${merchant.keys["sk_test_"]!.id} .* expired$`, "m"))
