@@ -27,6 +27,7 @@ import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
 import { INSTALLATION, merchantIdOf } from "./payments/AccountIds.ts"
 import * as Pages from "./pages/Pages.ts"
+import { PagesConfig } from "./pages/PagesConfig.ts"
 import * as Administration from "./payments/Administration.ts"
 import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
 import { render as renderEvent } from "./payments/Events.ts"
@@ -107,6 +108,11 @@ const paymentsConfig = Layer.effect(
 const httpConfig = Layer.effect(
   HttpConfig,
   Effect.map(TillConfig, (config) => ({ docsUrl: docsUrlOf(config) }))
+)
+
+const pagesConfig = Layer.effect(
+  PagesConfig,
+  Effect.map(TillConfig, ({ embedOrigins }) => ({ embedOrigins: embedOrigins ?? null }))
 )
 
 /** The engine with the lifecycles' timers, and what commands need besides it. */
@@ -237,6 +243,7 @@ const app = greeting.pipe(
   Layer.provide(administration),
   Layer.provide(server),
   Layer.provide(httpConfig),
+  Layer.provide(pagesConfig),
   Layer.provide(FirstStart.layer),
   Layer.provide(webhooks),
   Layer.provide(engine)

@@ -47,6 +47,8 @@ export interface TillConfigShape {
   readonly currencies: ReadonlySet<string> | undefined
   /** Whether live webhooks may go to addresses that are not public (W4). */
   readonly webhookAllowPrivate: boolean
+  /** The only origins that may show an embedded checkout; undefined means any in test mode, and none in live mode. */
+  readonly embedOrigins: ReadonlySet<string> | undefined
   readonly logLevel: LogLevel.LogLevel
 }
 
@@ -130,6 +132,18 @@ const currencies = (value: string) => {
     : new Problem(`must be three-letter currency codes separated by commas, got ${JSON.stringify(value)}`)
 }
 
+/** As browsers write them: `https://shop.example`, `http://localhost:3000`. */
+const embedOrigins = (value: string) => {
+  const origins = value.split(",").map((origin) => origin.trim().replace(/\/$/, ""))
+  return origins.every((origin) => /^https?:\/\/[a-z0-9.-]+(?::[0-9]{1,5})?$/.test(origin) && isOrigin(origin))
+    ? new Set(origins)
+    : new Problem(
+        `must be origins such as https://shop.example separated by commas, in lower case and without a path, got ${JSON.stringify(value)}`
+      )
+}
+
+const isOrigin = (text: string): boolean => parseUrl(text)?.origin === text
+
 const boolean = (value: string) =>
   value === "true" || value === "false"
     ? value === "true"
@@ -165,6 +179,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     authorizationHoldSeconds: (yield* variable("TILL_AUTH_HOLD_SECONDS", integer(1, centurySeconds))) ?? weekSeconds,
     currencies: yield* variable("TILL_CURRENCIES", currencies),
     webhookAllowPrivate: (yield* variable("TILL_WEBHOOK_ALLOW_PRIVATE", boolean)) ?? false,
+    embedOrigins: yield* variable("TILL_EMBED_ORIGINS", embedOrigins),
     logLevel: (yield* variable("TILL_LOG_LEVEL", logLevel)) ?? "Info"
   }
 })

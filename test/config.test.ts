@@ -28,6 +28,7 @@ describe("configuration", () => {
         authorizationHoldSeconds: 604_800,
         currencies: undefined,
         webhookAllowPrivate: false,
+        embedOrigins: undefined,
         logLevel: "Info"
       })
       assert.match(defaults.dataFolder, /^\/.*\/\.till$/)
@@ -52,6 +53,7 @@ describe("configuration", () => {
         TILL_AUTH_HOLD_SECONDS: "60",
         TILL_CURRENCIES: "USD, eur",
         TILL_WEBHOOK_ALLOW_PRIVATE: "true",
+        TILL_EMBED_ORIGINS: "https://shop.example, http://localhost:3000/",
         TILL_LOG_LEVEL: "debug"
       })
       assert.deepInclude(config, {
@@ -63,6 +65,7 @@ describe("configuration", () => {
         authorizationHoldSeconds: 60,
         currencies: new Set(["usd", "eur"]),
         webhookAllowPrivate: true,
+        embedOrigins: new Set(["https://shop.example", "http://localhost:3000"]),
         logLevel: "Debug"
       })
       assert.strictEqual(Redacted.value(config.defaultKeys.secretTest!), "sk_test_12345678")
@@ -95,6 +98,12 @@ describe("configuration", () => {
     ["TILL_CURRENCIES", "usd,euro"],
     ["TILL_CURRENCIES", "usd,,eur"],
     ["TILL_WEBHOOK_ALLOW_PRIVATE", "yes"],
+    ["TILL_EMBED_ORIGINS", "*"],
+    ["TILL_EMBED_ORIGINS", "shop.example"],
+    ["TILL_EMBED_ORIGINS", "https://shop.example/cart"],
+    ["TILL_EMBED_ORIGINS", "https://shop.example;script-src *"],
+    ["TILL_EMBED_ORIGINS", "https://shop.example:443"],
+    ["TILL_EMBED_ORIGINS", "https://shop.example,,https://b.example"],
     ["TILL_LOG_LEVEL", "loud"]
   ] as const)("refuses %s=%j in one line that names it", ([variable, value]) =>
     Effect.gen(function* () {

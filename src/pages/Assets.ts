@@ -1,5 +1,6 @@
 /**
- * The files that pages use: one style sheet and one script, served by Till itself.
+ * The files that pages use: one style sheet and one script, served by Till itself, and those of embedded
+ * and custom checkouts.
  *
  * Pages name a file by its content (`/assets/till-<hash>.css`), so browsers may keep it for good: another content has
  * another name. `stable` serves a file under a name of its own as well, for those who write it into their pages.
@@ -19,7 +20,11 @@ export interface Asset {
   readonly gzipped: Buffer
 }
 
-const CONTENT_TYPES = { css: "text/css; charset=utf-8", js: "text/javascript; charset=utf-8" } as const
+const CONTENT_TYPES = {
+  css: "text/css; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  "d.ts": "text/plain; charset=utf-8"
+} as const
 
 /** A file of the folder `assets`, read once. */
 export const load = (name: string, extension: keyof typeof CONTENT_TYPES): Asset => {
@@ -39,6 +44,13 @@ export const stylesheet = load("till", "css")
 
 /** What makes the pages' forms comfortable. They work without it. */
 export const script = load("till", "js")
+
+/** What a checkout page that is shown in a frame needs besides. */
+export const embeddedScript = load("embedded", "js")
+
+/** What a shop's own pages load from Till, and its types. */
+export const checkoutScript = load("checkout", "js")
+export const checkoutTypes = load("checkout", "d.ts")
 
 /** Serves an asset under its changing name, for good. */
 export const immutable = (asset: Asset): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
@@ -69,4 +81,10 @@ const respond = (
 }
 
 /** The files of all pages. */
-export const layer = Layer.mergeAll(immutable(stylesheet), immutable(script))
+export const layer = Layer.mergeAll(
+  immutable(stylesheet),
+  immutable(script),
+  immutable(embeddedScript),
+  stable(checkoutScript, "/checkout.js"),
+  stable(checkoutTypes, "/checkout.d.ts")
+)

@@ -59,7 +59,7 @@ const successUrlBehind = Effect.fnUntraced(function* (paymentIntent: PaymentInte
   const url = returnUrl(paymentIntent)
   const prefix = `${publicUrl}/checkout/`
   if (url === null || !url.startsWith(prefix)) return null
-  const found = yield* findSession(url.slice(prefix.length))
+  const found = yield* findSession(url.slice(prefix.length).split("?", 1)[0]!)
   return found?.session.payment_intent === paymentIntent.id ? found.session.success_url : null
 })
 

@@ -1,5 +1,5 @@
 /**
- * The hosted checkout: `GET /checkout/{cs}` shows a session, `POST` pays for it (semantics S12 to S17).
+ * The hosted and the embedded checkout: `GET /checkout/{cs}` shows a session, `POST` pays for it (semantics S12 to S17).
  *
  * The form pays by the same lifecycle as `POST /v1/checkout_sessions/{id}/confirm` and once per form. Its answer is a
  * page or a redirect; the page's script asks for the same as data, so that nothing has to be loaded again. Payers are
@@ -17,10 +17,13 @@ import { noticeOf } from "./CheckoutNotice.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
 import type { FormValues } from "./FormBody.ts"
 import { isCrossSite, readForm, wantsData } from "./FormBody.ts"
+import { embedderOf, mayOpen, pathOf } from "./Embedding.ts"
 import { idempotencyKeyOf, makeToken } from "./FormToken.ts"
+import type { Frame } from "./Layout.ts"
 import { localeOf } from "./Money.ts"
 import { NOT_FOUND, NOT_FROM_HERE, notice } from "./Notice.ts"
 import { data, leadOn, page, seeOther } from "./PageResponse.ts"
+import { PagesConfig } from "./PagesConfig.ts"
 import type { FoundSession } from "./Payers.ts"
 import { findSession } from "./Payers.ts"
 import { route } from "./Routing.ts"
@@ -34,6 +37,8 @@ interface Visit {
   readonly locale: string
   readonly wantsData: boolean
   readonly publicUrl: string
+  /** The origin whose page shows this one in a frame; null if none may. */
+  readonly embedder: string | null
 }
 
 /** What the form is shown with, if not as it was at first. */
@@ -49,24 +54,41 @@ interface Problem {
 type Answer = HttpServerResponse.HttpServerResponse
 
 /** The page's own address. */
-const pageOf = ({ found, publicUrl }: Visit): string => `${publicUrl}/checkout/${found.session.id}`
+const pageOf = ({ found, publicUrl }: Visit): string => publicUrl + pathOf(found.session)
 
-const isPayable = ({ session }: FoundSession): boolean => session.status === "open" && session.ui_mode === "hosted"
+const isPayable = ({ session }: FoundSession): boolean => session.status === "open"
+
+const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
+  embedder === null ? null : { origin: embedder, status: session.status, location: successUrlOf(session) }
 
 /** The session's form. */
-const formPage = ({ found, locale, wantsData }: Visit, problem: Problem): Answer => {
+const formPage = (visit: Visit, problem: Problem): Answer => {
+  const { embedder, found, locale, wantsData } = visit
   const { lines, merchant, session } = found
   const { details, errors = {}, message, status, token } = problem
   if (wantsData) return data(status, { message, errors, token })
-  return page(CheckoutPage.render({ session, lines, merchant, locale, token, details, errors, message }), {
+  const frame = frameOf(visit)
+  return page(CheckoutPage.render({ session, lines, merchant, locale, token, details, errors, message, frame }), {
     status,
-    formTargets: [session.success_url]
+    formTargets: [session.success_url],
+    frameAncestors: embedder === null ? [] : [embedder]
   })
 }
 
 /** What there is to say of a session that cannot be paid any more. */
-const closedPage = ({ found, locale, wantsData }: Visit): Answer =>
-  wantsData ? data(410, { reload: true }) : page(notice(noticeOf({ ...found, locale })), { status: 410 })
+const closedPage = (visit: Visit): Answer => {
+  const { embedder, found, locale, wantsData } = visit
+  if (wantsData) return data(410, { reload: true })
+  const said = noticeOf({ ...found, locale })
+  if (embedder === null) return page(notice(said), { status: 410 })
+  return page(notice({ ...said, frame: frameOf(visit) }), { frameAncestors: [embedder] })
+}
+
+/** The session is complete: back to the shop, or, in a frame, whose page knows the way itself, a page that says so. */
+const completed = (visit: Visit): Answer => {
+  if (visit.embedder !== null && visit.wantsData) return data(200, { reload: true })
+  return leadOn(visit.wantsData, successUrlOf(visit.found.session) ?? pageOf(visit))
+}
 
 /** The page as it is when nobody has sent anything; says what became of an earlier attempt. */
 const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
@@ -74,10 +96,10 @@ const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
   const secret = query.get("payment_intent_client_secret")
   const returns = paymentIntent !== null && secret !== null && matchesClientSecret(paymentIntent, secret)
   // Who comes back from an authentication has just paid; whoever else comes has paid before.
-  if (session.status === "complete" && returns) return leadOn(visit.wantsData, successUrlOf(session) ?? pageOf(visit))
+  if (session.status === "complete" && returns) return completed(visit)
   if (!isPayable(visit.found)) return closedPage(visit)
-  // The secret should not stay in the address bar.
-  if (query.size > 0) return seeOther(pageOf(visit))
+  // The payment's secret should not stay in the address bar. The session's own is what an embedded page is opened with.
+  if (secret !== null || (query.size > 0 && session.client_secret === null)) return seeOther(pageOf(visit))
   return formPage(visit, {
     status: 200,
     message: paymentIntent?.last_payment_error?.message ?? null,
@@ -111,7 +133,7 @@ const confirm = (
 const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: string): Answer => {
   const { paymentIntent, session } = visit.found
   if (submitted.ok) {
-    if (session.status === "complete") return leadOn(visit.wantsData, successUrlOf(session) ?? pageOf(visit))
+    if (session.status === "complete") return completed(visit)
     const challenge = paymentIntent?.next_action?.redirect_to_url.url
     if (challenge !== undefined) return leadOn(visit.wantsData, challenge)
   }
@@ -189,16 +211,20 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
   )
 })
 
+const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): URLSearchParams =>
+  new URLSearchParams(url.split("?", 2)[1] ?? "")
+
 const visitOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
   const found = yield* findSession(id)
-  // Sessions that are embedded or custom have no page of their own.
-  if (found === undefined || found.session.ui_mode !== "hosted") return undefined
+  const query = queryOf(request)
+  if (found === undefined || !mayOpen(found.session, query)) return undefined
   const { publicUrl } = yield* PaymentsConfig
   const visit: Visit = {
     found,
     locale: localeOf(request.headers["accept-language"]),
     wantsData: wantsData(request),
-    publicUrl
+    publicUrl,
+    embedder: embedderOf(found.session, query, yield* PagesConfig)
   }
   return visit
 })
@@ -207,8 +233,7 @@ const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRe
   const visit = yield* visitOf(request, id)
   if (visit === undefined) return page(notice(NOT_FOUND), { status: 404 })
   const config = yield* PaymentsConfig
-  const query = new URLSearchParams(request.url.split("?", 2)[1] ?? "")
-  return show(visit, query, makeToken(config, visit.found.session.id))
+  return show(visit, queryOf(request), makeToken(config, visit.found.session.id))
 })
 
 const post = (submissions: Submissions) =>

@@ -5,6 +5,7 @@ import { askedBy, COMPLAINTS, isRequired } from "./CheckoutForm.ts"
 import { COUNTRIES } from "./Countries.ts"
 import type { Child, Html } from "./Html.ts"
 import { html } from "./Html.ts"
+import type { Frame } from "./Layout.ts"
 import { layout } from "./Layout.ts"
 import { formatAmount } from "./Money.ts"
 import { testModePanel } from "./TestCardsPanel.ts"
@@ -21,6 +22,8 @@ export interface CheckoutPage {
   readonly errors: FieldErrors
   /** Why the payment has not gone through, in words for the payer. */
   readonly message: string | null
+  /** As in the layout. */
+  readonly frame: Frame | null
 }
 
 export const render = (page: CheckoutPage): Html => {
@@ -31,6 +34,7 @@ export const render = (page: CheckoutPage): Html => {
     title: `${hasProblem ? "Problem: " : ""}Pay ${merchant}`,
     kind: "checkout",
     script: true,
+    frame: page.frame,
     content: html`${!session.livemode && testModePanel(asked.card)}
       <main>${summary(page)} ${form(page, asked)}</main>`
   })

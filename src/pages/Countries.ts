@@ -1,4 +1,5 @@
 /** The countries of an address: ISO 3166-1, by their English names. */
+import { escape, Html } from "./Html.ts"
 
 const CODES =
   "AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC " +
@@ -25,3 +26,15 @@ export const COUNTRIES: ReadonlyArray<Country> = CODES.split(" ")
 const codes: ReadonlySet<string> = new Set(COUNTRIES.map(({ code }) => code))
 
 export const isCountry = (code: string): boolean => codes.has(code)
+
+// Nearly all of a page's weight, so without the closing tags, which HTML does not ask for; and made once.
+const optionOf = ({ code, name }: Country, selected: string): string =>
+  `<option value="${escape(code)}"${selected}>${escape(name)}`
+
+const unselected = new Html(COUNTRIES.map((country) => optionOf(country, "")).join("\n"))
+
+/** The options of a list to choose from; `code` is the one that is chosen, if any is. */
+export const countryOptions = (code: string | undefined): Html => {
+  if (code === undefined || !isCountry(code)) return unselected
+  return new Html(COUNTRIES.map((country) => optionOf(country, country.code === code ? " selected" : "")).join("\n"))
+}

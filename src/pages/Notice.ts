@@ -1,6 +1,7 @@
 /** Pages that only say something: that a payment was made, that a session has expired, that nothing is here. */
 import type { Child, Html } from "./Html.ts"
 import { html } from "./Html.ts"
+import type { Frame } from "./Layout.ts"
 import { layout } from "./Layout.ts"
 import { testModePanel } from "./TestCardsPanel.ts"
 
@@ -12,11 +13,13 @@ export interface Notice {
   /** Where to go on from here: one of Till's own addresses or of the merchant's own. */
   readonly link?: { readonly href: string; readonly text: string } | null
   readonly testMode?: boolean
+  /** As in the layout. */
+  readonly frame?: Frame | null
 }
 
 const MARKS: Readonly<Record<Notice["tone"], string>> = { good: "✓", waiting: "…", bad: "!" }
 
-export const notice = ({ link, testMode, texts, title, tone }: Notice): Html => {
+export const notice = ({ frame = null, link, testMode, texts, title, tone }: Notice): Html => {
   const content: Child = html`${testMode === true && testModePanel(false)}
     <main class="${tone}">
       <p class="mark" aria-hidden="true">${MARKS[tone]}</p>
@@ -24,7 +27,7 @@ export const notice = ({ link, testMode, texts, title, tone }: Notice): Html => 
       ${texts.map((text) => html`<p>${text}</p>`)}
       ${link != null && html`<p><a class="go" href="${link.href}" rel="noreferrer">${link.text}</a></p>`}
     </main>`
-  return layout({ title, kind: "notice", content })
+  return layout({ title, kind: "notice", frame, content })
 }
 
 /** Nothing is found under the address. Says no more, whatever is wrong with it. */

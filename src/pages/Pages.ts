@@ -3,6 +3,13 @@ import { Layer } from "effect"
 import * as Assets from "./Assets.ts"
 import * as Authentication from "./Authentication.ts"
 import * as Checkout from "./Checkout.ts"
+import * as CustomCheckout from "./CustomCheckout.ts"
 import * as ErrorDocs from "./ErrorDocs.ts"
 
-export const layer = Layer.mergeAll(Assets.layer, Authentication.layer, Checkout.layer, ErrorDocs.layer)
+export const layer = Layer.mergeAll(
+  Assets.layer,
+  Authentication.layer,
+  Checkout.layer,
+  CustomCheckout.layer,
+  ErrorDocs.layer
+)

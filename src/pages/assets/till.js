@@ -135,6 +135,8 @@ async function post(form, values) {
 }
 
 function goOn(answer) {
+  // Within a frame, the way on may lead out of it.
+  if (!dispatchEvent(new CustomEvent("leave", { detail: answer, cancelable: true }))) return
   if (answer.reload === true) return location.reload()
   location.assign(answer.location)
   // An app's own address opens the app and leaves the page where it is: it then says what was paid.

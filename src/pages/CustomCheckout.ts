@@ -1,0 +1,29 @@
+/**
+ * The way of a custom checkout's payer to the authentication: `GET /challenge/{cs}?client_secret=`.
+ *
+ * A publishable key is not told the PaymentIntent's secret, so a shop's page sends the payer here, and this leads on. Who
+ * does not have the session's secret is told nothing.
+ */
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { matchesClientSecret } from "../payments/ClientSecrets.ts"
+import { noticeOf } from "./CheckoutNotice.ts"
+import { localeOf } from "./Money.ts"
+import { NOT_FOUND, notice } from "./Notice.ts"
+import { page, seeOther } from "./PageResponse.ts"
+import { findSession } from "./Payers.ts"
+import { route } from "./Routing.ts"
+
+const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+  const found = yield* findSession(id)
+  const query = new URLSearchParams(request.url.split("?", 2)[1] ?? "")
+  if (found === undefined || !matchesClientSecret(found.session, query.get("client_secret") ?? "")) {
+    return page(notice(NOT_FOUND), { status: 404 })
+  }
+  const challenge = found.paymentIntent?.next_action?.redirect_to_url.url
+  if (challenge !== undefined) return seeOther(challenge)
+  if (found.session.status === "open") return page(notice(NOT_FOUND), { status: 404 })
+  return page(notice(noticeOf({ ...found, locale: localeOf(request.headers["accept-language"]) })), { status: 410 })
+})
+
+export const layer = route("GET", "/challenge/:id", (request, { id = "" }) => get(request, id))

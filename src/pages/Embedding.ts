@@ -1,0 +1,34 @@
+/**
+ * Who may open a session's page, and in whose frame: nobody's, unless it is said here.
+ *
+ * A hosted session's page is open to whoever has its address. An embedded one takes the client secret, and may be framed by
+ * the one origin that the frame's address names, if that is among those that the installation allows. The browser holds
+ * the frame to that name, so a page cannot pass for another.
+ */
+import type { CheckoutSession } from "../domain/CheckoutSession.ts"
+import { matchesClientSecret } from "../payments/ClientSecrets.ts"
+import type { PagesConfigShape } from "./PagesConfig.ts"
+
+/** Whether there is a page of the session for a request with this query. Custom sessions have the shop's page only. */
+export const mayOpen = (session: CheckoutSession, query: URLSearchParams): boolean =>
+  session.ui_mode === "hosted" ||
+  (session.ui_mode === "embedded" && matchesClientSecret(session, query.get("client_secret") ?? ""))
+
+/** The session's page below Till's address, with the secret that it takes. */
+export const pathOf = ({ client_secret, id }: CheckoutSession): string =>
+  client_secret === null ? `/checkout/${id}` : `/checkout/${id}?client_secret=${client_secret}`
+
+/** An origin as a source of a content security policy, whose grammar knows no IPv6. */
+const ORIGIN = /^https?:\/\/[a-z0-9.-]+(?::[0-9]{1,5})?$/
+
+/** The origin that may show the session's page in a frame; null if none may. */
+export const embedderOf = (
+  { livemode, ui_mode }: CheckoutSession,
+  query: URLSearchParams,
+  { embedOrigins }: PagesConfigShape
+): string | null => {
+  const origin = query.get("origin")
+  if (ui_mode !== "embedded" || origin === null || !ORIGIN.test(origin)) return null
+  const isAllowed = embedOrigins === null ? !livemode : embedOrigins.has(origin)
+  return isAllowed ? origin : null
+}

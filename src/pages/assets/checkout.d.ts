@@ -1,0 +1,121 @@
+/** Types of `checkout.js`, which a page loads from Till: `<script src="{base}/checkout.js"></script>`. */
+
+/** What went wrong, as the API says it; `message` can be shown to the payer. */
+export interface CheckoutError {
+  readonly type: string
+  readonly code: string
+  readonly message: string
+  readonly param?: string | null
+  readonly decline_code?: string
+}
+
+export interface Address {
+  readonly line1?: string | null
+  readonly line2?: string | null
+  readonly city?: string | null
+  readonly state?: string | null
+  readonly postal_code?: string | null
+  /** Two letters. */
+  readonly country?: string | null
+}
+
+export interface CustomerDetails {
+  readonly email?: string | null
+  readonly name?: string | null
+  readonly phone?: string | null
+  readonly address?: Address | null
+}
+
+/** The Checkout Session; all fields are in the API's reference. */
+export interface CheckoutSession {
+  readonly id: string
+  readonly object: "checkout.session"
+  readonly status: "open" | "complete" | "expired"
+  readonly payment_status: "unpaid" | "paid" | "no_payment_required"
+  readonly ui_mode: "hosted" | "embedded" | "custom"
+  /** In the currency's smallest unit. */
+  readonly amount_total: number | null
+  readonly amount_subtotal: number | null
+  /** Three letters, lower case. */
+  readonly currency: string | null
+  readonly livemode: boolean
+  /** Unix time in seconds. */
+  readonly expires_at: number
+  readonly payment_intent: string | null
+  readonly success_url: string | null
+  readonly cancel_url: string | null
+  readonly customer_details?: CustomerDetails
+  readonly [field: string]: unknown
+}
+
+export interface EmbeddedCheckoutOptions {
+  /** The session's `client_secret`, from your server. */
+  readonly clientSecret: string
+  /** Called once the session is complete. Without it, the page goes on to the session's `success_url`. */
+  readonly onComplete?: (completed: { readonly sessionId: string }) => void
+}
+
+/** The checkout in a frame that is as high as what it shows. */
+export interface EmbeddedCheckout {
+  /** Shows the checkout within an element, or the first that a selector finds. */
+  mount(where: string | Element): void
+  /** Takes it away. */
+  unmount(): void
+}
+
+export interface Card {
+  /** Spaces and hyphens do not matter. */
+  readonly number: string
+  readonly exp_month: number
+  /** Four digits. */
+  readonly exp_year: number
+  readonly cvc?: string
+}
+
+export interface ConfirmParameters {
+  /** The card that was entered: it goes to Till, and nowhere else. */
+  readonly card?: Card
+  /** Or a payment method (`pm_…`) that exists already. */
+  readonly payment_method?: string
+  readonly customer_details?: CustomerDetails
+  /** Where the payer comes back to from an authentication; this very page, unless said otherwise. */
+  readonly return_url?: string
+}
+
+export interface CheckoutState {
+  /** `requires_action`: the payer is being led to an authentication, and comes back to `return_url`. */
+  readonly status: "open" | "confirming" | "requires_action" | "complete" | "expired"
+  readonly session: CheckoutSession
+  /** Why the last attempt has not gone through; while `status` is `open`, the payer can try again. */
+  readonly error: CheckoutError | null
+}
+
+/** A session that a form of the shop's own pays for. */
+export interface Checkout {
+  readonly state: CheckoutState
+  readonly session: CheckoutSession
+  /** Calls a listener with each new state, until the function that it returns is called. */
+  subscribe(listener: (state: CheckoutState) => void): () => void
+  /**
+   * Pays. Never rejects: what went wrong is in the state. Called again while it is under way, it is the same payment, and
+   * a session is paid for once, however often this is called.
+   */
+  confirm(parameters: ConfirmParameters): Promise<CheckoutState>
+}
+
+export interface TillCheckout {
+  /** A session with `ui_mode` `embedded`. Throws for what is no client secret. */
+  embeddedCheckout(options: EmbeddedCheckoutOptions): EmbeddedCheckout
+  /** A session with `ui_mode` `custom`. Rejects if there is no such session, or Till cannot be reached. */
+  checkout(options: { readonly clientSecret: string }): Promise<Checkout>
+}
+
+export interface TillOptions {
+  /** Till's address; where the script came from, unless said otherwise. */
+  readonly baseUrl?: string
+}
+
+declare global {
+  /** Begins with a publishable key, `pk_…`. Throws for any other. */
+  function Till(publishableKey: string, options?: TillOptions): TillCheckout
+}

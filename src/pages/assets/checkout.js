@@ -1,0 +1,223 @@
+/**
+ * Till in a shop's own pages: `Till(publishableKey).embeddedCheckout(…)` shows Till's checkout in a frame, and
+ * `Till(publishableKey).checkout(…)` pays for a session with a form of the shop's own. Types: `checkout.d.ts`.
+ *
+ * Card data goes to Till and nowhere else: it is in the frame, or in the one request that `confirm` sends. Nothing of it
+ * is kept. Messages are only taken from the frame's own window and origin, and Till's address is the one that this script
+ * came from.
+ */
+;(() => {
+  "use strict"
+
+  const source = document.currentScript?.src
+  const ATTEMPTS_MAX = 3
+  const RETURNED = ["payment_intent", "payment_intent_client_secret", "redirect_status"]
+
+  function Till(publishableKey, { baseUrl = source } = {}) {
+    if (!/^pk_(test|live)_/.test(publishableKey)) throw new TypeError("Till needs a publishable key: pk_…")
+    if (baseUrl === undefined) throw new TypeError("Till needs baseUrl where this is no script of a page")
+    const base = new URL(baseUrl === source ? "." : `${baseUrl.replace(/\/+$/, "")}/`, baseUrl)
+    return {
+      embeddedCheckout: (options) => embeddedCheckout(base, options),
+      checkout: (options) => customCheckout(base, publishableKey, options)
+    }
+  }
+
+  function sessionIdOf(clientSecret) {
+    const id = /^(cs_[0-9A-Za-z]+)_secret_[0-9A-Za-z]+$/.exec(clientSecret)?.[1]
+    if (id === undefined) throw new TypeError("clientSecret must be the client_secret of a Checkout Session")
+    return id
+  }
+
+  // Embedded
+
+  function embeddedCheckout(base, { clientSecret, onComplete }) {
+    const sessionId = sessionIdOf(clientSecret)
+    let frame
+    let isTold = false
+
+    function receive({ data, origin, source }) {
+      if (frame === undefined || source !== frame.contentWindow || origin !== base.origin) return
+      if (data?.till !== "checkout") return
+      frame.dataset.ready = ""
+      if (data.type === "resize") frame.style.height = `${Math.min(Number(data.height) || 0, 20_000)}px`
+      if (data.type === "leave" && new URL(data.location).origin === base.origin) location.assign(data.location)
+      if (data.type === "complete") complete(data.location)
+    }
+
+    function complete(successUrl) {
+      if (isTold) return
+      isTold = true
+      if (onComplete !== undefined) onComplete({ sessionId })
+      else if (typeof successUrl === "string" && !/^\s*javascript:/i.test(successUrl)) location.assign(successUrl)
+    }
+
+    return {
+      mount(where) {
+        const place = typeof where === "string" ? document.querySelector(where) : where
+        if (!(place instanceof Element)) throw new TypeError(`There is no element ${where} to mount the checkout in`)
+        if (frame !== undefined) throw new Error("This checkout is mounted already")
+        const url = new URL(`checkout/${sessionId}`, base)
+        url.searchParams.set("client_secret", clientSecret)
+        url.searchParams.set("origin", location.origin)
+        frame = document.createElement("iframe")
+        Object.assign(frame, { src: url.href, title: "Checkout", referrerPolicy: "no-referrer" })
+        frame.setAttribute("style", "border:0;display:block;height:640px;width:100%;color-scheme:normal")
+        frame.addEventListener("load", () => setTimeout(warnOfRefusal, 2000, frame))
+        addEventListener("message", receive)
+        place.append(frame)
+      },
+      unmount() {
+        removeEventListener("message", receive)
+        frame?.remove()
+        frame = undefined
+      }
+    }
+  }
+
+  /** A browser does not tell a page that a frame of it was refused. */
+  function warnOfRefusal(frame) {
+    if (!frame.isConnected || "ready" in frame.dataset) return
+    console.warn(
+      `The checkout does not answer. Is the client secret that of an embedded session, and may ${location.origin} show it (TILL_EMBED_ORIGINS)?`
+    )
+  }
+
+  // Custom
+
+  /** Calls the API. Answers with the status and the JSON; throws if nothing was answered. */
+  async function call(base, key, path, body, idempotencyKey) {
+    const response = await fetch(new URL(`v1/${path}`, base), {
+      method: body === undefined ? "GET" : "POST",
+      credentials: "omit",
+      referrerPolicy: "no-referrer",
+      headers: {
+        authorization: `Basic ${btoa(`${key}:`)}`,
+        ...(body !== undefined && { "content-type": "application/json", "idempotency-key": idempotencyKey })
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) })
+    })
+    return { status: response.status, body: await response.json() }
+  }
+
+  /** Repeats a call as long as it may have been in vain. With one idempotency key, it happens once. */
+  async function callSafely(...parameters) {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const answer = await call(...parameters)
+        if ((answer.status !== 409 && answer.status < 500) || attempt === ATTEMPTS_MAX) return answer
+      } catch (error) {
+        if (attempt === ATTEMPTS_MAX) throw error
+      }
+      await new Promise((resolve) => setTimeout(resolve, 500 * 2 ** attempt))
+    }
+  }
+
+  const UNREACHABLE = {
+    type: "api_error",
+    code: "service_unavailable",
+    message: "The payment service could not be reached. Try again: you will not pay twice.",
+    param: null
+  }
+
+  async function customCheckout(base, key, { clientSecret }) {
+    const id = sessionIdOf(clientSecret)
+    const query = new URLSearchParams({ client_secret: clientSecret })
+    const retrieve = async () => {
+      const { body, status } = await callSafely(base, key, `checkout_sessions/${id}?${query}`)
+      if (status !== 200) throw Object.assign(new Error(body.error.message), { error: body.error })
+      return body
+    }
+    const listeners = new Set()
+    const session = await retrieve()
+    let state = { status: session.status, session, error: null }
+    let idempotencyKey
+    let confirming
+
+    function change(changes) {
+      state = Object.freeze({ ...state, ...changes })
+      for (const listener of listeners) listener(state)
+      return state
+    }
+
+    async function pay(parameters) {
+      change({ status: "confirming", error: null })
+      const { body, status } = await callSafely(
+        base,
+        key,
+        `checkout_sessions/${id}/confirm`,
+        confirmationOf(parameters, clientSecret),
+        (idempotencyKey ??= crypto.randomUUID())
+      )
+      // What comes next is another attempt, unless nobody knows what came of this one.
+      if (status < 500) idempotencyKey = undefined
+      if (status !== 200) return refused(body.error)
+      if (body.status !== "open") return change({ status: body.status, session: body })
+      change({ status: "requires_action", session: body })
+      location.assign(new URL(`challenge/${id}?${query}`, base))
+      return state
+    }
+
+    async function refused(error) {
+      // An earlier attempt went through, or the session's time is over: that is no failure of the payment.
+      const isOver = error.code === "checkout_session_unexpected_state"
+      const current = isOver ? await retrieve() : state.session
+      return change({ status: current.status, session: current, error: current.status === "complete" ? null : error })
+    }
+
+    state = Object.freeze({ ...state, error: await failureOnReturn(base, key, session) })
+    return {
+      get state() {
+        return state
+      },
+      get session() {
+        return state.session
+      },
+      subscribe(listener) {
+        listeners.add(listener)
+        return () => void listeners.delete(listener)
+      },
+      /** A second call while the first is under way is the same one. */
+      confirm(parameters) {
+        if (confirming !== undefined) return confirming
+        if (state.status !== "open") return Promise.resolve(state)
+        confirming = pay(parameters)
+          .catch(() => change({ status: "open", error: UNREACHABLE }))
+          .finally(() => (confirming = undefined))
+        return confirming
+      }
+    }
+  }
+
+  function confirmationOf({ card, customer_details, payment_method, return_url = hereAgain() }, client_secret) {
+    return {
+      client_secret,
+      return_url,
+      ...(customer_details !== undefined && { customer_details }),
+      ...(payment_method !== undefined && { payment_method }),
+      ...(card !== undefined && {
+        payment_method_data: { type: "card", card: { ...card, number: String(card.number).replace(/[\s-]/g, "") } }
+      })
+    }
+  }
+
+  /** This page's address, without what an earlier authentication has left there. */
+  function hereAgain() {
+    const url = new URL(location.href)
+    for (const name of RETURNED) url.searchParams.delete(name)
+    return url.href
+  }
+
+  /** Why an authentication has led to no payment, if the payer comes back from one. Clears the secret from the address. */
+  async function failureOnReturn(base, key, { payment_intent, status }) {
+    const returned = new URL(location.href).searchParams
+    if (payment_intent === null || returned.get("payment_intent") !== payment_intent) return null
+    const query = new URLSearchParams({ client_secret: returned.get("payment_intent_client_secret") ?? "" })
+    history.replaceState(history.state, "", hereAgain())
+    if (status !== "open") return null
+    const answer = await callSafely(base, key, `payment_intents/${payment_intent}?${query}`)
+    return (answer.status === 200 && answer.body.last_payment_error) || null
+  }
+
+  globalThis.Till = Till
+})()
