@@ -32,8 +32,11 @@ const heading = (scenario: ScenarioResult): string =>
 /** A warning if the machine was not the bench's own, in the noisiest of the scenarios; else nothing. */
 const warnings = (scenarios: ReadonlyArray<ScenarioResult>): ReadonlyArray<string> => {
   const shareMax = Math.max(0, ...scenarios.flatMap((scenario) => noiseOf(scenario) ?? []))
-  return shareMax === 0 ? [] : [`Not a quiet machine: others took ${Math.round(shareMax * 100)} % of its CPU.`]
+  return shareMax === 0 ? [] : [noiseText(shareMax)]
 }
+
+export const noiseText = (share: number): string =>
+  `Not a quiet machine: others took ${Math.round(share * 100)} % of its CPU.`
 
 /** One scenario, for the terminal. */
 export const scenarioText = (scenario: ScenarioResult): string =>

@@ -38,12 +38,16 @@ export interface Results {
 /** Above this share for others, a machine is not quiet enough to judge by. */
 const OTHERS_SHARE_MAX = 0.1
 
-/** How much of the machine others had in the scenario's median round, if it is too much. */
-export const noiseOf = ({ subjects }: ScenarioResult): number | undefined => {
-  const shares = subjects.flatMap(({ rounds }) => rounds.flatMap(({ othersShare }) => othersShare ?? []))
-  const share = shares.length === 0 ? 0 : median(shares)
+/** The median of shares of the machine that others had, if it is too much. */
+export const noiseIn = (shares: ReadonlyArray<number | undefined>): number | undefined => {
+  const known = shares.filter((share) => share !== undefined)
+  const share = known.length === 0 ? 0 : median(known)
   return share > OTHERS_SHARE_MAX ? share : undefined
 }
+
+/** How much of the machine others had in the scenario's median round, if it is too much. */
+export const noiseOf = ({ subjects }: ScenarioResult): number | undefined =>
+  noiseIn(subjects.flatMap(({ rounds }) => rounds.map(({ othersShare }) => othersShare)))
 
 /** The median round by each measure on its own. */
 export const medianOf = (subject: SubjectResult, measure: keyof Round): number | undefined => {

@@ -23,12 +23,44 @@ import type { Scenario } from "./scenarios/Scenario.ts"
 import * as Seed from "./Seed.ts"
 import type { Pace } from "./Suite.ts"
 import * as Suite from "./Suite.ts"
+import type { WebhookPace } from "./webhooks/WebhookBench.ts"
+import * as WebhookBench from "./webhooks/WebhookBench.ts"
+import * as WebhookGoals from "./webhooks/WebhookGoals.ts"
+import * as WebhookReport from "./webhooks/WebhookReport.ts"
+import type { WebhookResults } from "./webhooks/WebhookResults.ts"
 
 const RESULTS = join(import.meta.dirname, "results")
 
 /** The default keeps a run under three minutes. */
 const PACE: Pace = { firstWarmUpSeconds: 8, warmUpSeconds: 1, secondsPerRound: 1.2, rounds: 3 }
 const PACE_FULL: Pace = { firstWarmUpSeconds: 10, warmUpSeconds: 4, secondsPerRound: 6, rounds: 5 }
+
+const WEBHOOKS = "webhooks"
+const RETRIES = { deliveries: 10_000, createsPerSecond: 200, watchedSeconds: 6 }
+/** A minute and a half; with ten endpoints, most of it is waiting for their deliveries. */
+const WEBHOOK_PACE: WebhookPace = {
+  warmUpSeconds: 5,
+  secondsPerMeasure: 4,
+  secondsPerFanOutRound: 0.8,
+  fanOutRounds: 3,
+  retries: RETRIES
+}
+const WEBHOOK_PACE_FULL: WebhookPace = {
+  warmUpSeconds: 10,
+  secondsPerMeasure: 15,
+  secondsPerFanOutRound: 2,
+  fanOutRounds: 5,
+  retries: { ...RETRIES, watchedSeconds: 15 }
+}
+
+/** For a trial: everything takes about as long as one measure, and fewer retries wait. */
+const ofSeconds = (seconds: number): Partial<WebhookPace> => ({
+  warmUpSeconds: seconds,
+  secondsPerMeasure: seconds,
+  secondsPerFanOutRound: seconds / 5,
+  fanOutRounds: 1,
+  retries: { ...RETRIES, deliveries: Math.ceil(RETRIES.deliveries * Math.min(1, seconds / 4)), watchedSeconds: seconds }
+})
 
 interface Options {
   readonly pace: Pace
@@ -92,6 +124,17 @@ const report = Effect.fnUntraced(function* (results: Results, complete: boolean)
   yield* Console.log(`\nWritten to ${RESULTS}: latest.json, throughput.svg, table.md`)
 })
 
+const reportWebhooks = Effect.fnUntraced(function* (results: WebhookResults, complete: boolean) {
+  const verdicts = WebhookGoals.judge(results)
+  yield* Console.log(["", WebhookReport.text(results), "", ...verdicts.map(Report.verdictText)].join("\n"))
+  if (!complete) return yield* Console.log("\nNot the usual run: the report files stay as they are.")
+  mkdirSync(RESULTS, { recursive: true })
+  const write = (name: string, text: string) => writeFileSync(join(RESULTS, name), text)
+  write("webhooks.json", `${JSON.stringify({ ...results, goals: verdicts }, null, 2)}\n`)
+  write("webhooks.md", `${Machine.sentence(results.machine)}\n\n${WebhookReport.markdown(results)}\n`)
+  yield* Console.log(`\nWritten to ${RESULTS}: webhooks.json, webhooks.md`)
+})
+
 const bench = Command.make(
   "bench",
   {
@@ -99,10 +142,10 @@ const bench = Command.make(
       Flag.withDefault(false),
       Flag.withDescription("Longer rounds and more of them: about 12 minutes")
     ),
-    only: Flag.Literals(
-      "only",
-      scenarios.map(({ name }) => name)
-    ).pipe(Flag.optional, Flag.withDescription("One scenario")),
+    only: Flag.Literals("only", [...scenarios.map(({ name }) => name), WEBHOOKS]).pipe(
+      Flag.optional,
+      Flag.withDescription("One scenario, or webhooks: what the default leaves out")
+    ),
     baselines: Flag.Boolean("baselines").pipe(
       Flag.withDefault(false),
       Flag.withDescription("Without Till: what is this machine worth?")
@@ -124,8 +167,13 @@ const bench = Command.make(
       withTill: !baselines,
       profile
     }
-    const results = yield* run(options)
-    yield* report(results, Option.isNone(only) && !baselines && !profile)
+    const onlyWebhooks = Option.contains(only, WEBHOOKS)
+    if (!onlyWebhooks) yield* report(yield* run(options), Option.isNone(only) && !baselines && !profile)
+    if (!onlyWebhooks && (Option.isSome(only) || !full || baselines)) return
+    const webhookPace = full ? WEBHOOK_PACE_FULL : WEBHOOK_PACE
+    const shortened = { ...webhookPace, ...Option.match(seconds, { onNone: () => ({}), onSome: ofSeconds }) }
+    const measured = yield* WebhookBench.run(shortened, profile ? profileOptions() : undefined)
+    yield* reportWebhooks(measured, Option.isNone(seconds) && !profile)
   })
 ).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
 
