@@ -35,7 +35,12 @@ const reasonOf = (options: VerifyWebhookOptions) => {
   }
 }
 
-const secretArbitrary = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(40))
+/** Different ones are different keys: half a surrogate pair is no text, and HMAC itself adds zeros to a key. */
+const secretArbitrary = Schema.String.check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(40),
+  Schema.makeFilter((secret: string) => secret.isWellFormed() && !secret.includes("\0"))
+)
 
 const webhook = Schema.Struct({
   secret: secretArbitrary,
