@@ -5,6 +5,7 @@ import { SqlError } from "effect/sql"
 import { Fenced, Journal, StorageFailure } from "../engine/Journal.ts"
 import type { JournalRow } from "../engine/Record.ts"
 import { bigints, texts } from "./Arrays.ts"
+import { makeWithin } from "./StatementLimit.ts"
 
 interface Row {
   readonly account: string
@@ -27,6 +28,7 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
   Journal,
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
+    const within = yield* makeWithin
 
     const insert = (rows: ReadonlyArray<JournalRow>) =>
       sql`INSERT INTO journal (account, version, hash, record)
@@ -42,28 +44,34 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
 
     return Journal.of({
       append: (rows) =>
-        Effect.asVoid(insert(rows)).pipe(
-          Effect.catchReason("SqlError", "UniqueViolation", () =>
-            Effect.flatMap(takenAccounts(rows), (taken) =>
-              Effect.fail(new Fenced({ accounts: taken.map(({ account }) => account) }))
-            )
-          ),
-          Effect.catchTag("SqlError", (cause) => Effect.fail(new StorageFailure({ cause })))
+        within(
+          Effect.asVoid(insert(rows)).pipe(
+            Effect.catchReason("SqlError", "UniqueViolation", () =>
+              Effect.flatMap(takenAccounts(rows), (taken) =>
+                Effect.fail(new Fenced({ accounts: taken.map(({ account }) => account) }))
+              )
+            ),
+            Effect.catchTag("SqlError", (cause) => Effect.fail(new StorageFailure({ cause })))
+          )
         ),
       read: (account, after, limit) =>
-        storageFailure(
-          Effect.map(
-            sql<Row>`SELECT account, version, hash, record FROM journal
-              WHERE account = ${account} AND version > ${PgTypes.int8(BigInt(after))} ORDER BY version LIMIT ${limit}`,
-            (rows) => rows.map(toRow)
+        within(
+          storageFailure(
+            Effect.map(
+              sql<Row>`SELECT account, version, hash, record FROM journal
+                WHERE account = ${account} AND version > ${PgTypes.int8(BigInt(after))} ORDER BY version LIMIT ${limit}`,
+              (rows) => rows.map(toRow)
+            )
           )
         ),
       at: (account, versions) =>
-        storageFailure(
-          Effect.map(
-            sql<Row>`SELECT account, version, hash, record FROM journal
-              WHERE account = ${account} AND version = ANY(${bigints(versions)})`,
-            (rows) => rows.map(toRow)
+        within(
+          storageFailure(
+            Effect.map(
+              sql<Row>`SELECT account, version, hash, record FROM journal
+                WHERE account = ${account} AND version = ANY(${bigints(versions)})`,
+              (rows) => rows.map(toRow)
+            )
           )
         ),
       // Skips from account to account along the primary key instead of reading the whole journal.

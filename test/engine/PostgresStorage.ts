@@ -1,17 +1,23 @@
 /** The engine's storage in a fresh database of the run's Postgres; every engine on it has connections of its own. */
 import { PgClient } from "@effect/sql-pg"
-import type { Redacted } from "effect"
-import { Effect, Layer, Scope } from "effect"
+import { Effect, Layer, Redacted, Scope } from "effect"
 import * as JournalPostgres from "../../src/postgres/JournalPostgres.ts"
 import * as Migrations from "../../src/postgres/Migrations.ts"
 import * as ViewsPostgres from "../../src/postgres/ViewsPostgres.ts"
 import { freshDatabase } from "../support/Postgres.ts"
+import { StallingProxy } from "../support/StallingProxy.ts"
 import type { Storage } from "./Harness.ts"
 import { buildAlone } from "./Harness.ts"
 
 export interface PostgresStorage {
   /** Journal and views over connections under a name. */
   readonly connect: (name: string) => Effect.Effect<Storage, never, Scope.Scope>
+  /** The same through a proxy that can stall. */
+  readonly connectThroughProxy: (
+    name: string
+  ) => Effect.Effect<{ readonly storage: Storage; readonly proxy: StallingProxy }, never, Scope.Scope>
+  /** Keeps everybody else from a table while an effect runs. */
+  readonly locked: <A, E>(table: string, effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** Ends all connections under a name from the server's side. */
   readonly terminate: (name: string) => Effect.Effect<void>
   /** Runs a statement, as somebody with psql would. */
@@ -29,14 +35,31 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
       Effect.orDie,
       Effect.asVoid
     )
-  const layer = (name: string) =>
+  const layer = (name: string, at = url) =>
     Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer).pipe(
       Layer.provide(Migrations.layer),
-      Layer.provide(clientOf(url, name, 4)),
+      Layer.provide(clientOf(at, name, 4)),
       Layer.orDie
     )
   return {
     connect: (name) => Effect.flatMap(Effect.scope, (scope) => buildAlone(layer(name), scope)),
+    connectThroughProxy: Effect.fnUntraced(function* (name) {
+      const direct = new URL(Redacted.value(url))
+      const target = { host: direct.hostname, port: Number(direct.port) }
+      const proxy = yield* Effect.acquireRelease(
+        Effect.promise(() => StallingProxy.start(target)),
+        (proxy) => Effect.sync(() => proxy.close())
+      )
+      direct.host = `127.0.0.1:${proxy.port}`
+      const storage = yield* buildAlone(layer(name, Redacted.make(direct.href)), yield* Effect.scope)
+      return { storage, proxy }
+    }),
+    locked: (table, effect) =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const lock = Effect.orDie(sql.unsafe(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`))
+        return yield* Effect.catchTag(sql.withTransaction(Effect.andThen(lock, effect)), "SqlError", Effect.die)
+      }).pipe(Effect.provide(clientOf(url, "editor", 1))) as typeof effect,
     terminate: (name) =>
       edit(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = '${name}'`),

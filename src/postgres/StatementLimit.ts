@@ -1,0 +1,32 @@
+/**
+ * How long the journal may take. A Postgres that hangs neither answers nor fails, nor does a network that swallows
+ * everything; a statement that exceeds the limit is interrupted and is a storage failure, with its outcome open as after
+ * any other failure.
+ *
+ * The interruption asks Postgres to cancel the statement, and if that goes unanswered as well it closes the connection,
+ * within 5 more seconds. So the statement may still be carried out later, by a server that has not noticed. That costs
+ * nothing: the account starts anew from the journal, and of the late record and the account's next one, which have the
+ * same version, the journal takes one; an account that loses starts anew again and then has both outcomes right.
+ */
+import { Context, Effect } from "effect"
+import { StorageFailure } from "../engine/Journal.ts"
+
+/** In milliseconds. By the machine's clock: the time of tests stands still or jumps. */
+export const StatementLimit: Context.Reference<number> = Context.Reference("till/postgres/StatementLimit", {
+  defaultValue: () => 15_000
+})
+
+/** Gives a storage's statements the limit that is in force where the storage is built. */
+export const makeWithin = Effect.gen(function* () {
+  const limitMillis = yield* StatementLimit
+  return <A, E>(statement: Effect.Effect<A, E>): Effect.Effect<A, E | StorageFailure> =>
+    Effect.raceFirst(statement, exceeded(limitMillis))
+})
+
+const exceeded = (limitMillis: number) =>
+  Effect.callback<never, StorageFailure>((resume) => {
+    const timer = setTimeout(() => {
+      resume(Effect.fail(new StorageFailure({ cause: `No answer within ${limitMillis} ms` })))
+    }, limitMillis)
+    return Effect.sync(() => clearTimeout(timer))
+  })

@@ -1,0 +1,82 @@
+/** The engine on a Postgres that hangs: nothing waits for good, and nothing is lost or done twice. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Schedule } from "effect"
+import { StatementLimit } from "../../src/postgres/StatementLimit.ts"
+import { ACCOUNTS } from "./Clients.ts"
+import * as Harness from "./Harness.ts"
+import * as PostgresStorage from "./PostgresStorage.ts"
+import * as Toy from "./Toy.ts"
+
+const [ACCOUNT] = ACCOUNTS as [string]
+const LIMIT_MILLIS = 300
+
+const increment = (engine: Harness.RunningEngine) =>
+  engine.accounts.run(
+    ACCOUNT,
+    Effect.gen(function* () {
+      const counter = yield* Toy.counterIn("a")
+      return (yield* Toy.add(counter!.value, 1)).count
+    })
+  )
+
+const assertUnavailable = (exit: Exit.Exit<unknown, { readonly _tag: string }>) => {
+  const reason = Exit.isFailure(exit) ? exit.cause.reasons.find(({ _tag }) => _tag === "Fail") : undefined
+  assert.strictEqual(reason?._tag === "Fail" ? reason.error._tag : undefined, "Unavailable")
+}
+
+/** Increments as soon as the account is there again. */
+const incrementOnceBack = (engine: Harness.RunningEngine) =>
+  Effect.retry(increment(engine), {
+    schedule: Schedule.spaced("50 millis"),
+    while: ({ _tag }) => _tag === "Unavailable"
+  })
+
+describe("the engine on a Postgres that hangs", () => {
+  it.live("gives up a write whose statement waits, cancels the statement, and goes on", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresStorage.make
+      const storage = yield* Effect.provideService(postgres.connect("engine"), StatementLimit, LIMIT_MILLIS)
+      const engine = yield* Harness.startEngine(storage)
+      yield* engine.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+      const before = yield* increment(engine)
+      yield* postgres.locked(
+        "journal",
+        Effect.gen(function* () {
+          assertUnavailable(yield* Effect.exit(increment(engine)))
+          // The account starts anew, which needs the journal as well.
+          assertUnavailable(yield* Effect.exit(increment(engine)))
+        })
+      )
+      // The statements were canceled, not just left alone: none is carried out now that nothing is in their way.
+      assert.strictEqual(yield* incrementOnceBack(engine), before + 1)
+      yield* engine.projector.drained
+      yield* engine.stop
+      yield* Harness.verified(storage)
+    })
+  )
+
+  it.live("a write that arrives after it was given up is a late write, and no fork of the account", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresStorage.make
+      const { proxy, storage } = yield* Effect.provideService(
+        postgres.connectThroughProxy("engine"),
+        StatementLimit,
+        LIMIT_MILLIS
+      )
+      const engine = yield* Harness.startEngine(storage)
+      yield* engine.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+      const before = yield* increment(engine)
+      proxy.stall()
+      // The server cannot be asked to cancel either, so its connection is closed.
+      assertUnavailable(yield* Effect.exit(increment(engine)))
+      proxy.resume()
+      yield* incrementOnceBack(engine)
+      const after = yield* incrementOnceBack(engine)
+      // The late write may have come through, or not.
+      assert.include([before + 2, before + 3], after)
+      yield* engine.projector.drained
+      yield* engine.stop
+      yield* Harness.verified(storage)
+    })
+  )
+})
