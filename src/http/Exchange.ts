@@ -83,17 +83,20 @@ export const respond = (
 // oxlint-disable-next-line no-control-regex
 const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text)
 
-/** The response to a failure. What is not the client's doing is logged. Interrupts if the client went away. */
+/**
+ * The response to a failure. What is not the client's doing is logged. Interrupts if the client went away; `interruption`
+ * is the reason of any other interruption.
+ */
 export const respondFailed = (
   exchange: Exchange,
   cause: Cause.Cause<Failure>,
-  docsUrl: string
+  { docsUrl, interruption }: { readonly docsUrl: string; readonly interruption: string }
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
   const wasInterrupted = Cause.hasInterruptsOnly(cause)
   if (wasInterrupted && exchange.source.socket.destroyed) return Effect.interrupt
   const [reason, ...others] = cause.reasons
   const failure = wasInterrupted
-    ? new Unavailable({ reason: "Till stops." })
+    ? new Unavailable({ reason: interruption })
     : reason?._tag === "Fail" && others.length === 0
       ? reason.error
       : undefined

@@ -4,6 +4,8 @@ import { Context } from "effect"
 export interface HttpConfigShape {
   /** Where links to error documentation lead, without a slash at the end: `doc_url` is `{docsUrl}/errors/<code>`. */
   readonly docsUrl: string
+  /** How long a request may wait for the service, in milliseconds; as long as `Patience.ts` says if left out. */
+  readonly requestMillisMax?: number
 }
 
 export class HttpConfig extends Context.Service<HttpConfig, HttpConfigShape>()("till/http/HttpConfig") {}

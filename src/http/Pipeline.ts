@@ -29,6 +29,8 @@ import { RouteNotFound } from "./HttpErrors.ts"
 import * as InstallationWide from "./InstallationWide.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
+import type { Wait } from "./Patience.ts"
+import { Patience, REQUEST_MILLIS_MAX } from "./Patience.ts"
 import { hasClientSecret, projectBody } from "./Publishable.ts"
 import { readBody } from "./RequestBody.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
@@ -39,6 +41,7 @@ import { openAnswer, storedAnswer } from "./SealedAnswers.ts"
 /** An endpoint that was found, and who wants to use it. */
 interface Call<E> extends Matched<E> {
   readonly exchange: Exchange
+  readonly wait: Wait
   readonly caller: Caller
 }
 
@@ -65,7 +68,7 @@ const makeSurroundings = Effect.fnUntraced(function* (endpoints: ReadonlyArray<E
 })
 type Surroundings = Effect.Success<ReturnType<typeof makeSurroundings>>
 
-const answer = Effect.fnUntraced(function* (surroundings: Surroundings, exchange: Exchange) {
+const answer = Effect.fnUntraced(function* (surroundings: Surroundings, exchange: Exchange, wait: Wait) {
   const { authenticate, routes } = surroundings
   const { method, path, source } = exchange
   // 2. Authentication. What was not authenticated is not read any further.
@@ -78,8 +81,8 @@ const answer = Effect.fnUntraced(function* (surroundings: Surroundings, exchange
   // 6. What the key may do.
   yield* permit(caller, endpoint, exchange.query)
   const answered = yield* endpoint.kind === "query"
-    ? query(surroundings, { exchange, caller, endpoint, params })
-    : command(surroundings, { exchange, caller, endpoint, params })
+    ? query(surroundings, { exchange, wait, caller, endpoint, params })
+    : command(surroundings, { exchange, wait, caller, endpoint, params })
   return caller.keyType === "secret" ? answered : { ...answered, body: projectBody(answered.body) }
 })
 
@@ -109,13 +112,15 @@ const query = Effect.fnUntraced(function* (
 })
 
 const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: Call<CommandEndpoint>) {
-  const { caller, endpoint, exchange } = call
+  const { caller, endpoint, exchange, wait } = call
   const { method, path, request, source } = exchange
   const isPost = method === "POST"
   // 7. Idempotency key.
   const idempotencyKey = isPost ? yield* idempotencyKeyOf(source) : null
   // 8. Size, content type, JSON.
+  wait.pause()
   const body = isPost ? yield* parseBody(yield* readBody(request), source.headers["content-type"]) : NO_BODY
+  wait.resume()
   const needsClientSecret = caller.keyType === "publishable" && !endpoint.withoutClientSecret
   if (needsClientSecret && !hasClientSecret(body.value)) return yield* new SecretKeyRequired()
   // 9. Idempotency: what follows happens once per key, and whoever repeats it gets what came of it then.
@@ -184,16 +189,28 @@ const execution = (
 export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
   const surroundings = yield* makeSurroundings(endpoints)
   const { docsUrl } = surroundings
+  const patience = new Patience((yield* HttpConfig).requestMillisMax ?? REQUEST_MILLIS_MAX)
   const begin = yield* makeBegin
   return {
     /** Answers a request under /v1. A client that goes away ends it, but no command that has begun. */
-    answer: (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
-      const exchange = begin(request)
-      return Effect.matchCauseEffect(Effect.interruptible(answer(surroundings, exchange)), {
-        onSuccess: (answered) => Effect.succeed(respond(exchange, answered)),
-        onFailure: (cause) => respondFailed(exchange, cause, docsUrl)
-      })
-    },
+    answer: (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+      Effect.withFiber((fiber) => {
+        const exchange = begin(request)
+        const wait = patience.begin(fiber)
+        return Effect.matchCauseEffect(Effect.interruptible(answer(surroundings, exchange, wait)), {
+          onSuccess: (answered) => {
+            patience.end(wait)
+            return Effect.succeed(respond(exchange, answered))
+          },
+          onFailure: (cause) => {
+            patience.end(wait)
+            return respondFailed(exchange, cause, {
+              docsUrl,
+              interruption: wait.isOver ? "The storage does not answer in time." : "Till stops."
+            })
+          }
+        })
+      }),
     /** Answers a request that nothing in the service knows. */
     notFound: (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
       const exchange = begin(request)

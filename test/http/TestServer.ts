@@ -11,6 +11,7 @@ import * as Engine from "../../src/engine/Engine.ts"
 import * as Faults from "../../src/engine/Faults.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
+import type { HttpConfigShape } from "../../src/http/HttpConfig.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
@@ -43,12 +44,12 @@ const engine = (faults: Faults.Faults) =>
     )
   )
 
-const service = (faults: Faults.Faults) =>
+const service = (faults: Faults.Faults, config: Partial<HttpConfigShape>) =>
   Routes.serve.pipe(
     Layer.provideMerge(
       NodeHttpServer.layer(() => answerUnreadable(createServer(), DOCS_URL), { port: 0, host: "127.0.0.1" })
     ),
-    Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL })),
+    Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
     Layer.provideMerge(engine(faults))
   )
 
@@ -93,8 +94,11 @@ export interface TestServer {
 }
 
 /** Starts a server with one merchant. */
-export const start = async (faults: Faults.Faults = () => Effect.void): Promise<TestServer> => {
-  const runtime = ManagedRuntime.make(service(faults))
+export const start = async (
+  faults: Faults.Faults = () => Effect.void,
+  config: Partial<HttpConfigShape> = {}
+): Promise<TestServer> => {
+  const runtime = ManagedRuntime.make(service(faults, config))
   const { address } = await runtime.runPromise(HttpServer.HttpServer)
   if (!("port" in address)) throw new Error("The server does not listen on a port")
   const { port } = address

@@ -1,0 +1,78 @@
+/**
+ * No read waits without a limit. A storage that hangs neither answers nor fails; whoever waits for it gets a 503 once the
+ * limit is over, as if the storage had failed.
+ *
+ * What is interrupted is the wait, as if the client had gone away. A command that has begun takes no interruption: it
+ * ends when the journal says so, whose own limit is in `postgres/StatementLimit.ts`. The time in which a body arrives is
+ * the client's and not counted; Node's own limits are for that.
+ *
+ * One sweep looks at all requests under way, so a request pays for nothing but its place in a set.
+ */
+import type { Fiber } from "effect"
+
+/** Longer than a repetition waits for the first request with its key, which has an answer of its own (I8). */
+export const REQUEST_MILLIS_MAX = 30_000
+
+/** Sweeps per limit: a request waits for up to a tenth more. */
+const SWEEPS = 10
+
+/** One wait for the service. */
+export class Wait {
+  /** By `performance.now()`; Infinity while it is the client's turn. */
+  since: number = performance.now()
+  isOver = false
+  readonly fiber: Fiber.Fiber<unknown, unknown>
+
+  constructor(fiber: Fiber.Fiber<unknown, unknown>) {
+    this.fiber = fiber
+  }
+
+  /** The client has to go on. */
+  pause(): void {
+    this.since = Infinity
+  }
+
+  /** The client has done its part. */
+  resume(): void {
+    this.since = performance.now()
+  }
+}
+
+export class Patience {
+  readonly #limitMillis: number
+  readonly #waits = new Set<Wait>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(limitMillis: number) {
+    this.#limitMillis = limitMillis
+  }
+
+  /** Begins to count; interrupts the fiber when the limit is over, unless the wait has ended. */
+  begin(fiber: Fiber.Fiber<unknown, unknown>): Wait {
+    const wait = new Wait(fiber)
+    this.#waits.add(wait)
+    if (this.#timer === undefined) this.#arm()
+    return wait
+  }
+
+  end(wait: Wait): void {
+    this.#waits.delete(wait)
+  }
+
+  /** The timer does not keep the process alive: requests under way do. */
+  #arm(): void {
+    this.#timer = setTimeout(() => this.#sweep(), this.#limitMillis / SWEEPS).unref()
+  }
+
+  #sweep(): void {
+    this.#timer = undefined
+    if (this.#waits.size === 0) return
+    this.#arm()
+    const latest = performance.now() - this.#limitMillis
+    for (const wait of this.#waits) {
+      if (wait.isOver || wait.since > latest) continue
+      wait.isOver = true
+      wait.fiber.interruptUnsafe()
+    }
+  }
+}

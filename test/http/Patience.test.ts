@@ -1,0 +1,66 @@
+/** What a client sees of a storage that hangs: reads that are a 503 after a while. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit } from "effect"
+import { connect } from "node:net"
+import type * as Faults from "../../src/engine/Faults.ts"
+import { assertError, assertOk } from "./Assertions.ts"
+import type { TestServer } from "./TestServer.ts"
+import { basic, start } from "./TestServer.ts"
+
+const LIMIT_MILLIS = 200
+
+/** While set, what has its fault point there waits for it. */
+const gates = new Map<Faults.FaultPoint, Deferred.Deferred<void>>()
+const faults: Faults.Faults = (point) =>
+  Effect.suspend(() => {
+    const gate = gates.get(point)
+    return gate === undefined ? Effect.void : Deferred.await(gate)
+  })
+
+const close = (point: Faults.FaultPoint) => void gates.set(point, Deferred.makeUnsafe<void>())
+const open = (point: Faults.FaultPoint) => {
+  const gate = gates.get(point)!
+  gates.delete(point)
+  Deferred.doneUnsafe(gate, Exit.void)
+}
+
+let server: TestServer
+beforeAll(async () => void (server = await start(faults, { requestMillisMax: LIMIT_MILLIS })))
+afterAll(() => server.close())
+
+describe("patience", () => {
+  it("a read that hangs is a 503, and others are answered meanwhile", async () => {
+    const { body } = await server.request("POST", "/v1/products", { body: { name: "Tea" } })
+    close("read")
+    const begun = performance.now()
+    const list = server.request("GET", "/v1/customers?email=a@b.c")
+    assertOk(await server.request("GET", `/v1/products/${body.id}`))
+    const refused = await list
+    assertError(refused, 503, "service_unavailable")
+    assert.strictEqual(refused.headers.get("retry-after"), "1")
+    assert.isAtLeast(performance.now() - begun, LIMIT_MILLIS)
+    open("read")
+    assertOk(await server.request("GET", "/v1/customers?email=a@b.c"))
+  })
+
+  it("the time that a client takes for its body does not count", async () => {
+    const body = '{"name":"slow"}'
+    const socket = connect(server.port, "127.0.0.1")
+    let text = ""
+    const answered = new Promise((resolve) =>
+      socket.on("data", (chunk) => (text += String(chunk))).on("close", resolve)
+    )
+    socket.write(
+      `POST /v1/customers HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic(server.keys.secretTest)}\r\n` +
+        `Content-Type: application/json\r\nIdempotency-Key: slow\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
+    )
+    // Another request is given up meanwhile, so the limit has passed.
+    await new Promise((resolve) => setImmediate(resolve))
+    close("read")
+    assertError(await server.request("GET", "/v1/customers?email=a@b.c"), 503, "service_unavailable")
+    open("read")
+    socket.write(body)
+    await answered
+    assert.match(text, /^HTTP\/1\.1 200 /)
+  })
+})
