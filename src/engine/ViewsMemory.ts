@@ -103,7 +103,7 @@ class Accounts {
     }
     for (const row of projection.deliveriesMade.filter(accepted)) {
       this.of(row.account).deliveries.set(deliveryId(row), row)
-      this.of(row.account).leases.set(deliveryId(row), leasedUntil)
+      if (row.attempts.length === 0) this.of(row.account).leases.set(deliveryId(row), leasedUntil)
     }
     for (const step of projection.deliverySteps.filter(accepted)) {
       const { deliveries, leases } = this.of(step.account)

@@ -136,25 +136,32 @@ export const destinationOf = (
 }
 
 /** Opened secrets of endpoints that are in memory: opening them is too slow for every delivery. */
-const opened = new WeakMap<WebhookEndpointHidden, { readonly account: AccountId; readonly secrets: Secrets }>()
-type Secrets = ReadonlyArray<Redacted.Redacted>
+const opened = new WeakMap<WebhookEndpointDocument, OpenedSecrets>()
+
+interface OpenedSecrets {
+  readonly account: AccountId
+  readonly newest: Redacted.Redacted
+  readonly previous: { readonly secret: Redacted.Redacted; readonly until: Millis } | undefined
+}
 
 /** The secrets that sign an endpoint's webhooks now. */
 export const secretsOf = (
   config: PaymentsConfig["Service"],
   account: AccountId,
-  { hidden, id }: WebhookEndpointDocument,
+  document: WebhookEndpointDocument,
   nowMillis: Millis
-): Secrets => {
-  const { previous, sealedSecret } = hidden
-  let known = opened.get(hidden)
+): ReadonlyArray<Redacted.Redacted> => {
+  let known = opened.get(document)
   if (known?.account !== account) {
+    const { hidden, id } = document
     const sealing = sealingOf(config, account, id)
-    const sealed = previous === undefined ? [sealedSecret] : [sealedSecret, previous.sealedSecret]
-    known = { account, secrets: sealed.map((text) => redacted(Sealing.open(sealing, text))) }
-    opened.set(hidden, known)
+    const open = (sealedSecret: string) => redacted(Sealing.open(sealing, sealedSecret))
+    const previous = hidden.previous && { secret: open(hidden.previous.sealedSecret), until: hidden.previous.expiresAt }
+    known = { account, newest: open(hidden.sealedSecret), previous }
+    opened.set(document, known)
   }
-  return previous === undefined || previous.expiresAt > nowMillis ? known.secrets : known.secrets.slice(0, 1)
+  const { newest, previous } = known
+  return previous === undefined || previous.until <= nowMillis ? [newest] : [newest, previous.secret]
 }
 
 /** A new secret for an endpoint, as it is given out and as it is kept. */

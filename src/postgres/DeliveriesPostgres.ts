@@ -56,7 +56,8 @@ export const applied = (
       INSERT INTO deliveries (account, destination, id, event, event_version, version, at, state, attempts,
         next_attempt_at, due_at, wake_at)
       SELECT account, destination, id, event, event_version, version, at, state, attempts::jsonb,
-        next_attempt_at, due_at, greatest(due_at, ${int8(leasedUntil)})
+        next_attempt_at, due_at,
+        CASE WHEN attempts = '[]' THEN greatest(due_at, ${int8(leasedUntil)}) ELSE due_at END
       FROM unnest(${texts(made.map((d) => d.account))}, ${texts(made.map((d) => d.destination))},
         ${texts(made.map((d) => d.id))}, ${texts(made.map((d) => d.event))},
         ${bigints(made.map((d) => d.eventVersion))}, ${bigints(made.map((d) => d.version))},

@@ -5,7 +5,7 @@
  *   endpoints that hang hold no slots, and cannot keep those that answer waiting; how many attempts may be stalled is
  *   bounded by itself.
  * - A lane starts narrow, widens with every delivery and narrows with every stall, so an endpoint that hangs soon costs
- *   two connections, and a fast one gets as many as it can use. While too much is stalled, lanes that have stalled
+ *   four connections, and a fast one gets as many as it can use. While too much is stalled, lanes that have stalled
  *   last wait.
  * - A delivery is here at most once, from `add` until `release`: while it waits, is attempted, and is reported.
  * - What there is no room for is not taken in. It is still in the table, and comes from there when its lease is over.
@@ -22,7 +22,7 @@ const STALLED_MAX = 2048
 const STALLED_ENOUGH = 1024
 export const STALLED_MILLIS = 1000
 
-const WIDTH_MIN = 2
+const WIDTH_MIN = 4
 const WIDTH_START = 8
 const WIDTH_MAX = 64
 

@@ -1,0 +1,264 @@
+/**
+ * The dispatcher, by the test clock: whatever receivers do and whenever the process dies, every event reaches every
+ * subscribed endpoint or is exhausted, exactly by the schedule, and never twice at a time.
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import type { DeliveryRow } from "../../src/engine/Deliveries.ts"
+import * as Harness from "../engine/Harness.ts"
+import { Randomness, Seed } from "../engine/Randomness.ts"
+import type { Receiver } from "./DispatcherHarness.ts"
+import { answers, DispatcherHarness, hangs } from "./DispatcherHarness.ts"
+
+/** Seconds before attempts 2 to 8 (spec.md, Events: Delivery). */
+const SCHEDULE = [60, 300, 1800, 7200, 28_800, 86_400, 259_200]
+/** Longer than an outcome takes to be kept, an attempt to be begun, and a step of the clock. */
+const TOLERANCE_MILLIS = 6000
+
+const named = (count: number, name: string) => Array.from({ length: count }, (_, i) => `${name}_${i}`)
+
+/** Until nothing is pending: time passes as far as the next attempt, by the account's clock where that is far away. */
+const untilOver = Effect.fnUntraced(function* (
+  run: DispatcherHarness,
+  destinations: ReadonlyArray<string>,
+  between: Effect.Effect<void> = Effect.void
+) {
+  for (let turn = 0; turn < 500; turn++) {
+    yield* between
+    yield* Harness.pass(400, 100)
+    while (run.underWay.size > 0) yield* Harness.pass(500, 250)
+    yield* Harness.pass(100, 50)
+    const pending: Array<DeliveryRow> = []
+    for (const destination of destinations) {
+      pending.push(...(yield* run.deliveries(destination)).filter(({ state }) => state === "pending"))
+    }
+    if (pending.length === 0) return
+    const next = Math.min(...pending.map(({ dueAt }) => dueAt!))
+    const wait = next - (yield* Harness.now)
+    if (wait > 60_000) yield* run.transact((transaction) => transaction.advanceClock(wait))
+    else if (wait > 0) yield* Harness.pass(wait, 5000)
+  }
+  assert.fail("some deliveries never end")
+})
+
+/** What is kept of a delivery is the schedule's, and its end is what the last answer says. */
+const keepsSchedule = ({ attempts, state }: DeliveryRow) => {
+  assert.deepStrictEqual(
+    attempts.map(({ attempt }) => attempt),
+    attempts.map((_, i) => i + 1)
+  )
+  for (const [i, { durationMillis, startedAt }] of attempts.slice(0, -1).entries()) {
+    const due = startedAt + durationMillis + SCHEDULE[i]! * 1000
+    assert.isAtLeast(attempts[i + 1]!.startedAt, due, "too early")
+    assert.isAtMost(attempts[i + 1]!.startedAt, due + TOLERANCE_MILLIS, "too late")
+  }
+  const delivered = attempts.map(({ status }) => status !== null && status >= 200 && status < 300)
+  assert.strictEqual(delivered.indexOf(true), state === "delivered" ? attempts.length - 1 : -1)
+  if (state === "exhausted") assert.strictEqual(attempts.length, 8)
+}
+
+describe("the dispatcher", () => {
+  it.effect.prop(
+    "keeps to the schedule, whatever receivers do",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.gen(function* () {
+        yield* Harness.startClock
+        const random = new Randomness(seed)
+        const destinations = named(1 + random.below(3), "we")
+        const moods = new Map(destinations.map((destination) => [destination, random.pick([0, 0.3, 0.7, 1])] as const))
+        const receiver: Receiver = ({ endpoint }) => {
+          const delay = random.pick([0, 0, 3, 800, 4000])
+          if (!random.chance(moods.get(endpoint.url)!)) return answers(random.pick([200, 204]), delay)
+          return random.pick([answers(500, delay), answers(302), answers(410), hangs])
+        }
+        const run = new DispatcherHarness(yield* Harness.storageInMemory, receiver)
+        yield* run.start()
+        yield* run.subscribe(destinations)
+        for (const name of named(1 + random.below(4), "slot")) {
+          yield* run.happen(name)
+          if (random.chance(0.3)) yield* Harness.pass(random.below(40_000), 2000)
+        }
+        yield* untilOver(run, destinations)
+        for (const destination of destinations) {
+          for (const delivery of yield* run.deliveries(destination)) {
+            keepsSchedule(delivery)
+            const made = run.attempts.filter((one) => one.destination === destination && one.event === delivery.event)
+            assert.deepStrictEqual(
+              made.map(({ attempt }) => attempt),
+              delivery.attempts.map(({ attempt }) => attempt)
+            )
+          }
+        }
+        yield* run.stop
+        yield* Harness.verified(run.storage)
+      }),
+    { arbitrary: { runs: 20 } }
+  )
+
+  it.effect.prop(
+    "leaves nothing out, whenever the process dies",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.gen(function* () {
+        yield* Harness.startClock
+        const random = new Randomness(seed)
+        const destinations = named(3, "we")
+        const receiver: Receiver = () => (random.chance(0.6) ? answers(200, random.below(900)) : answers(500, 5))
+        const run = new DispatcherHarness(yield* Harness.storageInMemory, receiver)
+        yield* run.start()
+        yield* run.subscribe(destinations)
+        const events = 10 + random.below(30)
+        for (const name of named(events, "slot")) {
+          yield* run.happen(name)
+          if (random.chance(0.4)) yield* Harness.pass(random.below(400), 20)
+          if (!random.chance(0.2)) continue
+          yield* run.kill
+          yield* run.start()
+        }
+        const dies = Effect.suspend(() => (random.chance(0.2) ? Effect.andThen(run.kill, run.start()) : Effect.void))
+        yield* untilOver(run, destinations, dies)
+        for (const destination of destinations) {
+          const deliveries = yield* run.deliveries(destination)
+          assert.strictEqual(deliveries.length, events)
+          for (const delivery of deliveries) {
+            assert.include(["delivered", "exhausted"], delivery.state)
+            // A crash repeats an attempt at worst: it never leaves one out.
+            const made = run.attempts.filter((one) => one.destination === destination && one.event === delivery.event)
+            assert.deepStrictEqual(
+              [...new Set(made.map(({ attempt }) => attempt))],
+              delivery.attempts.map(({ attempt }) => attempt)
+            )
+          }
+        }
+        yield* run.stop
+        yield* Harness.verified(run.storage)
+      }),
+    { arbitrary: { runs: 20 } }
+  )
+
+  it.effect("starts first attempts in the order of their events", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 100))
+      yield* run.start()
+      yield* run.subscribe(["we"])
+      for (const name of named(200, "slot")) yield* run.happen(name)
+      yield* untilOver(run, ["we"])
+      const events = run.attempts.map(({ event }) => event)
+      assert.strictEqual(events.length, 200)
+      assert.deepStrictEqual(events, events.toSorted())
+      yield* run.stop
+    })
+  )
+
+  for (const hanging of [1, 10, 100, 400]) {
+    it.effect(`is not slowed by ${hanging} endpoints that hang`, () =>
+      Effect.gen(function* () {
+        yield* Harness.startClock
+        const receiver: Receiver = ({ endpoint }) => (endpoint.url === "fast" ? answers(200, 10) : hangs)
+        const run = new DispatcherHarness(yield* Harness.storageInMemory, receiver)
+        yield* run.start()
+        yield* run.subscribe([...named(hanging, "hanging"), "fast"])
+        for (const name of named(30, "slot")) yield* run.happen(name)
+        // Each wave of those that hang holds the slots for a second, and then gives them back.
+        const waves = Math.ceil((hanging * 8) / 512)
+        yield* Harness.pass(1000 + waves * 1500, 50)
+        assert.strictEqual(run.attempts.filter(({ destination }) => destination === "fast").length, 30)
+        // From then on it is as if it were alone.
+        for (const name of named(30, "later")) yield* run.happen(name)
+        yield* Harness.pass(200, 20)
+        assert.strictEqual(run.attempts.filter(({ destination }) => destination === "fast").length, 60)
+        yield* run.kill
+      })
+    )
+  }
+
+  it.effect("takes a thousand endpoints on one event, a bounded number at once", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const destinations = named(1000, "we")
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 100))
+      yield* run.start()
+      yield* run.subscribe(destinations)
+      yield* run.happen("slot")
+      yield* Harness.pass(2000, 50)
+      assert.strictEqual(run.attempts.length, 1000)
+      assert.isAtMost(run.underWayMax, 512)
+      yield* run.stop
+      yield* Harness.verified(run.storage)
+    })
+  )
+
+  it.effect("spreads what is due at its start", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const storage = yield* Harness.storageInMemory
+      const down = new DispatcherHarness(storage, () => answers(503))
+      yield* down.start()
+      yield* down.subscribe(["we_1", "we_2"])
+      for (const name of named(600, "slot")) yield* down.happen(name)
+      yield* Harness.pass(5000, 50)
+      yield* down.stop
+      yield* TestClock.adjust(3_600_000)
+      const up = new DispatcherHarness(storage, () => answers(200, 100))
+      yield* up.start()
+      yield* Harness.pass(30_000, 100)
+      assert.strictEqual(up.attempts.length, 1200)
+      assert.isTrue(up.attempts.every(({ attempt }) => attempt === 2))
+      assert.isAtMost(up.underWayMax, 128)
+      yield* up.stop
+      yield* Harness.verified(storage)
+    })
+  )
+
+  it.effect("drops what waits for an endpoint that is gone, and for an account that is wiped", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 500))
+      yield* run.start()
+      yield* run.subscribe(["gone", "stays"])
+      for (const name of named(40, "slot")) yield* run.happen(name)
+      yield* Harness.settled
+      yield* run.transact((transaction) => transaction.unsubscribe("gone"))
+      const begun = run.attempts.filter(({ destination }) => destination === "gone").length
+      yield* Harness.pass(10_000, 50)
+      assert.strictEqual(run.attempts.filter(({ destination }) => destination === "gone").length, begun)
+      assert.strictEqual(run.attempts.filter(({ destination }) => destination === "stays").length, 40)
+      const states = (yield* run.deliveries("gone")).map(({ state }) => state)
+      assert.deepStrictEqual([...new Set(states)], ["canceled"])
+
+      for (const name of named(40, "wiped")) yield* run.happen(name)
+      yield* run.transact((transaction) => transaction.wipe())
+      const before = run.attempts.length
+      yield* Harness.pass(10_000, 50)
+      assert.strictEqual(run.attempts.length, before)
+      yield* run.stop
+      yield* Harness.verified(run.storage)
+    })
+  )
+
+  it.effect("keeps what came of attempts that were under way when it closed", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, ({ endpoint }) =>
+        endpoint.url === "quick" ? answers(200, 500) : hangs
+      )
+      yield* run.start()
+      yield* run.subscribe(["quick", "hanging"])
+      yield* run.happen("slot")
+      yield* Harness.settled
+      const stopping = yield* Effect.forkChild(run.stopDispatcher)
+      yield* Harness.pass(5000, 50)
+      yield* Fiber.join(stopping)
+      const [quick] = yield* run.deliveries("quick")
+      assert.strictEqual(quick!.state, "delivered")
+      const [hanging] = yield* run.deliveries("hanging")
+      assert.deepStrictEqual([hanging!.state, hanging!.attempts.length], ["pending", 0])
+      yield* run.engine.stop
+    })
+  )
+})

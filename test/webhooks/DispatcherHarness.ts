@@ -1,0 +1,125 @@
+/**
+ * A dispatcher on an engine in memory, with receivers that behave as a test says, by the test clock. What was attempted is
+ * recorded here, apart from what the engine keeps of it.
+ */
+import { assert } from "@effect/vitest"
+import { Effect, Exit, Layer, Scope } from "effect"
+import type { DeliveryRow } from "../../src/engine/Deliveries.ts"
+import { Deliveries } from "../../src/engine/Deliveries.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
+import * as Dispatcher from "../../src/webhooks/Dispatcher.ts"
+import { Endpoints } from "../../src/webhooks/Endpoints.ts"
+import type { Message, Result } from "../../src/webhooks/Sender.ts"
+import { Sender } from "../../src/webhooks/Sender.ts"
+import type { RunningEngine, Storage } from "../engine/Harness.ts"
+import * as Harness from "../engine/Harness.ts"
+import * as Toy from "../engine/Toy.ts"
+
+export const ACCOUNT = "mer_1:test"
+
+/** What a receiver does with an attempt: it answers after a while, or never. */
+export type Receiver = (message: Message) => { readonly afterMillis: number; readonly result: Result }
+
+export const answers = (status: number, afterMillis: number = 0): ReturnType<Receiver> => ({
+  afterMillis,
+  result: { status, error: null }
+})
+
+/** As the sender reports a receiver that does not answer. */
+export const hangs: ReturnType<Receiver> = { afterMillis: 30_000, result: { status: null, error: "timed out" } }
+
+export interface Attempted {
+  /** Which process made it. */
+  readonly process: number
+  readonly destination: string
+  readonly event: string
+  readonly attempt: number
+  readonly startedAt: number
+}
+
+export class DispatcherHarness {
+  readonly storage: Storage
+  readonly receiver: Receiver
+  readonly attempts: Array<Attempted> = []
+  engine!: RunningEngine
+  /** Attempts under way now, and the most that were at once. */
+  underWay = new Set<string>()
+  underWayMax = 0
+  #process = 0
+  #scope = Scope.makeUnsafe()
+
+  constructor(storage: Storage, receiver: Receiver) {
+    this.storage = storage
+    this.receiver = receiver
+  }
+
+  readonly start = Effect.fnUntraced({ self: this }, function* () {
+    this.#process++
+    this.underWay = new Set()
+    this.engine = yield* Harness.startEngine(this.storage)
+    this.#scope = yield* Scope.make()
+    const layer = Dispatcher.layer.pipe(
+      Layer.provide(Layer.succeed(Deliveries, this.engine.deliveries)),
+      Layer.provide(Layer.succeed(Endpoints, { resolve: (_account, url) => Effect.succeed(endpoint(url)), body })),
+      Layer.provide(Layer.succeed(Sender, { send: this.#send(this.#process) }))
+    )
+    yield* Harness.buildAlone(layer, this.#scope)
+    yield* Harness.settled
+  })
+
+  /** Closes the dispatcher, and then the engine, as a process does that is asked to. */
+  readonly stop = Effect.suspend(() => Effect.andThen(this.stopDispatcher, this.engine.stop))
+
+  readonly stopDispatcher = Effect.suspend(() => Scope.close(this.#scope, Exit.void))
+
+  /** The process dies: what it had under way is heard of no more. */
+  readonly kill = Effect.suspend(() => this.engine.kill)
+
+  readonly subscribe = (destinations: ReadonlyArray<string>, types: ReadonlyArray<string> = ["*"]) =>
+    this.transact((transaction) => {
+      for (const destination of destinations) transaction.subscribe(destination, types)
+    })
+
+  transact(command: (transaction: Transaction) => void) {
+    return this.engine.accounts.run(ACCOUNT, Effect.map(Transaction, command))
+  }
+
+  /** Lets something happen, which makes one event. */
+  readonly happen = Effect.fnUntraced({ self: this }, function* (name: string) {
+    yield* this.engine.accounts.run(ACCOUNT, Toy.create(name, "plain"))
+  })
+
+  /** Every delivery to a destination, oldest first. */
+  readonly deliveries = Effect.fnUntraced({ self: this }, function* (destination: string) {
+    const rows = yield* Harness.walk<DeliveryRow, never>("older", 100, (page) =>
+      Effect.orDie(
+        Effect.map(
+          this.engine.accounts.deliveries(ACCOUNT, { destination, ...page }),
+          ({ deliveries: rows, hasMore }) => ({ rows, hasMore })
+        )
+      )
+    )
+    return rows.toReversed()
+  })
+
+  #send(process: number) {
+    return ({ attempt, endpoint: { url }, eventId, ...rest }: Message): Effect.Effect<Result> =>
+      Effect.gen({ self: this }, function* () {
+        const { afterMillis, result } = this.receiver({ attempt, endpoint: endpoint(url), eventId, ...rest })
+        if (process !== this.#process) return yield* Effect.never
+        const name = `${eventId} to ${url}`
+        assert.isFalse(this.underWay.has(name), `${name} is attempted twice at a time`)
+        this.underWay.add(name)
+        this.underWayMax = Math.max(this.underWayMax, this.underWay.size)
+        const startedAt = yield* Harness.now
+        this.attempts.push({ process, destination: url, event: eventId, attempt, startedAt })
+        if (afterMillis > 0) yield* Effect.sleep(afterMillis)
+        if (process === this.#process) this.underWay.delete(name)
+        return result
+      })
+  }
+}
+
+/** In these tests a destination is its own URL. */
+const endpoint = (url: string) => ({ url, secrets: [], publicOnly: false })
+const body = () => Effect.succeed("{}")
