@@ -9,6 +9,7 @@ import { join } from "node:path"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import { BenchFailure } from "./BenchFailure.ts"
 import * as Chart from "./Chart.ts"
 import type { ContenderName, Server } from "./Contender.ts"
 import { contenders, start } from "./Contender.ts"
@@ -168,6 +169,7 @@ const bench = Command.make(
       profile
     }
     const onlyWebhooks = Option.contains(only, WEBHOOKS)
+    if (onlyWebhooks && baselines) return yield* new BenchFailure({ problem: "Webhooks have no baselines." })
     if (!onlyWebhooks) yield* report(yield* run(options), Option.isNone(only) && !baselines && !profile)
     if (!onlyWebhooks && (Option.isSome(only) || !full || baselines)) return
     const webhookPace = full ? WEBHOOK_PACE_FULL : WEBHOOK_PACE
