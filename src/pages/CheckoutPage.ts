@@ -2,7 +2,7 @@
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
 import type { Asked, CardField, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, COMPLAINTS, isRequired } from "./CheckoutForm.ts"
-import { COUNTRIES } from "./Countries.ts"
+import { countryOptions } from "./Countries.ts"
 import type { Child, Html } from "./Html.ts"
 import { html } from "./Html.ts"
 import type { Frame } from "./Layout.ts"
@@ -172,10 +172,7 @@ const countrySelect = (page: CheckoutPage): Html =>
   field(page, "country", "Country", false, [
     html`<select id="country" name="country" autocomplete="billing country" ${attributes(page, "country")}>
       <option value="">Choose a country</option>
-      ${COUNTRIES.map(
-        ({ code, name }) =>
-          html`<option value="${code}" ${page.details.country === code && html` selected`}>${name}</option>`
-      )}
+      ${countryOptions(page.details.country)}
     </select>`
   ])
 

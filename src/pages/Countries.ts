@@ -12,14 +12,14 @@ const CODES =
 
 const names = new Intl.DisplayNames(["en"], { type: "region" })
 
-export interface Country {
+interface Country {
   /** Two capital letters. */
   readonly code: string
   readonly name: string
 }
 
 /** In the order of their names. */
-export const COUNTRIES: ReadonlyArray<Country> = CODES.split(" ")
+const COUNTRIES: ReadonlyArray<Country> = CODES.split(" ")
   .map((code) => ({ code, name: names.of(code) ?? code }))
   .toSorted((a, b) => a.name.localeCompare(b.name, "en"))
 

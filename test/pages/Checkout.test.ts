@@ -229,6 +229,21 @@ describe("a form that is not right", () => {
   })
 })
 
+describe("a country", () => {
+  it("stays chosen, and must be one of the list", async () => {
+    const session = await openSession(server, { billing_address_collection: "required" })
+    const kept = await pay(session, { ...filledIn(), country: "PT" })
+    assert.strictEqual(kept.status, 400)
+    assert.deepStrictEqual(
+      kept.text.match(/<option[^>]* selected>[^<]*/g)?.map((option) => option.trim()),
+      ['<option value="PT" selected>Portugal']
+    )
+    const unknown = await pay(session, { ...filledIn(), country: "ZZ" })
+    assert.include(unknown.text, "Choose a country of the list.")
+    assert.notInclude(unknown.text, " selected>")
+  })
+})
+
 describe("a card that is declined", () => {
   it("is said to be, and the form goes on to another card", async () => {
     const session = await openSession(server)
