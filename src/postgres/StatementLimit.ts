@@ -1,7 +1,10 @@
 /**
- * How long the journal may take. A Postgres that hangs neither answers nor fails, nor does a network that swallows
+ * How long a statement may take that a command waits for: of the journal, and of the views where they load what a command
+ * needs or are written. A Postgres that hangs neither answers nor fails, nor does a network that swallows
  * everything; a statement that exceeds the limit is interrupted and is a storage failure, with its outcome open as after
  * any other failure.
+ *
+ * A projection that was given up is tried again, and finds by its checkpoint whether it was carried out.
  *
  * The interruption asks Postgres to cancel the statement, and if that goes unanswered as well it closes the connection,
  * within 5 more seconds. So the statement may still be carried out later, by a server that has not noticed. That costs

@@ -17,6 +17,7 @@ import { deliveryId, Views } from "../engine/Views.ts"
 import { bigints, texts } from "./Arrays.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { storageFailure } from "./JournalPostgres.ts"
+import { makeWithin } from "./StatementLimit.ts"
 
 /** A row as Postgres gives it: its bigints are bigint. */
 type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint : Row[K] }
@@ -46,13 +47,25 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
   Views,
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
+    const within = yield* makeWithin
+    const single = reads(sql)
     return Views.of({
-      ...reads(sql),
+      ...single,
+      // What commands, activations and the projector wait for. Lists end with their requests; what works on whole
+      // accounts may take as long as it needs.
+      checkpoint: (account) => within(single.checkpoint(account)),
+      documents: (addresses) => within(single.documents(addresses)),
+      keys: (addresses) => within(single.keys(addresses)),
+      timer: (address) => within(single.timer(address)),
+      subscriptions: (account) => within(single.subscriptions(account)),
       ...lists(sql),
       ...holders(sql),
       ...DeliveriesPostgres.reads(sql),
       ...DeliveriesPostgres.leases(sql),
-      apply: (projection, leasedUntil) => apply(sql, projection, leasedUntil),
+      apply: (projection, leasedUntil) => {
+        const applied = apply(sql, projection, leasedUntil)
+        return projection.sweep === null ? within(applied) : applied
+      },
       expireKeys: (before) => storageFailure(sql`DELETE FROM idempotency WHERE at < ${PgTypes.int8(BigInt(before))}`),
       clear: (account) =>
         storageFailure(

@@ -55,6 +55,26 @@ describe("the engine on a Postgres that hangs", () => {
     })
   )
 
+  it.live("gives up a command whose document cannot be loaded; one that is in memory needs no views", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresStorage.make
+      const storage = yield* Effect.provideService(postgres.connect("engine"), StatementLimit, LIMIT_MILLIS)
+      const first = yield* Harness.startEngine(storage)
+      yield* first.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+      const before = yield* increment(first)
+      yield* first.projector.drained
+      assert.strictEqual(yield* postgres.locked("objects", increment(first)), before + 1)
+      yield* first.projector.drained
+      yield* first.stop
+      const second = yield* Harness.startEngine(storage)
+      yield* postgres.locked("objects", Effect.map(Effect.exit(increment(second)), assertUnavailable))
+      assert.strictEqual(yield* incrementOnceBack(second), before + 2)
+      yield* second.projector.drained
+      yield* second.stop
+      yield* Harness.verified(storage)
+    })
+  )
+
   it.live("a write that arrives after it was given up is a late write, and no fork of the account", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make
