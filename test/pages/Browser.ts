@@ -4,7 +4,7 @@
  */
 import type { AxeResults } from "axe-core"
 import axe from "axe-core"
-import type { Browser, Page } from "playwright-core"
+import type { Browser, Frame, Page } from "playwright-core"
 import { chromium } from "playwright-core"
 import * as fs from "node:fs"
 
@@ -44,8 +44,8 @@ const FLAGS = [
 export const launch = (): Promise<Browser> =>
   chromium.launch({ ...(executablePath !== undefined && { executablePath }), args: FLAGS })
 
-/** What axe-core finds wrong with a page, a line each. */
-export const accessibilityProblems = async (page: Page): Promise<ReadonlyArray<string>> => {
+/** What axe-core finds wrong with a page or a frame, a line each. */
+export const accessibilityProblems = async (page: Page | Frame): Promise<ReadonlyArray<string>> => {
   // Evaluated by the browser's debugger: the page's own policy lets no script in.
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate(() =>

@@ -1,0 +1,57 @@
+// A shop with a form of its own: checkout.js sends the card from the payer's browser to Till, never to this server.
+//
+//   TILL_SK_TEST=sk_test_… TILL_PK_TEST=pk_test_… node examples/custom/shop.mjs
+import { randomUUID } from "node:crypto"
+import { readFile } from "node:fs/promises"
+import { createServer } from "node:http"
+
+const till = process.env.TILL_URL ?? "http://localhost:4242"
+const secretKey = process.env.TILL_SK_TEST ?? ""
+const publishableKey = process.env.TILL_PK_TEST ?? ""
+
+/** Calls Till's API: POST with a body, GET without. */
+const api = async (path, body) => {
+  const headers = { authorization: `Basic ${btoa(`${secretKey}:`)}` }
+  const json = { ...headers, "content-type": "application/json", "idempotency-key": randomUUID() }
+  const post = { method: "POST", headers: json, body: JSON.stringify(body) }
+  const response = await fetch(`${till}/v1/${path}`, body === undefined ? { headers } : post)
+  const answer = await response.json()
+  if (!response.ok) throw new Error(`${answer.error.message} See ${answer.error.doc_url}`)
+  return answer
+}
+
+/** What is sold. A real shop makes its products once and keeps their ids. */
+const espresso = await api("products", {
+  name: "House Espresso, 1 kg",
+  default_price_data: { currency: "usd", unit_amount: 2450 }
+})
+
+const routes = {
+  "GET /": async () => {
+    const html = await readFile(new URL("shop.html", import.meta.url), "utf8")
+    return { type: "text/html", body: html.replaceAll("{TILL}", till).replaceAll("{PUBLISHABLE_KEY}", publishableKey) }
+  },
+
+  "POST /sessions": async () => {
+    const session = await api("checkout_sessions", {
+      mode: "payment",
+      ui_mode: "custom",
+      line_items: [{ price: espresso.default_price, quantity: 1 }]
+    })
+    return { type: "application/json", body: JSON.stringify(session.client_secret) }
+  }
+}
+
+const server = createServer(async (request, response) => {
+  try {
+    const answer = await routes[`${request.method} ${request.url?.split("?")[0]}`]?.()
+    if (answer === undefined) response.writeHead(404).end("Not found")
+    else response.writeHead(200, { "content-type": `${answer.type}; charset=utf-8` }).end(answer.body)
+  } catch (error) {
+    console.error(error.message)
+    response.writeHead(500).end("Something went wrong. You have not been charged.")
+  }
+})
+server.listen(Number(process.env.PORT ?? 3000), "localhost", () =>
+  console.log(`The shop is open: http://localhost:${server.address().port}`)
+)

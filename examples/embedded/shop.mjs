@@ -1,0 +1,78 @@
+// A shop with Till's checkout in its own page: the payer stays, and the card is entered in a frame that is Till's.
+//
+//   TILL_SK_TEST=sk_test_… TILL_PK_TEST=pk_test_… node examples/embedded/shop.mjs
+import { randomUUID } from "node:crypto"
+import { createServer } from "node:http"
+
+const till = process.env.TILL_URL ?? "http://localhost:4242"
+const secretKey = process.env.TILL_SK_TEST ?? ""
+const publishableKey = process.env.TILL_PK_TEST ?? ""
+
+/** Calls Till's API: POST with a body, GET without. */
+const api = async (path, body) => {
+  const headers = { authorization: `Basic ${btoa(`${secretKey}:`)}` }
+  const json = { ...headers, "content-type": "application/json", "idempotency-key": randomUUID() }
+  const post = { method: "POST", headers: json, body: JSON.stringify(body) }
+  const response = await fetch(`${till}/v1/${path}`, body === undefined ? { headers } : post)
+  const answer = await response.json()
+  if (!response.ok) throw new Error(`${answer.error.message} See ${answer.error.doc_url}`)
+  return answer
+}
+
+/** What is sold. A real shop makes its products once and keeps their ids. */
+const espresso = await api("products", {
+  name: "House Espresso, 1 kg",
+  default_price_data: { currency: "usd", unit_amount: 2450 }
+})
+
+const page = (content) => `<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>Lumen Coffee</title><main>${content}</main>`
+
+const routes = {
+  "GET /": () => ({
+    html: page(`<h1>Lumen Coffee</h1><p>House Espresso, 1 kg: $24.50</p>
+      <form method="post" action="/checkout"><button>Buy</button></form>`)
+  }),
+
+  "POST /checkout": async (_, origin) => {
+    const session = await api("checkout_sessions", {
+      mode: "payment",
+      ui_mode: "embedded",
+      line_items: [{ price: espresso.default_price, quantity: 1 }],
+      // Where payers come back to whose bank asked for an authentication on a page of its own.
+      success_url: `${origin}/thanks?session={CHECKOUT_SESSION_ID}`
+    })
+    return {
+      html: page(`<h1>Lumen Coffee</h1><div id="checkout"></div>
+        <script src="${till}/checkout.js"></script>
+        <script>
+          Till("${publishableKey}").embeddedCheckout({
+            clientSecret: "${session.client_secret}",
+            onComplete: ({ sessionId }) => location.assign("/thanks?session=" + sessionId)
+          }).mount("#checkout")
+        </script>`)
+    }
+  },
+
+  // Anybody can open this address, so it asks Till. The order itself is best sent off by a webhook (see ../webhooks).
+  "GET /thanks": async (query) => {
+    const session = await api(`checkout_sessions/${encodeURIComponent(query.get("session") ?? "")}`)
+    const isPaid = session.payment_status === "paid"
+    return { html: page(`<h1>${isPaid ? "Thank you, it is paid" : "Your payment is being processed"}</h1>`) }
+  }
+}
+
+const server = createServer(async (request, response) => {
+  const url = new URL(request.url ?? "/", `http://${request.headers.host}`)
+  try {
+    const answer = await routes[`${request.method} ${url.pathname}`]?.(url.searchParams, url.origin)
+    if (answer === undefined) response.writeHead(404).end("Not found")
+    else response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(answer.html)
+  } catch (error) {
+    console.error(error.message)
+    response.writeHead(500).end("Something went wrong. You have not been charged.")
+  }
+})
+server.listen(Number(process.env.PORT ?? 3000), "localhost", () =>
+  console.log(`The shop is open: http://localhost:${server.address().port}`)
+)
