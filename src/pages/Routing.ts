@@ -1,15 +1,17 @@
 /** What every page's route has in common: a failure is a page as well, and nothing of a request gets into a log. */
-import { Cause, Effect, Layer } from "effect"
+import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpRouter } from "effect/http"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
+import { HttpConfig } from "../http/HttpConfig.ts"
 import { RequestTooLarge } from "../http/HttpErrors.ts"
+import { REQUEST_MILLIS_MAX } from "../http/Patience.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { NOT_FROM_HERE, notice, UNAVAILABLE } from "./Notice.ts"
 import { page } from "./PageResponse.ts"
 
 /** What pages are made with. */
-export type PageServices = Accounts | PaymentsConfig
+export type PageServices = Accounts | HttpConfig | PaymentsConfig
 
 /** A page's route. The handler gets the path's parameters, decoded. */
 export const route = <E>(
@@ -21,14 +23,24 @@ export const route = <E>(
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, PageServices>
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | PageServices> =>
   HttpRouter.use((router) =>
-    Effect.flatMap(Effect.context<PageServices>(), (services) =>
-      router.add(method, path, (request) =>
+    Effect.flatMap(Effect.context<PageServices>(), (services) => {
+      const patient = within(Context.get(services, HttpConfig).requestMillisMax ?? REQUEST_MILLIS_MAX)
+      return router.add(method, path, (request) =>
         Effect.flatMap(HttpRouter.params, (params) =>
-          guarded(request, Effect.provideContext(handler(request, params), services))
+          guarded(request, patient(Effect.provideContext(handler(request, params), services)))
         )
       )
-    )
+    })
   )
+
+/** Fails if the storage hangs. A command that has begun ends when the journal says so, as over the API. */
+const within =
+  (millis: number) =>
+  <A, E, R>(answer: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
+    Effect.timeoutOrElse(Effect.interruptible(answer), {
+      duration: millis,
+      orElse: () => Effect.fail(new Unavailable({ reason: "The service did not answer in time." }))
+    })
 
 /**
  * Answers with a page, whatever happens: 413 for a form that no page of ours has, 503 if the storage does not answer, 500

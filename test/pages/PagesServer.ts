@@ -62,12 +62,12 @@ const paymentsConfig = Layer.effect(
   }))
 )
 
-const service = (faults: Faults.Faults) =>
+const service = (faults: Faults.Faults, requestMillisMax: number) =>
   Routes.serveWith(Pages.layer).pipe(
     Layer.provide(
       Layer.effect(
         HttpConfig,
-        Effect.map(addressOf, (url) => ({ docsUrl: `${url}/docs` }))
+        Effect.map(addressOf, (url) => ({ docsUrl: `${url}/docs`, requestMillisMax }))
       )
     ),
     Layer.provideMerge(
@@ -86,9 +86,10 @@ const service = (faults: Faults.Faults) =>
 /** Starts a server with one merchant. */
 export const start = async (
   merchantName = "Lumen Coffee",
-  faults: Faults.Faults = () => Effect.void
+  faults: Faults.Faults = () => Effect.void,
+  requestMillisMax: number = 30_000
 ): Promise<PagesServer> => {
-  const runtime = ManagedRuntime.make(service(faults))
+  const runtime = ManagedRuntime.make(service(faults, requestMillisMax))
   const url = await runtime.runPromise(addressOf)
   const accounts = await runtime.runPromise(Accounts)
   const { generated, merchant } = await runtime.runPromise(

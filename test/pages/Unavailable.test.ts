@@ -54,6 +54,28 @@ describe("a page that is opened while the storage fails", () => {
   })
 })
 
+describe("a page that is opened while the storage hangs", () => {
+  it("says so when it has waited for long enough", async () => {
+    let hangs = false
+    const hanging = await start(
+      "Lumen Coffee",
+      (point) => (point === "read" && hangs ? Effect.never : Effect.void),
+      300
+    )
+    try {
+      const unknown = `${hanging.url}/checkout/cs_000000000000000000000000`
+      assert.strictEqual((await visit(unknown)).status, 404)
+      hangs = true
+      const { status, text } = await visit(unknown)
+      assert.strictEqual(status, 503)
+      assert.include(text, "Please try again")
+    } finally {
+      hangs = false
+      await hanging.close()
+    }
+  })
+})
+
 describe("a session whose time has come", () => {
   it("is expired on its page, by the clock of its account", async () => {
     const session = await openSession(server)
