@@ -9,19 +9,18 @@ const till = process.env.TILL_URL ?? "http://localhost:4242"
 const secretKey = process.env.TILL_SK_TEST ?? ""
 const publishableKey = process.env.TILL_PK_TEST ?? ""
 
-/** Calls Till's API: POST with a body, GET without. */
-const api = async (path, body) => {
-  const headers = { authorization: `Basic ${btoa(`${secretKey}:`)}` }
-  const json = { ...headers, "content-type": "application/json", "idempotency-key": randomUUID() }
-  const post = { method: "POST", headers: json, body: JSON.stringify(body) }
-  const response = await fetch(`${till}/v1/${path}`, body === undefined ? { headers } : post)
+/** A POST to Till's API. */
+const post = async (path, body) => {
+  const authorization = `Basic ${btoa(`${secretKey}:`)}`
+  const headers = { authorization, "content-type": "application/json", "idempotency-key": randomUUID() }
+  const response = await fetch(`${till}/v1/${path}`, { method: "POST", headers, body: JSON.stringify(body) })
   const answer = await response.json()
   if (!response.ok) throw new Error(`${answer.error.message} See ${answer.error.doc_url}`)
   return answer
 }
 
 /** What is sold. A real shop makes its products once and keeps their ids. */
-const espresso = await api("products", {
+const espresso = await post("products", {
   name: "House Espresso, 1 kg",
   default_price_data: { currency: "usd", unit_amount: 2450 }
 })
@@ -33,7 +32,7 @@ const routes = {
   },
 
   "POST /sessions": async () => {
-    const session = await api("checkout_sessions", {
+    const session = await post("checkout_sessions", {
       mode: "payment",
       ui_mode: "custom",
       line_items: [{ price: espresso.default_price, quantity: 1 }]
