@@ -340,6 +340,16 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.strictEqual(await page.locator(":focus").getAttribute("id"), "message")
   })
 
+  it("says that it is paid where the success_url opens an app and not a page", async () => {
+    const session = await newSession({ success_url: "shop-app://paid/{CHECKOUT_SESSION_ID}" })
+    const { page } = await open(session)
+    await fill(page)
+    await payButton(page).click()
+    await page.getByRole("heading", { name: "This order is already paid" }).waitFor()
+    const link = page.getByRole("link", { name: "Go back to Lumen Coffee" })
+    assert.strictEqual(await link.getAttribute("href"), `shop-app://paid/${session.id}`)
+  })
+
   it("cannot be shown in another site's frame", async () => {
     const session = await newSession()
     const { page } = await open({ url: `${shop.url}/frame?${encodeURIComponent(session.url)}` })
