@@ -55,6 +55,8 @@ interface Lane {
   running: number
   width: number
   suspect: boolean
+  /** Whether the table was last asked for others only. */
+  full: boolean
   /** Whether the lane is in line for a turn. */
   queued: boolean
 }
@@ -135,7 +137,9 @@ export class Lanes {
     }
     this.#enqueue(lane)
     this.#forget(lane)
-    return lane.waiting.length - lane.first === LANE_FULL - 1
+    if (!lane.full || lane.waiting.length - lane.first >= LANE_FULL) return false
+    lane.full = false
+    return true
   }
 
   /** An attempt that could not even begin waits again, before all others of its lane. */
@@ -165,8 +169,9 @@ export class Lanes {
 
   /** Destinations with enough waiting here. */
   get full(): ReadonlyArray<string> {
-    const lanes = [...this.#lanes.values()]
-    return lanes.filter((lane) => lane.waiting.length - lane.first >= LANE_FULL).map(({ destination }) => destination)
+    const full = [...this.#lanes.values()].filter((lane) => lane.waiting.length - lane.first >= LANE_FULL)
+    for (const lane of full) lane.full = true
+    return full.map(({ destination }) => destination)
   }
 
   get room(): number {
@@ -182,7 +187,7 @@ export class Lanes {
     const key = `${account}/${destination}`
     const known = this.#lanes.get(key)
     if (known !== undefined) return known
-    const state = { waiting: [], first: 0, running: 0, width: WIDTH_START, suspect: false, queued: false }
+    const state = { waiting: [], first: 0, running: 0, width: WIDTH_START, suspect: false, full: false, queued: false }
     const lane: Lane = { account, destination, ...state }
     this.#lanes.set(key, lane)
     return lane
