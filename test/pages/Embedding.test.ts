@@ -118,6 +118,16 @@ describe("the page of an embedded session", () => {
 })
 
 describe("origins that may embed", () => {
+  it("are those that the installation names", async () => {
+    const named = await start("Shop", undefined, undefined, new Set([SHOP]))
+    const { client_secret, id } = await openSession(named, { ui_mode: "embedded", cancel_url: null })
+    const ancestorsFor = async (origin: string) =>
+      ancestorsIn(await visit(`${named.url}/checkout/${id}?${new URLSearchParams({ client_secret, origin })}`))
+    assert.strictEqual(await ancestorsFor(SHOP), SHOP)
+    assert.strictEqual(await ancestorsFor("https://other.example"), "'none'")
+    await named.close()
+  })
+
   const embedded = { id: "cs_1", ui_mode: "embedded", livemode: false, client_secret: "cs_1_secret_a" } as Answer
   const query = new URLSearchParams({ origin: SHOP })
 

@@ -256,6 +256,25 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       await assertPaidOnce()
     })
 
+    it("goes on with another card after Till could not be reached, and pays once", async () => {
+      const { page } = await open(shops.custom.url)
+      let isCut = true
+      await page.route("**/confirm", async (route) => {
+        if (!isCut) return route.fallback()
+        if (route.request().method() === "POST") await route.fetch()
+        return route.abort()
+      })
+      await fill(page, CARDS.declined)
+      await pay(page)
+      await page.getByText("you will not pay twice").waitFor()
+      isCut = false
+      await fill(page)
+      await pay(page)
+      await thanks(page)
+      // The declined attempt had reached Till; however often it was sent, it was made once.
+      assert.strictEqual((await newest()).charges, 2)
+    })
+
     it("comes back from an authentication, and is paid", async () => {
       const { page } = await open(shops.custom.url)
       await fill(page, CARDS.challenged)

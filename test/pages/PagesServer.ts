@@ -14,6 +14,7 @@ import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import * as Pages from "../../src/pages/Pages.ts"
+import { PagesConfig } from "../../src/pages/PagesConfig.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
@@ -62,8 +63,9 @@ const paymentsConfig = Layer.effect(
   }))
 )
 
-const service = (faults: Faults.Faults, requestMillisMax: number) =>
+const service = (faults: Faults.Faults, requestMillisMax: number, embedOrigins: ReadonlySet<string> | null) =>
   Routes.serveWith(Pages.layer).pipe(
+    Layer.provide(Layer.succeed(PagesConfig, { embedOrigins })),
     Layer.provide(
       Layer.effect(
         HttpConfig,
@@ -87,9 +89,10 @@ const service = (faults: Faults.Faults, requestMillisMax: number) =>
 export const start = async (
   merchantName = "Lumen Coffee",
   faults: Faults.Faults = () => Effect.void,
-  requestMillisMax: number = 30_000
+  requestMillisMax: number = 30_000,
+  embedOrigins: ReadonlySet<string> | null = null
 ): Promise<PagesServer> => {
-  const runtime = ManagedRuntime.make(service(faults, requestMillisMax))
+  const runtime = ManagedRuntime.make(service(faults, requestMillisMax, embedOrigins))
   const url = await runtime.runPromise(addressOf)
   const accounts = await runtime.runPromise(Accounts)
   const { generated, merchant } = await runtime.runPromise(

@@ -41,7 +41,7 @@
       if (data?.till !== "checkout") return
       frame.dataset.ready = ""
       if (data.type === "resize") frame.style.height = `${Math.min(Number(data.height) || 0, 20_000)}px`
-      if (data.type === "leave" && new URL(data.location).origin === base.origin) location.assign(data.location)
+      if (data.type === "leave") goTo(data.location)
       if (data.type === "complete") complete(data.location)
     }
 
@@ -49,7 +49,7 @@
       if (isTold) return
       isTold = true
       if (onComplete !== undefined) onComplete({ sessionId })
-      else if (typeof successUrl === "string" && !/^\s*javascript:/i.test(successUrl)) location.assign(successUrl)
+      else if (successUrl !== null) goTo(successUrl)
     }
 
     return {
@@ -73,6 +73,11 @@
         frame = undefined
       }
     }
+  }
+
+  /** Where Till leads is an address, and never a script. */
+  function goTo(address) {
+    if (!/^\s*javascript:/i.test(address)) location.assign(address)
   }
 
   /** A browser does not tell a page that a frame of it was refused. */
@@ -109,7 +114,7 @@
       } catch (error) {
         if (attempt === ATTEMPTS_MAX) throw error
       }
-      await new Promise((resolve) => setTimeout(resolve, 500 * 2 ** attempt))
+      await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** attempt))
     }
   }
 
@@ -149,6 +154,11 @@
         confirmationOf(parameters, clientSecret),
         (idempotencyKey ??= crypto.randomUUID())
       )
+      // An attempt whose end nobody knows was made with something else. Both may be made: a session is paid for once.
+      if (body.error?.code === "idempotency_key_reuse") {
+        idempotencyKey = undefined
+        return pay(parameters)
+      }
       // What comes next is another attempt, unless nobody knows what came of this one.
       if (status < 500) idempotencyKey = undefined
       if (status !== 200) return refused(body.error)

@@ -1,0 +1,32 @@
+/** Error documentation in a real browser: accessible, and no wider than a phone, by day and by night. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { Browser } from "playwright-core"
+import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
+import type { PagesServer } from "./PagesServer.ts"
+import { start } from "./PagesServer.ts"
+
+describe.skipIf(!hasBrowser)("the documentation of errors in a browser", () => {
+  let server: PagesServer
+  let browser: Browser
+  beforeAll(async () => {
+    ;[server, browser] = await Promise.all([start(), launch()])
+  })
+  afterAll(() => Promise.all([browser.close(), server.close()]))
+
+  it.each(["light", "dark"] as const)("is accessible and fits a phone: %s", async (colorScheme) => {
+    const context = await browser.newContext({ colorScheme, viewport: { width: 360, height: 740 } })
+    const page = await context.newPage()
+    await page.goto(`${server.url}/docs/errors`)
+    assert.deepStrictEqual(await accessibilityProblems(page), [])
+    assert.isFalse(await overflows(page))
+    await page.getByRole("link", { name: "payment_intent_authentication_failure" }).click()
+    await page.getByRole("heading", { name: "payment_intent_authentication_failure" }).waitFor()
+    assert.isFalse(await overflows(page))
+    await page.getByRole("link", { name: "Errors" }).click()
+    await page.getByRole("link", { name: "card_declined" }).click()
+    await page.getByRole("heading", { name: "Decline codes" }).waitFor()
+    assert.deepStrictEqual(await accessibilityProblems(page), [])
+    assert.isFalse(await overflows(page))
+    await context.close()
+  })
+})
