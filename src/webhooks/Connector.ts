@@ -5,9 +5,10 @@
  * the very call that connects, so no second answer of the DNS can change them. A host that is an address is checked as
  * such, in whatever notation it was written: URLs have normalized it.
  */
+import * as diagnostics from "node:diagnostics_channel"
 import * as dns from "node:dns"
 import { isIP } from "node:net"
-import type { LookupFunction } from "node:net"
+import type { LookupFunction, Socket } from "node:net"
 import { buildConnector } from "undici"
 import { isPublicAddress } from "../domain/PublicAddress.ts"
 
@@ -46,13 +47,42 @@ const guardedLookup =
     })
   }
 
+/** How much had been read from a connection when the last request went out by it: nothing if that was its first. */
+const readBefore = new WeakMap<object, number>()
+
+diagnostics.subscribe("undici:client:sendHeaders", (message) => {
+  const { socket } = message as { readonly socket: Socket }
+  readBefore.set(socket, socket.bytesRead)
+})
+
+const closedIdle = new WeakSet<Error>()
+
+/**
+ * Whether a connection failed in this way that had brought an answer before, and not a byte of one since. Then the other
+ * side most likely took it for idle and closed it just when the request was sent.
+ */
+export const isClosedIdle = (error: Error): boolean => closedIdle.has(error)
+
+const watch = (socket: Socket): void => {
+  socket.on("error", (error) => {
+    const before = readBefore.get(socket) ?? 0
+    if (before > 0 && socket.bytesRead === before) closedIdle.add(error)
+  })
+}
+
 export const make = ({ certificates, connectMillis, publicOnly, resolve }: ConnectorOptions) => {
-  const connect = buildConnector({
+  const dial = buildConnector({
     timeout: connectMillis,
     allowH2: false,
     ...(publicOnly && { lookup: guardedLookup(resolve ?? resolveBySystem) }),
     ...(certificates !== undefined && { ca: certificates })
   })
+  const connect: typeof dial = (options, callback) =>
+    dial(options, (...[error, socket]) => {
+      if (error !== null) return callback(error, null)
+      watch(socket)
+      callback(null, socket)
+    })
   if (!publicOnly) return connect
   const guarded: typeof connect = (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/gu, "")

@@ -6,6 +6,9 @@
  * - No redirect is followed. The time limit counts from the start, and covers look-up, connecting, TLS, sending, and
  *   whatever a server sends before its status line.
  * - Connections are kept for the next attempt. Those to public addresses only are never shared with others.
+ * - A kept connection may be closed by the other side just when a request is sent by it. If it ends without a byte of an
+ *   answer, the same request is sent once more, within the same attempt and time limit. One that was opened for the
+ *   attempt is given no second try.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -89,14 +92,10 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
       Effect.callback<Result>((resume) => {
         const target = URL.parse(message.endpoint.url)
         if (target === null) return resume(Effect.succeed(failed("invalid URL")))
-        const exchange = new Exchange(limits, (result) => resume(Effect.succeed(result)))
-        const seconds = Math.floor(clock.currentTimeMillisUnsafe() / 1000)
-        try {
-          const through = message.endpoint.publicOnly ? publicOnly : anywhere
-          through.dispatch(requestOf(message, target, seconds), exchange)
-        } catch (error) {
-          exchange.onResponseError(null, error as Error)
-        }
+        const request = requestOf(message, target, Math.floor(clock.currentTimeMillisUnsafe() / 1000))
+        const through = message.endpoint.publicOnly ? publicOnly : anywhere
+        const exchange = new Exchange(limits, request, through, (result) => resume(Effect.succeed(result)))
+        exchange.begin()
         return Effect.sync(() => exchange.giveUp("interrupted"))
       })
   }
@@ -129,18 +128,33 @@ class CutOff extends Error {}
 /** A request and its answer, as undici reports them. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #limits: { readonly timeLimitMillis: number; readonly bodyMillis: number }
+  readonly #request: Dispatcher.DispatchOptions
+  readonly #through: Dispatcher
   #report: ((result: Result) => void) | null
   #controller: Dispatcher.DispatchController | null = null
   #timer: NodeJS.Timeout
+  #mayRepeat = true
   #bodyBytes = 0
 
   constructor(
     limits: { readonly timeLimitMillis: number; readonly bodyMillis: number },
+    request: Dispatcher.DispatchOptions,
+    through: Dispatcher,
     report: (result: Result) => void
   ) {
     this.#limits = limits
+    this.#request = request
+    this.#through = through
     this.#report = report
     this.#timer = setTimeout(() => this.giveUp("timed out"), limits.timeLimitMillis)
+  }
+
+  begin(): void {
+    try {
+      this.#through.dispatch(this.#request, this)
+    } catch (error) {
+      this.onResponseError(null, error as Error)
+    }
   }
 
   /** Ends it, whatever it is doing. */
@@ -157,6 +171,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+    this.#mayRepeat = false
     // Informational: the status is still to come.
     if (status < 200) return
     clearTimeout(this.#timer)
@@ -174,6 +189,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
+    if (this.#mayRepeat && this.#report !== null && isClosed(error) && Connector.isClosedIdle(error)) {
+      this.#mayRepeat = false
+      return this.begin()
+    }
     clearTimeout(this.#timer)
     this.#settle(failed(describe(error)))
   }
@@ -200,13 +219,17 @@ const TEXTS: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: "headers too long"
 }
 
+/** Whether the other side has ended the connection. */
+const isClosed = (error: Error): boolean => "code" in error && TEXTS[String(error.code)] === "connection closed"
+
 /** Short, always the same for the same cause, and without anything that an endpoint or its URL could put into it. */
 const describe = (error: Error): string => {
   // Several addresses were tried: the first failure says as much as all of them.
   const cause = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
   const code = "code" in cause && typeof cause.code === "string" ? cause.code : ""
   if (TEXTS[code] !== undefined) return TEXTS[code]
-  if (code.startsWith("HPE_")) return "not an HTTP response"
+  // Its code is a matter of the parser's build.
+  if (cause.name === "HTTPParserError") return "not an HTTP response"
   if (/CERT|SELF_SIGNED|UNABLE_TO_/u.test(code)) return `certificate not trusted (${code})`
   if (code.startsWith("ERR_SSL_") || code === "EPROTO") return "TLS failed"
   return code === "" ? "failed" : `failed (${code})`

@@ -1,0 +1,86 @@
+/** What the sender puts on the wire, and what it makes of answers (spec.md, Events: Delivery; semantics W5, W7, W9). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { verifyWebhook } from "../../src/client/index.ts"
+import { isDelivered } from "../../src/webhooks/Sender.ts"
+import { answersWith, answerOf, receiver } from "./RawReceiver.ts"
+import { BODY, makeSender, messageTo, SECRET } from "./Sending.ts"
+
+const STATUSES = [200, 201, 202, 204, 226, 299, 300, 301, 302, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503, 599]
+
+describe("the sender", () => {
+  it.live("sends the headers of a delivery, no others than HTTP needs, and the body's bytes", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(answersWith(200))
+      const sender = yield* makeSender()
+      const url = there.url.replace("//", "//user:password@") + "?a=b&c=%20d#fragment"
+      const before = Math.floor(Date.now() / 1000)
+      assert.deepStrictEqual(yield* sender.send(messageTo(url, { attempt: 7 })), { status: 200, error: null })
+      const [{ body, headers, requestLine }] = there.requests as [(typeof there.requests)[number]]
+      assert.strictEqual(requestLine, "POST /hooks?a=b&c=%20d HTTP/1.1")
+      assert.deepStrictEqual(body, Buffer.from(BODY, "utf8"))
+      const { "x-signature": signature, ...others } = Object.fromEntries(headers)
+      assert.deepStrictEqual(others, {
+        host: `127.0.0.1:${there.port}`,
+        connection: "keep-alive",
+        "content-length": String(Buffer.byteLength(BODY)),
+        "content-type": "application/json",
+        "x-webhook-id": "evt_1",
+        "x-webhook-attempt": "7",
+        "user-agent": "Till-Webhooks/1"
+      })
+      verifyWebhook({ body, header: signature, secret: SECRET })
+      const seconds = Number(/^t=(\d+),v1=[\da-f]{64}$/u.exec(signature!)![1])
+      assert.isAtLeast(seconds, before)
+      assert.isAtMost(seconds, Math.floor(Date.now() / 1000))
+    })
+  )
+
+  it.live("takes a 2xx for delivered and nothing else, and follows no redirect", () =>
+    Effect.gen(function* () {
+      const elsewhere = yield* receiver(answersWith(200))
+      const there = yield* receiver(({ index, socket }) => {
+        const length = STATUSES[index] === 204 || STATUSES[index] === 304 ? "" : "content-length: 0\r\n"
+        socket.write(`HTTP/1.1 ${STATUSES[index]} Whatever\r\nlocation: ${elsewhere.url}\r\n${length}\r\n`)
+      })
+      const sender = yield* makeSender()
+      for (const status of STATUSES) {
+        const result = yield* sender.send(messageTo(there.url))
+        assert.deepStrictEqual(result, { status, error: null })
+        assert.strictEqual(isDelivered(result), status < 300)
+      }
+      assert.strictEqual(there.requests.length, STATUSES.length)
+      assert.strictEqual(elsewhere.sockets.length, 0)
+    })
+  )
+
+  it.live("sends the same bytes again after a 500, and waits for the status after informational ones", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(({ index, socket }) => {
+        if (index > 0) socket.write("HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n")
+        socket.write(answerOf(index === 0 ? 500 : 200, "received"))
+      })
+      const sender = yield* makeSender()
+      const first = yield* sender.send(messageTo(there.url))
+      const second = yield* sender.send(messageTo(there.url, { attempt: 2 }))
+      assert.deepStrictEqual([first.status, second.status], [500, 200])
+      const [one, two] = there.requests
+      assert.deepStrictEqual(one!.body, two!.body)
+      assert.deepStrictEqual(
+        [one, two].map((request) => request!.headers.get("x-webhook-attempt")),
+        ["1", "2"]
+      )
+    })
+  )
+
+  it.live("says what failed, in words that stay the same", () =>
+    Effect.gen(function* () {
+      const sender = yield* makeSender()
+      const gone = yield* Effect.scoped(Effect.map(receiver(answersWith(200)), ({ url }) => url))
+      assert.strictEqual((yield* sender.send(messageTo(gone))).error, "connection refused")
+      assert.strictEqual((yield* sender.send(messageTo("https://nowhere.invalid/"))).error, "host not found")
+      assert.strictEqual((yield* sender.send(messageTo("not a URL"))).error, "invalid URL")
+      assert.include((yield* sender.send(messageTo("ftp://example.com/"))).error, "failed")
+    })
+  )
+})

@@ -1,0 +1,148 @@
+/**
+ * Receivers that misbehave. An attempt ends within its limits, its result is decided by the status line alone, and the
+ * connection is let go: each test waits for the receiver's side of it to be closed.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Options } from "../../src/webhooks/Sender.ts"
+import type { Behaviour, RawReceiver } from "./RawReceiver.ts"
+import { answersWith, receiver, writeForever } from "./RawReceiver.ts"
+import { makeSender, messageTo } from "./Sending.ts"
+
+/** Where it must be this limit that ends the attempt, and where it must not be. */
+const SHORT = { timeLimitMillis: 250 }
+const LONG = 50_000
+
+const STATUS_LINE = "HTTP/1.1 200 OK\r\n"
+const ENDLESS = "transfer-encoding: chunked\r\n\r\n"
+const GIGABYTE = 2 ** 30
+/** 64 KiB and what the system's buffers hold on both sides. */
+const ACCEPTED_MAX = 32 * 2 ** 20
+
+const chunked = (bytes: number) => Buffer.from(`${bytes.toString(16)}\r\n${"x".repeat(bytes)}\r\n`)
+
+interface Case {
+  readonly behaviour: Behaviour
+  readonly options: Options
+  readonly expected: number | string
+  readonly check?: (there: RawReceiver) => void
+}
+
+const bounded = ({ sockets }: RawReceiver) => assert.isBelow(sockets[0]!.bytesWritten, ACCEPTED_MAX)
+
+const CASES: Readonly<Record<string, Case>> = {
+  "hangs before the status line": { behaviour: () => {}, options: SHORT, expected: "timed out" },
+  "sends half a status line": {
+    behaviour: ({ socket }) => socket.write("HTTP/1.1 2"),
+    options: SHORT,
+    expected: "timed out"
+  },
+  "sends informational answers for ever": {
+    behaviour: ({ socket }) => writeForever(socket, "HTTP/1.1 102 Processing\r\n\r\n", 20),
+    options: SHORT,
+    expected: "timed out"
+  },
+  "drips headers": {
+    behaviour: ({ socket }) => {
+      socket.write(STATUS_LINE)
+      writeForever(socket, "a", 20)
+    },
+    options: SHORT,
+    expected: "timed out"
+  },
+  "floods with headers": {
+    behaviour: ({ socket }) => {
+      socket.write(STATUS_LINE)
+      writeForever(socket, `x-flood: ${"x".repeat(1000)}\r\n`)
+    },
+    options: { timeLimitMillis: LONG },
+    expected: "headers too long",
+    check: bounded
+  },
+  "sends garbage": {
+    behaviour: ({ socket }) => writeForever(socket, "SSH-2.0-OpenSSH_9.9\r\n"),
+    options: { timeLimitMillis: LONG },
+    expected: "not an HTTP response",
+    check: bounded
+  },
+  "closes without an answer": {
+    behaviour: ({ socket }) => socket.end(),
+    options: { timeLimitMillis: LONG },
+    expected: "connection closed",
+    check: ({ requests }) => assert.strictEqual(requests.length, 1)
+  },
+  "resets without an answer": {
+    behaviour: ({ socket }) => socket.resetAndDestroy(),
+    options: { timeLimitMillis: LONG },
+    expected: "connection closed",
+    check: ({ requests }) => assert.strictEqual(requests.length, 1)
+  },
+  "closes in the middle of the headers": {
+    behaviour: ({ socket }) => socket.end(`${STATUS_LINE}content-le`),
+    options: { timeLimitMillis: LONG },
+    expected: "connection closed"
+  },
+  "closes in the middle of the body": {
+    behaviour: ({ socket }) => socket.end(`${STATUS_LINE}content-length: 100\r\n\r\nhalf`),
+    options: { timeLimitMillis: LONG },
+    expected: 200
+  },
+  "never ends the body": {
+    behaviour: ({ socket }) => {
+      socket.write(STATUS_LINE + ENDLESS)
+      writeForever(socket, chunked(1000))
+    },
+    options: { timeLimitMillis: LONG, bodyMillis: LONG },
+    expected: 200,
+    check: bounded
+  },
+  "sends a gigabyte": {
+    behaviour: ({ socket }) => {
+      socket.write(`${STATUS_LINE}content-length: ${GIGABYTE}\r\n\r\n`)
+      writeForever(socket, Buffer.alloc(100_000))
+    },
+    options: { timeLimitMillis: LONG, bodyMillis: LONG },
+    expected: 200,
+    check: bounded
+  },
+  "drips the body": {
+    behaviour: ({ socket }) => {
+      socket.write(STATUS_LINE + ENDLESS)
+      writeForever(socket, chunked(1), 20)
+    },
+    options: { timeLimitMillis: LONG, bodyMillis: 250 },
+    expected: 200
+  },
+  "drips a chunk's extension": {
+    behaviour: ({ socket }) => {
+      socket.write(`${STATUS_LINE}${ENDLESS}1;`)
+      writeForever(socket, "x", 20)
+    },
+    options: { timeLimitMillis: LONG, bodyMillis: 250 },
+    expected: 200
+  },
+  "keeps the body back": {
+    behaviour: ({ socket }) => socket.write(`${STATUS_LINE}content-length: 100\r\n\r\n`),
+    options: { timeLimitMillis: LONG, bodyMillis: 250 },
+    expected: 200
+  }
+}
+
+describe("a receiver that", () => {
+  for (const [name, { behaviour, check, expected, options }] of Object.entries(CASES)) {
+    it.live(name, () =>
+      Effect.gen(function* () {
+        const there = yield* receiver(behaviour)
+        const sender = yield* makeSender(options)
+        const { error, status } = yield* sender.send(messageTo(there.url))
+        assert.strictEqual(status ?? error, expected)
+        yield* Effect.promise(() => there.closed(0))
+        check?.(there)
+        assert.strictEqual(there.sockets.length, 1)
+        // It takes nothing with it: the next attempt is as good as any.
+        there.behaviour = answersWith(204)
+        assert.strictEqual((yield* (yield* makeSender()).send(messageTo(there.url))).status, 204)
+      })
+    )
+  }
+})

@@ -1,0 +1,121 @@
+/** How the sender keeps connections, and how it lets go of them. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Scope } from "effect"
+import { answerOf, answersWith, receiver } from "./RawReceiver.ts"
+import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"
+
+describe("a connection", () => {
+  it.live("is used again for the next attempt", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(({ index, socket }) => socket.write(answerOf(200, "x".repeat(index * 1000))))
+      const sender = yield* makeSender()
+      for (let attempt = 1; attempt <= 8; attempt++) yield* sendAndSettle(sender, messageTo(there.url, { attempt }))
+      assert.strictEqual(there.requests.length, 8)
+      assert.strictEqual(there.sockets.length, 1)
+    })
+  )
+
+  for (const [how, ends] of [
+    ["closes", "end"],
+    ["resets", "resetAndDestroy"]
+  ] as const) {
+    it.live(`that the receiver ${how} just when it is used again fails no attempt`, () =>
+      Effect.gen(function* () {
+        const there = yield* receiver(({ connection, index, socket }) => {
+          // The second request comes by the connection that is kept.
+          if (index === 1 && connection === 0) socket[ends]()
+          else socket.write(answerOf(200))
+        })
+        const sender = yield* makeSender()
+        assert.strictEqual((yield* sendAndSettle(sender, messageTo(there.url))).status, 200)
+        assert.strictEqual((yield* sender.send(messageTo(there.url, { attempt: 2 }))).status, 200)
+        assert.deepStrictEqual(
+          there.requests.map(({ connection }) => connection),
+          [0, 0, 1]
+        )
+        // It is the same attempt, to the byte.
+        const [, lost, repeated] = there.requests
+        assert.deepStrictEqual([...repeated!.headers], [...lost!.headers])
+        assert.deepStrictEqual(repeated!.body, lost!.body)
+      })
+    )
+
+    it.live(`that the receiver ${how} each time is tried again once`, () =>
+      Effect.gen(function* () {
+        const there = yield* receiver(({ index, socket }) =>
+          index === 0 ? socket.write(answerOf(200)) : socket[ends]()
+        )
+        const sender = yield* makeSender()
+        yield* sendAndSettle(sender, messageTo(there.url))
+        assert.strictEqual((yield* sender.send(messageTo(there.url))).error, "connection closed")
+        assert.strictEqual(there.requests.length, 3)
+        // The one that was opened for it is not.
+        assert.strictEqual((yield* sender.send(messageTo(there.url))).error, "connection closed")
+        assert.strictEqual(there.requests.length, 4)
+      })
+    )
+
+    it.live(`that the receiver ${how} after the status is no failure, nor is the next attempt by another one`, () =>
+      Effect.gen(function* () {
+        const there = yield* receiver(({ index, socket }) =>
+          socket.write(index === 0 ? "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf" : answerOf(201))
+        )
+        const sender = yield* makeSender()
+        assert.strictEqual((yield* sender.send(messageTo(there.url))).status, 200)
+        there.sockets[0]![ends]()
+        assert.strictEqual((yield* sender.send(messageTo(there.url))).status, 201)
+        yield* Effect.promise(() => there.closed(0))
+        assert.strictEqual(there.sockets.length, 2)
+      })
+    )
+  }
+
+  it.live("is not tried again once it has brought an informational answer", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(({ index, socket }) => {
+        if (index === 0) socket.write(answerOf(200))
+        else socket.end("HTTP/1.1 102 Processing\r\n\r\n")
+      })
+      const sender = yield* makeSender()
+      yield* sendAndSettle(sender, messageTo(there.url))
+      assert.strictEqual((yield* sender.send(messageTo(there.url))).error, "connection closed")
+      assert.strictEqual(there.requests.length, 2)
+    })
+  )
+
+  it.live("is closed when its attempt is interrupted", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(() => {})
+      const sender = yield* makeSender()
+      const sending = yield* Effect.forkChild(sender.send(messageTo(there.url)))
+      yield* Effect.promise(() => there.received(1))
+      yield* Fiber.interrupt(sending)
+      yield* Effect.promise(() => there.closed(0))
+      assert.strictEqual(there.sockets.length, 1)
+      there.behaviour = answersWith(200)
+      assert.strictEqual((yield* sender.send(messageTo(there.url))).status, 200)
+    })
+  )
+
+  it.live("is closed with the sender, whether it is idle, in use or bringing a body", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(({ index, socket }) => {
+        if (index === 0) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")
+        if (index === 1) socket.write(answerOf(200))
+      })
+      const scope = yield* Scope.make()
+      const sender = yield* Scope.provide(makeSender(), scope)
+      yield* sendAndSettle(sender, messageTo(there.url))
+      yield* sendAndSettle(sender, messageTo(there.url))
+      const attempts = yield* Effect.forkChild(
+        Effect.all([sender.send(messageTo(there.url)), sender.send(messageTo(there.url))], { concurrency: 2 })
+      )
+      yield* Effect.promise(() => there.received(4))
+      yield* Scope.close(scope, Exit.void)
+      const results = yield* Fiber.join(attempts)
+      for (const { status } of results) assert.isNull(status)
+      assert.strictEqual(there.sockets.length, 3)
+      yield* Effect.promise(() => Promise.all(there.sockets.map((_, connection) => there.closed(connection))))
+    })
+  )
+})

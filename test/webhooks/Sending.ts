@@ -1,0 +1,38 @@
+/** The real sender, for tests of what it puts on the wire and what it makes of the answers. */
+import { Effect, Layer, Redacted } from "effect"
+import type { Scope } from "effect"
+import type { Endpoint } from "../../src/webhooks/Endpoints.ts"
+import type { Message, Options, SenderShape } from "../../src/webhooks/Sender.ts"
+import { Sender } from "../../src/webhooks/Sender.ts"
+
+export const SECRET = "whsec_ofTheSendersTests0000000000"
+export const BODY = '{"id":"evt_1","type":"customer.created","data":{"object":{"name":"Zoë 日本 💳"}}}'
+
+export const endpointOf = (url: string, publicOnly = false): Endpoint => ({
+  url,
+  secrets: [Redacted.make(SECRET)],
+  publicOnly
+})
+
+export const messageTo = (url: string, more: Partial<Message & Endpoint> = {}): Message => ({
+  endpoint: { ...endpointOf(url, more.publicOnly), ...(more.secrets && { secrets: more.secrets }) },
+  eventId: more.eventId ?? "evt_1",
+  attempt: more.attempt ?? 1,
+  body: more.body ?? BODY
+})
+
+/** A sender that lives as long as the scope. */
+export const makeSender = (options: Options = {}): Effect.Effect<SenderShape, never, Scope.Scope> =>
+  Effect.map(Layer.build(Sender.layer(options)), (context) => Effect.runSync(Effect.provide(Sender, context)))
+
+/**
+ * An attempt, and the end of its exchange. An attempt ends with the status line; its connection is given back a few turns
+ * of the event loop later, if the body came with it.
+ */
+export const sendAndSettle = Effect.fnUntraced(function* (sender: SenderShape, message: Message) {
+  const result = yield* sender.send(message)
+  for (let turn = 0; turn < 10; turn++) {
+    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+  }
+  return result
+})
