@@ -108,6 +108,12 @@ describe("the page of an error", () => {
 })
 
 describe("the index of errors", () => {
+  it("is linked from the API's reference", async () => {
+    const { text } = await visit(`${server.url}/docs`)
+    const link = /href="([^"]*errors)"/.exec(text)?.[1] ?? ""
+    assert.strictEqual(new URL(link, `${server.url}/docs`).pathname, "/docs/errors")
+  })
+
   it("leads to every page", async () => {
     const { status, text } = await visit(`${server.url}/docs/errors`)
     assert.strictEqual(status, 200)

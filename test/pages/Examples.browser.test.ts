@@ -233,9 +233,14 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
 
     it("pays once for a double click", async () => {
       const { page } = await open(shops.custom.url)
+      let sent = 0
+      page.on("request", (request) => {
+        if (request.method() === "POST" && request.url().endsWith("/confirm")) sent++
+      })
       await fill(page)
       await page.getByRole("button", { name: "Pay" }).dblclick()
       await thanks(page)
+      assert.strictEqual(sent, 1)
       await assertPaidOnce()
     })
 
