@@ -163,7 +163,7 @@ export class Lanes {
     for (const lane of this.#lanes.values()) {
       if (lane.account !== account || (destination !== null && lane.destination !== destination)) continue
       while (lane.first < lane.waiting.length) this.release(this.#shift(lane).delivery)
-      this.#forget(lane)
+      if (lane.running === 0) this.#lanes.delete(`${lane.account}/${lane.destination}`)
     }
   }
 

@@ -38,7 +38,9 @@ export const make: Effect.Effect<Outcomes, never, Deliveries | Scope.Scope> = Ef
           batch.map(({ outcome }) => outcome)
         )
         .pipe(
-          Effect.tapError(({ reason }) => Effect.logWarning("Outcomes of webhooks could not be written yet", reason)),
+          // A defect must not keep the outcomes that come after it from being written.
+          Effect.sandbox,
+          Effect.tapError((cause) => Effect.logWarning("Outcomes of webhooks could not be written yet", cause)),
           Effect.retry(Schedule.spaced(RETRY_MILLIS))
         )
       for (const { kept } of batch) kept()
