@@ -74,6 +74,8 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
         const { certificates, resolve } = options
         return new Agent({
           connect: Connector.make({ publicOnly, connectMillis: limits.timeLimitMillis, resolve, certificates }),
+          // Otherwise all attempts at a host wait for the first one's connection, which tells what the host speaks.
+          allowH2: false,
           keepAliveTimeout: KEEP_ALIVE_MILLIS,
           keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
           maxHeaderSize: HEADERS_MAX_BYTES,

@@ -1,0 +1,70 @@
+/** Endpoints by https: their certificates are verified, and what is wrong with them is said. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { AUTHORITY, ELSEWHERE, EXPIRED, KEY, LOCALHOST } from "./Certificates.ts"
+import { answerOf, answersWith, receiver } from "./RawReceiver.ts"
+import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"
+
+const TRUSTING = { certificates: AUTHORITY }
+
+const REFUSED = {
+  "that nobody trusts": { cert: LOCALHOST, options: {}, code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" },
+  "that is expired": { cert: EXPIRED, options: TRUSTING, code: "CERT_HAS_EXPIRED" },
+  "for another host": { cert: ELSEWHERE, options: TRUSTING, code: "ERR_TLS_CERT_ALTNAME_INVALID" }
+}
+
+describe("a receiver by https", () => {
+  it.live("gets its webhooks, by one connection that is kept", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(answersWith(200, 500, 204), { key: KEY, cert: LOCALHOST })
+      const sender = yield* makeSender(TRUSTING)
+      for (const status of [200, 500, 204]) {
+        assert.deepStrictEqual(yield* sendAndSettle(sender, messageTo(there.url)), { status, error: null })
+      }
+      assert.strictEqual(there.sockets.length, 1)
+    })
+  )
+
+  for (const [name, { cert, code, options }] of Object.entries(REFUSED)) {
+    it.live(`gets nothing with a certificate ${name}`, () =>
+      Effect.gen(function* () {
+        const there = yield* receiver(answersWith(200), { key: KEY, cert })
+        const sender = yield* makeSender(options)
+        const result = yield* sender.send(messageTo(there.url))
+        assert.deepStrictEqual(result, { status: null, error: `certificate not trusted (${code})` })
+        assert.strictEqual(there.requests.length, 0)
+      })
+    )
+  }
+
+  it.live("gets nothing if it does not speak TLS", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(answersWith(200))
+      there.server.on("connection", (socket) => socket.write("HTTP/1.1 400 Bad Request\r\n\r\n"))
+      const sender = yield* makeSender(TRUSTING)
+      const result = yield* sender.send(messageTo(`https://localhost:${there.port}/`))
+      assert.deepStrictEqual(result, { status: null, error: "TLS failed" })
+    })
+  )
+
+  it.live("is given the attempt again by a new connection if it closed the kept one, and not otherwise", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(
+        ({ connection, index, socket }) => {
+          if (connection === 0 && index > 0) socket.end()
+          else if (connection === 2) socket.end()
+          else socket.write(answerOf(200))
+        },
+        { key: KEY, cert: LOCALHOST }
+      )
+      const sender = yield* makeSender(TRUSTING)
+      yield* sendAndSettle(sender, messageTo(there.url))
+      assert.strictEqual((yield* sender.send(messageTo(there.url))).status, 200)
+      assert.strictEqual(there.requests.length, 3)
+      // Nothing of a handshake counts as an answer.
+      const another = yield* makeSender(TRUSTING)
+      assert.strictEqual((yield* another.send(messageTo(there.url))).error, "connection closed")
+      assert.strictEqual(there.requests.length, 4)
+    })
+  )
+})
