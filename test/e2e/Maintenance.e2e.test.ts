@@ -88,6 +88,9 @@ const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
       (SELECT ${id} FROM ${table} WHERE account = '${account}' ORDER BY ${id} OFFSET 7 LIMIT 1) RETURNING ${id}`
   const document = one("objects", "id")
   const event = one("events", "id")
+  const delivery = `WHERE account = '${account}' AND id =
+    (SELECT id FROM deliveries WHERE account = '${account}' AND attempts <> '[]' ORDER BY id OFFSET 7 LIMIT 1)
+    RETURNING destination || '/' || id`
   return [
     [
       `UPDATE objects SET document = replace(document, '"livemode":false', '"livemode":true') ${document}`,
@@ -107,7 +110,20 @@ const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
     [`DELETE FROM events ${event}`, "events", removed],
     [`UPDATE idempotency SET version = version + 1 ${one("idempotency", "key")}`, "keys", changed],
     [`DELETE FROM idempotency ${one("idempotency", "key")}`, "keys", removed],
-    [`INSERT INTO timers VALUES ('${account}', 'invented', 'settle', 1, 0) RETURNING id`, "timers", invented]
+    [
+      `INSERT INTO timers (account, id, name, version, due_at, wake_at)
+        VALUES ('${account}', 'invented', 'settle', 1, 0, 0) RETURNING id`,
+      "timers",
+      invented
+    ],
+    [
+      `UPDATE subscriptions SET types = '{customer.created}' WHERE account = '${account}' RETURNING destination`,
+      "subscriptions",
+      changed
+    ],
+    [`UPDATE deliveries SET state = 'delivered', due_at = NULL ${delivery}`, "deliveries", changed],
+    [`UPDATE deliveries SET attempts = '[]' ${delivery}`, "deliveries", changed],
+    [`DELETE FROM deliveries ${delivery}`, "deliveries", removed]
   ]
 }
 
@@ -142,6 +158,8 @@ const withHistory = Effect.gen(function* () {
   }
   const place = yield* Effect.promise(async () => {
     await server.start()
+    // Nobody listens there, so the history has attempts that failed.
+    await server.post("/v1/webhook_endpoints", { url: "http://127.0.0.1:9/", enabled_events: ["*"] })
     await traffic.run(() => traffic.deeds.length > 300)
     assert.strictEqual((await server.kill("SIGTERM")).code, 0)
     const [account, version] = await sql(
