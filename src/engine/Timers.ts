@@ -8,6 +8,7 @@ import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { Unavailable } from "./Accounts.ts"
 import { Accounts } from "./Accounts.ts"
 import { Alarm } from "./Alarm.ts"
+import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
 import type { TimerRow } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
@@ -35,11 +36,12 @@ export class TimerHandler extends Context.Service<
 >()("till/engine/TimerHandler") {}
 
 /** Runs the scheduler as long as the layer lives. */
-export const layer: Layer.Layer<never, never, Accounts | Alarm | Projector | Views | TimerHandler> =
+export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | Projector | Views | TimerHandler> =
   Layer.effectDiscard(
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const alarm = yield* Alarm
+      const feed = yield* DeliveryFeed
       const projector = yield* Projector
       const views = yield* Views
       const handler = yield* TimerHandler
@@ -88,7 +90,7 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | Projector | Vie
         Effect.catchTag(projector.catchUp(account), "JournalCorrupt", (corrupt) =>
           Effect.logError(`The views of account ${account} could not be brought up to date`, corrupt.message)
         )
-      // After a crash the journal may hold timers that the views have not seen.
+      // After a crash the journal may hold timers and deliveries that the views have not seen.
       const catchUp = Effect.flatMap(views.behind, (accounts) =>
         Effect.forEach(accounts, catchUpAccount, { discard: true })
       ).pipe(
@@ -96,6 +98,10 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | Projector | Vie
         Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
         Effect.ignore
       )
-      yield* Effect.forkScoped(Effect.andThen(catchUp, Effect.forever(round)))
+      const caughtUp = Effect.andThen(
+        catchUp,
+        Effect.sync(() => feed.alarm.set(0))
+      )
+      yield* Effect.forkScoped(Effect.andThen(caughtUp, Effect.forever(round)))
     })
   )
