@@ -163,7 +163,7 @@ describe("an endpoint to public addresses only", () => {
       const { connections, port } = yield* guarded()
       const { dialled } = yield* watchDials
       const { looked, resolve } = resolvesTo(addresses(PUBLIC), addresses("127.0.0.1"))
-      const sender = yield* makeSender({ certificates: AUTHORITY, resolve, timeLimitMillis: 250 })
+      const sender = yield* makeSender({ certificates: AUTHORITY, resolve, timeLimitMillis: 1000 })
       const message = messageTo(`https://hooks.example.com:${port}/`, { publicOnly: true })
       assert.isNull((yield* sender.send(message)).status)
       assert.deepStrictEqual(dialled, [PUBLIC])
