@@ -9,6 +9,9 @@
  * - A kept connection may be closed by the other side just when a request is sent by it. If it ends without a byte of an
  *   answer, the same request is sent once more, within the same attempt and time limit. One that was opened for the
  *   attempt is given no second try.
+ *
+ * Not taken is the answer of a server that sends `100 Continue` before it without being asked to: undici closes such a
+ * connection, and the attempt fails.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
