@@ -107,7 +107,7 @@ const paymentsConfig = Layer.effect(
 
 const httpConfig = Layer.effect(
   HttpConfig,
-  Effect.map(TillConfig, (config) => ({ docsUrl: docsUrlOf(config) }))
+  Effect.map(TillConfig, (config) => ({ docsUrl: docsUrlOf(config), rateLimit: config.rateLimit }))
 )
 
 const pagesConfig = Layer.effect(

@@ -49,6 +49,8 @@ export interface TillConfigShape {
   readonly webhookAllowPrivate: boolean
   /** The only origins that may show an embedded checkout; undefined means any in test mode, and none in live mode. */
   readonly embedOrigins: ReadonlySet<string> | undefined
+  /** Whether requests are limited by merchant and by address (R1, R2). */
+  readonly rateLimit: boolean
   readonly logLevel: LogLevel.LogLevel
 }
 
@@ -149,6 +151,9 @@ const boolean = (value: string) =>
     ? value === "true"
     : new Problem(`must be true or false, got ${JSON.stringify(value)}`)
 
+const onOrOff = (value: string) =>
+  value === "on" || value === "off" ? value === "on" : new Problem(`must be on or off, got ${JSON.stringify(value)}`)
+
 const logLevels: ReadonlyArray<LogLevel.LogLevel> = ["Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"]
 
 const logLevel = (value: string) =>
@@ -180,6 +185,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     currencies: yield* variable("TILL_CURRENCIES", currencies),
     webhookAllowPrivate: (yield* variable("TILL_WEBHOOK_ALLOW_PRIVATE", boolean)) ?? false,
     embedOrigins: yield* variable("TILL_EMBED_ORIGINS", embedOrigins),
+    rateLimit: (yield* variable("TILL_RATE_LIMIT", onOrOff)) ?? false,
     logLevel: (yield* variable("TILL_LOG_LEVEL", logLevel)) ?? "Info"
   }
 })

@@ -29,6 +29,7 @@ describe("configuration", () => {
         currencies: undefined,
         webhookAllowPrivate: false,
         embedOrigins: undefined,
+        rateLimit: false,
         logLevel: "Info"
       })
       assert.match(defaults.dataFolder, /^\/.*\/\.till$/)
@@ -54,6 +55,7 @@ describe("configuration", () => {
         TILL_CURRENCIES: "USD, eur",
         TILL_WEBHOOK_ALLOW_PRIVATE: "true",
         TILL_EMBED_ORIGINS: "https://shop.example, http://localhost:3000/",
+        TILL_RATE_LIMIT: "on",
         TILL_LOG_LEVEL: "debug"
       })
       assert.deepInclude(config, {
@@ -66,6 +68,7 @@ describe("configuration", () => {
         currencies: new Set(["usd", "eur"]),
         webhookAllowPrivate: true,
         embedOrigins: new Set(["https://shop.example", "http://localhost:3000"]),
+        rateLimit: true,
         logLevel: "Debug"
       })
       assert.strictEqual(Redacted.value(config.defaultKeys.secretTest!), "sk_test_12345678")
@@ -104,6 +107,7 @@ describe("configuration", () => {
     ["TILL_EMBED_ORIGINS", "https://shop.example;script-src *"],
     ["TILL_EMBED_ORIGINS", "https://shop.example:443"],
     ["TILL_EMBED_ORIGINS", "https://shop.example,,https://b.example"],
+    ["TILL_RATE_LIMIT", "true"],
     ["TILL_LOG_LEVEL", "loud"]
   ] as const)("refuses %s=%j in one line that names it", ([variable, value]) =>
     Effect.gen(function* () {

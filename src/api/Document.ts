@@ -204,7 +204,9 @@ const header = (description: string) => ({ description, schema: { type: "string"
 
 const RESPONSE_HEADERS = {
   "X-Request-Id": header("The request's own ID, `req_…`."),
-  "X-API-Version": header("The version that the response is written in.")
+  "X-API-Version": header("The version that the response is written in."),
+  "X-RateLimit-Limit": header("How many such requests a minute may have. Absent where requests are not limited."),
+  "X-RateLimit-Remaining": header("How many of them are left in this minute. Absent where requests are not limited.")
 }
 
 const REPLAY_HEADERS = {

@@ -65,8 +65,12 @@ export const STATUSES: Readonly<Record<string, StatusMeaning>> = {
     )
   },
   429: {
-    description: "Too many requests.",
-    example: error("rate_limit_error", "rate_limit_exceeded", "Too many requests."),
+    description: "More requests in this minute than the installation allows. Only where limits are on.",
+    example: error(
+      "rate_limit_error",
+      "rate_limit_exceeded",
+      "Too many requests. Please retry after the period specified in the Retry-After header."
+    ),
     headers: retryAfter
   },
   500: {

@@ -42,6 +42,8 @@ interface Known {
 }
 
 /** Authenticates by the value of the `Authorization` header. */
+export type Authenticate = (authorization: string | undefined) => Effect.Effect<Caller, AuthenticationFailure>
+
 export const make = Effect.gen(function* () {
   const accounts = yield* Accounts
   const clock = yield* Clock.Clock
@@ -63,7 +65,7 @@ export const make = Effect.gen(function* () {
     })
   }
 
-  return (authorization: string | undefined): Effect.Effect<Caller, AuthenticationFailure> => {
+  const authenticate: Authenticate = (authorization) => {
     if (authorization === undefined || authorization === "") return missing
     const key = keyOf(authorization)
     if (key === undefined) return invalid
@@ -73,6 +75,7 @@ export const make = Effect.gen(function* () {
         : callerOf(entry as Document<ApiKeyLookup>)
     )
   }
+  return authenticate
 })
 
 /** The username of Basic authentication, if it looks like a key. A password is ignored, and so is its colon's absence. */

@@ -21,7 +21,9 @@ const MAX_AGE_SECONDS = 7200
 const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, x-api-version"
 const READABLE = {
   "access-control-allow-origin": "*",
-  "access-control-expose-headers": "x-request-id, x-api-version, idempotent-replayed, original-request, retry-after"
+  "access-control-expose-headers":
+    "x-request-id, x-api-version, idempotent-replayed, original-request, retry-after, " +
+    "x-ratelimit-limit, x-ratelimit-remaining"
 }
 
 /** Puts the rules for pages of other origins around the answer to a request under /v1. */

@@ -105,6 +105,15 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
 
   InvalidApiVersion: ({ version }) =>
     invalidRequest(400, "invalid_api_version", `Unknown API version '${version}'.`, "X-API-Version"),
+  RateLimitExceeded: ({ retryAfterSeconds }) => ({
+    status: 429,
+    type: "rate_limit_error",
+    code: "rate_limit_exceeded",
+    message: "Too many requests. Please retry after the period specified in the Retry-After header.",
+    param: null,
+    stored: false,
+    headers: { "retry-after": String(retryAfterSeconds) }
+  }),
   RouteNotFound: ({ method, path }) =>
     invalidRequest(404, "route_not_found", `Unrecognized request URL (${method} ${path}).`, null),
   MethodNotAllowed: ({ allowed, method, path }) =>

@@ -6,6 +6,8 @@ export interface HttpConfigShape {
   readonly docsUrl: string
   /** How long a request may wait for the service, in milliseconds; as long as `Patience.ts` says if left out. */
   readonly requestMillisMax?: number
+  /** Whether requests are limited (semantics R1); they are not if left out. */
+  readonly rateLimit?: boolean
 }
 
 export class HttpConfig extends Context.Service<HttpConfig, HttpConfigShape>()("till/http/HttpConfig") {}

@@ -20,6 +20,11 @@ export class MethodNotAllowed extends Data.TaggedError("MethodNotAllowed")<{
   readonly path: string
   readonly allowed: ReadonlyArray<string>
 }> {}
+/** More requests in a minute than the installation allows (R1). */
+export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
+  /** How long until requests are taken again, in seconds. */
+  readonly retryAfterSeconds: number
+}> {}
 /** Bytes that are not HTTP. */
 export class InvalidHttp extends Data.TaggedError("InvalidHttp") {}
 /** Headers longer than 16 KiB. */
@@ -46,6 +51,7 @@ export type HttpError =
   | InvalidApiVersion
   | RouteNotFound
   | MethodNotAllowed
+  | RateLimitExceeded
   | InvalidHttp
   | RequestHeadersTooLarge
   | RequestTimeout

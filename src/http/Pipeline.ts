@@ -32,6 +32,7 @@ import { parseBody } from "./JsonBody.ts"
 import type { Wait } from "./Patience.ts"
 import { Patience, REQUEST_MILLIS_MAX } from "./Patience.ts"
 import { hasClientSecret, projectBody } from "./Publishable.ts"
+import * as RateLimits from "./RateLimits.ts"
 import { readBody } from "./RequestBody.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
 import type { Matched } from "./RouteTable.ts"
@@ -46,14 +47,16 @@ interface Call<E> extends Matched<E> {
 }
 
 /** What all requests share. */
-const makeSurroundings = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
+const makeSurroundings = Effect.fnUntraced(function* (
+  endpoints: ReadonlyArray<Endpoint>,
+  limits: RateLimits.RateLimits | undefined
+) {
   const accounts = yield* Accounts
   const paymentsConfig = yield* PaymentsConfig
   const processor = yield* Processor
   return {
     accounts,
-    authenticate: yield* Authentication.make,
-    routes: new RouteTable(endpoints),
+    ...admission(yield* Authentication.make, new RouteTable(endpoints), limits),
     docsUrl: (yield* HttpConfig).docsUrl,
     paymentsConfig,
     fingerprintKey: Redacted.value(paymentsConfig.fingerprintKey),
@@ -68,16 +71,43 @@ const makeSurroundings = Effect.fnUntraced(function* (endpoints: ReadonlyArray<E
 })
 type Surroundings = Effect.Success<ReturnType<typeof makeSurroundings>>
 
+/** How requests are let in. What is decided here once, whether there are limits, no request has to ask. */
+const admission = (
+  authenticate: Authentication.Authenticate,
+  routes: RouteTable<Endpoint>,
+  limits: RateLimits.RateLimits | undefined
+) => {
+  const caller = ({ source }: Exchange) => authenticate(source.headers.authorization)
+  const find = ({ method, path }: Exchange) => routes.find(method, path)
+  if (limits === undefined) return { authenticate: caller, find }
+  return {
+    authenticate: (exchange: Exchange) => limits.authenticated(exchange, caller(exchange)),
+    find: (exchange: Exchange) => {
+      const refusal = limits.refusal(exchange)
+      return refusal === undefined ? find(exchange) : Exit.fail(refusal)
+    }
+  }
+}
+
+/** How they are answered: with where their senders stand, if there are limits. */
+const answers = (limits: RateLimits.RateLimits | undefined) => {
+  if (limits === undefined) return { respond, respondFailed }
+  const { show } = limits
+  const shown: typeof respond = (exchange, answered) => show(exchange, respond(exchange, answered))
+  const shownFailed: typeof respondFailed = (exchange, cause, options) =>
+    Effect.map(respondFailed(exchange, cause, options), (response) => show(exchange, response))
+  return { respond: shown, respondFailed: shownFailed }
+}
+
 const answer = Effect.fnUntraced(function* (surroundings: Surroundings, exchange: Exchange, wait: Wait) {
-  const { authenticate, routes } = surroundings
-  const { method, path, source } = exchange
+  const { authenticate, find } = surroundings
   // 2. Authentication. What was not authenticated is not read any further.
-  const caller = yield* authenticate(source.headers.authorization)
+  const caller = yield* authenticate(exchange)
   // 3. Version.
   exchange.apiVersion = caller.apiVersion
-  exchange.apiVersion = yield* apiVersionOf(source, caller.apiVersion)
-  // 5. Route and method. (4, rate limits, are off in a self-hosted installation: R2.)
-  const { endpoint, params } = yield* routes.find(method, path)
+  exchange.apiVersion = yield* apiVersionOf(exchange.source, caller.apiVersion)
+  // 4. Rate limits, where there are any (R2). 5. Route and method.
+  const { endpoint, params } = yield* find(exchange)
   // 6. What the key may do.
   yield* permit(caller, endpoint, exchange.query)
   const answered = yield* endpoint.kind === "query"
@@ -187,9 +217,12 @@ const execution = (
 
 /** Answers requests by the given endpoints. Never fails, except by interruption. */
 export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
-  const surroundings = yield* makeSurroundings(endpoints)
+  const { rateLimit, requestMillisMax } = yield* HttpConfig
+  const limits = rateLimit === true ? yield* RateLimits.make : undefined
+  const surroundings = yield* makeSurroundings(endpoints, limits)
+  const replies = answers(limits)
   const { docsUrl } = surroundings
-  const patience = new Patience((yield* HttpConfig).requestMillisMax ?? REQUEST_MILLIS_MAX)
+  const patience = new Patience(requestMillisMax ?? REQUEST_MILLIS_MAX)
   const begin = yield* makeBegin
   return {
     /** Answers a request under /v1. A client that goes away ends it, but no command that has begun. */
@@ -200,11 +233,11 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
         return Effect.matchCauseEffect(Effect.interruptible(answer(surroundings, exchange, wait)), {
           onSuccess: (answered) => {
             patience.end(wait)
-            return Effect.succeed(respond(exchange, answered))
+            return Effect.succeed(replies.respond(exchange, answered))
           },
           onFailure: (cause) => {
             patience.end(wait)
-            return respondFailed(exchange, cause, {
+            return replies.respondFailed(exchange, cause, {
               docsUrl,
               interruption: wait.isOver ? "The storage does not answer in time." : "Till stops."
             })

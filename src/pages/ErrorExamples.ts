@@ -41,6 +41,7 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
   ApiKeyExpired: new Http.ApiKeyExpired(),
   SecretKeyRequired: new Domain.SecretKeyRequired(),
   TestModeOnly: new Domain.TestModeOnly(),
+  RateLimitExceeded: new Http.RateLimitExceeded({ retryAfterSeconds: 30 }),
 
   ResourceMissing: new Domain.ResourceMissing({
     kind: "Customer",
@@ -110,20 +111,9 @@ const AUTHENTICATION_FAILURE: ErrorExample = {
   body: null
 }
 
-/** Installations that limit the rate of requests, in front of Till or in it, answer with this one. */
-const RATE_LIMIT: WireError = {
-  status: 429,
-  type: "rate_limit_error",
-  code: "rate_limit_exceeded",
-  message: "Too many requests. Please retry after the period specified in the Retry-After header.",
-  param: null,
-  stored: false
-}
-
 /** All examples, in the order in which a reader meets them; some codes have several. */
 export const examples = (docsUrl: string): ReadonlyArray<ErrorExample> => [
   ...Object.values(FAILURES).map((failure) => example(wireErrorOf(failure), docsUrl)),
   AUTHENTICATION_FAILURE,
-  example(RATE_LIMIT, docsUrl),
   example(internalError, docsUrl)
 ]

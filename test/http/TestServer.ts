@@ -44,13 +44,14 @@ const engine = (faults: Faults.Faults) =>
     )
   )
 
-const service = (faults: Faults.Faults, config: Partial<HttpConfigShape>) =>
+const service = (faults: Faults.Faults, config: Partial<HttpConfigShape>, clock: Layer.Layer<never>) =>
   Routes.serve.pipe(
     Layer.provideMerge(
       NodeHttpServer.layer(() => answerUnreadable(createServer(), DOCS_URL), { port: 0, host: "127.0.0.1" })
     ),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
-    Layer.provideMerge(engine(faults))
+    Layer.provideMerge(engine(faults)),
+    Layer.provide(clock)
   )
 
 /** A merchant's keys, in plain text. */
@@ -93,12 +94,13 @@ export interface TestServer {
   readonly close: () => Promise<void>
 }
 
-/** Starts a server with one merchant. */
+/** Starts a server with one merchant. `clock` is another clock than the system's. */
 export const start = async (
   faults: Faults.Faults = () => Effect.void,
-  config: Partial<HttpConfigShape> = {}
+  config: Partial<HttpConfigShape> = {},
+  clock: Layer.Layer<never> = Layer.empty
 ): Promise<TestServer> => {
-  const runtime = ManagedRuntime.make(service(faults, config))
+  const runtime = ManagedRuntime.make(service(faults, config, clock))
   const { address } = await runtime.runPromise(HttpServer.HttpServer)
   if (!("port" in address)) throw new Error("The server does not listen on a port")
   const { port } = address

@@ -1,0 +1,111 @@
+/**
+ * Fixed windows against a list of everything that ever happened (semantics R1), over random times and keys: also on a
+ * clock that is set back.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { FixedWindows, KEYS_MAX, WINDOW_MILLIS } from "../../src/http/FixedWindows.ts"
+import { addressGroup } from "../../src/http/RateLimits.ts"
+
+const START = Date.UTC(2026, 10, 21)
+
+/** Steps mostly stay in a minute, sometimes leave it, and sometimes go back. */
+const step = Schema.Struct({
+  millis: Schema.Union([
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9000 })),
+    Schema.Int.check(Schema.isBetween({ minimum: -90_000, maximum: 300_000 }))
+  ]),
+  key: Schema.Literals(["a", "b", "c"]),
+  isPeek: Schema.Boolean
+})
+
+const run = {
+  limit: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 })),
+  steps: Schema.Array(step).check(Schema.isMinLength(1), Schema.isMaxLength(80))
+}
+
+/** Everything that was counted since a minute was entered last. */
+class Model {
+  readonly #limit: number
+  #counted: Array<string> = []
+  #minute = ""
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  step(key: string, at: Date, isPeek: boolean) {
+    const minute = at.toISOString().slice(0, "2026-11-21T00:00".length)
+    if (minute !== this.#minute) this.#counted = []
+    this.#minute = minute
+    if (!isPeek) this.#counted.push(key)
+    const used = this.#counted.filter((counted) => counted === key).length
+    const millisIntoMinute = at.getUTCSeconds() * 1000 + at.getUTCMilliseconds()
+    return {
+      limit: this.#limit,
+      remaining: used > this.#limit ? 0 : this.#limit - used,
+      isExceeded: used > this.#limit,
+      resetSeconds: Math.ceil((60_000 - millisIntoMinute) / 1000)
+    }
+  }
+
+  get keys(): number {
+    return new Set(this.#counted).size
+  }
+}
+
+describe("fixed windows", () => {
+  it.effect.prop("allow as many as the model, and remember no more", run, ({ limit, steps }) =>
+    Effect.sync(() => {
+      const windows = new FixedWindows(limit)
+      const model = new Model(limit)
+      let now = START
+      for (const { isPeek, key, millis } of steps) {
+        now += millis
+        const standing = isPeek ? windows.peek(key, now) : windows.count(key, now)
+        assert.deepStrictEqual(standing, model.step(key, new Date(now), isPeek))
+        assert.strictEqual(windows.size, model.keys)
+      }
+    })
+  )
+
+  it("count keys together beyond what they hold, and forget all of them with the minute", () => {
+    const windows = new FixedWindows(2)
+    for (let i = 0; i < KEYS_MAX; i++) windows.count(`address ${i}`, START)
+    for (let i = 0; i < 1000; i++) windows.count(`further address ${i}`, START)
+    assert.isAtMost(windows.size, KEYS_MAX + 1)
+    assert.isTrue(windows.count("one more", START).isExceeded)
+    assert.isFalse(windows.count("address 7", START).isExceeded)
+    assert.isFalse(windows.count("one more", START + WINDOW_MILLIS).isExceeded)
+    assert.strictEqual(windows.size, 1)
+  })
+})
+
+describe("senders", () => {
+  const group = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff }))
+  const groups = Schema.Array(Schema.Union([Schema.Literal(0), group])).check(
+    Schema.isMinLength(8),
+    Schema.isMaxLength(8)
+  )
+  const hex = (parts: ReadonlyArray<number>) => parts.map((part) => part.toString(16)).join(":")
+
+  it.effect.prop(
+    "with an IPv6 address are those of its first 64 bits, however it is written",
+    { groups },
+    ({ groups: parts }) =>
+      Effect.sync(() => {
+        // Only this range has a meaning of its own: IPv4 addresses.
+        if (parts.slice(0, 5).every((part) => part === 0) && parts[5] === 0xffff) return
+        const network = hex(parts.slice(0, 4))
+        const shortened = new URL(`http://[${hex(parts)}]`).hostname.slice(1, -1)
+        for (const address of [hex(parts), shortened, `${shortened}%eth0`]) {
+          assert.strictEqual(addressGroup(address), network, address)
+        }
+      })
+  )
+
+  it("with an IPv4 address are that address, also where IPv6 wraps it", () => {
+    assert.strictEqual(addressGroup("203.0.113.7"), "203.0.113.7")
+    assert.strictEqual(addressGroup("::ffff:203.0.113.7"), "203.0.113.7")
+  })
+})
