@@ -17,29 +17,46 @@ export class AddressRefused extends Error {
   readonly code = "TILL_ADDRESS_REFUSED"
 }
 
-/** Addresses of a host name; what `dns.lookup` answers with `all`. */
-export type Resolve = (
-  hostname: string,
-  callback: (error: NodeJS.ErrnoException | null, addresses: Array<dns.LookupAddress>) => void
-) => void
+type Resolved = (error: NodeJS.ErrnoException | null, addresses: Array<dns.LookupAddress>) => void
 
-const resolveBySystem: Resolve = (hostname, callback) => dns.lookup(hostname, { all: true }, callback)
+/** Addresses of a host name; what `dns.lookup` answers with `all`. */
+export type Resolve = (hostname: string, callback: Resolved) => void
+
+export const resolveBySystem: Resolve = (hostname, callback) => dns.lookup(hostname, { all: true }, callback)
+
+/**
+ * Who looks a host up while somebody else does gets the same answer. The system has few threads for it, and a name
+ * server that hangs must not take one for each attempt.
+ */
+export const sharing = (resolve: Resolve): Resolve => {
+  const underWay = new Map<string, Array<Resolved>>()
+  return (hostname, callback) => {
+    const others = underWay.get(hostname)
+    if (others !== undefined) return void others.push(callback)
+    const all = [callback]
+    underWay.set(hostname, all)
+    resolve(hostname, (error, addresses) => {
+      underWay.delete(hostname)
+      for (const one of all) one(error, addresses)
+    })
+  }
+}
 
 export interface ConnectorOptions {
   readonly publicOnly: boolean
   readonly connectMillis: number
-  readonly resolve?: Resolve | undefined
+  readonly resolve: Resolve
   /** Certificates to trust instead of those that Node trusts. */
   readonly certificates?: string | undefined
 }
 
-const guardedLookup =
-  (resolve: Resolve): LookupFunction =>
+const lookupBy =
+  (resolve: Resolve, publicOnly: boolean): LookupFunction =>
   (hostname, options, callback) => {
     resolve(hostname, (error, addresses) => {
       if (error !== null) return callback(error, "")
       // A name with a single address inside the network is none to be trusted with the others.
-      if (addresses.length === 0 || !addresses.every(({ address }) => isPublicAddress(address))) {
+      if (addresses.length === 0 || (publicOnly && !addresses.every(({ address }) => isPublicAddress(address)))) {
         return callback(new AddressRefused("The address of the host may not be dialled."), "")
       }
       if (options.all === true) return callback(null, addresses)
@@ -74,7 +91,7 @@ export const make = ({ certificates, connectMillis, publicOnly, resolve }: Conne
   const dial = buildConnector({
     timeout: connectMillis,
     allowH2: false,
-    ...(publicOnly && { lookup: guardedLookup(resolve ?? resolveBySystem) }),
+    lookup: lookupBy(resolve, publicOnly),
     ...(certificates !== undefined && { ca: certificates })
   })
   const connect: typeof dial = (options, callback) =>

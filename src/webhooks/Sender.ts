@@ -55,7 +55,7 @@ export interface SenderShape {
 export interface Options {
   readonly timeLimitMillis?: number
   readonly bodyMillis?: number
-  /** Instead of the system's look-up, for endpoints to public addresses only. */
+  /** Instead of the system's look-up. */
   readonly resolve?: Connector.Resolve
   /** Certificates to trust instead of those that Node trusts, in PEM format. */
   readonly certificates?: string
@@ -71,22 +71,24 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
     timeLimitMillis: options.timeLimitMillis ?? TIME_LIMIT_MILLIS,
     bodyMillis: options.bodyMillis ?? BODY_MILLIS
   }
+  const resolve = Connector.sharing(options.resolve ?? Connector.resolveBySystem)
+  const { certificates } = options
   const agent = (publicOnly: boolean) =>
     Effect.acquireRelease(
-      Effect.sync(() => {
-        const { certificates, resolve } = options
-        return new Agent({
-          connect: Connector.make({ publicOnly, connectMillis: limits.timeLimitMillis, resolve, certificates }),
-          // Otherwise all attempts at a host wait for the first one's connection, which tells what the host speaks.
-          allowH2: false,
-          keepAliveTimeout: KEEP_ALIVE_MILLIS,
-          keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
-          maxHeaderSize: HEADERS_MAX_BYTES,
-          // The limits here are the exchange's own, in all its phases.
-          headersTimeout: 0,
-          bodyTimeout: 0
-        })
-      }),
+      Effect.sync(
+        () =>
+          new Agent({
+            connect: Connector.make({ publicOnly, connectMillis: limits.timeLimitMillis, resolve, certificates }),
+            // Otherwise all attempts at a host wait for the first one's connection, which tells what the host speaks.
+            allowH2: false,
+            keepAliveTimeout: KEEP_ALIVE_MILLIS,
+            keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
+            maxHeaderSize: HEADERS_MAX_BYTES,
+            // The limits here are the exchange's own, in all its phases.
+            headersTimeout: 0,
+            bodyTimeout: 0
+          })
+      ),
       (agent) => Effect.promise(() => agent.destroy())
     )
   const anywhere = yield* agent(false)

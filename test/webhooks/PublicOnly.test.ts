@@ -3,7 +3,7 @@
  * server inside the network. Each row is tried against a server that really listens here.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect } from "effect"
 import type { LookupAddress } from "node:dns"
 import * as net from "node:net"
 import tls from "node:tls"
@@ -184,25 +184,6 @@ describe("an endpoint to public addresses only", () => {
       assert.strictEqual((yield* sendAndSettle(sender, messageTo(there.url))).status, 200)
       assert.strictEqual(there.requests.length, 2)
       assert.strictEqual(there.sockets.length, 1)
-    })
-  )
-
-  it.live("does not wait for another attempt at the same host that hangs", () =>
-    Effect.gen(function* () {
-      const looking = Promise.withResolvers<void>()
-      let looked = 0
-      const sender = yield* makeSender({
-        resolve: (_hostname, callback) => {
-          if (looked++ > 0) callback(null, addresses("10.0.0.1"))
-          else looking.resolve()
-        }
-      })
-      const message = messageTo("https://hooks.example.com/", { publicOnly: true })
-      const hanging = yield* Effect.forkChild(sender.send(message))
-      yield* Effect.promise(() => looking.promise)
-      assert.deepStrictEqual(yield* sender.send(message), REFUSED)
-      assert.isUndefined(hanging.pollUnsafe())
-      yield* Fiber.interrupt(hanging)
     })
   )
 })

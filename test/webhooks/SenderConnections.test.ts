@@ -1,6 +1,9 @@
 /** How the sender keeps connections, and how it lets go of them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
+import * as https from "node:https"
+import * as net from "node:net"
+import { AUTHORITY, KEY, LOCALHOST } from "./Certificates.ts"
 import { answerOf, answersWith, receiver } from "./RawReceiver.ts"
 import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"
 
@@ -116,6 +119,49 @@ describe("a connection", () => {
       for (const { status } of results) assert.isNull(status)
       assert.strictEqual(there.sockets.length, 3)
       yield* Effect.promise(() => Promise.all(there.sockets.map((_, connection) => there.closed(connection))))
+    })
+  )
+
+  it.live("does not wait for one at the same host whose connection hangs", () =>
+    Effect.gen(function* () {
+      const secure = https.createServer({ key: KEY, cert: LOCALHOST }, (_request, response) => response.end())
+      const first = Promise.withResolvers<net.Socket>()
+      let connections = 0
+      // The first connection never gets to speak TLS.
+      const server = net.createServer((socket) => {
+        if (connections++ === 0) first.resolve(socket)
+        else secure.emit("connection", socket)
+      })
+      yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
+      const sender = yield* makeSender({ certificates: AUTHORITY })
+      const message = messageTo(`https://localhost:${(server.address() as net.AddressInfo).port}/`)
+      const hanging = yield* Effect.forkChild(sender.send(message))
+      const socket = yield* Effect.promise(() => first.promise)
+      assert.deepStrictEqual(yield* sender.send(message), { status: 200, error: null })
+      assert.isUndefined(hanging.pollUnsafe())
+      yield* Fiber.interrupt(hanging)
+      socket.destroy()
+      server.close()
+    })
+  )
+
+  it.live("shares the look-up of its host with those that want it meanwhile, and with nobody later", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(answersWith(200))
+      const answers: Array<() => void> = []
+      const sender = yield* makeSender({
+        resolve: (_hostname, callback) => void answers.push(() => callback(null, [{ address: "127.0.0.1", family: 4 }]))
+      })
+      const message = messageTo(`http://hooks.example.com:${there.port}/`)
+      const started = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(sender.send(message)))
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      assert.strictEqual(answers.length, 1)
+      answers[0]!()
+      for (const one of started) assert.deepStrictEqual(yield* Fiber.join(one), { status: 200, error: null })
+      const other = yield* Effect.forkChild(sender.send(messageTo(`http://HOOKS.example.com:${there.port + 1}/`)))
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      assert.strictEqual(answers.length, 2)
+      yield* Fiber.interrupt(other)
     })
   )
 })

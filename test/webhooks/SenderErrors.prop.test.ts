@@ -32,7 +32,7 @@ describe("the error of an attempt", () => {
         const sender = yield* makeSender({
           resolve: (hostname, callback) => {
             if (failure === "empty") return callback(null, [])
-            if (failure === "private") return callback(null, [{ address: "10.0.0.1", family: 4 }])
+            if (failure === "private") return callback(null, [{ address: "127.0.0.1", family: 4 }])
             const error = new Error(`query ${failure} ${hostname} ${secret}`)
             callback(Object.assign(error, { code: failure, hostname }), [])
           }
