@@ -29,6 +29,50 @@ export interface FuzzRequest {
   readonly mutations: ReadonlyArray<string>
 }
 
+/** What brings an object into a state that chance alone would hardly have ready when an operation asks for it. */
+export interface Preparation {
+  /** What the object is made of, to be created before it. */
+  readonly of?: Preparation
+  /** The operation that creates the object. */
+  readonly path: string
+  /** From the id of what it is made of. */
+  readonly body: (of: string) => object
+  /** What the operation then needs in its own request. */
+  readonly members?: Readonly<Record<string, unknown>>
+}
+
+const confirmedIntent = (body: object): Preparation => ({
+  path: "/v1/payment_intents",
+  body: () => ({ amount: 2000, currency: "usd", confirm: true, ...body })
+})
+
+const openSession: Preparation = {
+  of: { path: "/v1/products", body: () => ({ name: "T-shirt" }) },
+  path: "/v1/checkout_sessions",
+  body: (product) => ({
+    mode: "payment",
+    line_items: [{ quantity: 1, price_data: { currency: "usd", unit_amount: 2000, product } }],
+    success_url: "https://example.com/a"
+  })
+}
+
+/** By method and path of the operation. */
+const PREPARATIONS: Readonly<Record<string, Preparation>> = {
+  "GET /v1/checkout_sessions/{id}": openSession,
+  "POST /v1/checkout_sessions/{id}/confirm": {
+    ...openSession,
+    members: { payment_method: "pm_card_visa", customer_details: { email: "jane@example.com" } }
+  },
+  "POST /v1/payment_intents/{id}/capture": confirmedIntent({
+    capture_method: "manual",
+    payment_method: "pm_card_visa"
+  }),
+  "POST /v1/test_helpers/payment_intents/{id}/authenticate": {
+    ...confirmedIntent({ payment_method: "pm_card_threeDSecure2Required" }),
+    members: { outcome: "success" }
+  }
+}
+
 const IDS_KEPT = 40
 
 /** Test cards that lead to every outcome; other ids come from responses. */
@@ -144,6 +188,26 @@ export class ContractFuzz {
     this.#ids.clear()
     this.#statuses.clear()
     this.#secrets.clear()
+  }
+
+  /** What to do for an operation first, sometimes, where it is something. */
+  preparation({ method, path }: Target): Preparation | undefined {
+    const preparation = PREPARATIONS[`${method} ${path}`]
+    return preparation !== undefined && this.#random.chance(0.3) ? preparation : undefined
+  }
+
+  /** The request that prepares: right as it is. */
+  prepare({ body, path }: Preparation, of: string): FuzzRequest {
+    const idempotencyKey = `fuzz-${++this.#sent}`
+    return { path, body: JSON.stringify(body(of)), headers: {}, idempotencyKey, mutations: [] }
+  }
+
+  /** A request on what was prepared, as right as that. */
+  requestPrepared(target: Target, { members }: Preparation, id: string): FuzzRequest {
+    const body = target.method === "POST" ? JSON.stringify(members ?? {}) : undefined
+    const path = target.path.replace(/\{\w+\}/, id)
+    const idempotencyKey = target.method === "POST" ? `fuzz-${++this.#sent}` : null
+    return { path, body, headers: {}, idempotencyKey, mutations: [] }
   }
 
   /** A request for an operation; half of them are changed to be wrong in one way or several. */
