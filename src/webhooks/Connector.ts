@@ -35,10 +35,15 @@ export const sharing = (resolve: Resolve): Resolve => {
     if (others !== undefined) return void others.push(callback)
     const all = [callback]
     underWay.set(hostname, all)
-    resolve(hostname, (error, addresses) => {
+    const answer: Resolved = (error, addresses) => {
       underWay.delete(hostname)
       for (const one of all) one(error, addresses)
-    })
+    }
+    try {
+      resolve(hostname, answer)
+    } catch (error) {
+      answer(error as NodeJS.ErrnoException, [])
+    }
   }
 }
 
@@ -91,6 +96,8 @@ export const make = ({ certificates, connectMillis, publicOnly, resolve }: Conne
   const dial = buildConnector({
     timeout: connectMillis,
     allowH2: false,
+    // Whatever the environment says.
+    rejectUnauthorized: true,
     lookup: lookupBy(resolve, publicOnly),
     ...(certificates !== undefined && { ca: certificates })
   })

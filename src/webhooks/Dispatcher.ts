@@ -54,13 +54,12 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
     }
 
     const begin = (one: Attempt) => {
-      const putBack = Effect.andThen(
-        Effect.sleep(PUT_BACK_MILLIS),
-        Effect.sync(() => {
-          lanes.putBack(one)
-          work.openUnsafe()
-        })
-      )
+      const putBack = Effect.gen(function* () {
+        one.paused = true
+        yield* Effect.sleep(PUT_BACK_MILLIS)
+        if (lanes.putBack(one)) deliveries.wake()
+        work.openUnsafe()
+      })
       run(
         Effect.matchCauseEffect(attempt(one), {
           onSuccess: (outcome) => Effect.sync(() => ended(one, Exit.succeed(outcome))),

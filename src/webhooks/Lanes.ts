@@ -37,8 +37,10 @@ export interface Attempt {
   readonly delivery: DueDelivery
   readonly content: StoredEvent | null
   readonly lane: Lane
-  startedAt: Millis
+  readonly startedAt: Millis
   stalled: boolean
+  /** Waits because of the engine, which is not the endpoint's fault. */
+  paused: boolean
 }
 
 interface Waiting {
@@ -101,7 +103,7 @@ export class Lanes {
       }
       if (lane.running >= lane.width || lane.first === lane.waiting.length) continue
       const { content, delivery } = this.#shift(lane)
-      const attempt: Attempt = { delivery, content, lane, startedAt: now, stalled: false }
+      const attempt: Attempt = { delivery, content, lane, startedAt: now, stalled: false, paused: false }
       lane.running++
       this.#running.add(attempt)
       this.#enqueue(lane)
@@ -114,7 +116,7 @@ export class Lanes {
   stall(now: Millis): void {
     for (const attempt of this.#running) {
       if (attempt.startedAt > now - STALLED_MILLIS || this.#stalled >= STALLED_MAX) return
-      if (attempt.stalled) continue
+      if (attempt.stalled || attempt.paused) continue
       attempt.stalled = true
       this.#stalled++
       attempt.lane.suspect = true
@@ -142,15 +144,16 @@ export class Lanes {
     return true
   }
 
-  /** An attempt that could not even begin waits again, before all others of its lane. */
-  putBack(attempt: Attempt): void {
+  /** An attempt that could not even begin waits again, before all others of its lane. Answers as `end` does. */
+  putBack(attempt: Attempt): boolean {
     const { content, delivery, lane } = attempt
-    if (!this.#held.has(keyOf(delivery))) return void this.end(attempt, false)
-    lane.waiting = [{ delivery, content }, ...lane.waiting.slice(lane.first)]
-    lane.first = 0
-    this.#waiting++
-    if (content !== null) this.#contents++
-    this.end(attempt, false)
+    if (this.#held.has(keyOf(delivery))) {
+      lane.waiting = [{ delivery, content }, ...lane.waiting.slice(lane.first)]
+      lane.first = 0
+      this.#waiting++
+      if (content !== null) this.#contents++
+    }
+    return this.end(attempt, false)
   }
 
   /** The delivery is not ours any more. */

@@ -26,6 +26,8 @@ const TIME_LIMIT_MILLIS = 30_000
 /** How much of an answer's body is read, and for how long. */
 const BODY_MAX_BYTES = 65_536
 const BODY_MILLIS = 5000
+/** Connections that bring a body after their status line, at most. */
+const BODIES_MAX = 256
 const HEADERS_MAX_BYTES = 16_384
 /** Less than the 5 s after which many servers close an idle connection, just when the next request is on its way. */
 const KEEP_ALIVE_MILLIS = 4000
@@ -67,9 +69,10 @@ export class Sender extends Context.Service<Sender, SenderShape>()("till/webhook
 
 const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<SenderShape, never, Scope.Scope> {
   const clock = yield* Clock.Clock
-  const limits = {
+  const limits: Limits = {
     timeLimitMillis: options.timeLimitMillis ?? TIME_LIMIT_MILLIS,
-    bodyMillis: options.bodyMillis ?? BODY_MILLIS
+    bodyMillis: options.bodyMillis ?? BODY_MILLIS,
+    bodies: new Set()
   }
   const resolve = Connector.sharing(options.resolve ?? Connector.resolveBySystem)
   const { certificates } = options
@@ -132,9 +135,16 @@ const failed = (error: string): Result => ({ status: null, error })
 /** Why an exchange is cut off. */
 class CutOff extends Error {}
 
+interface Limits {
+  readonly timeLimitMillis: number
+  readonly bodyMillis: number
+  /** Exchanges whose body is still coming, of all endpoints; the oldest first. */
+  readonly bodies: Set<Exchange>
+}
+
 /** A request and its answer, as undici reports them. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #limits: { readonly timeLimitMillis: number; readonly bodyMillis: number }
+  readonly #limits: Limits
   readonly #request: Dispatcher.DispatchOptions
   readonly #through: Dispatcher
   #report: ((result: Result) => void) | null
@@ -144,7 +154,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #bodyBytes = 0
 
   constructor(
-    limits: { readonly timeLimitMillis: number; readonly bodyMillis: number },
+    limits: Limits,
     request: Dispatcher.DispatchOptions,
     through: Dispatcher,
     report: (result: Result) => void
@@ -167,7 +177,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** Ends it, whatever it is doing. */
   giveUp(error: string): void {
     this.#settle(failed(error))
-    clearTimeout(this.#timer)
+    this.#end()
     this.#controller?.abort(new CutOff(error))
   }
 
@@ -182,7 +192,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     // Informational: the status is still to come.
     if (status < 200) return
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.giveUp("the body takes too long"), this.#limits.bodyMillis)
+    const { bodies, bodyMillis } = this.#limits
+    this.#timer = setTimeout(() => this.giveUp("the body takes too long"), bodyMillis)
+    bodies.add(this)
+    if (bodies.size > BODIES_MAX) bodies.values().next().value?.giveUp("the body takes too long")
     this.#settle({ status, error: null })
   }
 
@@ -192,7 +205,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    clearTimeout(this.#timer)
+    this.#end()
   }
 
   onResponseError(_controller: unknown, error: Error): void {
@@ -200,8 +213,13 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#mayRepeat = false
       return this.begin()
     }
-    clearTimeout(this.#timer)
+    this.#end()
     this.#settle(failed(describe(error)))
+  }
+
+  #end(): void {
+    clearTimeout(this.#timer)
+    this.#limits.bodies.delete(this)
   }
 
   #settle(result: Result): void {

@@ -133,6 +133,24 @@ describe("lanes", () => {
     assert.deepStrictEqual(names(startAll(lanes, 0)), ["a_0"])
   })
 
+  it("ask for more as well if what was put back is dropped meanwhile", () => {
+    const lanes = filled(["a"], 40)
+    assert.deepStrictEqual(lanes.full, ["a"])
+    const [first] = startAll(lanes, 0)
+    lanes.cancel("mer_1:test", "a")
+    lanes.release(first!.delivery)
+    assert.isTrue(lanes.putBack(first!))
+  })
+
+  it("hold no pause of the engine against an endpoint", () => {
+    const lanes = filled(["a"], 20)
+    const running = startAll(lanes, 0)
+    for (const one of running) one.paused = true
+    lanes.stall(5000)
+    for (const one of running) lanes.putBack(one)
+    assert.strictEqual(startAll(lanes, 5000).length, 8)
+  })
+
   it("drop what waits for a destination, or for an account, and let go on what is under way", () => {
     const lanes = filled(["a", "b"], 20)
     for (let n = 0; n < 20; n++) lanes.add(due("c", n, "mer_2:test"), null)

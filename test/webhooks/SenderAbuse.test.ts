@@ -145,4 +145,19 @@ describe("a receiver that", () => {
       })
     )
   }
+
+  it.live("keeps 256 connections at most for bodies that do not come", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(({ socket }) => socket.write(`${STATUS_LINE}content-length: 9\r\n\r\n`))
+      const sender = yield* makeSender({ bodyMillis: LONG })
+      const attempts = Array.from({ length: 300 }, () => sender.send(messageTo(there.url)))
+      for (const result of yield* Effect.all(attempts, { concurrency: 50 })) {
+        assert.deepStrictEqual(result, { status: 200, error: null })
+      }
+      for (let connection = 0; connection < 300 - 256; connection++) {
+        yield* Effect.promise(() => there.closed(connection))
+      }
+      assert.isFalse(there.sockets.slice(-256).some(({ destroyed }) => destroyed))
+    })
+  )
 })
