@@ -169,7 +169,11 @@ const cannotListen = ({ host, port }: TillConfigShape, { cause }: HttpServerErro
 const server = Layer.unwrap(
   Effect.map(TillConfig, (config) =>
     NodeHttpServer.layer(
-      () => answerUnreadable(DrainingServer.create({ keepAliveTimeout: 65_000 }), docsUrlOf(config)),
+      () =>
+        answerUnreadable(
+          DrainingServer.create({ keepAliveTimeout: 65_000, requireHostHeader: false }),
+          docsUrlOf(config)
+        ),
       {
         host: config.host,
         port: config.port,

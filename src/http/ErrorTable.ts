@@ -124,7 +124,8 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
       null,
       { allow: allowed.join(", ") }
     ),
-  InvalidHttp: () => invalidRequest(400, "invalid_http", "The request is not valid HTTP.", null),
+  InvalidHttp: () =>
+    invalidRequest(400, "invalid_http", "The request is not valid HTTP.", null, { connection: "close" }),
   RequestHeadersTooLarge: () =>
     invalidRequest(431, "request_headers_too_large", "The request's headers must be at most 16 KiB in all.", null),
   RequestTimeout: () => invalidRequest(408, "request_timeout", "The request did not arrive in time.", null),

@@ -25,7 +25,7 @@ export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
   /** How long until requests are taken again, in seconds. */
   readonly retryAfterSeconds: number
 }> {}
-/** Bytes that are not HTTP. */
+/** Bytes that are not HTTP, or HTTP/1.1 without `Host`. */
 export class InvalidHttp extends Data.TaggedError("InvalidHttp") {}
 /** Headers longer than 16 KiB. */
 export class RequestHeadersTooLarge extends Data.TaggedError("RequestHeadersTooLarge") {}

@@ -25,6 +25,7 @@ import { makeBegin, respond, respondFailed } from "./Exchange.ts"
 import { fingerprint } from "./Fingerprint.ts"
 import { shownOnce } from "./Handlers.ts"
 import { HttpConfig } from "./HttpConfig.ts"
+import type { InvalidHttp } from "./HttpErrors.ts"
 import { RouteNotFound } from "./HttpErrors.ts"
 import * as InstallationWide from "./InstallationWide.ts"
 import type { Parsed } from "./JsonBody.ts"
@@ -244,10 +245,13 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
           }
         })
       }),
-    /** Answers a request that nothing in the service knows. */
-    notFound: (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
+    /** Refuses a request that nothing else of the service answers: it is not HTTP, or, left out, for nothing here. */
+    refuse: (
+      request: HttpServerRequest.HttpServerRequest,
+      failure?: InvalidHttp
+    ): HttpServerResponse.HttpServerResponse => {
       const exchange = begin(request)
-      const error = wireErrorOf(new RouteNotFound({ method: exchange.method, path: exchange.path }))
+      const error = wireErrorOf(failure ?? new RouteNotFound({ method: exchange.method, path: exchange.path }))
       return respond(exchange, { ...error, body: envelope(error, docsUrl) })
     }
   }

@@ -5,6 +5,8 @@
  * /v1 does not go through the router, whose own matching could not keep the order of semantics T14; other parts of the
  * service add their routes to the router.
  */
+import type { IncomingMessage } from "node:http"
+import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import type { HttpServer, HttpServerResponse } from "effect/http"
 import { HttpRouter, HttpServerError, HttpServerRequest } from "effect/http"
@@ -28,6 +30,7 @@ import { refunds } from "./handlers/Refunds.ts"
 import { testHelpers } from "./handlers/TestHelpers.ts"
 import { webhookEndpoints } from "./handlers/WebhookEndpoints.ts"
 import * as Health from "./Health.ts"
+import { InvalidHttp } from "./HttpErrors.ts"
 import type { HttpConfig } from "./HttpConfig.ts"
 import * as Pipeline from "./Pipeline.ts"
 
@@ -58,14 +61,22 @@ const api = HttpRouter.use((router) =>
     const crossOrigin = yield* CrossOrigin.make(endpoints)
     const dispatch = (routed: Routed): Routed =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+        if (isWithoutHost(request)) return Effect.sync(() => pipeline.refuse(request, invalidHttp))
         if (isApi(request.url)) return crossOrigin(request, pipeline.answer(request))
         return Effect.catch(routed, (error) =>
-          isRouteNotFound(error) ? Effect.succeed(pipeline.notFound(request)) : Effect.fail(error)
+          isRouteNotFound(error) ? Effect.succeed(pipeline.refuse(request)) : Effect.fail(error)
         )
       })
     yield* router.addGlobalMiddleware(dispatch)
   })
 ) as Layer.Layer<never, never, HttpRouter.HttpRouter | Services>
+
+const invalidHttp = new InvalidHttp()
+
+/** HTTP/1.1 requires the header (RFC 9112, 3.2). Node would answer without a body, if its server were to require it. */
+const isWithoutHost = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  request.headers["host"] === undefined &&
+  (NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage).httpVersion === "1.1"
 
 const isApi = (url: string): boolean => /^\/v1(?:[/?]|$)/.test(url)
 

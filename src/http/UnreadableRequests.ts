@@ -3,7 +3,7 @@
  * headers that are too large, requests that do not come to their end. Node's own answers have no body; these have the
  * envelope of every error (semantics §3) and its headers (T19), and end the connection as Node's do.
  *
- * Two things stay Node's: a request without `Host` gets its bare 400, and `CONNECT` gets no answer.
+ * One thing stays Node's: `CONNECT` gets no answer.
  */
 import type { Server, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"

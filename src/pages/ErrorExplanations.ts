@@ -246,7 +246,7 @@ const TRANSPORT: Readonly<Record<string, Explanation>> = {
   invalid_http: {
     meaning: "What arrived is not an HTTP request.",
     causes: [
-      "Another protocol was spoken, such as TLS to a port without it, or a request line or header is malformed."
+      "Another protocol was spoken, such as TLS to a port without it, or a request line or header is malformed, or `Host` is missing."
     ],
     remedies: ["Use an HTTP library, and check the scheme of the base address."]
   },

@@ -188,12 +188,14 @@ describe("sockets", () => {
     assert.deepStrictEqual(codes, ["route_not_found", "resource_missing", "parameter_invalid"])
   })
 
-  it("what the parser refuses gets the envelope of every error, and the end of its connection", async () => {
+  it("what is not HTTP gets the envelope of every error, and the end of its connection", async () => {
     const long = "a".repeat(20_000)
     for (const [text, status, code] of [
       ["GARBAGE\r\n\r\n", 400, "invalid_http"],
       [head("GET", "/v1/customers", [authorization(), "Bad Header: x"]), 400, "invalid_http"],
       [head("NOPE", "/v1/customers", [authorization()]), 400, "invalid_http"],
+      [`GET /v1/customers HTTP/1.1\r\n${authorization()}\r\n\r\n`, 400, "invalid_http"],
+      ["GET /healthz HTTP/1.1\r\n\r\n", 400, "invalid_http"],
       [head("GET", "/v1/customers", [authorization(), `X-Long: ${long}`]), 431, "request_headers_too_large"],
       [
         `${postHead(["Idempotency-Key: extensions", "Transfer-Encoding: chunked"])}1;${long}\r\n{\r\n`,
@@ -217,6 +219,11 @@ describe("sockets", () => {
         assert.match(answer, header)
       }
     }
+  })
+
+  it("HTTP/1.0 needs no Host", async () => {
+    const answer = await exchange(`GET /v1/customers HTTP/1.0\r\n${authorization()}\r\n\r\n`)
+    assert.strictEqual(statusOf(answer), 200)
   })
 
   it("a request that does not come to its end in time", async () => {

@@ -44,10 +44,13 @@ const engine = (faults: Faults.Faults) =>
     )
   )
 
+/** As the service sets them. */
+const OPTIONS = { keepAliveTimeout: 65_000, requireHostHeader: false }
+
 const service = (faults: Faults.Faults, config: Partial<HttpConfigShape>, clock: Layer.Layer<never>) =>
   Routes.serve.pipe(
     Layer.provideMerge(
-      NodeHttpServer.layer(() => answerUnreadable(createServer(), DOCS_URL), { port: 0, host: "127.0.0.1" })
+      NodeHttpServer.layer(() => answerUnreadable(createServer(OPTIONS), DOCS_URL), { port: 0, host: "127.0.0.1" })
     ),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
     Layer.provideMerge(engine(faults)),
