@@ -148,10 +148,12 @@ const make = Effect.fnUntraced(function* (options: Options) {
       }),
     holder: (id) =>
       Effect.suspend(() => {
-        // What is not projected yet is in the memory of its account's actor; the views have everything else.
+        // Nearly always it is in the memory of its account's actor.
         for (const actor of actors.all())
           if (actor.documents.get(id) !== undefined) return Effect.succeed(actor.account)
-        return Effect.mapError(views.holder(id), () => new Unavailable({ reason: "The database does not answer." }))
+        // An actor that has ended leaves records behind that the views have yet to see.
+        const found = Effect.andThen(projector.drained, views.holder(id))
+        return Effect.mapError(found, () => new Unavailable({ reason: "The database does not answer." }))
       }),
     clockOffset: (account) => actors.use(account, (actor) => Effect.succeed(actor.clockOffset)),
     list,

@@ -186,6 +186,22 @@ describe("the holder of a document", () => {
     })
   )
 
+  it.effect("is known when its actor has ended and the views have not seen it", () =>
+    Effect.gen(function* () {
+      let failing = false
+      yield* Harness.startClock
+      const engine = yield* Harness.startEngine(yield* Harness.storageInMemory, {
+        faults: (point) =>
+          failing && point === "append.after" ? Effect.fail(new StorageFailure({ cause: "lost" })) : Effect.void
+      })
+      yield* Effect.addFinalizer(() => engine.kill)
+      const { id } = yield* create(engine, "a")
+      failing = true
+      assert.isTrue(isUnavailable(yield* Effect.exit(create(engine, "b"))))
+      assert.strictEqual(yield* engine.accounts.holder(id), ACCOUNT)
+    })
+  )
+
   it.effect("is not nobody because the storage fails", () =>
     Effect.gen(function* () {
       const storage = yield* Harness.storageInMemory
