@@ -239,10 +239,14 @@ const EXCESS = 400
 
 const fillQueue = async (till: TillProcess) => {
   const early = await till.post("/v1/customers", { name: "early" })
+  const keys = Array.from({ length: QUEUE_CAPACITY + EXCESS }, (_, i) => `queued-${i}`)
+  // A connection for each request, and all of them sent before Till may read one: the queue must be full well before the
+  // journal gives up on a database that hangs, on a slow machine too.
+  await inParallel(keys, keys.length, () => till.get("/healthz", { key: null }))
   const postgres = family(till.postgresProcessId!)
   const stopAll = (signal: NodeJS.Signals) => postgres.forEach((processId) => signalIfThere(processId, signal))
   stopAll("SIGSTOP")
-  const keys = Array.from({ length: QUEUE_CAPACITY + EXCESS }, (_, i) => `queued-${i}`)
+  signalIfThere(till.processId, "SIGSTOP")
   let refusedEarly = 0
   let isOver = false
   const answering = inParallel(keys, keys.length, async (idempotencyKey) => {
@@ -250,6 +254,8 @@ const fillQueue = async (till: TillProcess) => {
     if (answer.status === 503 && !isOver) refusedEarly++
     return { idempotencyKey, answer }
   })
+  await new Promise((sent) => setTimeout(sent, 1000))
+  signalIfThere(till.processId, "SIGCONT")
   await until("the excess is refused", () => refusedEarly >= EXCESS)
   // What is in memory is served meanwhile.
   assert.deepStrictEqual(await till.get(`/v1/customers/${early.id}`), early)
