@@ -2,7 +2,7 @@
  * The OpenAPI 3.1 document of the contract.
  *
  * It derives from the contract; what is added here is what the contract's schemas cannot say: which bodies may be left
- * out, the names of headers as people write them, what each status means, and examples.
+ * out, the names of headers as people write them, what each status means, what webhooks send, and examples.
  */
 import { OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
@@ -10,6 +10,8 @@ import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { exampleOf, resolve } from "./Examples.ts"
 import { LIMIT_DEFAULT, LIMIT_MAX } from "./List.ts"
 import { STATUSES } from "./Statuses.ts"
+import type { Webhook } from "./Webhooks.ts"
+import { webhooks } from "./Webhooks.ts"
 
 export interface Parameter {
   readonly name: string
@@ -55,6 +57,7 @@ export interface Document {
   readonly servers: ReadonlyArray<{ readonly url: string }>
   readonly tags: ReadonlyArray<{ readonly name: string }>
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly webhooks: Readonly<Record<string, { readonly post: Webhook }>>
   readonly components: {
     readonly schemas: JsonSchemas
     readonly responses: Readonly<Record<string, Response>>
@@ -77,6 +80,7 @@ export const make = (publicUrl: string): Document => {
     paths: mapValues(derived.paths, (item, path) =>
       mapValues(item, (operation, method) => refineOperation(operation, `${method} ${path}`, open))
     ),
+    webhooks: webhooks(open),
     components: {
       schemas: open,
       responses: sharedResponses(derived, open),

@@ -21,7 +21,9 @@ export const TestHelpers = HttpApiGroup.make("test_helpers").add(
     payload: AuthenticatePaymentIntent,
     success: PaymentIntent,
     error: paymentErrors
-  }).annotate(TestMode, true),
+  })
+    .annotate(TestMode, true)
+    .annotate(OpenApi.Summary, "Authenticate a payment in the place of its payer"),
   HttpApiEndpoint.post("advance_clock", "/v1/test_helpers/clock/advance", {
     headers: commandHeaders,
     payload: AdvanceTestClock,

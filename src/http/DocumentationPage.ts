@@ -7,6 +7,7 @@ import type { Document, Operation, Parameter, Response } from "../api/Document.t
 import { responseOf } from "../api/Document.ts"
 import type { JsonSchema, JsonSchemas } from "../api/Examples.ts"
 import { resolve } from "../api/Examples.ts"
+import type { Webhook } from "../api/Webhooks.ts"
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8882 }
@@ -30,19 +31,21 @@ export const contentSecurityPolicy =
 /** The whole page. */
 export const render = (document: Document): string => {
   const { info, paths, servers, tags } = document
+  const webhooks = Object.values(document.webhooks).map(({ post }) => post)
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation }))
   )
-  const ofTag = (tag: string) => operations.filter(({ operation }) => operation.tags.includes(tag))
+  const ofTag = (tag: string) => operations.filter(({ operation }) => isOf(tag)(operation))
   const contents = tags.map(({ name }) => {
-    const links = ofTag(name).map(
-      ({ operation }) => `<li><a href="#${text(operation.operationId)}">${text(operation.summary)}</a></li>`
+    const links = [...ofTag(name).map(({ operation }) => operation), ...webhooks.filter(isOf(name))].map(
+      ({ operationId, summary }) => `<li><a href="#${text(operationId)}">${text(summary)}</a></li>`
     )
     return `<h2>${text(name.replaceAll("_", " "))}</h2><ul>${links.join("")}</ul>`
   })
-  const sections = tags.flatMap(({ name }) =>
-    ofTag(name).map(({ method, operation, path }) => renderOperation(method, path, operation, document))
-  )
+  const sections = tags.flatMap(({ name }) => [
+    ...ofTag(name).map(({ method, operation, path }) => renderOperation(method, path, operation, document)),
+    ...webhooks.filter(isOf(name)).map((webhook) => renderWebhook(webhook, document))
+  ])
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${text(info.title)} API ${text(info.version)}</title><style>${STYLE}</style></head><body>
@@ -54,6 +57,26 @@ What errors mean: <a href="docs/errors">errors</a>.</p>
 ${sections.join("\n")}
 </body></html>
 `
+}
+
+const isOf =
+  (tag: string) =>
+  ({ tags }: { readonly tags: ReadonlyArray<string> }): boolean =>
+    tags.includes(tag)
+
+/** The request goes the other way, to an address of the merchant's. */
+const renderWebhook = ({ description, operationId, ...webhook }: Webhook, { components }: Document): string => {
+  const { example, schema } = webhook.requestBody.content["application/json"]
+  const answers = Object.entries(webhook.responses).map(
+    ([status, response]) => `<tr><td><code>${text(status)}</code></td><td>${prose(response.description)}</td></tr>`
+  )
+  return [
+    `<section id="${text(operationId)}"><h3>${text(webhook.summary)}</h3>`,
+    `<p><code><span class="method">POST</span></code> to your endpoint</p><p>${prose(description)}</p>`,
+    table(webhook.parameters.map((parameter) => parameterRow(parameter, components.schemas))),
+    `<h4>Body</h4>${table(memberRows(schema, components.schemas))}${json(example)}`,
+    `<h4>Your answer</h4><table>${answers.join("")}</table></section>`
+  ].join("\n")
 }
 
 const renderOperation = (method: string, path: string, operation: Operation, document: Document): string => {
@@ -89,7 +112,10 @@ interface Row {
   readonly description: string
 }
 
-const parameterRow = ({ description, in: where, name, required, schema }: Parameter, schemas: JsonSchemas): Row => ({
+const parameterRow = (
+  { description, in: where, name, required, schema }: Omit<Parameter, "schema"> & { readonly schema: JsonSchema },
+  schemas: JsonSchemas
+): Row => ({
   name,
   where,
   isRequired: required,

@@ -2,8 +2,11 @@
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { assert, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
+import { Redacted } from "effect"
 import type { Operation } from "../../src/api/Document.ts"
 import * as Document from "../../src/api/Document.ts"
+import { RETRY_AFTER_SECONDS } from "../../src/webhooks/RetrySchedule.ts"
+import { signatureOf } from "../../src/webhooks/Signature.ts"
 
 const document = Document.make("https://pay.example.test")
 
@@ -118,5 +121,20 @@ describe("document", () => {
         assertValid(pointerOf(response, [...at, "responses", status]), example)
       }
     }
+  })
+
+  it("says what webhooks send: the headers, the signature as it is made, the body, and the schedule", () => {
+    const { parameters, requestBody, responses } = document.webhooks["event"]!.post
+    assert.deepStrictEqual(
+      parameters.map(({ name }) => name),
+      ["X-Signature", "X-Webhook-Id", "X-Webhook-Attempt"]
+    )
+    const pattern = new RegExp(parameters[0]!.schema.pattern!)
+    const secrets = ["whsec_new", "whsec_old"].map((secret) => Redacted.make(secret))
+    for (const some of [secrets, secrets.slice(1)]) assert.match(signatureOf(some, 1_709_913_600, "{}"), pattern)
+    const at = ["webhooks", "event", "post", "requestBody", "content", "application/json"]
+    assertValid([...at, "schema"], requestBody.content["application/json"].example)
+    assert.deepStrictEqual(RETRY_AFTER_SECONDS, [60, 300, 1800, 7200, 28_800, 86_400, 259_200])
+    assert.include(responses["default"]!.description, "1 and 5 minutes, half an hour, 2, 8, 24 and 72 hours")
   })
 })

@@ -29,6 +29,11 @@ describe("documentation", () => {
       }
       assert.include(page, path)
     }
+    for (const { post } of Object.values(document.webhooks)) {
+      assert.include(page, `<section id="${post.operationId}">`)
+      assert.include(page, `<a href="#${post.operationId}">`)
+      for (const { name } of post.parameters) assert.include(page, `<code>${name}</code>`)
+    }
     assert.notMatch(page, /<script|<link|<img|<iframe|@import|url\(| src=| style=| on[a-z]+=/)
     const style = /<style>([^<]*)<\/style>/.exec(page)![1]!
     const policy = response.headers.get("content-security-policy")!
