@@ -10,10 +10,17 @@ class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readon
   }
 }
 
+/** Every installation that was started has records, so it is another one than was meant. */
+class NothingThere extends Data.TaggedError("NothingThere") {
+  override readonly message =
+    "there is no record: do TILL_DATA_DIR and DATABASE_URL name the installation that you mean?"
+}
+
 export const verify = Command.make("verify", {}, () =>
   Effect.gen(function* () {
     const { accounts, problems, records } = yield* app.verify
     if (problems.length > 0) return yield* new VerificationFailed({ problems })
+    if (records === 0) return yield* new NothingThere()
     yield* Console.log(`${records} records of ${accounts} accounts: the journal is whole and the views agree with it.`)
   })
 ).pipe(Command.withDescription("Check the journal, and the views against it"))

@@ -64,9 +64,7 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
         Effect.matchCauseEffect(attempt(one), {
           onSuccess: (outcome) => Effect.sync(() => ended(one, Exit.succeed(outcome))),
           onFailure: (cause) =>
-            Cause.hasInterruptsOnly(cause)
-              ? Effect.void
-              : Effect.andThen(Effect.logError("A webhook could not be attempted", cause), putBack)
+            Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.andThen(logPutBack(one, cause), putBack)
         })
       )
     }
@@ -123,6 +121,13 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
     yield* Effect.forkScoped(deliveries.run(round))
   })
 )
+
+/** The engine that is not there for a moment is no error of webhooks: they wait. Anything else is a mistake of Till's. */
+const logPutBack = ({ delivery: { account, event, id } }: Attempt, cause: Cause.Cause<unknown>) =>
+  (Cause.hasDies(cause)
+    ? Effect.logError("A webhook could not be attempted", cause)
+    : Effect.logWarning("A webhook could not be attempted yet", cause)
+  ).pipe(Effect.annotateLogs({ account, delivery: id, event }))
 
 /** Carries an attempt out; null if there is nothing to attempt any more. */
 const makeAttempt = Effect.gen(function* () {

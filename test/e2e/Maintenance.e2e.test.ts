@@ -198,6 +198,17 @@ describe("till verify", () => {
   )
 })
 
+describe("till verify, where no service was ever started", () => {
+  it.live("says that there is nothing, instead of that all is well", () =>
+    Effect.gen(function* () {
+      const server = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(yield* freshDatabase) } })
+      yield* Effect.promise(() =>
+        assertNamed(server, "an empty database", /^till: there is no record: do TILL_DATA_DIR /)
+      )
+    })
+  )
+})
+
 describe("till rebuild", () => {
   it.live(
     "mends every view that till verify has named, and the service goes on with it",
