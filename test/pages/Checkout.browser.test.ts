@@ -425,6 +425,38 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.isTrue(await overflows(page))
   })
 
+  it.each([
+    ["a small phone", 320, "16px"],
+    ["large text", 360, "32px"]
+  ])("covers no digit with the card's scheme: %s", async (_, width, textSize) => {
+    const { page } = await open(await newSession(), { viewport: { width, height: 740 } })
+    await page.evaluate((size) => (document.documentElement.style.fontSize = size), textSize)
+    const number = page.getByLabel("Card number")
+    await number.fill("378282246310005")
+    const [field, scheme] = [(await number.boundingBox())!, (await page.locator("#brand").boundingBox())!]
+    assert.isAtMost(scheme.y + scheme.height, field.y)
+    const label = await page.evaluate(() => {
+      const text = document.createRange()
+      text.selectNodeContents(document.querySelector("label[for=card_number]")!)
+      return text.getBoundingClientRect().right
+    })
+    assert.isAtLeast(scheme.x, label)
+    // The field's own text grows as well, and is not cut off on a phone.
+    const input = await number.evaluate((element) => [getComputedStyle(element).fontSize, element.scrollWidth] as const)
+    assert.strictEqual(input[0], textSize)
+    if (textSize === "16px") assert.isAtMost(input[1], field.width)
+  })
+
+  it("shows where a button is without its color", async () => {
+    const { page } = await open(await newSession(), { forcedColors: "active" })
+    const [style, color, background] = await payButton(page).evaluate((button) => {
+      const { backgroundColor, borderTopColor, borderTopStyle } = getComputedStyle(button)
+      return [borderTopStyle, borderTopColor, backgroundColor]
+    })
+    assert.strictEqual(style, "solid")
+    assert.notStrictEqual(color, background)
+  })
+
   it("is dark for who wants it dark", async () => {
     const brightness = async (colorScheme: "light" | "dark") => {
       const { page } = await open(await newSession(), { colorScheme })
