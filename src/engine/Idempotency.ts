@@ -23,8 +23,6 @@ import { Views } from "./Views.ts"
 
 /** How long a repetition waits for the first (semantics I8). */
 const WAIT_MILLIS = 25_000
-/** Pause between removals of what is past its retention. */
-const EXPIRY_MILLIS = 3600 * 1000
 
 type Command = Effect.Effect<Response, Response, Transaction>
 
@@ -37,7 +35,7 @@ export interface Idempotency {
   ) => Effect.Effect<Reply, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
 }
 
-export const make: Effect.Effect<Idempotency, never, Journal | Views | Scope.Scope> = Effect.gen(function* () {
+export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Views> = Effect.gen(function* () {
   const journal = yield* Journal
   const views = yield* Views
   const clock = yield* Clock.Clock
@@ -86,14 +84,6 @@ export const make: Effect.Effect<Idempotency, never, Journal | Views | Scope.Sco
       return replay(actor.account, state)
     })
   }
-
-  const expire = Effect.suspend(() => views.expireKeys(clock.currentTimeMillisUnsafe() - RETENTION_MILLIS))
-  yield* expire.pipe(
-    Effect.catch((error) => Effect.logError("Idempotency keys could not be expired", error.message)),
-    Effect.andThen(Effect.sleep(EXPIRY_MILLIS)),
-    Effect.forever,
-    Effect.forkScoped
-  )
 
   return {
     execute: (account, request, command, use) => {

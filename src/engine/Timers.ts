@@ -3,13 +3,17 @@
  *
  * A timer fires at least once after its time, however long the process was down, and has its effect exactly once: the
  * command that carries out its handler clears it in the same record, and does nothing if it is not set as it was.
+ *
+ * It also has the views forget the idempotency keys that are past their retention. Nobody sees when: every look at a key
+ * decides by the key's own time.
  */
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { Unavailable } from "./Accounts.ts"
 import { Accounts } from "./Accounts.ts"
 import { Alarm } from "./Alarm.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
-import type { AccountId } from "./Document.ts"
+import type { AccountId, Millis } from "./Document.ts"
+import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import type { TimerRow } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
 import { Transaction } from "./Transaction.ts"
@@ -19,6 +23,9 @@ import { Views } from "./Views.ts"
 const FIRING_MAX = 256
 /** Pause after a timer could not fire. */
 const RETRY_MILLIS = 1000
+/** Time between two looks for idempotency keys that are past their retention. */
+const FORGET_KEYS_MILLIS = 60_000
+const FORGET_KEYS_MAX = 10_000
 
 /** What came of a due timer; stale is one that stands differently in its account than in the views. */
 type Outcome = "fired" | "stale" | "failed"
@@ -69,6 +76,15 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | 
           )
         )
 
+      let forgetKeysAt: Millis = 0
+      // Many are forgotten a few at a time, so that no timer waits for all of them.
+      const forgetKeys = Effect.fnUntraced(function* (now: Millis) {
+        // A clock that was set back must not put it off.
+        if (forgetKeysAt > now && forgetKeysAt <= now + FORGET_KEYS_MILLIS) return
+        const count = yield* views.expireKeys(now - RETENTION_MILLIS, FORGET_KEYS_MAX)
+        forgetKeysAt = count < FORGET_KEYS_MAX ? now + FORGET_KEYS_MILLIS : now
+      })
+
       // Those that failed stay the first in due order: the others are read from behind them.
       let failed = 0
       const round = Effect.gen(function* () {
@@ -78,11 +94,15 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | 
         const due = timers.filter(({ wakeAt }) => wakeAt <= now)
         const outcomes = yield* Effect.forEach(due, attempt, { concurrency: "unbounded" })
         failed = outcomes.filter((outcome) => outcome === "failed").length
-        if (due.length === 0) return yield* alarm.sleepUntil(timers[0]?.wakeAt ?? Infinity)
+        yield* forgetKeys(now)
+        if (due.length === 0) return yield* alarm.sleepUntil(Math.min(timers[0]?.wakeAt ?? Infinity, forgetKeysAt))
         if (failed > 0 || !outcomes.includes("fired")) yield* Effect.sleep(RETRY_MILLIS)
       }).pipe(
         Effect.catch((failure) =>
-          Effect.andThen(Effect.logError("The timers could not be read", failure.message), Effect.sleep(RETRY_MILLIS))
+          Effect.andThen(
+            Effect.logError("The scheduler could not read or write the views", failure.message),
+            Effect.sleep(RETRY_MILLIS)
+          )
         )
       )
 

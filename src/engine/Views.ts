@@ -149,8 +149,8 @@ export interface ViewsShape {
   readonly nextDelivery: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
   /** Ends all leases. */
   readonly releaseDeliveries: Effect.Effect<void, StorageFailure>
-  /** Forgets keys of requests that were answered before a time. */
-  readonly expireKeys: (before: Millis) => Effect.Effect<void, StorageFailure>
+  /** Forgets keys of requests that were answered before a time, so many at most, and says how many. */
+  readonly expireKeys: (before: Millis, limit: number) => Effect.Effect<number, StorageFailure>
   /** Accounts that have a checkpoint beyond 0. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** One table of one account in ascending order of id, from behind `after`; for verification. */

@@ -225,11 +225,13 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
           )
         }),
       ...deliveryViews(accounts),
-      expireKeys: (before) =>
+      expireKeys: (before, limit) =>
         Effect.sync(() => {
+          let count = 0
           for (const { keys } of accounts.all.values()) {
-            for (const [key, row] of keys) if (row.at < before) keys.delete(key)
+            for (const [key, row] of keys) if (row.at < before && count < limit && keys.delete(key)) count++
           }
+          return count
         }),
       accounts: Effect.sync(() => [...accounts.all].filter(([, { checkpoint }]) => checkpoint > 0).map(([id]) => id)),
       scan: (account, table, after, limit) =>

@@ -1,5 +1,6 @@
 /** The page on which a payer answers to the bank's challenge (semantics I-14). The simulator's: the payer chooses. */
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import { failureTextOf } from "./FailureText.ts"
 import type { Html } from "./Html.ts"
 import { html } from "./Html.ts"
 import { layout } from "./Layout.ts"
@@ -59,12 +60,12 @@ export const noticeOf = ({ merchant, paymentIntent }: Omit<AuthenticationPage, "
         testMode
       }
     default: {
-      const reason = paymentIntent.last_payment_error?.message
+      const reason = failureTextOf(paymentIntent)
       const texts = ["You have not been charged.", `Go back to ${merchant} to pay in another way.`]
       return {
         tone: "bad",
         title: "Your payment did not go through",
-        texts: reason === undefined ? texts : [reason, ...texts],
+        texts: reason === null ? texts : [reason, ...texts],
         testMode
       }
     }

@@ -15,6 +15,7 @@ import type { Asked, Details, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
 import { noticeOf } from "./CheckoutNotice.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
+import { failureTextOf } from "./FailureText.ts"
 import type { FormValues } from "./FormBody.ts"
 import { isCrossSite, readForm, wantsData } from "./FormBody.ts"
 import { embedderOf, mayOpen, pathOf } from "./Embedding.ts"
@@ -102,7 +103,7 @@ const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
   if (secret !== null || (query.size > 0 && session.client_secret === null)) return seeOther(pageOf(visit))
   return formPage(visit, {
     status: 200,
-    message: paymentIntent?.last_payment_error?.message ?? null,
+    message: paymentIntent === null ? null : failureTextOf(paymentIntent),
     details: detailsOf(hidden.collected ?? session.customer_details),
     token
   })
@@ -139,7 +140,8 @@ const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: 
   }
   if (!isPayable(visit.found)) return closedPage(visit)
   if (submitted.ok) {
-    const message = paymentIntent?.last_payment_error?.message ?? "The payment was not completed. Please try again."
+    const failure = paymentIntent === null ? null : failureTextOf(paymentIntent)
+    const message = failure ?? "The payment was not completed. Please try again."
     return formPage(visit, { status: 402, message, details, token })
   }
   const field = fieldOf(submitted.param)

@@ -38,7 +38,7 @@ const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession):
     case "succeeded":
       return {
         tone: "good",
-        title: "This order is already paid",
+        title: "This order is paid",
         texts: [`You paid ${amount(paymentIntent.amount_received)} to ${merchant}. You will not be charged again.`]
       }
     case "requires_capture":

@@ -47,10 +47,10 @@ const summary = ({ lines, locale, merchant, session }: CheckoutPage): Html => {
     ${
       session.cancel_url !== null &&
       html`<a class="back" href="${session.cancel_url}" rel="noreferrer"
-        ><span aria-hidden="true">←</span> Back to ${merchant}</a
+        ><span aria-hidden="true">←</span> Back to <bdi>${merchant}</bdi></a
       >`
     }
-    <h1 id="merchant">${merchant}</h1>
+    <h1 id="merchant"><bdi>${merchant}</bdi></h1>
     <p class="total"><span class="label">Total due</span> <strong>${amount(session.amount_total)}</strong></p>
     <ul class="lines">
       ${lines.map((line) => lineItem(line, amount))}
@@ -61,7 +61,7 @@ const summary = ({ lines, locale, merchant, session }: CheckoutPage): Html => {
 
 const lineItem = ({ amount_total, description, quantity }: LineItem, amount: (minor: number) => string): Html =>
   html`<li>
-    <span class="what">${description}${quantity > 1 && html` <small>Quantity ${quantity}</small>`}</span>
+    <span class="what"><bdi>${description}</bdi>${quantity > 1 && html` <small>Quantity ${quantity}</small>`}</span>
     <span class="price">${amount(amount_total)}</span>
   </li>`
 

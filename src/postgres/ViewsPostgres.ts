@@ -66,7 +66,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
         const applied = apply(sql, projection, leasedUntil)
         return projection.sweep === null ? within(applied) : applied
       },
-      expireKeys: (before) => storageFailure(sql`DELETE FROM idempotency WHERE at < ${PgTypes.int8(BigInt(before))}`),
+      expireKeys: (before, limit) => within(expireKeys(sql, PgTypes.int8(BigInt(before)), limit)),
       clear: (account) =>
         storageFailure(
           sql`WITH start AS (UPDATE checkpoints SET version = 0 WHERE account = ${account})
@@ -169,6 +169,19 @@ const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: is
       ) ${DeliveriesPostgres.clockMoved(sql, account, clock, unsubscribed, accepted)}`
   return sql`${ended} ${moved}`
 }
+
+/** The time is asked for twice: a row that is written anew meanwhile stays. */
+const expireKeys = (sql: PgClient.PgClient, before: PgTypes.Parameter, limit: number) =>
+  storageFailure(
+    Effect.map(
+      sql<{ count: number }>`WITH expired AS (
+          DELETE FROM idempotency
+          WHERE ctid = ANY (ARRAY(SELECT ctid FROM idempotency WHERE at < ${before} LIMIT ${limit})) AND at < ${before}
+          RETURNING 1
+        ) SELECT count(*)::int AS count FROM expired`,
+      ([row]) => row?.count ?? 0
+    )
+  )
 
 /** Deletes all rows of an account. */
 const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`) =>

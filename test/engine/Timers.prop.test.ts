@@ -308,3 +308,30 @@ describe("timers", () => {
     })
   )
 })
+
+describe("the scheduler", () => {
+  it.effect("has the views forget idempotency keys once they are past their retention, after a downtime as well", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* start()
+      const [account] = ACCOUNTS as [string]
+      const command = Effect.succeed({ status: 200, body: "{}", stored: true })
+      const use = (key: string) => engine.accounts.execute(account, Toy.request(key), command)
+      const keysLeft = Effect.map(Harness.viewsOf(storage).scan(account, "keys", "", 10), (rows) =>
+        rows.map(({ id }) => id)
+      )
+      yield* use("first")
+      yield* Harness.pass(3_600_000)
+      yield* use("second")
+      yield* engine.projector.drained
+      yield* Harness.pass(23 * 3_600_000)
+      assert.deepStrictEqual(yield* keysLeft, ["first", "second"])
+      yield* Harness.pass(61_000)
+      assert.deepStrictEqual(yield* keysLeft, ["second"])
+      yield* engine.stop
+      yield* TestClock.adjust(48 * 3_600_000)
+      yield* start({}, storage)
+      yield* Harness.pass(1000)
+      assert.deepStrictEqual(yield* keysLeft, [])
+    })
+  )
+})

@@ -95,7 +95,7 @@ describe("the authentication page", () => {
   it("shows the result itself if there is nowhere to go back to (I-11)", async () => {
     const [good, bad] = [await challenged({ return_url: null }), await challenged({ return_url: null })]
     assert.include((await answer(addressOf(good), "success")).text, "Your payment went through")
-    assert.include((await answer(addressOf(bad), "failure")).text, "The customer failed authentication.")
+    assert.include((await answer(addressOf(bad), "failure")).text, "Your bank could not confirm that it was you.")
   })
 
   it("leaves the confirmation to the server where the server wants that (I-12)", async () => {
@@ -163,7 +163,7 @@ describe("a checkout whose card asks for authentication", () => {
   })
 
   it.each([
-    ["a failure", CARDS.challenged, "failure", "The customer failed authentication."],
+    ["a failure", CARDS.challenged, "failure", "Your bank could not confirm that it was you."],
     ["a decline", CARDS.challengedThenDeclined, "success", "Your card has insufficient funds."]
   ])("comes back from %s with the reason and what was entered, and goes on", async (_, number, outcome, message) => {
     const session = await openSession(server)

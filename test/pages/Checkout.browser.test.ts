@@ -138,7 +138,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await fill(page, CARDS.challenged)
       await payButton(page).click()
       await page.getByRole("button", { name: "Fail authentication" }).click()
-      await page.getByText("The customer failed authentication.").waitFor()
+      await page.getByText("Your bank could not confirm that it was you.").waitFor()
       assert.strictEqual(page.url(), session.url)
       await fillCard(page)
       await payButton(page).click()
@@ -171,7 +171,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await payButton(page).click()
       await atShop(page, session)
       await page.goBack()
-      await page.getByRole("heading", { name: "This order is already paid" }).waitFor()
+      await page.getByRole("heading", { name: "This order is paid" }).waitFor()
       assert.notInclude(await page.content(), CARDS.approved)
     })
 
@@ -345,7 +345,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     const { page } = await open(session)
     await fill(page)
     await payButton(page).click()
-    await page.getByRole("heading", { name: "This order is already paid" }).waitFor()
+    await page.getByRole("heading", { name: "This order is paid" }).waitFor()
     const link = page.getByRole("link", { name: "Go back to Lumen Coffee" })
     assert.strictEqual(await link.getAttribute("href"), `shop-app://paid/${session.id}`)
   })
@@ -455,6 +455,22 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     })
     assert.strictEqual(style, "solid")
     assert.notStrictEqual(color, background)
+  })
+
+  it("writes a name from right to left as its language does, beside an amount from left to right", async () => {
+    const product = await server.post("/v1/products", { name: "קפה שחור!" })
+    const line_items = [{ price_data: { currency: "usd", product: product.id, unit_amount: 100 } }]
+    const { page } = await open(await newSession({ line_items }))
+    const [first, last] = await page.getByText(product.name).evaluate((element) => {
+      const text = element.firstChild!
+      return [0, text.textContent!.length - 1].map((index) => {
+        const character = document.createRange()
+        character.setStart(text, index)
+        character.setEnd(text, index + 1)
+        return character.getBoundingClientRect().x
+      }) as [number, number]
+    })
+    assert.isBelow(last, first)
   })
 
   it("is dark for who wants it dark", async () => {

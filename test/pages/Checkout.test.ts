@@ -298,7 +298,7 @@ describe("a session that cannot be paid any more", () => {
     await pay(session)
     const { headers, status, text } = await visit(session.url)
     assert.strictEqual(status, 410)
-    assert.include(text, "This order is already paid")
+    assert.include(text, "This order is paid")
     assert.include(text, "$24.50")
     assert.include(text, `href="${server.url}/healthz?session=${session.id}"`)
     assert.strictEqual(headers.get("cache-control"), "no-store")

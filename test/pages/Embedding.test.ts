@@ -112,7 +112,7 @@ describe("the page of an embedded session", () => {
     const back = (await visit(answered.headers.get("location")!)).headers.get("location")!
     assert.strictEqual(back, addressOf(session, null))
     const { headers, text } = await visit(back)
-    assert.include(text, "The customer failed authentication.")
+    assert.include(text, "Your bank could not confirm that it was you.")
     assert.strictEqual(headers.get("x-frame-options"), "DENY")
   })
 })
@@ -190,7 +190,7 @@ describe("the way of a custom session's payer to an authentication", () => {
     await confirm(session, CARDS.approved)
     const { status, text } = await visit(wayOf(session))
     assert.strictEqual(status, 410)
-    assert.include(text, "This order is already paid")
+    assert.include(text, "This order is paid")
   })
 
   it("is not there without the client secret", async () => {

@@ -120,7 +120,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       await payIn(frame)
       await page.getByRole("button", { name: `${answer} authentication` }).click()
       if (answer === "Fail") {
-        await page.getByText("The customer failed authentication.").waitFor()
+        await page.getByText("Your bank could not confirm that it was you.").waitFor()
         await fill(page)
         await page.getByRole("button", { name: "Pay $24.50" }).click()
       }
