@@ -11,15 +11,18 @@ import type { Webhook } from "../api/Webhooks.ts"
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8882 }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 62rem; padding: 1.5rem }
+html { background: #fff; color: #14181f }
+body { font: 0.9375rem/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 62rem; overflow-wrap: anywhere; padding: 1.5rem }
+@media (prefers-color-scheme: dark) { html { background: #0e1116; color: #e9ecf1 } }
 nav ul { columns: 3 14rem; list-style: none; padding: 0 }
+nav li { padding: .125rem 0 }
 a { color: inherit }
 section { border-top: 1px solid var(--line); margin-top: 2rem }
 h3 code { font-size: 1rem }
 .method { border: 1px solid var(--line); border-radius: 3px; padding: 0 .4em }
 table { border-collapse: collapse; width: 100% }
 th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem .3rem 0; text-align: left; vertical-align: top }
-pre { background: var(--soft); overflow-x: auto; padding: .8rem }
+pre { background: var(--soft); padding: .8rem; white-space: pre-wrap }
 small { opacity: .7 }
 `
 
@@ -48,14 +51,14 @@ export const render = (document: Document): string => {
   ])
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${text(info.title)} API ${text(info.version)}</title><style>${STYLE}</style></head><body>
+<title>${text(info.title)} API ${text(info.version)}</title><style>${STYLE}</style></head><body><main>
 <h1>${text(info.title)} API <small>${text(info.version)}</small></h1>
 <p>${prose(info.description)}</p>
 <p>Base address <code>${text(servers[0]?.url ?? "")}</code>. This page as data: <a href="/openapi.json">openapi.json</a>.
 What errors mean: <a href="docs/errors">errors</a>.</p>
 <nav>${contents.join("")}</nav>
 ${sections.join("\n")}
-</body></html>
+</main></body></html>
 `
 }
 

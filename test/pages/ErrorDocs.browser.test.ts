@@ -1,11 +1,11 @@
-/** Error documentation in a real browser: accessible, and no wider than a phone, by day and by night. */
+/** The reference and the documentation of errors in a real browser: accessible, and no wider than a phone, by day and by night. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
 import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
 import type { PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
 
-describe.skipIf(!hasBrowser)("the documentation of errors in a browser", () => {
+describe.skipIf(!hasBrowser)("the documentation in a browser", () => {
   let server: PagesServer
   let browser: Browser
   beforeAll(async () => {
@@ -13,7 +13,18 @@ describe.skipIf(!hasBrowser)("the documentation of errors in a browser", () => {
   })
   afterAll(() => Promise.all([browser.close(), server.close()]))
 
-  it.each(["light", "dark"] as const)("is accessible and fits a phone: %s", async (colorScheme) => {
+  it.each(["light", "dark"] as const)("says what there is to call, on a phone too: %s", async (colorScheme) => {
+    const context = await browser.newContext({ colorScheme, viewport: { width: 360, height: 740 } })
+    const page = await context.newPage()
+    await page.goto(`${server.url}/docs`)
+    assert.isFalse(await overflows(page))
+    assert.deepStrictEqual(await accessibilityProblems(page), [])
+    await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)))
+    assert.isFalse(await overflows(page))
+    await context.close()
+  })
+
+  it.each(["light", "dark"] as const)("says what errors mean: %s", async (colorScheme) => {
     const context = await browser.newContext({ colorScheme, viewport: { width: 360, height: 740 } })
     const page = await context.newPage()
     await page.goto(`${server.url}/docs/errors`)
