@@ -195,7 +195,7 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
       )
     ),
     Effect.catchTag("IdempotencyKeyReuse", () =>
-      retry(409, "You changed something after an earlier attempt. Please check your card and pay again.", newToken())
+      retry(409, "You changed something after an earlier attempt. Please enter your card again and pay.", newToken())
     ),
     Effect.catchTag("IdempotencyKeyInUse", () =>
       retry(409, "Your payment is still being processed. Please wait a moment.", token)

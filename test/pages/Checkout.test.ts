@@ -279,6 +279,8 @@ describe("a card that is declined", () => {
     await send(session.url, { ...filledIn(CARDS.declined), token })
     const other = await send(session.url, { ...filledIn(), token })
     assert.strictEqual(other.status, 409)
+    // The new form comes without the card.
+    assert.include(other.text, "Please enter your card again")
     assert.strictEqual((await retrieve(session.id)).status, "open")
     assert.strictEqual((await send(session.url, { ...filledIn(), token: tokenIn(other.text) })).status, 303)
   })
