@@ -1,7 +1,7 @@
 /** A merchant's program, written with `till/client`, and the real process. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import { InvalidRequestError, PaymentError, Till, TillClient } from "till/client"
+import { InvalidRequestError, PaymentError, Till, TillClient } from "../../src/client/index.ts"
 import { KEYS, startTill } from "../support/TillProcess.ts"
 
 const clientOf = (baseUrl: string, apiKey: string = KEYS.secretTest) =>

@@ -1,0 +1,65 @@
+/**
+ * `till/client` as another project gets it: what `npm run prepare` makes, through the package's `exports`, for a compiler
+ * that is strict and knows nothing of Till's own options. What it compiles are the README's programs.
+ */
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as Path from "node:path"
+
+const root = Path.resolve(import.meta.dirname, "../..")
+const project = fs.mkdtempSync(Path.join(os.tmpdir(), "till-package-"))
+afterAll(() => fs.rmSync(project, { recursive: true }))
+
+/** Runs the compiler; answers with its complaints. */
+const compile = (args: ReadonlyArray<string>, directory: string): string => {
+  const tsc = Path.join(root, "node_modules/typescript/bin/tsc")
+  try {
+    execFileSync(process.execPath, [tsc, ...args], { cwd: directory, encoding: "utf8" })
+    return ""
+  } catch (error) {
+    return (error as { readonly stdout: string }).stdout
+  }
+}
+
+const linkPackages = (names: ReadonlyArray<string>, modules: string) => {
+  for (const name of names) {
+    fs.mkdirSync(Path.dirname(Path.join(modules, name)), { recursive: true })
+    fs.symlinkSync(Path.join(root, "node_modules", name), Path.join(modules, name))
+  }
+}
+
+/** A project that has installed the package: a copy, because a link would lead back to Till's sources. */
+const install = () => {
+  const modules = Path.join(project, "node_modules")
+  fs.writeFileSync(Path.join(project, "package.json"), JSON.stringify({ name: "shop", type: "module" }))
+  linkPackages(["effect", "@types/node", "undici-types"], modules)
+  const installed = Path.join(modules, "till")
+  assert.strictEqual(compile(["-p", "tsconfig.client.json", "--outDir", Path.join(installed, "dist")], root), "")
+  fs.copyFileSync(Path.join(root, "package.json"), Path.join(installed, "package.json"))
+  const readme = fs.readFileSync(Path.join(root, "README.md"), "utf8")
+  const programs = [...readme.matchAll(/```ts\n(.*?)```/gs)].map(([, program]) => program!)
+  assert.isAbove(programs.length, 1)
+  return programs.map((program, index) => {
+    fs.writeFileSync(Path.join(project, `${index}.mts`), program)
+    return `${index}.mts`
+  })
+}
+
+describe("the package till/client", () => {
+  it("compiles in a strict project of another's, whichever way it resolves modules, and runs", () => {
+    const files = install()
+    for (const [module, moduleResolution] of [
+      ["nodenext", "nodenext"],
+      ["esnext", "bundler"]
+    ] as const) {
+      const options = { strict: true, target: "es2023", module, moduleResolution, types: ["node"], noEmit: true }
+      fs.writeFileSync(Path.join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files }))
+      assert.strictEqual(compile([], project), "", moduleResolution)
+    }
+    const program = 'import { verifyWebhook } from "till/client"; console.log(typeof verifyWebhook)'
+    const args = ["--no-strip-types", "--input-type=module", "-e", program]
+    assert.strictEqual(execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" }), "function\n")
+  })
+})
