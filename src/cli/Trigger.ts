@@ -69,7 +69,9 @@ const override = Flag.String("override").pipe(
     () => "path=value, as amount=5000 or metadata[order]=7"
   ),
   Flag.atLeast(0),
-  Flag.withDescription("Set a field of the request that makes the object: amount=5000, metadata[order]=7")
+  Flag.withDescription(
+    "Set a field of the request that makes the object: amount=5000, metadata[order]=7. Repeat it for more"
+  )
 )
 
 export const trigger = Command.make(

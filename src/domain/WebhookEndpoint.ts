@@ -30,7 +30,13 @@ export type EnabledEvents = typeof EnabledEvents.Type
 export const WebhookEndpointStatus = Schema.Literals(["enabled", "disabled"])
 export type WebhookEndpointStatus = typeof WebhookEndpointStatus.Type
 
-export const WebhookEndpointUrl = WebUrl
+/** Without credentials: every reader of the endpoint would see them, and webhooks are authenticated by their signature. */
+export const WebhookEndpointUrl = WebUrl.check(
+  Schema.makeFilter((url: string) => {
+    const parsed = URL.parse(url)
+    return parsed?.username === "" && parsed.password === ""
+  })
+).annotate({ rule: "an absolute http or https URL without credentials" })
 export const WebhookEndpointDescription = text()
 
 export const WebhookEndpoint = Schema.Struct({

@@ -189,6 +189,9 @@ describe("webhook endpoints", () => {
     for (const url of ["", "example.test", "/hooks", "ftp://example.test", "javascript:alert(1)", 1, "https://"]) {
       assertError(await create({ url }), 400, "parameter_invalid", "url")
     }
+    for (const credentials of ["user", "user:password", ":password"]) {
+      assertError(await create({ url: `https://${credentials}@example.test/` }), 400, "parameter_invalid", "url")
+    }
     assertError(await create({ url: `https://example.test/${"x".repeat(5000)}` }), 400, "parameter_invalid", "url")
     assertError(await create({ url: null }), 400, "parameter_missing", "url")
   })
