@@ -25,7 +25,9 @@ const espresso = await api("products", {
 })
 
 const page = (content) => `<!doctype html><html lang="en"><meta charset="utf-8">
-<meta name="viewport" content="width=device-width"><title>Lumen Coffee</title><main>${content}</main>`
+<meta name="viewport" content="width=device-width"><title>Lumen Coffee</title><style>
+:root { color-scheme: light dark; font: 1rem/1.5 system-ui } main { max-width: 72rem; margin: auto; padding: 1rem }
+button { font: inherit; padding: 0.5rem 1.5rem }</style><main>${content}</main>`
 
 const routes = {
   "GET /": () => ({
