@@ -89,8 +89,8 @@ export interface Surroundings {
   readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
   /** Commands that may wait for an answer, per account. */
   readonly mailboxCapacity: number
-  /** Entries that one actor may keep in memory, beyond what it must. */
-  readonly cacheCapacity: () => number
+  /** Entries that an actor may keep in memory, beyond what it must. */
+  readonly cacheShare: (actor: Actor) => number
   readonly loadDocument: (
     account: AccountId,
     id: string
@@ -153,7 +153,10 @@ export class Actor {
     this.usedKeys = new KeyFilter(surroundings.clock.currentTimeMillisUnsafe())
     this.#mailbox = mailbox
     this.#surroundings = surroundings
-    const bounds = { capacity: surroundings.cacheCapacity, projected: () => this.projected }
+    const bounds = {
+      capacity: () => surroundings.cacheShare(this),
+      projected: () => this.projected
+    }
     this.documents = new EntryCache(bounds)
     this.timers = new EntryCache(bounds)
     this.keys = new EntryCache({ ...bounds, capacity: () => Math.min(KEYS_MAX, bounds.capacity()) })

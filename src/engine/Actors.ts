@@ -8,6 +8,7 @@ import type { Head, Surroundings } from "./Actor.ts"
 import { Actor, Closed, MailboxFull, storageFailed } from "./Actor.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
+import { makeShares } from "./CacheShares.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
 import { stored } from "./Document.ts"
@@ -26,7 +27,7 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable"
 export interface Options {
   /** Commands of one account that may wait for an answer; more are refused with `Unavailable`. */
   readonly mailboxCapacity: number
-  /** Documents, keys and timers in memory, each, over all accounts. */
+  /** Documents, keys and timers in memory, each, over all accounts that are in use (see `CacheShares.ts`). */
   readonly cacheCapacity: number
   /** How long an account stays in memory after its last command, in milliseconds. */
   readonly idleMillis: number
@@ -138,7 +139,7 @@ const makeSurroundings = Effect.fnUntraced(function* (
   const surroundings: Surroundings = {
     clock: yield* Clock.Clock,
     mailboxCapacity: options.mailboxCapacity,
-    cacheCapacity: () => Math.ceil(options.cacheCapacity / Math.max(active.size, 1)),
+    cacheShare: makeShares(options.cacheCapacity, active, ({ documents }) => documents.size),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && stored(row)),
     loadTimer: (account, id) => views.timer({ account, id }),
     append: commit.append
