@@ -149,13 +149,14 @@ describe.each(LANGUAGES)("the receiver", (language) => {
   })
 })
 
-/** The receiver of README.md, on a port that the system chooses. */
+/** The receiver of README.md, on a port that the system chooses, with the client's sources: the package may not be built. */
 const receiverOfReadme = (): string => {
   const readme = fs.readFileSync(Path.resolve(import.meta.dirname, "../../README.md"), "utf8")
   const code = /^## Webhooks$[\s\S]*?^```ts$([\s\S]*?)^```$/mu.exec(readme)![1]!
   const listening = `.listen(0, "127.0.0.1", function () { console.log("Listening on http://127.0.0.1:" + this.address().port) })`
   assert.strictEqual(code.split(".listen(3000)").length, 2)
-  return code.replace(".listen(3000)", listening)
+  const client = new URL("../../src/client/index.ts", import.meta.url)
+  return code.replace(".listen(3000)", listening).replace('"till/client"', JSON.stringify(client.href))
 }
 
 describe("the receiver in the README", () => {
@@ -168,8 +169,9 @@ describe("the receiver in the README", () => {
       assert.strictEqual(await receiver.post({ "x-signature": headerOf(body) }, Buffer.from(body)), 204)
       assert.strictEqual(await receiver.post({ "x-signature": headerOf(body) }, Buffer.from(`${body} `)), 400)
       assert.strictEqual(await receiver.post({}, Buffer.from(body)), 400)
-    } finally {
       assert.deepStrictEqual(await receiver.end(), ["evt_1 5000"])
+    } finally {
+      await receiver.end()
     }
   })
 })
