@@ -8,6 +8,7 @@
 import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { LogLevel } from "effect"
 import * as Path from "node:path"
+import { isWebOrigin } from "./domain/Url.ts"
 
 /** A variable whose value Till cannot start with. */
 export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguration>()("InvalidConfiguration", {
@@ -137,14 +138,12 @@ const currencies = (value: string) => {
 /** As browsers write them: `https://shop.example`, `http://localhost:3000`. */
 const embedOrigins = (value: string) => {
   const origins = value.split(",").map((origin) => origin.trim().replace(/\/$/, ""))
-  return origins.every((origin) => /^https?:\/\/[a-z0-9.-]+(?::[0-9]{1,5})?$/.test(origin) && isOrigin(origin))
+  return origins.every(isWebOrigin)
     ? new Set(origins)
     : new Problem(
         `must be origins such as https://shop.example separated by commas, in lower case and without a path, got ${JSON.stringify(value)}`
       )
 }
-
-const isOrigin = (text: string): boolean => parseUrl(text)?.origin === text
 
 const boolean = (value: string) =>
   value === "true" || value === "false"

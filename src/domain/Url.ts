@@ -34,5 +34,9 @@ export const RedirectUrl = text()
   )
   .annotate({ rule: "an absolute URL that a browser can be redirected to" })
 
+/** Whether this is an origin as browsers write it and as a content security policy, whose grammar knows no IPv6, can name it. */
+export const isWebOrigin = (text: string): boolean =>
+  /^https?:\/\/[a-z0-9.-]+(?::[0-9]{1,5})?$/.test(text) && URL.parse(text)?.origin === text
+
 /** As parsed, because the parser ignores what a pattern would stumble over, such as a line feed within the scheme. */
 const schemeOf = (url: string): string | undefined => URL.parse(url)?.protocol

@@ -139,6 +139,7 @@ const makeSurroundings = Effect.fnUntraced(function* (
   const surroundings: Surroundings = {
     clock: yield* Clock.Clock,
     mailboxCapacity: options.mailboxCapacity,
+    // Documents stand for all: keys and timers are bounded likewise, and hardly ever more.
     cacheShare: makeShares(options.cacheCapacity, active, ({ documents }) => documents.size),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && stored(row)),
     loadTimer: (account, id) => views.timer({ account, id }),

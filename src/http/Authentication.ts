@@ -78,11 +78,15 @@ export const make = Effect.gen(function* () {
   return authenticate
 })
 
-/** The username of Basic authentication, if it looks like a key. A password is ignored, and so is its colon's absence. */
-const keyOf = (authorization: string): string | undefined => {
+/** The username of Basic authentication. A password is ignored, and so is its colon's absence. */
+export const usernameOf = (authorization: string): string | undefined => {
   const credentials = /^basic +([A-Za-z0-9+/_=-]+) *$/i.exec(authorization)?.[1]
-  if (credentials === undefined) return undefined
-  const [key] = Buffer.from(credentials, "base64").toString("utf8").split(":", 1)
+  return credentials === undefined ? undefined : Buffer.from(credentials, "base64").toString("utf8").split(":", 1)[0]
+}
+
+/** The username, if it looks like a key. */
+const keyOf = (authorization: string): string | undefined => {
+  const key = usernameOf(authorization)
   return key !== undefined && key.length <= KEY_LENGTH_MAX && /^[sp]k_(test|live)_/.test(key) ? key : undefined
 }
 

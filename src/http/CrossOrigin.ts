@@ -9,8 +9,9 @@
 import { Effect, Exit } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
+import { usernameOf } from "./Authentication.ts"
 import type { Endpoint } from "./Endpoints.ts"
-import { makeBegin, respond } from "./Exchange.ts"
+import { makeBegin, respond, sourceOf } from "./Exchange.ts"
 import { RouteTable } from "./RouteTable.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -37,13 +38,14 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
     request: HttpServerRequest.HttpServerRequest,
     answer: Effect.Effect<Response, E, R>
   ): Effect.Effect<Response, E, R> => {
-    const { headers, method, url } = request
-    if (headers["origin"] === undefined) return answer
+    const { headers } = sourceOf(request)
+    if (headers.origin === undefined) return answer
+    const { method, url } = request
     const wanted = method === "OPTIONS" ? headers["access-control-request-method"] : undefined
     if (wanted !== undefined && Exit.isSuccess(open.find(wanted, url.split("?", 1)[0]!))) {
       return Effect.sync(() => allowed(wanted, respond(begin(request), { status: 204, body: "" })))
     }
-    if (!isPublishable(headers["authorization"])) return answer
+    if (!isPublishable(headers.authorization)) return answer
     return Effect.map(answer, HttpServerResponse.setHeaders(READABLE))
   }
 })
@@ -61,7 +63,5 @@ const allowed = (method: string, { headers }: Response): Response =>
   })
 
 /** Whether a publishable key was sent, valid or not: a page may know what is wrong with it. */
-const isPublishable = (authorization: string | undefined): boolean => {
-  const credentials = /^basic +([A-Za-z0-9+/_=-]+) *$/i.exec(authorization ?? "")?.[1]
-  return credentials !== undefined && Buffer.from(credentials, "base64").toString("latin1").startsWith("pk_")
-}
+const isPublishable = (authorization: string | undefined): boolean =>
+  usernameOf(authorization ?? "")?.startsWith("pk_") === true

@@ -37,12 +37,16 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** The request as Node has it: Effect's own would copy all headers, of every request. */
+export const sourceOf = (request: HttpServerRequest.HttpServerRequest): IncomingMessage =>
+  NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
+
 /** Begins exchanges: each request gets an id of its own, in the order of arrival. */
 export const makeBegin = Effect.map(Clock.Clock, (clock) => {
   let sequence = 0
   return (request: HttpServerRequest.HttpServerRequest): Exchange => {
     const { method, url } = request
-    const source = NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
+    const source = sourceOf(request)
     const mark = url.indexOf("?")
     sequence = nextSequence(sequence, clock.currentTimeMillisUnsafe())
     return {

@@ -6,7 +6,6 @@
  * service add their routes to the router.
  */
 import type { IncomingMessage } from "node:http"
-import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import type { HttpServer, HttpServerResponse } from "effect/http"
 import { HttpRouter, HttpServerError, HttpServerRequest } from "effect/http"
@@ -17,6 +16,7 @@ import type { Processor } from "../payments/Processor.ts"
 import * as CrossOrigin from "./CrossOrigin.ts"
 import * as Documentation from "./Documentation.ts"
 import { compile } from "./Endpoints.ts"
+import { sourceOf } from "./Exchange.ts"
 import { apiKeys } from "./handlers/ApiKeys.ts"
 import { charges } from "./handlers/Charges.ts"
 import { checkoutSessions } from "./handlers/CheckoutSessions.ts"
@@ -61,7 +61,7 @@ const api = HttpRouter.use((router) =>
     const crossOrigin = yield* CrossOrigin.make(endpoints)
     const dispatch = (routed: Routed): Routed =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-        if (isWithoutHost(request)) return Effect.sync(() => pipeline.refuse(request, invalidHttp))
+        if (isWithoutHost(sourceOf(request))) return Effect.sync(() => pipeline.refuse(request, invalidHttp))
         if (isApi(request.url)) return crossOrigin(request, pipeline.answer(request))
         return Effect.catch(routed, (error) =>
           isRouteNotFound(error) ? Effect.succeed(pipeline.refuse(request)) : Effect.fail(error)
@@ -74,9 +74,8 @@ const api = HttpRouter.use((router) =>
 const invalidHttp = new InvalidHttp()
 
 /** HTTP/1.1 requires the header (RFC 9112, 3.2). Node would answer without a body, if its server were to require it. */
-const isWithoutHost = (request: HttpServerRequest.HttpServerRequest): boolean =>
-  request.headers["host"] === undefined &&
-  (NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage).httpVersion === "1.1"
+const isWithoutHost = ({ headers, httpVersion }: IncomingMessage): boolean =>
+  headers.host === undefined && httpVersion === "1.1"
 
 const isApi = (url: string): boolean => /^\/v1(?:[/?]|$)/.test(url)
 

@@ -6,6 +6,7 @@
  * the frame to that name, so a page cannot pass for another.
  */
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
+import { isWebOrigin } from "../domain/Url.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
 import type { PagesConfigShape } from "./PagesConfig.ts"
 
@@ -18,9 +19,6 @@ export const mayOpen = (session: CheckoutSession, query: URLSearchParams): boole
 export const pathOf = ({ client_secret, id }: CheckoutSession): string =>
   client_secret === null ? `/checkout/${id}` : `/checkout/${id}?client_secret=${client_secret}`
 
-/** An origin as a source of a content security policy, whose grammar knows no IPv6. */
-const ORIGIN = /^https?:\/\/[a-z0-9.-]+(?::[0-9]{1,5})?$/
-
 /** The origin that may show the session's page in a frame; null if none may. */
 export const embedderOf = (
   { livemode, ui_mode }: CheckoutSession,
@@ -28,7 +26,7 @@ export const embedderOf = (
   { embedOrigins }: PagesConfigShape
 ): string | null => {
   const origin = query.get("origin")
-  if (ui_mode !== "embedded" || origin === null || !ORIGIN.test(origin)) return null
+  if (ui_mode !== "embedded" || origin === null || !isWebOrigin(origin)) return null
   const isAllowed = embedOrigins === null ? !livemode : embedOrigins.has(origin)
   return isAllowed ? origin : null
 }
