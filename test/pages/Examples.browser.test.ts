@@ -210,6 +210,25 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       assert.notInclude(sentToShop.join("\n").replaceAll(/[^0-9]/g, ""), CARDS.approved)
     })
 
+    it("cannot be sent before Till is there to take it", async () => {
+      const { page } = await open("about:blank")
+      const wanted = Promise.withResolvers<void>()
+      const held = Promise.withResolvers<void>()
+      await page.route("**/sessions", async (route) => {
+        wanted.resolve()
+        await held.promise
+        return route.fallback()
+      })
+      await page.goto(shops.custom.url)
+      await wanted.promise
+      await fill(page)
+      assert.isTrue(await page.getByRole("button", { name: "Pay" }).isDisabled())
+      held.resolve()
+      await pay(page)
+      await thanks(page)
+      await assertPaidOnce()
+    })
+
     it("says why a card is declined, and takes another one", async () => {
       const { page } = await open(shops.custom.url)
       await fill(page, CARDS.insufficientFunds)
