@@ -66,6 +66,9 @@ export interface AccountsShape {
   /** The newest durable state of one document, whatever its kind. */
   readonly read: (account: AccountId, id: string) => Effect.Effect<Document | Tombstone | undefined, Unavailable>
 
+  /** What `read` would answer, if the document is in memory: for those who ask at every request. */
+  readonly peek: (account: AccountId, id: string) => Document | Tombstone | undefined
+
   /**
    * The account that holds the document with this id, for those who know nothing but an id that was handed out. Sees
    * everything that was acknowledged before the call.
@@ -135,6 +138,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
 
   const idempotency = yield* Idempotency.make
+  const peek = (account: AccountId, id: string) => actors.active(account)?.durableDocument(id)
 
   return Accounts.of({
     run: (account, program) =>
@@ -143,9 +147,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
     read: (account, id) =>
       Effect.suspend(() => {
         // Nearly every read ends here.
-        const known = actors.active(account)?.durableDocument(id)
+        const known = peek(account, id)
         return known === undefined ? actors.use(account, (actor) => readDurable(actor, id)) : Effect.succeed(known)
       }),
+    peek,
     holder: (id) =>
       Effect.suspend(() => {
         // Nearly always it is in the memory of its account's actor.

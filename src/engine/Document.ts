@@ -51,16 +51,25 @@ export interface Tombstone {
   readonly deleted: true
 }
 
-const encoded = new WeakMap<object, string>()
+/**
+ * JSON of the values that were encoded last: a command's answer is nearly always something that it has just written. A
+ * WeakMap of all values would cost the garbage collector more than it saves.
+ */
+const recent: Array<{ readonly value: object; readonly json: string } | undefined> = Array.from({ length: 8 })
+let oldest = 0
 
-/** JSON of an immutable value, encoded once however often it is asked for. Throws if the value has none. */
+const remember = (value: object, json: string): string => {
+  recent[oldest] = { value, json }
+  oldest = (oldest + 1) % recent.length
+  return json
+}
+
+/** JSON of an immutable value. Throws if the value has none. */
 export const encode = (value: object): string => {
-  const known = encoded.get(value)
-  if (known !== undefined) return known
+  for (const known of recent) if (known?.value === value) return known.json
   const json: string | undefined = JSON.stringify(value)
   if (json === undefined) throw new TypeError(`${String(value)} has no JSON`)
-  encoded.set(value, json)
-  return json
+  return remember(value, json)
 }
 
 /** A document from its stored text; parsed when, and only if, somebody looks inside. */
@@ -98,7 +107,7 @@ class StoredDocument implements Document {
   get value(): Identified {
     if (this.#value === undefined) {
       this.#value = JSON.parse(this.json) as Identified
-      encoded.set(this.#value, this.json)
+      remember(this.#value, this.json)
     }
     return this.#value
   }

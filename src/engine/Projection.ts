@@ -137,50 +137,68 @@ export const piecesOf = (records: ReadonlyArray<JournalRecord>): ReadonlyArray<R
 
 /** Folds records that make one piece, each account's in ascending order without a gap, into rows. */
 export const project = (records: ReadonlyArray<JournalRecord>): Projection => {
-  const checkpoints = new Map<AccountId, { account: AccountId; from: number; to: number }>()
-  const documents = new Map<string, DocumentRow>()
-  const timers = new Map<string, TimerRow | ClearedTimer>()
-  const keys = new Map<string, KeyRow>()
-  const subscriptions = new Map<string, SubscriptionRow>()
+  const folds = new Map<AccountId, AccountFold>()
   const events: Array<EventRow> = []
   const deliveries = new DeliveryFold()
   let sweep: Sweep | null = null
   for (const record of records) {
-    const { account, at, changes, clock, events: emitted, request, response, timers: moved, version } = record
-    const checkpoint = checkpoints.get(account)
-    if (checkpoint === undefined) checkpoints.set(account, { account, from: version - 1, to: version })
-    else checkpoint.to = version
-    for (const { document, hidden, id, kind, labels } of changes) {
-      documents.set(`${account}/${id}`, { account, id, kind, version, document, hidden, labels })
-    }
-    for (const { id, type } of emitted) events.push({ account, id, type, version })
-    for (const { dueAt, id, name } of moved) {
-      const timer =
-        dueAt === null ? { account, id, dueAt } : { account, id, name, version, dueAt, wakeAt: dueAt - clock }
-      timers.set(`${account}/${id}`, timer)
-    }
-    if (response !== null && request?.idempotencyKey != null && request.fingerprint !== null) {
-      const { fingerprint, idempotencyKey: key } = request
-      keys.set(`${account}/${key}`, { account, key, fingerprint, version, at })
-    }
-    for (const { destination, types } of record.subscriptions) {
-      if (types !== null) subscriptions.set(`${account}/${destination}`, { account, destination, types, version })
-    }
+    const { account, version } = record
+    let fold = folds.get(account)
+    if (fold === undefined) folds.set(account, (fold = new AccountFold(account, version - 1)))
+    fold.add(record)
+    for (const { id, type } of record.events) events.push({ account, id, type, version })
     if (record.deliveries.length > 0 || record.attempts.length > 0) deliveries.add(record)
     sweep = sweepOf(record)
   }
-  const [timersSet, timersCleared] = split(timers.values())
+  const accounts = [...folds.values()]
+  const [timersSet, timersCleared] = split(accounts.flatMap(({ timers }) => [...timers.values()]))
   return {
-    checkpoints: [...checkpoints.values()],
-    documents: [...documents.values()],
+    checkpoints: accounts.map(({ account, from, to }) => ({ account, from, to })),
+    documents: accounts.flatMap(({ documents }) => [...documents.values()]),
     events,
     timersSet,
     timersCleared,
-    keys: [...keys.values()],
-    subscriptionsSet: [...subscriptions.values()],
+    keys: accounts.flatMap(({ keys }) => [...keys.values()]),
+    subscriptionsSet: accounts.flatMap(({ subscriptions }) => [...subscriptions.values()]),
     deliveriesMade: deliveries.made,
     deliverySteps: deliveries.steps,
     sweep
+  }
+}
+
+/** The newest rows of one account. */
+class AccountFold {
+  readonly documents = new Map<string, DocumentRow>()
+  readonly timers = new Map<string, TimerRow | ClearedTimer>()
+  readonly keys = new Map<string, KeyRow>()
+  readonly subscriptions = new Map<string, SubscriptionRow>()
+  readonly account: AccountId
+  readonly from: number
+  to: number
+
+  constructor(account: AccountId, from: number) {
+    this.account = account
+    this.from = this.to = from
+  }
+
+  add({ at, changes, clock, request, response, subscriptions, timers, version }: JournalRecord): void {
+    const { account } = this
+    this.to = version
+    for (const { document, hidden, id, kind, labels } of changes) {
+      this.documents.set(id, { account, id, kind, version, document, hidden, labels })
+    }
+    for (const { dueAt, id, name } of timers) {
+      const timer =
+        dueAt === null ? { account, id, dueAt } : { account, id, name, version, dueAt, wakeAt: dueAt - clock }
+      this.timers.set(id, timer)
+    }
+    if (response !== null && request?.idempotencyKey != null && request.fingerprint !== null) {
+      const { fingerprint, idempotencyKey: key } = request
+      this.keys.set(key, { account, key, fingerprint, version, at })
+    }
+    for (const { destination, types } of subscriptions) {
+      if (types !== null) this.subscriptions.set(destination, { account, destination, types, version })
+    }
   }
 }
 

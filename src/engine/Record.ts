@@ -181,20 +181,16 @@ const chain = (previous: string, text: string): string => hash("sha256", previou
  * only names it: `"of": id`.
  */
 const toText = (record: JournalRecord): string => {
-  const images = new Map<string, string>()
-  const changes = record.changes.map((change) => {
-    if (change.document !== null) images.set(change.id, change.document)
-    return changeText(change)
-  })
+  const changes = record.changes.map(changeText)
   const events = record.events.map((event) => {
     const head = `{"id":"${event.id}","type":"${event.type}",`
     const previous = event.previous === null ? "" : `,"previous":${JSON.stringify(event.previous)}`
-    return `${head}${imageText(images, "object", event.object)}${previous}}`
+    return `${head}${imageText(record.changes, "object", event.object)}${previous}}`
   })
   const response =
     record.response === null
       ? "null"
-      : `{"status":${record.response.status},${imageText(images, "body", record.response.body, canonical)}}`
+      : `{"status":${record.response.status},${imageText(record.changes, "body", record.response.body, canonical)}}`
   return (
     `{"format":${FORMAT},"account":"${record.account}","version":${record.version},"at":${record.at},` +
     `"sequence":${record.sequence},"request":${record.request === null ? "null" : JSON.stringify(record.request)},` +
@@ -227,12 +223,12 @@ const changeText = (change: Change): string => {
 }
 
 const imageText = (
-  images: Map<string, string>,
+  images: ReadonlyArray<Change>,
   name: string,
   json: string,
   check: (json: string) => string = (json) => json
 ): string => {
-  for (const [id, image] of images) if (image === json) return `"of":${JSON.stringify(id)}`
+  for (const { document, id } of images) if (document === json) return `"of":${JSON.stringify(id)}`
   return `"${name}":${check(json)}`
 }
 

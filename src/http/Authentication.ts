@@ -1,15 +1,17 @@
 /**
  * From a request's `Authorization` header to the account that it acts on (semantics A1–A4).
  *
- * The installation keeps SHA-256 hashes of keys, and nothing here keeps a key: it is hashed, and the hash is looked up.
- * A lookup by hash needs no comparison in constant time, since what its timing could tell about a hash does not lead to
- * the key. Every request looks its key up anew, so a revoked key ends at once; what follows from the two documents
- * behind a key is worked out once for as long as the engine has them in memory.
+ * The installation keeps SHA-256 hashes of keys: a key is hashed, and the hash is looked up. A lookup by hash needs no
+ * comparison in constant time, since what its timing could tell about a hash does not lead to the key.
+ *
+ * A header that was valid is remembered, in memory only, with the two documents that made it so, and holds for as long
+ * as the engine shows the same two: a revoked key ends at once. Its look-up is by a hash as well, that of a Map, which is
+ * seeded anew in every process.
  */
 import { Clock, Effect, Exit } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
-import type { AccountId, Document } from "../engine/Document.ts"
+import type { AccountId, Document, Identified, Kind, Tombstone } from "../engine/Document.ts"
 import { accountOf, INSTALLATION } from "../payments/AccountIds.ts"
 import type { ApiKeyLookup, ApiKeyType } from "../payments/ApiKeys.ts"
 import { API_KEY_LOOKUP, lookupIdOf } from "../payments/ApiKeys.ts"
@@ -32,13 +34,17 @@ export type AuthenticationFailure = CredentialsMissing | CredentialsInvalid | Ap
 /** Longer texts are no keys, and not worth hashing. */
 const KEY_LENGTH_MAX = 255
 
+/** Headers to remember; many more than keys in use at a time. */
+const KNOWN_MAX = 10_000
+
 const missing = Exit.fail(new CredentialsMissing())
 const invalid = Exit.fail(new CredentialsInvalid())
 const expired = Exit.fail(new ApiKeyExpired())
 
 interface Known {
-  readonly merchant: Document
-  readonly caller: Caller
+  readonly entry: Document<ApiKeyLookup>
+  readonly merchant: Document<Merchant>
+  readonly answer: Exit.Exit<Caller>
 }
 
 /** Authenticates by the value of the `Authorization` header. */
@@ -47,36 +53,47 @@ export type Authenticate = (authorization: string | undefined) => Effect.Effect<
 export const make = Effect.gen(function* () {
   const accounts = yield* Accounts
   const clock = yield* Clock.Clock
-  const known = new WeakMap<Document, Known>()
+  const known = new Map<string, Known>()
 
-  const callerOf = (document: Document<ApiKeyLookup>): Effect.Effect<Caller, AuthenticationFailure> => {
-    const { expires_at, livemode, merchant_id, status, type } = document.value
-    if (status === "revoked") return invalid
-    if (status === "expired" || isPast(expires_at, clock.currentTimeMillisUnsafe())) return expired
-    return Effect.flatMap(accounts.read(INSTALLATION, merchant_id), (merchant) => {
-      if (merchant === undefined || merchant.deleted || merchant.kind !== MERCHANT.name) return invalid
-      const before = known.get(document)
-      if (before?.merchant === merchant) return Exit.succeed(before.caller)
-      const { api_version: apiVersion } = (merchant as Document<Merchant>).value
-      const account = accountOf(merchant_id, livemode)
-      const caller: Caller = { account, merchantId: merchant_id, livemode, keyType: type, apiVersion }
-      known.set(document, { merchant, caller })
-      return Exit.succeed(caller)
-    })
+  /** Whether nothing has changed behind a header since it was found valid. */
+  const isCurrent = ({ entry, merchant }: Known): boolean =>
+    accounts.peek(INSTALLATION, entry.id) === entry &&
+    accounts.peek(INSTALLATION, merchant.id) === merchant &&
+    !isExpired(entry)
+
+  const isExpired = ({ value }: Document<ApiKeyLookup>): boolean =>
+    isPast(value.expires_at, clock.currentTimeMillisUnsafe())
+
+  const remember = (authorization: string, found: Known): void => {
+    if (known.size >= KNOWN_MAX) known.clear()
+    known.set(authorization, found)
   }
+
+  const find = Effect.fnUntraced(function* (authorization: string): Effect.fn.Return<Caller, AuthenticationFailure> {
+    const key = keyOf(authorization)
+    const entry = key === undefined ? undefined : yield* accounts.read(INSTALLATION, lookupIdOf(key))
+    if (!isOfKind(entry, API_KEY_LOOKUP)) return yield* invalid
+    const { livemode, merchant_id: merchantId, status, type: keyType } = entry.value
+    if (status === "revoked") return yield* invalid
+    if (status === "expired" || isExpired(entry)) return yield* expired
+    const merchant = yield* accounts.read(INSTALLATION, merchantId)
+    if (!isOfKind(merchant, MERCHANT)) return yield* invalid
+    const { api_version: apiVersion } = merchant.value
+    const caller: Caller = { account: accountOf(merchantId, livemode), merchantId, livemode, keyType, apiVersion }
+    remember(authorization, { entry, merchant, answer: Exit.succeed(caller) })
+    return caller
+  })
 
   const authenticate: Authenticate = (authorization) => {
     if (authorization === undefined || authorization === "") return missing
-    const key = keyOf(authorization)
-    if (key === undefined) return invalid
-    return Effect.flatMap(accounts.read(INSTALLATION, lookupIdOf(key)), (entry) =>
-      entry === undefined || entry.deleted || entry.kind !== API_KEY_LOOKUP.name
-        ? invalid
-        : callerOf(entry as Document<ApiKeyLookup>)
-    )
+    const before = known.get(authorization)
+    return before !== undefined && isCurrent(before) ? before.answer : find(authorization)
   }
   return authenticate
 })
+
+const isOfKind = <A extends Identified>(entry: Document | Tombstone | undefined, kind: Kind<A>): entry is Document<A> =>
+  entry !== undefined && !entry.deleted && entry.kind === kind.name
 
 /** The username of Basic authentication. A password is ignored, and so is its colon's absence. */
 export const usernameOf = (authorization: string): string | undefined => {

@@ -22,34 +22,46 @@ const makeNode = <Endpoint>(): Node<Endpoint> => ({ literals: new Map(), paramet
 
 export class RouteTable<Endpoint extends { readonly method: string; readonly path: string }> {
   readonly #root = makeNode<Endpoint>()
+  /** The nodes of paths without parameters, which need no walk. */
+  readonly #literal = new Map<string, Node<Endpoint>>()
 
   constructor(endpoints: Iterable<Endpoint>) {
     for (const endpoint of endpoints) {
       let node = this.#root
       for (const segment of endpoint.path.split("/").slice(1)) node = descend(node, segment)
       node.endpoints.set(endpoint.method, endpoint)
+      if (!endpoint.path.includes(":")) this.#literal.set(endpoint.path, node)
     }
   }
 
   /** The endpoint; or that there is none with this path, or none with this method. HEAD means GET. */
   find(method: string, path: string): Exit.Exit<Matched<Endpoint>, RouteNotFound | MethodNotAllowed> {
     const params: Record<string, string> = {}
-    let node: Node<Endpoint> | undefined = this.#root
-    for (const segment of path.split("/").slice(1)) {
-      const literal: Node<Endpoint> | undefined = node.literals.get(segment)
+    const node = this.#literal.get(path) ?? this.#walk(path, params)
+    if (node === undefined || node.endpoints.size === 0) return Exit.fail(new RouteNotFound({ method, path }))
+    const endpoint = node.endpoints.get(method === "HEAD" ? "GET" : method)
+    return endpoint === undefined
+      ? Exit.fail(new MethodNotAllowed({ method, path, allowed: [...node.endpoints.keys()] }))
+      : Exit.succeed({ endpoint, params })
+  }
+
+  #walk(path: string, params: Record<string, string>): Node<Endpoint> | undefined {
+    let node = this.#root
+    for (let start = 1, end = 0; end < path.length; start = end + 1) {
+      const slash = path.indexOf("/", start)
+      end = slash === -1 ? path.length : slash
+      const segment = path.slice(start, end)
+      const literal = node.literals.get(segment)
       if (literal !== undefined) {
         node = literal
       } else if (node.parameter !== undefined && segment !== "") {
         params[node.parameter.name] = decoded(segment)
         node = node.parameter.node
       } else {
-        return Exit.fail(new RouteNotFound({ method, path }))
+        return undefined
       }
     }
-    const endpoint = node.endpoints.get(method === "HEAD" ? "GET" : method)
-    if (endpoint !== undefined) return Exit.succeed({ endpoint, params })
-    if (node.endpoints.size === 0) return Exit.fail(new RouteNotFound({ method, path }))
-    return Exit.fail(new MethodNotAllowed({ method, path, allowed: [...node.endpoints.keys()] }))
+    return node
   }
 }
 

@@ -8,11 +8,21 @@ import * as Merchants from "../../src/payments/Merchants.ts"
 import { MERCHANT } from "../../src/payments/Merchants.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import { assertEnvelope, assertError, assertOk } from "./Assertions.ts"
+import { clockOf } from "./TestClock.ts"
 import type { Keys, Reply, TestServer } from "./TestServer.ts"
 import { basic, start, VERSION } from "./TestServer.ts"
 
+/** How far the service's clock is ahead, in milliseconds. */
+let ahead = 0
 let server: TestServer
-beforeAll(async () => void (server = await start()))
+beforeAll(
+  async () =>
+    void (server = await start(
+      undefined,
+      {},
+      clockOf(() => Date.now() + ahead)
+    ))
+)
 afterAll(() => server.close())
 
 const withAuthorization = (authorization: string) =>
@@ -72,6 +82,10 @@ describe("authentication", () => {
     assertOk(await read())
     const now = Math.floor(Date.now() / 1000)
     await changeKey(keys.secretTest, { status: "rolling", expires_at: now + 3600 })
+    assertOk(await read())
+    ahead = 3_601_000
+    assertError(await read(), 401, "api_key_expired")
+    ahead = 0
     assertOk(await read())
     await changeKey(keys.secretTest, { status: "rolling", expires_at: now - 1 })
     const expired = await read()

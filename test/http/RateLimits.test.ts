@@ -1,32 +1,25 @@
 /** Rate limits on the wire (semantics R1, R2, T14), on a clock that the tests move. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
-import { Clock, Effect, Layer } from "effect"
 import { ACCOUNT_LIMIT, ADDRESS_LIMIT, API_KEYS_LIMIT } from "../../src/http/RateLimits.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys, Reply, TestServer } from "./TestServer.ts"
+import { clockOf } from "./TestClock.ts"
 import { start } from "./TestServer.ts"
 
 const MINUTE = 60_000
 /** Half past a minute. */
 let now = Math.floor(Date.now() / MINUTE) * MINUTE + 30_000
 
-/** Says what the tests say; waits as long as the system's clock does. */
-const clock = Layer.effect(
-  Clock.Clock,
-  Effect.map(Clock.Clock, (system): Clock.Clock => ({
-    currentTimeMillisUnsafe: () => now,
-    currentTimeMillis: Effect.sync(() => now),
-    currentTimeNanosUnsafe: () => BigInt(now) * 1_000_000n,
-    currentTimeNanos: Effect.sync(() => BigInt(now) * 1_000_000n),
-    monotonicTimeNanosUnsafe: () => system.monotonicTimeNanosUnsafe(),
-    monotonicTimeNanos: system.monotonicTimeNanos,
-    sleep: (duration) => system.sleep(duration)
-  }))
-)
-
 let server: TestServer
 let keys: Keys
-beforeAll(async () => void (server = await start(undefined, { rateLimit: true }, clock)))
+beforeAll(
+  async () =>
+    void (server = await start(
+      undefined,
+      { rateLimit: true },
+      clockOf(() => now)
+    ))
+)
 beforeEach(async () => {
   now = Math.floor(now / MINUTE) * MINUTE + MINUTE + 30_000
   keys = await server.merchant()
