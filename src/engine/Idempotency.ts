@@ -42,10 +42,8 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
   const lookUp = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.keys(addresses))
   const exclusively = makeExclusively(clock)
 
-  /** What is known of a key, if it is within its retention. */
-  const find = (actor: Actor, key: string): Effect.Effect<KeyState | undefined, StorageFailure> => {
-    const now = clock.currentTimeMillisUnsafe()
-    if (!actor.usedKeys.mayHave(key, now)) return Effect.undefined
+  /** What is known of a key that may have been used, if it is within its retention. */
+  const find = (actor: Actor, key: string, now: Millis): Effect.Effect<KeyState | undefined, StorageFailure> => {
     const row = lookUp({ account: actor.account, id: key })
     const state = actor.keys.load(
       key,
@@ -77,8 +75,9 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
       onFailure: (failure) =>
         failure instanceof Refused ? Effect.succeed(replyOf(request, failure.response, false)) : Effect.fail(failure)
     })
-    if (idempotencyKey === null) return submit
-    return Effect.flatMap(find(actor, idempotencyKey), (state): typeof submit | ReturnType<typeof once> => {
+    const now = clock.currentTimeMillisUnsafe()
+    if (idempotencyKey === null || !actor.usedKeys.mayHave(idempotencyKey, now)) return submit
+    return Effect.flatMap(find(actor, idempotencyKey, now), (state): typeof submit | ReturnType<typeof once> => {
       if (state === undefined) return submit
       if (state.fingerprint !== fingerprint) return Effect.fail(new IdempotencyKeyReuse())
       return replay(actor.account, state)
