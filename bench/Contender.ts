@@ -5,6 +5,7 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, Schedule } from "effect"
 import { BenchFailure, failureOf } from "./BenchFailure.ts"
+import packageFile from "../package.json" with { type: "json" }
 import { temporaryFolder } from "./Database.ts"
 
 export type ContenderName = "till" | "echo" | "groupCommit" | "transactionPerRequest"
@@ -26,12 +27,14 @@ const baseline = (name: ContenderName, title: string, countQuery: string | null)
   countQuery
 })
 
+/** What `npm start` tells Node about its memory. Every server gets it, so that only the servers differ. */
+const memoryOptions: ReadonlyArray<string> = packageFile.scripts.start.match(/(?<= )--\S+/g) ?? []
+
 export const contenders: Readonly<Record<ContenderName, Contender>> = {
   till: {
     name: "till",
     title: "Till",
-    // As `npm start` does it: room for what lives as long as a request, so that it is not copied while it does.
-    parameters: ["--max-semi-space-size=128", join(import.meta.dirname, "../src/main.ts"), "serve"],
+    parameters: [join(import.meta.dirname, "../src/main.ts"), "serve"],
     // The account `till` holds merchants and keys; no request of a bench writes to it.
     countQuery: "SELECT count(*) FROM journal WHERE account <> 'till'"
   },
@@ -93,7 +96,7 @@ export const start = Effect.fnUntraced(function* (contender: Contender, options:
   let log = ""
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => {
-      const child = spawn(process.execPath, [...options.nodeOptions, ...contender.parameters], {
+      const child = spawn(process.execPath, [...memoryOptions, ...options.nodeOptions, ...contender.parameters], {
         env: { ...process.env, DATABASE_URL: options.databaseUrl, PORT: String(port), TILL_DATA_DIR: folder },
         stdio: ["ignore", "pipe", "pipe"]
       })
