@@ -21,7 +21,8 @@ export class Wait {
   /** By `performance.now()`; Infinity while it is the client's turn. */
   since: number = performance.now()
   isOver = false
-  readonly fiber: Fiber.Fiber<unknown, unknown>
+  /** Undefined once it has ended: V8 may keep what has left a set until the next major collection. */
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
 
   constructor(fiber: Fiber.Fiber<unknown, unknown>) {
     this.fiber = fiber
@@ -57,6 +58,7 @@ export class Patience {
 
   end(wait: Wait): void {
     this.#waits.delete(wait)
+    wait.fiber = undefined
   }
 
   /** The timer does not keep the process alive: requests under way do. */
@@ -72,7 +74,7 @@ export class Patience {
     for (const wait of this.#waits) {
       if (wait.isOver || wait.since > latest) continue
       wait.isOver = true
-      wait.fiber.interruptUnsafe()
+      wait.fiber?.interruptUnsafe()
     }
   }
 }
