@@ -36,6 +36,8 @@ const KEY_LENGTH_MAX = 255
 
 /** Headers to remember; many more than keys in use at a time. */
 const KNOWN_MAX = 10_000
+/** Longer ones have a password, which any key may have any number of. */
+const KNOWN_LENGTH_MAX = 512
 
 const missing = Exit.fail(new CredentialsMissing())
 const invalid = Exit.fail(new CredentialsInvalid())
@@ -65,6 +67,7 @@ export const make = Effect.gen(function* () {
     isPast(value.expires_at, clock.currentTimeMillisUnsafe())
 
   const remember = (authorization: string, found: Known): void => {
+    if (authorization.length > KNOWN_LENGTH_MAX) return
     if (known.size >= KNOWN_MAX) known.clear()
     known.set(authorization, found)
   }
