@@ -10,13 +10,12 @@
  * - A command is still running while its actor closes: its outcome is dropped, and it gets `Closed` as well.
  * - A caller goes away while its command waits or runs: the command is carried out all the same.
  */
-import { Cause, Deferred, Effect, Exit } from "effect"
+import { Cause, Deferred, Effect, Exit, Queue } from "effect"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
 import { StorageFailure } from "./Journal.ts"
 import { KeyFilter } from "./KeyFilter.ts"
-import { Mailbox } from "./Mailbox.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
 import { ActiveTransaction, Transaction } from "./Transaction.ts"
@@ -135,10 +134,15 @@ export class Actor {
   #unanswered = 0
   #durableWaiters: Array<Waiter> = []
   #projectedWaiters: Array<Waiter> = []
-  readonly #mailbox = new Mailbox<Mail>()
+  readonly #mailbox: Queue.Queue<Mail>
   readonly #surroundings: Surroundings
 
-  constructor(account: AccountId, { head, subscriptions }: Start, surroundings: Surroundings) {
+  constructor(
+    account: AccountId,
+    { head, subscriptions }: Start,
+    mailbox: Queue.Queue<Mail>,
+    surroundings: Surroundings
+  ) {
     this.account = account
     this.subscriptions = new Map(subscriptions.map(({ destination, types }) => [destination, types]))
     this.clockOffset = head.clock
@@ -147,6 +151,7 @@ export class Actor {
     this.#hash = head.hash
     this.#sequence = head.sequence
     this.usedKeys = new KeyFilter(surroundings.clock.currentTimeMillisUnsafe())
+    this.#mailbox = mailbox
     this.#surroundings = surroundings
     const bounds = {
       capacity: () => surroundings.cacheShare(this),
@@ -157,9 +162,15 @@ export class Actor {
     this.keys = new EntryCache({ ...bounds, capacity: () => Math.min(KEYS_MAX, bounds.capacity()) })
   }
 
+  static make(account: AccountId, start: Start, surroundings: Surroundings): Effect.Effect<Actor> {
+    return Effect.map(Queue.unbounded<Mail>(), (mailbox) => new Actor(account, start, mailbox, surroundings))
+  }
+
   /** Drains the mailbox, one command after the other, until the actor closes. */
   get run(): Effect.Effect<never> {
-    return Effect.forever(Effect.flatMap(this.#mailbox.take, (mail) => this.#perform(mail)))
+    return Effect.forever(
+      Effect.flatMap(Queue.take(this.#mailbox), (mail) => this.#perform(mail))
+    ) as Effect.Effect<never>
   }
 
   /** Nobody waits for it, and the views have all it knows. */
@@ -175,7 +186,7 @@ export class Actor {
       this.#unanswered++
       this.lastUsed = this.#surroundings.clock.currentTimeMillisUnsafe()
       const reply = Deferred.makeUnsafe<unknown, unknown>()
-      this.#mailbox.offer({ ...command, reply } as Mail)
+      Queue.offerUnsafe(this.#mailbox, { ...command, reply } as Mail)
       return Deferred.await(reply) as Effect.Effect<A, E | Closed>
     })
   }
@@ -248,7 +259,11 @@ export class Actor {
     for (const waiter of [...this.#durableWaiters.splice(0), ...this.#projectedWaiters.splice(0)]) {
       waiter.settle(failure)
     }
-    for (const mail of this.#mailbox.end()) this.#answer(mail, failure)
+    for (let mail = Queue.takeUnsafe(this.#mailbox); mail !== undefined; mail = Queue.takeUnsafe(this.#mailbox)) {
+      if (Exit.isFailure(mail)) break
+      this.#answer(mail.value, failure)
+    }
+    Queue.shutdownUnsafe(this.#mailbox)
   }
 
   #when(version: number, reached: () => number, waiters: Array<Waiter>): Effect.Effect<void, Closed> {

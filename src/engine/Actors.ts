@@ -161,7 +161,7 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
   const start = Effect.fnUntraced(function* (account: AccountId, head: Head) {
     const isNew = head.version === 0
     const subscriptions = isNew ? [] : yield* views.subscriptions(account)
-    const actor = new Actor(account, { head, subscriptions }, surroundings)
+    const actor = yield* Actor.make(account, { head, subscriptions }, surroundings)
     active.set(account, actor)
     yield* Effect.forkIn(actor.run, scope)
     if (isNew) actor.usedKeys.complete()

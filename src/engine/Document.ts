@@ -51,25 +51,16 @@ export interface Tombstone {
   readonly deleted: true
 }
 
-/**
- * JSON of the values that were encoded last: a command's answer is nearly always something that it has just written. A
- * WeakMap of all values would cost the garbage collector more than it saves.
- */
-const recent: Array<{ readonly value: object; readonly json: string } | undefined> = Array.from({ length: 8 })
-let oldest = 0
+const encoded = new WeakMap<object, string>()
 
-const remember = (value: object, json: string): string => {
-  recent[oldest] = { value, json }
-  oldest = (oldest + 1) % recent.length
-  return json
-}
-
-/** JSON of an immutable value. Throws if the value has none. */
+/** JSON of an immutable value, encoded once however often it is asked for. Throws if the value has none. */
 export const encode = (value: object): string => {
-  for (const known of recent) if (known?.value === value) return known.json
+  const known = encoded.get(value)
+  if (known !== undefined) return known
   const json: string | undefined = JSON.stringify(value)
   if (json === undefined) throw new TypeError(`${String(value)} has no JSON`)
-  return remember(value, json)
+  encoded.set(value, json)
+  return json
 }
 
 /** A document from its stored text; parsed when, and only if, somebody looks inside. */
@@ -107,7 +98,7 @@ class StoredDocument implements Document {
   get value(): Identified {
     if (this.#value === undefined) {
       this.#value = JSON.parse(this.json) as Identified
-      remember(this.#value, this.json)
+      encoded.set(this.#value, this.json)
     }
     return this.#value
   }

@@ -19,7 +19,7 @@ export interface Bounds {
 export class EntryCache<Entry extends { readonly version: number }, E> {
   /** Used since the last turn. */
   #young = new Map<string, Entry>()
-  /** Not used since; what the young have as well is out of date here. */
+  /** Not used since. */
   #old = new Map<string, Entry>()
   readonly #loads = new Map<string, Deferred.Deferred<Entry | undefined, E>>()
   readonly #bounds: Bounds
@@ -28,7 +28,6 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     this.#bounds = bounds
   }
 
-  /** An entry that has changed since the last turn counts twice until the next. */
   get size(): number {
     return this.#young.size + this.#old.size
   }
@@ -44,7 +43,8 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
   }
 
   set(id: string, entry: Entry): void {
-    if (this.#loads.size > 0) this.#loads.delete(id)
+    this.#loads.delete(id)
+    this.#old.delete(id)
     this.#young.set(id, entry)
   }
 
@@ -92,8 +92,7 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
   trim(): void {
     if (this.#young.size < this.#bounds.capacity() / 2) return
     const projected = this.#bounds.projected()
-    for (const [id, entry] of this.#old)
-      if (entry.version > projected && !this.#young.has(id)) this.#young.set(id, entry)
+    for (const [id, entry] of this.#old) if (entry.version > projected) this.#young.set(id, entry)
     this.#old = this.#young
     this.#young = new Map()
   }

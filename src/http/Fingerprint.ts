@@ -17,17 +17,13 @@ const canonical = (value: unknown, key: Uint8Array, inCard: boolean): string => 
   if (Array.isArray(value)) return `[${value.map((member) => canonical(member, key, inCard)).join(",")}]`
   const members = value as Readonly<Record<string, unknown>>
   let text = "{"
-  for (const name of inOrder(Object.keys(members))) {
+  for (const name of Object.keys(members).toSorted()) {
     const member = members[name]
     const isSecret = inCard && (name === "number" || name === "cvc") && typeof member !== "object"
     text += `${JSON.stringify(name)}:${isSecret ? sealed(canonical(member, key, false), key) : canonical(member, key, name === "card")},`
   }
   return text + "}"
 }
-
-/** Sorts the names, which nearly always are few, and often sorted. */
-const inOrder = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
-  names.every((name, i) => i === 0 || names[i - 1]! < name) ? names : names.toSorted()
 
 const sealed = (secret: string, key: Uint8Array): string =>
   `<${createHmac("sha256", key).update(secret).digest("base64url")}>`

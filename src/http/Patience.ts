@@ -21,8 +21,7 @@ export class Wait {
   /** By `performance.now()`; Infinity while it is the client's turn. */
   since: number = performance.now()
   isOver = false
-  /** Undefined once it has ended: V8 may keep what has left a set until the next major collection. */
-  fiber: Fiber.Fiber<unknown, unknown> | undefined
+  readonly fiber: Fiber.Fiber<unknown, unknown>
 
   constructor(fiber: Fiber.Fiber<unknown, unknown>) {
     this.fiber = fiber
@@ -58,7 +57,6 @@ export class Patience {
 
   end(wait: Wait): void {
     this.#waits.delete(wait)
-    wait.fiber = undefined
   }
 
   /** The timer does not keep the process alive: requests under way do. */
@@ -74,7 +72,7 @@ export class Patience {
     for (const wait of this.#waits) {
       if (wait.isOver || wait.since > latest) continue
       wait.isOver = true
-      wait.fiber?.interruptUnsafe()
+      wait.fiber.interruptUnsafe()
     }
   }
 }

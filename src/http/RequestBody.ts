@@ -5,6 +5,7 @@
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Effect, Exit } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { sourceOf } from "./Exchange.ts"
 import { RequestTooLarge } from "./HttpErrors.ts"
 
 /** 1 MiB, in bytes. */
@@ -16,7 +17,7 @@ const tooLarge = Exit.fail(new RequestTooLarge())
 /** The whole body; `RequestTooLarge` if it is longer than the limit. */
 export const readBody = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Buffer, RequestTooLarge> =>
   Effect.suspend((): Effect.Effect<Buffer, RequestTooLarge> => {
-    const source = NodeHttpServerRequest.toIncomingMessage(request)
+    const source = sourceOf(request)
     const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
     if (encoding === undefined && (declared === undefined || declared === "0")) return empty
     if (Number(declared ?? 0) > BODY_BYTES_MAX) return tooLarge

@@ -8,7 +8,7 @@ import * as Merchants from "../../src/payments/Merchants.ts"
 import { MERCHANT } from "../../src/payments/Merchants.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import { assertEnvelope, assertError, assertOk } from "./Assertions.ts"
-import { clockOf } from "./TestClock.ts"
+import { clockOf } from "./SettableClock.ts"
 import type { Keys, Reply, TestServer } from "./TestServer.ts"
 import { basic, start, VERSION } from "./TestServer.ts"
 

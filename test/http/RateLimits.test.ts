@@ -3,7 +3,7 @@ import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/v
 import { ACCOUNT_LIMIT, ADDRESS_LIMIT, API_KEYS_LIMIT } from "../../src/http/RateLimits.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys, Reply, TestServer } from "./TestServer.ts"
-import { clockOf } from "./TestClock.ts"
+import { clockOf } from "./SettableClock.ts"
 import { start } from "./TestServer.ts"
 
 const MINUTE = 60_000
