@@ -202,7 +202,7 @@ const gatherKeys = (views: Views["Service"], actor: Actor): Effect.Effect<void> 
       const page: ReadonlyArray<ViewRow> = yield* views.scan(actor.account, "keys", after, KEYS_PAGE)
       if (actor.closed !== null) return
       const now = yield* Clock.currentTimeMillis
-      for (const { id } of page) actor.usedKeys.add(id, now)
+      for (const { row } of page) if ("key" in row) actor.usedKeys.add(row.key, now)
       if (page.length < KEYS_PAGE) return actor.usedKeys.complete()
       after = page.at(-1)!.id
     }

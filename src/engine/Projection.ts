@@ -76,7 +76,7 @@ export interface DeliveryStep {
   readonly dueAt: Millis | null
 }
 
-/** Points to the response to a request inside the journal. */
+/** Points to the response to a request inside the journal. A key that is used again after its retention has a second row. */
 export interface KeyRow {
   readonly account: AccountId
   readonly key: string
@@ -158,7 +158,7 @@ export const project = (records: ReadonlyArray<JournalRecord>): Projection => {
     events,
     timersSet,
     timersCleared,
-    keys: accounts.flatMap(({ keys }) => [...keys.values()]),
+    keys: accounts.flatMap(({ keys }) => keys),
     subscriptionsSet: accounts.flatMap(({ subscriptions }) => [...subscriptions.values()]),
     deliveriesMade: deliveries.made,
     deliverySteps: deliveries.steps,
@@ -170,7 +170,7 @@ export const project = (records: ReadonlyArray<JournalRecord>): Projection => {
 class AccountFold {
   readonly documents = new Map<string, DocumentRow>()
   readonly timers = new Map<string, TimerRow | ClearedTimer>()
-  readonly keys = new Map<string, KeyRow>()
+  readonly keys: Array<KeyRow> = []
   readonly subscriptions = new Map<string, SubscriptionRow>()
   readonly account: AccountId
   readonly from: number
@@ -194,7 +194,7 @@ class AccountFold {
     }
     if (response !== null && request?.idempotencyKey != null && request.fingerprint !== null) {
       const { fingerprint, idempotencyKey: key } = request
-      this.keys.set(key, { account, key, fingerprint, version, at })
+      this.keys.push({ account, key, fingerprint, version, at })
     }
     for (const { destination, types } of subscriptions) {
       if (types !== null) this.subscriptions.set(destination, { account, destination, types, version })

@@ -16,7 +16,7 @@ import { Projector } from "./Projector.ts"
 import type { JournalRow } from "./Record.ts"
 import { GENESIS, JournalCorrupt, unseal } from "./Record.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
-import { deliveryId, Views, viewTables } from "./Views.ts"
+import { deliveryId, keyId, Views, viewTables } from "./Views.ts"
 
 export interface Report {
   readonly accounts: number
@@ -130,7 +130,7 @@ const merge = (expected: Expected, projection: Projection): void => {
   if (sweep !== null) mergeSweep(expected, sweep)
   for (const row of documents) expected.documents.set(row.id, fingerprint(row))
   for (const row of events) expected.events.set(row.id, fingerprint(row))
-  for (const row of keys) expected.keys.set(row.key, fingerprint(row))
+  for (const row of keys) expected.keys.set(keyId(row), fingerprint(row))
   for (const row of projection.timersSet) expected.timers.set(row.id, row)
   for (const { id } of projection.timersCleared) expected.timers.delete(id)
   for (const row of subscriptionsSet) expected.subscriptions.set(row.destination, fingerprint(row))

@@ -86,6 +86,9 @@ export type ViewTable = (typeof viewTables)[number]
 export const deliveryId = ({ destination, id }: { readonly destination: string; readonly id: string }): string =>
   `${destination}/${id}`
 
+/** What a key is stored under: the version of its response's record, in digits that sort. */
+export const keyId = ({ version }: { readonly version: number }): string => String(version).padStart(16, "0")
+
 /** A row of any table, under the id that it is stored with. */
 export interface ViewRow {
   readonly id: string
@@ -111,7 +114,7 @@ export interface ViewsShape {
   ) => Effect.Effect<ReadonlyArray<DocumentRow | undefined>, StorageFailure>
   /** The account that holds a document with this id, deleted or not; ids are unique, so there is one at most. */
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, StorageFailure>
-  /** One answer per address (`id` is the idempotency key), in order. */
+  /** One answer per address (`id` is the idempotency key), in order: of a key that was used again, the newest row. */
   readonly keys: (addresses: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<KeyRow | undefined>, StorageFailure>
   readonly timer: (address: Address) => Effect.Effect<TimerRow | undefined, StorageFailure>
   /** The timers that come next, in due order. */

@@ -14,7 +14,7 @@ import type {
 } from "./Projection.ts"
 import { moved, swept } from "./Projection.ts"
 import type { Cursor, DueDelivery, EventQuery, ListQuery, ViewRow, ViewsShape, ViewTable } from "./Views.ts"
-import { deliveryId, Views, viewTables } from "./Views.ts"
+import { deliveryId, keyId, Views, viewTables } from "./Views.ts"
 
 class Tables {
   checkpoint = 0
@@ -97,7 +97,7 @@ class Accounts {
     for (const row of projection.events.filter(accepted)) this.of(row.account).events.set(row.id, row)
     for (const row of projection.timersSet.filter(accepted)) this.of(row.account).timers.set(row.id, row)
     for (const row of projection.timersCleared.filter(accepted)) this.of(row.account).timers.delete(row.id)
-    for (const row of projection.keys.filter(accepted)) this.of(row.account).keys.set(row.key, row)
+    for (const row of projection.keys.filter(accepted)) this.of(row.account).keys.set(keyId(row), row)
     for (const row of projection.subscriptionsSet.filter(accepted)) {
       this.of(row.account).subscriptions.set(row.destination, row)
     }
@@ -195,7 +195,10 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
         Effect.sync(() => addresses.map(({ account, id }) => tables(account).documents.get(id))),
       holder: (id) =>
         Effect.sync(() => [...accounts.all.entries()].find(([, { documents }]) => documents.has(id))?.[0]),
-      keys: (addresses) => Effect.sync(() => addresses.map(({ account, id }) => tables(account).keys.get(id))),
+      keys: (addresses) =>
+        Effect.sync(() =>
+          addresses.map(({ account, id }) => [...tables(account).keys.values()].findLast(({ key }) => key === id))
+        ),
       timer: ({ account, id }) => Effect.sync(() => tables(account).timers.get(id)),
       nextTimers: (limit) =>
         Effect.sync(() =>

@@ -13,7 +13,7 @@ import type {
 } from "../engine/Projection.ts"
 import type { SqlError } from "effect/sql"
 import type { EventQuery, ListQuery, ViewRow } from "../engine/Views.ts"
-import { deliveryId, Views } from "../engine/Views.ts"
+import { deliveryId, keyId, Views } from "../engine/Views.ts"
 import { bigints, texts } from "./Arrays.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { storageFailure } from "./JournalPostgres.ts"
@@ -76,6 +76,10 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
   })
 )
 
+/**
+ * Events and keys are inserted without asking whether they are there: the checkpoint lets each record in once, and every
+ * record's rows have primary keys of their own.
+ */
 const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Millis) => {
   const { checkpoints, documents, events, keys, subscriptionsSet, sweep, timersCleared, timersSet } = projection
   const statement = sql<{ account: AccountId }>`
@@ -102,15 +106,12 @@ const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Mill
         ${texts(events.map((e) => e.type))}, ${bigints(events.map((e) => e.version))})
         AS e (account, id, type, version)
       WHERE account IN (SELECT account FROM advanced)
-      ON CONFLICT DO NOTHING
     ), answered AS (
       INSERT INTO idempotency (account, key, fingerprint, version, at)
       SELECT * FROM unnest(${texts(keys.map((k) => k.account))}, ${texts(keys.map((k) => k.key))},
         ${texts(keys.map((k) => k.fingerprint))}, ${bigints(keys.map((k) => k.version))},
         ${bigints(keys.map((k) => k.at))}) AS k (account, key, fingerprint, version, at)
       WHERE account IN (SELECT account FROM advanced)
-      ON CONFLICT (account, key) DO UPDATE SET fingerprint = excluded.fingerprint, version = excluded.version,
-        at = excluded.at
     ), timed AS (
       INSERT INTO timers (account, id, name, version, due_at, wake_at)
       SELECT * FROM unnest(${texts(timersSet.map((t) => t.account))}, ${texts(timersSet.map((t) => t.id))},
@@ -170,13 +171,12 @@ const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: is
   return sql`${ended} ${moved}`
 }
 
-/** The time is asked for twice: a row that is written anew meanwhile stays. */
 const expireKeys = (sql: PgClient.PgClient, before: PgTypes.Parameter, limit: number) =>
   storageFailure(
     Effect.map(
       sql<{ count: number }>`WITH expired AS (
           DELETE FROM idempotency
-          WHERE ctid = ANY (ARRAY(SELECT ctid FROM idempotency WHERE at < ${before} LIMIT ${limit})) AND at < ${before}
+          WHERE ctid = ANY (ARRAY(SELECT ctid FROM idempotency WHERE at < ${before} LIMIT ${limit}))
           RETURNING 1
         ) SELECT count(*)::int AS count FROM expired`,
       ([row]) => row?.count ?? 0
@@ -249,11 +249,12 @@ const reads = (
   keys: (addresses) =>
     storageFailure(
       Effect.map(
-        sql<Sql<KeyRow> & { position: bigint }>`SELECT position, account, key, fingerprint, version, at
+        // Written so that no index but the one by key fits. Of rows for one place, `placed` keeps the last.
+        sql<Sql<KeyRow> & { position: bigint }>`SELECT position, i.account, i.key, fingerprint, version, at
           FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
             WITH ORDINALITY AS wanted (account, key, position)
-          JOIN idempotency USING (account, key)`,
-        (rows) => placed(addresses.length, rows, toKey)
+          JOIN idempotency i ON i.account || i.key = wanted.account || wanted.key AND i.key = wanted.key`,
+        (rows) => placed(addresses.length, rows.toSorted(ascending), toKey)
       )
     ),
   timer: ({ account, id }) =>
@@ -338,12 +339,14 @@ const scans = (sql: PgClient.PgClient) => {
     keys: (account: AccountId, after: string, limit: number) =>
       rowsOf(
         sql<Sql<KeyRow>>`SELECT account, key, fingerprint, version, at FROM idempotency
-          WHERE account = ${account} AND key > ${after} ORDER BY key LIMIT ${limit}`,
+          WHERE account = ${account} AND version > ${PgTypes.int8(BigInt(after))} ORDER BY version LIMIT ${limit}`,
         toKey,
-        ({ key }) => key
+        keyId
       )
   }
 }
+
+const ascending = (a: { readonly version: bigint }, b: { readonly version: bigint }) => Number(a.version - b.version)
 
 /** Puts rows where their addresses stood; `position` counts from 1. */
 const placed = <Row extends { readonly position: bigint }, A>(

@@ -8,6 +8,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { verify } from "../../src/engine/Verify.ts"
+import { keyId } from "../../src/engine/Views.ts"
 import { ACCOUNTS, Clients, everythingHolds } from "./Clients.ts"
 import * as Harness from "./Harness.ts"
 import { ModelRun, Steps } from "./ModelRun.ts"
@@ -197,11 +198,12 @@ describe("the engine on Postgres", () => {
         [`UPDATE objects SET labels = '{"slot":"b"}' WHERE kind = 'counter'`, "documents ctr_"],
         [`DELETE FROM events WHERE type = 'counter.created'`, "events evt_"],
         [`UPDATE timers SET due_at = due_at + 1`, "timers timer_ctr_"],
-        [`UPDATE idempotency SET version = 1 WHERE key = 'two'`, "keys two"],
+        [`UPDATE idempotency SET version = 98 WHERE key = 'two'`, `keys ${keyId({ version: 98 })}`],
         [
-          `INSERT INTO idempotency SELECT account, 'three', fingerprint, version, at FROM idempotency LIMIT 1`,
-          "keys three"
-        ]
+          `INSERT INTO idempotency SELECT account, key, fingerprint, 99, at FROM idempotency LIMIT 1`,
+          `keys ${keyId({ version: 99 })}`
+        ],
+        [`UPDATE idempotency SET key = 'three' WHERE key = 'two'`, "keys 0"]
       ]
       for (const [edit, named] of edits) {
         yield* postgres.edit(edit)

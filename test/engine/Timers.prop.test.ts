@@ -8,6 +8,7 @@ import { Context, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { Kind } from "../../src/engine/Document.ts"
 import { Journal } from "../../src/engine/Journal.ts"
+import type { KeyRow } from "../../src/engine/Projection.ts"
 import type { DueTimer } from "../../src/engine/Timers.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import type { EngineOptions, RunningEngine } from "./Harness.ts"
@@ -317,7 +318,7 @@ describe("the scheduler", () => {
       const command = Effect.succeed({ status: 200, body: "{}", stored: true })
       const use = (key: string) => engine.accounts.execute(account, Toy.request(key), command)
       const keysLeft = Effect.map(Harness.viewsOf(storage).scan(account, "keys", "", 10), (rows) =>
-        rows.map(({ id }) => id)
+        rows.map(({ row }) => (row as KeyRow).key)
       )
       yield* use("first")
       yield* Harness.pass(3_600_000)

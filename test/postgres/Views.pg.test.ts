@@ -9,7 +9,7 @@ import { Effect, Exit, Schema } from "effect"
 import type { Attempt, JournalRow } from "../../src/engine/Record.ts"
 import type { DeliveryRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
 import type { Cursor, ViewsShape } from "../../src/engine/Views.ts"
-import { viewTables } from "../../src/engine/Views.ts"
+import { keyId, viewTables } from "../../src/engine/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 import { Randomness, Seed } from "../engine/Randomness.ts"
@@ -143,7 +143,13 @@ const projection = (
       ({ account, id }) => !cleared.some((one) => one.account === account && id === `${one.id} of ${account}`)
     ),
     timersCleared: cleared.map(({ account, id }) => ({ account, id: `${id} of ${account}` })),
-    keys: perAccount((account, version, key) => ({ account, key, fingerprint: "f", version, at: random.below(1000) })),
+    // At most one per record; the same ones again and again.
+    keys: checkpoints.flatMap(({ account, from, to }) =>
+      distinct(
+        random,
+        Array.from({ length: to - from }, (_, i) => from + 1 + i)
+      ).map((version) => ({ account, key: random.pick(IDS), fingerprint: "f", version, at: random.below(1000) }))
+    ),
     subscriptionsSet: checkpoints.flatMap(({ account, to: version }) =>
       distinct(random, DESTINATIONS).map((destination) => {
         const types = random.pick([["*"], ["a.b", "c.d"], ["ü'\"\\"]])
@@ -188,7 +194,7 @@ const questions = (random: Randomness) => {
   const now = random.below(1000)
   const lease = { now, limit, busy, leasedUntil: now + random.below(500) }
   const some = distinct(random, IDS).map((id) => `${id}1`)
-  const after = random.pick(["", ...IDS])
+  const after = random.pick(["", ...(table === "keys" ? [3, 9, 27].map((version) => keyId({ version })) : IDS)])
   return {
     checkpoint: (views: ViewsShape) => views.checkpoint(account),
     documents: (views: ViewsShape) => views.documents(addresses),
@@ -286,6 +292,26 @@ describe("the views in Postgres", () => {
       ]
       yield* views.apply({ ...EMPTY, checkpoints }, 0)
       assert.deepStrictEqual(yield* views.behind, ["mer_1:test"])
+    })
+  )
+
+  it.live("find the keys that a Till before 0003_keys_by_version has projected", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const [account] = ACCOUNTS as [string]
+      const keys = IDS.map((key, i) => ({ account, key, fingerprint: "f", version: i + 1, at: i }))
+      const before = viewsOf(yield* database.connect("before"))
+      yield* before.checkpoint(account)
+      yield* before.apply({ ...EMPTY, checkpoints: [{ account, from: 0, to: keys.length }], keys }, 0)
+      yield* database.edit("DROP INDEX idempotency_by_key")
+      yield* database.edit("ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey, ADD PRIMARY KEY (account, key)")
+      yield* database.edit("DELETE FROM effect_sql_migrations WHERE migration_id = 3")
+      const after = viewsOf(yield* database.connect("after"))
+      assert.deepStrictEqual(yield* after.keys(keys.map(({ key }) => ({ account, id: key }))), keys)
+      const again = { account, key: IDS[0]!, fingerprint: "g", version: keys.length + 1, at: 99 }
+      const checkpoints = [{ account, from: keys.length, to: again.version }]
+      yield* after.apply({ ...EMPTY, checkpoints, keys: [again] }, 0)
+      assert.deepStrictEqual(yield* after.keys([{ account, id: again.key }]), [again])
     })
   )
 
