@@ -20,7 +20,7 @@ import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
 import * as Verify from "./engine/Verify.ts"
 import * as AdministrationDoor from "./http/Administration.ts"
-import * as DrainingServer from "./http/DrainingServer.ts"
+import * as NodeServer from "./http/NodeServer.ts"
 import * as Routes from "./http/Routes.ts"
 import { freePort } from "./http/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
@@ -170,10 +170,7 @@ const server = Layer.unwrap(
   Effect.map(TillConfig, (config) =>
     NodeHttpServer.layer(
       () =>
-        answerUnreadable(
-          DrainingServer.create({ keepAliveTimeout: 65_000, requireHostHeader: false }),
-          docsUrlOf(config)
-        ),
+        answerUnreadable(NodeServer.create({ keepAliveTimeout: 65_000, requireHostHeader: false }), docsUrlOf(config)),
       {
         host: config.host,
         port: config.port,

@@ -5,7 +5,7 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import { createServer } from "node:http"
+import * as NodeServer from "../../src/http/NodeServer.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Faults from "../../src/engine/Faults.ts"
@@ -50,7 +50,7 @@ const OPTIONS = { keepAliveTimeout: 65_000, requireHostHeader: false }
 const service = (faults: Faults.Faults, config: Partial<HttpConfigShape>, clock: Layer.Layer<never>) =>
   Routes.serve.pipe(
     Layer.provideMerge(
-      NodeHttpServer.layer(() => answerUnreadable(createServer(OPTIONS), DOCS_URL), { port: 0, host: "127.0.0.1" })
+      NodeHttpServer.layer(() => answerUnreadable(NodeServer.create(OPTIONS), DOCS_URL), { port: 0, host: "127.0.0.1" })
     ),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
     Layer.provideMerge(engine(faults)),

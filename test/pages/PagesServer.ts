@@ -5,7 +5,7 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import { createServer } from "node:http"
+import * as NodeServer from "../../src/http/NodeServer.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Faults from "../../src/engine/Faults.ts"
@@ -83,7 +83,7 @@ const service = (faults: Faults.Faults, requestMillisMax: number, embedOrigins: 
     ),
     Layer.provideMerge(paymentsConfig),
     Layer.provideMerge(
-      NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 65_000 }), { port: 0, host: "127.0.0.1" })
+      NodeHttpServer.layer(() => NodeServer.create({ keepAliveTimeout: 65_000 }), { port: 0, host: "127.0.0.1" })
     )
   )
 

@@ -1,0 +1,88 @@
+/** Bursts of answers. How the server drains is seen from outside, in Lifecycle.e2e.test.ts. */
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { request } from "node:http"
+import type { AddressInfo } from "node:net"
+import { connect } from "node:net"
+import * as NodeServer from "../../src/http/NodeServer.ts"
+
+let server: Server
+afterEach(() => void server.close())
+
+const listen = async (handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<number> => {
+  server = NodeServer.create({}).on("request", handler).listen(0, "127.0.0.1")
+  await new Promise((resolve) => server.once("listening", resolve))
+  return (server.address() as AddressInfo).port
+}
+
+/** The body of the answer, or how the connection ended. */
+const get = (port: number, path: string): Promise<string> =>
+  new Promise((resolve) => {
+    const failed = (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message)
+    const sent = request({ port, path, host: "127.0.0.1", agent: false }, (answer) => {
+      let text = ""
+      answer.setEncoding("utf8").on("data", (chunk: string) => (text += chunk))
+      answer.on("end", () => resolve(text)).on("error", failed)
+    })
+    sent.on("error", failed).end()
+  })
+
+/** A handler that ends the answers to so many requests in one go; and how many bytes of each were then on their way. */
+const together = (count: number, end: (response: ServerResponse, path: string) => void) => {
+  const waiting: Array<ServerResponse> = []
+  let tell: (bytes: ReadonlyArray<number>) => void
+  const bytesAtOnce = new Promise<ReadonlyArray<number>>((resolve) => (tell = resolve))
+  const handler = (_: IncomingMessage, response: ServerResponse) => {
+    if (waiting.push(response) < count) return
+    for (const response of waiting) end(response, response.req.url!)
+    tell(waiting.map(({ socket }) => socket!.bytesWritten))
+  }
+  return { handler, bytesAtOnce }
+}
+
+describe("answers", () => {
+  it("of one turn are written at its end, each in full and to whom it belongs", async () => {
+    const paths = Array.from({ length: 20 }, (_, i) => `/${i}`)
+    const { bytesAtOnce, handler } = together(paths.length, (response, path) => response.end(`answer to ${path}`))
+    const port = await listen(handler)
+    const answers = Promise.all(paths.map((path) => get(port, path)))
+    assert.deepStrictEqual(
+      await bytesAtOnce,
+      paths.map(() => 0)
+    )
+    assert.deepStrictEqual(
+      await answers,
+      paths.map((path) => `answer to ${path}`)
+    )
+  })
+
+  it("that cannot be sent cost their own connection, and no other answer of the burst", async () => {
+    const { handler } = together(3, (response, path) => {
+      response.strictContentLength = true
+      response.writeHead(200, { "content-length": 4 })
+      response.end(path === "/bad" ? "too long" : "good")
+    })
+    const port = await listen(handler)
+    const answers = await Promise.all(["/1", "/bad", "/2"].map((path) => get(port, path)))
+    assert.deepStrictEqual(answers, ["good", "ECONNRESET", "good"])
+  })
+
+  it("that are ended twice go out once", async () => {
+    const port = await listen((_, response) => void response.end("once").end())
+    assert.strictEqual(await get(port, "/"), "once")
+  })
+
+  it("to pipelined requests keep their order, whichever is ready first", async () => {
+    const waiting: Array<ServerResponse> = []
+    const port = await listen((_, response) => {
+      waiting.unshift(response)
+      if (waiting.length === 3) for (const each of waiting) each.end(`at ${each.req.url}`)
+    })
+    const socket = connect(port, "127.0.0.1")
+    const head = (path: string, more = "") => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
+    socket.write(head("/1") + head("/2") + head("/3", "Connection: close\r\n"))
+    let text = ""
+    for await (const chunk of socket) text += String(chunk)
+    assert.deepStrictEqual(text.match(/at \/\d/g), ["at /1", "at /2", "at /3"])
+  })
+})
