@@ -16,6 +16,8 @@ import type { Sealed } from "./Record.ts"
 
 /** A turn of the event loop that is shorter did nothing. */
 const IDLE_TURN_MILLIS = 0.05
+/** So many records are flushed without waiting for more. */
+const ENOUGH = 20
 /** A busy loop holds a flush up for so long at most. */
 const GATHER_MILLIS_MAX = 5
 /** Records in one flush, at most. */
@@ -98,7 +100,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const step = Effect.gen(function* () {
     yield* work.await
     yield* options.room
-    yield* gathered
+    yield* gathered(queue)
     const batch = queue.splice(0, FLUSH_MAX)
     if (queue.length === 0) work.closeUnsafe()
     yield* flush(batch)
@@ -119,21 +121,24 @@ export const make = Effect.fnUntraced(function* (options: {
 })
 
 /**
- * Waits until the event loop has nothing else to do: whoever is about to append something may come along. A flush costs
- * about as much as ten commands, so on a busy process many small ones would take the time that the commands need; an
- * idle process turns its loop at once, and the flush is not held up.
+ * Waits until there is enough to flush, or the event loop has nothing else to do: whoever is about to append something
+ * may come along. A flush costs about as much as ten commands, so on a busy process many small ones would take the time
+ * that the commands need; an idle process turns its loop at once, and the flush is not held up.
  */
-const gathered = Effect.callback<void>((resume) => {
-  const start = performance.now()
-  let turned = start
-  const turn = () => {
-    const now = performance.now()
-    if (now - turned < IDLE_TURN_MILLIS || now - start > GATHER_MILLIS_MAX) return resume(Effect.void)
-    turned = now
+const gathered = (queue: ReadonlyArray<Entry>) =>
+  Effect.callback<void>((resume) => {
+    if (queue.length >= ENOUGH) return resume(Effect.void)
+    const start = performance.now()
+    let turned = start
+    const turn = () => {
+      const now = performance.now()
+      const isIdle = now - turned < IDLE_TURN_MILLIS
+      if (queue.length >= ENOUGH || isIdle || now - start > GATHER_MILLIS_MAX) return resume(Effect.void)
+      turned = now
+      setImmediate(turn)
+    }
     setImmediate(turn)
-  }
-  setImmediate(turn)
-})
+  })
 
 const fencedAccounts = (cause: Cause.Cause<Fenced | StorageFailure>): ReadonlyArray<AccountId> => {
   const failure = Option.getOrNull(Cause.findErrorOption(cause))
