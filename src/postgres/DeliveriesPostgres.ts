@@ -65,7 +65,7 @@ export const applied = (
         ${texts(made.map((d) => JSON.stringify(d.attempts)))}, ${bigints(made.map((d) => d.nextAttemptAt))},
         ${bigints(made.map((d) => d.dueAt))})
         AS d (account, destination, id, event, event_version, version, at, state, attempts, next_attempt_at, due_at)
-      WHERE account IN (SELECT account FROM advanced)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
       ON CONFLICT DO NOTHING
     )`
   const update =
@@ -81,7 +81,7 @@ export const applied = (
         AS s (account, destination, id, after, attempt, state, next_attempt_at, due_at)
       WHERE deliveries.account = s.account AND deliveries.destination = s.destination AND deliveries.id = s.id
         AND deliveries.state = 'pending' AND jsonb_array_length(deliveries.attempts) = s.after
-        AND s.account IN (SELECT account FROM advanced)
+        AND (s.account IN (SELECT account FROM advanced)) IS TRUE
     )`
   return sql`${insert} ${update}`
 }

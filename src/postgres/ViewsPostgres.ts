@@ -79,6 +79,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
 /**
  * Events and keys are inserted without asking whether they are there: the checkpoint lets each record in once, and every
  * record's rows have primary keys of their own.
+ *
+ * `IS TRUE` makes Postgres look accounts up in a hash; without it, it would join, and go through all of them per row.
  */
 const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Millis) => {
   const { checkpoints, documents, events, keys, subscriptionsSet, sweep, timersCleared, timersSet } = projection
@@ -97,7 +99,7 @@ const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Mill
         ${texts(documents.map((d) => d.document))}, ${texts(documents.map((d) => d.hidden))},
         ${texts(documents.map(labelsText))})
         AS d (account, id, kind, version, document, hidden, labels)
-      WHERE account IN (SELECT account FROM advanced)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
       ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
         document = excluded.document, hidden = excluded.hidden, labels = excluded.labels
     ), happened AS (
@@ -105,26 +107,26 @@ const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Mill
       SELECT * FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))},
         ${texts(events.map((e) => e.type))}, ${bigints(events.map((e) => e.version))})
         AS e (account, id, type, version)
-      WHERE account IN (SELECT account FROM advanced)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
     ), answered AS (
       INSERT INTO idempotency (account, key, fingerprint, version, at)
       SELECT * FROM unnest(${texts(keys.map((k) => k.account))}, ${texts(keys.map((k) => k.key))},
         ${texts(keys.map((k) => k.fingerprint))}, ${bigints(keys.map((k) => k.version))},
         ${bigints(keys.map((k) => k.at))}) AS k (account, key, fingerprint, version, at)
-      WHERE account IN (SELECT account FROM advanced)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
     ), timed AS (
       INSERT INTO timers (account, id, name, version, due_at, wake_at)
       SELECT * FROM unnest(${texts(timersSet.map((t) => t.account))}, ${texts(timersSet.map((t) => t.id))},
         ${texts(timersSet.map((t) => t.name))}, ${bigints(timersSet.map((t) => t.version))},
         ${bigints(timersSet.map((t) => t.dueAt))}, ${bigints(timersSet.map((t) => t.wakeAt))})
         AS t (account, id, name, version, due_at, wake_at)
-      WHERE account IN (SELECT account FROM advanced)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
       ON CONFLICT (account, id) DO UPDATE SET name = excluded.name, version = excluded.version,
         due_at = excluded.due_at, wake_at = excluded.wake_at
     ), cleared AS (
       DELETE FROM timers USING unnest(${texts(timersCleared.map((t) => t.account))},
         ${texts(timersCleared.map((t) => t.id))}) AS t (account, id)
-      WHERE timers.account = t.account AND timers.id = t.id AND t.account IN (SELECT account FROM advanced)
+      WHERE timers.account = t.account AND timers.id = t.id AND (t.account IN (SELECT account FROM advanced)) IS TRUE
     )
     ${subscribed(sql, subscriptionsSet)} ${DeliveriesPostgres.applied(sql, projection, leasedUntil)}
     ${sweep === null ? sql`` : swept(sql, sweep)}
@@ -147,7 +149,7 @@ const subscribed = (sql: PgClient.PgClient, rows: ReadonlyArray<SubscriptionRow>
       FROM unnest(${texts(rows.map((s) => s.account))}, ${texts(rows.map((s) => s.destination))},
         ${texts(rows.map((s) => JSON.stringify(s.types)))}, ${bigints(rows.map((s) => s.version))})
         AS s (account, destination, types, version)
-      WHERE account IN (SELECT account FROM advanced)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
       ON CONFLICT (account, destination) DO UPDATE SET types = excluded.types, version = excluded.version
     )`
 
