@@ -83,11 +83,12 @@ const invented = "is in the views, but not in the journal"
 
 const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
   /** Some row of the account, answered by its id. */
-  const one = (table: string, id: string) =>
+  const one = (table: string, id: string, answer: string = id) =>
     `WHERE account = '${account}' AND ${id} =
-      (SELECT ${id} FROM ${table} WHERE account = '${account}' ORDER BY ${id} OFFSET 7 LIMIT 1) RETURNING ${id}`
+      (SELECT ${id} FROM ${table} WHERE account = '${account}' ORDER BY ${id} OFFSET 7 LIMIT 1) RETURNING ${answer}`
   const document = one("objects", "id")
   const event = one("events", "id")
+  const key = one("idempotency", "version", "lpad(version::text, 16, '0')")
   const delivery = `WHERE account = '${account}' AND id =
     (SELECT id FROM deliveries WHERE account = '${account}' AND attempts <> '[]' ORDER BY id OFFSET 7 LIMIT 1)
     RETURNING destination || '/' || id`
@@ -108,8 +109,8 @@ const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
     ],
     [`UPDATE events SET type = 'customer.deleted' ${event}`, "events", changed],
     [`DELETE FROM events ${event}`, "events", removed],
-    [`UPDATE idempotency SET version = version + 1 ${one("idempotency", "key")}`, "keys", changed],
-    [`DELETE FROM idempotency ${one("idempotency", "key")}`, "keys", removed],
+    [`UPDATE idempotency SET fingerprint = 'of another request' ${key}`, "keys", changed],
+    [`DELETE FROM idempotency ${key}`, "keys", removed],
     [
       `INSERT INTO timers (account, id, name, version, due_at, wake_at)
         VALUES ('${account}', 'invented', 'settle', 1, 0, 0) RETURNING id`,
