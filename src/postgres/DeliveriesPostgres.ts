@@ -66,7 +66,6 @@ export const applied = (
         ${bigints(made.map((d) => d.dueAt))})
         AS d (account, destination, id, event, event_version, version, at, state, attempts, next_attempt_at, due_at)
       WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-      ON CONFLICT DO NOTHING
     )`
   const update =
     steps.length === 0

@@ -102,7 +102,7 @@ const migrations = {
   ),
   "0003_keys_by_version": statements(
     // Clients choose keys at random: in a sorted index of whole keys, every insert would touch, and every checkpoint log,
-    // a page of its own. A hash index is an eighth as large, and versions ascend.
+    // a page of its own. A hash index of them is a quarter as large, and versions ascend.
     `ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey`,
     `ALTER TABLE idempotency ADD PRIMARY KEY (account, version)`,
     `CREATE INDEX idempotency_by_key ON idempotency USING hash ((account || key))`

@@ -77,8 +77,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
 )
 
 /**
- * Events and keys are inserted without asking whether they are there: the checkpoint lets each record in once, and every
- * record's rows have primary keys of their own.
+ * Events, keys and deliveries are inserted without asking whether they are there: the checkpoint lets each record in once,
+ * and every record's rows have primary keys of their own.
  *
  * `IS TRUE` makes Postgres look accounts up in a hash; without it, it would join, and go through all of them per row.
  */
