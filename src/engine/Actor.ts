@@ -186,7 +186,8 @@ export class Actor {
       this.#unanswered++
       this.lastUsed = this.#surroundings.clock.currentTimeMillisUnsafe()
       const reply = Deferred.makeUnsafe<unknown, unknown>()
-      Queue.offerUnsafe(this.#mailbox, { ...command, reply } as Mail)
+      const { program, request, responseOf } = command as Command<unknown, unknown>
+      Queue.offerUnsafe(this.#mailbox, { program, request, responseOf, reply })
       return Deferred.await(reply) as Effect.Effect<A, E | Closed>
     })
   }

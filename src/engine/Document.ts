@@ -51,15 +51,17 @@ export interface Tombstone {
   readonly deleted: true
 }
 
-const encoded = new WeakMap<object, string>()
+let newest: { readonly value: object; readonly json: string } | undefined
 
-/** JSON of an immutable value, encoded once however often it is asked for. Throws if the value has none. */
+/**
+ * JSON of an immutable value; encoded once if it is asked for again at once, as by the command that writes it and then
+ * answers with it. Throws if the value has none.
+ */
 export const encode = (value: object): string => {
-  const known = encoded.get(value)
-  if (known !== undefined) return known
+  if (newest?.value === value) return newest.json
   const json: string | undefined = JSON.stringify(value)
   if (json === undefined) throw new TypeError(`${String(value)} has no JSON`)
-  encoded.set(value, json)
+  newest = { value, json }
   return json
 }
 
@@ -96,11 +98,7 @@ class StoredDocument implements Document {
   }
 
   get value(): Identified {
-    if (this.#value === undefined) {
-      this.#value = JSON.parse(this.json) as Identified
-      encoded.set(this.#value, this.json)
-    }
-    return this.#value
+    return (this.#value ??= JSON.parse(this.json) as Identified)
   }
 
   get hidden(): unknown {

@@ -19,7 +19,7 @@ export interface Bounds {
 export class EntryCache<Entry extends { readonly version: number }, E> {
   /** Used since the last turn. */
   #young = new Map<string, Entry>()
-  /** Not used since. */
+  /** From before it. What is young as well counts as it is there. */
   #old = new Map<string, Entry>()
   readonly #loads = new Map<string, Deferred.Deferred<Entry | undefined, E>>()
   readonly #bounds: Bounds
@@ -36,15 +36,12 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     const young = this.#young.get(id)
     if (young !== undefined) return young
     const old = this.#old.get(id)
-    if (old === undefined) return undefined
-    this.#old.delete(id)
-    this.#young.set(id, old)
+    if (old !== undefined) this.#young.set(id, old)
     return old
   }
 
   set(id: string, entry: Entry): void {
-    this.#loads.delete(id)
-    this.#old.delete(id)
+    if (this.#loads.size > 0) this.#loads.delete(id)
     this.#young.set(id, entry)
   }
 
@@ -92,7 +89,9 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
   trim(): void {
     if (this.#young.size < this.#bounds.capacity() / 2) return
     const projected = this.#bounds.projected()
-    for (const [id, entry] of this.#old) if (entry.version > projected) this.#young.set(id, entry)
+    for (const [id, entry] of this.#old) {
+      if (entry.version > projected && !this.#young.has(id)) this.#young.set(id, entry)
+    }
     this.#old = this.#young
     this.#young = new Map()
   }

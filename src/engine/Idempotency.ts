@@ -87,15 +87,14 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
   return {
     execute: (account, request, command, use) => {
       // Once begun, the request is carried out, whether or not its client stays.
-      const effect = Effect.uninterruptible(use(account, (actor) => once(actor, request, command)))
-      if (request.idempotencyKey === null) return effect
-      const deadline = clock.currentTimeMillisUnsafe() + WAIT_MILLIS
-      return exclusively(`${account} ${request.idempotencyKey}`, deadline, effect)
+      const effect = use(account, (actor) => once(actor, request, command))
+      if (request.idempotencyKey === null) return Effect.uninterruptible(effect)
+      return exclusively(`${account} ${request.idempotencyKey}`, effect)
     }
   }
 })
 
-/** Holds a name while an effect runs; whoever comes meanwhile waits for its end, and then looks again. */
+/** Holds a name while an effect runs, to its end; whoever comes meanwhile waits for that, and then looks again. */
 const makeExclusively = (clock: Clock.Clock) => {
   const executing = new Map<string, Deferred.Deferred<void>>()
   const wait = (running: Deferred.Deferred<void>, deadline: Millis) =>
@@ -105,14 +104,15 @@ const makeExclusively = (clock: Clock.Clock) => {
     })
   const exclusively = <A, E>(
     name: string,
-    deadline: Millis,
-    effect: Effect.Effect<A, E>
+    effect: Effect.Effect<A, E>,
+    deadline?: Millis
   ): Effect.Effect<A, E | IdempotencyKeyInUse> =>
     // Nothing may come between taking the name and the promise to release it.
     Effect.uninterruptibleMask((restore): Effect.Effect<A, E | IdempotencyKeyInUse> => {
       const running = executing.get(name)
       if (running !== undefined) {
-        return restore(Effect.andThen(wait(running, deadline), exclusively(name, deadline, effect)))
+        const latest = deadline ?? clock.currentTimeMillisUnsafe() + WAIT_MILLIS
+        return restore(Effect.andThen(wait(running, latest), exclusively(name, effect, latest)))
       }
       const end = Deferred.makeUnsafe<void>()
       executing.set(name, end)

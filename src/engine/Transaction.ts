@@ -93,6 +93,7 @@ export const Transaction: Context.Key<Transaction, Transaction> =
   Context.Service<Transaction>("till/engine/Transaction")
 
 const NO_LABELS: Labels = {}
+const NOTHING: ReadonlyArray<never> = []
 
 /**
  * The labels of a document. Views hold them as text that they can search, and such text has no NUL and no half surrogate
@@ -122,9 +123,11 @@ export class ActiveTransaction implements Transaction {
   readonly #actor: Actor
   /** Version of the record that this command will become. */
   readonly #version: number
+  /** What was read or written, as it is now. */
   readonly #seen = new Map<string, Document | Tombstone>()
-  readonly #written = new Set<string>()
-  readonly #timers = new Map<string, TimerChange>()
+  /** What was written of it, each document once. */
+  readonly #written: Array<Document | Tombstone> = []
+  #timers: Map<string, TimerChange> | undefined
   readonly #deliveries: Array<DeliveryEntry> = []
   #subscriptions: Map<string, SubscriptionChange> | undefined
 
@@ -177,17 +180,17 @@ export class ActiveTransaction implements Transaction {
   }
 
   setTimer(timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }): void {
-    this.#timers.set(timer.id, { id: timer.id, name: timer.name, dueAt: timer.dueAt })
+    ;(this.#timers ??= new Map()).set(timer.id, { id: timer.id, name: timer.name, dueAt: timer.dueAt })
   }
 
   timerDueAt(id: string): Effect.Effect<Millis | undefined> {
-    const written = this.#timers.get(id)
+    const written = this.#timers?.get(id)
     if (written !== undefined) return Effect.succeed(written.dueAt ?? undefined)
     return Effect.orDie(Effect.map(this.#actor.timer(id), (timer) => timer?.dueAt ?? undefined))
   }
 
   clearTimer(id: string): void {
-    this.#timers.set(id, { id, name: "", dueAt: null })
+    ;(this.#timers ??= new Map()).set(id, { id, name: "", dueAt: null })
   }
 
   subscribe(destination: string, types: ReadonlyArray<string>): void {
@@ -248,9 +251,9 @@ export class ActiveTransaction implements Transaction {
 
   get #hasChanges(): boolean {
     return (
-      this.#written.size > 0 ||
+      this.#written.length > 0 ||
       this.events.length > 0 ||
-      this.#timers.size > 0 ||
+      this.#timers !== undefined ||
       this.#subscriptions !== undefined ||
       this.#deliveries.length > 0 ||
       this.attempts.length > 0 ||
@@ -264,7 +267,7 @@ export class ActiveTransaction implements Transaction {
   }
 
   subscriptionChanges(): ReadonlyArray<SubscriptionChange> {
-    return this.#subscriptions === undefined ? [] : [...this.#subscriptions.values()]
+    return this.#subscriptions === undefined ? NOTHING : [...this.#subscriptions.values()]
   }
 
   /** What was asked for, and one delivery of each event to each destination that is subscribed to its type. */
@@ -277,15 +280,11 @@ export class ActiveTransaction implements Transaction {
   }
 
   changes(): ReadonlyArray<Change> {
-    return Array.from(this.#written, (id) => {
-      const entry = this.#seen.get(id)!
-      if (entry.deleted) return { id, kind: entry.kind, document: null, hidden: null, labels: NO_LABELS }
-      return { id, kind: entry.kind, document: entry.json, hidden: hiddenText(entry), labels: entry.labels }
-    })
+    return this.#written.map(changeOf)
   }
 
   timerChanges(): ReadonlyArray<TimerChange> {
-    return [...this.#timers.values()]
+    return this.#timers === undefined ? NOTHING : [...this.#timers.values()]
   }
 
   /** Makes what was written the actor's newest state. */
@@ -296,15 +295,18 @@ export class ActiveTransaction implements Transaction {
       if (types === null) this.#actor.subscriptions.delete(destination)
       else this.#actor.subscriptions.set(destination, types)
     }
-    for (const id of this.#written) this.#actor.documents.set(id, compact(this.#seen.get(id)!))
-    for (const [id, { dueAt, name }] of this.#timers) {
+    for (const entry of this.#written) this.#actor.documents.set(entry.id, compact(entry))
+    for (const { dueAt, id, name } of this.timerChanges()) {
       this.#actor.timers.set(id, { version: this.#version, name, dueAt })
     }
   }
 
   #write(entry: Document | Tombstone): void {
+    const before = this.#seen.get(entry.id)
+    const place = before === undefined ? -1 : this.#written.indexOf(before)
+    if (place === -1) this.#written.push(entry)
+    else this.#written[place] = entry
     this.#seen.set(entry.id, entry)
-    this.#written.add(entry.id)
   }
 
   /** A bug in a lifecycle must not become a hole in the log. */
@@ -313,6 +315,12 @@ export class ActiveTransaction implements Transaction {
     if (entry === undefined || entry.deleted) throw new Error(`${id} was not read or written in this command`)
     return entry
   }
+}
+
+const changeOf = (entry: Document | Tombstone): Change => {
+  const { id, kind } = entry
+  if (entry.deleted) return { id, kind, document: null, hidden: null, labels: NO_LABELS }
+  return { id, kind, document: entry.json, hidden: hiddenText(entry), labels: entry.labels }
 }
 
 const hiddenText = ({ hidden }: Document): string | null => (hidden === undefined ? null : encode(hidden as object))

@@ -6,7 +6,7 @@
  * ends when the journal says so, whose own limit is in `postgres/StatementLimit.ts`. The time in which a body arrives is
  * the client's and not counted; Node's own limits are for that.
  *
- * One sweep looks at all requests under way, so a request pays for nothing but its place in a set.
+ * One sweep looks at all requests under way, so a request pays for nothing but its place in a list.
  */
 import type { Fiber } from "effect"
 
@@ -21,6 +21,8 @@ export class Wait {
   /** By `performance.now()`; Infinity while it is the client's turn. */
   since: number = performance.now()
   isOver = false
+  /** Its place in the list of those who wait. */
+  place = 0
   readonly fiber: Fiber.Fiber<unknown, unknown>
 
   constructor(fiber: Fiber.Fiber<unknown, unknown>) {
@@ -40,7 +42,7 @@ export class Wait {
 
 export class Patience {
   readonly #limitMillis: number
-  readonly #waits = new Set<Wait>()
+  readonly #waits: Array<Wait> = []
   #timer: NodeJS.Timeout | undefined
 
   constructor(limitMillis: number) {
@@ -50,13 +52,17 @@ export class Patience {
   /** Begins to count; interrupts the fiber when the limit is over, unless the wait has ended. */
   begin(fiber: Fiber.Fiber<unknown, unknown>): Wait {
     const wait = new Wait(fiber)
-    this.#waits.add(wait)
+    wait.place = this.#waits.push(wait) - 1
     if (this.#timer === undefined) this.#arm()
     return wait
   }
 
+  /** To be called once. The last one in the list takes the place. */
   end(wait: Wait): void {
-    this.#waits.delete(wait)
+    const last = this.#waits.pop()!
+    if (last === wait) return
+    last.place = wait.place
+    this.#waits[wait.place] = last
   }
 
   /** The timer does not keep the process alive: requests under way do. */
@@ -66,7 +72,7 @@ export class Patience {
 
   #sweep(): void {
     this.#timer = undefined
-    if (this.#waits.size === 0) return
+    if (this.#waits.length === 0) return
     this.#arm()
     const latest = performance.now() - this.#limitMillis
     for (const wait of this.#waits) {

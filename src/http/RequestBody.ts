@@ -28,26 +28,17 @@ export const readBody = (request: HttpServerRequest.HttpServerRequest): Effect.E
     return Effect.callback<Buffer, RequestTooLarge>((resume) => {
       const chunks: Array<Buffer> = []
       let length = 0
-      const onData = (chunk: Buffer) => {
+      // Only the first outcome counts, so the listeners may stay; after it, what is left of a body is others' to drain.
+      source.on("data", (chunk: Buffer) => {
+        if (length > BODY_BYTES_MAX) return
         length += chunk.length
         if (length <= BODY_BYTES_MAX) return void chunks.push(chunk)
-        detach()
+        chunks.length = 0
         source.pause()
         resume(tooLarge)
-      }
-      const onEnd = () => {
-        detach()
-        resume(Exit.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)))
-      }
+      })
+      source.on("end", () => resume(Exit.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))))
       // The client went away in the middle of its body: there is nobody left to answer.
-      const onClose = () => {
-        detach()
-        resume(Effect.interrupt)
-      }
-      const detach = () => {
-        source.off("data", onData).off("end", onEnd).off("error", onClose).off("close", onClose)
-      }
-      source.on("data", onData).on("end", onEnd).on("error", onClose).on("close", onClose)
-      return Effect.sync(detach)
+      source.on("close", () => resume(Effect.interrupt))
     })
   })

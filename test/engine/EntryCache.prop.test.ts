@@ -111,7 +111,13 @@ describe("the cache of entries", () => {
           cache.set(id, { version: ++version })
           versions.set(id, version)
           used.add(id)
-        } else if (cache.get(id) !== undefined) used.add(id)
+        } else {
+          const known = cache.get(id)
+          if (known !== undefined) {
+            assert.strictEqual(known.version, versions.get(id), "not the newest")
+            used.add(id)
+          }
+        }
         if (!random.chance(0.2)) continue
         bounds.projected += random.below(version - bounds.projected + 1)
         cache.trim()
