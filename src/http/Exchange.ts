@@ -67,21 +67,20 @@ export const respond = (
   { apiVersion, id, idempotencyKey }: Exchange,
   { body, headers, status }: Answer
 ): HttpServerResponse.HttpServerResponse => {
-  const options = {
-    status,
-    contentType: "application/json",
-    headers: {
-      "cache-control": "no-store",
-      "x-api-version": apiVersion,
-      "x-request-id": id,
-      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
-      ...headers
-    }
-  }
+  const options = { status, contentType: "application/json" }
   // Node sends headers in the encoding of a body that is a string, and a key that is not ASCII would come back as others.
-  return idempotencyKey === undefined || isAscii(idempotencyKey)
-    ? HttpServerResponse.text(body, options)
-    : HttpServerResponse.uint8Array(Buffer.from(body), options)
+  const response =
+    idempotencyKey === undefined || isAscii(idempotencyKey)
+      ? HttpServerResponse.text(body, options)
+      : HttpServerResponse.uint8Array(Buffer.from(body), options)
+  // Among the options, all headers would be copied twice. These belong to this one response, which nobody else has seen.
+  const own = response.headers as Record<string, string>
+  own["cache-control"] = "no-store"
+  own["x-api-version"] = apiVersion
+  own["x-request-id"] = id
+  if (idempotencyKey !== undefined) own["idempotency-key"] = idempotencyKey
+  if (headers !== undefined) Object.assign(own, headers)
+  return response
 }
 
 // oxlint-disable-next-line no-control-regex
