@@ -29,7 +29,7 @@ export interface EmbeddedPostgres {
 
 const databaseName = "postgres"
 
-// For two cores and many small commits: few processes, long checkpoint intervals, no planning extras. What is not named
+// For two cores and many small commits: few processes, long checkpoint intervals while little is written, no planning extras. What is not named
 // here is Postgres' default. The log leaves statements and key values out, because they hold customers' data.
 const settings: Record<string, string> = {
   listen_addresses: "127.0.0.1",
@@ -41,7 +41,8 @@ const settings: Record<string, string> = {
   // What is committed is flushed as ever.
   wal_init_zero: "off",
   min_wal_size: "256MB",
-  max_wal_size: "2GB",
+  // Under load, a checkpoint every ten seconds costs less than a log whose every segment lies on new pages of memory.
+  max_wal_size: "512MB",
   checkpoint_timeout: "15min",
   max_parallel_workers_per_gather: "0",
   max_logical_replication_workers: "0",
