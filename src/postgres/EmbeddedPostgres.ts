@@ -29,8 +29,8 @@ export interface EmbeddedPostgres {
 
 const databaseName = "postgres"
 
-// For two cores and many small commits: few processes, long checkpoint intervals while little is written, no planning extras. What is not named
-// here is Postgres' default. The log leaves statements and key values out, because they hold customers' data.
+// For two cores and many small commits: few processes, seldom checkpoints where little is written, no planning extras.
+// What is not named here is Postgres' default. The log leaves statements and key values out: they hold customers' data.
 const settings: Record<string, string> = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
