@@ -21,7 +21,7 @@ const BATCH_MAX = 512
 /** Durable records that may wait for projection before flushes wait for the projector. */
 const LAG_MAX = 32_768
 /** How long the projector lets records gather if nobody waits for them. */
-const GATHER_MILLIS = 20
+const GATHER_MILLIS = 50
 const CATCH_UP_PAGE = 1000
 
 /** How long what this process carries out from memory is not given to another. */
