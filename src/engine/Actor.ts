@@ -12,6 +12,7 @@
  */
 import { Cause, Deferred, Effect, Exit, Queue } from "effect"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
+import { stored } from "./Document.ts"
 import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
 import { StorageFailure } from "./Journal.ts"
@@ -215,16 +216,6 @@ export class Actor {
     return Effect.andThen(forgotten, read)
   }
 
-  /** Nothing that was there before a version is there any more. */
-  forget(version: number): void {
-    this.#forgottenAt = version
-    this.clockOffset = 0
-    this.subscriptions.clear()
-    this.documents.clear()
-    this.timers.clear()
-    this.keys.clear()
-  }
-
   nextSequence(now: Millis): number {
     return (this.#sequence = nextSequence(this.#sequence, now))
   }
@@ -299,7 +290,7 @@ export class Actor {
     if (Exit.isExit(sealed)) return this.#answer(mail, sealed)
     this.#hash = sealed.hash
     this.version = sealed.record.version
-    if (kept) transaction.install()
+    if (kept) this.#install(sealed.record)
     this.#rememberResponse(sealed.record)
     this.#surroundings.append(this, sealed, (durable) => this.#answer(mail, Exit.isSuccess(durable) ? exit : durable))
   }
@@ -339,6 +330,30 @@ export class Actor {
       attempts: kept ? transaction.attempts : NOTHING,
       response
     }
+  }
+
+  /** Makes what a record holds the newest state. Of a document its text stays: whoever looks inside again parses it. */
+  #install({ changes, clock, subscriptions, timers, version, wiped }: JournalRecord): void {
+    if (wiped) return this.#forget(version)
+    this.clockOffset = clock
+    for (const { destination, types } of subscriptions) {
+      if (types === null) this.subscriptions.delete(destination)
+      else this.subscriptions.set(destination, types)
+    }
+    for (const { document, hidden, id, kind, labels } of changes) {
+      this.documents.set(id, stored({ id, kind, version, document, hidden, labels }))
+    }
+    for (const { dueAt, id, name } of timers) this.timers.set(id, { version, name, dueAt })
+  }
+
+  /** Nothing that was there before a version is there any more. */
+  #forget(version: number): void {
+    this.#forgottenAt = version
+    this.clockOffset = 0
+    this.subscriptions.clear()
+    this.documents.clear()
+    this.timers.clear()
+    this.keys.clear()
   }
 
   #rememberResponse({ at, request, response, version }: JournalRecord): void {

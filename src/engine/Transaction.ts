@@ -8,7 +8,7 @@
 import { Context, Effect } from "effect"
 import type { Actor } from "./Actor.ts"
 import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
-import { encode, stored } from "./Document.ts"
+import { encode } from "./Document.ts"
 import { idOf, randomText } from "./Identifiers.ts"
 import type {
   AttemptEntry,
@@ -287,20 +287,6 @@ export class ActiveTransaction implements Transaction {
     return this.#timers === undefined ? NOTHING : [...this.#timers.values()]
   }
 
-  /** Makes what was written the actor's newest state. */
-  install(): void {
-    if (this.wiped) return this.#actor.forget(this.#version)
-    this.#actor.clockOffset = this.clockOffset
-    for (const { destination, types } of this.subscriptionChanges()) {
-      if (types === null) this.#actor.subscriptions.delete(destination)
-      else this.#actor.subscriptions.set(destination, types)
-    }
-    for (const entry of this.#written) this.#actor.documents.set(entry.id, compact(entry))
-    for (const { dueAt, id, name } of this.timerChanges()) {
-      this.#actor.timers.set(id, { version: this.#version, name, dueAt })
-    }
-  }
-
   #write(entry: Document | Tombstone): void {
     const before = this.#seen.get(entry.id)
     const place = before === undefined ? -1 : this.#written.indexOf(before)
@@ -324,10 +310,3 @@ const changeOf = (entry: Document | Tombstone): Change => {
 }
 
 const hiddenText = ({ hidden }: Document): string | null => (hidden === undefined ? null : encode(hidden as object))
-
-/** What stays in memory of a document: its text. Whoever looks inside again parses it. */
-const compact = (entry: Document | Tombstone): Document | Tombstone => {
-  if (entry.deleted) return entry
-  const { id, json: document, kind, labels, version } = entry
-  return stored({ id, kind, version, document, hidden: hiddenText(entry), labels })
-}

@@ -75,8 +75,8 @@ export class Patience {
     if (this.#waits.length === 0) return
     this.#arm()
     const latest = performance.now() - this.#limitMillis
-    for (const wait of this.#waits) {
-      if (wait.isOver || wait.since > latest) continue
+    // An interruption may end its wait at once, which moves others in the list.
+    for (const wait of this.#waits.filter(({ isOver, since }) => !isOver && since <= latest)) {
       wait.isOver = true
       wait.fiber.interruptUnsafe()
     }

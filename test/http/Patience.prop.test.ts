@@ -1,35 +1,55 @@
-/** Whoever waits when the limit is over is interrupted, and nobody else, in whatever order others came and went. */
+/** Whoever waits when the limit is over is interrupted by one sweep, and nobody else, however others came and went. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
+import type { Wait } from "../../src/http/Patience.ts"
 import { Patience } from "../../src/http/Patience.ts"
 import { Randomness, Seed } from "../engine/Randomness.ts"
 
-const LIMIT_MILLIS = 20
+/** Long enough that nobody reaches it by itself; a sweep comes ten times as often. */
+const LIMIT_MILLIS = 100
+
+interface Begun {
+  readonly fiber: Fiber.Fiber<never>
+  readonly wait: Wait
+}
+
+/** A request that hangs; interrupted, it ends its wait at once, as requests do. */
+const hang = (patience: Patience): Effect.Effect<Begun> =>
+  Effect.gen(function* () {
+    const begun: { wait?: Wait } = {}
+    const fiber = yield* Effect.forkChild(
+      Effect.onInterrupt(Effect.never, () => Effect.sync(() => patience.end(begun.wait!))),
+      { startImmediately: true }
+    )
+    return { fiber, wait: (begun.wait = patience.begin(fiber)) }
+  })
 
 describe("patience", () => {
   it.live.prop(
-    "interrupts exactly those whose wait has not ended",
+    "interrupts exactly those whose wait has not ended, all at once",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
         const random = new Randomness(seed)
         const patience = new Patience(LIMIT_MILLIS)
-        const begin = Effect.map(Effect.forkChild(Effect.never), (fiber) => ({ fiber, wait: patience.begin(fiber) }))
-        const waiting: Array<Effect.Success<typeof begin>> = []
-        const ended: typeof waiting = []
+        const waiting: Array<Begun> = []
+        const ended: Array<Begun> = []
         for (let i = 0; i < 60; i++) {
-          if (waiting.length === 0 || random.chance(0.6)) waiting.push(yield* begin)
+          if (waiting.length === 0 || random.chance(0.6)) waiting.push(yield* hang(patience))
           else {
             const [begun] = waiting.splice(random.below(waiting.length), 1)
             patience.end(begun!.wait)
             ended.push(begun!)
           }
         }
-        for (const { fiber, wait } of waiting) {
-          assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
-          assert.isTrue(wait.isOver)
-        }
-        for (const { fiber, wait } of ended) {
+        const over = waiting.filter(() => random.chance(0.7))
+        const inTime = waiting.filter((begun) => !over.includes(begun))
+        for (const { wait } of over) wait.since = -Infinity
+        for (const { wait } of [...inTime, ...ended]) wait.pause()
+        if (over.length > 0) yield* Effect.raceAllFirst(over.map(({ fiber }) => Fiber.await(fiber)))
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        for (const { fiber } of over) assert.isTrue(Exit.hasInterrupts(fiber.pollUnsafe()!))
+        for (const { fiber, wait } of [...inTime, ...ended]) {
           assert.isUndefined(fiber.pollUnsafe())
           assert.isFalse(wait.isOver)
         }
