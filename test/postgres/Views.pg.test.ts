@@ -305,7 +305,7 @@ describe("the views in Postgres", () => {
       yield* before.apply({ ...EMPTY, checkpoints: [{ account, from: 0, to: keys.length }], keys }, 0)
       yield* database.edit("DROP INDEX idempotency_by_key")
       yield* database.edit("ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey, ADD PRIMARY KEY (account, key)")
-      yield* database.edit("DELETE FROM effect_sql_migrations WHERE migration_id = 3")
+      yield* database.edit("DELETE FROM effect_sql_migrations WHERE migration_id >= 3")
       const after = viewsOf(yield* database.connect("after"))
       assert.deepStrictEqual(yield* after.keys(keys.map(({ key }) => ({ account, id: key }))), keys)
       const again = { account, key: IDS[0]!, fingerprint: "g", version: keys.length + 1, at: 99 }
