@@ -43,7 +43,10 @@ const toDelivery = (row: Row): DeliveryRow => ({
 
 const int8 = (value: number) => PgTypes.int8(BigInt(value))
 
-/** The part of a projection: rows that it makes, and rows that it moves. */
+/**
+ * The part of a projection: rows that it makes, and rows that it moves. Those are found by their keys: `IS TRUE` keeps the
+ * planner from the indexes of what is pending, which it takes for empty until it has statistics.
+ */
 export const applied = (
   sql: PgClient.PgClient,
   { deliveriesMade: made, deliverySteps: steps }: Projection,
@@ -79,7 +82,7 @@ export const applied = (
         ${bigints(steps.map((s) => s.nextAttemptAt))}, ${bigints(steps.map((s) => s.dueAt))})
         AS s (account, destination, id, after, attempt, state, next_attempt_at, due_at)
       WHERE deliveries.account = s.account AND deliveries.destination = s.destination AND deliveries.id = s.id
-        AND deliveries.state = 'pending' AND jsonb_array_length(deliveries.attempts) = s.after
+        AND (deliveries.state = 'pending') IS TRUE AND jsonb_array_length(deliveries.attempts) = s.after
         AND (s.account IN (SELECT account FROM advanced)) IS TRUE
     )`
   return sql`${insert} ${update}`

@@ -12,7 +12,8 @@ import type {
   TimerRow
 } from "../engine/Projection.ts"
 import type { SqlError } from "effect/sql"
-import type { EventQuery, ListQuery, ViewRow } from "../engine/Views.ts"
+import type { Fragment } from "effect/sql/Statement"
+import type { Cursor, EventQuery, ListQuery, ViewRow } from "../engine/Views.ts"
 import { deliveryId, keyId, Views } from "../engine/Views.ts"
 import { bigints, texts } from "./Arrays.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
@@ -38,7 +39,7 @@ const toTimer = ({ due_at, wake_at, ...row }: SqlTimer): TimerRow => ({
 })
 const toSubscription = (row: Sql<SubscriptionRow>): SubscriptionRow => ({ ...row, version: Number(row.version) })
 
-const labelsText = ({ labels }: DocumentRow): string | null => {
+const labelsText = ({ labels }: { readonly labels?: Labels }): string | null => {
   for (const _ in labels) return JSON.stringify(labels)
   return null
 }
@@ -194,13 +195,16 @@ const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`)
       s AS (DELETE FROM subscriptions WHERE account = ${account} AND ${accepted}),
       d AS (DELETE FROM deliveries WHERE account = ${account} AND ${accepted})`
 
-/** One look into the primary key per account: an index on the id alone would cost every write of every object. */
+/**
+ * One look into the primary key per account: an index on the id alone would cost every write of every object. `EXISTS`
+ * would be a join, and that may read all objects.
+ */
 const holders = (sql: PgClient.PgClient): Pick<Views["Service"], "holder"> => ({
   holder: (id) =>
     storageFailure(
       Effect.map(
         sql<{ account: string }>`SELECT account FROM checkpoints c
-          WHERE EXISTS (SELECT FROM objects o WHERE o.account = c.account AND o.id = ${id}) LIMIT 1`,
+          WHERE (SELECT true FROM objects o WHERE o.account = c.account AND o.id = ${id}) LIMIT 1`,
         ([row]) => row?.account
       )
     )
@@ -363,49 +367,78 @@ const placed = <Row extends { readonly position: bigint }, A>(
 
 /**
  * Whether few documents have these labels: those that name one object or one address. They are found by the labels'
- * index and sorted; others are found soon enough by reading in order.
+ * index and sorted.
  */
 const isRare = ({ labels = {} }: ListQuery): boolean =>
   Object.values(labels).some((value) => /@|_[0-9A-Za-z]{24}$/.test(value))
 
+/**
+ * Lists read about as many rows as they give, or as there are to find. Of a million rows, a plan that was made for any
+ * parameters may read all to give ten: where the best way depends on their values, the query leaves the planner no other,
+ * or is planned each time.
+ */
 const lists = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "events"> => {
   /** `AND id < …` or `AND id > …` with the order that puts the nearest to the cursor first. */
-  const from = ({ newerThan, olderThan }: { readonly newerThan?: string; readonly olderThan?: string }) => {
+  const from = ({ newerThan, olderThan }: Cursor) => {
     if (newerThan !== undefined) return sql`AND id > ${newerThan} ORDER BY id ASC`
     if (olderThan !== undefined) return sql`AND id < ${olderThan} ORDER BY id DESC`
     return sql`ORDER BY id DESC`
   }
+  const order = ({ newerThan }: Cursor) => (newerThan === undefined ? sql`DESC` : sql`ASC`)
+
   // Ids of one kind lie together in the primary key. The backtick is the character behind the underscore.
   const within = ({ prefix }: ListQuery) =>
     prefix === undefined ? sql`` : sql`AND id > ${`${prefix}_`} AND id < ${`${prefix}\``}`
-  const labelled = ({ labels = {} }: ListQuery) =>
-    Object.keys(labels).length === 0 ? sql`` : sql`AND labels @> ${JSON.stringify(labels)}::jsonb`
-  const ordinary = (account: AccountId, query: ListQuery) =>
+  const labelled = (labels: string | null) => (labels === null ? sql`` : sql`AND labels @> ${labels}::jsonb`)
+  const ordinary = (account: AccountId, query: ListQuery, labels: string | null) =>
     sql<Sql<DocumentRow>>`SELECT account, id, kind, version, document, hidden, labels FROM objects
       WHERE account = ${account} AND kind = ${query.kind} AND document IS NOT NULL ${within(query)}
-      ${labelled(query)} ${from(query)} LIMIT ${query.limit}`
+      ${labelled(labels)} ${from(query)} LIMIT ${query.limit}`
   // The empty string keeps the planner from the primary key, which it takes for the better way without statistics.
-  const rare = (account: AccountId, query: ListQuery) =>
+  const rare = (account: AccountId, query: ListQuery, labels: string | null) =>
     sql<Sql<DocumentRow>>`SELECT * FROM (
         SELECT account, id, kind, version, document, hidden, labels FROM objects
-        WHERE account || '' = ${account} AND kind = ${query.kind} AND document IS NOT NULL ${labelled(query)} OFFSET 0
+        WHERE account || '' = ${account} AND kind = ${query.kind} AND document IS NOT NULL ${labelled(labels)} OFFSET 0
       ) AS found WHERE true ${from(query)} LIMIT ${query.limit}`
-  const typed = ({ type }: EventQuery) => {
-    if (type === undefined) return sql``
-    return "exact" in type ? sql`AND type = ${type.exact}` : sql`AND starts_with(type, ${type.prefix})`
+  const found = (account: AccountId, query: ListQuery) => {
+    const labels = labelsText(query)
+    if (isRare(query)) return rare(account, query, labels)
+    const rows = ordinary(account, query, labels)
+    // Every second Checkout Session may have a status, or one in a million.
+    return labels === null ? rows : rows.unprepared
+  }
+
+  // Compared together with the id and never as equal, the type makes the index by type the only one in order.
+  const ofType = (account: AccountId, type: string | Fragment, query: EventQuery) => {
+    const { newerThan, olderThan } = query
+    const rows = sql`SELECT account, id, type, version FROM events WHERE account = ${account}`
+    const ordered = sql`ORDER BY type ${order(query)}, id ${order(query)} LIMIT ${query.limit}`
+    if (newerThan !== undefined)
+      return sql`${rows} AND (type, id) > (${type}, ${newerThan}) AND type <= ${type} ${ordered}`
+    if (olderThan !== undefined)
+      return sql`${rows} AND (type, id) < (${type}, ${olderThan}) AND type >= ${type} ${ordered}`
+    return sql`${rows} AND type >= ${type} AND type <= ${type} ${ordered}`
+  }
+  // Steps from type to type along the index, takes from each as many as may be wanted of all, and then the nearest.
+  const withPrefix = (account: AccountId, prefix: string, query: EventQuery) =>
+    sql`WITH RECURSIVE types (type) AS (
+        (SELECT type FROM events WHERE account = ${account} AND type >= ${prefix} ORDER BY type LIMIT 1)
+        UNION ALL
+        SELECT (SELECT e.type FROM events e WHERE e.account = ${account} AND e.type > types.type ORDER BY e.type LIMIT 1)
+        FROM types WHERE starts_with(types.type, ${prefix})
+      )
+      SELECT found.* FROM types, LATERAL (${ofType(account, sql`types.type`, query)}) AS found
+      WHERE starts_with(types.type, ${prefix}) ORDER BY id ${order(query)} LIMIT ${query.limit}`
+  const happened = (account: AccountId, query: EventQuery) => {
+    const { limit, type } = query
+    if (type === undefined) {
+      return sql`SELECT account, id, type, version FROM events WHERE account = ${account} ${from(query)} LIMIT ${limit}`
+    }
+    return "exact" in type ? ofType(account, type.exact, query) : withPrefix(account, type.prefix, query)
   }
   return {
-    list: (account, query) =>
-      storageFailure(
-        Effect.map(isRare(query) ? rare(account, query) : ordinary(account, query), (rows) => rows.map(toDocument))
-      ),
+    list: (account, query) => storageFailure(Effect.map(found(account, query), (rows) => rows.map(toDocument))),
     events: (account, query) =>
-      storageFailure(
-        Effect.map(
-          sql<Sql<EventRow>>`SELECT account, id, type, version FROM events
-            WHERE account = ${account} ${typed(query)} ${from(query)} LIMIT ${query.limit}`,
-          (rows) => rows.map(toEvent)
-        )
-      )
+      storageFailure(Effect.map(sql<Sql<EventRow>>`${happened(account, query)}`, (rows) => rows.map(toEvent)))
   }
 }

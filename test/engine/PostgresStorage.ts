@@ -22,6 +22,8 @@ export interface PostgresStorage {
   readonly terminate: (name: string) => Effect.Effect<void>
   /** Runs a statement, as somebody with psql would. */
   readonly edit: (statement: string) => Effect.Effect<void>
+  /** The rows that a query gives to somebody with psql. */
+  readonly ask: <Row extends object>(query: string) => Effect.Effect<ReadonlyArray<Row>>
 }
 
 const clientOf = (url: Redacted.Redacted, applicationName: string, maxConnections: number) =>
@@ -29,12 +31,12 @@ const clientOf = (url: Redacted.Redacted, applicationName: string, maxConnection
 
 export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.gen(function* () {
   const url = yield* freshDatabase
-  const edit = (statement: string) =>
-    PgClient.PgClient.use((sql) => sql.unsafe(statement)).pipe(
+  const ask = <Row extends object>(query: string) =>
+    PgClient.PgClient.use((sql) => sql.unsafe<Row>(query)).pipe(
       Effect.provide(clientOf(url, "editor", 1)),
-      Effect.orDie,
-      Effect.asVoid
+      Effect.orDie
     )
+  const edit = (statement: string) => Effect.asVoid(ask(statement))
   const layer = (name: string, at = url) =>
     Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer).pipe(
       Layer.provide(Migrations.layer),
@@ -63,6 +65,7 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
     terminate: (name) =>
       edit(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = '${name}'`),
-    edit
+    edit,
+    ask
   }
 })

@@ -1,0 +1,167 @@
+/**
+ * What Postgres does with the tables on its own account: how it finds rows, and what it looks at behind everybody's back.
+ * Both hold with the rough statistics that migrations ask for, with none, and with plans for any parameters.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { DeliveryStep, Projection } from "../../src/engine/Projection.ts"
+import type { ViewsShape } from "../../src/engine/Views.ts"
+import { viewsOf } from "../engine/Harness.ts"
+import * as PostgresStorage from "../engine/PostgresStorage.ts"
+
+const ACCOUNT = "mer_1:test"
+const ROWS = 20_000
+const MIDDLE = ROWS / 2
+/** Digits as long as those of ids. */
+const digits = (n: number): string => String(n).padStart(24, "0")
+
+/** `ROWS` of everything in one account, a hundredth as many in another; every tenth delivery is pending. */
+const FILL = [
+  "checkpoints SELECT account, 1 FROM accounts",
+  `objects SELECT account, 'cus_' || n, 'customer', i, '{"email":"' || i || '@example.com"}', NULL,
+    jsonb_build_object('email', i || '@example.com') FROM numbered`,
+  `objects SELECT account, 'pi_' || n, 'payment_intent', i, '{}', NULL,
+    jsonb_build_object('customer', 'cus_' || n, 'status', CASE WHEN i % 3 = 0 THEN 'succeeded' ELSE 'processing' END)
+    FROM numbered`,
+  `events SELECT account, 'evt_' || n, CASE WHEN i <= 20 THEN 'refund.created' ELSE 'customer.created' END, i
+    FROM numbered`,
+  "timers SELECT account, 'pi_' || n, 'settle', i, i, i FROM numbered",
+  "idempotency SELECT account, md5(n), md5(n || 'f'), i, i FROM numbered",
+  "subscriptions SELECT account, 'we_' || n, ARRAY['*'], 1 FROM numbered WHERE i < 10",
+  `deliveries SELECT account, 'we_' || i % 10, 'whd_' || n, 'evt_' || n, i, i, i,
+    CASE WHEN i % 10 = 1 THEN 'pending' ELSE 'delivered' END, '[]', i, i, i FROM numbered`,
+  `journal SELECT account, i, md5(n), '{"secret":"' || md5(n || 'r') || '"}' FROM numbered`
+].map(
+  (rows) => `WITH accounts (account, rows) AS (VALUES ('${ACCOUNT}', ${ROWS}), ('mer_2:test', ${ROWS / 100})),
+    numbered AS (SELECT account, i, lpad(i::text, 24, '0') AS n FROM accounts, generate_series(1, rows) AS i)
+    INSERT INTO ${rows}`
+)
+
+const projection = (from: number): Projection => {
+  const id = digits(MIDDLE + 1)
+  const step: DeliveryStep = {
+    account: ACCOUNT,
+    destination: "we_1",
+    id: `whd_${id}`,
+    after: 0,
+    attempt: { attempt: 1, startedAt: 1, durationMillis: 1, status: 200, error: null },
+    state: "delivered",
+    nextAttemptAt: null,
+    dueAt: null
+  }
+  const version = ROWS + from
+  return {
+    checkpoints: [{ account: ACCOUNT, from, to: from + 1 }],
+    documents: [
+      { account: ACCOUNT, id: `pi_${id}`, kind: "payment_intent", version, document: "{}", hidden: null, labels: {} }
+    ],
+    events: [{ account: ACCOUNT, id: `evt_new_${from}`, type: "customer.created", version }],
+    timersSet: [{ account: ACCOUNT, id: `pi_${digits(MIDDLE)}`, name: "settle", version, dueAt: 1, wakeAt: 1 }],
+    timersCleared: [{ account: ACCOUNT, id: `pi_${digits(MIDDLE + from)}` }],
+    keys: [{ account: ACCOUNT, key: `new ${from}`, fingerprint: "f", version, at: 1 }],
+    subscriptionsSet: [],
+    deliveriesMade: [],
+    deliverySteps: [step],
+    sweep: null
+  }
+}
+
+const address = { account: ACCOUNT, id: `pi_${digits(MIDDLE)}` }
+const intents = { kind: "payment_intent", prefix: "pi", limit: 10 }
+
+/** All that is asked while Till is at work. `round` counts from 1. */
+const questions = (views: ViewsShape, round: number): ReadonlyArray<Effect.Effect<unknown, unknown>> => [
+  views.apply(projection(round), 0),
+  views.documents([address, { account: ACCOUNT, id: "missing" }]),
+  views.holder(address.id),
+  views.keys([{ account: ACCOUNT, id: "missing" }, address]),
+  views.timer(address),
+  views.nextTimers(10),
+  views.list(ACCOUNT, intents),
+  views.list(ACCOUNT, { ...intents, olderThan: address.id }),
+  views.list(ACCOUNT, { ...intents, newerThan: address.id }),
+  views.list(ACCOUNT, { ...intents, labels: { customer: `cus_${digits(MIDDLE)}` } }),
+  views.list(ACCOUNT, { ...intents, labels: { status: "succeeded" } }),
+  views.list(ACCOUNT, { kind: "customer", prefix: "cus", labels: { email: "17@example.com" }, limit: 10 }),
+  views.event({ account: ACCOUNT, id: `evt_${digits(MIDDLE)}` }),
+  views.events(ACCOUNT, { limit: 10 }),
+  views.events(ACCOUNT, { limit: 10, type: { exact: "customer.created" }, olderThan: `evt_${digits(MIDDLE)}` }),
+  views.events(ACCOUNT, { limit: 10, type: { prefix: "customer." } }),
+  views.events(ACCOUNT, { limit: 10, type: { exact: "refund.created" } }),
+  views.events(ACCOUNT, { limit: 10, type: { prefix: "refund." }, newerThan: `evt_${digits(10)}` }),
+  views.events(ACCOUNT, { limit: 10, type: { prefix: "r" }, olderThan: `evt_${digits(10)}` }),
+  views.subscriptions(ACCOUNT),
+  views.deliveries(ACCOUNT, { destination: "we_1", limit: 10 }),
+  views.delivery(ACCOUNT, "we_1", `whd_${digits(MIDDLE)}`),
+  views.pendingDeliveries(ACCOUNT, [`evt_${digits(MIDDLE)}`, `evt_${digits(MIDDLE + 1)}`]),
+  views.takeDeliveries({ now: round, limit: 1, busy: ["we_3"], leasedUntil: ROWS }),
+  views.nextDelivery(["we_3"])
+]
+
+/** After so many, Postgres keeps one plan for all parameters, if it does not look worse. */
+const ROUNDS = 8
+
+const TABLES = ["objects", "events", "timers", "idempotency", "deliveries", "journal"]
+const named = TABLES.map((table) => `'${table}'`).join(", ")
+
+interface Reads {
+  readonly table: string
+  readonly scans: number
+  /** Rows read, in whatever way. */
+  readonly rows: number
+}
+
+describe("the tables in Postgres", () => {
+  for (const statistics of ["without", "with"]) {
+    // Without statistics, for a minute of a table's life at most, Postgres takes a few thousand rows for a few and sorts them.
+    const rowsMax = (table: string) => (statistics === "with" ? ROWS / 10 : table === "events" ? Infinity : ROWS / 2)
+
+    it.live(`are never read from end to end while Till is at work, ${statistics} statistics`, () =>
+      Effect.gen(function* () {
+        const database = yield* PostgresStorage.make
+        yield* Effect.scoped(database.connect("migrations"))
+        for (const table of TABLES) yield* database.edit(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`)
+        for (const statement of FILL) yield* database.edit(statement)
+        if (statistics === "with") yield* database.edit("ANALYZE")
+        const reads = database.ask<Reads>(
+          `SELECT relname AS table, seq_scan::int AS scans, (seq_tup_read + idx_tup_fetch)::int AS rows
+           FROM pg_stat_user_tables WHERE relname IN (${named}) ORDER BY relname`
+        )
+        // What a connection has counted is there for all to see when it is closed, and a little later.
+        const settled = Effect.repeat(Effect.delay(reads, "200 millis"), { times: 5 })
+        const before = yield* settled
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const views = viewsOf(yield* database.connect("views"))
+            for (let round = 1; round <= ROUNDS; round++) {
+              for (const question of questions(views, round)) yield* question
+            }
+            assert.strictEqual(yield* views.checkpoint(ACCOUNT), ROUNDS + 1)
+          })
+        )
+        for (const [i, { rows, scans, table }] of (yield* settled).entries()) {
+          assert.strictEqual(scans - before[i]!.scans, 0, table)
+          assert.isBelow(rows - before[i]!.rows, rowsMax(table), table)
+        }
+      })
+    )
+  }
+
+  it.live("are sampled by column only where conditions ask for it, and not what people wrote", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      yield* Effect.scoped(database.connect("migrations"))
+      for (const statement of FILL) yield* database.edit(statement)
+      yield* database.edit("ANALYZE")
+      const sampled = yield* database.ask<{ readonly name: string }>(
+        `SELECT tablename || '.' || attname AS name FROM pg_stats WHERE schemaname = 'public' AND tablename IN (${named})`
+      )
+      const names = sampled.map(({ name }) => name)
+      for (const name of ["journal.account", "journal.version", "objects.id", "objects.labels", "events.type"]) {
+        assert.include(names, name)
+      }
+      const texts = ["journal.record", "objects.document", "objects.hidden", "idempotency.key", "deliveries.attempts"]
+      for (const name of texts) assert.notInclude(names, name)
+    })
+  )
+})
