@@ -70,7 +70,7 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings
     yield* measure(one, warm.has(one.server) ? pace.warmUpSeconds : pace.firstWarmUpSeconds)
     warm.add(one.server)
   }
-  for (let round = 0; round < pace.rounds; round++) {
+  for (let round = 0; round < pace.rounds + (scenario.moreRounds ?? 0); round++) {
     for (const one of prepared) one.rounds.push(yield* measure(one, pace.secondsPerRound))
   }
   if (scenario.writes) yield* requireRecords(scenario, yield* countRecords(prepared, database), before, acknowledged)

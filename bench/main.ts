@@ -33,7 +33,7 @@ import type { WebhookResults } from "./webhooks/WebhookResults.ts"
 const RESULTS = join(import.meta.dirname, "results")
 
 /** The default keeps a run under three minutes. */
-const PACE: Pace = { firstWarmUpSeconds: 7, warmUpSeconds: 1, secondsPerRound: 1.1, rounds: 3 }
+const PACE: Pace = { firstWarmUpSeconds: 7, warmUpSeconds: 0.9, secondsPerRound: 0.9, rounds: 3 }
 const PACE_FULL: Pace = { firstWarmUpSeconds: 10, warmUpSeconds: 4, secondsPerRound: 6, rounds: 5 }
 
 const WEBHOOKS = "webhooks"

@@ -20,6 +20,7 @@ export const create: Scenario = {
   name: "create",
   title: "Create a PaymentIntent",
   connections: 64,
+  moreRounds: 4,
   writes: true,
   expect: created,
   subjects: subjects(["till", "transactionPerRequest", "groupCommit", "echo"], onAccounts(1))

@@ -34,6 +34,8 @@ export interface Scenario {
   readonly name: string
   readonly title: string
   readonly connections: number
+  /** Rounds beyond the pace's, for a ratio that has to be told to a few percent. */
+  readonly moreRounds?: number
   /** Whether every request leaves a record, which is then counted. */
   readonly writes: boolean
   /** Text that a right answer contains. */

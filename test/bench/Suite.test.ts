@@ -84,6 +84,18 @@ describe("Suite", () => {
     })
   )
 
+  it.live("takes more turns where the scenario asks for more", () =>
+    Effect.gen(function* () {
+      const { loads, ran } = run(ACKNOWLEDGED, () => Effect.void, { ...scenario, moreRounds: 3 })
+      const { subjects } = yield* ran
+      assert.deepStrictEqual(loads, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2])
+      assert.deepStrictEqual(
+        subjects.map(({ rounds }) => rounds.length),
+        [5, 5]
+      )
+    })
+  )
+
   it.live("fails if a record is missing, or there is one too many", () =>
     Effect.gen(function* () {
       const lost = yield* Effect.flip(run(ACKNOWLEDGED - 1).ran)
