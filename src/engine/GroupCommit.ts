@@ -122,8 +122,8 @@ export const make = Effect.fnUntraced(function* (options: {
 
 /**
  * Waits until there is enough to flush, or the event loop has nothing else to do: whoever is about to append something
- * may come along. A flush costs about as much as ten commands, so on a busy process many small ones would take the time
- * that the commands need; an idle process turns its loop at once, and the flush is not held up.
+ * may come along. A flush has a price of its own, however few records are in it, so on a busy process many small ones
+ * would take the time that the commands need; an idle process turns its loop at once, and the flush is not held up.
  */
 const gathered = (queue: ReadonlyArray<Entry>) =>
   Effect.callback<void>((resume) => {
