@@ -4,6 +4,7 @@ import type { Actor, Closed } from "./Actor.ts"
 import type { Options } from "./Actors.ts"
 import { Unavailable } from "./Actors.ts"
 import * as Actors from "./Actors.ts"
+import * as Batcher from "./Batcher.ts"
 import type { Alarm } from "./Alarm.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
@@ -118,8 +119,15 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const reading = <A>(account: AccountId, read: Effect.Effect<A, StorageFailure>): Effect.Effect<A, Unavailable> =>
     actors.use(account, (actor) => Effect.andThen(projector.reach(actor, actor.durable), read))
 
+  // Any other list may take long, and then ends with its request; nobody is to wait for it.
+  const newest = yield* Batcher.make(views.newest, LISTS_MAX)
+  const rowsOf = (account: AccountId, { labels = {}, newerThan, ...query }: ListQuery) => {
+    if (newerThan !== undefined) return views.list(account, { ...query, labels, newerThan })
+    return Object.keys(labels).length === 0 ? newest({ ...query, account }) : views.list(account, { ...query, labels })
+  }
+
   const list = (account: AccountId, query: ListQuery): Effect.Effect<ListPage, Unavailable> =>
-    Effect.map(reading(account, views.list(account, { ...query, limit: query.limit + 1 })), (rows) => {
+    Effect.map(reading(account, rowsOf(account, { ...query, limit: query.limit + 1 })), (rows) => {
       const { hasMore, page } = pageOf(rows, query)
       return { documents: page.map(stored) as Array<Document>, hasMore }
     })
@@ -187,6 +195,9 @@ const make = Effect.fnUntraced(function* (options: Options) {
     pendingDeliveries: (account, events) => reading(account, views.pendingDeliveries(account, events))
   })
 })
+
+/** Lists in one query, at most: each gives up to a hundred documents. */
+const LISTS_MAX = 32
 
 const none = () => null
 

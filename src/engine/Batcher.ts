@@ -8,7 +8,8 @@ import type { Scope } from "effect"
 const BATCH_MAX = 512
 
 export const make = Effect.fnUntraced(function* <In, Out, E>(
-  query: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
+  query: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>,
+  batchMax: number = BATCH_MAX
 ): Effect.fn.Return<(input: In) => Effect.Effect<Out, E>, never, Scope.Scope> {
   interface Waiting {
     readonly input: In
@@ -24,7 +25,7 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
         )
       )
     })
-  yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.takeBetween(queue, 1, BATCH_MAX), answer)))
+  yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.takeBetween(queue, 1, batchMax), answer)))
   return (input) =>
     Effect.suspend(() => {
       const waiting = { input, answer: Deferred.makeUnsafe<Out, E>() }

@@ -44,6 +44,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         nextDelivery: (busy) => reading(views.nextDelivery(busy)),
         deliveries: (account, query) => reading(views.deliveries(account, query)),
         list: (account, query) => reading(views.list(account, query)),
+        newest: (queries) => reading(views.newest(queries)),
         events: (account, query) => reading(views.events(account, query))
       })
       return Context.make(Journal, faultyJournal).pipe(Context.add(Views, faultyViews))

@@ -29,6 +29,17 @@ export interface ListQuery extends Cursor {
   readonly limit: number
 }
 
+/** What most lists ask for: the newest of a kind, or the newest that are older than one. */
+export interface NewestQuery {
+  readonly account: AccountId
+  readonly kind: string
+  /** As in `ListQuery`. */
+  readonly prefix?: string | undefined
+  readonly olderThan?: string
+  /** 1 or more. */
+  readonly limit: number
+}
+
 export interface ListPage {
   /** Newest first, whatever the direction. */
   readonly documents: ReadonlyArray<Document>
@@ -121,6 +132,10 @@ export interface ViewsShape {
   readonly nextTimers: (limit: number) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
   /** Up to `limit` documents that are not deleted, nearest to the cursor first. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
+  /** One answer per query, in order: up to `limit` documents that are not deleted, newest first. */
+  readonly newest: (
+    queries: ReadonlyArray<NewestQuery>
+  ) => Effect.Effect<ReadonlyArray<ReadonlyArray<DocumentRow>>, StorageFailure>
   readonly event: (address: Address) => Effect.Effect<EventRow | undefined, StorageFailure>
   /** Up to `limit` events, nearest to the cursor first. */
   readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<ReadonlyArray<EventRow>, StorageFailure>

@@ -72,6 +72,15 @@ const matchesType = (type: string, { type: wanted }: EventQuery) =>
 const matchesLabels = (row: DocumentRow, { labels = {} }: ListQuery) =>
   Object.entries(labels).every(([name, value]) => row.labels[name] === value)
 
+const listed = ({ documents }: Tables, query: ListQuery) => {
+  const wanted = [...documents.values()].filter((row) => row.kind === query.kind && row.document !== null)
+  return page(
+    wanted.filter((row) => matchesLabels(row, query)),
+    query,
+    query.limit
+  )
+}
+
 class Accounts {
   readonly all = new Map<AccountId, Tables>()
 
@@ -207,16 +216,8 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
             .toSorted((a, b) => a.wakeAt - b.wakeAt || (a.id < b.id ? -1 : 1))
             .slice(0, limit)
         ),
-      list: (account, query) =>
-        Effect.sync(() => {
-          const rows = [...tables(account).documents.values()]
-          const wanted = rows.filter((row) => row.kind === query.kind && row.document !== null)
-          return page(
-            wanted.filter((row) => matchesLabels(row, query)),
-            query,
-            query.limit
-          )
-        }),
+      list: (account, query) => Effect.sync(() => listed(tables(account), query)),
+      newest: (queries) => Effect.sync(() => queries.map(({ account, ...query }) => listed(tables(account), query))),
       event: ({ account, id }) => Effect.sync(() => tables(account).events.get(id)),
       events: (account, query) =>
         Effect.sync(() => {

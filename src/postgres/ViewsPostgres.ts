@@ -50,6 +50,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const sql = yield* PgClient.PgClient
     const within = yield* makeWithin
     const single = reads(sql)
+    const listed = lists(sql)
     return Views.of({
       ...single,
       // What commands, activations and the projector wait for. Lists end with their requests; what works on whole
@@ -59,7 +60,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       keys: (addresses) => within(single.keys(addresses)),
       timer: (address) => within(single.timer(address)),
       subscriptions: (account) => within(single.subscriptions(account)),
-      ...lists(sql),
+      ...listed,
+      newest: (queries) => within(listed.newest(queries)),
       ...holders(sql),
       ...DeliveriesPostgres.reads(sql),
       ...DeliveriesPostgres.leases(sql),
@@ -365,6 +367,9 @@ const placed = <Row extends { readonly position: bigint }, A>(
   return answers
 }
 
+/** Behind every id. */
+const LAST = "\u{10ffff}"
+
 /**
  * Whether few documents have these labels: those that name one object or one address. They are found by the labels'
  * index and sorted.
@@ -377,7 +382,7 @@ const isRare = ({ labels = {} }: ListQuery): boolean =>
  * parameters may read all to give ten: where the best way depends on their values, the query leaves the planner no other,
  * or is planned each time.
  */
-const lists = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "events"> => {
+const lists = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest" | "events"> => {
   /** `AND id < …` or `AND id > …` with the order that puts the nearest to the cursor first. */
   const from = ({ newerThan, olderThan }: Cursor) => {
     if (newerThan !== undefined) return sql`AND id > ${newerThan} ORDER BY id ASC`
@@ -438,6 +443,31 @@ const lists = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "events"
   }
   return {
     list: (account, query) => storageFailure(Effect.map(found(account, query), (rows) => rows.map(toDocument))),
+    // Compared together and never as equal, account and id leave the planner nothing but the primary key.
+    newest: (queries) =>
+      storageFailure(
+        Effect.map(
+          sql<Sql<DocumentRow> & { position: bigint }>`
+            SELECT position, account, id, kind, version, document, hidden, labels
+            FROM unnest(${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
+              ${texts(queries.map((q) => (q.prefix === undefined ? "" : `${q.prefix}_`)))},
+              ${texts(queries.map((q) => q.olderThan ?? (q.prefix === undefined ? LAST : `${q.prefix}\``)))},
+              ${bigints(queries.map((q) => q.limit))})
+              WITH ORDINALITY AS wanted (in_account, of_kind, behind, before, most, position),
+            LATERAL (
+              SELECT account, id, kind, version, document, hidden, labels FROM objects
+              WHERE (account, id) > (in_account, behind) AND (account, id) < (in_account, before)
+                AND kind = of_kind AND document IS NOT NULL
+              ORDER BY account DESC, id DESC LIMIT most
+            ) AS found
+            ORDER BY position, id DESC`,
+          (rows) => {
+            const answers = queries.map((): Array<DocumentRow> => [])
+            for (const { position, ...row } of rows) answers[Number(position) - 1]!.push(toDocument(row))
+            return answers
+          }
+        )
+      ),
     events: (account, query) =>
       storageFailure(Effect.map(sql<Sql<EventRow>>`${happened(account, query)}`, (rows) => rows.map(toEvent)))
   }

@@ -236,6 +236,35 @@ describe("a list", () => {
     })
   )
 
+  it.effect("costs the views little if many are asked for at once, and each gets its own answer", () =>
+    Effect.gen(function* () {
+      const { engine, reads } = yield* start()
+      const other = "mer_2:test"
+      const slots = ["a", "b", "c", "d"]
+      for (const slot of slots) yield* create(engine, slot)
+      yield* create(engine, "z", other)
+      yield* engine.projector.drained
+      const before = reads()
+      const asked = Array.from({ length: 60 }, (_, i) => ({
+        account: i % 3 === 0 ? other : ACCOUNT,
+        limit: 1 + (i % 5)
+      }))
+      const pages = yield* Effect.forEach(
+        asked,
+        ({ account, limit }) => engine.accounts.list(account, { kind: Toy.COUNTER.name, limit }),
+        { concurrency: "unbounded" }
+      )
+      const seen = pages.map(({ documents }) => documents.map(({ value }) => (value as Toy.Counter).slot))
+      const newest = (account: string, limit: number) =>
+        account === other ? ["z"] : slots.toReversed().slice(0, limit)
+      assert.deepStrictEqual(
+        seen,
+        asked.map(({ account, limit }) => newest(account, limit))
+      )
+      assert.isAtMost(reads() - before, 5)
+    })
+  )
+
   it.effect("waits for no other account", () =>
     Effect.gen(function* () {
       const { engine, hold } = yield* start()

@@ -77,8 +77,11 @@ const questions = (views: ViewsShape, round: number): ReadonlyArray<Effect.Effec
   views.keys([{ account: ACCOUNT, id: "missing" }, address]),
   views.timer(address),
   views.nextTimers(10),
-  views.list(ACCOUNT, intents),
-  views.list(ACCOUNT, { ...intents, olderThan: address.id }),
+  views.newest([
+    { ...intents, account: ACCOUNT },
+    { ...intents, account: "nobody" }
+  ]),
+  views.newest(Array.from({ length: 5 }, () => ({ ...intents, account: ACCOUNT, olderThan: address.id }))),
   views.list(ACCOUNT, { ...intents, newerThan: address.id }),
   views.list(ACCOUNT, { ...intents, labels: { customer: `cus_${digits(MIDDLE)}` } }),
   views.list(ACCOUNT, { ...intents, labels: { status: "succeeded" } }),

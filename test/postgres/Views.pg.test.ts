@@ -179,6 +179,12 @@ const questions = (random: Randomness) => {
     ...cursor(random),
     ...(random.chance(0.5) && { labels: labels(random) })
   }
+  const newest = Array.from({ length: random.below(4) }, () => ({
+    account: random.pick(ACCOUNTS),
+    kind: random.pick(KINDS),
+    limit: 1 + random.below(5),
+    ...(random.chance(0.5) && { olderThan: random.pick(IDS) })
+  }))
   const type = random.pick([
     undefined,
     { exact: random.pick(TYPES) },
@@ -211,6 +217,7 @@ const questions = (random: Randomness) => {
     timer: (views: ViewsShape) => views.timer(timer),
     nextTimers: (views: ViewsShape) => views.nextTimers(limit),
     list: (views: ViewsShape) => views.list(account, list),
+    newest: (views: ViewsShape) => views.newest(newest),
     event: (views: ViewsShape) => views.event(event),
     events: (views: ViewsShape) => views.events(account, events),
     accounts: (views: ViewsShape) => Effect.map(views.accounts, (accounts) => accounts.toSorted()),
