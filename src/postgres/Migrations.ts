@@ -117,8 +117,7 @@ const migrations = {
     // Postgres would go over the whole of what was inserted since the last time, again and again while a table grows. That
     // serves scans of indexes alone, of which these tables see none, and spares the freezing of old rows nothing.
     ...["journal", "objects"].map((table) => `ALTER TABLE ${table} SET (autovacuum_vacuum_insert_threshold = -1)`),
-    // Statistics only of what conditions ask for, and rough ones: the others are samples of what people wrote, and sorting
-    // whole records and documents is most of the work.
+    // Statistics only of what conditions ask for, and rough ones: most of the work is sorting whole records and documents.
     statistics("TABLE journal", { account: 10, version: 10, hash: 0, record: 0 }),
     statistics("TABLE objects", { account: 10, id: 10, kind: 10, version: 0, document: 0, hidden: 0, labels: 10 }),
     statistics("TABLE events", { account: 10, id: 10, type: 10, version: 0 }),

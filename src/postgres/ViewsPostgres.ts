@@ -53,8 +53,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const listed = lists(sql)
     return Views.of({
       ...single,
-      // What commands, activations and the projector wait for. Lists end with their requests; what works on whole
-      // accounts may take as long as it needs.
+      // What commands, activations and the projector wait for, or many requests at once. Other lists end with their
+      // requests; what works on whole accounts may take as long as it needs.
       checkpoint: (account) => within(single.checkpoint(account)),
       documents: (addresses) => within(single.documents(addresses)),
       keys: (addresses) => within(single.keys(addresses)),
