@@ -28,6 +28,18 @@ export class Database extends Context.Service<Database, DatabaseServer>()("till/
 const versionMinimum = 15
 const connectionsMax = 8
 
+/** What every session of Till's asks of Postgres. */
+export const sessionSettings = {
+  timezone: "UTC",
+  // Every statement of Till looks rows up by key. A plan made while a table was still empty would read the whole
+  // table, and prepared statements keep their plans.
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  // Pages are read in the order of the keys. Without statistics the planner would rather read all and sort.
+  enable_sort: "off"
+}
+
 /** Where an installation's data is. */
 export interface Location {
   /** The Postgres to use; undefined means the embedded one. */
@@ -55,16 +67,7 @@ export const connect = (
       applicationName: "till",
       maxConnections: connectionsMax,
       minConnections: 1,
-      startupParameters: {
-        timezone: "UTC",
-        // Every statement of Till looks rows up by key. A plan made while a table was still empty would read the whole
-        // table, and prepared statements keep their plans.
-        enable_seqscan: "off",
-        enable_hashjoin: "off",
-        enable_mergejoin: "off",
-        // Pages are read in the order of the keys. Without statistics the planner would rather read all and sort.
-        enable_sort: "off"
-      }
+      startupParameters: sessionSettings
     })
     const rows = yield* client<{ version: number }>`SELECT current_setting('server_version_num')::int AS version`
     return { client, version: Math.floor((rows[0]?.version ?? 0) / 10_000) }

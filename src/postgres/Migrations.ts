@@ -124,6 +124,15 @@ const migrations = {
     statistics("TABLE idempotency", { account: 10, key: 0, fingerprint: 0, version: 10, at: 10 }),
     statistics("INDEX idempotency_by_key", { 1: 0 }),
     statistics("TABLE deliveries", { version: 0, event_version: 0, attempts: 0 })
+  ),
+  "0005_by_owner": statements(
+    // Any number of objects may belong to a customer or a product, so lists of those need them in order. No two accounts
+    // have an owner of the same id.
+    ...["customer", "product"].flatMap((owner) => [
+      `CREATE INDEX objects_by_${owner} ON objects (((labels ->> '${owner}') COLLATE "C"), id)
+        WHERE (labels ->> '${owner}') COLLATE "C" IS NOT NULL`,
+      statistics(`INDEX objects_by_${owner}`, { 1: 0 })
+    ])
   )
 }
 

@@ -1,48 +1,18 @@
 /** The views in Postgres. A projection is one statement, and so one transaction and one round trip. */
 import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import type { AccountId, Labels, Millis } from "../engine/Document.ts"
-import type {
-  DocumentRow,
-  EventRow,
-  KeyRow,
-  Projection,
-  SubscriptionRow,
-  Sweep,
-  TimerRow
-} from "../engine/Projection.ts"
 import type { SqlError } from "effect/sql"
-import type { Fragment } from "effect/sql/Statement"
-import type { Cursor, EventQuery, ListQuery, ViewRow } from "../engine/Views.ts"
+import type { AccountId, Millis } from "../engine/Document.ts"
+import type { DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, Sweep } from "../engine/Projection.ts"
+import type { ViewRow } from "../engine/Views.ts"
 import { deliveryId, keyId, Views } from "../engine/Views.ts"
 import { bigints, texts } from "./Arrays.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { storageFailure } from "./JournalPostgres.ts"
+import * as ListsPostgres from "./ListsPostgres.ts"
+import type { Sql, SqlTimer } from "./Rows.ts"
+import { labelsText, toDocument, toEvent, toKey, toSubscription, toTimer } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
-
-/** A row as Postgres gives it: its bigints are bigint. */
-type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint : Row[K] }
-type SqlTimer = Omit<Sql<TimerRow>, "dueAt" | "wakeAt"> & { readonly due_at: bigint; readonly wake_at: bigint }
-
-const toDocument = (row: Sql<DocumentRow>): DocumentRow => ({
-  ...row,
-  version: Number(row.version),
-  labels: (row.labels as Labels | null) ?? {}
-})
-const toEvent = (row: Sql<EventRow>): EventRow => ({ ...row, version: Number(row.version) })
-const toKey = (row: Sql<KeyRow>): KeyRow => ({ ...row, version: Number(row.version), at: Number(row.at) })
-const toTimer = ({ due_at, wake_at, ...row }: SqlTimer): TimerRow => ({
-  ...row,
-  version: Number(row.version),
-  dueAt: Number(due_at),
-  wakeAt: Number(wake_at)
-})
-const toSubscription = (row: Sql<SubscriptionRow>): SubscriptionRow => ({ ...row, version: Number(row.version) })
-
-const labelsText = ({ labels }: { readonly labels?: Labels }): string | null => {
-  for (const _ in labels) return JSON.stringify(labels)
-  return null
-}
 
 export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
   Views,
@@ -50,7 +20,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const sql = yield* PgClient.PgClient
     const within = yield* makeWithin
     const single = reads(sql)
-    const listed = lists(sql)
+    const listed = ListsPostgres.documents(sql)
     return Views.of({
       ...single,
       // What commands, activations and the projector wait for, or many requests at once. Other lists end with their
@@ -62,6 +32,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
       newest: (queries) => within(listed.newest(queries)),
+      ...ListsPostgres.events(sql),
       ...holders(sql),
       ...DeliveriesPostgres.reads(sql),
       ...DeliveriesPostgres.leases(sql),
@@ -365,110 +336,4 @@ const placed = <Row extends { readonly position: bigint }, A>(
   const answers = Array.from({ length }, (): A | undefined => undefined)
   for (const { position, ...row } of rows) answers[Number(position) - 1] = f(row)
   return answers
-}
-
-/** Behind every id. */
-const LAST = "\u{10ffff}"
-
-/**
- * Whether few documents have these labels: those that name one object or one address. They are found by the labels'
- * index and sorted.
- */
-const isRare = ({ labels = {} }: ListQuery): boolean =>
-  Object.values(labels).some((value) => /@|_[0-9A-Za-z]{24}$/.test(value))
-
-/**
- * Lists read about as many rows as they give, or as there are to find. Of a million rows, a plan that was made for any
- * parameters may read all to give ten: where the best way depends on their values, the query leaves the planner no other,
- * or is planned each time.
- */
-const lists = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest" | "events"> => {
-  /** `AND id < …` or `AND id > …` with the order that puts the nearest to the cursor first. */
-  const from = ({ newerThan, olderThan }: Cursor) => {
-    if (newerThan !== undefined) return sql`AND id > ${newerThan} ORDER BY id ASC`
-    if (olderThan !== undefined) return sql`AND id < ${olderThan} ORDER BY id DESC`
-    return sql`ORDER BY id DESC`
-  }
-  const order = ({ newerThan }: Cursor) => (newerThan === undefined ? sql`DESC` : sql`ASC`)
-
-  // Ids of one kind lie together in the primary key. The backtick is the character behind the underscore.
-  const within = ({ prefix }: ListQuery) =>
-    prefix === undefined ? sql`` : sql`AND id > ${`${prefix}_`} AND id < ${`${prefix}\``}`
-  const labelled = (labels: string | null) => (labels === null ? sql`` : sql`AND labels @> ${labels}::jsonb`)
-  const ordinary = (account: AccountId, query: ListQuery, labels: string | null) =>
-    sql<Sql<DocumentRow>>`SELECT account, id, kind, version, document, hidden, labels FROM objects
-      WHERE account = ${account} AND kind = ${query.kind} AND document IS NOT NULL ${within(query)}
-      ${labelled(labels)} ${from(query)} LIMIT ${query.limit}`
-  // The empty string keeps the planner from the primary key, which it takes for the better way without statistics.
-  const rare = (account: AccountId, query: ListQuery, labels: string | null) =>
-    sql<Sql<DocumentRow>>`SELECT * FROM (
-        SELECT account, id, kind, version, document, hidden, labels FROM objects
-        WHERE account || '' = ${account} AND kind = ${query.kind} AND document IS NOT NULL ${labelled(labels)} OFFSET 0
-      ) AS found WHERE true ${from(query)} LIMIT ${query.limit}`
-  const found = (account: AccountId, query: ListQuery) => {
-    const labels = labelsText(query)
-    if (isRare(query)) return rare(account, query, labels)
-    const rows = ordinary(account, query, labels)
-    // Every second Checkout Session may have a status, or one in a million.
-    return labels === null ? rows : rows.unprepared
-  }
-
-  // Compared together with the id and never as equal, the type makes the index by type the only one in order.
-  const ofType = (account: AccountId, type: string | Fragment, query: EventQuery) => {
-    const { newerThan, olderThan } = query
-    const rows = sql`SELECT account, id, type, version FROM events WHERE account = ${account}`
-    const ordered = sql`ORDER BY type ${order(query)}, id ${order(query)} LIMIT ${query.limit}`
-    if (newerThan !== undefined)
-      return sql`${rows} AND (type, id) > (${type}, ${newerThan}) AND type <= ${type} ${ordered}`
-    if (olderThan !== undefined)
-      return sql`${rows} AND (type, id) < (${type}, ${olderThan}) AND type >= ${type} ${ordered}`
-    return sql`${rows} AND type >= ${type} AND type <= ${type} ${ordered}`
-  }
-  // Steps from type to type along the index, takes from each as many as may be wanted of all, and then the nearest.
-  const withPrefix = (account: AccountId, prefix: string, query: EventQuery) =>
-    sql`WITH RECURSIVE types (type) AS (
-        (SELECT type FROM events WHERE account = ${account} AND type >= ${prefix} ORDER BY type LIMIT 1)
-        UNION ALL
-        SELECT (SELECT e.type FROM events e WHERE e.account = ${account} AND e.type > types.type ORDER BY e.type LIMIT 1)
-        FROM types WHERE starts_with(types.type, ${prefix})
-      )
-      SELECT found.* FROM types, LATERAL (${ofType(account, sql`types.type`, query)}) AS found
-      WHERE starts_with(types.type, ${prefix}) ORDER BY id ${order(query)} LIMIT ${query.limit}`
-  const happened = (account: AccountId, query: EventQuery) => {
-    const { limit, type } = query
-    if (type === undefined) {
-      return sql`SELECT account, id, type, version FROM events WHERE account = ${account} ${from(query)} LIMIT ${limit}`
-    }
-    return "exact" in type ? ofType(account, type.exact, query) : withPrefix(account, type.prefix, query)
-  }
-  return {
-    list: (account, query) => storageFailure(Effect.map(found(account, query), (rows) => rows.map(toDocument))),
-    // Compared together and never as equal, account and id leave the planner nothing but the primary key.
-    newest: (queries) =>
-      storageFailure(
-        Effect.map(
-          sql<Sql<DocumentRow> & { position: bigint }>`
-            SELECT position, account, id, kind, version, document, hidden, labels
-            FROM unnest(${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
-              ${texts(queries.map((q) => (q.prefix === undefined ? "" : `${q.prefix}_`)))},
-              ${texts(queries.map((q) => q.olderThan ?? (q.prefix === undefined ? LAST : `${q.prefix}\``)))},
-              ${bigints(queries.map((q) => q.limit))})
-              WITH ORDINALITY AS wanted (in_account, of_kind, behind, before, most, position),
-            LATERAL (
-              SELECT account, id, kind, version, document, hidden, labels FROM objects
-              WHERE (account, id) > (in_account, behind) AND (account, id) < (in_account, before)
-                AND kind = of_kind AND document IS NOT NULL
-              ORDER BY account DESC, id DESC LIMIT most
-            ) AS found
-            ORDER BY position, id DESC`,
-          (rows) => {
-            const answers = queries.map((): Array<DocumentRow> => [])
-            for (const { position, ...row } of rows) answers[Number(position) - 1]!.push(toDocument(row))
-            return answers
-          }
-        )
-      ),
-    events: (account, query) =>
-      storageFailure(Effect.map(sql<Sql<EventRow>>`${happened(account, query)}`, (rows) => rows.map(toEvent)))
-  }
 }

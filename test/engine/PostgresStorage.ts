@@ -1,6 +1,7 @@
 /** The engine's storage in a fresh database of the run's Postgres; every engine on it has connections of its own. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted, Scope } from "effect"
+import { sessionSettings } from "../../src/postgres/Database.ts"
 import * as JournalPostgres from "../../src/postgres/JournalPostgres.ts"
 import * as Migrations from "../../src/postgres/Migrations.ts"
 import * as ViewsPostgres from "../../src/postgres/ViewsPostgres.ts"
@@ -27,7 +28,7 @@ export interface PostgresStorage {
 }
 
 const clientOf = (url: Redacted.Redacted, applicationName: string, maxConnections: number) =>
-  PgClient.layer({ url, applicationName, maxConnections, startupParameters: { timezone: "UTC" } }).pipe(Layer.orDie)
+  PgClient.layer({ url, applicationName, maxConnections, startupParameters: sessionSettings }).pipe(Layer.orDie)
 
 export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.gen(function* () {
   const url = yield* freshDatabase

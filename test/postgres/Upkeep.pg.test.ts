@@ -23,6 +23,12 @@ const FILL = [
   `objects SELECT account, 'pi_' || n, 'payment_intent', i, '{}', NULL,
     jsonb_build_object('customer', 'cus_' || n, 'status', CASE WHEN i % 3 = 0 THEN 'succeeded' ELSE 'processing' END)
     FROM numbered`,
+  // All of one customer, and all of one product.
+  `objects SELECT account, 'ch_' || n, 'charge', i, '{}', NULL,
+    jsonb_build_object('customer', 'cus_${digits(1)}', 'payment_intent', 'pi_' || n) FROM numbered`,
+  `objects SELECT account, 'price_' || n, 'price', i, '{}', NULL,
+    jsonb_build_object('product', 'prod_${digits(1)}', 'type', CASE WHEN i % 2 = 0 THEN 'recurring' ELSE 'one_time' END)
+    FROM numbered`,
   `events SELECT account, 'evt_' || n, CASE WHEN i <= 20 THEN 'refund.created' ELSE 'customer.created' END, i
     FROM numbered`,
   "timers SELECT account, 'pi_' || n, 'settle', i, i, i FROM numbered",
@@ -68,6 +74,8 @@ const projection = (from: number): Projection => {
 
 const address = { account: ACCOUNT, id: `pi_${digits(MIDDLE)}` }
 const intents = { kind: "payment_intent", prefix: "pi", limit: 10 }
+const charges = { kind: "charge", prefix: "ch", labels: { customer: `cus_${digits(1)}` }, limit: 10 }
+const product = `prod_${digits(1)}`
 
 /** All that is asked while Till is at work. `round` counts from 1. */
 const questions = (views: ViewsShape, round: number): ReadonlyArray<Effect.Effect<unknown, unknown>> => [
@@ -88,6 +96,11 @@ const questions = (views: ViewsShape, round: number): ReadonlyArray<Effect.Effec
   views.list(ACCOUNT, { ...intents, newerThan: address.id }),
   views.list(ACCOUNT, { ...intents, labels: { customer: `cus_${digits(MIDDLE)}` } }),
   views.list(ACCOUNT, { ...intents, labels: { status: "succeeded" } }),
+  views.list(ACCOUNT, charges),
+  views.list(ACCOUNT, { ...charges, newerThan: `ch_${digits(MIDDLE)}` }),
+  views.list(ACCOUNT, { ...charges, olderThan: `ch_${digits(MIDDLE)}` }),
+  views.list(ACCOUNT, { ...charges, labels: { ...charges.labels, payment_intent: address.id } }),
+  views.list(ACCOUNT, { kind: "price", prefix: "price", labels: { product, type: "recurring" }, limit: 10 }),
   views.list(ACCOUNT, { kind: "customer", prefix: "cus", labels: { email: "17@example.com" }, limit: 10 }),
   views.event({ account: ACCOUNT, id: `evt_${digits(MIDDLE)}` }),
   views.events(ACCOUNT, { limit: 10 }),

@@ -11,6 +11,7 @@ import * as os from "node:os"
 import * as Path from "node:path"
 import { inject } from "vitest"
 import type { TestProject } from "vitest/node"
+import { sessionSettings } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
 
 declare module "vitest" {
@@ -54,7 +55,7 @@ export const freshDatabase: Effect.Effect<Redacted.Redacted, never, Scope.Scope>
 export const layerFreshDatabase: Layer.Layer<PgClient.PgClient | SqlClient.SqlClient> = Layer.fresh(
   Layer.unwrap(
     Effect.map(freshDatabase, (url) =>
-      PgClient.layer({ url, maxConnections: 8, startupParameters: { timezone: "UTC" } }).pipe(Layer.orDie)
+      PgClient.layer({ url, maxConnections: 8, startupParameters: sessionSettings }).pipe(Layer.orDie)
     )
   )
 )

@@ -1,0 +1,144 @@
+/**
+ * Lists in Postgres. They read about as many rows as they give, or as there are to find. Of a million rows, a plan that was
+ * made for any parameters may read all to give ten: where the best way depends on their values, the query leaves the planner
+ * no other, or is planned each time.
+ */
+import type { PgClient } from "@effect/sql-pg"
+import { Effect } from "effect"
+import type { Fragment } from "effect/sql/Statement"
+import type { AccountId } from "../engine/Document.ts"
+import type { DocumentRow, EventRow } from "../engine/Projection.ts"
+import type { Cursor, EventQuery, ListQuery, Views } from "../engine/Views.ts"
+import { bigints, texts } from "./Arrays.ts"
+import { storageFailure } from "./JournalPostgres.ts"
+import type { Sql } from "./Rows.ts"
+import { labelsText, toDocument, toEvent } from "./Rows.ts"
+
+/** `AND id < …` or `AND id > …` with the order that puts the nearest to the cursor first. */
+const from = (sql: PgClient.PgClient, { newerThan, olderThan }: Cursor): Fragment => {
+  if (newerThan !== undefined) return sql`AND id > ${newerThan} ORDER BY id ASC`
+  if (olderThan !== undefined) return sql`AND id < ${olderThan} ORDER BY id DESC`
+  return sql`ORDER BY id DESC`
+}
+
+const order = (sql: PgClient.PgClient, { newerThan }: Cursor): Fragment =>
+  newerThan === undefined ? sql`DESC` : sql`ASC`
+
+/** Behind every id. */
+const LAST = "\u{10ffff}"
+
+/** What the ids of a kind lie between. The backtick is the character behind the underscore. */
+const boundsOf = (prefix: string | undefined): readonly [behind: string, before: string] =>
+  prefix === undefined ? ["", LAST] : [`${prefix}_`, `${prefix}\``]
+
+/**
+ * How a list finds its documents. Any number may belong to a customer or a product, so each of these labels has an index in
+ * the order of ids; few have any other that names one object or one address.
+ */
+const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "product" => {
+  const { customer, product, ...others } = labels
+  if (Object.values(others).some((value) => /@|_[0-9A-Za-z]{24}$/.test(value))) return "label"
+  if (customer !== undefined) return "customer"
+  return product === undefined ? "kind" : "product"
+}
+
+export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest"> => {
+  const labelled = (labels: string | null) => (labels === null ? sql`` : sql`AND labels @> ${labels}::jsonb`)
+  const ordinary = (account: AccountId, query: ListQuery, labels: string | null) => {
+    const [behind, before] = boundsOf(query.prefix)
+    return sql<Sql<DocumentRow>>`SELECT account, id, kind, version, document, hidden, labels FROM objects
+      WHERE account = ${account} AND kind = ${query.kind} AND document IS NOT NULL
+        AND id > ${behind} AND id < ${before} ${labelled(labels)} ${from(sql, query)} LIMIT ${query.limit}`
+  }
+  // Few, so they may be sorted. The empty string keeps the planner from the primary key, which it takes for the better
+  // way without statistics.
+  const rare = (account: AccountId, query: ListQuery, labels: string | null) =>
+    sql<Sql<DocumentRow>>`SELECT * FROM (
+        SELECT account, id, kind, version, document, hidden, labels FROM objects
+        WHERE account || '' = ${account} AND kind = ${query.kind} AND document IS NOT NULL ${labelled(labels)} OFFSET 0
+      ) AS found WHERE true ${from(sql, query)} LIMIT ${query.limit}`
+  // Compared together with the id and never as equal, the owner makes its index the only one in order.
+  const owned = (account: AccountId, query: ListQuery, labelName: "customer" | "product") => {
+    const { [labelName]: name, ...others } = query.labels ?? {}
+    const owner = sql.literal(`(labels ->> '${labelName}') COLLATE "C"`)
+    const [behind, before] = boundsOf(query.prefix)
+    return sql<Sql<DocumentRow>>`SELECT account, id, kind, version, document, hidden, labels FROM objects
+      WHERE (${owner}, id) > (${name}, ${query.newerThan ?? behind})
+        AND (${owner}, id) < (${name}, ${query.olderThan ?? before}) AND ${owner} IS NOT NULL
+        AND account = ${account} AND kind = ${query.kind} AND document IS NOT NULL
+        AND labels @> ${JSON.stringify(others)}::jsonb
+      ORDER BY ${owner} ${order(sql, query)}, id ${order(sql, query)} LIMIT ${query.limit}`
+  }
+  const found = (account: AccountId, query: ListQuery) => {
+    const labels = labelsText(query)
+    const way = wayOf(query)
+    if (way === "label") return rare(account, query, labels)
+    if (way !== "kind") return owned(account, query, way)
+    const rows = ordinary(account, query, labels)
+    // Every second Checkout Session may have a status, or one in a million.
+    return labels === null ? rows : rows.unprepared
+  }
+  return {
+    list: (account, query) => storageFailure(Effect.map(found(account, query), (rows) => rows.map(toDocument))),
+    // Compared together and never as equal, account and id leave the planner nothing but the primary key.
+    newest: (queries) =>
+      storageFailure(
+        Effect.map(
+          sql<Sql<DocumentRow> & { position: bigint }>`
+            SELECT position, account, id, kind, version, document, hidden, labels
+            FROM unnest(${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
+              ${texts(queries.map((q) => boundsOf(q.prefix)[0]))},
+              ${texts(queries.map((q) => q.olderThan ?? boundsOf(q.prefix)[1]))},
+              ${bigints(queries.map((q) => q.limit))})
+              WITH ORDINALITY AS wanted (in_account, of_kind, behind, before, most, position),
+            LATERAL (
+              SELECT account, id, kind, version, document, hidden, labels FROM objects
+              WHERE (account, id) > (in_account, behind) AND (account, id) < (in_account, before)
+                AND kind = of_kind AND document IS NOT NULL
+              ORDER BY account DESC, id DESC LIMIT most
+            ) AS found
+            ORDER BY position, id DESC`,
+          (rows) => {
+            const answers = queries.map((): Array<DocumentRow> => [])
+            for (const { position, ...row } of rows) answers[Number(position) - 1]!.push(toDocument(row))
+            return answers
+          }
+        )
+      )
+  }
+}
+
+export const events = (sql: PgClient.PgClient): Pick<Views["Service"], "events"> => {
+  // Compared together with the id and never as equal, the type makes the index by type the only one in order.
+  const ofType = (account: AccountId, type: string | Fragment, query: EventQuery) => {
+    const { newerThan, olderThan } = query
+    const rows = sql`SELECT account, id, type, version FROM events WHERE account = ${account}`
+    const ordered = sql`ORDER BY type ${order(sql, query)}, id ${order(sql, query)} LIMIT ${query.limit}`
+    if (newerThan !== undefined)
+      return sql`${rows} AND (type, id) > (${type}, ${newerThan}) AND type <= ${type} ${ordered}`
+    if (olderThan !== undefined)
+      return sql`${rows} AND (type, id) < (${type}, ${olderThan}) AND type >= ${type} ${ordered}`
+    return sql`${rows} AND type >= ${type} AND type <= ${type} ${ordered}`
+  }
+  // Steps from type to type along the index, takes from each as many as may be wanted of all, and then the nearest.
+  const withPrefix = (account: AccountId, prefix: string, query: EventQuery) =>
+    sql`WITH RECURSIVE types (type) AS (
+        (SELECT type FROM events WHERE account = ${account} AND type >= ${prefix} ORDER BY type LIMIT 1)
+        UNION ALL
+        SELECT (SELECT e.type FROM events e WHERE e.account = ${account} AND e.type > types.type ORDER BY e.type LIMIT 1)
+        FROM types WHERE starts_with(types.type, ${prefix})
+      )
+      SELECT found.* FROM types, LATERAL (${ofType(account, sql`types.type`, query)}) AS found
+      WHERE starts_with(types.type, ${prefix}) ORDER BY id ${order(sql, query)} LIMIT ${query.limit}`
+  const happened = (account: AccountId, query: EventQuery) => {
+    const { limit, type } = query
+    if (type === undefined) {
+      return sql`SELECT account, id, type, version FROM events WHERE account = ${account} ${from(sql, query)} LIMIT ${limit}`
+    }
+    return "exact" in type ? ofType(account, type.exact, query) : withPrefix(account, type.prefix, query)
+  }
+  return {
+    events: (account, query) =>
+      storageFailure(Effect.map(sql<Sql<EventRow>>`${happened(account, query)}`, (rows) => rows.map(toEvent)))
+  }
+}
