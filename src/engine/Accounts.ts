@@ -95,11 +95,11 @@ export interface AccountsShape {
     destination: string,
     id: string
   ) => Effect.Effect<DeliveryRow | undefined, Unavailable>
-  /** How many deliveries of each event are pending; events without any are left out. */
+  /** How many deliveries of each event are pending, in the order of the events. */
   readonly pendingDeliveries: (
     account: AccountId,
     events: ReadonlyArray<string>
-  ) => Effect.Effect<ReadonlyMap<string, number>, Unavailable>
+  ) => Effect.Effect<ReadonlyArray<number>, Unavailable>
 }
 
 export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/engine/Accounts") {
@@ -132,18 +132,21 @@ const make = Effect.fnUntraced(function* (options: Options) {
       return { documents: page.map(stored) as Array<Document>, hasMore }
     })
 
+  const recordsAt = yield* Batcher.makeForLists(journal.at, LISTS_MAX)
   const eventsAt = Effect.fnUntraced(function* (
     account: AccountId,
     rows: ReadonlyArray<{ id: string; version: number }>
   ) {
     const versions = [...new Set(rows.map(({ version }) => version))]
-    const records = new Map((yield* journal.at(account, versions)).map((row) => [row.version, fromText(row)] as const))
+    const found = yield* recordsAt(versions.map((version) => ({ account, version })))
+    const records = new Map(found.flatMap((row) => (row === undefined ? [] : [[row.version, fromText(row)] as const])))
     return rows.flatMap(({ id, version }): Array<StoredEvent> => {
       const record = records.get(version)
       const event = record?.events.find((candidate) => candidate.id === id)
       return record === undefined || event === undefined ? [] : [storedEvent(record, event)]
     })
   })
+  const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
   const peek = (account: AccountId, id: string) => actors.active(account)?.durableDocument(id)
@@ -192,7 +195,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         return { deliveries: page, hasMore }
       }),
     delivery: (account, destination, id) => reading(account, views.delivery(account, destination, id)),
-    pendingDeliveries: (account, events) => reading(account, views.pendingDeliveries(account, events))
+    pendingDeliveries: (account, events) => reading(account, pendingOf(events.map((id) => ({ account, id }))))
   })
 })
 

@@ -127,13 +127,15 @@ const make = Effect.gen(function* () {
 const makeContents = Effect.gen(function* () {
   const journal = yield* Journal
   const read = Effect.fnUntraced(function* (deliveries: ReadonlyArray<DueDelivery>) {
+    // Deliveries of one event to many endpoints are common.
+    const places = new Map(
+      deliveries.map(({ account, eventVersion: version }) => [`${account} ${version}`, { account, version }])
+    )
     const events = new Map<string, StoredEvent>()
-    for (const [account, wanted] of Map.groupBy(deliveries, (delivery) => delivery.account)) {
-      const versions = new Set(wanted.map(({ eventVersion }) => eventVersion))
-      for (const row of yield* journal.at(account, [...versions])) {
-        const record = fromText(row)
-        for (const event of record.events) events.set(event.id, storedEvent(record, event))
-      }
+    for (const row of yield* journal.at([...places.values()])) {
+      if (row === undefined) continue
+      const record = fromText(row)
+      for (const event of record.events) events.set(event.id, storedEvent(record, event))
     }
     return deliveries.map(({ event }) => events.get(event))
   })

@@ -29,7 +29,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         ...journal,
         append: (rows) => around("append", journal.append(rows)),
         read: (account, after, limit) => reading(journal.read(account, after, limit)),
-        at: (account, versions) => reading(journal.at(account, versions))
+        at: (places) => reading(journal.at(places))
       })
       const faultyViews = Views.of({
         ...views,

@@ -54,7 +54,7 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
 
   const replay = Effect.fnUntraced(function* (account: AccountId, state: KeyState) {
     if (state.request !== null && state.response !== null) return replyOf(state.request, state.response, true)
-    const [row] = yield* journal.at(account, [state.version])
+    const [row] = yield* journal.at([{ account, version: state.version }])
     const record = row && fromText(row)
     if (record?.request == null || record.response === null) {
       return yield* Effect.die(new Error(`Record ${state.version} of ${account} does not hold the response it should`))

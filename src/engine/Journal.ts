@@ -17,6 +17,12 @@ export class StorageFailure extends Schema.TaggedError<StorageFailure>()("Storag
 /** Versions of these accounts are taken: somebody else owns them now. Nothing of the batch was written. */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { accounts: Schema.Array(Schema.String) }) {}
 
+/** Where a record lies. */
+export interface Place {
+  readonly account: AccountId
+  readonly version: number
+}
+
 export interface JournalShape {
   /** Writes all rows durably, or none. */
   readonly append: (rows: ReadonlyArray<JournalRow>) => Effect.Effect<void, Fenced | StorageFailure>
@@ -26,11 +32,8 @@ export interface JournalShape {
     after: number,
     limit: number
   ) => Effect.Effect<ReadonlyArray<JournalRow>, StorageFailure>
-  /** The rows with these versions, in any order; missing ones are left out. */
-  readonly at: (
-    account: AccountId,
-    versions: ReadonlyArray<number>
-  ) => Effect.Effect<ReadonlyArray<JournalRow>, StorageFailure>
+  /** The rows at these places, in the order of the places. */
+  readonly at: (places: ReadonlyArray<Place>) => Effect.Effect<ReadonlyArray<JournalRow | undefined>, StorageFailure>
   /** Every account that has a record, in ascending order. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
 }
@@ -55,8 +58,7 @@ export class Journal extends Context.Service<Journal, JournalShape>()("till/engi
           return Effect.void
         }),
       read: (account, after, limit) => Effect.sync(() => chain(account).slice(after, after + limit)),
-      at: (account, versions) =>
-        Effect.sync(() => versions.flatMap((version) => chain(account).slice(version - 1, version))),
+      at: (places) => Effect.sync(() => places.map(({ account, version }) => chain(account)[version - 1])),
       accounts: Effect.sync(() => [...chains.keys()].filter((account) => chain(account).length > 0).toSorted())
     })
   })

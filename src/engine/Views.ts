@@ -151,11 +151,8 @@ export interface ViewsShape {
     destination: string,
     id: string
   ) => Effect.Effect<DeliveryRow | undefined, StorageFailure>
-  /** How many deliveries of each event are pending; events without any are left out. */
-  readonly pendingDeliveries: (
-    account: AccountId,
-    events: ReadonlyArray<string>
-  ) => Effect.Effect<ReadonlyMap<string, number>, StorageFailure>
+  /** How many deliveries of each event are pending, in the order of the events. */
+  readonly pendingDeliveries: (events: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<number>, StorageFailure>
   /** Leases pending deliveries that are due and that nobody holds, nearest due first, to none of the `busy` destinations. */
   readonly takeDeliveries: (options: {
     readonly now: Millis

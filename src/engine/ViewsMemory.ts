@@ -150,14 +150,13 @@ const deliveryViews = (
     }),
   delivery: (account, destination, id) =>
     Effect.sync(() => accounts.of(account).deliveries.get(deliveryId({ destination, id }))),
-  pendingDeliveries: (account, events) =>
-    Effect.sync(() => {
-      const counts = new Map<string, number>()
-      for (const { event, state } of accounts.of(account).deliveries.values()) {
-        if (state === "pending" && events.includes(event)) counts.set(event, (counts.get(event) ?? 0) + 1)
-      }
-      return counts
-    }),
+  pendingDeliveries: (events) =>
+    Effect.sync(() =>
+      events.map(({ account, id }) => {
+        const rows = [...accounts.of(account).deliveries.values()]
+        return rows.filter(({ event, state }) => event === id && state === "pending").length
+      })
+    ),
   takeDeliveries: ({ busy, leasedUntil, limit, now }) =>
     Effect.sync(() =>
       [...accounts.all.values()]

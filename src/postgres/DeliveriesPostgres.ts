@@ -10,6 +10,7 @@ import type { DueDelivery, Views } from "../engine/Views.ts"
 import { deliveryId } from "../engine/Views.ts"
 import { bigints, texts } from "./Arrays.ts"
 import { storageFailure } from "./JournalPostgres.ts"
+import { placed } from "./Rows.ts"
 
 interface Row {
   readonly account: string
@@ -152,16 +153,16 @@ export const reads = (
         ([row]) => row && toDelivery(row)
       )
     ),
-  pendingDeliveries: (account, events) =>
-    events.length === 0
-      ? Effect.succeed(new Map())
-      : storageFailure(
-          Effect.map(
-            sql<{ event: string; pending: bigint }>`SELECT event, count(*) AS pending FROM deliveries
-              WHERE account = ${account} AND event = ANY(${texts(events)}) AND state = 'pending' GROUP BY event`,
-            (rows) => new Map(rows.map(({ event, pending }) => [event, Number(pending)]))
-          )
-        )
+  pendingDeliveries: (events) =>
+    storageFailure(
+      Effect.map(
+        sql<{ position: bigint; pending: bigint }>`SELECT position, count(*) AS pending
+          FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))})
+            WITH ORDINALITY AS wanted (account, event, position)
+          JOIN deliveries USING (account, event) WHERE state = 'pending' GROUP BY position`,
+        (rows) => placed(events.length, rows, ({ pending }) => Number(pending)).map((pending) => pending ?? 0)
+      )
+    )
 })
 
 type Taken = Pick<Row, "account" | "destination" | "id" | "event" | "event_version" | "attempts">

@@ -5,6 +5,7 @@ import { SqlError } from "effect/sql"
 import { Fenced, Journal, StorageFailure } from "../engine/Journal.ts"
 import type { JournalRow } from "../engine/Record.ts"
 import { bigints, texts } from "./Arrays.ts"
+import { placed } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 
 interface Row {
@@ -64,13 +65,15 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
             )
           )
         ),
-      at: (account, versions) =>
+      at: (places) =>
         within(
           storageFailure(
             Effect.map(
-              sql<Row>`SELECT account, version, hash, record FROM journal
-                WHERE account = ${account} AND version = ANY(${bigints(versions)})`,
-              (rows) => rows.map(toRow)
+              sql<Row & { readonly position: bigint }>`SELECT position, account, version, hash, record
+                FROM unnest(${texts(places.map((p) => p.account))}, ${bigints(places.map((p) => p.version))})
+                  WITH ORDINALITY AS wanted (account, version, position)
+                JOIN journal USING (account, version)`,
+              (rows) => placed(places.length, rows, toRow)
             )
           )
         ),

@@ -26,3 +26,14 @@ export const labelsText = ({ labels }: { readonly labels?: Labels }): string | n
   for (const _ in labels) return JSON.stringify(labels)
   return null
 }
+
+/** Puts rows where their addresses stood; `position` counts from 1. */
+export const placed = <Row extends { readonly position: bigint }, A>(
+  length: number,
+  rows: ReadonlyArray<Row>,
+  f: (row: Omit<Row, "position">) => A
+): ReadonlyArray<A | undefined> => {
+  const answers = Array.from({ length }, (): A | undefined => undefined)
+  for (const { position, ...row } of rows) answers[Number(position) - 1] = f(row)
+  return answers
+}

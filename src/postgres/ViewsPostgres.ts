@@ -11,7 +11,7 @@ import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { storageFailure } from "./JournalPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
 import type { Sql, SqlTimer } from "./Rows.ts"
-import { labelsText, toDocument, toEvent, toKey, toSubscription, toTimer } from "./Rows.ts"
+import { labelsText, placed, toDocument, toEvent, toKey, toSubscription, toTimer } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 
 export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
@@ -21,6 +21,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const within = yield* makeWithin
     const single = reads(sql)
     const listed = ListsPostgres.documents(sql)
+    const deliveries = DeliveriesPostgres.reads(sql)
     return Views.of({
       ...single,
       // What commands, activations and the projector wait for, or many requests at once. Other lists end with their
@@ -34,7 +35,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       newest: (queries) => within(listed.newest(queries)),
       ...ListsPostgres.events(sql),
       ...holders(sql),
-      ...DeliveriesPostgres.reads(sql),
+      ...deliveries,
+      pendingDeliveries: (events) => within(deliveries.pendingDeliveries(events)),
       ...DeliveriesPostgres.leases(sql),
       apply: (projection, leasedUntil) => {
         const applied = apply(sql, projection, leasedUntil)
@@ -326,14 +328,3 @@ const scans = (sql: PgClient.PgClient) => {
 }
 
 const ascending = (a: { readonly version: bigint }, b: { readonly version: bigint }) => Number(a.version - b.version)
-
-/** Puts rows where their addresses stood; `position` counts from 1. */
-const placed = <Row extends { readonly position: bigint }, A>(
-  length: number,
-  rows: ReadonlyArray<Row>,
-  f: (row: Omit<Row, "position">) => A
-): ReadonlyArray<A | undefined> => {
-  const answers = Array.from({ length }, (): A | undefined => undefined)
-  for (const { position, ...row } of rows) answers[Number(position) - 1] = f(row)
-  return answers
-}

@@ -112,7 +112,7 @@ const questions = (views: ViewsShape, round: number): ReadonlyArray<Effect.Effec
   views.subscriptions(ACCOUNT),
   views.deliveries(ACCOUNT, { destination: "we_1", limit: 10 }),
   views.delivery(ACCOUNT, "we_1", `whd_${digits(MIDDLE)}`),
-  views.pendingDeliveries(ACCOUNT, [`evt_${digits(MIDDLE)}`, `evt_${digits(MIDDLE + 1)}`]),
+  views.pendingDeliveries([MIDDLE, MIDDLE + 1].map((i) => ({ account: ACCOUNT, id: `evt_${digits(i)}` }))),
   views.takeDeliveries({ now: round, limit: 1, busy: ["we_3"], leasedUntil: ROWS }),
   views.nextDelivery(["we_3"])
 ]

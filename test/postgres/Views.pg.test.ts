@@ -201,7 +201,7 @@ const questions = (random: Randomness) => {
   const busy = distinct(random, DESTINATIONS)
   const now = random.below(1000)
   const lease = { now, limit, busy, leasedUntil: now + random.below(500) }
-  const some = distinct(random, IDS).map((id) => `${id}1`)
+  const happened = distinct(random, IDS).map((id) => ({ account: random.pick(ACCOUNTS), id: `${id}1` }))
   const after = random.pick(["", ...(table === "keys" ? [3, 9, 27].map((version) => keyId({ version })) : IDS)])
   return {
     checkpoint: (views: ViewsShape) => views.checkpoint(account),
@@ -229,8 +229,7 @@ const questions = (random: Randomness) => {
       ),
     deliveries: (views: ViewsShape) =>
       views.deliveries(account, { destination, limit, ...(events.olderThan && { olderThan: "whd_2" }) }),
-    pendingDeliveries: (views: ViewsShape) =>
-      Effect.map(views.pendingDeliveries(account, some), (counts) => [...counts].toSorted()),
+    pendingDeliveries: (views: ViewsShape) => views.pendingDeliveries(happened),
     takeDeliveries: (views: ViewsShape) => views.takeDeliveries(lease),
     nextDelivery: (views: ViewsShape) => Effect.map(views.nextDelivery(busy), String),
     releaseDeliveries: (views: ViewsShape) => (limit === 1 ? Effect.asVoid(views.releaseDeliveries) : Effect.void),
@@ -388,12 +387,15 @@ describe("the journal in Postgres", () => {
           yield* journal.append(rows)
           yield* journal.append([row("a", 1)])
           assert.deepStrictEqual(yield* journal.read("ä'\"", after, limit), rows.slice(after, after + limit))
-          const at = yield* journal.at("ä'\"", [1, rows.length, 1000])
-          const wanted = [...new Set([rows[0]!, rows.at(-1)!])]
-          assert.deepStrictEqual(
-            at.toSorted((a, b) => a.version - b.version),
-            wanted
-          )
+          const places = [rows.at(-1)!, row("ä'\"", 1000), row("a", 1), rows[0]!, row("a", 1), row("nobody", 1)]
+          assert.deepStrictEqual(yield* journal.at(places), [
+            rows.at(-1),
+            undefined,
+            row("a", 1),
+            rows[0],
+            row("a", 1),
+            undefined
+          ])
           assert.deepStrictEqual(yield* journal.accounts, ["a", "ä'\""])
         })
       ),

@@ -28,8 +28,8 @@ export const events = handlers(Contract.Events, {
     })
     const ids = page.events.map(({ id }) => id)
     const pending = yield* accounts.pendingDeliveries(account, ids)
-    const items = page.events.map((event) => {
-      const pendingWebhooks = pending.get(event.id) ?? 0
+    const items = page.events.map((event, i) => {
+      const pendingWebhooks = pending[i]!
       return { id: event.id, json: render(event, { account, apiVersion, pendingWebhooks }) }
     })
     return listJson<Event>(items, page.hasMore, path)
@@ -61,6 +61,6 @@ const read = Effect.fnUntraced(function* ({ account }: Caller, id: string) {
   const accounts = yield* Accounts
   const event = yield* accounts.event(account, id)
   if (event === undefined) return undefined
-  const pending = yield* accounts.pendingDeliveries(account, [id])
-  return { event, pendingWebhooks: pending.get(id) ?? 0 }
+  const [pendingWebhooks] = yield* accounts.pendingDeliveries(account, [id])
+  return { event, pendingWebhooks: pendingWebhooks! }
 })
