@@ -7,20 +7,6 @@ import type { Scope } from "effect"
 
 const BATCH_MAX = 512
 
-/** For who asks for several at once: their lists go together into a query, at most `listsMax` of them. */
-export const makeForLists = <In, Out, E>(
-  query: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>,
-  listsMax: number
-) =>
-  make(
-    (lists: ReadonlyArray<ReadonlyArray<In>>) =>
-      Effect.map(query(lists.flat()), (outs) => {
-        let end = 0
-        return lists.map(({ length }): ReadonlyArray<Out> => outs.slice(end, (end += length)))
-      }),
-    listsMax
-  )
-
 export const make = Effect.fnUntraced(function* <In, Out, E>(
   query: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>,
   batchMax: number = BATCH_MAX
@@ -47,3 +33,17 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
       return Deferred.await(waiting.answer)
     })
 })
+
+/** For who asks for several at once: their lists go together into a query, at most `listsMax` of them. */
+export const makeForLists = <In, Out, E>(
+  query: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>,
+  listsMax: number
+) =>
+  make(
+    (lists: ReadonlyArray<ReadonlyArray<In>>) =>
+      Effect.map(query(lists.flat()), (outs) => {
+        let end = 0
+        return lists.map(({ length }): ReadonlyArray<Out> => outs.slice(end, (end += length)))
+      }),
+    listsMax
+  )

@@ -43,6 +43,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         takeDeliveries: (options) => reading(views.takeDeliveries(options)),
         nextDelivery: (busy) => reading(views.nextDelivery(busy)),
         deliveries: (account, query) => reading(views.deliveries(account, query)),
+        pendingDeliveries: (events) => reading(views.pendingDeliveries(events)),
         list: (account, query) => reading(views.list(account, query)),
         newest: (queries) => reading(views.newest(queries)),
         events: (account, query) => reading(views.events(account, query))

@@ -265,6 +265,45 @@ describe("a list", () => {
     })
   )
 
+  it.effect("of events takes their records, and what is pending of them, with those of other lists", () =>
+    Effect.gen(function* () {
+      const { engine, reads } = yield* start()
+      const other = "mer_2:test"
+      const slots = ["a", "b", "c", "d"]
+      for (const slot of slots) yield* create(engine, slot)
+      yield* create(engine, "z", other)
+      yield* engine.projector.drained
+      const before = reads()
+      const asked = Array.from({ length: 60 }, (_, i) => ({
+        account: i % 3 === 0 ? other : ACCOUNT,
+        limit: 1 + (i % 5)
+      }))
+      const pages = yield* Effect.forEach(asked, ({ account, limit }) => engine.accounts.events(account, { limit }), {
+        concurrency: "unbounded"
+      })
+      const seen = pages.map(({ events }) => events.map(({ object }) => (JSON.parse(object) as Toy.Counter).slot))
+      assert.deepStrictEqual(
+        seen,
+        asked.map(({ account, limit }) => (account === other ? ["z"] : slots.toReversed().slice(0, limit)))
+      )
+      const pending = yield* Effect.forEach(
+        pages,
+        ({ events }, i) =>
+          engine.accounts.pendingDeliveries(
+            asked[i]!.account,
+            events.map(({ id }) => id)
+          ),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(
+        pending,
+        seen.map((ofPage) => ofPage.map(() => 0))
+      )
+      // The events themselves are found for each list alone.
+      assert.isAtMost(reads() - before, asked.length + 10)
+    })
+  )
+
   it.effect("waits for no other account", () =>
     Effect.gen(function* () {
       const { engine, hold } = yield* start()
