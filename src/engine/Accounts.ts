@@ -199,7 +199,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
 })
 
-/** Lists in one query, at most: each gives up to a hundred documents. */
+/** Lists in one query, at most: each asks for up to a hundred documents or records. */
 const LISTS_MAX = 32
 
 const none = () => null

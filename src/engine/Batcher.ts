@@ -35,11 +35,11 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
 })
 
 /** For who asks for several at once: their lists go together into a query, at most `listsMax` of them. */
-export const makeForLists = <In, Out, E>(
+export const makeForLists = Effect.fnUntraced(function* <In, Out, E>(
   query: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>,
   listsMax: number
-) =>
-  make(
+) {
+  const ask = yield* make(
     (lists: ReadonlyArray<ReadonlyArray<In>>) =>
       Effect.map(query(lists.flat()), (outs) => {
         let end = 0
@@ -47,3 +47,6 @@ export const makeForLists = <In, Out, E>(
       }),
     listsMax
   )
+  return (list: ReadonlyArray<In>): Effect.Effect<ReadonlyArray<Out>, E> =>
+    list.length === 0 ? Effect.succeed([]) : ask(list)
+})

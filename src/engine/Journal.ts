@@ -32,7 +32,7 @@ export interface JournalShape {
     after: number,
     limit: number
   ) => Effect.Effect<ReadonlyArray<JournalRow>, StorageFailure>
-  /** The rows at these places, in the order of the places. */
+  /** The rows at these places, in their order; undefined where there is none. */
   readonly at: (places: ReadonlyArray<Place>) => Effect.Effect<ReadonlyArray<JournalRow | undefined>, StorageFailure>
   /** Every account that has a record, in ascending order. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>

@@ -10,6 +10,7 @@ import type { DueDelivery, Views } from "../engine/Views.ts"
 import { deliveryId } from "../engine/Views.ts"
 import { bigints, texts } from "./Arrays.ts"
 import { storageFailure } from "./JournalPostgres.ts"
+import { from } from "./ListsPostgres.ts"
 import { placed } from "./Rows.ts"
 
 interface Row {
@@ -130,21 +131,14 @@ export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, 
 export const reads = (
   sql: PgClient.PgClient
 ): Pick<Views["Service"], "deliveries" | "delivery" | "pendingDeliveries"> => ({
-  deliveries: (account, { destination, limit, newerThan, olderThan }) => {
-    const from =
-      newerThan !== undefined
-        ? sql`AND id > ${newerThan} ORDER BY id ASC`
-        : olderThan !== undefined
-          ? sql`AND id < ${olderThan} ORDER BY id DESC`
-          : sql`ORDER BY id DESC`
-    return storageFailure(
+  deliveries: (account, query) =>
+    storageFailure(
       Effect.map(
         sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
-          WHERE account = ${account} AND destination = ${destination} ${from} LIMIT ${limit}`,
+          WHERE account = ${account} AND destination = ${query.destination} ${from(sql, query)} LIMIT ${query.limit}`,
         (rows) => rows.map(toDelivery)
       )
-    )
-  },
+    ),
   delivery: (account, destination, id) =>
     storageFailure(
       Effect.map(

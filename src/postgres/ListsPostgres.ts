@@ -15,7 +15,7 @@ import type { Sql } from "./Rows.ts"
 import { labelsText, toDocument, toEvent } from "./Rows.ts"
 
 /** `AND id < …` or `AND id > …` with the order that puts the nearest to the cursor first. */
-const from = (sql: PgClient.PgClient, { newerThan, olderThan }: Cursor): Fragment => {
+export const from = (sql: PgClient.PgClient, { newerThan, olderThan }: Cursor): Fragment => {
   if (newerThan !== undefined) return sql`AND id > ${newerThan} ORDER BY id ASC`
   if (olderThan !== undefined) return sql`AND id < ${olderThan} ORDER BY id DESC`
   return sql`ORDER BY id DESC`

@@ -42,6 +42,28 @@ const start = Effect.fnUntraced(function* (options: EngineOptions = {}, storage?
 const create = ({ accounts }: RunningEngine, slot: string = "a", account: string = ACCOUNT) =>
   accounts.run(account, Toy.create(slot, "plain"))
 
+/** The one whose event is delivered to somebody. */
+const SUBSCRIBED = "z"
+
+/** Four counters of one account and one of another, and many lists of them to ask for, with what each should show. */
+const manyLists = Effect.gen(function* () {
+  const started = yield* start()
+  const { engine } = started
+  const other = "mer_2:test"
+  const ours = ["a", "b", "c", "d"]
+  for (const slot of ours) yield* create(engine, slot)
+  yield* engine.accounts.run(
+    other,
+    Effect.map(Transaction, (transaction) => transaction.subscribe("we_1", ["*"]))
+  )
+  yield* create(engine, SUBSCRIBED, other)
+  yield* engine.projector.drained
+  const asked = Array.from({ length: 60 }, (_, i) => ({ account: i % 3 === 0 ? other : ACCOUNT, limit: 1 + (i % 5) }))
+  const slots = ({ account, limit }: (typeof asked)[number]) =>
+    account === other ? [SUBSCRIBED] : ours.toReversed().slice(0, limit)
+  return { ...started, asked, slots }
+})
+
 const increment = ({ accounts }: RunningEngine, account: string = ACCOUNT) =>
   accounts.run(
     account,
@@ -238,66 +260,38 @@ describe("a list", () => {
 
   it.effect("costs the views little if many are asked for at once, and each gets its own answer", () =>
     Effect.gen(function* () {
-      const { engine, reads } = yield* start()
-      const other = "mer_2:test"
-      const slots = ["a", "b", "c", "d"]
-      for (const slot of slots) yield* create(engine, slot)
-      yield* create(engine, "z", other)
-      yield* engine.projector.drained
+      const { asked, engine, reads, slots } = yield* manyLists
       const before = reads()
-      const asked = Array.from({ length: 60 }, (_, i) => ({
-        account: i % 3 === 0 ? other : ACCOUNT,
-        limit: 1 + (i % 5)
-      }))
       const pages = yield* Effect.forEach(
         asked,
         ({ account, limit }) => engine.accounts.list(account, { kind: Toy.COUNTER.name, limit }),
         { concurrency: "unbounded" }
       )
       const seen = pages.map(({ documents }) => documents.map(({ value }) => (value as Toy.Counter).slot))
-      const newest = (account: string, limit: number) =>
-        account === other ? ["z"] : slots.toReversed().slice(0, limit)
-      assert.deepStrictEqual(
-        seen,
-        asked.map(({ account, limit }) => newest(account, limit))
-      )
+      assert.deepStrictEqual(seen, asked.map(slots))
       assert.isAtMost(reads() - before, 5)
     })
   )
 
   it.effect("of events takes their records, and what is pending of them, with those of other lists", () =>
     Effect.gen(function* () {
-      const { engine, reads } = yield* start()
-      const other = "mer_2:test"
-      const slots = ["a", "b", "c", "d"]
-      for (const slot of slots) yield* create(engine, slot)
-      yield* create(engine, "z", other)
-      yield* engine.projector.drained
+      const { asked, engine, reads, slots } = yield* manyLists
       const before = reads()
-      const asked = Array.from({ length: 60 }, (_, i) => ({
-        account: i % 3 === 0 ? other : ACCOUNT,
-        limit: 1 + (i % 5)
-      }))
-      const pages = yield* Effect.forEach(asked, ({ account, limit }) => engine.accounts.events(account, { limit }), {
-        concurrency: "unbounded"
-      })
-      const seen = pages.map(({ events }) => events.map(({ object }) => (JSON.parse(object) as Toy.Counter).slot))
-      assert.deepStrictEqual(
-        seen,
-        asked.map(({ account, limit }) => (account === other ? ["z"] : slots.toReversed().slice(0, limit)))
-      )
-      const pending = yield* Effect.forEach(
-        pages,
-        ({ events }, i) =>
-          engine.accounts.pendingDeliveries(
-            asked[i]!.account,
-            events.map(({ id }) => id)
-          ),
+      const lists = yield* Effect.forEach(
+        asked,
+        Effect.fnUntraced(function* ({ account, limit }) {
+          const { events } = yield* engine.accounts.events(account, { limit })
+          const ids = events.map(({ id }) => id)
+          return { events, pending: yield* engine.accounts.pendingDeliveries(account, ids) }
+        }),
         { concurrency: "unbounded" }
       )
+      const seen = lists.map(({ events }) => events.map(({ object }) => (JSON.parse(object) as Toy.Counter).slot))
+      assert.deepStrictEqual(seen, asked.map(slots))
+      const pending = seen.map((ofList) => ofList.map((slot) => (slot === SUBSCRIBED ? 1 : 0)))
       assert.deepStrictEqual(
-        pending,
-        seen.map((ofPage) => ofPage.map(() => 0))
+        lists.map((list) => list.pending),
+        pending
       )
       // The events themselves are found for each list alone.
       assert.isAtMost(reads() - before, asked.length + 10)
