@@ -7,13 +7,14 @@ import * as Actors from "./Actors.ts"
 import type { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
-import { stored } from "./Document.ts"
 import * as Idempotency from "./Idempotency.ts"
+import * as Lists from "./Lists.ts"
+import { pageOf } from "./Lists.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
-import { fromText } from "./Record.ts"
+import { fromBytes } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { DeliveryRow } from "./Projection.ts"
@@ -117,36 +118,29 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   /** Reads the views once they show everything that was acknowledged before the call. */
   const reading = <A>(account: AccountId, read: Effect.Effect<A, StorageFailure>): Effect.Effect<A, Unavailable> =>
-    actors.use(account, (actor) => Effect.andThen(projector.reach(actor, actor.durable), read))
+    readingWith(account, () => read)
+  const readingWith = <A>(
+    account: AccountId,
+    read: (actor: Actor) => Effect.Effect<A, StorageFailure>
+  ): Effect.Effect<A, Unavailable> =>
+    actors.use(account, (actor) => Effect.andThen(projector.reach(actor, actor.durable), read(actor)))
 
-  // Any other list may take long, and then ends with its request; nobody is to wait for it.
-  const newest = yield* Batcher.make(views.newest, LISTS_MAX)
-  const rowsOf = (account: AccountId, { labels = {}, newerThan, ...query }: ListQuery) => {
-    if (newerThan !== undefined) return views.list(account, { ...query, labels, newerThan })
-    return Object.keys(labels).length === 0 ? newest({ ...query, account }) : views.list(account, { ...query, labels })
-  }
-
-  const list = (account: AccountId, query: ListQuery): Effect.Effect<ListPage, Unavailable> =>
-    Effect.map(reading(account, rowsOf(account, { ...query, limit: query.limit + 1 })), (rows) => {
-      const { hasMore, page } = pageOf(rows, query)
-      return { documents: page.map(stored) as Array<Document>, hasMore }
-    })
-
-  const recordsAt = yield* Batcher.makeForLists(journal.at, LISTS_MAX)
+  const documents = yield* Lists.make
+  const recordsAt = yield* Batcher.makeForLists(journal.at, Lists.LISTS_MAX)
   const eventsAt = Effect.fnUntraced(function* (
     account: AccountId,
     rows: ReadonlyArray<{ id: string; version: number }>
   ) {
     const versions = [...new Set(rows.map(({ version }) => version))]
     const found = yield* recordsAt(versions.map((version) => ({ account, version })))
-    const records = new Map(found.flatMap((row) => (row === undefined ? [] : [[row.version, fromText(row)] as const])))
+    const records = new Map(found.flatMap((row) => (row === undefined ? [] : [[row.version, fromBytes(row)] as const])))
     return rows.flatMap(({ id, version }): Array<StoredEvent> => {
       const record = records.get(version)
       const event = record?.events.find((candidate) => candidate.id === id)
       return record === undefined || event === undefined ? [] : [storedEvent(record, event)]
     })
   })
-  const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, LISTS_MAX)
+  const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
   const peek = (account: AccountId, id: string) => actors.active(account)?.durableDocument(id)
@@ -172,7 +166,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         return Effect.mapError(found, () => new Unavailable({ reason: "The database does not answer." }))
       }),
     clockOffset: (account) => actors.use(account, (actor) => Effect.succeed(actor.clockOffset)),
-    list,
+    list: (account, query) => readingWith(account, (actor) => documents(actor, query)),
     event: (account, id) =>
       reading(
         account,
@@ -199,19 +193,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
 })
 
-/** Lists in one query, at most: each asks for up to a hundred documents or records. */
-const LISTS_MAX = 32
-
 const none = () => null
-
-/** Cuts the row that was asked for beyond the limit, and puts the newest first. */
-const pageOf = <Row>(
-  rows: ReadonlyArray<Row>,
-  { limit, newerThan }: { readonly limit: number; readonly newerThan?: string }
-) => {
-  const page = rows.slice(0, limit)
-  return { page: newerThan === undefined ? page : page.toReversed(), hasMore: rows.length > limit }
-}
 
 /** A read never shows what is not durable: it waits for that record's flush. */
 const readDurable = (

@@ -20,7 +20,7 @@ import type { AccountId, Millis } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
-import { fromText } from "./Record.ts"
+import { fromBytes } from "./Record.ts"
 import type { AttemptOutcome } from "./Record.ts"
 import { storedEvent } from "./StoredEvent.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
@@ -134,7 +134,7 @@ const makeContents = Effect.gen(function* () {
     const events = new Map<string, StoredEvent>()
     for (const row of yield* journal.at([...places.values()])) {
       if (row === undefined) continue
-      const record = fromText(row)
+      const record = fromBytes(row)
       for (const event of record.events) events.set(event.id, storedEvent(record, event))
     }
     return deliveries.map(({ event }) => events.get(event))

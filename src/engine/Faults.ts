@@ -28,6 +28,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
       const faultyJournal = Journal.of({
         ...journal,
         append: (rows) => around("append", journal.append(rows)),
+        slices: (slices) => reading(journal.slices(slices)),
         read: (account, after, limit) => reading(journal.read(account, after, limit)),
         at: (places) => reading(journal.at(places))
       })

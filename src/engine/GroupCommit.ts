@@ -72,11 +72,11 @@ export const make = Effect.fnUntraced(function* (options: {
         )
       }
       if (live.length === 0) return Effect.void
-      const rows = live.map(({ sealed: { hash, record, text } }) => ({
+      const rows = live.map(({ sealed: { bytes, hash, record } }) => ({
         account: record.account,
         version: record.version,
         hash,
-        text
+        bytes
       }))
       return Effect.flatMap(Effect.exit(journal.append(rows)), (exit) => {
         if (Exit.isSuccess(exit)) return Effect.sync(() => live.forEach(durable))

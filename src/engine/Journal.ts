@@ -5,7 +5,8 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { AccountId } from "./Document.ts"
-import type { JournalRow } from "./Record.ts"
+import type { JournalRow, Span } from "./Record.ts"
+import { textOf } from "./Record.ts"
 
 /** The journal or the views cannot be reached; whether the last write happened is not known. */
 export class StorageFailure extends Schema.TaggedError<StorageFailure>()("StorageFailure", { cause: Schema.Defect() }) {
@@ -23,6 +24,11 @@ export interface Place {
   readonly version: number
 }
 
+/** A part of a record. */
+export interface Slice extends Place {
+  readonly span: Span
+}
+
 export interface JournalShape {
   /** Writes all rows durably, or none. */
   readonly append: (rows: ReadonlyArray<JournalRow>) => Effect.Effect<void, Fenced | StorageFailure>
@@ -34,6 +40,8 @@ export interface JournalShape {
   ) => Effect.Effect<ReadonlyArray<JournalRow>, StorageFailure>
   /** The rows at these places, in their order; undefined where there is none. */
   readonly at: (places: ReadonlyArray<Place>) => Effect.Effect<ReadonlyArray<JournalRow | undefined>, StorageFailure>
+  /** The texts of these parts, in their order; undefined where there is no record. */
+  readonly slices: (slices: ReadonlyArray<Slice>) => Effect.Effect<ReadonlyArray<string | undefined>, StorageFailure>
   /** Every account that has a record, in ascending order. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
 }
@@ -59,6 +67,13 @@ export class Journal extends Context.Service<Journal, JournalShape>()("till/engi
         }),
       read: (account, after, limit) => Effect.sync(() => chain(account).slice(after, after + limit)),
       at: (places) => Effect.sync(() => places.map(({ account, version }) => chain(account)[version - 1])),
+      slices: (slices) =>
+        Effect.sync(() =>
+          slices.map(({ account, span: { at, length }, version }) => {
+            const row = chain(account)[version - 1]
+            return row && textOf(row.bytes.subarray(at, at + length))
+          })
+        ),
       accounts: Effect.sync(() => [...chains.keys()].filter((account) => chain(account).length > 0).toSorted())
     })
   })

@@ -5,16 +5,17 @@
  * it does not name (a wipe, the end of a subscription, a moved clock) is folded in a batch of its own.
  */
 import type { AccountId, Labels, Millis } from "./Document.ts"
-import type { Attempt, AttemptEntry, DeliveryEntry, DeliveryState, JournalRecord } from "./Record.ts"
+import type { Attempt, AttemptEntry, DeliveryEntry, DeliveryState, JournalRecord, Span } from "./Record.ts"
 
+/** Points to a document inside the journal. */
 export interface DocumentRow {
   readonly account: AccountId
   readonly id: string
   readonly kind: string
   readonly version: number
-  /** JSON text; null for a tombstone. */
-  readonly document: string | null
-  readonly hidden: string | null
+  /** Where its JSON text lies in the record of its version; null for a tombstone. */
+  readonly documentSpan: Span | null
+  readonly hiddenSpan: Span | null
   readonly labels: Labels
 }
 
@@ -184,8 +185,8 @@ class AccountFold {
   add({ at, changes, clock, request, response, subscriptions, timers, version }: JournalRecord): void {
     const { account } = this
     this.to = version
-    for (const { document, hidden, id, kind, labels } of changes) {
-      this.documents.set(id, { account, id, kind, version, document, hidden, labels })
+    for (const { documentSpan, hiddenSpan, id, kind, labels } of changes) {
+      this.documents.set(id, { account, id, kind, version, documentSpan, hiddenSpan, labels })
     }
     for (const { dueAt, id, name } of timers) {
       const timer =

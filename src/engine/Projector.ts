@@ -13,7 +13,7 @@ import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { piecesOf, project } from "./Projection.ts"
 import type { JournalRecord, JournalRow, Sealed } from "./Record.ts"
-import { fromText, GENESIS, JournalCorrupt, unseal } from "./Record.ts"
+import { fromBytes, GENESIS, JournalCorrupt, unseal } from "./Record.ts"
 import { Views } from "./Views.ts"
 
 /** Records in one transaction, at most. */
@@ -161,7 +161,7 @@ const unsealAll = (account: AccountId, checkpoint: number, rows: ReadonlyArray<J
   for (const [i, row] of rows.entries()) {
     if (i === 0 && checkpoint > 0) {
       if (row.version !== checkpoint) break
-      const { clock, sequence } = fromText(row)
+      const { clock, sequence } = fromBytes(row)
       head = { version: checkpoint, hash: row.hash, sequence, clock }
       continue
     }

@@ -26,6 +26,12 @@ export interface RequestIdentity {
   readonly apiVersion: string
 }
 
+/** Where a text lies in a record's bytes. */
+export interface Span {
+  readonly at: number
+  readonly length: number
+}
+
 /** A document as a command left it: the whole after-image, or null for a deletion. */
 export interface Change {
   readonly id: string
@@ -35,6 +41,12 @@ export interface Change {
   /** JSON text. */
   readonly hidden: string | null
   readonly labels: Labels
+}
+
+/** A change with the places of its texts. */
+export interface SealedChange extends Change {
+  readonly documentSpan: Span | null
+  readonly hiddenSpan: Span | null
 }
 
 export interface EventEntry {
@@ -105,7 +117,8 @@ export interface SubscriptionChange {
   readonly types: ReadonlyArray<string> | null
 }
 
-export interface JournalRecord {
+/** What a command did, before it is sealed. */
+export interface RecordDraft {
   readonly account: AccountId
   /** 1, 2, 3, … without a gap. */
   readonly version: number
@@ -129,10 +142,15 @@ export interface JournalRecord {
   readonly response: StoredResponse | null
 }
 
-/** A record with its text and the hash that chains it to its predecessor. */
+export interface JournalRecord extends RecordDraft {
+  readonly changes: ReadonlyArray<SealedChange>
+}
+
+/** A record with its bytes and the hash that chains it to its predecessor. */
 export interface Sealed {
   readonly record: JournalRecord
-  readonly text: string
+  /** JSON in UTF-8. */
+  readonly bytes: Uint8Array
   readonly hash: string
 }
 
@@ -141,7 +159,8 @@ export interface JournalRow {
   readonly account: AccountId
   readonly version: number
   readonly hash: string
-  readonly text: string
+  /** JSON in UTF-8. */
+  readonly bytes: Uint8Array
 }
 
 /** The journal does not hold what was once written to it, or was written by a newer Till. */
@@ -156,9 +175,13 @@ export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("Journa
 }
 
 /** Seals a record behind the one with hash `previous`. */
-export const seal = (previous: string, record: JournalRecord): Sealed => {
-  const text = toText(record)
-  return { record, text, hash: chain(previous, text) }
+export const seal = (previous: string, draft: RecordDraft): Sealed => {
+  const text = toText(draft)
+  // Encoded once: what is hashed is, without the hash in front, what is stored.
+  const chained = Buffer.from(previous + text)
+  const bytes = chained.subarray(previous.length)
+  const record = { ...draft, changes: located(draft, text, bytes.length) }
+  return { record, bytes, hash: hash("sha256", chained, "hex") }
 }
 
 /** Checks a row against its predecessor and reads it. Throws `JournalCorrupt`. */
@@ -166,21 +189,46 @@ export const unseal = (previous: { readonly version: number; readonly hash: stri
   const corrupt = (problem: string) =>
     new JournalCorrupt({ account: row.account, version: previous.version + 1, problem })
   if (row.version !== previous.version + 1) throw corrupt(`is missing: record ${row.version} follows`)
-  if (chain(previous.hash, row.text) !== row.hash) throw corrupt("is not what was written: its hash does not match")
-  const record = fromText(row)
+  const chained = Buffer.concat([Buffer.from(previous.hash), row.bytes])
+  if (hash("sha256", chained, "hex") !== row.hash) throw corrupt("is not what was written: its hash does not match")
+  const record = fromBytes(row)
   if (record.account !== row.account || record.version !== row.version) {
     throw corrupt("is not what was written: it carries another account or version")
   }
-  return { record, text: row.text, hash: row.hash }
+  return { record, bytes: row.bytes, hash: row.hash }
 }
 
-const chain = (previous: string, text: string): string => hash("sha256", previous + text, "hex")
+/**
+ * Finds the texts of changes in the text of their record, where they follow one another. Counted in bytes, so that
+ * storage can cut them out without reading what is before them.
+ */
+const located = (
+  { account, changes, version }: Pick<RecordDraft, "account" | "version" | "changes">,
+  text: string,
+  byteLength: number
+): ReadonlyArray<SealedChange> => {
+  const bytesIn = byteLength === text.length ? (part: string) => part.length : Buffer.byteLength
+  let end = 0
+  const spanOf = (part: string | null): Span | null => {
+    if (part === null) return null
+    const start = text.indexOf(part, end)
+    if (start === -1)
+      throw new JournalCorrupt({ account, version, problem: "holds a document that is not canonical JSON" })
+    end = start + part.length
+    return { at: bytesIn(text.slice(0, start)), length: bytesIn(part) }
+  }
+  return changes.map((change) => ({
+    ...change,
+    documentSpan: spanOf(change.document),
+    hiddenSpan: spanOf(change.hidden)
+  }))
+}
 
 /*
  * The text. Documents are embedded as they are, and what repeats a document (an event's object, a response's body)
  * only names it: `"of": id`.
  */
-const toText = (record: JournalRecord): string => {
+const toText = (record: RecordDraft): string => {
   const changes = record.changes.map(changeText)
   const events = record.events.map((event) => {
     const head = `{"id":"${event.id}","type":"${event.type}",`
@@ -202,7 +250,7 @@ const toText = (record: JournalRecord): string => {
 }
 
 /** What most records do not have. */
-const rareText = ({ advanced, attempts, clock, subscriptions, wiped }: JournalRecord): string => {
+const rareText = ({ advanced, attempts, clock, subscriptions, wiped }: RecordDraft): string => {
   let text = ""
   if (subscriptions.length > 0) text += `"subscriptions":${JSON.stringify(subscriptions)},`
   if (attempts.length > 0) text += `"attempts":${JSON.stringify(attempts)},`
@@ -238,7 +286,7 @@ const canonical = (json: string): string => {
   return json
 }
 
-interface RecordText {
+interface RecordJson {
   readonly format: number
   readonly account: AccountId
   readonly version: number
@@ -264,14 +312,15 @@ interface RecordText {
 }
 
 /** Reads a row without its chain, for one whose chain was checked when the account was activated. */
-export const fromText = (row: JournalRow): JournalRecord => {
+export const fromBytes = (row: JournalRow): JournalRecord => {
   const corrupt = (problem: string) => new JournalCorrupt({ account: row.account, version: row.version, problem })
-  const text = parse(row)
-  if (!(text.format >= 1 && text.format <= FORMAT)) {
-    throw corrupt(`has format ${text.format}, which a newer Till wrote; this one reads formats up to ${FORMAT}`)
+  const text = textOf(row.bytes)
+  const json = parse(row, text)
+  if (!(json.format >= 1 && json.format <= FORMAT)) {
+    throw corrupt(`has format ${json.format}, which a newer Till wrote; this one reads formats up to ${FORMAT}`)
   }
   // JSON that this process wrote reads back and writes out to the same text, so images are exact.
-  const changes = text.changes.map((change) => ({
+  const changes = json.changes.map((change) => ({
     id: change.id,
     kind: change.kind,
     document: change.document === null ? null : JSON.stringify(change.document),
@@ -284,38 +333,42 @@ export const fromText = (row: JournalRow): JournalRecord => {
     return found
   }
   return {
-    account: text.account,
-    version: text.version,
-    at: text.at,
-    sequence: text.sequence,
-    request: text.request,
-    changes,
-    events: text.events.map(({ id, object, of, previous, type }) => ({
+    account: json.account,
+    version: json.version,
+    at: json.at,
+    sequence: json.sequence,
+    request: json.request,
+    changes: located({ ...json, changes }, text, row.bytes.length),
+    events: json.events.map(({ id, object, of, previous, type }) => ({
       id,
       type,
       object: of === undefined ? JSON.stringify(object) : image(of),
       previous: previous ?? null
     })),
-    timers: text.timers,
-    clock: text.clock ?? 0,
-    advanced: text.advanced ?? 0,
-    wiped: text.wiped ?? false,
-    subscriptions: text.subscriptions ?? [],
-    deliveries: text.deliveries,
-    attempts: text.attempts ?? [],
+    timers: json.timers,
+    clock: json.clock ?? 0,
+    advanced: json.advanced ?? 0,
+    wiped: json.wiped ?? false,
+    subscriptions: json.subscriptions ?? [],
+    deliveries: json.deliveries,
+    attempts: json.attempts ?? [],
     response:
-      text.response === null
+      json.response === null
         ? null
         : {
-            status: text.response.status,
-            body: text.response.of === undefined ? JSON.stringify(text.response.body) : image(text.response.of)
+            status: json.response.status,
+            body: json.response.of === undefined ? JSON.stringify(json.response.body) : image(json.response.of)
           }
   }
 }
 
-const parse = (row: JournalRow): RecordText => {
+/** The text in bytes of a record. */
+export const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+
+const parse = (row: JournalRow, text: string): RecordJson => {
   try {
-    return JSON.parse(row.text)
+    return JSON.parse(text)
   } catch {
     throw new JournalCorrupt({ account: row.account, version: row.version, problem: "is not JSON" })
   }

@@ -100,6 +100,13 @@ export const deliveryId = ({ destination, id }: { readonly destination: string; 
 /** What a key is stored under: the version of its response's record, in digits that sort. */
 export const keyId = ({ version }: { readonly version: number }): string => String(version).padStart(16, "0")
 
+/** A document as it was written. */
+export interface DocumentTexts extends Pick<DocumentRow, "id" | "kind" | "version" | "labels"> {
+  /** JSON text; null for a tombstone. */
+  readonly document: string | null
+  readonly hidden: string | null
+}
+
 /** A row of any table, under the id that it is stored with. */
 export interface ViewRow {
   readonly id: string
@@ -119,10 +126,10 @@ export interface ViewsShape {
   readonly checkpoint: (account: AccountId) => Effect.Effect<number, StorageFailure>
   /** Accounts whose journal goes further than their checkpoint. */
   readonly behind: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
-  /** One answer per address, in order. */
+  /** One answer per address, in order, with the texts that its row points to. */
   readonly documents: (
     addresses: ReadonlyArray<Address>
-  ) => Effect.Effect<ReadonlyArray<DocumentRow | undefined>, StorageFailure>
+  ) => Effect.Effect<ReadonlyArray<DocumentTexts | undefined>, StorageFailure>
   /** The account that holds a document with this id, deleted or not; ids are unique, so there is one at most. */
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, StorageFailure>
   /** One answer per address (`id` is the idempotency key), in order: of a key that was used again, the newest row. */

@@ -73,7 +73,7 @@ const matchesLabels = (row: DocumentRow, { labels = {} }: ListQuery) =>
   Object.entries(labels).every(([name, value]) => row.labels[name] === value)
 
 const listed = ({ documents }: Tables, query: ListQuery) => {
-  const wanted = [...documents.values()].filter((row) => row.kind === query.kind && row.document !== null)
+  const wanted = [...documents.values()].filter((row) => row.kind === query.kind && row.documentSpan !== null)
   return page(
     wanted.filter((row) => matchesLabels(row, query)),
     query,
@@ -125,6 +125,17 @@ class Accounts {
     return [...refused]
   }
 }
+
+const textsOf = Effect.fnUntraced(function* (journal: Journal["Service"], row: DocumentRow | undefined) {
+  if (row === undefined) return undefined
+  const { account, documentSpan, hiddenSpan, id, kind, labels, version } = row
+  const [document, hidden] = yield* Effect.forEach([documentSpan, hiddenSpan], (span) =>
+    span === null
+      ? Effect.succeed(null)
+      : Effect.map(journal.slices([{ account, version, span }]), ([text]) => text ?? null)
+  )
+  return { id, kind, version, labels, document: document!, hidden: hidden! }
+})
 
 const deliveryViews = (
   accounts: Accounts
@@ -200,7 +211,7 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
         return behind
       }),
       documents: (addresses) =>
-        Effect.sync(() => addresses.map(({ account, id }) => tables(account).documents.get(id))),
+        Effect.forEach(addresses, ({ account, id }) => textsOf(journal, tables(account).documents.get(id))),
       holder: (id) =>
         Effect.sync(() => [...accounts.all.entries()].find(([, { documents }]) => documents.has(id))?.[0]),
       keys: (addresses) =>

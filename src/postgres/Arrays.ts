@@ -6,6 +6,14 @@ import { Result } from "effect"
 export const texts = (values: ReadonlyArray<string | null>): PgTypes.Parameter =>
   Result.getOrThrow(PgTypes.array(values, PgTypes.OID.text))
 
+/** `bytea[]` */
+export const byteStrings = (values: ReadonlyArray<Uint8Array>): PgTypes.Parameter =>
+  Result.getOrThrow(PgTypes.array(values, PgTypes.OID.bytea))
+
+/** `int[]` */
+export const ints = (values: ReadonlyArray<number | null>): PgTypes.Parameter =>
+  Result.getOrThrow(PgTypes.array(values, PgTypes.OID.int4))
+
 /** `bigint[]` of safe integers. */
 export const bigints = (values: ReadonlyArray<number | null>): PgTypes.Parameter =>
   Result.getOrThrow(

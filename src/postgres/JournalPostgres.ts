@@ -4,7 +4,8 @@ import { Effect, Layer } from "effect"
 import { SqlError } from "effect/sql"
 import { Fenced, Journal, StorageFailure } from "../engine/Journal.ts"
 import type { JournalRow } from "../engine/Record.ts"
-import { bigints, texts } from "./Arrays.ts"
+import { textOf } from "../engine/Record.ts"
+import { bigints, byteStrings, ints, texts } from "./Arrays.ts"
 import { placed } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 
@@ -12,14 +13,14 @@ interface Row {
   readonly account: string
   readonly version: bigint
   readonly hash: string
-  readonly record: string
+  readonly record: Uint8Array
 }
 
 const toRow = ({ account, hash, record, version }: Row): JournalRow => ({
   account,
   version: Number(version),
   hash,
-  text: record
+  bytes: record
 })
 
 /** Whatever goes wrong with SQL is a storage failure to the engine. */
@@ -35,7 +36,7 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
       sql`INSERT INTO journal (account, version, hash, record)
         SELECT * FROM unnest(
           ${texts(rows.map((row) => row.account))}, ${bigints(rows.map((row) => row.version))},
-          ${texts(rows.map((row) => row.hash))}, ${texts(rows.map((row) => row.text))})`
+          ${texts(rows.map((row) => row.hash))}, ${byteStrings(rows.map((row) => row.bytes))})`
 
     /** Which of the accounts have lost a version to somebody else. */
     const takenAccounts = (rows: ReadonlyArray<JournalRow>) =>
@@ -74,6 +75,20 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
                   WITH ORDINALITY AS wanted (account, version, position)
                 JOIN journal USING (account, version)`,
               (rows) => placed(places.length, rows, toRow)
+            )
+          )
+        ),
+      slices: (slices) =>
+        within(
+          storageFailure(
+            Effect.map(
+              sql<{ readonly position: bigint; readonly part: Uint8Array }>`
+                SELECT position, substring(record FROM at + 1 FOR length) AS part
+                FROM unnest(${texts(slices.map((s) => s.account))}, ${bigints(slices.map((s) => s.version))},
+                  ${ints(slices.map((s) => s.span.at))}, ${ints(slices.map((s) => s.span.length))})
+                  WITH ORDINALITY AS wanted (account, version, at, length, position)
+                JOIN journal USING (account, version)`,
+              (rows) => placed(slices.length, rows, ({ part }) => textOf(part))
             )
           )
         ),

@@ -11,7 +11,7 @@ import type { DocumentRow, EventRow } from "../engine/Projection.ts"
 import type { Cursor, EventQuery, ListQuery, Views } from "../engine/Views.ts"
 import { bigints, texts } from "./Arrays.ts"
 import { storageFailure } from "./JournalPostgres.ts"
-import type { Sql } from "./Rows.ts"
+import type { Sql, SqlDocument } from "./Rows.ts"
 import { labelsText, toDocument, toEvent } from "./Rows.ts"
 
 /** `AND id < …` or `AND id > …` with the order that puts the nearest to the cursor first. */
@@ -43,29 +43,30 @@ const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "pro
 }
 
 export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest"> => {
+  const columns = sql`account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels`
   const labelled = (labels: string | null) => (labels === null ? sql`` : sql`AND labels @> ${labels}::jsonb`)
   const ordinary = (account: AccountId, query: ListQuery, labels: string | null) => {
     const [behind, before] = boundsOf(query.prefix)
-    return sql<Sql<DocumentRow>>`SELECT account, id, kind, version, document, hidden, labels FROM objects
-      WHERE account = ${account} AND kind = ${query.kind} AND document IS NOT NULL
+    return sql<SqlDocument>`SELECT ${columns} FROM objects
+      WHERE account = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL
         AND id > ${behind} AND id < ${before} ${labelled(labels)} ${from(sql, query)} LIMIT ${query.limit}`
   }
   // Few, so they may be sorted. The empty string keeps the planner from the primary key, which it takes for the better
   // way without statistics.
   const rare = (account: AccountId, query: ListQuery, labels: string | null) =>
-    sql<Sql<DocumentRow>>`SELECT * FROM (
-        SELECT account, id, kind, version, document, hidden, labels FROM objects
-        WHERE account || '' = ${account} AND kind = ${query.kind} AND document IS NOT NULL ${labelled(labels)} OFFSET 0
-      ) AS found WHERE true ${from(sql, query)} LIMIT ${query.limit}`
+    sql<SqlDocument>`SELECT ${columns} FROM (
+        SELECT * FROM objects
+        WHERE account || '' = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL ${labelled(labels)} OFFSET 0
+      ) AS objects WHERE true ${from(sql, query)} LIMIT ${query.limit}`
   // Compared together with the id and never as equal, the owner makes its index the only one in order.
   const owned = (account: AccountId, query: ListQuery, labelName: "customer" | "product") => {
     const { [labelName]: name, ...others } = query.labels ?? {}
     const owner = sql.literal(`(labels ->> '${labelName}') COLLATE "C"`)
     const [behind, before] = boundsOf(query.prefix)
-    return sql<Sql<DocumentRow>>`SELECT account, id, kind, version, document, hidden, labels FROM objects
+    return sql<SqlDocument>`SELECT ${columns} FROM objects
       WHERE (${owner}, id) > (${name}, ${query.newerThan ?? behind})
         AND (${owner}, id) < (${name}, ${query.olderThan ?? before}) AND ${owner} IS NOT NULL
-        AND account = ${account} AND kind = ${query.kind} AND document IS NOT NULL
+        AND account = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL
         AND labels @> ${JSON.stringify(others)}::jsonb
       ORDER BY ${owner} ${order(sql, query)}, id ${order(sql, query)} LIMIT ${query.limit}`
   }
@@ -84,17 +85,16 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
     newest: (queries) =>
       storageFailure(
         Effect.map(
-          sql<Sql<DocumentRow> & { position: bigint }>`
-            SELECT position, account, id, kind, version, document, hidden, labels
-            FROM unnest(${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
+          sql<SqlDocument & { position: bigint }>`
+            SELECT found.* FROM unnest(${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
               ${texts(queries.map((q) => boundsOf(q.prefix)[0]))},
               ${texts(queries.map((q) => q.olderThan ?? boundsOf(q.prefix)[1]))},
               ${bigints(queries.map((q) => q.limit))})
               WITH ORDINALITY AS wanted (in_account, of_kind, behind, before, most, position),
             LATERAL (
-              SELECT account, id, kind, version, document, hidden, labels FROM objects
+              SELECT position, ${columns} FROM objects
               WHERE (account, id) > (in_account, behind) AND (account, id) < (in_account, before)
-                AND kind = of_kind AND document IS NOT NULL
+                AND kind = of_kind AND document_at IS NOT NULL
               ORDER BY account DESC, id DESC LIMIT most
             ) AS found
             ORDER BY position, id DESC`,

@@ -2,7 +2,8 @@
  * The tables. `journal` is the truth; all others are views of it and could be dropped and rebuilt.
  *
  * Every key starts with the account, which is the shard. Ids compare by byte (`COLLATE "C"`): their order is the order
- * of creation. Documents and records are `text`, not `jsonb`, because their exact bytes are hashed and served.
+ * of creation. Records are bytes, not `jsonb`, because exactly they are hashed, and served: of a document, `objects` only
+ * says where in a record it lies.
  */
 import { NodeServices } from "@effect/platform-node"
 import { PgMigrator } from "@effect/sql-pg"
@@ -18,7 +19,21 @@ const statistics = (relation: string, targets: Readonly<Record<string, number>>)
     .map(([column, target]) => `ALTER COLUMN ${column} SET STATISTICS ${target}`)
     .join(", ")}`
 
-const migrations = {
+/**
+ * Any number of objects may belong to a customer or a product, so lists of those need them in order. No two accounts have
+ * an owner of the same id.
+ */
+const objectsByOwner = ["customer", "product"].flatMap((owner) => [
+  `CREATE INDEX objects_by_${owner} ON objects (((labels ->> '${owner}') COLLATE "C"), id)
+    WHERE (labels ->> '${owner}') COLLATE "C" IS NOT NULL`,
+  statistics(`INDEX objects_by_${owner}`, { 1: 0 })
+])
+
+/** Every look-up reads the list of pending entries from end to end, so it is kept short. */
+const objectsByLabel = `CREATE INDEX objects_by_label ON objects USING gin (labels jsonb_path_ops)
+  WITH (gin_pending_list_limit = 64) WHERE labels IS NOT NULL`
+
+export const migrations = {
   "0001_engine": statements(
     // Records stay in line and uncompressed up to 8 KB: they are written once and hardly ever read.
     `CREATE TABLE journal (
@@ -43,9 +58,7 @@ const migrations = {
       labels jsonb,
       PRIMARY KEY (account, id)
     ) WITH (fillfactor = 85, toast_tuple_target = 8160)`,
-    // Every look-up reads the list of pending entries from end to end, so it is kept short.
-    `CREATE INDEX objects_by_label ON objects USING gin (labels jsonb_path_ops)
-      WITH (gin_pending_list_limit = 64) WHERE labels IS NOT NULL`,
+    objectsByLabel,
     `CREATE TABLE events (
       account text COLLATE "C" NOT NULL,
       id text COLLATE "C" NOT NULL,
@@ -125,14 +138,31 @@ const migrations = {
     statistics("INDEX idempotency_by_key", { 1: 0 }),
     statistics("TABLE deliveries", { version: 0, event_version: 0, attempts: 0 })
   ),
-  "0005_by_owner": statements(
-    // Any number of objects may belong to a customer or a product, so lists of those need them in order. No two accounts
-    // have an owner of the same id.
-    ...["customer", "product"].flatMap((owner) => [
-      `CREATE INDEX objects_by_${owner} ON objects (((labels ->> '${owner}') COLLATE "C"), id)
-        WHERE (labels ->> '${owner}') COLLATE "C" IS NOT NULL`,
-      statistics(`INDEX objects_by_${owner}`, { 1: 0 })
-    ])
+  "0005_by_owner": statements(...objectsByOwner),
+  "0006_documents_in_journal": statements(
+    // Bytes, because a slice of them is cut out without reading what is before it.
+    `ALTER TABLE journal ALTER COLUMN record TYPE bytea USING convert_to(record, 'UTF8'),
+      ALTER COLUMN record SET STORAGE EXTERNAL`,
+    // A row says where in the record of its version the document lies, in bytes; nowhere, if it is deleted.
+    `CREATE TABLE located WITH (fillfactor = 85, autovacuum_vacuum_insert_threshold = -1) AS
+      SELECT account, id, kind, o.version,
+        CASE WHEN document IS NOT NULL THEN start END AS document_at,
+        length(convert_to(document, 'UTF8')) AS document_length,
+        CASE WHEN hidden IS NOT NULL
+          THEN start + length(convert_to(coalesce(document, 'null') || ',"hidden":', 'UTF8')) END AS hidden_at,
+        length(convert_to(hidden, 'UTF8')) AS hidden_length,
+        labels
+      FROM objects o JOIN journal USING (account, version),
+        LATERAL (SELECT convert_to('{"id":' || to_json(id) || ',"kind":"' || kind || '","document":', 'UTF8')) AS h (head),
+        LATERAL (SELECT position(head IN record) - 1 + length(head)) AS s (start)`,
+    `DROP TABLE objects`,
+    `ALTER TABLE located RENAME TO objects`,
+    `ALTER TABLE objects ADD PRIMARY KEY (account, id),
+      ALTER COLUMN kind SET NOT NULL, ALTER COLUMN version SET NOT NULL`,
+    objectsByLabel,
+    ...objectsByOwner,
+    statistics("TABLE objects", { account: 10, id: 10, kind: 10, version: 0, labels: 10 }),
+    statistics("TABLE objects", { document_at: 0, document_length: 0, hidden_at: 0, hidden_length: 0 })
   )
 }
 

@@ -1,15 +1,47 @@
 /** Rows as Postgres gives them, and as the engine takes them. */
 import type { Labels } from "../engine/Document.ts"
 import type { DocumentRow, EventRow, KeyRow, SubscriptionRow, TimerRow } from "../engine/Projection.ts"
+import type { Span } from "../engine/Record.ts"
+import { textOf } from "../engine/Record.ts"
+import type { DocumentTexts } from "../engine/Views.ts"
 
 /** A row as Postgres gives it: its bigints are bigint. */
 export type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint : Row[K] }
 export type SqlTimer = Omit<Sql<TimerRow>, "dueAt" | "wakeAt"> & { readonly due_at: bigint; readonly wake_at: bigint }
 
-export const toDocument = (row: Sql<DocumentRow>): DocumentRow => ({
-  ...row,
+export interface SqlDocument extends Pick<Sql<DocumentRow>, "account" | "id" | "kind" | "version"> {
+  readonly document_at: number | null
+  readonly document_length: number | null
+  readonly hidden_at: number | null
+  readonly hidden_length: number | null
+  readonly labels: Labels | null
+}
+
+const toSpan = (at: number | null, length: number | null): Span | null =>
+  at === null || length === null ? null : { at, length }
+
+export const toDocument = (row: SqlDocument): DocumentRow => ({
+  account: row.account,
+  id: row.id,
+  kind: row.kind,
   version: Number(row.version),
-  labels: (row.labels as Labels | null) ?? {}
+  documentSpan: toSpan(row.document_at, row.document_length),
+  hiddenSpan: toSpan(row.hidden_at, row.hidden_length),
+  labels: row.labels ?? {}
+})
+
+export interface SqlDocumentTexts extends Pick<SqlDocument, "id" | "kind" | "version" | "labels"> {
+  readonly document: Uint8Array | null
+  readonly hidden: Uint8Array | null
+}
+
+export const toDocumentTexts = ({ document, hidden, id, kind, labels, version }: SqlDocumentTexts): DocumentTexts => ({
+  id,
+  kind,
+  version: Number(version),
+  labels: labels ?? {},
+  document: document && textOf(document),
+  hidden: hidden && textOf(hidden)
 })
 export const toEvent = (row: Sql<EventRow>): EventRow => ({ ...row, version: Number(row.version) })
 export const toKey = (row: Sql<KeyRow>): KeyRow => ({ ...row, version: Number(row.version), at: Number(row.at) })

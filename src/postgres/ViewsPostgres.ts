@@ -3,15 +3,15 @@ import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import type { AccountId, Millis } from "../engine/Document.ts"
-import type { DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, Sweep } from "../engine/Projection.ts"
+import type { EventRow, KeyRow, Projection, SubscriptionRow, Sweep } from "../engine/Projection.ts"
 import type { ViewRow } from "../engine/Views.ts"
 import { deliveryId, keyId, Views } from "../engine/Views.ts"
-import { bigints, texts } from "./Arrays.ts"
+import { bigints, ints, texts } from "./Arrays.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { storageFailure } from "./JournalPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
-import type { Sql, SqlTimer } from "./Rows.ts"
-import { labelsText, placed, toDocument, toEvent, toKey, toSubscription, toTimer } from "./Rows.ts"
+import type { Sql, SqlDocument, SqlDocumentTexts, SqlTimer } from "./Rows.ts"
+import { labelsText, placed, toDocument, toDocumentTexts, toEvent, toKey, toSubscription, toTimer } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 
 export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
@@ -20,6 +20,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const sql = yield* PgClient.PgClient
     const within = yield* makeWithin
     const single = reads(sql)
+    const loaded = loads(sql)
     const listed = ListsPostgres.documents(sql)
     const deliveries = DeliveriesPostgres.reads(sql)
     return Views.of({
@@ -27,8 +28,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       // What commands, activations and the projector wait for, or many requests at once. Other lists end with their
       // requests; what works on whole accounts may take as long as it needs.
       checkpoint: (account) => within(single.checkpoint(account)),
-      documents: (addresses) => within(single.documents(addresses)),
-      keys: (addresses) => within(single.keys(addresses)),
+      documents: (addresses) => within(loaded.documents(addresses)),
+      keys: (addresses) => within(loaded.keys(addresses)),
       timer: (address) => within(single.timer(address)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
@@ -68,16 +69,20 @@ const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Mill
       WHERE checkpoints.account = step.account AND checkpoints.version = step.from_version
       RETURNING checkpoints.account
     ), documents AS (
-      INSERT INTO objects (account, id, kind, version, document, hidden, labels)
-      SELECT account, id, kind, version, document, hidden, labels::jsonb
+      INSERT INTO objects (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
+      SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb
       FROM unnest(${texts(documents.map((d) => d.account))}, ${texts(documents.map((d) => d.id))},
         ${texts(documents.map((d) => d.kind))}, ${bigints(documents.map((d) => d.version))},
-        ${texts(documents.map((d) => d.document))}, ${texts(documents.map((d) => d.hidden))},
+        ${ints(documents.map((d) => d.documentSpan?.at ?? null))},
+        ${ints(documents.map((d) => d.documentSpan?.length ?? null))},
+        ${ints(documents.map((d) => d.hiddenSpan?.at ?? null))},
+        ${ints(documents.map((d) => d.hiddenSpan?.length ?? null))},
         ${texts(documents.map(labelsText))})
-        AS d (account, id, kind, version, document, hidden, labels)
+        AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
       WHERE (account IN (SELECT account FROM advanced)) IS TRUE
       ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
-        document = excluded.document, hidden = excluded.hidden, labels = excluded.labels
+        document_at = excluded.document_at, document_length = excluded.document_length,
+        hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length, labels = excluded.labels
     ), happened AS (
       INSERT INTO events (account, id, type, version)
       SELECT * FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))},
@@ -189,16 +194,7 @@ const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  | "checkpoint"
-  | "behind"
-  | "accounts"
-  | "documents"
-  | "keys"
-  | "timer"
-  | "nextTimers"
-  | "event"
-  | "subscriptions"
-  | "scan"
+  "checkpoint" | "behind" | "accounts" | "timer" | "nextTimers" | "event" | "subscriptions" | "scan"
 > => ({
   checkpoint: (account) =>
     storageFailure(
@@ -216,28 +212,6 @@ const reads = (
       (rows) => rows.map(({ account }) => account)
     )
   ),
-  documents: (addresses) =>
-    storageFailure(
-      Effect.map(
-        sql<Sql<DocumentRow> & { position: bigint }>`
-          SELECT position, account, id, kind, version, document, hidden, labels
-          FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
-            WITH ORDINALITY AS wanted (account, id, position)
-          JOIN objects USING (account, id)`,
-        (rows) => placed(addresses.length, rows, toDocument)
-      )
-    ),
-  keys: (addresses) =>
-    storageFailure(
-      Effect.map(
-        // Written so that no index but the one by key fits. Of rows for one place, `placed` keeps the last.
-        sql<Sql<KeyRow> & { position: bigint }>`SELECT position, i.account, i.key, fingerprint, version, at
-          FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
-            WITH ORDINALITY AS wanted (account, key, position)
-          JOIN idempotency i ON i.account || i.key = wanted.account || wanted.key AND i.key = wanted.key`,
-        (rows) => placed(addresses.length, rows.toSorted(ascending), toKey)
-      )
-    ),
   timer: ({ account, id }) =>
     storageFailure(
       Effect.map(
@@ -276,6 +250,34 @@ const reads = (
   scan: (account, table, after, limit) => storageFailure(scans(sql)[table](account, after, limit))
 })
 
+/** Asked by many requests at once. */
+const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "keys"> => ({
+  documents: (addresses) =>
+    storageFailure(
+      Effect.map(
+        sql<SqlDocumentTexts & { position: bigint }>`
+          SELECT position, id, kind, version, labels,
+            substring(record FROM document_at + 1 FOR document_length) AS document,
+            substring(record FROM hidden_at + 1 FOR hidden_length) AS hidden
+          FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
+            WITH ORDINALITY AS wanted (account, id, position)
+          JOIN objects USING (account, id) JOIN journal USING (account, version)`,
+        (rows) => placed(addresses.length, rows, toDocumentTexts)
+      )
+    ),
+  keys: (addresses) =>
+    storageFailure(
+      Effect.map(
+        // Written so that no index but the one by key fits. Of rows for one place, `placed` keeps the last.
+        sql<Sql<KeyRow> & { position: bigint }>`SELECT position, i.account, i.key, fingerprint, version, at
+          FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
+            WITH ORDINALITY AS wanted (account, key, position)
+          JOIN idempotency i ON i.account || i.key = wanted.account || wanted.key AND i.key = wanted.key`,
+        (rows) => placed(addresses.length, rows.toSorted(ascending), toKey)
+      )
+    )
+})
+
 const rowsOf = <Raw, Row extends ViewRow["row"]>(
   rows: Effect.Effect<ReadonlyArray<Raw>, SqlError.SqlError>,
   toRow: (raw: Raw) => Row,
@@ -287,7 +289,7 @@ const scans = (sql: PgClient.PgClient) => {
   return {
     documents: (account: AccountId, after: string, limit: number) =>
       rowsOf(
-        sql<Sql<DocumentRow>>`SELECT account, id, kind, version, document, hidden, labels FROM objects
+        sql<SqlDocument>`SELECT * FROM objects
           WHERE account = ${account} AND id > ${after} ORDER BY id LIMIT ${limit}`,
         toDocument,
         ({ id }) => id

@@ -37,8 +37,7 @@ const inJournal = ({ account, version }: Place): ReadonlyArray<Damage> => {
   return [
     {
       what: "a byte of a record",
-      statement: `UPDATE journal SET record = overlay(record placing
-        CASE substr(record, 99, 1) WHEN 'x' THEN 'y' ELSE 'x' END from 99 for 1) WHERE ${record}`,
+      statement: `UPDATE journal SET record = set_byte(record, 99, get_byte(record, 99) # 1) WHERE ${record}`,
       named: changed,
       undo: restore
     },
@@ -51,9 +50,9 @@ const inJournal = ({ account, version }: Place): ReadonlyArray<Damage> => {
     { what: "the order of two records", statement: swap, named: changed, undo: swap },
     {
       what: "a record together with its hash",
-      statement: `UPDATE journal SET record = ' ' || record, hash = encode(sha256(convert_to(
-        (SELECT hash FROM journal WHERE account = '${account}' AND version = ${version - 1}) || ' ' || record,
-        'UTF8')), 'hex') WHERE ${record}`,
+      statement: `UPDATE journal SET record = record || '\\x20', hash = encode(sha256(convert_to(
+        (SELECT hash FROM journal WHERE account = '${account}' AND version = ${version - 1}), 'UTF8')
+        || record || '\\x20'), 'hex') WHERE ${record}`,
       named: new RegExp(`^till: Record ${version + 1} of account ${account} is not what was written: .+\n$`),
       undo: restore
     },
@@ -93,17 +92,13 @@ const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
     (SELECT id FROM deliveries WHERE account = '${account}' AND attempts <> '[]' ORDER BY id OFFSET 7 LIMIT 1)
     RETURNING destination || '/' || id`
   return [
-    [
-      `UPDATE objects SET document = replace(document, '"livemode":false', '"livemode":true') ${document}`,
-      "documents",
-      changed
-    ],
+    [`UPDATE objects SET document_length = document_length - 1 ${document}`, "documents", changed],
     [`UPDATE objects SET labels = '{"customer":"cus_other"}' ${document}`, "documents", changed],
-    [`UPDATE objects SET document = NULL ${document}`, "documents", changed],
+    [`UPDATE objects SET document_at = NULL ${document}`, "documents", changed],
     [`DELETE FROM objects ${document}`, "documents", removed],
     [
-      `INSERT INTO objects (account, id, kind, version, document)
-        VALUES ('${account}', 'cus_invented', 'customer', 1, '{"id":"cus_invented"}') RETURNING id`,
+      `INSERT INTO objects (account, id, kind, version, document_at, document_length)
+        VALUES ('${account}', 'cus_invented', 'customer', 1, 0, 10) RETURNING id`,
       "documents",
       invented
     ],

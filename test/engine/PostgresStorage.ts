@@ -1,5 +1,6 @@
 /** The engine's storage in a fresh database of the run's Postgres; every engine on it has connections of its own. */
-import { PgClient } from "@effect/sql-pg"
+import { NodeServices } from "@effect/platform-node"
+import { PgClient, PgMigrator } from "@effect/sql-pg"
 import { Effect, Layer, Redacted, Scope } from "effect"
 import { sessionSettings } from "../../src/postgres/Database.ts"
 import * as JournalPostgres from "../../src/postgres/JournalPostgres.ts"
@@ -21,6 +22,8 @@ export interface PostgresStorage {
   readonly locked: <A, E>(table: string, effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** Ends all connections under a name from the server's side. */
   readonly terminate: (name: string) => Effect.Effect<void>
+  /** Makes the tables as they were after a migration, such as `0002`. */
+  readonly migrated: (last: string) => Effect.Effect<void>
   /** Runs a statement, as somebody with psql would. */
   readonly edit: (statement: string) => Effect.Effect<void>
   /** The rows that a query gives to somebody with psql. */
@@ -66,6 +69,13 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
     terminate: (name) =>
       edit(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = '${name}'`),
+    migrated: (last) => {
+      const first = Object.entries(Migrations.migrations).filter(([name]) => name.slice(0, last.length) <= last)
+      const layer = PgMigrator.layer({ loader: PgMigrator.fromRecord(Object.fromEntries(first)) }).pipe(
+        Layer.provide([clientOf(url, "migrations", 1), NodeServices.layer])
+      )
+      return Effect.void.pipe(Effect.provide(layer), Effect.orDie)
+    },
     edit,
     ask
   }

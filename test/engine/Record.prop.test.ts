@@ -6,8 +6,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { hash } from "node:crypto"
-import type { JournalRecord, JournalRow, Sealed } from "../../src/engine/Record.ts"
-import { FORMAT, GENESIS, JournalCorrupt, seal, unseal } from "../../src/engine/Record.ts"
+import type { JournalRecord, JournalRow, RecordDraft, Sealed, Span } from "../../src/engine/Record.ts"
+import { FORMAT, GENESIS, JournalCorrupt, seal, textOf, unseal } from "../../src/engine/Record.ts"
 import { Randomness, Seed } from "./Randomness.ts"
 
 const AWKWARD_KEYS = [
@@ -53,7 +53,7 @@ const value = (seed: Randomness, depth: number): unknown => {
 const text = (seed: Randomness): string => JSON.stringify(value(seed, 4))
 
 /** A record such as a command leaves: events and responses often repeat a document. */
-const record = (seed: Randomness, version: number, account: string): JournalRecord => {
+const record = (seed: Randomness, version: number, account: string): RecordDraft => {
   const changes = Array.from({ length: seed.below(4) }, (_, i) => ({
     id: seed.chance(0.2) ? `${seed.pick(AWKWARD_KEYS)}${i}` : `ctr_${i}`,
     kind: "counter",
@@ -126,11 +126,11 @@ const chainOf = (seed: Randomness, length: number, account: string): ReadonlyArr
   return chain
 }
 
-const rowOf = ({ hash, record, text }: Sealed): JournalRow => ({
+const rowOf = ({ bytes, hash, record }: Sealed): JournalRow => ({
   account: record.account,
   version: record.version,
   hash,
-  text
+  bytes
 })
 
 /** Reads a whole chain; answers with the records, or with what is wrong. */
@@ -148,13 +148,10 @@ const readAll = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRecord> 
   }
 }
 
-/** Flips one bit of a text, as a disk would. */
-const flipped = (text: string, seed: Randomness): string => {
-  const bytes = Buffer.from(text, "utf8")
+/** Flips one bit, as a disk would. */
+const flipped = (bytes: Uint8Array, seed: Randomness): Uint8Array => {
   const at = seed.below(bytes.length)
-  bytes[at] = bytes[at]! ^ (1 << seed.below(8))
-  const changed = bytes.toString("utf8")
-  return changed === text ? flipped(text, seed) : changed
+  return bytes.with(at, bytes[at]! ^ (1 << seed.below(8)))
 }
 
 const length = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 }))
@@ -173,13 +170,21 @@ describe("a record", () => {
     const marker = "a text that is long enough to count"
     const document = JSON.stringify({ id: "ctr_1", marker })
     const base = record(new Randomness(seed), 1, "mer_1:test")
-    const { text } = seal(GENESIS, {
+    const { bytes } = seal(GENESIS, {
       ...base,
       changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {} }],
       events: [{ id: "evt_1", type: "counter.created", object: document, previous: null }],
       response: { status: 200, body: document }
     })
-    assert.strictEqual(text.split(marker).length - 1, 1)
+    assert.strictEqual(textOf(bytes).split(marker).length - 1, 1)
+  })
+
+  it.prop("says where in its bytes its documents lie", [Seed], ([seed]) => {
+    const { bytes, record: sealed } = seal(GENESIS, record(new Randomness(seed), 1, "mer_1:test"))
+    const cut = (span: Span | null) => span && textOf(bytes.subarray(span.at, span.at + span.length))
+    for (const { document, documentSpan, hidden, hiddenSpan } of sealed.changes) {
+      assert.deepStrictEqual([cut(documentSpan), cut(hiddenSpan)], [document, hidden])
+    }
   })
 
   it.prop("is found wherever a bit of it flips", [Seed, length], ([seed, length]) => {
@@ -187,9 +192,12 @@ describe("a record", () => {
     const rows = chainOf(random, length, "mer_1:test").map(rowOf)
     const at = random.below(length)
     const row = rows[at]!
-    const field = random.pick(["text", "hash", "account"] as const)
-    const broken = rows.with(at, { ...row, [field]: flipped(row[field], random) })
-    const outcome = readAll(broken)
+    const field = random.pick(["bytes", "hash", "account"] as const)
+    const broken =
+      field === "bytes"
+        ? { ...row, bytes: flipped(row.bytes, random) }
+        : { ...row, [field]: textOf(flipped(Buffer.from(row[field]), random)) }
+    const outcome = readAll(rows.with(at, broken))
     assert.instanceOf(outcome, JournalCorrupt)
     assert.strictEqual((outcome as JournalCorrupt).version, at + 1)
   })
@@ -215,8 +223,8 @@ describe("a record", () => {
     const i = random.below(length)
     const j = (i + 1 + random.below(length - 1)) % length
     const texts = rows
-      .with(i, { ...rows[i]!, text: rows[j]!.text, hash: rows[j]!.hash })
-      .with(j, { ...rows[j]!, text: rows[i]!.text, hash: rows[i]!.hash })
+      .with(i, { ...rows[i]!, bytes: rows[j]!.bytes, hash: rows[j]!.hash })
+      .with(j, { ...rows[j]!, bytes: rows[i]!.bytes, hash: rows[i]!.hash })
     assert.instanceOf(readAll(texts), JournalCorrupt)
     assert.instanceOf(readAll(rows.with(i, rows[j]!).with(j, rows[i]!)), JournalCorrupt)
     assert.instanceOf(readAll(rows.toSpliced(i, 0, rows[i]!)), JournalCorrupt)
@@ -233,8 +241,9 @@ describe("a record", () => {
 
   it.prop("of a newer format is refused, with both formats in the message", [Seed], ([seed]) => {
     const [sealed] = chainOf(new Randomness(seed), 1, "mer_1:test")
-    const text = sealed!.text.replace(`{"format":${FORMAT},`, `{"format":${FORMAT + 1},`)
-    const outcome = readAll([{ ...rowOf(sealed!), text, hash: hash("sha256", GENESIS + text, "hex") }])
+    const text = textOf(sealed!.bytes).replace(`{"format":${FORMAT},`, `{"format":${FORMAT + 1},`)
+    const bytes = Buffer.from(text)
+    const outcome = readAll([{ ...rowOf(sealed!), bytes, hash: hash("sha256", bytes, "hex") }])
     assert.instanceOf(outcome, JournalCorrupt)
     assert.include((outcome as JournalCorrupt).message, `format ${FORMAT + 1}, which a newer Till wrote`)
     assert.include((outcome as JournalCorrupt).message, `formats up to ${FORMAT}`)

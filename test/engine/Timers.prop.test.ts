@@ -242,7 +242,7 @@ describe("timers", () => {
           ...journal,
           read: (of, after, limit) =>
             Effect.map(journal.read(of, after, limit), (rows) =>
-              of === account ? rows.map((row) => ({ ...row, text: `${row.text} ` })) : rows
+              of === account ? rows.map((row) => ({ ...row, bytes: row.bytes.with(0, 0) })) : rows
             )
         })
       )

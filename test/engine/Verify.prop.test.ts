@@ -134,10 +134,9 @@ describe("verification", () => {
       const at = random.below(count)
       const problems = yield* problemsIn(
         withRows(storage, account, (rows) => {
-          const { text } = rows[at]!
-          const place = random.below(text.length)
-          const other = String.fromCharCode(text.charCodeAt(place) ^ 1)
-          return rows.with(at, { ...rows[at]!, text: text.slice(0, place) + other + text.slice(place + 1) })
+          const { bytes } = rows[at]!
+          const place = random.below(bytes.length)
+          return rows.with(at, { ...rows[at]!, bytes: bytes.with(place, bytes[place]! ^ 1) })
         })
       )
       problemNaming(problems, account, `Record ${at + 1} `)

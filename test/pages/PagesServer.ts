@@ -10,6 +10,7 @@ import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Faults from "../../src/engine/Faults.ts"
 import { Journal } from "../../src/engine/Journal.ts"
+import { textOf } from "../../src/engine/Record.ts"
 import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as Routes from "../../src/http/Routes.ts"
@@ -127,7 +128,7 @@ export const start = async (
     journal: async () => {
       const { read } = await runtime.runPromise(Journal)
       const rows = await runtime.runPromise(read(`${merchant.id}:test`, 0, 1_000_000))
-      return rows.map(({ text }) => text).join("\n")
+      return rows.map(({ bytes }) => textOf(bytes)).join("\n")
     },
     close: () => runtime.dispose()
   }

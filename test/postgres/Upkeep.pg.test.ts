@@ -18,15 +18,15 @@ const digits = (n: number): string => String(n).padStart(24, "0")
 /** `ROWS` of everything in one account, a hundredth as many in another; every tenth delivery is pending. */
 const FILL = [
   "checkpoints SELECT account, 1 FROM accounts",
-  `objects SELECT account, 'cus_' || n, 'customer', i, '{"email":"' || i || '@example.com"}', NULL,
+  `objects SELECT account, 'cus_' || n, 'customer', i, 0, 10, NULL, NULL,
     jsonb_build_object('email', i || '@example.com') FROM numbered`,
-  `objects SELECT account, 'pi_' || n, 'payment_intent', i, '{}', NULL,
+  `objects SELECT account, 'pi_' || n, 'payment_intent', i, 0, 10, NULL, NULL,
     jsonb_build_object('customer', 'cus_' || n, 'status', CASE WHEN i % 3 = 0 THEN 'succeeded' ELSE 'processing' END)
     FROM numbered`,
   // All of one customer, and all of one product.
-  `objects SELECT account, 'ch_' || n, 'charge', i, '{}', NULL,
+  `objects SELECT account, 'ch_' || n, 'charge', i, 0, 10, NULL, NULL,
     jsonb_build_object('customer', 'cus_${digits(1)}', 'payment_intent', 'pi_' || n) FROM numbered`,
-  `objects SELECT account, 'price_' || n, 'price', i, '{}', NULL,
+  `objects SELECT account, 'price_' || n, 'price', i, 0, 10, NULL, NULL,
     jsonb_build_object('product', 'prod_${digits(1)}', 'type', CASE WHEN i % 2 = 0 THEN 'recurring' ELSE 'one_time' END)
     FROM numbered`,
   `events SELECT account, 'evt_' || n, CASE WHEN i <= 20 THEN 'refund.created' ELSE 'customer.created' END, i
@@ -36,7 +36,7 @@ const FILL = [
   "subscriptions SELECT account, 'we_' || n, ARRAY['*'], 1 FROM numbered WHERE i < 10",
   `deliveries SELECT account, 'we_' || i % 10, 'whd_' || n, 'evt_' || n, i, i, i,
     CASE WHEN i % 10 = 1 THEN 'pending' ELSE 'delivered' END, '[]', i, i, i FROM numbered`,
-  `journal SELECT account, i, md5(n), '{"secret":"' || md5(n || 'r') || '"}' FROM numbered`
+  `journal SELECT account, i, md5(n), convert_to('{"secret":"' || md5(n || 'r') || '"}', 'UTF8') FROM numbered`
 ].map(
   (rows) => `WITH accounts (account, rows) AS (VALUES ('${ACCOUNT}', ${ROWS}), ('mer_2:test', ${ROWS / 100})),
     numbered AS (SELECT account, i, lpad(i::text, 24, '0') AS n FROM accounts, generate_series(1, rows) AS i)
@@ -59,7 +59,15 @@ const projection = (from: number): Projection => {
   return {
     checkpoints: [{ account: ACCOUNT, from, to: from + 1 }],
     documents: [
-      { account: ACCOUNT, id: `pi_${id}`, kind: "payment_intent", version, document: "{}", hidden: null, labels: {} }
+      {
+        account: ACCOUNT,
+        id: `pi_${id}`,
+        kind: "payment_intent",
+        version,
+        documentSpan: { at: 0, length: 10 },
+        hiddenSpan: null,
+        labels: {}
+      }
     ],
     events: [{ account: ACCOUNT, id: `evt_new_${from}`, type: "customer.created", version }],
     timersSet: [{ account: ACCOUNT, id: `pi_${digits(MIDDLE)}`, name: "settle", version, dueAt: 1, wakeAt: 1 }],
@@ -179,7 +187,7 @@ describe("the tables in Postgres", () => {
       for (const name of ["journal.account", "journal.version", "objects.id", "objects.labels", "events.type"]) {
         assert.include(names, name)
       }
-      const texts = ["journal.record", "objects.document", "objects.hidden", "idempotency.key", "deliveries.attempts"]
+      const texts = ["journal.record", "objects.document_at", "idempotency.key", "deliveries.attempts"]
       for (const name of texts) assert.notInclude(names, name)
     })
   )

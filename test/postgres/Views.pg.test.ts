@@ -6,8 +6,10 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
-import type { Attempt, JournalRow } from "../../src/engine/Record.ts"
+import type { Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
+import { GENESIS, seal, textOf } from "../../src/engine/Record.ts"
 import type { DeliveryRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
+import { project } from "../../src/engine/Projection.ts"
 import type { Cursor, ViewsShape } from "../../src/engine/Views.ts"
 import { keyId, viewTables } from "../../src/engine/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
@@ -24,6 +26,14 @@ const JSONS = [
   `{"long":"${"x".repeat(9000)}"}`
 ]
 
+/** What each record in the journal holds: all documents that there are. */
+const RECORD = `{"ü":[${JSONS.join(",")}]}`
+
+const spanOf = (json: string): Span => ({
+  at: Buffer.byteLength(RECORD.slice(0, RECORD.indexOf(json))),
+  length: Buffer.byteLength(json)
+})
+
 const distinct = <A>(random: Randomness, choices: ReadonlyArray<A>) => choices.filter(() => random.chance(0.4))
 
 /** Those that look like an id or an address are found in another way, and so are those of a customer or a product. */
@@ -33,6 +43,25 @@ const labels = (random: Randomness): Record<string, string> =>
   Object.fromEntries(
     distinct(random, ["name", "slot", "ü", "customer", "product"]).map((name) => [name, random.pick(LABEL_VALUES)])
   )
+
+const literal = (rows: ReadonlyArray<object>): string => `'${JSON.stringify(rows).replaceAll("'", "''")}'`
+
+const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1)
+
+const NOTHING_DONE = {
+  at: 1,
+  clock: 0,
+  advanced: 0,
+  wiped: false,
+  sequence: 1,
+  request: null,
+  events: [],
+  timers: [],
+  subscriptions: [],
+  deliveries: [],
+  attempts: [],
+  response: null
+}
 
 const EMPTY: Projection = {
   checkpoints: [],
@@ -124,8 +153,8 @@ const projection = (
       id,
       kind: random.pick(KINDS),
       version,
-      document: random.chance(0.2) ? null : random.pick(JSONS),
-      hidden: random.chance(0.5) ? null : random.pick(JSONS),
+      documentSpan: random.chance(0.2) ? null : spanOf(random.pick(JSONS)),
+      hiddenSpan: random.chance(0.5) ? null : spanOf(random.pick(JSONS)),
       labels: labels(random)
     })),
     events: perAccount((account, version, id) => ({
@@ -257,12 +286,16 @@ describe("the views in Postgres", () => {
         Effect.gen(function* () {
           const random = new Randomness(seed)
           const database = yield* PostgresStorage.make
-          const postgres = viewsOf(yield* database.connect("views"))
-          const memory = viewsOf(yield* storageInMemory)
+          const storage = yield* database.connect("views")
+          const postgres = viewsOf(storage)
+          const inMemory = yield* storageInMemory
+          const memory = viewsOf(inMemory)
           const versions = new Map<string, number>()
           for (const account of ACCOUNTS) {
             assert.strictEqual(yield* postgres.checkpoint(account), 0)
             yield* memory.checkpoint(account)
+            for (const journal of [journalOf(storage), journalOf(inMemory)])
+              yield* journal.append(Array.from({ length: 50 }, (_, i) => row(account, i + 1, RECORD)))
           }
           const made: Array<DeliveryRow> = []
           for (let batch = 0; batch < 12; batch++) {
@@ -308,18 +341,75 @@ describe("the views in Postgres", () => {
       const database = yield* PostgresStorage.make
       const [account] = ACCOUNTS as [string]
       const keys = IDS.map((key, i) => ({ account, key, fingerprint: "f", version: i + 1, at: i }))
-      const before = viewsOf(yield* database.connect("before"))
-      yield* before.checkpoint(account)
-      yield* before.apply({ ...EMPTY, checkpoints: [{ account, from: 0, to: keys.length }], keys }, 0)
-      yield* database.edit("DROP INDEX idempotency_by_key, objects_by_customer, objects_by_product")
-      yield* database.edit("ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey, ADD PRIMARY KEY (account, key)")
-      yield* database.edit("DELETE FROM effect_sql_migrations WHERE migration_id >= 3")
+      yield* database.migrated("0002")
+      yield* database.edit(`INSERT INTO checkpoints VALUES ('${account}', ${keys.length})`)
+      yield* database.edit(`INSERT INTO idempotency SELECT account, key, fingerprint, version, at
+        FROM json_populate_recordset(NULL::idempotency, ${literal(keys)})`)
       const after = viewsOf(yield* database.connect("after"))
       assert.deepStrictEqual(yield* after.keys(keys.map(({ key }) => ({ account, id: key }))), keys)
       const again = { account, key: IDS[0]!, fingerprint: "g", version: keys.length + 1, at: 99 }
       const checkpoints = [{ account, from: keys.length, to: again.version }]
       yield* after.apply({ ...EMPTY, checkpoints, keys: [again] }, 0)
       assert.deepStrictEqual(yield* after.keys([{ account, id: again.key }]), [again])
+    })
+  )
+
+  it.live("find the documents that a Till before 0006_documents_in_journal has projected", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const [account] = ACCOUNTS as [string]
+      const [first, second, third] = JSONS as [string, string, string]
+      const change = (id: string, document: string | null, hidden: string | null) => ({
+        id,
+        kind: "counter",
+        document,
+        hidden,
+        labels: { customer: "cus_1" }
+      })
+      const commands = [
+        // The first is a part of the second.
+        [change("ctr_1", `{"id":"ctr_1","inside":${first}}`, null), change("ctr_2", first, second)],
+        [change("ctr_3", third, second), change("ctr_4", "{}", null)],
+        [change("ctr_4", null, null), change("ü'\"\\", second, '"ü"')]
+      ]
+      const rows: Array<JournalRow> = []
+      const records = commands.map((changes, i) => {
+        const { bytes, hash, record } = seal(rows.at(-1)?.hash ?? GENESIS, {
+          ...NOTHING_DONE,
+          account,
+          version: i + 1,
+          changes
+        })
+        rows.push({ account, version: i + 1, hash, bytes })
+        return record
+      })
+      const { documents } = project(records)
+      const changes = commands.flatMap((changes, i) =>
+        changes.map((change) => ({ account, ...change, version: i + 1 }))
+      )
+      const newest = documents.map(({ id }) => changes.findLast((change) => change.id === id)!)
+      yield* database.migrated("0005")
+      yield* database.edit(`INSERT INTO checkpoints VALUES ('${account}', ${rows.length})`)
+      const texts = rows.map(({ bytes, ...row }) => ({ ...row, record: textOf(bytes) }))
+      yield* database.edit(
+        `INSERT INTO journal SELECT * FROM json_populate_recordset(NULL::journal, ${literal(texts)})`
+      )
+      yield* database.edit(
+        `INSERT INTO objects SELECT * FROM json_populate_recordset(NULL::objects, ${literal(newest)})`
+      )
+      const storage = yield* database.connect("after")
+      const views = viewsOf(storage)
+      assert.deepStrictEqual(yield* journalOf(storage).read(account, 0, 10), rows)
+      const scanned = yield* views.scan(account, "documents", "", 10)
+      assert.deepStrictEqual(
+        scanned.map(({ row }) => row),
+        documents.toSorted(byId)
+      )
+      const found = yield* views.documents(newest)
+      assert.deepStrictEqual(
+        found.map((row) => ({ ...row, account })),
+        newest
+      )
     })
   )
 
@@ -346,7 +436,7 @@ const row = (account: string, version: number, text: string = "{}"): JournalRow 
   account,
   version,
   hash: `${account} ${version}`,
-  text
+  bytes: Buffer.from(text)
 })
 
 describe("the journal in Postgres", () => {
@@ -396,6 +486,14 @@ describe("the journal in Postgres", () => {
             row("a", 1),
             undefined
           ])
+          const slices = [...texts.keys(), 999].map((i) => ({ ...row("ä'\"", i + 1), span: { at: 8, length: i } }))
+          assert.deepStrictEqual(
+            yield* journal.slices(slices),
+            slices.map(({ span: { at, length }, version }) => {
+              const found = rows[version - 1]
+              return found && textOf(found.bytes.subarray(at, at + length))
+            })
+          )
           assert.deepStrictEqual(yield* journal.accounts, ["a", "ä'\""])
         })
       ),
