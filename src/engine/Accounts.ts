@@ -117,9 +117,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const actors = yield* Actors.make(options)
 
   /** Reads the views once they show everything that was acknowledged before the call. */
-  const reading = <A>(account: AccountId, read: Effect.Effect<A, StorageFailure>): Effect.Effect<A, Unavailable> =>
-    readingWith(account, () => read)
-  const readingWith = <A>(
+  const reading = <A>(
     account: AccountId,
     read: (actor: Actor) => Effect.Effect<A, StorageFailure>
   ): Effect.Effect<A, Unavailable> =>
@@ -166,30 +164,31 @@ const make = Effect.fnUntraced(function* (options: Options) {
         return Effect.mapError(found, () => new Unavailable({ reason: "The database does not answer." }))
       }),
     clockOffset: (account) => actors.use(account, (actor) => Effect.succeed(actor.clockOffset)),
-    list: (account, query) => readingWith(account, (actor) => documents(actor, query)),
+    list: (account, query) => reading(account, (actor) => documents(actor, query)),
     event: (account, id) =>
-      reading(
-        account,
+      reading(account, () =>
         Effect.gen(function* () {
           const row = yield* views.event({ account, id })
           return row === undefined ? undefined : (yield* eventsAt(account, [row]))[0]
         })
       ),
     events: (account, query) =>
-      reading(
-        account,
+      reading(account, () =>
         Effect.gen(function* () {
           const { hasMore, page } = pageOf(yield* views.events(account, { ...query, limit: query.limit + 1 }), query)
           return { events: yield* eventsAt(account, page), hasMore }
         })
       ),
     deliveries: (account, query) =>
-      Effect.map(reading(account, views.deliveries(account, { ...query, limit: query.limit + 1 })), (rows) => {
-        const { hasMore, page } = pageOf(rows, query)
-        return { deliveries: page, hasMore }
-      }),
-    delivery: (account, destination, id) => reading(account, views.delivery(account, destination, id)),
-    pendingDeliveries: (account, events) => reading(account, pendingOf(events.map((id) => ({ account, id }))))
+      Effect.map(
+        reading(account, () => views.deliveries(account, { ...query, limit: query.limit + 1 })),
+        (rows) => {
+          const { hasMore, page } = pageOf(rows, query)
+          return { deliveries: page, hasMore }
+        }
+      ),
+    delivery: (account, destination, id) => reading(account, () => views.delivery(account, destination, id)),
+    pendingDeliveries: (account, events) => reading(account, () => pendingOf(events.map((id) => ({ account, id }))))
   })
 })
 

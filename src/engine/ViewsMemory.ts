@@ -129,12 +129,12 @@ class Accounts {
 const textsOf = Effect.fnUntraced(function* (journal: Journal["Service"], row: DocumentRow | undefined) {
   if (row === undefined) return undefined
   const { account, documentSpan, hiddenSpan, id, kind, labels, version } = row
-  const [document, hidden] = yield* Effect.forEach([documentSpan, hiddenSpan], (span) =>
+  const [document = null, hidden = null] = yield* Effect.forEach([documentSpan, hiddenSpan], (span) =>
     span === null
       ? Effect.succeed(null)
-      : Effect.map(journal.slices([{ account, version, span }]), ([text]) => text ?? null)
+      : Effect.map(journal.slices([{ account, version, span }]), ([text = null]) => text)
   )
-  return { id, kind, version, labels, document: document!, hidden: hidden! }
+  return { id, kind, version, labels, document, hidden }
 })
 
 const deliveryViews = (

@@ -54,10 +54,10 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
   // Few, so they may be sorted. The empty string keeps the planner from the primary key, which it takes for the better
   // way without statistics.
   const rare = (account: AccountId, query: ListQuery, labels: string | null) =>
-    sql<SqlDocument>`SELECT ${columns} FROM (
-        SELECT * FROM objects
+    sql<SqlDocument>`SELECT * FROM (
+        SELECT ${columns} FROM objects
         WHERE account || '' = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL ${labelled(labels)} OFFSET 0
-      ) AS objects WHERE true ${from(sql, query)} LIMIT ${query.limit}`
+      ) AS found WHERE true ${from(sql, query)} LIMIT ${query.limit}`
   // Compared together with the id and never as equal, the owner makes its index the only one in order.
   const owned = (account: AccountId, query: ListQuery, labelName: "customer" | "product") => {
     const { [labelName]: name, ...others } = query.labels ?? {}
@@ -86,13 +86,13 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
       storageFailure(
         Effect.map(
           sql<SqlDocument & { position: bigint }>`
-            SELECT found.* FROM unnest(${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
+            SELECT position, found.* FROM unnest(${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
               ${texts(queries.map((q) => boundsOf(q.prefix)[0]))},
               ${texts(queries.map((q) => q.olderThan ?? boundsOf(q.prefix)[1]))},
               ${bigints(queries.map((q) => q.limit))})
               WITH ORDINALITY AS wanted (in_account, of_kind, behind, before, most, position),
             LATERAL (
-              SELECT position, ${columns} FROM objects
+              SELECT ${columns} FROM objects
               WHERE (account, id) > (in_account, behind) AND (account, id) < (in_account, before)
                 AND kind = of_kind AND document_at IS NOT NULL
               ORDER BY account DESC, id DESC LIMIT most
