@@ -175,15 +175,18 @@ export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDat
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
-const refuseNewer = Effect.gen(function* () {
+/** Refuses what is too new, and says why the start takes longer than others. */
+const inspect = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<{ id: number | null }>`SELECT max(migration_id)::int AS id FROM effect_sql_migrations`
-  const migration = rows[0]?.id ?? 0
+  const [table] = yield* sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`
+  if (table?.found !== true) return
+  const [row] = yield* sql<{ id: number | null }>`SELECT max(migration_id)::int AS id FROM effect_sql_migrations`
+  const migration = row?.id ?? 0
   if (migration > newest) return yield* new NewerDatabase({ migration })
+  if (migration < newest) yield* Effect.logInfo("The database is of an older Till; its tables are brought up to date")
 })
 
 /** Brings the tables up to date, once, however many processes start at the same time. */
-export const layer = Layer.effectDiscard(refuseNewer).pipe(
-  Layer.provideMerge(PgMigrator.layer({ loader: PgMigrator.fromRecord(migrations) })),
-  Layer.provide(NodeServices.layer)
+export const layer = PgMigrator.layer({ loader: PgMigrator.fromRecord(migrations) }).pipe(
+  Layer.provide([Layer.effectDiscard(inspect), NodeServices.layer])
 )

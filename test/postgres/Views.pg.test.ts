@@ -7,7 +7,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import type { Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
-import { GENESIS, seal, textOf } from "../../src/engine/Record.ts"
+import { textOf } from "../../src/engine/Record.ts"
 import type { DeliveryRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
 import { project } from "../../src/engine/Projection.ts"
 import type { Cursor, ViewsShape } from "../../src/engine/Views.ts"
@@ -44,37 +44,7 @@ const labels = (random: Randomness): Record<string, string> =>
     distinct(random, ["name", "slot", "ü", "customer", "product"]).map((name) => [name, random.pick(LABEL_VALUES)])
   )
 
-const literal = (rows: ReadonlyArray<object>): string => `'${JSON.stringify(rows).replaceAll("'", "''")}'`
-
-const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1)
-
-const NOTHING_DONE = {
-  at: 1,
-  clock: 0,
-  advanced: 0,
-  wiped: false,
-  sequence: 1,
-  request: null,
-  events: [],
-  timers: [],
-  subscriptions: [],
-  deliveries: [],
-  attempts: [],
-  response: null
-}
-
-const EMPTY: Projection = {
-  checkpoints: [],
-  documents: [],
-  events: [],
-  timersSet: [],
-  timersCleared: [],
-  keys: [],
-  subscriptionsSet: [],
-  deliveriesMade: [],
-  deliverySteps: [],
-  sweep: null
-}
+const EMPTY = project([])
 
 const DESTINATIONS = ["we_1", "we_2", "we_3"]
 
@@ -333,83 +303,6 @@ describe("the views in Postgres", () => {
       ]
       yield* views.apply({ ...EMPTY, checkpoints }, 0)
       assert.deepStrictEqual(yield* views.behind, ["mer_1:test"])
-    })
-  )
-
-  it.live("find the keys that a Till before 0003_keys_by_version has projected", () =>
-    Effect.gen(function* () {
-      const database = yield* PostgresStorage.make
-      const [account] = ACCOUNTS as [string]
-      const keys = IDS.map((key, i) => ({ account, key, fingerprint: "f", version: i + 1, at: i }))
-      yield* database.migrated("0002")
-      yield* database.edit(`INSERT INTO checkpoints VALUES ('${account}', ${keys.length})`)
-      yield* database.edit(`INSERT INTO idempotency SELECT account, key, fingerprint, version, at
-        FROM json_populate_recordset(NULL::idempotency, ${literal(keys)})`)
-      const after = viewsOf(yield* database.connect("after"))
-      assert.deepStrictEqual(yield* after.keys(keys.map(({ key }) => ({ account, id: key }))), keys)
-      const again = { account, key: IDS[0]!, fingerprint: "g", version: keys.length + 1, at: 99 }
-      const checkpoints = [{ account, from: keys.length, to: again.version }]
-      yield* after.apply({ ...EMPTY, checkpoints, keys: [again] }, 0)
-      assert.deepStrictEqual(yield* after.keys([{ account, id: again.key }]), [again])
-    })
-  )
-
-  it.live("find the documents that a Till before 0006_documents_in_journal has projected", () =>
-    Effect.gen(function* () {
-      const database = yield* PostgresStorage.make
-      const [account] = ACCOUNTS as [string]
-      const [first, second, third] = JSONS as [string, string, string]
-      const change = (id: string, document: string | null, hidden: string | null) => ({
-        id,
-        kind: "counter",
-        document,
-        hidden,
-        labels: { customer: "cus_1" }
-      })
-      const commands = [
-        // The first is a part of the second.
-        [change("ctr_1", `{"id":"ctr_1","inside":${first}}`, null), change("ctr_2", first, second)],
-        [change("ctr_3", third, second), change("ctr_4", "{}", null)],
-        [change("ctr_4", null, null), change("ü'\"\\", second, '"ü"')]
-      ]
-      const rows: Array<JournalRow> = []
-      const records = commands.map((changes, i) => {
-        const { bytes, hash, record } = seal(rows.at(-1)?.hash ?? GENESIS, {
-          ...NOTHING_DONE,
-          account,
-          version: i + 1,
-          changes
-        })
-        rows.push({ account, version: i + 1, hash, bytes })
-        return record
-      })
-      const { documents } = project(records)
-      const changes = commands.flatMap((changes, i) =>
-        changes.map((change) => ({ account, ...change, version: i + 1 }))
-      )
-      const newest = documents.map(({ id }) => changes.findLast((change) => change.id === id)!)
-      yield* database.migrated("0005")
-      yield* database.edit(`INSERT INTO checkpoints VALUES ('${account}', ${rows.length})`)
-      const texts = rows.map(({ bytes, ...row }) => ({ ...row, record: textOf(bytes) }))
-      yield* database.edit(
-        `INSERT INTO journal SELECT * FROM json_populate_recordset(NULL::journal, ${literal(texts)})`
-      )
-      yield* database.edit(
-        `INSERT INTO objects SELECT * FROM json_populate_recordset(NULL::objects, ${literal(newest)})`
-      )
-      const storage = yield* database.connect("after")
-      const views = viewsOf(storage)
-      assert.deepStrictEqual(yield* journalOf(storage).read(account, 0, 10), rows)
-      const scanned = yield* views.scan(account, "documents", "", 10)
-      assert.deepStrictEqual(
-        scanned.map(({ row }) => row),
-        documents.toSorted(byId)
-      )
-      const found = yield* views.documents(newest)
-      assert.deepStrictEqual(
-        found.map((row) => ({ ...row, account })),
-        newest
-      )
     })
   )
 

@@ -1,0 +1,142 @@
+/** Databases that another version of Till has written: what an older one left is found, and a newer one's is refused. */
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Logger } from "effect"
+import { project } from "../../src/engine/Projection.ts"
+import type { JournalRow } from "../../src/engine/Record.ts"
+import { GENESIS, seal, textOf } from "../../src/engine/Record.ts"
+import { journalOf, viewsOf } from "../engine/Harness.ts"
+import * as PostgresStorage from "../engine/PostgresStorage.ts"
+
+const ACCOUNT = "mer_1:test"
+
+const JSONS = [
+  '{"id":"a","text":"\\u0000\\ud800 ü→😀"}',
+  '{"__proto__":1,"10":2}',
+  `{"long":"${"x".repeat(9000)}"}`
+] as const
+
+const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1)
+
+const inserted = (table: string, rows: ReadonlyArray<object>): string =>
+  `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, '${JSON.stringify(rows).replaceAll("'", "''")}')`
+
+const NOTHING_DONE = {
+  at: 1,
+  clock: 0,
+  advanced: 0,
+  wiped: false,
+  sequence: 1,
+  request: null,
+  events: [],
+  timers: [],
+  subscriptions: [],
+  deliveries: [],
+  attempts: [],
+  response: null
+}
+
+const counter = (id: string, document: string | null, hidden: string | null) => {
+  return { id, kind: "counter", document, hidden, labels: { customer: "cus_1" } }
+}
+
+/** What three commands have changed. */
+const commands = [
+  // The second document lies in the first as well.
+  [counter("ctr_1", `{"id":"ctr_1","inside":${JSONS[0]}}`, null), counter("ctr_2", JSONS[0], JSONS[1])],
+  [counter("ctr_3", JSONS[2], JSONS[1]), counter("ctr_4", "{}", null)],
+  [counter("ctr_4", null, null), counter("ü'\"\\", JSONS[1], '"ü"')]
+]
+
+/** A chain of records with those changes. */
+const sealedCommands = () => {
+  const rows: Array<JournalRow> = []
+  const records = commands.map((changes, i) => {
+    const version = i + 1
+    const draft = { ...NOTHING_DONE, account: ACCOUNT, version, changes }
+    const { bytes, hash, record } = seal(rows.at(-1)?.hash ?? GENESIS, draft)
+    rows.push({ account: ACCOUNT, version, hash, bytes })
+    return record
+  })
+  return { rows, records }
+}
+
+describe("a database of an older Till", () => {
+  it.live("keeps the keys that were projected before 0003_keys_by_version", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const keys = ["a", "ü'\"\\", ""].map((key, i) => {
+        return { account: ACCOUNT, key, fingerprint: "f", version: i + 1, at: i }
+      })
+      yield* database.migrated("0002")
+      yield* database.edit(`INSERT INTO checkpoints VALUES ('${ACCOUNT}', ${keys.length})`)
+      yield* database.edit(inserted("idempotency", keys))
+      const views = viewsOf(yield* database.connect("till"))
+      assert.deepStrictEqual(yield* views.keys(keys.map(({ key }) => ({ account: ACCOUNT, id: key }))), keys)
+      const again = { account: ACCOUNT, key: "a", fingerprint: "g", version: keys.length + 1, at: 99 }
+      const checkpoints = [{ account: ACCOUNT, from: keys.length, to: again.version }]
+      yield* views.apply({ ...project([]), checkpoints, keys: [again] }, 0)
+      assert.deepStrictEqual(yield* views.keys([{ account: ACCOUNT, id: "a" }]), [again])
+    })
+  )
+
+  it.live("keeps the documents that were projected before 0006_documents_in_journal", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const { records, rows } = sealedCommands()
+      const { documents } = project(records)
+      const changes = commands.flatMap((changes, i) =>
+        changes.map((change) => ({ account: ACCOUNT, ...change, version: i + 1 }))
+      )
+      const newest = documents.map(({ id }) => changes.findLast((change) => change.id === id)!)
+      yield* database.migrated("0005")
+      yield* database.edit(`INSERT INTO checkpoints VALUES ('${ACCOUNT}', ${rows.length})`)
+      yield* database.edit(
+        inserted(
+          "journal",
+          rows.map(({ bytes, ...row }) => ({ ...row, record: textOf(bytes) }))
+        )
+      )
+      yield* database.edit(inserted("objects", newest))
+      const storage = yield* database.connect("till")
+      const views = viewsOf(storage)
+      assert.deepStrictEqual(yield* journalOf(storage).read(ACCOUNT, 0, 10), rows)
+      const scanned = yield* views.scan(ACCOUNT, "documents", "", 10)
+      assert.deepStrictEqual(
+        scanned.map(({ row }) => row),
+        documents.toSorted(byId)
+      )
+      const found = yield* views.documents(newest)
+      assert.deepStrictEqual(
+        found.map((row) => ({ ...row, account: ACCOUNT })),
+        newest
+      )
+    })
+  )
+
+  it.live("is the reason that is given for a start that takes longer", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const lines: Array<string> = []
+      const logger = Logger.make(({ message }) => lines.push(String(message)))
+      const start = Effect.provide(database.connect("till"), Logger.layer([logger]))
+      yield* database.migrated("0005")
+      for (let i = 0; i < 2; i++) yield* start
+      assert.deepStrictEqual(lines, ["The database is of an older Till; its tables are brought up to date"])
+    })
+  )
+})
+
+describe("a database of a newer Till", () => {
+  it.live("is refused, and left as it is", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      yield* database.migrated("0001")
+      yield* database.edit("INSERT INTO effect_sql_migrations (migration_id, name) VALUES (9999, 'later')")
+      const exit = yield* Effect.exit(database.connect("till"))
+      const problem = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
+      assert.include(problem, "The database was written by a newer Till (migration 9999; ")
+      const [row] = yield* database.ask<{ count: number }>("SELECT count(*)::int AS count FROM effect_sql_migrations")
+      assert.strictEqual(row?.count, 2)
+    })
+  )
+})
