@@ -4,9 +4,10 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { JournalShape } from "../../src/engine/Journal.ts"
 import type { DeliveryStep, Projection } from "../../src/engine/Projection.ts"
 import type { ViewsShape } from "../../src/engine/Views.ts"
-import { viewsOf } from "../engine/Harness.ts"
+import { journalOf, viewsOf } from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 
 const ACCOUNT = "mer_1:test"
@@ -86,7 +87,14 @@ const charges = { kind: "charge", prefix: "ch", labels: { customer: `cus_${digit
 const product = `prod_${digits(1)}`
 
 /** All that is asked while Till is at work. `round` counts from 1. */
-const questions = (views: ViewsShape, round: number): ReadonlyArray<Effect.Effect<unknown, unknown>> => [
+const questions = (
+  journal: JournalShape,
+  views: ViewsShape,
+  round: number
+): ReadonlyArray<Effect.Effect<unknown, unknown>> => [
+  journal.read(ACCOUNT, MIDDLE, 10),
+  journal.at([{ account: ACCOUNT, version: MIDDLE }]),
+  journal.slices([MIDDLE, 1].map((version) => ({ account: ACCOUNT, version, span: { at: 0, length: 10 } }))),
   views.apply(projection(round), 0),
   views.documents([address, { account: ACCOUNT, id: "missing" }]),
   views.holder(address.id),
@@ -159,9 +167,10 @@ describe("the tables in Postgres", () => {
         const before = yield* settled
         yield* Effect.scoped(
           Effect.gen(function* () {
-            const views = viewsOf(yield* database.connect("views"))
+            const storage = yield* database.connect("till")
+            const [journal, views] = [journalOf(storage), viewsOf(storage)]
             for (let round = 1; round <= ROUNDS; round++) {
-              for (const question of questions(views, round)) yield* question
+              for (const question of questions(journal, views, round)) yield* question
             }
             assert.strictEqual(yield* views.checkpoint(ACCOUNT), ROUNDS + 1)
           })
