@@ -36,7 +36,7 @@ export const make: Effect.Effect<List, never, Journal | Scope.Scope | Views> = E
   const documentsOf = Effect.fnUntraced(function* (actor: Actor, rows: ReadonlyArray<DocumentRow>) {
     const { account } = actor
     const known = rows.map(({ id, version }) => {
-      const document = actor.documents.get(id)
+      const document = actor.durableDocument(id)
       return document?.version === version ? document : undefined
     })
     const missing = rows.filter((_, i) => known[i] === undefined)

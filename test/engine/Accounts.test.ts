@@ -258,6 +258,42 @@ describe("a list", () => {
     })
   )
 
+  it.effect("shows nothing of what an actor that has ended since could not write", () =>
+    Effect.gen(function* () {
+      const reading = Latch.makeUnsafe(false)
+      let isHeld = false
+      let isFailing = false
+      const { engine } = yield* start({
+        faults: (point) => {
+          if (point === "append.before" && isFailing) return Effect.fail(Harness.outage("the log"))
+          if (point !== "read" || !isHeld) return Effect.void
+          isHeld = false
+          return reading.await
+        }
+      })
+      yield* create(engine)
+      yield* engine.projector.drained
+      isHeld = true
+      const list = yield* Effect.forkChild(engine.accounts.list(ACCOUNT, { kind: "counter", limit: 1 }))
+      yield* Harness.settled
+      isFailing = true
+      assert.isTrue(isUnavailable(yield* Effect.exit(increment(engine))))
+      isFailing = false
+      // Has the version that the lost one would have had.
+      yield* engine.accounts.run(
+        ACCOUNT,
+        Effect.flatMap(Toy.counterIn("a"), (counter) => Toy.add(counter!.value, 5))
+      )
+      yield* engine.projector.drained
+      reading.openUnsafe()
+      const { documents } = yield* Fiber.join(list)
+      assert.deepStrictEqual(
+        documents.map(({ json }) => (JSON.parse(json) as Toy.Counter).count),
+        [5]
+      )
+    })
+  )
+
   it.effect("costs the views little if many are asked for at once, and each gets its own answer", () =>
     Effect.gen(function* () {
       const { asked, engine, reads, slots } = yield* manyLists
