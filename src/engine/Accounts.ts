@@ -9,7 +9,6 @@ import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Lists from "./Lists.ts"
-import { pageOf } from "./Lists.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
@@ -123,7 +122,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   ): Effect.Effect<A, Unavailable> =>
     actors.use(account, (actor) => Effect.andThen(projector.reach(actor, actor.durable), read(actor)))
 
-  const documents = yield* Lists.make
+  const list = yield* Lists.make
   const recordsAt = yield* Batcher.makeForLists(journal.at, Lists.LISTS_MAX)
   const eventsAt = Effect.fnUntraced(function* (
     account: AccountId,
@@ -164,7 +163,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         return Effect.mapError(found, () => new Unavailable({ reason: "The database does not answer." }))
       }),
     clockOffset: (account) => actors.use(account, (actor) => Effect.succeed(actor.clockOffset)),
-    list: (account, query) => reading(account, (actor) => documents(actor, query)),
+    list: (account, query) => reading(account, (actor) => list(actor, query)),
     event: (account, id) =>
       reading(account, () =>
         Effect.gen(function* () {
@@ -175,7 +174,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
     events: (account, query) =>
       reading(account, () =>
         Effect.gen(function* () {
-          const { hasMore, page } = pageOf(yield* views.events(account, { ...query, limit: query.limit + 1 }), query)
+          const { hasMore, page } = Lists.pageOf(
+            yield* views.events(account, { ...query, limit: query.limit + 1 }),
+            query
+          )
           return { events: yield* eventsAt(account, page), hasMore }
         })
       ),
@@ -183,7 +185,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       Effect.map(
         reading(account, () => views.deliveries(account, { ...query, limit: query.limit + 1 })),
         (rows) => {
-          const { hasMore, page } = pageOf(rows, query)
+          const { hasMore, page } = Lists.pageOf(rows, query)
           return { deliveries: page, hasMore }
         }
       ),

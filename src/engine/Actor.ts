@@ -17,7 +17,7 @@ import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
 import { StorageFailure } from "./Journal.ts"
 import { KeyFilter } from "./KeyFilter.ts"
-import type { JournalRecord, RecordDraft, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
+import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
 import { ActiveTransaction, Transaction } from "./Transaction.ts"
 
@@ -303,13 +303,13 @@ export class Actor {
     response: StoredResponse | null
   ): Sealed | Exit.Exit<never> {
     try {
-      return seal(this.#hash, this.#draftOf(mail, transaction, kept, response))
+      return seal(this.#hash, this.#recordOf(mail, transaction, kept, response))
     } catch (defect) {
       return Exit.die(defect)
     }
   }
 
-  #draftOf(mail: Mail, transaction: ActiveTransaction, kept: boolean, response: StoredResponse | null): RecordDraft {
+  #recordOf(mail: Mail, transaction: ActiveTransaction, kept: boolean, response: StoredResponse | null): JournalRecord {
     if (kept) transaction.requireConsistent()
     // Deliveries get ids, so they come before the counter behind the ids is read.
     const deliveries = kept ? transaction.deliveries() : NOTHING

@@ -11,14 +11,13 @@ import * as Batcher from "./Batcher.ts"
 import { makeShares } from "./CacheShares.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
-import { stored } from "./Document.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Journal } from "./Journal.ts"
 import { StorageFailure } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
 import type { Address, ViewRow } from "./Views.ts"
-import { Views } from "./Views.ts"
+import { documentOf, Views } from "./Views.ts"
 
 /** The log cannot be reached, or the account has more work than it may queue. Nothing was done; try again. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { reason: Schema.String }) {}
@@ -141,7 +140,7 @@ const makeSurroundings = Effect.fnUntraced(function* (
     mailboxCapacity: options.mailboxCapacity,
     // Documents stand for all: keys and timers are bounded likewise, and hardly ever more.
     cacheShare: makeShares(options.cacheCapacity, active, ({ documents }) => documents.size),
-    loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && stored(row)),
+    loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && documentOf(row)),
     loadTimer: (account, id) => views.timer({ account, id }),
     append: commit.append
   }

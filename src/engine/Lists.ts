@@ -7,13 +7,12 @@ import type { Scope } from "effect"
 import type { Actor } from "./Actor.ts"
 import * as Batcher from "./Batcher.ts"
 import type { Document } from "./Document.ts"
-import { stored } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import type { DocumentRow } from "./Projection.ts"
 import type { Span } from "./Record.ts"
 import type { ListPage, ListQuery } from "./Views.ts"
-import { Views } from "./Views.ts"
+import { documentOf, Views } from "./Views.ts"
 
 /** Lists in one query, at most: each asks for up to a hundred documents or records. */
 export const LISTS_MAX = 32
@@ -44,14 +43,10 @@ export const make: Effect.Effect<List, never, Journal | Scope.Scope | Views> = E
     const spans = missing.flatMap(({ documentSpan, hiddenSpan, version }) =>
       [documentSpan, hiddenSpan].flatMap((span) => (span === null ? [] : [{ account, version, span }]))
     )
-    const texts = yield* slices(spans)
-    if (texts.includes(undefined)) {
-      return yield* Effect.die(new Error(`The views of ${account} point to records that the journal does not have`))
-    }
-    const inOrder = texts.values()
-    const next = (span: Span | null) => (span === null ? null : inOrder.next().value!)
+    const texts = (yield* slices(spans)).values()
+    const next = (span: Span | null) => (span === null ? null : (texts.next().value ?? null))
     return rows.map((row, i) => {
-      return known[i] ?? stored({ ...row, document: next(row.documentSpan), hidden: next(row.hiddenSpan) })
+      return known[i] ?? documentOf({ ...row, document: next(row.documentSpan), hidden: next(row.hiddenSpan) })
     }) as ReadonlyArray<Document>
   })
 

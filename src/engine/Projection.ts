@@ -5,7 +5,15 @@
  * it does not name (a wipe, the end of a subscription, a moved clock) is folded in a batch of its own.
  */
 import type { AccountId, Labels, Millis } from "./Document.ts"
-import type { Attempt, AttemptEntry, DeliveryEntry, DeliveryState, JournalRecord, Span } from "./Record.ts"
+import type {
+  Attempt,
+  AttemptEntry,
+  DeliveryEntry,
+  DeliveryState,
+  JournalRecord,
+  SealedRecord,
+  Span
+} from "./Record.ts"
 
 /** Points to a document inside the journal. */
 export interface DocumentRow {
@@ -119,9 +127,9 @@ const sweepOf = ({ account, advanced, clock, subscriptions, wiped }: JournalReco
 }
 
 /** Cuts records into pieces that can be folded at once: a sweep stands alone, and so does a second step of a delivery. */
-export const piecesOf = (records: ReadonlyArray<JournalRecord>): ReadonlyArray<ReadonlyArray<JournalRecord>> => {
-  const pieces: Array<Array<JournalRecord>> = []
-  let piece: Array<JournalRecord> | undefined
+export const piecesOf = (records: ReadonlyArray<SealedRecord>): ReadonlyArray<ReadonlyArray<SealedRecord>> => {
+  const pieces: Array<Array<SealedRecord>> = []
+  let piece: Array<SealedRecord> | undefined
   let attempted = new Set<string>()
   for (const record of records) {
     const isSweep = sweepOf(record) !== null
@@ -137,7 +145,7 @@ export const piecesOf = (records: ReadonlyArray<JournalRecord>): ReadonlyArray<R
 }
 
 /** Folds records that make one piece, each account's in ascending order without a gap, into rows. */
-export const project = (records: ReadonlyArray<JournalRecord>): Projection => {
+export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
   const folds = new Map<AccountId, AccountFold>()
   const events: Array<EventRow> = []
   const deliveries = new DeliveryFold()
@@ -182,7 +190,7 @@ class AccountFold {
     this.from = this.to = from
   }
 
-  add({ at, changes, clock, request, response, subscriptions, timers, version }: JournalRecord): void {
+  add({ at, changes, clock, request, response, subscriptions, timers, version }: SealedRecord): void {
     const { account } = this
     this.to = version
     for (const { documentSpan, hiddenSpan, id, kind, labels } of changes) {

@@ -12,7 +12,7 @@ import type { AccountId } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { piecesOf, project } from "./Projection.ts"
-import type { JournalRecord, JournalRow, Sealed } from "./Record.ts"
+import type { JournalRow, Sealed, SealedRecord } from "./Record.ts"
 import { fromBytes, GENESIS, JournalCorrupt, unseal } from "./Record.ts"
 import { Views } from "./Views.ts"
 
@@ -29,7 +29,7 @@ const LEASE_MILLIS = 120_000
 
 interface Pending {
   readonly actor: Actor
-  readonly record: JournalRecord
+  readonly record: SealedRecord
   /** Whether the record's deliveries are held by this process. */
   readonly leased: boolean
 }

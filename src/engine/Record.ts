@@ -117,8 +117,8 @@ export interface SubscriptionChange {
   readonly types: ReadonlyArray<string> | null
 }
 
-/** What a command did, before it is sealed. */
-export interface RecordDraft {
+/** What a command did. */
+export interface JournalRecord {
   readonly account: AccountId
   /** 1, 2, 3, … without a gap. */
   readonly version: number
@@ -142,13 +142,14 @@ export interface RecordDraft {
   readonly response: StoredResponse | null
 }
 
-export interface JournalRecord extends RecordDraft {
+/** A record that knows where its documents lie in its bytes. */
+export interface SealedRecord extends JournalRecord {
   readonly changes: ReadonlyArray<SealedChange>
 }
 
 /** A record with its bytes and the hash that chains it to its predecessor. */
 export interface Sealed {
-  readonly record: JournalRecord
+  readonly record: SealedRecord
   /** JSON in UTF-8. */
   readonly bytes: Uint8Array
   readonly hash: string
@@ -175,13 +176,13 @@ export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("Journa
 }
 
 /** Seals a record behind the one with hash `previous`. */
-export const seal = (previous: string, draft: RecordDraft): Sealed => {
-  const text = toText(draft)
+export const seal = (previous: string, record: JournalRecord): Sealed => {
+  const { changes, changesAt, text } = toText(record)
   // Encoded once: what is hashed is, without the hash in front, what is stored.
   const chained = Buffer.from(previous + text)
   const bytes = chained.subarray(previous.length)
-  const record = { ...draft, changes: located(draft, text, bytes.length) }
-  return { record, bytes, hash: hash("sha256", chained, "hex") }
+  const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, bytes) }
+  return { record: sealed, bytes, hash: hash("sha256", chained, "hex") }
 }
 
 /** Checks a row against its predecessor and reads it. Throws `JournalCorrupt`. */
@@ -195,40 +196,49 @@ export const unseal = (previous: { readonly version: number; readonly hash: stri
   if (record.account !== row.account || record.version !== row.version) {
     throw corrupt("is not what was written: it carries another account or version")
   }
-  return { record, bytes: row.bytes, hash: row.hash }
+  const text = textOf(row.bytes)
+  const changes = record.changes.map(changeText)
+  const changesAt = text.indexOf(changes.join(","))
+  if (changesAt === -1) throw corrupt("holds a document that is not canonical JSON")
+  const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, row.bytes) }
+  return { record: sealed, bytes: row.bytes, hash: row.hash }
 }
 
 /**
- * Finds the texts of changes in the text of their record, where they follow one another. Counted in bytes, so that
- * storage can cut them out without reading what is before them.
+ * Where the texts of changes lie in their record, in which `texts` stand from `changesAt` on, with commas between them.
+ * Counted in bytes, so that storage can cut them out without reading what is before them.
  */
 const located = (
-  { account, changes, version }: Pick<RecordDraft, "account" | "version" | "changes">,
+  changes: ReadonlyArray<Change>,
+  texts: ReadonlyArray<string>,
+  changesAt: number,
   text: string,
-  byteLength: number
+  bytes: Uint8Array
 ): ReadonlyArray<SealedChange> => {
-  const bytesIn = byteLength === text.length ? (part: string) => part.length : Buffer.byteLength
-  let end = 0
-  const spanOf = (part: string | null): Span | null => {
-    if (part === null) return null
-    const start = text.indexOf(part, end)
-    if (start === -1)
-      throw new JournalCorrupt({ account, version, problem: "holds a document that is not canonical JSON" })
-    end = start + part.length
-    return { at: bytesIn(text.slice(0, start)), length: bytesIn(part) }
-  }
-  return changes.map((change) => ({
-    ...change,
-    documentSpan: spanOf(change.document),
-    hiddenSpan: spanOf(change.hidden)
-  }))
+  const isAscii = bytes.length === text.length
+  const spanOf = (at: number, part: string): Span =>
+    isAscii
+      ? { at, length: part.length }
+      : { at: Buffer.byteLength(text.slice(0, at)), length: Buffer.byteLength(part) }
+  let start = changesAt
+  return changes.map((change, i) => {
+    const { document, hidden, id, kind, labels } = change
+    const documentAt = start + headText(change).length
+    const hiddenAt = documentAt + (document ?? "null").length + HIDDEN.length
+    start += texts[i]!.length + 1
+    const documentSpan = document === null ? null : spanOf(documentAt, document)
+    const hiddenSpan = hidden === null ? null : spanOf(hiddenAt, hidden)
+    return { id, kind, document, hidden, labels, documentSpan, hiddenSpan }
+  })
 }
 
 /*
  * The text. Documents are embedded as they are, and what repeats a document (an event's object, a response's body)
  * only names it: `"of": id`.
  */
-const toText = (record: RecordDraft): string => {
+const toText = (
+  record: JournalRecord
+): { readonly text: string; readonly changes: ReadonlyArray<string>; readonly changesAt: number } => {
   const changes = record.changes.map(changeText)
   const events = record.events.map((event) => {
     const head = `{"id":"${event.id}","type":"${event.type}",`
@@ -239,18 +249,20 @@ const toText = (record: RecordDraft): string => {
     record.response === null
       ? "null"
       : `{"status":${record.response.status},${imageText(record.changes, "body", record.response.body, canonical)}}`
-  return (
+  const head =
     `{"format":${FORMAT},"account":"${record.account}","version":${record.version},"at":${record.at},` +
     `"sequence":${record.sequence},"request":${record.request === null ? "null" : JSON.stringify(record.request)},` +
-    `"changes":[${changes.join(",")}],"events":[${events.join(",")}],` +
+    `"changes":[`
+  const tail =
+    `${changes.join(",")}],"events":[${events.join(",")}],` +
     `"timers":${record.timers.length === 0 ? "[]" : JSON.stringify(record.timers)},` +
     `"deliveries":${record.deliveries.length === 0 ? "[]" : JSON.stringify(record.deliveries)},` +
     `${rareText(record)}"response":${response}}`
-  )
+  return { text: head + tail, changes, changesAt: head.length }
 }
 
 /** What most records do not have. */
-const rareText = ({ advanced, attempts, clock, subscriptions, wiped }: RecordDraft): string => {
+const rareText = ({ advanced, attempts, clock, subscriptions, wiped }: JournalRecord): string => {
   let text = ""
   if (subscriptions.length > 0) text += `"subscriptions":${JSON.stringify(subscriptions)},`
   if (attempts.length > 0) text += `"attempts":${JSON.stringify(attempts)},`
@@ -260,14 +272,19 @@ const rareText = ({ advanced, attempts, clock, subscriptions, wiped }: RecordDra
   return text
 }
 
+/** A change up to its document. */
+const headText = ({ id, kind }: Change): string => `{"id":${JSON.stringify(id)},"kind":"${kind}","document":`
+
+const HIDDEN = `,"hidden":`
+
 const changeText = (change: Change): string => {
-  const hidden = change.hidden === null ? "" : `,"hidden":${change.hidden}`
+  const hidden = change.hidden === null ? "" : `${HIDDEN}${change.hidden}`
   let labels = ""
   for (const _ in change.labels) {
     labels = `,"labels":${JSON.stringify(change.labels)}`
     break
   }
-  return `{"id":${JSON.stringify(change.id)},"kind":"${change.kind}","document":${change.document ?? "null"}${hidden}${labels}}`
+  return `${headText(change)}${change.document ?? "null"}${hidden}${labels}}`
 }
 
 const imageText = (
@@ -314,8 +331,7 @@ interface RecordJson {
 /** Reads a row without its chain, for one whose chain was checked when the account was activated. */
 export const fromBytes = (row: JournalRow): JournalRecord => {
   const corrupt = (problem: string) => new JournalCorrupt({ account: row.account, version: row.version, problem })
-  const text = textOf(row.bytes)
-  const json = parse(row, text)
+  const json = parse(row)
   if (!(json.format >= 1 && json.format <= FORMAT)) {
     throw corrupt(`has format ${json.format}, which a newer Till wrote; this one reads formats up to ${FORMAT}`)
   }
@@ -338,7 +354,7 @@ export const fromBytes = (row: JournalRow): JournalRecord => {
     at: json.at,
     sequence: json.sequence,
     request: json.request,
-    changes: located({ ...json, changes }, text, row.bytes.length),
+    changes,
     events: json.events.map(({ id, object, of, previous, type }) => ({
       id,
       type,
@@ -366,9 +382,9 @@ export const fromBytes = (row: JournalRow): JournalRecord => {
 export const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
 
-const parse = (row: JournalRow, text: string): RecordJson => {
+const parse = (row: JournalRow): RecordJson => {
   try {
-    return JSON.parse(text)
+    return JSON.parse(textOf(row.bytes))
   } catch {
     throw new JournalCorrupt({ account: row.account, version: row.version, problem: "is not JSON" })
   }

@@ -6,9 +6,11 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { AccountId, Document, Labels, Millis } from "./Document.ts"
+import type { AccountId, Document, Labels, Millis, Tombstone } from "./Document.ts"
+import { stored } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
+import { JournalCorrupt } from "./Record.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
 
 export type { StoredEvent } from "./StoredEvent.ts"
@@ -100,11 +102,23 @@ export const deliveryId = ({ destination, id }: { readonly destination: string; 
 /** What a key is stored under: the version of its response's record, in digits that sort. */
 export const keyId = ({ version }: { readonly version: number }): string => String(version).padStart(16, "0")
 
-/** A document as it was written. */
-export interface DocumentTexts extends Pick<DocumentRow, "id" | "kind" | "version" | "labels"> {
-  /** JSON text; null for a tombstone. */
+/** A row with the texts that it points to: null where it points to none, or where the journal has none. */
+export interface DocumentTexts extends DocumentRow {
+  /** JSON text. */
   readonly document: string | null
   readonly hidden: string | null
+}
+
+/** What a row stands for. Throws `JournalCorrupt` if the journal lacks the record: that is no object that never was. */
+export const documentOf = (row: DocumentTexts): Document | Tombstone => {
+  if (row.documentSpan !== null && row.document === null) {
+    throw new JournalCorrupt({
+      account: row.account,
+      version: row.version,
+      problem: "is missing, but the views have it"
+    })
+  }
+  return stored(row)
 }
 
 /** A row of any table, under the id that it is stored with. */
@@ -137,9 +151,9 @@ export interface ViewsShape {
   readonly timer: (address: Address) => Effect.Effect<TimerRow | undefined, StorageFailure>
   /** The timers that come next, in due order. */
   readonly nextTimers: (limit: number) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
-  /** Up to `limit` documents that are not deleted, nearest to the cursor first. */
+  /** The rows of up to `limit` documents that are not deleted, nearest to the cursor first. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
-  /** One answer per query, in order: up to `limit` documents that are not deleted, newest first. */
+  /** One answer per query, in order: the rows of up to `limit` documents that are not deleted, newest first. */
   readonly newest: (
     queries: ReadonlyArray<NewestQuery>
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<DocumentRow>>, StorageFailure>

@@ -128,13 +128,13 @@ class Accounts {
 
 const textsOf = Effect.fnUntraced(function* (journal: Journal["Service"], row: DocumentRow | undefined) {
   if (row === undefined) return undefined
-  const { account, documentSpan, hiddenSpan, id, kind, labels, version } = row
+  const { account, documentSpan, hiddenSpan, version } = row
   const [document = null, hidden = null] = yield* Effect.forEach([documentSpan, hiddenSpan], (span) =>
     span === null
       ? Effect.succeed(null)
       : Effect.map(journal.slices([{ account, version, span }]), ([text = null]) => text)
   )
-  return { id, kind, version, labels, document, hidden }
+  return { ...row, document, hidden }
 })
 
 const deliveryViews = (

@@ -30,16 +30,13 @@ export const toDocument = (row: SqlDocument): DocumentRow => ({
   labels: row.labels ?? {}
 })
 
-export interface SqlDocumentTexts extends Pick<SqlDocument, "id" | "kind" | "version" | "labels"> {
+export interface SqlDocumentTexts extends SqlDocument {
   readonly document: Uint8Array | null
   readonly hidden: Uint8Array | null
 }
 
-export const toDocumentTexts = ({ document, hidden, id, kind, labels, version }: SqlDocumentTexts): DocumentTexts => ({
-  id,
-  kind,
-  version: Number(version),
-  labels: labels ?? {},
+export const toDocumentTexts = ({ document, hidden, ...row }: SqlDocumentTexts): DocumentTexts => ({
+  ...toDocument(row),
   document: document && textOf(document),
   hidden: hidden && textOf(hidden)
 })

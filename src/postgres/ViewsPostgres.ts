@@ -256,12 +256,12 @@ const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "ke
     storageFailure(
       Effect.map(
         sql<SqlDocumentTexts & { position: bigint }>`
-          SELECT position, id, kind, version, labels,
+          SELECT position, objects.*,
             substring(record FROM document_at + 1 FOR document_length) AS document,
             substring(record FROM hidden_at + 1 FOR hidden_length) AS hidden
           FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
             WITH ORDINALITY AS wanted (account, id, position)
-          JOIN objects USING (account, id) JOIN journal USING (account, version)`,
+          JOIN objects USING (account, id) LEFT JOIN journal USING (account, version)`,
         (rows) => placed(addresses.length, rows, toDocumentTexts)
       )
     ),

@@ -6,7 +6,7 @@
  * its own, so a replay takes the same random choices, but not always the same turns.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Schema } from "effect"
 import { verify } from "../../src/engine/Verify.ts"
 import { keyId } from "../../src/engine/Views.ts"
 import { ACCOUNTS, Clients, everythingHolds } from "./Clients.ts"
@@ -217,6 +217,18 @@ describe("the engine on Postgres", () => {
       assert.include(yield* problem, `Record 1 of account ${ACCOUNT} is not what was written`)
       yield* postgres.edit(`DELETE FROM journal WHERE version = 1`)
       assert.include(yield* problem, `Record 1 of account ${ACCOUNT} is missing`)
+      // What it wrote is not taken for what never was.
+      const after = yield* Harness.startEngine(storage)
+      const reads = [
+        after.accounts.read(ACCOUNT, "slot_a"),
+        after.accounts.list(ACCOUNT, { kind: Toy.SLOT.name, limit: 1 })
+      ]
+      for (const read of reads) {
+        const exit = yield* Effect.exit(read as Effect.Effect<unknown, unknown>)
+        const lost = `Record 1 of account ${ACCOUNT} is missing, but the views have it`
+        assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", lost)
+      }
+      yield* after.stop
     })
   )
 })

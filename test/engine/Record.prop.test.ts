@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { hash } from "node:crypto"
-import type { JournalRecord, JournalRow, RecordDraft, Sealed, Span } from "../../src/engine/Record.ts"
+import type { JournalRecord, JournalRow, Sealed, SealedRecord, Span } from "../../src/engine/Record.ts"
 import { FORMAT, GENESIS, JournalCorrupt, seal, textOf, unseal } from "../../src/engine/Record.ts"
 import { Randomness, Seed } from "./Randomness.ts"
 
@@ -53,7 +53,7 @@ const value = (seed: Randomness, depth: number): unknown => {
 const text = (seed: Randomness): string => JSON.stringify(value(seed, 4))
 
 /** A record such as a command leaves: events and responses often repeat a document. */
-const record = (seed: Randomness, version: number, account: string): RecordDraft => {
+const record = (seed: Randomness, version: number, account: string): JournalRecord => {
   const changes = Array.from({ length: seed.below(4) }, (_, i) => ({
     id: seed.chance(0.2) ? `${seed.pick(AWKWARD_KEYS)}${i}` : `ctr_${i}`,
     kind: "counter",
@@ -134,7 +134,7 @@ const rowOf = ({ bytes, hash, record }: Sealed): JournalRow => ({
 })
 
 /** Reads a whole chain; answers with the records, or with what is wrong. */
-const readAll = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRecord> | JournalCorrupt => {
+const readAll = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<SealedRecord> | JournalCorrupt => {
   let head = { version: 0, hash: GENESIS }
   try {
     return rows.map((row) => {

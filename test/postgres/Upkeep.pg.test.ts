@@ -196,8 +196,9 @@ describe("the tables in Postgres", () => {
       for (const name of ["journal.account", "journal.version", "objects.id", "objects.labels", "events.type"]) {
         assert.include(names, name)
       }
-      const texts = ["journal.record", "objects.document_at", "idempotency.key", "deliveries.attempts"]
-      for (const name of texts) assert.notInclude(names, name)
+      for (const name of ["journal.record", "objects.document_length", "idempotency.key", "deliveries.attempts"]) {
+        assert.notInclude(names, name)
+      }
     })
   )
 })
