@@ -13,7 +13,7 @@ import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
-import { fromBytes } from "./Record.ts"
+import { fromBytes, lost } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { DeliveryRow } from "./Projection.ts"
@@ -131,10 +131,11 @@ const make = Effect.fnUntraced(function* (options: Options) {
     const versions = [...new Set(rows.map(({ version }) => version))]
     const found = yield* recordsAt(versions.map((version) => ({ account, version })))
     const records = new Map(found.flatMap((row) => (row === undefined ? [] : [[row.version, fromBytes(row)] as const])))
-    return rows.flatMap(({ id, version }): Array<StoredEvent> => {
+    return rows.map(({ id, version }): StoredEvent => {
       const record = records.get(version)
       const event = record?.events.find((candidate) => candidate.id === id)
-      return record === undefined || event === undefined ? [] : [storedEvent(record, event)]
+      if (record === undefined || event === undefined) throw lost(account, version)
+      return storedEvent(record, event)
     })
   })
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)

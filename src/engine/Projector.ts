@@ -12,8 +12,8 @@ import type { AccountId } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { piecesOf, project } from "./Projection.ts"
-import type { JournalRow, Sealed, SealedRecord } from "./Record.ts"
-import { fromBytes, GENESIS, JournalCorrupt, unseal } from "./Record.ts"
+import type { JournalCorrupt, JournalRow, Sealed, SealedRecord } from "./Record.ts"
+import { fromBytes, GENESIS, lost, unseal } from "./Record.ts"
 import { Views } from "./Views.ts"
 
 /** Records in one transaction, at most. */
@@ -169,8 +169,6 @@ const unsealAll = (account: AccountId, checkpoint: number, rows: ReadonlyArray<J
     sealed.push(next)
     head = { version: next.record.version, hash: next.hash, sequence: next.record.sequence, clock: next.record.clock }
   }
-  if (head.version < checkpoint) {
-    throw new JournalCorrupt({ account, version: checkpoint, problem: "is missing, but the views have it" })
-  }
+  if (head.version < checkpoint) throw lost(account, checkpoint)
   return { head, sealed }
 }

@@ -175,6 +175,10 @@ export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("Journa
   }
 }
 
+/** A record that the views point to is not in the journal. */
+export const lost = (account: AccountId, version: number): JournalCorrupt =>
+  new JournalCorrupt({ account, version, problem: "is missing, but the views have it" })
+
 /** Seals a record behind the one with hash `previous`. */
 export const seal = (previous: string, record: JournalRecord): Sealed => {
   const { changes, changesAt, text } = toText(record)
@@ -192,11 +196,11 @@ export const unseal = (previous: { readonly version: number; readonly hash: stri
   if (row.version !== previous.version + 1) throw corrupt(`is missing: record ${row.version} follows`)
   const chained = Buffer.concat([Buffer.from(previous.hash), row.bytes])
   if (hash("sha256", chained, "hex") !== row.hash) throw corrupt("is not what was written: its hash does not match")
-  const record = fromBytes(row)
+  const text = textOf(row.bytes)
+  const record = read(row, text)
   if (record.account !== row.account || record.version !== row.version) {
     throw corrupt("is not what was written: it carries another account or version")
   }
-  const text = textOf(row.bytes)
   const changes = record.changes.map(changeText)
   const changesAt = text.indexOf(changes.join(","))
   if (changesAt === -1) throw corrupt("holds a document that is not canonical JSON")
@@ -329,9 +333,12 @@ interface RecordJson {
 }
 
 /** Reads a row without its chain, for one whose chain was checked when the account was activated. */
-export const fromBytes = (row: JournalRow): JournalRecord => {
+export const fromBytes = (row: JournalRow): JournalRecord => read(row, textOf(row.bytes))
+
+const read = (row: JournalRow, text: string): JournalRecord => {
   const corrupt = (problem: string) => new JournalCorrupt({ account: row.account, version: row.version, problem })
-  const json = parse(row)
+  const json = parse(text)
+  if (json === undefined) throw corrupt("is not JSON")
   if (!(json.format >= 1 && json.format <= FORMAT)) {
     throw corrupt(`has format ${json.format}, which a newer Till wrote; this one reads formats up to ${FORMAT}`)
   }
@@ -382,10 +389,10 @@ export const fromBytes = (row: JournalRow): JournalRecord => {
 export const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
 
-const parse = (row: JournalRow): RecordJson => {
+const parse = (text: string): RecordJson | undefined => {
   try {
-    return JSON.parse(textOf(row.bytes))
+    return JSON.parse(text)
   } catch {
-    throw new JournalCorrupt({ account: row.account, version: row.version, problem: "is not JSON" })
+    return undefined
   }
 }

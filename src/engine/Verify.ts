@@ -13,8 +13,8 @@ import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import type { DeliveryRow, Projection, Sweep, TimerRow } from "./Projection.ts"
 import { moved, piecesOf, project, swept } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
-import type { JournalRow } from "./Record.ts"
-import { GENESIS, JournalCorrupt, unseal } from "./Record.ts"
+import type { JournalCorrupt, JournalRow } from "./Record.ts"
+import { GENESIS, lost, unseal } from "./Record.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
 import { deliveryId, keyId, Views, viewTables } from "./Views.ts"
 
@@ -105,13 +105,7 @@ const foldJournal = Effect.fnUntraced(function* (account: AccountId, checkpoint:
     for (const piece of piecesOf(projected)) merge(expected, project(piece))
     if (rows.length < PAGE) break
   }
-  if (head.version < checkpoint) {
-    return yield* new JournalCorrupt({
-      account,
-      version: head.version + 1,
-      problem: "is missing, but the views have it"
-    })
-  }
+  if (head.version < checkpoint) return yield* lost(account, head.version + 1)
   return { expected, records: head.version }
 })
 

@@ -10,7 +10,7 @@ import type { AccountId, Document, Labels, Millis, Tombstone } from "./Document.
 import { stored } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
-import { JournalCorrupt } from "./Record.ts"
+import { lost } from "./Record.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
 
 export type { StoredEvent } from "./StoredEvent.ts"
@@ -111,13 +111,7 @@ export interface DocumentTexts extends DocumentRow {
 
 /** What a row stands for. Throws `JournalCorrupt` if the journal lacks the record: that is no object that never was. */
 export const documentOf = (row: DocumentTexts): Document | Tombstone => {
-  if (row.documentSpan !== null && row.document === null) {
-    throw new JournalCorrupt({
-      account: row.account,
-      version: row.version,
-      problem: "is missing, but the views have it"
-    })
-  }
+  if (row.documentSpan !== null && row.document === null) throw lost(row.account, row.version)
   return stored(row)
 }
 

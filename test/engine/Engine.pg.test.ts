@@ -221,7 +221,8 @@ describe("the engine on Postgres", () => {
       const after = yield* Harness.startEngine(storage)
       const reads = [
         after.accounts.read(ACCOUNT, "slot_a"),
-        after.accounts.list(ACCOUNT, { kind: Toy.SLOT.name, limit: 1 })
+        after.accounts.list(ACCOUNT, { kind: Toy.SLOT.name, limit: 1 }),
+        after.accounts.events(ACCOUNT, { type: { exact: "counter.created" }, limit: 1 })
       ]
       for (const read of reads) {
         const exit = yield* Effect.exit(read as Effect.Effect<unknown, unknown>)
