@@ -13,7 +13,7 @@ import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
-import { fromBytes, lost } from "./Record.ts"
+import { fromBytes, JournalCorrupt, lost } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { DeliveryRow } from "./Projection.ts"
@@ -133,8 +133,11 @@ const make = Effect.fnUntraced(function* (options: Options) {
     const records = new Map(found.flatMap((row) => (row === undefined ? [] : [[row.version, fromBytes(row)] as const])))
     return rows.map(({ id, version }): StoredEvent => {
       const record = records.get(version)
-      const event = record?.events.find((candidate) => candidate.id === id)
-      if (record === undefined || event === undefined) throw lost(account, version)
+      if (record === undefined) throw lost(account, version)
+      const event = record.events.find((candidate) => candidate.id === id)
+      if (event === undefined) {
+        throw new JournalCorrupt({ account, version, problem: `does not hold ${id}, but the views point there` })
+      }
       return storedEvent(record, event)
     })
   })
@@ -175,20 +178,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
     events: (account, query) =>
       reading(account, () =>
         Effect.gen(function* () {
-          const { hasMore, page } = Lists.pageOf(
-            yield* views.events(account, { ...query, limit: query.limit + 1 }),
-            query
-          )
+          const { hasMore, page } = yield* Lists.pageOf(query, (query) => views.events(account, query))
           return { events: yield* eventsAt(account, page), hasMore }
         })
       ),
     deliveries: (account, query) =>
       Effect.map(
-        reading(account, () => views.deliveries(account, { ...query, limit: query.limit + 1 })),
-        (rows) => {
-          const { hasMore, page } = Lists.pageOf(rows, query)
-          return { deliveries: page, hasMore }
-        }
+        reading(account, () => Lists.pageOf(query, (query) => views.deliveries(account, query))),
+        ({ hasMore, page }) => ({ deliveries: page, hasMore })
       ),
     delivery: (account, destination, id) => reading(account, () => views.delivery(account, destination, id)),
     pendingDeliveries: (account, events) => reading(account, () => pendingOf(events.map((id) => ({ account, id }))))

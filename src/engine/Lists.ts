@@ -51,16 +51,17 @@ export const make: Effect.Effect<List, never, Journal | Scope.Scope | Views> = E
   })
 
   return Effect.fnUntraced(function* (actor, query) {
-    const { hasMore, page } = pageOf(yield* rowsOf(actor, { ...query, limit: query.limit + 1 }), query)
+    const { hasMore, page } = yield* pageOf(query, (query) => rowsOf(actor, query))
     return { documents: yield* documentsOf(actor, page), hasMore }
   })
 })
 
-/** Cuts the row that was asked for beyond the limit, and puts the newest first. */
-export const pageOf = <Row>(
-  rows: ReadonlyArray<Row>,
-  { limit, newerThan }: { readonly limit: number; readonly newerThan?: string }
-) => {
-  const page = rows.slice(0, limit)
-  return { page: newerThan === undefined ? page : page.toReversed(), hasMore: rows.length > limit }
-}
+/** Reads one row beyond the limit, which tells whether there are more, and puts the newest first. */
+export const pageOf = <Row, Query extends { readonly limit: number; readonly newerThan?: string }, E>(
+  query: Query,
+  read: (query: Query) => Effect.Effect<ReadonlyArray<Row>, E>
+) =>
+  Effect.map(read({ ...query, limit: query.limit + 1 }), (rows) => {
+    const page = rows.slice(0, query.limit)
+    return { page: query.newerThan === undefined ? page : page.toReversed(), hasMore: rows.length > query.limit }
+  })

@@ -109,7 +109,7 @@ export interface DocumentTexts extends DocumentRow {
   readonly hidden: string | null
 }
 
-/** What a row stands for. Throws `JournalCorrupt` if the journal lacks the record: that is no object that never was. */
+/** What a row stands for. Throws `JournalCorrupt` if the journal has lost the record: the object was there. */
 export const documentOf = (row: DocumentTexts): Document | Tombstone => {
   if (row.documentSpan !== null && row.document === null) throw lost(row.account, row.version)
   return stored(row)

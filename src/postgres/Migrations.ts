@@ -35,7 +35,7 @@ const objectsByLabel = `CREATE INDEX objects_by_label ON objects USING gin (labe
 
 export const migrations = {
   "0001_engine": statements(
-    // Records stay in line and uncompressed up to 8 KB: they are written once and hardly ever read.
+    // Records stay in line and uncompressed up to 8 KB: they are written once.
     `CREATE TABLE journal (
       account text COLLATE "C" NOT NULL,
       version bigint NOT NULL,

@@ -217,17 +217,20 @@ describe("the engine on Postgres", () => {
       assert.include(yield* problem, `Record 1 of account ${ACCOUNT} is not what was written`)
       yield* postgres.edit(`DELETE FROM journal WHERE version = 1`)
       assert.include(yield* problem, `Record 1 of account ${ACCOUNT} is missing`)
+      yield* postgres.edit(`INSERT INTO events VALUES ('${ACCOUNT}', 'evt_invented', 'invented', 2)`)
       // What it wrote is not taken for what never was.
       const after = yield* Harness.startEngine(storage)
-      const reads = [
-        after.accounts.read(ACCOUNT, "slot_a"),
-        after.accounts.list(ACCOUNT, { kind: Toy.SLOT.name, limit: 1 }),
-        after.accounts.events(ACCOUNT, { type: { exact: "counter.created" }, limit: 1 })
+      const events = (type: string) => after.accounts.events(ACCOUNT, { type: { exact: type }, limit: 1 })
+      const lost = `Record 1 of account ${ACCOUNT} is missing, but the views have it`
+      const reads: ReadonlyArray<readonly [Effect.Effect<unknown, unknown>, string]> = [
+        [after.accounts.read(ACCOUNT, "slot_a"), lost],
+        [after.accounts.list(ACCOUNT, { kind: Toy.SLOT.name, limit: 1 }), lost],
+        [events("counter.created"), lost],
+        [events("invented"), `Record 2 of account ${ACCOUNT} does not hold evt_invented, but the views point there`]
       ]
-      for (const read of reads) {
-        const exit = yield* Effect.exit(read as Effect.Effect<unknown, unknown>)
-        const lost = `Record 1 of account ${ACCOUNT} is missing, but the views have it`
-        assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", lost)
+      for (const [read, problem] of reads) {
+        const exit = yield* Effect.exit(read)
+        assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", problem)
       }
       yield* after.stop
     })
