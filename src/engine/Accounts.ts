@@ -7,18 +7,16 @@ import * as Actors from "./Actors.ts"
 import type { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
+import * as EventReader from "./EventReader.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Lists from "./Lists.ts"
-import type { StorageFailure } from "./Journal.ts"
-import { Journal } from "./Journal.ts"
+import type { Journal, StorageFailure } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
-import { fromBytes, JournalCorrupt, lost } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { DeliveryRow } from "./Projection.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
-import { storedEvent } from "./StoredEvent.ts"
 import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery } from "./Views.ts"
 import { Views } from "./Views.ts"
 
@@ -111,7 +109,6 @@ export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/e
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const views = yield* Views
-  const journal = yield* Journal
   const projector = yield* Projector
   const actors = yield* Actors.make(options)
 
@@ -123,24 +120,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     actors.use(account, (actor) => Effect.andThen(projector.reach(actor, actor.durable), read(actor)))
 
   const list = yield* Lists.make
-  const recordsAt = yield* Batcher.makeForLists(journal.at, Lists.LISTS_MAX)
-  const eventsAt = Effect.fnUntraced(function* (
-    account: AccountId,
-    rows: ReadonlyArray<{ id: string; version: number }>
-  ) {
-    const versions = [...new Set(rows.map(({ version }) => version))]
-    const found = yield* recordsAt(versions.map((version) => ({ account, version })))
-    const records = new Map(found.flatMap((row) => (row === undefined ? [] : [[row.version, fromBytes(row)] as const])))
-    return rows.map(({ id, version }): StoredEvent => {
-      const record = records.get(version)
-      if (record === undefined) throw lost(account, version)
-      const event = record.events.find((candidate) => candidate.id === id)
-      if (event === undefined) {
-        throw new JournalCorrupt({ account, version, problem: `does not hold ${id}, but the views point there` })
-      }
-      return storedEvent(record, event)
-    })
-  })
+  const readEvents = yield* EventReader.make(Lists.LISTS_MAX)
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
@@ -172,14 +152,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
       reading(account, () =>
         Effect.gen(function* () {
           const row = yield* views.event({ account, id })
-          return row === undefined ? undefined : (yield* eventsAt(account, [row]))[0]
+          return row === undefined ? undefined : (yield* readEvents([row]))[0]
         })
       ),
     events: (account, query) =>
       reading(account, () =>
         Effect.gen(function* () {
           const { hasMore, page } = yield* Lists.pageOf(query, (query) => views.events(account, query))
-          return { events: yield* eventsAt(account, page), hasMore }
+          return { events: yield* readEvents(page), hasMore }
         })
       ),
     deliveries: (account, query) =>

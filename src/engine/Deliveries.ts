@@ -13,16 +13,13 @@ import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
 import { Accounts } from "./Accounts.ts"
 import type { Unavailable } from "./Accounts.ts"
-import * as Batcher from "./Batcher.ts"
 import type { Committed } from "./DeliveryFeed.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId, Millis } from "./Document.ts"
-import { Journal } from "./Journal.ts"
-import type { StorageFailure } from "./Journal.ts"
+import * as EventReader from "./EventReader.ts"
+import type { Journal, StorageFailure } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
-import { fromBytes } from "./Record.ts"
 import type { AttemptOutcome } from "./Record.ts"
-import { storedEvent } from "./StoredEvent.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
 import { Transaction } from "./Transaction.ts"
 import type { DueDelivery } from "./Views.ts"
@@ -35,6 +32,8 @@ export type { DueDelivery } from "./Views.ts"
 
 /** Pause after the views could not be read. */
 const RETRY_MILLIS = 1000
+/** Contents read with one query, at most. */
+const CONTENTS_MAX = 512
 
 export interface DeliveriesShape {
   /**
@@ -83,7 +82,7 @@ const make = Effect.gen(function* () {
   const feed = yield* DeliveryFeed
   const projector = yield* Projector
   const views = yield* Views
-  const contents = yield* makeContents
+  const readEvents = yield* EventReader.make(CONTENTS_MAX)
 
   const released = views.releaseDeliveries.pipe(
     Effect.tapError((failure) => Effect.logError("Leases could not be released", failure.message)),
@@ -119,31 +118,7 @@ const make = Effect.gen(function* () {
           for (const outcome of outcomes) transaction.attempted(outcome)
         })
       ),
-    content: contents
+    content: ({ account, event, eventVersion }) =>
+      Effect.map(readEvents([{ account, version: eventVersion, id: event }]), ([content]) => content!)
   })
-})
-
-/** Reads events out of the journal, many at a time. */
-const makeContents = Effect.gen(function* () {
-  const journal = yield* Journal
-  const read = Effect.fnUntraced(function* (deliveries: ReadonlyArray<DueDelivery>) {
-    // Deliveries of one event to many endpoints are common.
-    const places = new Map(
-      deliveries.map(({ account, eventVersion: version }) => [`${account} ${version}`, { account, version }])
-    )
-    const events = new Map<string, StoredEvent>()
-    for (const row of yield* journal.at([...places.values()])) {
-      if (row === undefined) continue
-      const record = fromBytes(row)
-      for (const event of record.events) events.set(event.id, storedEvent(record, event))
-    }
-    return deliveries.map(({ event }) => events.get(event))
-  })
-  const batched = yield* Batcher.make(read)
-  return (delivery: DueDelivery): Effect.Effect<StoredEvent, StorageFailure> =>
-    Effect.flatMap(batched(delivery), (event) =>
-      event === undefined
-        ? Effect.die(new Error(`Record ${delivery.eventVersion} of ${delivery.account} has no ${delivery.event}`))
-        : Effect.succeed(event)
-    )
 })

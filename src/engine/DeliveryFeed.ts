@@ -9,7 +9,7 @@ import * as Alarm from "./Alarm.ts"
 import type { AccountId } from "./Document.ts"
 import type { JournalRecord } from "./Record.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
-import { storedEvent } from "./StoredEvent.ts"
+import { storedEvents } from "./StoredEvent.ts"
 import type { DueDelivery } from "./Views.ts"
 
 /** What a record means for deliveries. */
@@ -65,8 +65,8 @@ export class DeliveryFeed extends Context.Service<DeliveryFeed, DeliveryFeedShap
 }
 
 const committedOf = (record: JournalRecord): Committed => {
-  const { account, deliveries, events, subscriptions, wiped } = record
-  const contents = new Map(events.map((event) => [event.id, storedEvent(record, event)] as const))
+  const { account, deliveries, subscriptions, wiped } = record
+  const contents = storedEvents(record)
   return {
     account,
     deliveries: deliveries.map(({ destination, event, eventVersion, id }) => {

@@ -16,7 +16,7 @@ import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import type { RequestIdentity, StoredResponse } from "./Record.ts"
-import { fromBytes } from "./Record.ts"
+import { fromBytes, lost, notHeld } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { Address } from "./Views.ts"
 import { Views } from "./Views.ts"
@@ -55,11 +55,10 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
   const replay = Effect.fnUntraced(function* (account: AccountId, state: KeyState) {
     if (state.request !== null && state.response !== null) return replyOf(state.request, state.response, true)
     const [row] = yield* journal.at([{ account, version: state.version }])
-    const record = row && fromBytes(row)
-    if (record?.request == null || record.response === null) {
-      return yield* Effect.die(new Error(`Record ${state.version} of ${account} does not hold the response it should`))
-    }
-    return replyOf(record.request, record.response, true)
+    if (row === undefined) throw lost(account, state.version)
+    const { request, response } = fromBytes(row)
+    if (request !== null && response !== null) return replyOf(request, response, true)
+    throw notHeld(account, state.version, "a response")
   })
 
   const once = (

@@ -179,6 +179,10 @@ export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("Journa
 export const lost = (account: AccountId, version: number): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: "is missing, but the views have it" })
 
+/** The views say that a record holds something, and it does not. */
+export const notHeld = (account: AccountId, version: number, what: string): JournalCorrupt =>
+  new JournalCorrupt({ account, version, problem: `does not hold ${what}, but the views point there` })
+
 /** Seals a record behind the one with hash `previous`. */
 export const seal = (previous: string, record: JournalRecord): Sealed => {
   const { changes, changesAt, text } = toText(record)

@@ -18,7 +18,11 @@ export interface StoredEvent {
   readonly deliveries: number
 }
 
-export const storedEvent = (record: JournalRecord, event: EventEntry): StoredEvent => ({
+/** The events of a record by their ids. */
+export const storedEvents = (record: JournalRecord): ReadonlyMap<string, StoredEvent> =>
+  new Map(record.events.map((event) => [event.id, storedEvent(record, event)]))
+
+const storedEvent = (record: JournalRecord, event: EventEntry): StoredEvent => ({
   ...event,
   at: record.at + record.clock,
   request: record.request,

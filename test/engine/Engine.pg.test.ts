@@ -218,15 +218,25 @@ describe("the engine on Postgres", () => {
       yield* postgres.edit(`DELETE FROM journal WHERE version = 1`)
       assert.include(yield* problem, `Record 1 of account ${ACCOUNT} is missing`)
       yield* postgres.edit(`INSERT INTO events VALUES ('${ACCOUNT}', 'evt_invented', 'invented', 2)`)
+      yield* postgres.edit(`UPDATE idempotency SET fingerprint = 'fingerprint'`)
+      yield* postgres.edit(`UPDATE idempotency SET key = 'invented', version = 3 WHERE key = 'two'`)
       // What it wrote is not taken for what never was.
       const after = yield* Harness.startEngine(storage)
       const events = (type: string) => after.accounts.events(ACCOUNT, { type: { exact: type }, limit: 1 })
+      const replay = (key: string) =>
+        after.accounts.execute(
+          ACCOUNT,
+          Toy.request(key, "fingerprint"),
+          Toy.command({ op: "increment", slot: "a", by: 1 })
+        )
       const lost = `Record 1 of account ${ACCOUNT} is missing, but the views have it`
       const reads: ReadonlyArray<readonly [Effect.Effect<unknown, unknown>, string]> = [
         [after.accounts.read(ACCOUNT, "slot_a"), lost],
         [after.accounts.list(ACCOUNT, { kind: Toy.SLOT.name, limit: 1 }), lost],
         [events("counter.created"), lost],
-        [events("invented"), `Record 2 of account ${ACCOUNT} does not hold evt_invented, but the views point there`]
+        [replay("key"), lost],
+        [events("invented"), `Record 2 of account ${ACCOUNT} does not hold evt_invented, but the views point there`],
+        [replay("invented"), `Record 3 of account ${ACCOUNT} does not hold a response, but the views point there`]
       ]
       for (const [read, problem] of reads) {
         const exit = yield* Effect.exit(read)

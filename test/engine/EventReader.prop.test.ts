@@ -1,0 +1,128 @@
+/**
+ * Events read back: whoever asks gets what was written, also together with others; a record that is damaged or gone
+ * fails those who want it, and names itself.
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit } from "effect"
+import type { EventPlace } from "../../src/engine/EventReader.ts"
+import * as EventReader from "../../src/engine/EventReader.ts"
+import type { Place } from "../../src/engine/Journal.ts"
+import { Journal } from "../../src/engine/Journal.ts"
+import type { JournalRecord, JournalRow } from "../../src/engine/Record.ts"
+import { GENESIS, seal } from "../../src/engine/Record.ts"
+import { Randomness, Seed } from "./Randomness.ts"
+
+const ACCOUNTS = ["mer_1:test", "mer_2:test"]
+const RECORDS = 6
+
+/** What an event's object says: where the event happened. */
+const objectOf = ({ account, id, version }: EventPlace): string => JSON.stringify({ account, id, version })
+
+const recordOf = (account: string, version: number, events: number): JournalRecord => ({
+  account,
+  version,
+  at: version,
+  clock: 0,
+  advanced: 0,
+  wiped: false,
+  sequence: version,
+  request: null,
+  changes: [],
+  // The same ids in every record: an event is looked for in its own.
+  events: Array.from({ length: events }, (_, i) => {
+    const id = `evt_${i}`
+    return { id, type: "counter.created", object: objectOf({ account, id, version }), previous: null }
+  }),
+  timers: [],
+  subscriptions: [],
+  deliveries: [],
+  attempts: [],
+  response: null
+})
+
+/** Rows of a chain, some of them damaged, and how long each one's list of events is. */
+const chainOf = (random: Randomness, account: string) => {
+  let previous = GENESIS
+  return Array.from({ length: RECORDS }, (_, i) => {
+    const events = 1 + random.below(3)
+    const { bytes, hash } = seal(previous, recordOf(account, i + 1, events))
+    previous = hash
+    const damaged = random.chance(0.2)
+    const row: JournalRow = { account, version: i + 1, hash, bytes: damaged ? bytes.subarray(1) : bytes }
+    return { row, damaged, events }
+  })
+}
+
+const isSound = (chain: ReturnType<typeof chainOf>, { id, version }: EventPlace): boolean => {
+  const record = chain[version - 1]
+  return record !== undefined && !record.damaged && Number(id.slice("evt_".length)) < record.events
+}
+
+describe("reading events", () => {
+  it.effect.prop(
+    "gives what was written, and fails only those who want what is damaged or gone",
+    { seed: Seed },
+    Effect.fnUntraced(
+      function* ({ seed }) {
+        const random = new Randomness(seed)
+        const journal = yield* Journal
+        const chains = new Map(ACCOUNTS.map((account) => [account, chainOf(random, account)]))
+        yield* journal.append([...chains.values()].flatMap((chain) => chain.map(({ row }) => row)))
+        const asked: Array<ReadonlyArray<Place>> = []
+        const at = (places: ReadonlyArray<Place>) => {
+          asked.push(places)
+          return Effect.andThen(random.jitter(3), journal.at(places))
+        }
+        const readEvents = yield* Effect.provideService(EventReader.make(8), Journal, { ...journal, at })
+        const place = (): EventPlace => ({
+          account: random.pick(ACCOUNTS),
+          // One beyond the last record, and one beyond the longest list of events.
+          version: 1 + random.below(random.chance(0.1) ? RECORDS + 1 : RECORDS),
+          id: `evt_${random.below(random.chance(0.1) ? 4 : 1)}`
+        })
+        yield* Effect.forEach(
+          Array.from({ length: 40 }, () => Array.from({ length: random.below(4) }, place)),
+          Effect.fnUntraced(function* (places) {
+            yield* random.jitter(10)
+            const exit = yield* Effect.exit(readEvents(places))
+            const unsound = places.filter((place) => !isSound(chains.get(place.account)!, place))
+            if (Exit.isSuccess(exit)) {
+              assert.deepStrictEqual(unsound, [])
+              assert.deepStrictEqual(
+                exit.value.map(({ object }) => object),
+                places.map(objectOf)
+              )
+            } else {
+              const [first] = unsound
+              assert.isDefined(first, Cause.pretty(exit.cause))
+              assert.include(Cause.pretty(exit.cause), `Record ${first.version} of account ${first.account} `)
+            }
+          }),
+          { concurrency: "unbounded", discard: true }
+        )
+        for (const places of asked) {
+          const names = places.map(({ account, version }) => `${account} ${version}`)
+          assert.strictEqual(new Set(names).size, names.length, "a record is read once per query")
+        }
+        assert.isBelow(asked.length, 40, "those who ask at once are asked for together")
+      },
+      Effect.provide(Journal.layerMemory),
+      Effect.scoped
+    ),
+    { arbitrary: { runs: 100 } }
+  )
+
+  it.effect("gives events of one record that are read together as the same objects", () =>
+    Effect.gen(function* () {
+      const { bytes, hash } = seal(GENESIS, recordOf("mer_1:test", 1, 1))
+      const journal = yield* Journal
+      yield* journal.append([{ account: "mer_1:test", version: 1, hash, bytes }])
+      const readEvents = yield* EventReader.make(8)
+      const place = { account: "mer_1:test", version: 1, id: "evt_0" }
+      const [[one], [other]] = yield* Effect.all([readEvents([place]), readEvents([place])], { concurrency: 2 })
+      assert.strictEqual(one, other)
+    }).pipe(Effect.provide(Journal.layerMemory), Effect.scoped)
+  )
+})
