@@ -43,11 +43,11 @@ export const CreatePaymentIntent = Schema.Struct({
 export const UpdatePaymentIntent = Schema.Struct({
   amount: Schema.optionalKey(Amount),
   currency: Schema.optionalKey(Currency),
-  capture_method: Schema.optionalKey(CaptureMethod),
   customer: Schema.optionalKey(clearable(CustomerId)),
   description: Schema.optionalKey(clearable(PaymentIntentDescription)),
   metadata: Schema.optionalKey(clearable(MetadataParameter)),
-  payment_method: Schema.optionalKey(clearable(PaymentMethodId))
+  payment_method: Schema.optionalKey(clearable(PaymentMethodId)),
+  capture_method: Schema.optionalKey(CaptureMethod)
 }).annotate({ identifier: "UpdatePaymentIntent" })
 
 /** `client_secret` lets a publishable key confirm; from a secret key it is only checked (semantics A5, §8.5). */

@@ -100,6 +100,8 @@ export class PaymentMethodRequired extends Data.TaggedError("PaymentMethodRequir
  */
 export class PaymentIntentBelongsToSession extends Data.TaggedError("PaymentIntentBelongsToSession")<{
   readonly checkoutSession: string
+  /** Whether the session can still be paid, or expired. */
+  readonly open: boolean
 }> {}
 
 /** The Checkout Session's status does not allow the operation (semantics §2.3, `✗`). */

@@ -22,17 +22,21 @@ export type Metadata = typeof Metadata.Type
 
 const Value = text(METADATA_VALUE_LENGTH_MAX)
 
-/** As sent: null or "" as a value removes the key (semantics M2). */
+/** As sent: null or "" as a value removes the key, so it does not count (semantics M1 to M3). */
 export const MetadataParameter = Schema.Record(
   Schema.String,
   Schema.NullOr(Value).annotate({ rule: `a string of at most ${METADATA_VALUE_LENGTH_MAX} characters` })
 ).check(
-  Schema.makeFilter((metadata: Readonly<Record<string, string | null>>) => Object.keys(metadata).every(isKey), {
-    rule: METADATA_RULE,
-    toJsonSchema: () => ({
-      propertyNames: { minLength: 1, maxLength: METADATA_KEY_LENGTH_MAX, pattern: "^[^\\[\\]]*$" }
-    })
-  })
+  Schema.makeFilter(
+    (metadata: Readonly<Record<string, string | null>>) =>
+      Object.keys(metadata).every(isKey) && Object.values(metadata).filter(Boolean).length <= METADATA_KEYS_MAX,
+    {
+      rule: METADATA_RULE,
+      toJsonSchema: () => ({
+        propertyNames: { minLength: 1, maxLength: METADATA_KEY_LENGTH_MAX, pattern: "^[^\\[\\]]*$" }
+      })
+    }
+  )
 )
 export type MetadataParameter = typeof MetadataParameter.Type
 
@@ -56,14 +60,11 @@ export const previousMetadata = (previous: Metadata, current: Metadata): Readonl
   return Object.fromEntries(keys.map((key) => [key, before.get(key) ?? null]))
 }
 
-/** Fails if there are more keys than an object may have; they are counted after a merge (semantics M1). */
-export const requireMetadataWithinBounds = (
-  metadata: Metadata,
-  param: string = "metadata"
-): Effect.Effect<void, ParameterInvalid> =>
+/** Fails if an update leaves more keys than an object may have; what one request may bring is its schema's to say. */
+export const requireMetadataWithinBounds = (metadata: Metadata): Effect.Effect<void, ParameterInvalid> =>
   Object.keys(metadata).length <= METADATA_KEYS_MAX
     ? Effect.void
-    : Effect.fail(new ParameterInvalid({ param, rule: METADATA_RULE }))
+    : Effect.fail(new ParameterInvalid({ param: "metadata", rule: METADATA_RULE }))
 
 const changedKeys = (current: Metadata, merged: ReadonlyMap<string, string>): ReadonlyArray<string> =>
   [...merged.keys()].filter((key) => !Object.hasOwn(current, key) || current[key] !== merged.get(key))

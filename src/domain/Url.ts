@@ -1,6 +1,6 @@
 /** URLs that merchants hand over (semantics T23): absolute, as the WHATWG parser reads them. */
 import { Schema } from "effect"
-import { text } from "./Text.ts"
+import { text, TEXT_LENGTH_MAX } from "./Text.ts"
 
 /** Schemes that would run or read something instead of leading somewhere. */
 const REDIRECT_SCHEMES_FORBIDDEN: ReadonlySet<string> = new Set([
@@ -19,7 +19,7 @@ export const WebUrl = text()
       toJsonSchema: () => ({ format: "uri" })
     })
   )
-  .annotate({ rule: "an absolute http or https URL" })
+  .annotate({ rule: `an absolute http or https URL of at most ${TEXT_LENGTH_MAX} characters` })
 
 /** Where a browser is sent back to; an app's own scheme is fine. */
 export const RedirectUrl = text()
@@ -32,7 +32,7 @@ export const RedirectUrl = text()
       { toJsonSchema: () => ({ format: "uri" }) }
     )
   )
-  .annotate({ rule: "an absolute URL that a browser can be redirected to" })
+  .annotate({ rule: `an absolute URL of at most ${TEXT_LENGTH_MAX} characters that a browser can be redirected to` })
 
 /** Whether this is an origin as browsers write it and as a content security policy, whose grammar knows no IPv6, can name it. */
 export const isWebOrigin = (text: string): boolean =>

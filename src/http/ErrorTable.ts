@@ -76,8 +76,10 @@ const unavailable = (status: number, code: string, message: string, headers?: Wi
 
 const retryAfterOneSecond = { "retry-after": "1" }
 
-/** `amount_to_capture` as the beginning of a sentence. */
-const sentenceCase = (param: string): string => {
+/** The amount that a parameter is, as the beginning of a sentence. */
+const amountNamed = (param: string): string => {
+  if (param === "line_items") return "The total of `line_items`"
+  if (param.includes("[")) return `\`${param}\``
   const words = param.replaceAll("_", " ")
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
@@ -172,7 +174,7 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     ),
 
   AmountTooLarge: ({ max, param }) =>
-    kept(invalidRequest(400, "amount_too_large", `${sentenceCase(param)} must be at most ${max}.`, param)),
+    kept(invalidRequest(400, "amount_too_large", `${amountNamed(param)} must be at most ${max}.`, param)),
   RefundTooLarge: () =>
     kept(
       invalidRequest(400, "amount_too_large", "The refund amount exceeds the amount available to refund.", "amount")
@@ -210,15 +212,11 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
         "payment_method"
       )
     ),
-  PaymentIntentBelongsToSession: ({ checkoutSession }) =>
-    kept(
-      invalidRequest(
-        400,
-        "payment_intent_unexpected_state",
-        `This PaymentIntent belongs to Checkout Session ${checkoutSession}; expire the session instead.`,
-        "id"
-      )
-    ),
+  PaymentIntentBelongsToSession: ({ checkoutSession, open }) => {
+    const advice = open ? "; expire the session instead" : ", which settled its terms"
+    const message = `This PaymentIntent belongs to Checkout Session ${checkoutSession}${advice}.`
+    return kept(invalidRequest(400, "payment_intent_unexpected_state", message, "id"))
+  },
   CheckoutSessionUnexpectedState: ({ operation, status }) =>
     kept(
       invalidRequest(

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { LIMIT_DEFAULT } from "../api/List.ts"
 import type { ResourceKind } from "../domain/Errors.ts"
-import { ParametersExclusive, ResourceMissing } from "../domain/Errors.ts"
+import { ResourceMissing } from "../domain/Errors.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { Document, Identified, Kind, Labels } from "../engine/Document.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
@@ -34,7 +34,7 @@ type CursorName = "starting_after" | "ending_before"
 /** Looks a cursor up; it has to be of the list's own kind (G3). */
 type CursorExists = (account: AccountId, id: string) => Effect.Effect<boolean, Unavailable>
 
-/** The cursor as the engine takes it. Fails for two cursors, and for one that never was an object of the kind. */
+/** The cursor as the engine takes it. Fails for one that never was an object of the kind. */
 export const cursorOf = Effect.fnUntraced(function* (
   account: AccountId,
   parameters: ListParameters,
@@ -42,9 +42,6 @@ export const cursorOf = Effect.fnUntraced(function* (
   exists: CursorExists
 ) {
   const { ending_before, starting_after } = parameters
-  if (starting_after !== undefined && ending_before !== undefined) {
-    return yield* new ParametersExclusive({ first: "starting_after", second: "ending_before" })
-  }
   const id = starting_after ?? ending_before
   if (id === undefined) return {}
   if (!(yield* exists(account, id))) {

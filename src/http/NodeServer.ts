@@ -1,11 +1,12 @@
 /**
- * Node's HTTP server, with two habits of its own.
+ * Node's HTTP server, with three habits of its own.
  *
  * - It writes its answers in bursts: those that get ready within a turn of the event loop go out at the turn's end, one
  *   right after the other. A write is mostly the price of waking up whoever reads, and one that comes while they are
  *   still awake costs little.
  * - It can be closed while clients keep their connections busy: once it is closed, every answer ends its connection.
  *   Node's own would take request after request on connections that were open before, and so never come to its end.
+ * - It ignores an `Expect` that it does not know. Node's own answers that with a 417, which nobody else gets to see.
  */
 import * as http from "node:http"
 
@@ -41,6 +42,7 @@ export const create = (options: http.ServerOptions): http.Server => {
   }
 
   const server = http.createServer({ ...options, ServerResponse: Response })
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   const close = server.close.bind(server)
   server.close = (callback) => {
     closed = true

@@ -3,7 +3,7 @@
  * or invalid ones. `expand[]` is a parameter of every GET; which fields it takes is the endpoint's matter.
  */
 import { Exit, Schema, SchemaAST } from "effect"
-import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
+import { ParameterInvalid, ParametersExclusive, ParameterUnknown } from "../domain/Errors.ts"
 import { FieldNotExpandable } from "./HttpErrors.ts"
 import { isStorable, STORABLE_RULE } from "./JsonBody.ts"
 import type { ParameterError } from "./ParameterErrors.ts"
@@ -15,7 +15,9 @@ const EXPAND = "expand[]"
 export type Query = Readonly<Record<string, unknown>>
 
 /** Decodes what follows the `?`. */
-export type QueryDecoder = (query: string) => Exit.Exit<Query, ParameterError | FieldNotExpandable>
+export type QueryDecoder = (
+  query: string
+) => Exit.Exit<Query, ParameterError | ParametersExclusive | FieldNotExpandable>
 
 /** A decoder for an endpoint with the given query schema, if any. `route` is its name in messages. */
 export const makeQueryDecoder = (
@@ -61,9 +63,15 @@ export const makeQueryDecoder = (
       if (!expandable.has(field)) return Exit.fail(new FieldNotExpandable({ field, route: options.route }))
     }
     if (expand.length > 0) input[EXPAND] = expand
-    return decode(input)
+    const decoded = decode(input)
+    return hasBothCursors(input) && Exit.isSuccess(decoded) ? bothCursors : decoded
   }
 }
+
+/** Semantics G2. */
+const bothCursors = Exit.fail(new ParametersExclusive({ first: "starting_after", second: "ending_before" }))
+
+const hasBothCursors = (input: Query): boolean => "starting_after" in input && "ending_before" in input
 
 /** `expand`, `expand[]` and `expand[0]` are one parameter (E2), and so are those of any other list. */
 const canonicalName = (name: string, lists: ReadonlySet<string>): string => {

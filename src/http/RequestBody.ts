@@ -21,7 +21,7 @@ export const readBody = (request: HttpServerRequest.HttpServerRequest): Effect.E
     const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
     if (encoding === undefined && (declared === undefined || declared === "0")) return empty
     if (Number(declared ?? 0) > BODY_BYTES_MAX) return tooLarge
-    if (expect !== undefined) {
+    if (expect?.toLowerCase() === "100-continue") {
       const response = NodeHttpServerRequest.toServerResponse(request)
       if (!response.headersSent) response.writeContinue()
     }

@@ -4,6 +4,7 @@ import { Exit } from "effect"
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Headers.ts"
 import { API_VERSIONS } from "../domain/ApiVersion.ts"
 import { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
+import { hasLengthAtMost } from "../domain/Text.ts"
 import { InvalidApiVersion } from "./HttpErrors.ts"
 
 const KEY = "Idempotency-Key"
@@ -23,9 +24,14 @@ export const idempotencyKeyOf = (request: IncomingMessage): Exit.Exit<string, Pa
 /** The key, if there is a valid one. */
 export const singleIdempotencyKey = (request: IncomingMessage): string | undefined => {
   const key = request.headers["idempotency-key"]
-  if (typeof key !== "string" || key === "" || key.length > IDEMPOTENCY_KEY_LENGTH_MAX) return undefined
+  if (typeof key !== "string" || key === "" || !isShort(key)) return undefined
   return key.includes(",") && isRepeated(request, "idempotency-key") ? undefined : key
 }
+
+/** Node reads headers byte by byte; characters are counted as the client wrote them (semantics T11). */
+const isShort = (key: string): boolean =>
+  key.length <= IDEMPOTENCY_KEY_LENGTH_MAX ||
+  hasLengthAtMost(Buffer.from(key, "latin1").toString(), IDEMPOTENCY_KEY_LENGTH_MAX)
 
 /** Node joins repeated headers with commas, which a single header may hold as well. */
 const isRepeated = ({ rawHeaders }: IncomingMessage, name: string): boolean => {

@@ -1,7 +1,8 @@
 /**
  * Answers what Node's HTTP parser refuses, which nothing else of the service gets to see: bytes that are not HTTP,
  * headers that are too large, requests that do not come to their end. Node's own answers have no body; these have the
- * envelope of every error (semantics §3) and its headers (T19), and end the connection as Node's do.
+ * envelope of every error (semantics §3) and its headers (T19), and end the connection as Node's do. Requests that came
+ * whole before it on the same connection are answered first.
  *
  * One thing stays Node's: `CONNECT` gets no answer.
  */
@@ -30,9 +31,12 @@ interface Connection extends Socket {
 /** Makes the server answer; gives the same server. `docsUrl` is where links to error documentation lead. */
 export const answerUnreadable = (server: Server, docsUrl: string): Server => {
   let sequence = 0
-  return server.on("clientError", (error: NodeJS.ErrnoException, socket: Connection) => {
-    // In the middle of another answer, or to a client that is gone, there is nothing to say.
-    if (!socket.writable || socket._httpMessage?.headersSent === true) return socket.destroy()
+  const refused = new WeakSet<Connection>()
+  const refuse = (error: NodeJS.ErrnoException, socket: Connection) => {
+    const response = socket._httpMessage
+    if (response?.req.complete === true) return void response.once("close", () => refuse(error, socket))
+    // In the middle of its own answer, or to a client that is gone, there is nothing to say.
+    if (!socket.writable || response?.headersSent === true) return socket.destroy()
     sequence = nextSequence(sequence, Date.now())
     const { status, ...failure } = wireErrorOf(FAILURES[error.code ?? ""] ?? invalidHttp)
     const body = envelope({ status, ...failure }, docsUrl)
@@ -47,5 +51,11 @@ export const answerUnreadable = (server: Server, docsUrl: string): Server => {
     ]
     socket.write(`${head.join("\r\n")}\r\n\r\n${body}`)
     socket.destroySoon()
+  }
+  return server.on("clientError", (error: NodeJS.ErrnoException, socket: Connection) => {
+    // More of the same is one error.
+    if (refused.has(socket)) return
+    refused.add(socket)
+    refuse(error, socket)
   })
 }

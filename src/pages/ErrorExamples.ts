@@ -64,7 +64,8 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
   }),
   PaymentMethodRequired: new Domain.PaymentMethodRequired({ status: "requires_payment_method" }),
   PaymentIntentBelongsToSession: new Domain.PaymentIntentBelongsToSession({
-    checkoutSession: "cs_1fK3dV9ab7Qe0TzXw5MnR2Lc"
+    checkoutSession: "cs_1fK3dV9ab7Qe0TzXw5MnR2Lc",
+    open: true
   }),
   CheckoutSessionUnexpectedState: new Domain.CheckoutSessionUnexpectedState({
     status: "complete",

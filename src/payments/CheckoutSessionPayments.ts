@@ -87,15 +87,18 @@ export const captured = Effect.fnUntraced(function* (owner: Owner) {
   save(transaction, change("capture", session, { payment_status: "paid" }), hidden)
 })
 
-/** Fails for what would change the terms that the payer is shown (semantics I-18). */
-export const requireNoSession = (owner: Owner): Effect.Effect<void, PaymentIntentBelongsToSession> =>
-  owner === undefined ? Effect.void : Effect.fail(new PaymentIntentBelongsToSession({ checkoutSession: owner }))
+/** Fails for what would change the terms that the payer is or was shown (semantics I-18). */
+export const requireNoSession = Effect.fnUntraced(function* (owner: Owner) {
+  if (owner === undefined) return
+  return yield* new PaymentIntentBelongsToSession({ checkoutSession: owner, open: yield* isOpen(owner) })
+})
 
 /** Fails as long as the session can still be paid (semantics I-18); a completed one cannot be expired any more. */
-export const requireNoOpenSession = (owner: Owner): Effect.Effect<void, PaymentIntentBelongsToSession, Transaction> =>
-  owner === undefined
-    ? Effect.void
-    : Effect.flatMap(known(owner), ({ value }) => requireNoSession(value.status === "open" ? owner : undefined))
+export const requireNoOpenSession = Effect.fnUntraced(function* (owner: Owner) {
+  if (owner !== undefined && (yield* isOpen(owner))) yield* requireNoSession(owner)
+})
+
+const isOpen = (owner: string) => Effect.map(known(owner), ({ value }) => value.status === "open")
 
 /** Completes an open session (semantics §2.3). */
 export const complete = Effect.fnUntraced(function* (

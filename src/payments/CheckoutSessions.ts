@@ -44,9 +44,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSes
   if (parameters.currency) yield* requireAcceptedCurrency(parameters.currency)
   yield* requireLifetime(expires_at, created)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
-  yield* requireMetadataWithinBounds(metadata)
   const paymentMetadata = mergeMetadata({}, parameters.payment_intent_data?.metadata ?? null)
-  yield* requireMetadataWithinBounds(paymentMetadata, "payment_intent_data[metadata]")
   const customer = parameters.customer ? yield* Customers.find(parameters.customer, "customer") : null
   const cart = yield* fillCart(parameters.line_items, parameters.currency || null)
   yield* requireFeeWithin(cart, parameters)

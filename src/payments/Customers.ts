@@ -26,7 +26,6 @@ const TEXT_FIELDS = ["email", "name", "phone", "description"] as const
 export const create = Effect.fnUntraced(function* (parameters: CustomerParameters) {
   const transaction = yield* Transaction
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
-  yield* requireMetadataWithinBounds(metadata)
   const customer: Customer = {
     id: transaction.newId("cus"),
     object: "customer",

@@ -52,7 +52,6 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePaymentInte
   if (parameters.confirm !== true) yield* requireNoConfirmation(parameters)
   yield* requireOnePaymentMethod(parameters)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
-  yield* requireMetadataWithinBounds(metadata)
   if (parameters.customer) yield* Customers.find(parameters.customer, "customer")
   const sent = yield* sentSource(parameters)
   yield* requireAcceptedAmount(parameters.amount)

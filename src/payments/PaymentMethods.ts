@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
 import { billingDetailsOf } from "../domain/Address.ts"
 import { ParameterInvalid, ProcessorNotConfigured, ResourceMissing } from "../domain/Errors.ts"
-import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { mergeMetadata } from "../domain/Metadata.ts"
 import type { Card, PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { TestCard } from "../domain/TestCards.ts"
 import { TEST_CARD_EXPIRY, testCardOf } from "../domain/TestCards.ts"
@@ -19,6 +19,7 @@ import { PAYMENT_METHOD } from "./Documents.ts"
 import type { PaymentsConfig } from "./PaymentsConfig.ts"
 import type { TokenizedPaymentMethodData } from "./Tokenization.ts"
 import { fingerprint } from "./Tokenization.ts"
+import { cvcCheckOf } from "./Simulator.ts"
 
 /** A payment method as an attempt uses it, built in or stored. */
 export interface PaymentSource {
@@ -31,11 +32,9 @@ export interface PaymentSource {
   readonly customer: string | null
 }
 
-/** Makes a payment method. `metadataParam` is the path of its metadata in the request. */
-export const create = Effect.fnUntraced(function* (data: TokenizedPaymentMethodData, metadataParam: string) {
+/** Makes a payment method. */
+export const create = Effect.fnUntraced(function* (data: TokenizedPaymentMethodData) {
   const transaction = yield* Transaction
-  const metadata = mergeMetadata({}, data.metadata ?? null)
-  yield* requireMetadataWithinBounds(metadata, metadataParam)
   if (data.card === null) return yield* new ProcessorNotConfigured()
   const { token, ...card } = data.card
   const paymentMethod: PaymentMethod = {
@@ -47,7 +46,7 @@ export const create = Effect.fnUntraced(function* (data: TokenizedPaymentMethodD
     customer: null,
     card,
     billing_details: billingDetailsOf(data.billing_details ?? {}),
-    metadata
+    metadata: mergeMetadata({}, data.metadata ?? null)
   }
   transaction.put(PAYMENT_METHOD, paymentMethod, { token })
   return paymentMethod
@@ -65,7 +64,7 @@ export const resolve = Effect.fnUntraced(function* (id: string, param: string) {
 
 /** Makes a payment method of inline data, for use at once. */
 export const createSource = Effect.fnUntraced(function* (data: TokenizedPaymentMethodData) {
-  const { id } = yield* create(data, "payment_method_data[metadata]")
+  const { id } = yield* create(data)
   const transaction = yield* Transaction
   return sourceOf((yield* transaction.get(PAYMENT_METHOD, id))!)
 })
@@ -99,7 +98,7 @@ export const builtIn = (
     card: {
       ...builtInSource(id, testCard).card,
       fingerprint: fingerprint(config, account, testCard.numbers[0]),
-      checks: { cvc_check: "pass" }
+      checks: { cvc_check: cvcCheckOf(testCard) }
     },
     billing_details: billingDetailsOf({}),
     metadata: {}

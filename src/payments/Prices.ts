@@ -46,7 +46,6 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePrice) {
   const transaction = yield* Transaction
   yield* requireInlinePrice(parameters)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
-  yield* requireMetadataWithinBounds(metadata)
   const product = yield* findProduct(parameters.product, "product")
   yield* requireAmountsWithinCap(parameters)
   const lookup_key = parameters.lookup_key || null

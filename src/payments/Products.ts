@@ -49,7 +49,6 @@ export const create = Effect.fnUntraced(function* (parameters: CreateProduct) {
   const { default_price_data } = parameters
   if (default_price_data != null) yield* requireInlinePrice(default_price_data, "default_price_data")
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
-  yield* requireMetadataWithinBounds(metadata)
   if (default_price_data != null) yield* requireAmountsWithinCap(default_price_data, "default_price_data")
   const id = transaction.newId("prod")
   const price = default_price_data == null ? null : inlinePrice(transaction, id, default_price_data, { active: true })

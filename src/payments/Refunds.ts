@@ -40,7 +40,6 @@ export interface CreateRefund {
 export const create = Effect.fnUntraced(function* (parameters: CreateRefund) {
   const transaction = yield* Transaction
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
-  yield* requireMetadataWithinBounds(metadata)
   const payment = yield* findPayment(parameters.payment_intent)
   yield* requireRefundable(payment.value)
   const charge = latestCharge(payment.value)!

@@ -47,7 +47,6 @@ export const create = Effect.fnUntraced(function* (parameters: CreateWebhookEndp
   const transaction = yield* Transaction
   yield* requireUrl(parameters.url)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
-  yield* requireMetadataWithinBounds(metadata)
   const webhookEndpoint: WebhookEndpoint = {
     id: transaction.newId("we"),
     object: "webhook_endpoint",

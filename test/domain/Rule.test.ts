@@ -69,16 +69,24 @@ describe("Rules", () => {
     ["capture_method", 1, "one of `automatic`, `manual`"],
     ["customer", "cus-1", "an ID that begins with cus_"],
     ["customer", 1, "an ID that begins with cus_"],
-    ["email", "a@b", "a valid email address"],
-    ["email", `${"a".repeat(320)}@b.c`, "a valid email address"],
+    ["email", "a@b", "a valid email address of at most 320 characters"],
+    ["email", `${"a".repeat(320)}@b.c`, "a valid email address of at most 320 characters"],
     ["name", "abcd", "a string of at most 3 characters"],
     ["name", 1, "a string of at most 3 characters"],
     ["confirm", "true", "a boolean"],
     ["metadata", 1, "an object with at most 50 keys, each of 1 to 40 characters and without square brackets"],
-    ["url", "ftp://x.example", "an absolute http or https URL"],
-    ["url", "/path", "an absolute http or https URL"],
-    ["return_url", "java\nscript:alert(1)", "an absolute URL that a browser can be redirected to"],
-    ["return_url", " data:text/html,x", "an absolute URL that a browser can be redirected to"]
+    ["url", "ftp://x.example", "an absolute http or https URL of at most 5000 characters"],
+    ["url", "/path", "an absolute http or https URL of at most 5000 characters"],
+    [
+      "return_url",
+      "java\nscript:alert(1)",
+      "an absolute URL of at most 5000 characters that a browser can be redirected to"
+    ],
+    [
+      "return_url",
+      " data:text/html,x",
+      "an absolute URL of at most 5000 characters that a browser can be redirected to"
+    ]
   ]
   for (const [field, value, rule] of cases) {
     it(`${field} ${JSON.stringify(value).slice(0, 40)}`, () => {

@@ -227,13 +227,16 @@ describe("I-18: the PaymentIntent of a session", () => {
     ]) {
       const refused = await post(path, body)
       assertError(refused, 400, "payment_intent_unexpected_state", "id")
-      assert.include(refused.body.error.message, `belongs to Checkout Session ${id}`)
+      assert.include(refused.body.error.message, `belongs to Checkout Session ${id}; expire the session instead`)
     }
     assertError(await post(`${path}/cancel`), 400, "payment_intent_unexpected_state", "id")
     assertOk(await post(path, { description: "D", metadata: { a: "b" } }))
     assert.strictEqual(await state(id), "open unpaid")
     assertOk(await post(`checkout_sessions/${id}/expire`))
     assertError(await post(`${path}/cancel`), 400, "payment_intent_unexpected_state", "id")
+    const late = await post(path, { amount: 1 })
+    assertError(late, 400, "payment_intent_unexpected_state", "id")
+    assert.include(late.body.error.message, `belongs to Checkout Session ${id}, which settled its terms.`)
   })
 
   it("is not for publishable keys: those pay for the session", async () => {

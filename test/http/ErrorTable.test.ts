@@ -100,6 +100,24 @@ const rows: Array<Row> = [
     KEPT
   ],
   [
+    new Domain.AmountTooLarge({ param: "line_items", max: 5 }),
+    400,
+    "invalid_request_error",
+    "amount_too_large",
+    "line_items",
+    "The total of `line_items` must be at most 5.",
+    KEPT
+  ],
+  [
+    new Domain.AmountTooLarge({ param: "tiers[0][unit_amount]", max: 5 }),
+    400,
+    "invalid_request_error",
+    "amount_too_large",
+    "tiers[0][unit_amount]",
+    "`tiers[0][unit_amount]` must be at most 5.",
+    KEPT
+  ],
+  [
     new Domain.RefundTooLarge({ remaining: 5 }),
     400,
     "invalid_request_error",
@@ -141,7 +159,7 @@ const rows: Array<Row> = [
     KEPT
   ],
   [
-    new Domain.PaymentIntentBelongsToSession({ checkoutSession: "cs_1" }),
+    new Domain.PaymentIntentBelongsToSession({ checkoutSession: "cs_1", open: true }),
     400,
     "invalid_request_error",
     "payment_intent_unexpected_state",

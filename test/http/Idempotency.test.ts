@@ -27,6 +27,9 @@ describe("idempotency", () => {
     assertError(await create(""), 400, "parameter_invalid", "Idempotency-Key")
     assertError(await create("k".repeat(256)), 400, "parameter_invalid", "Idempotency-Key")
     assertOk(await create("k".repeat(255)))
+    const asSent = (key: string) => Buffer.from(key).toString("latin1")
+    assertOk(await create(asSent("😀".repeat(255))))
+    assertError(await create(asSent("😀".repeat(256))), 400, "parameter_invalid", "Idempotency-Key")
   })
 
   it("I3: GET and DELETE ignore it", async () => {

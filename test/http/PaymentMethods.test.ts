@@ -54,6 +54,12 @@ describe("payment methods", () => {
       metadata: { a: "b" }
     })
     assert.strictEqual((await get(id)).text, created.text)
+    for (const [builtIn, cvc_check] of [
+      ["pm_card_visa", "pass"],
+      ["pm_card_incorrect_cvc", "fail"]
+    ] as const) {
+      assert.deepStrictEqual((await get(builtIn)).body.card.checks, { cvc_check })
+    }
     const paid = await server.request("POST", "/v1/payment_intents", {
       body: { amount: 1, currency: "usd", payment_method: id, confirm: true }
     })

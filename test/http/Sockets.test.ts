@@ -152,6 +152,21 @@ describe("sockets", () => {
     assert.include(await answer, "HTTP/1.1 200 OK")
   })
 
+  it("an expectation that nobody knows is no reason to refuse", async () => {
+    const answer = await exchange(postHead(["Idempotency-Key: expects", "Expect: foo", "Content-Length: 2"]) + "{}")
+    assert.strictEqual(statusOf(answer), 200)
+    assert.match(answer, /^x-request-id: req_/im)
+  })
+
+  it("what is not HTTP behind a request does not cost that request its answer", async () => {
+    const request = [authorization(), "Content-Type: application/json", "Idempotency-Key: before", "Content-Length: 12"]
+    const answer = await exchange(`${head("POST", "/v1/customers", request)}{"name":"A"}garbage\r\n\r\n`)
+    const [first, second] = answer.split(/(?=HTTP\/1\.1 )/)
+    assert.strictEqual(statusOf(first!), 200)
+    assert.strictEqual(statusOf(second!), 400)
+    assert.strictEqual(codeOf(second!), "invalid_http")
+  })
+
   it("a client that goes away in the middle of its body changes nothing", async () => {
     const socket = await open()
     socket.write(postHead(["Idempotency-Key: half", "Content-Length: 20"]) + '{"name":"half')

@@ -189,6 +189,24 @@ describe("transport", () => {
       assertError(await intent({ amount: "x", zzz: 1, payment_method_data: {} }), 400, "parameter_unknown", "zzz")
       assertError(await intent({ amount: "x", description: 1 }), 400, "parameter_missing", "currency")
       assertError(await intent({ currency: "x", description: 1, amount: "x" }), 400, "parameter_invalid", "amount")
+      const update = { capture_method: "x", payment_method: "x" }
+      assertError(await post("/v1/payment_intents/pi_x", update), 400, "parameter_invalid", "payment_method")
+      const cursors = "starting_after=a&ending_before=b"
+      for (const path of ["checkout_sessions/cs_x/line_items", "webhook_endpoints/we_x/deliveries"]) {
+        const reply = await server.request("GET", `/v1/${path}?${cursors}`)
+        assertError(reply, 400, "parameters_exclusive", "ending_before")
+      }
+    })
+    it("schema before state, also of what comes along with a card", async () => {
+      const { body } = await intent({ amount: 1, currency: "usd" })
+      assertOk(await post(`/v1/payment_intents/${body.id}/cancel`))
+      const metadata = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`k${i}`, "v"]))
+      const card = { number: "4242424242424242", exp_month: 1, exp_year: 2040 }
+      const payment_method_data = { type: "card", card, metadata }
+      const reply = await post(`/v1/payment_intents/${body.id}/confirm`, { payment_method_data })
+      assertError(reply, 400, "parameter_invalid", "payment_method_data[metadata]")
+      const unknown = { amount: 1, currency: "usd", customer: `cus_${"0".repeat(24)}`, payment_method_data }
+      assertError(await intent(unknown), 400, "parameter_invalid", "payment_method_data[metadata]")
     })
     it("the path's object before what it refers to, before its state", async () => {
       const missing = { payment_method: "pm_missing" }

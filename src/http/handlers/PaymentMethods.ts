@@ -8,7 +8,7 @@ import { documentJson, handlers, jsonOf } from "../Handlers.ts"
 import { readDocument } from "../Resources.ts"
 
 export const paymentMethods = handlers(Contract.PaymentMethods, {
-  create: ({ payload }) => PaymentMethods.create(payload, "metadata"),
+  create: ({ payload }) => PaymentMethods.create(payload),
 
   retrieve: Effect.fnUntraced(function* ({ caller, params }) {
     const builtIn = PaymentMethods.builtIn(yield* PaymentsConfig, caller.account, params.id)
