@@ -121,9 +121,9 @@ const publicUrl = (value: string) => {
 
 /** A key's prefix and at least 8 more characters, so that a mistyped or truncated key is not taken for one (A7). */
 const key = (prefix: string) => (value: string) =>
-  value.startsWith(prefix) && /^[0-9A-Za-z_]{8,}$/.test(value.slice(prefix.length))
+  value.startsWith(prefix) && /^[0-9A-Za-z_]{8,200}$/.test(value.slice(prefix.length))
     ? Redacted.make(value, { label: "API key" })
-    : new Problem(`must be ${prefix} followed by at least 8 letters, digits or underscores`)
+    : new Problem(`must be ${prefix} followed by 8 to 200 letters, digits or underscores`)
 
 const liveProcessor = (value: string) =>
   value === "simulator" ? value : new Problem(`must be simulator or unset, got ${JSON.stringify(value)}`)

@@ -92,6 +92,7 @@ describe("configuration", () => {
     ["TILL_PUBLIC_URL", "https://pay.example/?a=b"],
     ["TILL_SK_TEST", "sk_live_12345678"],
     ["TILL_SK_TEST", "sk_test_1234567"],
+    ["TILL_SK_TEST", `sk_test_${"1".repeat(201)}`],
     ["TILL_PK_TEST", "sk_test_12345678"],
     ["TILL_SK_LIVE", "sk_live_1234-678"],
     ["TILL_PK_LIVE", "12345678"],

@@ -12,14 +12,13 @@ import { makeShares } from "./CacheShares.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import type { Journal } from "./Journal.ts"
-import { StorageFailure } from "./Journal.ts"
+import { Journal, StorageFailure } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
 import type { Address, ViewRow } from "./Views.ts"
 import { documentOf, Views } from "./Views.ts"
 
-/** The log cannot be reached, or the account has more work than it may queue. Nothing was done; try again. */
+/** The log cannot be reached, or the account has more work than it may queue. What was asked for may yet have been done. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { reason: Schema.String }) {}
 
 /** Bounds of the engine's memory and queues. */
@@ -38,6 +37,8 @@ export const defaults: Options = { mailboxCapacity: 4096, cacheCapacity: 200_000
 const RETRIES = 16
 /** Pause between attempts to restart an account whose flush failed. */
 const RESTART_MILLIS = 500
+/** How long after a failed flush the log is looked at once more: longer than a stalled disk keeps a commit waiting. */
+const LATE_MILLIS = 60_000
 /** Used keys that an activation reads, in pages; an account with more looks every key up in the views for a day. */
 const GATHERED_KEYS_MAX = 100_000
 const KEYS_PAGE = 1000
@@ -63,6 +64,7 @@ export interface Actors {
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Actors, never, Alarm | DeliveryFeed | Journal | Projector | Scope.Scope | Views> {
+  const journal = yield* Journal
   const projector = yield* Projector
   const alarm = yield* Alarm
   const feed = yield* DeliveryFeed
@@ -78,17 +80,37 @@ export const make = Effect.fnUntraced(function* (
     },
     onClosed: (actor) => {
       if (active.get(actor.account) === actor) active.delete(actor.account)
-      // What the failed flush may have left in the log counts, its timers too, even if nobody asks for the account.
-      runFork(Effect.forkIn(restart(actor.account), scope))
+      runFork(Effect.forkIn(Effect.andThen(restart(actor.account), lookAgain(actor.account)), scope))
     }
   })
   const activate = yield* makeActivation(active, yield* makeSurroundings(options, active, commit))
+  /** What the failed flush may have left in the log counts, its timers and deliveries too, even if nobody asks for it. */
   const restart = (account: AccountId) =>
     activate(account).pipe(
       Effect.tapError((error) => Effect.logError(`Account ${account} could not be restarted`, error.message)),
       Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS) }),
+      Effect.andThen(
+        Effect.sync(() => {
+          alarm.set(0)
+          feed.alarm.set(0)
+        })
+      ),
       Effect.ignore
     )
+  /** A flush that was given up may still get into the log after the restart. Whoever writes meanwhile is fenced by it. */
+  const lookAgain = (account: AccountId) =>
+    Effect.gen(function* () {
+      yield* Effect.sleep(LATE_MILLIS)
+      const actor = active.get(account)
+      if (actor === undefined) return yield* restart(account)
+      const version = actor.version
+      if (actor.durable < version) return
+      const [late] = yield* journal.read(account, version, 1)
+      if (late === undefined || actor.version > version || actor.closed !== null) return
+      active.delete(account)
+      actor.close("fenced")
+      yield* restart(account)
+    }).pipe(Effect.ignore)
   yield* retireIdle(options, active)
   yield* Effect.addFinalizer(() =>
     Effect.ignore(Effect.timeoutOption(Effect.andThen(commit.drained, projector.drained), DRAIN_MILLIS))

@@ -56,8 +56,9 @@ export const make = Effect.fnUntraced(function* (options: {
   const close = (entries: ReadonlyArray<Entry>, reason: ClosedReason) => {
     for (const { actor } of entries) {
       if (actor.closed !== null) continue
-      actor.close(reason)
+      // Whoever waits for the actor learns of its end at once, and must not find it again.
       options.onClosed(actor)
+      actor.close(reason)
     }
     for (const entry of entries) settle(entry, Exit.fail(entry.actor.closed ?? new Closed(reason)))
   }

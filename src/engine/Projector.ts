@@ -74,8 +74,16 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
         const newest = batch.findLast((entry) => entry.actor === actor)!.record.version
         if (!refused.includes(actor.account)) return Effect.sync(() => actor.markProjected(newest))
         if (actor.closed !== null) return Effect.void
-        return Effect.map(catchUp(actor.account), (head) =>
-          actor.markProjected(Math.min(head.projected, actor.durable))
+        return catchUp(actor.account).pipe(
+          Effect.map((head) => actor.markProjected(Math.min(head.projected, actor.durable))),
+          // The other accounts' projections must go on.
+          Effect.catchTag("JournalCorrupt", (corrupt) => {
+            actor.close("failed")
+            return Effect.logError(
+              `The views of account ${actor.account} cannot be brought up to date`,
+              corrupt.message
+            )
+          })
         )
       },
       { discard: true }

@@ -32,6 +32,8 @@ const SIGN = { "till-administration": "1" }
 
 const BODY_BYTES_MAX = 65_536
 const ANSWER_MILLIS_MAX = 30_000
+/** How long closing waits for commands under way, and for whoever holds a connection without a word. */
+const CLOSE_MILLIS = 1000
 
 /** Takes commands as long as the layer lives, and tells where in `file`. */
 export const layer = (file: string): Layer.Layer<never, AdministrationUnavailable, Accounts> =>
@@ -69,7 +71,11 @@ const listen = (server: http.Server): Effect.Effect<number, AdministrationUnavai
 
 const close = (server: http.Server): Promise<void> =>
   new Promise((resolve) => {
-    server.close(() => resolve())
+    const impatient = setTimeout(() => server.closeAllConnections(), CLOSE_MILLIS)
+    server.close(() => {
+      clearTimeout(impatient)
+      resolve()
+    })
     server.closeIdleConnections()
   })
 
@@ -153,7 +159,8 @@ const post = async ({ port, token }: Address, command: Command): Promise<Reply |
     return { status: response.status, body: await response.json() }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.cause : undefined
-    if (reason instanceof Error && "code" in reason && reason.code === "ECONNREFUSED") return undefined
+    const isRefused = reason instanceof Error && "code" in reason && reason.code === "ECONNREFUSED"
+    if (isRefused || (reason instanceof Error && reason.name === "HTTPParserError")) return undefined
     return { status: 503, body: { message: "The running service did not answer; list the merchants or keys to see." } }
   }
 }

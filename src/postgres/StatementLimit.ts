@@ -7,9 +7,9 @@
  * A projection that was given up is tried again, and finds by its checkpoint whether it was carried out.
  *
  * The interruption asks Postgres to cancel the statement, and if that goes unanswered as well it closes the connection,
- * within 5 more seconds. So the statement may still be carried out later, by a server that has not noticed. That costs
- * nothing: the account starts anew from the journal, and of the late record and the account's next one, which have the
- * same version, the journal takes one; an account that loses starts anew again and then has both outcomes right.
+ * within 5 more seconds. So the statement may still be carried out later, by a server that has not noticed. The account
+ * has started anew from the journal by then: of the late record and the account's next one, which have the same version,
+ * the journal takes one, and an account that loses starts anew again; one that writes nothing looks again after a minute.
  */
 import { Context, Effect } from "effect"
 import { StorageFailure } from "../engine/Journal.ts"

@@ -5,7 +5,7 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Fiber, Latch, Schema } from "effect"
 import type { Faults } from "../../src/engine/Faults.ts"
 import type { RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
@@ -57,11 +57,10 @@ describe("two owners of an account", () => {
         Effect.fnUntraced(function* () {
           yield* random.jitter(pauses)
           const account = random.pick(ACCOUNTS)
-          const outcome = yield* Effect.option(increment(random.pick(engines), account, random))
-          if (outcome._tag === "None") return
-          runs += outcome.value.runs
-          assert.isFalse(told.get(account)!.has(outcome.value.count), "two commands were told the same count")
-          told.get(account)!.add(outcome.value.count)
+          const outcome = yield* increment(random.pick(engines), account, random)
+          runs += outcome.runs
+          assert.isFalse(told.get(account)!.has(outcome.count), "two commands were told the same count")
+          told.get(account)!.add(outcome.count)
         }),
         { concurrency: "unbounded", discard: true }
       )
@@ -101,6 +100,40 @@ describe("two owners of an account", () => {
       assert.deepStrictEqual(yield* increment(one, account, random), { count: 3, runs: 1 })
       assert.deepStrictEqual(yield* increment(two, account, random), { count: 4, runs: 2 })
       yield* Effect.forEach([one, two], (engine) => engine.stop)
+    })
+  )
+
+  it.effect("cost nobody an answer who waits when the fence comes down", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      yield* Harness.flowingTime
+      const random = new Randomness(3)
+      const storage = yield* Harness.storageInMemory
+      const gate = Latch.makeUnsafe(true)
+      const slow = yield* Harness.startEngine(storage, {
+        faults: (point) => (point === "append.before" ? gate.await : Effect.void)
+      })
+      const other = yield* Harness.startEngine(storage)
+      const [account] = ACCOUNTS as [string]
+      const { id } = yield* slow.accounts.run(account, Toy.create("a", "plain"))
+      yield* increment(other, account, random)
+      yield* gate.close
+      const count = Effect.map(Toy.counterIn("a"), (counter) => counter!.value.count)
+      const waiting = yield* Effect.forEach(
+        [
+          // The one whose flush will be fenced, one that reads what that one wrote, two that change nothing or something.
+          increment(slow, account, random),
+          slow.accounts.read(account, id),
+          slow.accounts.run(account, count),
+          slow.accounts.run(account, Effect.andThen(Effect.sleep(1000), count)),
+          increment(slow, account, random)
+        ],
+        (effect) => Effect.andThen(Effect.forkChild(effect), (fiber) => Effect.as(Harness.settled, fiber))
+      )
+      yield* gate.open
+      for (const fiber of waiting) yield* Fiber.join(fiber)
+      assert.strictEqual((yield* increment(other, account, random)).count, 4)
+      yield* Effect.forEach([slow, other], (engine) => engine.stop)
     })
   )
 

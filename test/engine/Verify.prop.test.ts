@@ -191,6 +191,22 @@ describe("verification", () => {
     { arbitrary: { runs: 60 } }
   )
 
+  it.effect("does not miss keys that a running Till forgets meanwhile", () =>
+    Effect.gen(function* () {
+      const storage = yield* filled(new Randomness(2))
+      const views = Harness.viewsOf(storage)
+      const scan: ViewsShape["scan"] = (account, table, after, limit) =>
+        Effect.gen(function* () {
+          if (table === "documents") yield* TestClock.adjust(2 * RETENTION_MILLIS)
+          const now = yield* Harness.now
+          yield* views.expireKeys(now - RETENTION_MILLIS, 1000)
+          return yield* views.scan(account, table, after, limit)
+        })
+      assert.deepStrictEqual(yield* problemsIn(Context.add(storage, Views, { ...views, scan })), [])
+      assert.deepStrictEqual(yield* views.scan(ACCOUNTS[0]!, "keys", "", 1), [])
+    })
+  )
+
   it.effect("reports every account that is wrong, and names the first difference of each", () =>
     Effect.gen(function* () {
       const storage = yield* filled(new Randomness(1))
