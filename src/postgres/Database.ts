@@ -27,6 +27,8 @@ export class Database extends Context.Service<Database, DatabaseServer>()("till/
 
 const versionMinimum = 15
 const connectionsMax = 8
+/** Silence after which the other side is asked for a sign of life. */
+const KEEP_ALIVE = "30 seconds"
 
 /** What every session of Till's asks of Postgres. */
 export const sessionSettings = {
@@ -67,6 +69,8 @@ export const connect = (
       applicationName: "till",
       maxConnections: connectionsMax,
       minConnections: 1,
+      // What has no limit of its own ends when the other side is gone without a word.
+      keepAlive: KEEP_ALIVE,
       startupParameters: sessionSettings
     })
     const rows = yield* client<{ version: number }>`SELECT current_setting('server_version_num')::int AS version`

@@ -23,22 +23,26 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const loaded = loads(sql)
     const listed = ListsPostgres.documents(sql)
     const deliveries = DeliveriesPostgres.reads(sql)
+    const leases = DeliveriesPostgres.leases(sql)
     return Views.of({
       ...single,
-      // What commands, activations and the projector wait for, or many requests at once. Other lists end with their
-      // requests; what works on whole accounts may take as long as it needs.
+      // What commands, activations and the fibers that never end wait for, or many requests at once. Other lists end with
+      // their requests; what works on whole accounts may take as long as it needs.
       checkpoint: (account) => within(single.checkpoint(account)),
       documents: (addresses) => within(loaded.documents(addresses)),
       keys: (addresses) => within(loaded.keys(addresses)),
       timer: (address) => within(single.timer(address)),
+      nextTimers: (limit) => within(single.nextTimers(limit)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
       newest: (queries) => within(listed.newest(queries)),
       ...ListsPostgres.events(sql),
-      ...holders(sql),
+      holder: (id) => within(holder(sql, id)),
       ...deliveries,
       pendingDeliveries: (events) => within(deliveries.pendingDeliveries(events)),
-      ...DeliveriesPostgres.leases(sql),
+      ...leases,
+      takeDeliveries: (options) => within(leases.takeDeliveries(options)),
+      nextDelivery: (busy) => within(leases.nextDelivery(busy)),
       apply: (projection, leasedUntil) => {
         const applied = apply(sql, projection, leasedUntil)
         return projection.sweep === null ? within(applied) : applied
@@ -179,16 +183,14 @@ const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`)
  * One look into the primary key per account: an index on the id alone would cost every write of every object. `EXISTS`
  * would be a join, and that may read all objects.
  */
-const holders = (sql: PgClient.PgClient): Pick<Views["Service"], "holder"> => ({
-  holder: (id) =>
-    storageFailure(
-      Effect.map(
-        sql<{ account: string }>`SELECT account FROM checkpoints c
-          WHERE (SELECT true FROM objects o WHERE o.account = c.account AND o.id = ${id}) LIMIT 1`,
-        ([row]) => row?.account
-      )
+const holder = (sql: PgClient.PgClient, id: string) =>
+  storageFailure(
+    Effect.map(
+      sql<{ account: string }>`SELECT account FROM checkpoints c
+        WHERE (SELECT true FROM objects o WHERE o.account = c.account AND o.id = ${id}) LIMIT 1`,
+      ([row]) => row?.account
     )
-})
+  )
 
 const reads = (
   sql: PgClient.PgClient

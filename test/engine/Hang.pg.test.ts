@@ -75,6 +75,31 @@ describe("the engine on a Postgres that hangs", () => {
     })
   )
 
+  it.live("fires its timers over new connections once the old ones swallow everything", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresStorage.make
+      const { proxy, storage } = yield* Effect.provideService(
+        postgres.connectThroughProxy("engine"),
+        StatementLimit,
+        LIMIT_MILLIS
+      )
+      const engine = yield* Harness.startEngine(storage)
+      const { id } = yield* engine.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+      yield* engine.accounts.execute(ACCOUNT, Toy.request(null), Toy.command({ op: "setTimer", slot: "a", delay: 600 }))
+      yield* engine.projector.drained
+      proxy.swallow()
+      const count = Effect.map(
+        engine.accounts.read(ACCOUNT, id),
+        (read) => read?.deleted === false && (read.value as Toy.Counter).count
+      )
+      for (let i = 0; i < 300 && (yield* count) !== 1 + Toy.TIMER_INCREMENT; i++) yield* Effect.sleep(50)
+      assert.strictEqual(yield* count, 1 + Toy.TIMER_INCREMENT)
+      yield* engine.projector.drained
+      yield* engine.stop
+      yield* Harness.verified(storage)
+    })
+  )
+
   it.live("a write that arrives after it was given up is a late write, and no fork of the account", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make

@@ -6,6 +6,8 @@ export class StallingProxy {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   #held: Array<() => void> | undefined
+  /** Counts how often connections were swallowed. */
+  #age = 0
 
   private constructor(target: { readonly host: string; readonly port: number }) {
     this.#server = createServer((client) => {
@@ -36,13 +38,23 @@ export class StallingProxy {
     for (const pass of held) pass()
   }
 
+  /** Nothing gets through the connections that are there any more, and nobody learns of it; new ones work. */
+  swallow(): void {
+    this.#age++
+  }
+
   close(): void {
     this.#server.close()
     for (const socket of this.#sockets) socket.destroy()
   }
 
   #pass(from: Socket, to: Socket): void {
-    const orLater = (pass: () => void) => (this.#held === undefined ? pass() : void this.#held.push(pass))
+    const age = this.#age
+    const orLater = (pass: () => void) => {
+      if (age !== this.#age) return
+      if (this.#held === undefined) pass()
+      else this.#held.push(pass)
+    }
     this.#sockets.add(from)
     from.on("data", (bytes) => orLater(() => to.writable && to.write(bytes)))
     from.on("end", () => orLater(() => to.end()))
