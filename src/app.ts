@@ -6,7 +6,7 @@
  */
 import { NodeHttpServer } from "@effect/platform-node"
 import { Clock, Console, Context, Effect, Layer, Logger, Option, Redacted, References } from "effect"
-import { HttpServer, type HttpServerError } from "effect/http"
+import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
 import * as Path from "node:path"
 import type { TillConfigShape } from "./config.ts"
@@ -34,6 +34,7 @@ import { render as renderEvent } from "./payments/Events.ts"
 import type { ApiKeys, ApiKeySlot, Merchant } from "./payments/Merchants.ts"
 import { ensureDefault } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
+import { requireOwnSecret } from "./payments/SecretPrint.ts"
 import { Processor } from "./payments/Processor.ts"
 import * as Timers from "./payments/Timers.ts"
 import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
@@ -151,7 +152,7 @@ const endpoints = Layer.effect(
 const webhooks = Dispatcher.layer.pipe(Layer.provide([endpoints, Sender.layer()]))
 
 /** What keeps the server from listening, by the variable that says where. */
-const cannotListen = ({ host, port }: TillConfigShape, { cause }: HttpServerError.ServeError): InvalidConfiguration => {
+const cannotListen = ({ host, port }: TillConfigShape, cause: unknown): InvalidConfiguration => {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined
   switch (code) {
     case "EADDRINUSE":
@@ -176,7 +177,7 @@ const server = Layer.unwrap(
         port: config.port,
         gracefulShutdownTimeout: GRACE_MILLIS
       }
-    ).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error)))))
+    ).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error.cause)))))
   )
 )
 
@@ -186,12 +187,25 @@ class FirstStart extends Context.Service<FirstStart, { readonly generated: ApiKe
     FirstStart,
     Effect.gen(function* () {
       const accounts = yield* Accounts
-      const { defaultKeys } = yield* TillConfig
-      const given = Object.fromEntries(Object.entries(defaultKeys).filter(([, key]) => key !== undefined)) as ApiKeys
-      return yield* accounts.run(INSTALLATION, ensureDefault(given))
-    })
+      const config = yield* TillConfig
+      // Keys that are made now are shown once the server listens; if it cannot, nobody would ever see them.
+      yield* Effect.mapError(freePort(config.host, config.port), (cause) => cannotListen(config, cause))
+      const given = Object.fromEntries(
+        Object.entries(config.defaultKeys).filter(([, key]) => key !== undefined)
+      ) as ApiKeys
+      const ownSecret = requireOwnSecret(yield* PaymentsConfig)
+      return yield* accounts.run(INSTALLATION, Effect.andThen(ownSecret, ensureDefault(given)))
+    }).pipe(
+      Effect.catchTag("ForeignSecret", () =>
+        Effect.fail(new InvalidConfiguration({ variable: "TILL_DATA_DIR", problem: FOREIGN_SECRET }))
+      )
+    )
   )
 }
+
+const FOREIGN_SECRET =
+  "its file `secret` is not the one that this database was written with; put that one back. Without it, the secrets of " +
+  "webhook endpoints cannot be read"
 
 const administrationFile = ({ dataFolder }: TillConfigShape): string => Path.join(dataFolder, "administration.json")
 
@@ -265,7 +279,9 @@ export const serveConfig = Layer.effect(
   TillConfig,
   Effect.gen(function* () {
     const config = yield* Config.load
-    return config.port === 0 ? { ...config, port: yield* freePort(config.host) } : config
+    if (config.port !== 0) return config
+    // What cannot be listened on is the server's to say.
+    return { ...config, port: yield* Effect.orElseSucceed(freePort(config.host, 0), () => 0) }
   })
 )
 

@@ -10,6 +10,7 @@ import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
+import type { Occasional } from "./Occasional.ts"
 import type { Failure } from "./ErrorTable.ts"
 import { envelope, internalError, wireErrorOf } from "./ErrorTable.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
@@ -86,18 +87,24 @@ export const respond = (
 // oxlint-disable-next-line no-control-regex
 const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text)
 
-/**
- * The response to a failure. What is not the client's doing is logged. Interrupts if the client went away; `interruption`
- * is the reason of any other interruption.
- */
+interface FailureOptions {
+  readonly docsUrl: string
+  /** The reason of an interruption, unless the client went away. */
+  readonly interruption: string
+  /** Which requests to log of those that find the engine unavailable. */
+  readonly outages: Occasional
+}
+
+/** The response to a failure. What is not the client's doing is logged. Interrupts if the client went away. */
 export const respondFailed = (
   exchange: Exchange,
   cause: Cause.Cause<Failure>,
-  { docsUrl, interruption }: { readonly docsUrl: string; readonly interruption: string }
+  { docsUrl, interruption, outages }: FailureOptions
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
   const wasInterrupted = Cause.hasInterruptsOnly(cause)
   if (wasInterrupted && exchange.source.socket.destroyed) return Effect.interrupt
-  const [reason, ...others] = cause.reasons
+  // An interruption may come along with a failure; a defect says more than either.
+  const [reason, ...others] = cause.reasons.filter(({ _tag }) => _tag !== "Interrupt")
   const failure = wasInterrupted
     ? new Unavailable({ reason: interruption })
     : reason?._tag === "Fail" && others.length === 0
@@ -106,11 +113,14 @@ export const respondFailed = (
   const error = failure === undefined ? internalError : wireErrorOf(failure)
   const response = respond(exchange, { ...error, body: envelope(error, docsUrl) })
   if (error.status < 500) return Effect.succeed(response)
+  const unlogged = failure instanceof Unavailable ? outages.take() : 0
+  if (unlogged === undefined) return Effect.succeed(response)
   // The path holds ids at most; the query may hold a client secret, and the body card data.
   const annotations = {
     request_id: exchange.id,
     code: error.code,
-    ...(failure instanceof Unavailable && { reason: failure.reason })
+    ...(failure instanceof Unavailable && { reason: failure.reason }),
+    ...(unlogged > 0 && { unlogged_before: unlogged })
   }
   return Effect.logError(`${exchange.method} ${exchange.path} failed`, ...(failure === undefined ? [cause] : [])).pipe(
     Effect.annotateLogs(annotations),

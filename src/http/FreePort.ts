@@ -3,14 +3,14 @@ import { createServer } from "node:net"
 import { Effect } from "effect"
 
 /**
- * A port of the host that nobody listens on. Nothing keeps it free: another process could take it before the server
- * does, which then says so. Gives 0 for a host that cannot be listened on, so that the server says that as well.
+ * The port, or one that nobody listens on if it is 0; fails with what keeps a server from listening. Nothing keeps it
+ * free: another process could take it before the server does, which then says so.
  */
-export const freePort = (host: string): Effect.Effect<number> =>
+export const freePort = (host: string, port: number): Effect.Effect<number, Error> =>
   Effect.callback((resume) => {
     const probe = createServer()
-    probe.once("error", () => resume(Effect.succeed(0)))
-    probe.listen(0, host, () => {
+    probe.once("error", (error) => resume(Effect.fail(error)))
+    probe.listen(port, host, () => {
       const address = probe.address()
       const port = typeof address === "object" && address !== null ? address.port : 0
       probe.close(() => resume(Effect.succeed(port)))

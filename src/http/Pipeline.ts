@@ -30,6 +30,7 @@ import { RouteNotFound } from "./HttpErrors.ts"
 import * as InstallationWide from "./InstallationWide.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
+import { Occasional } from "./Occasional.ts"
 import type { Wait } from "./Patience.ts"
 import { Patience, REQUEST_MILLIS_MAX } from "./Patience.ts"
 import { hasClientSecret, projectBody } from "./Publishable.ts"
@@ -39,6 +40,9 @@ import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
 import type { Matched } from "./RouteTable.ts"
 import { RouteTable } from "./RouteTable.ts"
 import { openAnswer, storedAnswer } from "./SealedAnswers.ts"
+
+/** Pause between two requests that are logged because the engine was not available. */
+const OUTAGE_LOG_MILLIS = 1000
 
 /** An endpoint that was found, and who wants to use it. */
 interface Call<E> extends Matched<E> {
@@ -223,6 +227,7 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
   const surroundings = yield* makeSurroundings(endpoints, limits)
   const replies = answers(limits)
   const { docsUrl } = surroundings
+  const outages = new Occasional(OUTAGE_LOG_MILLIS)
   const patience = new Patience(requestMillisMax ?? REQUEST_MILLIS_MAX)
   const begin = yield* makeBegin
   return {
@@ -240,6 +245,7 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
             patience.end(wait)
             return replies.respondFailed(exchange, cause, {
               docsUrl,
+              outages,
               interruption: wait.isOver ? "The storage does not answer in time." : "Till stops."
             })
           }

@@ -6,6 +6,7 @@ import { Data, Effect, Redacted, Schema } from "effect"
 import type { ApiKey, NewApiKey } from "../domain/ApiKey.ts"
 import { ApiKeyGrace, ApiKeyType } from "../domain/ApiKey.ts"
 import { ApiVersion } from "../domain/ApiVersion.ts"
+import { hasLengthAtMost } from "../domain/Text.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { Document, Identified, Kind, Labels } from "../engine/Document.ts"
@@ -61,12 +62,14 @@ const shown = ({ apiKey, key }: { readonly apiKey: ApiKey; readonly key: Redacte
 })
 
 const createMerchant = Effect.fnUntraced(function* (name: string) {
+  yield* requireName(name)
   const merchant = yield* Merchants.create(name)
   const keys = yield* Effect.forEach(Object.values(Merchants.API_KEY_SLOTS), (use) => ApiKeys.issue(merchant.id, use))
   return { merchants: [merchant], keys: keys.map(shown) }
 })
 
 const rename = Effect.fnUntraced(function* (id: string, name: string) {
+  yield* requireName(name)
   const merchant = yield* Merchants.rename(id, name)
   return merchant === undefined ? yield* noMerchant(id) : { merchants: [merchant], keys: [] }
 })
@@ -84,8 +87,16 @@ const createKey = Effect.fnUntraced(function* ({ livemode, merchant, type }: Com
 const rollKey = (id: string, expiresIn: number) =>
   ApiKeys.roll(id, { expiresIn }).pipe(
     Effect.map((rolled): Answer => ({ merchants: [], keys: [shown(rolled)] })),
-    Effect.mapError(() => new AdministrationFailed({ message: `There is no API key ${id}.` }))
+    Effect.mapError(() => noApiKey(id))
   )
+
+/** Whoever sends a key in place of its id must not find it in a log. */
+const noApiKey = (id: string) =>
+  new AdministrationFailed({
+    message: id.startsWith("key_")
+      ? `There is no API key ${id}.`
+      : "An API key is named by its id, key_…, which the list of keys shows."
+  })
 
 const listKeys = Effect.fnUntraced(function* (merchant: string | null) {
   if (merchant === null) return { merchants: [], keys: yield* all(ApiKeys.API_KEY) }
@@ -93,6 +104,18 @@ const listKeys = Effect.fnUntraced(function* (merchant: string | null) {
   if (entry?.kind !== Merchants.MERCHANT.name) return yield* noMerchant(merchant)
   return { merchants: [], keys: yield* all(ApiKeys.API_KEY, { merchant_id: merchant }) }
 })
+
+const NAME_LENGTH_MAX = 256
+
+/** Payers' pages show it, and so do terminals. */
+const requireName = (name: string) =>
+  name.trim() !== "" && hasLengthAtMost(name, NAME_LENGTH_MAX) && !/\p{Cc}/u.test(name)
+    ? Effect.void
+    : Effect.fail(
+        new AdministrationFailed({
+          message: `A merchant's name has 1 to ${NAME_LENGTH_MAX} characters, none of them a control character.`
+        })
+      )
 
 const noMerchant = (id: string) => new AdministrationFailed({ message: `There is no merchant ${id}.` })
 

@@ -100,6 +100,12 @@ describe("administration", () => {
           await command(server, "merchants", "rename", merchant.merchant, "Ajax & Sons")
           assert.include(await (await fetch(url)).text(), "Pay Ajax &amp; Sons")
           await refused(server, "There is no merchant mer_x.", "merchants", "rename", "mer_x", "Nobody")
+          const badName = "A merchant's name has 1 to 256 characters, none of them a control character."
+          await refused(server, badName, "merchants", "create", " ")
+          await refused(server, badName, "merchants", "create", "x".repeat(257))
+          await refused(server, badName, "merchants", "rename", merchant.merchant, "\u001b[31mred")
+          const notAnId = "An API key is named by its id, key_…, which the list of keys shows."
+          await refused(server, notAnId, "keys", "roll", key)
           await assertRolls(server, merchant)
           const keys = await command(server, "keys", "list", merchant.merchant)
           assert.match(keys, new RegExp(`^${merchant.keys["sk_test_"]!.id} .* expired$`, "m"))

@@ -8,7 +8,7 @@ import * as net from "node:net"
 import * as Path from "node:path"
 import { basic, inParallel } from "../support/HttpExchange.ts"
 import { freshDatabase } from "../support/Postgres.ts"
-import { KEYS, pause, prepareTill, startTill, till, type TillProcess } from "../support/TillProcess.ts"
+import { family, KEYS, pause, prepareTill, signalIfThere, startTill, till, type TillProcess } from "../support/TillProcess.ts"
 import { Traffic } from "../support/Traffic.ts"
 import { TrafficAudit } from "../support/TrafficAudit.ts"
 
@@ -115,7 +115,7 @@ describe("a start that cannot be", () => {
   it.live("says that the data folder, or the port, is in use", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
-      const other = yield* prepareTill()
+      const other = yield* prepareTill({ withoutKeys: true })
       yield* Effect.promise(async () => {
         const inUse = await refusal(server.variables)
         assert.include(
@@ -125,6 +125,9 @@ describe("a start that cannot be", () => {
         const taken = await refusal({ ...other.variables, PORT: String(server.port) })
         assert.strictEqual(taken, `till: PORT: ${server.port} on 127.0.0.1 is in use by another process\n`)
         assert.isUndefined(other.postgresProcessId, "its Postgres still runs")
+        // What a start cannot show it does not make.
+        await other.start()
+        assert.include(other.stdout, "These keys are shown this once")
         assert.strictEqual((await server.post("/v1/payment_intents", payment)).amount, 2000)
       })
     })
@@ -145,7 +148,8 @@ const persist = async (server: TillProcess, key: string) => {
 describe("DATABASE_URL", () => {
   it.live("serves several processes that start at once on an empty database", () =>
     Effect.gen(function* () {
-      const variables = { DATABASE_URL: Redacted.value(yield* freshDatabase) }
+      const { folder } = yield* prepareTill()
+      const variables = { DATABASE_URL: Redacted.value(yield* freshDatabase), TILL_DATA_DIR: folder }
       const servers = yield* Effect.forEach([1, 2, 3], () => prepareTill({ variables, withoutKeys: true }))
       yield* Effect.promise(async () => {
         await Promise.all(servers.map((server) => server.start()))
@@ -163,6 +167,24 @@ describe("DATABASE_URL", () => {
         )
         const verified = await till(["verify"], servers[0]!.variables)
         assert.match(verified.stdout, /^6\d records of 2 accounts: /, verified.stderr)
+      })
+    })
+  )
+
+  it.live("is not served with another data folder's secret, which could not read what was written", () =>
+    Effect.gen(function* () {
+      const variables = { DATABASE_URL: Redacted.value(yield* freshDatabase) }
+      const server = yield* startTill({ variables })
+      const other = yield* prepareTill({ variables })
+      yield* Effect.promise(async () => {
+        await server.kill("SIGTERM")
+        assert.include(
+          await refusal(other.variables),
+          "TILL_DATA_DIR: its file `secret` is not the one that this database was written with"
+        )
+        fs.copyFileSync(Path.join(server.folder, "secret"), Path.join(other.folder, "secret"))
+        await other.start()
+        assert.strictEqual((await other.post("/v1/payment_intents", payment)).amount, 2000)
       })
     })
   )
@@ -218,6 +240,35 @@ describe("a stop", () => {
         assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
         assert.isBelow(performance.now() - begun, 10_000)
         socket.destroy()
+      })
+    })
+  )
+
+  it.live("comes to its end although Postgres hangs, and what was not answered is carried out once at most", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill()
+      yield* Effect.promise(async () => {
+        const made = await server.post("/v1/payment_intents", payment)
+        const postgres = family(server.postgresProcessId!)
+        const stopAll = (signal: NodeJS.Signals) => postgres.forEach((processId) => signalIfThere(processId, signal))
+        stopAll("SIGSTOP")
+        const options = { body: payment, idempotencyKey: "hanging" }
+        const answer = server.request("POST", "/v1/payment_intents", options).catch(() => undefined)
+        await pause(300)
+        const begun = performance.now()
+        assert.strictEqual((await server.kill("SIGTERM")).code, 1)
+        assert.isBelow(performance.now() - begun, 10_000)
+        assert.include(server.stderr, "till: The database did not answer in time")
+        assert.notStrictEqual((await answer)?.status, 200)
+        stopAll("SIGCONT")
+        await server.start()
+        const repeated = await server.request("POST", "/v1/payment_intents", options)
+        assert.strictEqual(repeated.status, 200)
+        const listed = await server.get("/v1/payment_intents")
+        assert.deepStrictEqual(
+          listed.data.map(({ id }: { id: string }) => id),
+          [repeated.body.id, made.id]
+        )
       })
     })
   )

@@ -1,0 +1,58 @@
+/** How failures are answered, and which of them are logged. */
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Logger } from "effect"
+import { Unavailable } from "../../src/engine/Accounts.ts"
+import type { Exchange } from "../../src/http/Exchange.ts"
+import { respondFailed } from "../../src/http/Exchange.ts"
+import { Occasional } from "../../src/http/Occasional.ts"
+
+const exchange = {
+  method: "POST",
+  path: "/v1/customers",
+  id: "req_1",
+  apiVersion: "2026-03-09",
+  source: { socket: { destroyed: false } }
+} as unknown as Exchange
+
+const options = { docsUrl: "http://localhost/docs", interruption: "Till stops." }
+const unavailable = Cause.fail(new Unavailable({ reason: "The database does not answer." }))
+
+/** The status of the answer, and what was logged. */
+const respond = (cause: Parameters<typeof respondFailed>[1], outages: Occasional = new Occasional(1000)) => {
+  const logged: Array<unknown> = []
+  const logger = Logger.make(({ message }) => void logged.push(message))
+  return Effect.map(
+    Effect.provide(respondFailed(exchange, cause, { ...options, outages }), Logger.layer([logger])),
+    ({ status }) => ({ status, logged: logged.length })
+  )
+}
+
+describe("failures", () => {
+  it.effect("of the database are a 503, also if the wait for it was interrupted as well", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* respond(unavailable)).status, 503)
+      assert.strictEqual((yield* respond(Cause.combine(unavailable, Cause.interrupt(1)))).status, 503)
+      assert.strictEqual((yield* respond(Cause.interrupt(1))).status, 503)
+    })
+  )
+
+  it.effect("that are mistakes of Till's are a 500, whatever comes along with them", () =>
+    Effect.gen(function* () {
+      const defect = Cause.die(new Error("a mistake"))
+      for (const cause of [defect, Cause.combine(unavailable, defect), Cause.combine(defect, Cause.interrupt(1))]) {
+        assert.deepStrictEqual(yield* respond(cause), { status: 500, logged: 1 })
+      }
+    })
+  )
+
+  it.effect("that come in a flood are logged now and then, with how many there were", () =>
+    Effect.gen(function* () {
+      const outages = new Occasional(1000)
+      const logged = []
+      for (let i = 0; i < 5; i++) logged.push((yield* respond(unavailable, outages)).logged)
+      assert.deepStrictEqual(logged, [1, 0, 0, 0, 0])
+      assert.strictEqual(outages.take(performance.now() + 1000), 4)
+      assert.strictEqual(outages.take(performance.now() + 2001), 0)
+    })
+  )
+})
