@@ -8,7 +8,16 @@ import * as net from "node:net"
 import * as Path from "node:path"
 import { basic, inParallel } from "../support/HttpExchange.ts"
 import { freshDatabase } from "../support/Postgres.ts"
-import { family, KEYS, pause, prepareTill, signalIfThere, startTill, till, type TillProcess } from "../support/TillProcess.ts"
+import {
+  family,
+  KEYS,
+  pause,
+  prepareTill,
+  signalIfThere,
+  startTill,
+  till,
+  type TillProcess
+} from "../support/TillProcess.ts"
 import { Traffic } from "../support/Traffic.ts"
 import { TrafficAudit } from "../support/TrafficAudit.ts"
 
