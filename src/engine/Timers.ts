@@ -19,10 +19,11 @@ import { Projector } from "./Projector.ts"
 import { Transaction } from "./Transaction.ts"
 import { Views } from "./Views.ts"
 
-/** Timers that fire at the same time, at most, not counting those that have just failed. */
+/** Timers that fire at the same time, at most, not counting those that have failed before. */
 const FIRING_MAX = 256
-/** Pause after a timer could not fire. */
+/** Pause after a timer could not fire; each further one is twice as long, up to the maximum. */
 const RETRY_MILLIS = 1000
+const RETRY_MILLIS_MAX = 60_000
 /** Time between two looks for idempotency keys that are past their retention. */
 const FORGET_KEYS_MILLIS = 60_000
 const FORGET_KEYS_MAX = 10_000
@@ -86,17 +87,21 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | 
       })
 
       // Those that failed stay the first in due order: the others are read from behind them.
-      let failed = 0
+      const pauses = new Pauses()
       const round = Effect.gen(function* () {
         yield* projector.drained
-        const timers = yield* views.nextTimers(FIRING_MAX + failed)
+        const timers = yield* views.nextTimers(FIRING_MAX + pauses.size)
         const now = yield* Clock.currentTimeMillis
-        const due = timers.filter(({ wakeAt }) => wakeAt <= now)
+        pauses.keepFor(timers)
+        const due = timers.filter((timer) => pauses.readyAt(timer, now) <= now)
         const outcomes = yield* Effect.forEach(due, attempt, { concurrency: "unbounded" })
-        failed = outcomes.filter((outcome) => outcome === "failed").length
+        due.forEach((timer, i) => outcomes[i] === "failed" && pauses.failed(timer, now))
         yield* forgetKeys(now)
-        if (due.length === 0) return yield* alarm.sleepUntil(Math.min(timers[0]?.wakeAt ?? Infinity, forgetKeysAt))
-        if (failed > 0 || !outcomes.includes("fired")) yield* Effect.sleep(RETRY_MILLIS)
+        if (due.length === 0) {
+          const next = timers.reduce((nearest, timer) => Math.min(nearest, pauses.readyAt(timer, now)), forgetKeysAt)
+          return yield* alarm.sleepUntil(next)
+        }
+        if (outcomes.includes("stale") && !outcomes.includes("fired")) yield* Effect.sleep(RETRY_MILLIS)
       }).pipe(
         Effect.catch((failure) =>
           Effect.andThen(
@@ -125,3 +130,37 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | 
       yield* Effect.forkScoped(Effect.andThen(caughtUp, Effect.forever(round)))
     })
   )
+
+/** When timers that could not fire are tried again. */
+class Pauses {
+  #pauses = new Map<string, { readonly until: Millis; readonly millis: Millis }>()
+
+  get size(): number {
+    return this.#pauses.size
+  }
+
+  /** Forgets all others: they have fired, or are not set any more. */
+  keepFor(timers: ReadonlyArray<TimerRow>): void {
+    const known = this.#pauses
+    this.#pauses = new Map()
+    for (const timer of timers) {
+      const pause = known.get(nameOf(timer))
+      if (pause !== undefined) this.#pauses.set(nameOf(timer), pause)
+    }
+  }
+
+  readyAt(timer: TimerRow, now: Millis): Millis {
+    const until = this.#pauses.get(nameOf(timer))?.until ?? 0
+    // A clock that was set back must not put it off.
+    return until > now + RETRY_MILLIS_MAX ? timer.wakeAt : Math.max(timer.wakeAt, until)
+  }
+
+  failed(timer: TimerRow, now: Millis): void {
+    const before = this.#pauses.get(nameOf(timer))?.millis ?? RETRY_MILLIS / 2
+    const millis = Math.min(2 * before, RETRY_MILLIS_MAX)
+    this.#pauses.set(nameOf(timer), { until: now + millis, millis })
+  }
+}
+
+/** A timer that is set anew is another one. */
+const nameOf = ({ account, dueAt, id }: TimerRow): string => `${account} ${id} ${dueAt}`

@@ -220,8 +220,32 @@ describe("timers", () => {
         ["t2"]
       )
       broken = false
-      for (let i = 0; i < 10; i++) yield* Harness.pass(500)
+      for (let i = 0; i < 20; i++) yield* Harness.pass(500)
       assert.strictEqual((yield* firingsOf(storage, account)).length, 301)
+    })
+  )
+
+  it.effect("that cannot fire are tried less and less often, and keep no other one waiting", () =>
+    Effect.gen(function* () {
+      let tried = 0
+      const late: Array<number> = []
+      const handler = ({ id, name }: DueTimer) =>
+        Effect.gen(function* () {
+          if (name === "broken") {
+            tried++
+            return yield* Effect.die(new Toy.Bug("a bug"))
+          }
+          late.push((yield* Harness.now) - Harness.START - Number(id))
+        })
+      const { engine } = yield* start({ handler })
+      const [account] = ACCOUNTS as [string]
+      yield* set(engine, account, "broken", Harness.START, "broken")
+      for (let at = 1250; at < 600_000; at += 1250) yield* set(engine, account, String(at), Harness.START + at)
+      yield* Harness.pass(600_000, 50)
+      // After 1, 2, 4 seconds and so on up to a minute.
+      assert.strictEqual(tried, 1 + 6 + 8)
+      assert.isAtLeast(late.length, 479)
+      assert.isBelow(Math.max(...late), 100)
     })
   )
 
