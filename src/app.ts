@@ -307,5 +307,8 @@ export const administer = Effect.fnUntraced(function* (command: Administration.C
 /** Checks the installation's journal, and the views against it. */
 export const verify = Verify.verify.pipe(Effect.provide(maintenance), Effect.provide(Config.layer))
 
-/** Rebuilds the installation's views from the journal, and says of how many accounts. */
-export const rebuild = Verify.rebuild.pipe(Effect.provide(maintenance), Effect.provide(Config.layer))
+/** Rebuilds the installation's views from the journal, and says of how many accounts. Nothing else may write them meanwhile. */
+export const rebuild = Effect.andThen(Database.requireAlone, Verify.rebuild).pipe(
+  Effect.provide(maintenance),
+  Effect.provide(Config.layer)
+)

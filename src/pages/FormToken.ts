@@ -4,6 +4,7 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Redacted } from "effect"
+import { formKey } from "../payments/FormKeys.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 
 type Keys = Pick<PaymentsConfigShape, "fingerprintKey">
@@ -21,7 +22,7 @@ export const idempotencyKeyOf = (keys: Keys, id: string, token: string): string 
   const [nonce = "", mac = ""] = token.split(".", 2)
   const expected = Buffer.from(macOf(keys, id, nonce))
   const sent = Buffer.from(mac)
-  return sent.length === expected.length && timingSafeEqual(sent, expected) ? `form/${id}/${nonce}` : undefined
+  return sent.length === expected.length && timingSafeEqual(sent, expected) ? formKey(id, nonce) : undefined
 }
 
 /** The prefix keeps this use of the key apart from card numbers' fingerprints, which begin with an account. */

@@ -6,6 +6,7 @@ import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Views.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
+import { sentKey } from "./FormKeys.ts"
 
 export interface EventContext {
   readonly account: AccountId
@@ -29,7 +30,7 @@ export const render = (event: StoredEvent, { account, apiVersion, pendingWebhook
   const previous = event.previous === null ? "" : `,"previous_attributes":${JSON.stringify(event.previous)}`
   const tail = JSON.stringify({
     pending_webhooks: pendingWebhooks,
-    request: { id: event.request?.id ?? null, idempotency_key: event.request?.idempotencyKey ?? null }
+    request: { id: event.request?.id ?? null, idempotency_key: sentKey(event.request?.idempotencyKey ?? null) }
   })
   return `${head.slice(0, -1)},"data":{"object":${event.object}${previous}},${tail.slice(1)}`
 }

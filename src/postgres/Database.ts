@@ -10,7 +10,7 @@ import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
 import { make as makeEmbedded, type EmbeddedPostgres, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
 
-/** The configured Postgres does not answer, refuses us, or is too old. The message is one line. */
+/** The configured Postgres does not answer, refuses us, is too old, or busy with another Till. The message is one line. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
   message: Schema.String
 }) {}
@@ -27,6 +27,8 @@ export class Database extends Context.Service<Database, DatabaseServer>()("till/
 
 const versionMinimum = 15
 const connectionsMax = 8
+/** The name of Till's sessions. */
+const APPLICATION = "till"
 /** Silence after which the other side is asked for a sign of life. */
 const KEEP_ALIVE = "30 seconds"
 
@@ -66,7 +68,7 @@ export const connect = (
   Effect.gen(function* () {
     const client = yield* PgClient.make({
       url,
-      applicationName: "till",
+      applicationName: APPLICATION,
       maxConnections: connectionsMax,
       minConnections: 1,
       // What has no limit of its own ends when the other side is gone without a word.
@@ -97,6 +99,19 @@ export const layer = (
   location: Location
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient | Database, EmbeddedPostgresError | DatabaseUnavailable> =>
   Layer.provideMerge(layerClient, layerServer(location))
+
+/** Fails if another process of Till's is connected to the database. */
+export const requireAlone = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  const [others] = yield* Effect.mapError(
+    sql<{ count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = ${APPLICATION} AND pid <> pg_backend_pid()`,
+    (error) => new DatabaseUnavailable({ message: deepestMessage(error) })
+  )
+  if (others !== undefined && others.count > 0) {
+    return yield* new DatabaseUnavailable({ message: "Till is running on this database: stop it first." })
+  }
+})
 
 const whereabouts = (url: Redacted.Redacted): string => {
   const { hostname, port } = new URL(Redacted.value(url))

@@ -224,6 +224,9 @@ describe("till rebuild", () => {
           }
           await assertSound(server)
           await server.start()
+          const beside = await till(["rebuild"], server.variables)
+          assert.strictEqual(beside.stderr, "till: Till is running on this database: stop it first.\n")
+          assert.strictEqual(beside.code, 1)
           const problems = await new TrafficAudit(traffic).checkAll()
           assert.isEmpty(problems, problems.join("\n"))
         })

@@ -122,6 +122,15 @@ describe("paying", () => {
     })
   })
 
+  it("is a request of nobody's: its events show an id, and no key that somebody has sent", async () => {
+    const session = await openSession(server)
+    await pay(session)
+    const { data } = await server.get("/v1/events?type=checkout.session.completed&limit=1")
+    assert.strictEqual(data[0].data.object.id, session.id)
+    assert.match(data[0].request.id, /^req_/)
+    assert.isNull(data[0].request.idempotency_key)
+  })
+
   it("fills the id in wherever the merchant has put it, encoded or not", async () => {
     const success_url = "https://shop.example/{CHECKOUT_SESSION_ID}/ü?a=%7BCHECKOUT_SESSION_ID%7D#{CHECKOUT_SESSION_ID}"
     const session = await openSession(server, { success_url })
