@@ -29,6 +29,9 @@ const baseline = (name: ContenderName, title: string, countQuery: string | null)
 
 /** What `npm start` tells Node about its memory. Every server gets it, so that only the servers differ. */
 const memoryOptions: ReadonlyArray<string> = packageFile.scripts.start.match(/(?<= )--\S+/g) ?? []
+const startVariables = Object.fromEntries(
+  [...packageFile.scripts.start.matchAll(/(?:^| )([A-Z_]+)=(\S+)/g)].map(([, name, value]) => [name!, value!])
+)
 
 export const contenders: Readonly<Record<ContenderName, Contender>> = {
   till: {
@@ -97,7 +100,13 @@ export const start = Effect.fnUntraced(function* (contender: Contender, options:
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => {
       const child = spawn(process.execPath, [...memoryOptions, ...options.nodeOptions, ...contender.parameters], {
-        env: { ...process.env, DATABASE_URL: options.databaseUrl, PORT: String(port), TILL_DATA_DIR: folder },
+        env: {
+          ...process.env,
+          ...startVariables,
+          DATABASE_URL: options.databaseUrl,
+          PORT: String(port),
+          TILL_DATA_DIR: folder
+        },
         stdio: ["ignore", "pipe", "pipe"]
       })
       const keep = (chunk: Buffer) => (log = (log + chunk.toString()).slice(-LOG_LENGTH_MAX))

@@ -141,7 +141,7 @@ const bench = Command.make(
   {
     full: Flag.Boolean("full").pipe(
       Flag.withDefault(false),
-      Flag.withDescription("Longer rounds and more of them: about 12 minutes")
+      Flag.withDescription("Longer rounds and more of them, and webhooks: about 20 minutes")
     ),
     only: Flag.Literals("only", [...scenarios.map(({ name }) => name), WEBHOOKS]).pipe(
       Flag.optional,

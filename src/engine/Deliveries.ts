@@ -43,7 +43,7 @@ export interface DeliveriesShape {
    */
   readonly onCommitted: (listener: (committed: Committed) => void) => Effect.Effect<void, never, Scope.Scope>
 
-  /** Leases deliveries that are due, nearest due first, and to none of the `busy` destinations. */
+  /** Leases deliveries that are due, longest free ones first, and to none of the `busy` destinations. */
   readonly take: (options: {
     readonly limit: number
     readonly busy: ReadonlyArray<string>

@@ -4,7 +4,10 @@ import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { Views } from "./Views.ts"
 
-/** A failure after a write leaves its outcome unknown to the engine, as a lost connection does. */
+/**
+ * A failure after a write leaves its outcome unknown to the engine, as a lost connection does. What is repeated anyway, such
+ * as forgetting old keys, counts as a read.
+ */
 export type FaultPoint = "append.before" | "append.after" | "apply.before" | "apply.after" | "read"
 
 /** Runs at a point: may fail, wait, never return, or do nothing. */
@@ -30,7 +33,8 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         append: (rows) => around("append", journal.append(rows)),
         slices: (slices) => reading(journal.slices(slices)),
         read: (account, after, limit) => reading(journal.read(account, after, limit)),
-        at: (places) => reading(journal.at(places))
+        at: (places) => reading(journal.at(places)),
+        accounts: reading(journal.accounts)
       })
       const faultyViews = Views.of({
         ...views,
@@ -39,15 +43,24 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         documents: (addresses) => reading(views.documents(addresses)),
         holder: (id) => reading(views.holder(id)),
         keys: (addresses) => reading(views.keys(addresses)),
+        behind: reading(views.behind),
+        accounts: reading(views.accounts),
+        timer: (address) => reading(views.timer(address)),
         nextTimers: (limit) => reading(views.nextTimers(limit)),
         subscriptions: (account) => reading(views.subscriptions(account)),
         takeDeliveries: (options) => reading(views.takeDeliveries(options)),
         nextDelivery: (busy) => reading(views.nextDelivery(busy)),
+        releaseDeliveries: reading(views.releaseDeliveries),
+        delivery: (account, destination, id) => reading(views.delivery(account, destination, id)),
         deliveries: (account, query) => reading(views.deliveries(account, query)),
         pendingDeliveries: (events) => reading(views.pendingDeliveries(events)),
         list: (account, query) => reading(views.list(account, query)),
         newest: (queries) => reading(views.newest(queries)),
-        events: (account, query) => reading(views.events(account, query))
+        event: (address) => reading(views.event(address)),
+        events: (account, query) => reading(views.events(account, query)),
+        expireKeys: (before, limit) => reading(views.expireKeys(before, limit)),
+        scan: (account, table, after, limit) => reading(views.scan(account, table, after, limit)),
+        clear: (account) => reading(views.clear(account))
       })
       return Context.make(Journal, faultyJournal).pipe(Context.add(Views, faultyViews))
     })

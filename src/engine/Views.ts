@@ -13,8 +13,6 @@ import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, Subscripti
 import { lost } from "./Record.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
 
-export type { StoredEvent } from "./StoredEvent.ts"
-
 /** Where a page starts: strictly older than `olderThan`, or strictly newer than `newerThan`. */
 export interface Cursor {
   readonly olderThan?: string
@@ -168,7 +166,10 @@ export interface ViewsShape {
   ) => Effect.Effect<DeliveryRow | undefined, StorageFailure>
   /** How many deliveries of each event are pending, in the order of the events. */
   readonly pendingDeliveries: (events: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<number>, StorageFailure>
-  /** Leases pending deliveries that are due and that nobody holds, nearest due first, to none of the `busy` destinations. */
+  /**
+   * Leases pending deliveries that are due and that nobody holds, to none of the `busy` destinations: those that have been
+   * free for longest, nearest due first.
+   */
   readonly takeDeliveries: (options: {
     readonly now: Millis
     readonly leasedUntil: Millis

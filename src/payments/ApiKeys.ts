@@ -3,7 +3,7 @@
  * a key that was handed out cannot be had again.
  *
  * Every key has an entry whose id is its hash, so that a request is authenticated with one read by id. The hash needs
- * no salt, because a key is 32 random characters.
+ * no salt, because a generated key is 32 random characters; who sets one of their own has to make it as hard to guess.
  */
 import { hash } from "node:crypto"
 import { Effect, Redacted } from "effect"

@@ -4,7 +4,7 @@
  */
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
-import type { StoredEvent } from "../engine/Views.ts"
+import type { StoredEvent } from "../engine/StoredEvent.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import { sentKey } from "./FormKeys.ts"
 

@@ -30,6 +30,10 @@ export const prepare = (path: string): Effect.Effect<string, EmbeddedPostgresErr
 export const hold = Effect.fnUntraced(function* (
   path: string
 ): Effect.fn.Return<string, EmbeddedPostgresError, Scope.Scope> {
+  // Postgres' own tools pass their paths on through a shell.
+  if (/["$]/.test(path)) {
+    return yield* embeddedPostgresError("FolderUnusable", `The data folder ${path} may not have " or $ in its path.`)
+  }
   const folder = yield* prepare(path)
   yield* Effect.acquireRelease(lock(folder), (database) => Effect.sync(() => database.close()))
   yield* checkFormat(folder)

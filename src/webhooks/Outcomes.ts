@@ -38,7 +38,7 @@ export const make: Effect.Effect<Outcomes, never, Deliveries | Scope.Scope> = Ef
           batch.map(({ outcome }) => outcome)
         )
         .pipe(
-          // A defect must not keep the outcomes that come after it from being written.
+          // A defect, too: an outcome that is given up would be attempted again.
           Effect.sandbox,
           Effect.tapError((cause) => Effect.logWarning("Outcomes of webhooks could not be written yet", cause)),
           Effect.retry(Schedule.spaced(RETRY_MILLIS))

@@ -182,7 +182,7 @@ class DeliveryRun {
     for (const outcome of outcomes) model.attempted(outcome)
   })
 
-  /** Exactly what is due and free, nearest due first; then it is leased. */
+  /** Exactly what is due and free: what has been for longest, nearest due first; then it is leased. */
   readonly take = Effect.fnUntraced({ self: this }, function* () {
     const now = yield* Harness.now
     const busy = DESTINATIONS.filter(() => this.random.chance(0.2))
@@ -194,14 +194,18 @@ class DeliveryRun {
     const limit = this.random.pick([1, 3, 1000])
     const taken = yield* this.engine.deliveries.take({ limit, busy, leaseMillis: LEASE_MILLIS })
     assert.strictEqual(taken.length, Math.min(limit, due.length))
+    const freeSince = ({ dueAt, leasedUntil }: (typeof due)[number]) => Math.max(dueAt, leasedUntil)
+    const left = due.filter((one) => !taken.some(({ account, id }) => one.account === account && one.id === id))
     let last = 0
-    for (const { account: id, attempt, id: delivery } of taken) {
+    for (const carried of taken) {
+      const { account: id, attempt, id: delivery } = carried
       const wanted = due.find((one) => one.account === id && one.id === delivery)!
+      assert.isTrue(left.every((one) => freeSince(one) >= freeSince(wanted)))
       assert.strictEqual(attempt, wanted.attempts.length + 1)
       assert.isAtLeast(wanted.dueAt, last)
       last = wanted.dueAt
       const after = this.models.get(id)!.deliveries.get(delivery)!
-      assert.deepStrictEqual((yield* this.engine.deliveries.content(taken[0]!)).id, taken[0]!.event)
+      assert.deepStrictEqual((yield* this.engine.deliveries.content(carried)).id, carried.event)
       after.leasedUntil = now + LEASE_MILLIS
     }
   })

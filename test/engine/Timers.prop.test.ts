@@ -300,7 +300,7 @@ describe("timers", () => {
     })
   )
 
-  it.effect("that nobody has set cost no more than a read every 30 seconds", () =>
+  it.effect("that nobody has set cost no more than a read every 30 seconds, and a look for old keys a minute", () =>
     Effect.gen(function* () {
       let reads = 0
       const { engine } = yield* start({ faults: (point) => Effect.sync(() => void (point === "read" && reads++)) })
@@ -308,7 +308,7 @@ describe("timers", () => {
       yield* Harness.pass(60_000)
       reads = 0
       yield* Harness.pass(3_600_000)
-      assert.isAtMost(reads, 3600 / 30)
+      assert.isAtMost(reads, 3600 / 30 + 3600 / 60)
       assert.isAtLeast(reads, 1)
     })
   )

@@ -279,14 +279,17 @@ describe("EmbeddedPostgres", () => {
       const folder = yield* temporaryFolder
       const file = Path.join(folder, "file")
       fs.writeFileSync(file, "")
-      const reasons = yield* Effect.forEach([file, Path.join(file, "below")], failureOf)
+      const dollar = Path.join(folder, "do$lar")
+      const reasons = yield* Effect.forEach([file, Path.join(file, "below"), dollar], failureOf)
       assert.deepStrictEqual(
         reasons.map((error) => [error.reason, error.message]),
         [
           ["FolderUnusable", `Cannot use the data folder ${file}: it exists and is not a folder.`],
-          ["FolderUnusable", `Cannot use the data folder ${file}/below: a part of the path is not a folder.`]
+          ["FolderUnusable", `Cannot use the data folder ${file}/below: a part of the path is not a folder.`],
+          ["FolderUnusable", `The data folder ${dollar} may not have " or $ in its path.`]
         ]
       )
+      assert.isFalse(fs.existsSync(dollar))
     })
   )
 })
