@@ -2,7 +2,7 @@
 import type { AttemptOutcome } from "../engine/Deliveries.ts"
 
 /** Pause before the second, third, … attempt, from the end of the one before it. Seconds. */
-const RETRY_AFTER_SECONDS = [60, 300, 1800, 7200, 28_800, 86_400, 259_200] as const
+export const RETRY_AFTER_SECONDS = [60, 300, 1800, 7200, 28_800, 86_400, 259_200] as const
 
 /** What follows an attempt, numbered from 1. */
 export const after = (attempt: number, delivered: boolean): AttemptOutcome["next"] => {
