@@ -29,7 +29,7 @@ export const CreatePrice = Schema.Struct({
   product: ProductId,
   currency: Currency,
   unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
-  unit_amount_decimal: Schema.optionalKey(DecimalAmount),
+  unit_amount_decimal: Schema.optionalKey(clearable(DecimalAmount)),
   custom_unit_amount: Schema.optionalKey(Schema.NullOr(CustomUnitAmountParameter)),
   active: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   type: Schema.optionalKey(Schema.NullOr(PriceType)),

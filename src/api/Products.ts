@@ -42,7 +42,7 @@ const details = {
 export const DefaultPriceData = Schema.Struct({
   ...InlinePrice,
   unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
-  unit_amount_decimal: Schema.optionalKey(DecimalAmount)
+  unit_amount_decimal: Schema.optionalKey(clearable(DecimalAmount))
 })
 
 export const CreateProduct = Schema.Struct({

@@ -1,10 +1,10 @@
 /** Prices (spec: Price; semantics §1.11). What a price amounts to is in `PriceArithmetic.ts`. */
-import { Schema, SchemaGetter } from "effect"
+import { Schema } from "effect"
 import { DECIMAL_PATTERN, DECIMAL_RULE } from "./Decimal.ts"
 import { PriceId, ProductId } from "./Identifiers.ts"
 import { Metadata } from "./Metadata.ts"
 import { AmountOrZero, Currency } from "./Money.ts"
-import { text } from "./Text.ts"
+import { clearable, text } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 export const PriceType = Schema.Literals(["one_time", "recurring"])
@@ -30,20 +30,8 @@ const AtLeastOne = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
 export const LookupKey = text(200)
 export const PriceNickname = text()
 
-/**
- * An amount that need not be whole: minor units as a decimal string (semantics PR13). Null is the same as nothing, and so is
- * the empty string (semantics T10, §8.9).
- */
-export const DecimalAmount = Schema.Union([
-  Schema.String.check(Schema.isPattern(DECIMAL_PATTERN)),
-  Schema.Null,
-  Schema.Literal("").pipe(
-    Schema.decodeTo(Schema.Null, {
-      decode: SchemaGetter.transform(() => null),
-      encode: SchemaGetter.transform(() => "" as const)
-    })
-  )
-]).annotate({ rule: DECIMAL_RULE })
+/** An amount that need not be whole: minor units as a decimal string (semantics PR13). */
+export const DecimalAmount = Schema.String.check(Schema.isPattern(DECIMAL_PATTERN)).annotate({ rule: DECIMAL_RULE })
 
 export const TransformQuantity = Schema.Struct({
   divide_by: AtLeastOne,
@@ -130,9 +118,9 @@ export const TierParameter = Schema.Struct({
     Schema.Union([AtLeastOne, Schema.Literal("inf"), Schema.Null]).annotate({ rule: TIER_END_RULE })
   ),
   flat_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
-  flat_amount_decimal: Schema.optionalKey(DecimalAmount),
+  flat_amount_decimal: Schema.optionalKey(clearable(DecimalAmount)),
   unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
-  unit_amount_decimal: Schema.optionalKey(DecimalAmount)
+  unit_amount_decimal: Schema.optionalKey(clearable(DecimalAmount))
 })
 export type TierParameter = typeof TierParameter.Type
 
