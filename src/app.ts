@@ -8,6 +8,7 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { Clock, Console, Context, Effect, Layer, Logger, Option, Redacted, References } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
+import { isIPv6 } from "node:net"
 import * as Path from "node:path"
 import type { TillConfigShape } from "./config.ts"
 import * as Config from "./config.ts"
@@ -81,7 +82,13 @@ export const storage = Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer
 /** The storage with a projector, for maintenance. */
 const maintenance = Projector.layer.pipe(Layer.provideMerge(storage))
 
-const publicUrlOf = ({ port, publicUrl }: TillConfigShape): string => publicUrl ?? `http://localhost:${port}`
+/** What a browser on this machine calls an address that it can reach as `localhost`, or any address at all. */
+const LOCAL: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "0.0.0.0", "::"])
+
+const publicUrlOf = ({ host, port, publicUrl }: TillConfigShape): string => {
+  const name = LOCAL.has(host) ? "localhost" : isIPv6(host) ? `[${host}]` : host
+  return publicUrl ?? `http://${name}:${port}`
+}
 
 const docsUrlOf = (config: TillConfigShape): string => `${publicUrlOf(config)}/docs`
 
@@ -264,14 +271,19 @@ const app = greeting.pipe(
   Layer.provide(engine)
 )
 
-/** JSON lines on standard error; standard output has what the service says to the person who starts it. */
+/**
+ * JSON lines on standard error; standard output has what the service says to the person who starts it. Where the command
+ * line names a level, that one counts.
+ */
 const logging = Layer.unwrap(
-  Effect.map(TillConfig, ({ logLevel }) =>
-    Layer.mergeAll(
+  Effect.gen(function* () {
+    const { logLevel } = yield* TillConfig
+    const named = yield* References.MinimumLogLevel
+    return Layer.mergeAll(
       Logger.layer([Logger.withConsoleError(Logger.formatJson)]),
-      Layer.succeed(References.MinimumLogLevel, logLevel)
+      Layer.succeed(References.MinimumLogLevel, named === References.MinimumLogLevel.defaultValue() ? logLevel : named)
     )
-  )
+  })
 )
 
 /** The configuration to serve by. For `PORT=0` a port is chosen now, because links carry it. */

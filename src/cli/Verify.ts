@@ -2,18 +2,13 @@
 import { Console, Data, Effect } from "effect"
 import { Command } from "effect/cli"
 import * as app from "../app.ts"
+import { NothingThere } from "./Connection.ts"
 
 /** The journal or the views are not as they should be. */
 class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readonly problems: ReadonlyArray<string> }> {
   override get message() {
     return this.problems.join("\n")
   }
-}
-
-/** Every installation that was started has records, so it is another one than was meant. */
-class NothingThere extends Data.TaggedError("NothingThere") {
-  override readonly message =
-    "there is no record: do TILL_DATA_DIR and DATABASE_URL name the installation that you mean?"
 }
 
 export const verify = Command.make("verify", {}, () =>

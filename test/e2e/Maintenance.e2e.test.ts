@@ -194,13 +194,17 @@ describe("till verify", () => {
   )
 })
 
-describe("till verify, where no service was ever started", () => {
+describe("maintenance, where no service was ever started", () => {
   it.live("says that there is nothing, instead of that all is well", () =>
     Effect.gen(function* () {
       const server = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(yield* freshDatabase) } })
-      yield* Effect.promise(() =>
-        assertNamed(server, "an empty database", /^till: there is no record: do TILL_DATA_DIR /)
-      )
+      yield* Effect.promise(async () => {
+        const nothing = /^till: there is no record: do TILL_DATA_DIR /
+        await assertNamed(server, "an empty database", nothing)
+        const rebuilt = await till(["rebuild"], server.variables)
+        assert.match(rebuilt.stderr, nothing)
+        assert.strictEqual(rebuilt.code, 1)
+      })
     })
   )
 })
