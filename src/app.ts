@@ -5,7 +5,7 @@
  * engine, which flushes and projects; then the connections; then the embedded Postgres.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Clock, Console, Context, Effect, Layer, Logger, Option, Redacted, References } from "effect"
+import { Clock, Console, Context, Effect, Layer, Logger, type LogLevel, Option, Redacted, References } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
 import { isIPv6 } from "node:net"
@@ -35,7 +35,7 @@ import { render as renderEvent } from "./payments/Events.ts"
 import type { ApiKeys, ApiKeySlot, Merchant } from "./payments/Merchants.ts"
 import { ensureDefault } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
-import { requireOwnSecret } from "./payments/SecretPrint.ts"
+import { keepPrint, requireOwnSecret } from "./payments/SecretPrint.ts"
 import { Processor } from "./payments/Processor.ts"
 import * as Timers from "./payments/Timers.ts"
 import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
@@ -123,9 +123,20 @@ const pagesConfig = Layer.effect(
   Effect.map(TillConfig, ({ embedOrigins }) => ({ embedOrigins: embedOrigins ?? null }))
 )
 
+const foreignSecret = Effect.fail(
+  new InvalidConfiguration({
+    variable: "TILL_DATA_DIR",
+    problem:
+      "its file `secret` is not the one that this database was written with; put that one back. Without it, the secrets " +
+      "of webhook endpoints cannot be read"
+  })
+)
+
 /** The engine with the lifecycles' timers, and what commands need besides it. */
 export const engine = Engine.layer().pipe(
   Layer.provide(Timers.layer),
+  // Timers and webhooks would work with the wrong secret from the first moment on.
+  Layer.provide(Layer.effectDiscard(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret))),
   Layer.provideMerge(Processor.layer),
   Layer.provideMerge(paymentsConfig),
   Layer.provideMerge(storage)
@@ -200,19 +211,11 @@ class FirstStart extends Context.Service<FirstStart, { readonly generated: ApiKe
       const given = Object.fromEntries(
         Object.entries(config.defaultKeys).filter(([, key]) => key !== undefined)
       ) as ApiKeys
-      const ownSecret = requireOwnSecret(yield* PaymentsConfig)
-      return yield* accounts.run(INSTALLATION, Effect.andThen(ownSecret, ensureDefault(given)))
-    }).pipe(
-      Effect.catchTag("ForeignSecret", () =>
-        Effect.fail(new InvalidConfiguration({ variable: "TILL_DATA_DIR", problem: FOREIGN_SECRET }))
-      )
-    )
+      const print = keepPrint(yield* PaymentsConfig)
+      return yield* accounts.run(INSTALLATION, Effect.andThen(print, ensureDefault(given)))
+    }).pipe(Effect.catchTag("ForeignSecret", () => foreignSecret))
   )
 }
-
-const FOREIGN_SECRET =
-  "its file `secret` is not the one that this database was written with; put that one back. Without it, the secrets of " +
-  "webhook endpoints cannot be read"
 
 const administrationFile = ({ dataFolder }: TillConfigShape): string => Path.join(dataFolder, "administration.json")
 
@@ -271,20 +274,16 @@ const app = greeting.pipe(
   Layer.provide(engine)
 )
 
-/**
- * JSON lines on standard error; standard output has what the service says to the person who starts it. Where the command
- * line names a level, that one counts.
- */
-const logging = Layer.unwrap(
-  Effect.gen(function* () {
-    const { logLevel } = yield* TillConfig
-    const named = yield* References.MinimumLogLevel
-    return Layer.mergeAll(
-      Logger.layer([Logger.withConsoleError(Logger.formatJson)]),
-      Layer.succeed(References.MinimumLogLevel, named === References.MinimumLogLevel.defaultValue() ? logLevel : named)
+/** JSON lines on standard error; standard output has what the service says to the person who starts it. */
+const logging = (level: LogLevel.LogLevel | undefined) =>
+  Layer.unwrap(
+    Effect.map(TillConfig, ({ logLevel }) =>
+      Layer.mergeAll(
+        Logger.layer([Logger.withConsoleError(Logger.formatJson)]),
+        Layer.succeed(References.MinimumLogLevel, level ?? logLevel)
+      )
     )
-  })
-)
+  )
 
 /** The configuration to serve by. For `PORT=0` a port is chosen now, because links carry it. */
 export const serveConfig = Layer.effect(
@@ -297,8 +296,9 @@ export const serveConfig = Layer.effect(
   })
 )
 
-/** Runs the service until it is interrupted, and then closes everything in order. */
-export const serve = Layer.launch(app.pipe(Layer.provide(logging), Layer.provide(serveConfig)))
+/** Runs the service until it is interrupted, and then closes everything in order. A level counts more than the variable. */
+export const serve = (level: LogLevel.LogLevel | undefined) =>
+  Layer.launch(app.pipe(Layer.provide(logging(level)), Layer.provide(serveConfig)))
 
 /** Accounts without what runs by itself: no timer fires, no request is taken. */
 const accountsAlone = Accounts.layer().pipe(

@@ -8,12 +8,6 @@ import { Till } from "../client/index.ts"
 /** A command cannot be carried out with these arguments. */
 export class WrongArguments extends Data.TaggedError("WrongArguments")<{ readonly message: string }> {}
 
-/** Every installation that was started has records, so it is another one than was meant. */
-export class NothingThere extends Data.TaggedError("NothingThere") {
-  override readonly message =
-    "there is no record: do TILL_DATA_DIR and DATABASE_URL name the installation that you mean?"
-}
-
 export const connectionFlags = {
   apiKey: Flag.Redacted("api-key").pipe(
     Flag.optional,

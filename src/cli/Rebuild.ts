@@ -2,7 +2,7 @@
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import * as app from "../app.ts"
-import { NothingThere } from "./Connection.ts"
+import { NothingThere } from "./NothingThere.ts"
 
 export const rebuild = Command.make("rebuild", {}, () =>
   Effect.gen(function* () {

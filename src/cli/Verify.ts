@@ -2,7 +2,7 @@
 import { Console, Data, Effect } from "effect"
 import { Command } from "effect/cli"
 import * as app from "../app.ts"
-import { NothingThere } from "./Connection.ts"
+import { NothingThere } from "./NothingThere.ts"
 
 /** The journal or the views are not as they should be. */
 class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readonly problems: ReadonlyArray<string> }> {

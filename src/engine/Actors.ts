@@ -37,7 +37,7 @@ export const defaults: Options = { mailboxCapacity: 4096, cacheCapacity: 200_000
 const RETRIES = 16
 /** Pause between attempts to restart an account whose flush failed. */
 const RESTART_MILLIS = 500
-/** How long after a failed flush the log is looked at once more: longer than a stalled disk keeps a commit waiting. */
+/** How long after a restart the log is looked at once more: longer than a stalled disk keeps a commit waiting. */
 const LATE_MILLIS = 60_000
 /** Used keys that an activation reads, in pages; an account with more looks every key up in the views for a day. */
 const GATHERED_KEYS_MAX = 100_000
@@ -78,9 +78,11 @@ export const make = Effect.fnUntraced(function* (
       for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt - record.clock)
       if (record.advanced > 0) alarm.set(0)
     },
-    onClosed: (actor) => {
-      if (active.get(actor.account) === actor) active.delete(actor.account)
-      runFork(Effect.forkIn(Effect.andThen(restart(actor.account), lookAgain(actor.account)), scope))
+    onClosed: (actor, reason) => {
+      const { account } = actor
+      if (active.get(account) === actor) active.delete(account)
+      const again = reason === "failed" ? lookAgain(account) : Effect.void
+      runFork(Effect.forkIn(Effect.andThen(restart(account), again), scope))
     }
   })
   const activate = yield* makeActivation(active, yield* makeSurroundings(options, active, commit))
@@ -105,12 +107,14 @@ export const make = Effect.fnUntraced(function* (
       if (actor === undefined) return yield* restart(account)
       const version = actor.version
       if (actor.durable < version) return
-      const [late] = yield* journal.read(account, version, 1)
+      const [late] = yield* Effect.retry(journal.read(account, version, 1), {
+        schedule: Schedule.spaced(RESTART_MILLIS)
+      })
       if (late === undefined || actor.version > version || actor.closed !== null) return
       active.delete(account)
       actor.close("fenced")
       yield* restart(account)
-    }).pipe(Effect.ignore)
+    })
   yield* retireIdle(options, active)
   yield* Effect.addFinalizer(() =>
     Effect.ignore(Effect.timeoutOption(Effect.andThen(commit.drained, projector.drained), DRAIN_MILLIS))
@@ -122,7 +126,7 @@ export const make = Effect.fnUntraced(function* (
     retries: number
   ): Effect.Effect<A, E | Unavailable> => {
     const actor = active.get(account)
-    const used = actor === undefined ? Effect.flatMap(activate(account), f) : f(actor)
+    const used = actor?.closed === null ? f(actor) : Effect.flatMap(activate(account), f)
     return Effect.catchCause(used, (cause): Effect.Effect<A, E | Unavailable> => {
       const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
       if (failure instanceof Closed && failure.reason !== "failed" && retries > 0) {
@@ -194,7 +198,7 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
     // Nothing may come between announcing an activation and starting it: others wait for it.
     Effect.uninterruptibleMask((restore) => {
       const current = active.get(account)
-      if (current !== undefined) return Effect.succeed(current)
+      if (current?.closed === null) return Effect.succeed(current)
       const running = activating.get(account)
       if (running !== undefined) return restore(Deferred.await(running))
       const activation = Deferred.makeUnsafe<Actor, StorageFailure | JournalCorrupt>()

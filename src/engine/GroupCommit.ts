@@ -40,7 +40,7 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly room: Effect.Effect<void>
   /** Told of each record as it becomes durable, before its command is answered. */
   readonly onDurable: (entry: Entry) => void
-  readonly onClosed: (actor: Actor) => void
+  readonly onClosed: (actor: Actor, reason: ClosedReason) => void
 }): Effect.fn.Return<GroupCommit, never, Journal | Scope.Scope> {
   const journal = yield* Journal
   const queue: Array<Entry> = []
@@ -57,7 +57,7 @@ export const make = Effect.fnUntraced(function* (options: {
     for (const { actor } of entries) {
       if (actor.closed !== null) continue
       // Whoever waits for the actor learns of its end at once, and must not find it again.
-      options.onClosed(actor)
+      options.onClosed(actor, reason)
       actor.close(reason)
     }
     for (const entry of entries) settle(entry, Exit.fail(entry.actor.closed ?? new Closed(reason)))

@@ -7,7 +7,7 @@
  * It also has the views forget the idempotency keys that are past their retention. Nobody sees when: every look at a key
  * decides by the key's own time.
  */
-import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { Unavailable } from "./Accounts.ts"
 import { Accounts } from "./Accounts.ts"
 import { Alarm } from "./Alarm.ts"
@@ -28,8 +28,11 @@ const RETRY_MILLIS_MAX = 60_000
 const FORGET_KEYS_MILLIS = 60_000
 const FORGET_KEYS_MAX = 10_000
 
-/** What came of a due timer; stale is one that stands differently in its account than in the views. */
-type Outcome = "fired" | "stale" | "failed"
+/**
+ * What came of a due timer; stale is one that stands differently in its account than in the views. What was put off because
+ * the account could not be had is nothing that the timer could help.
+ */
+type Outcome = "fired" | "stale" | "failed" | "put off"
 
 /** A timer that is due. */
 export interface DueTimer {
@@ -72,7 +75,7 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | 
           Effect.catchCause((cause) =>
             Effect.as(
               Effect.logError(`Timer ${timer.id} of account ${timer.account} could not fire`, cause),
-              "failed" as const
+              Cause.hasDies(cause) ? ("failed" as const) : ("put off" as const)
             )
           )
         )
@@ -95,7 +98,11 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | 
         pauses.keepFor(timers)
         const due = timers.filter((timer) => pauses.readyAt(timer, now) <= now)
         const outcomes = yield* Effect.forEach(due, attempt, { concurrency: "unbounded" })
-        due.forEach((timer, i) => outcomes[i] === "failed" && pauses.failed(timer, now))
+        const ended = yield* Clock.currentTimeMillis
+        due.forEach((timer, i) => {
+          if (outcomes[i] === "failed") pauses.lengthen(timer, ended)
+          if (outcomes[i] === "put off") pauses.set(timer, ended, RETRY_MILLIS)
+        })
         yield* forgetKeys(now)
         if (due.length === 0) {
           const next = timers.reduce((nearest, timer) => Math.min(nearest, pauses.readyAt(timer, now)), forgetKeysAt)
@@ -155,12 +162,16 @@ class Pauses {
     return until > now + RETRY_MILLIS_MAX ? timer.wakeAt : Math.max(timer.wakeAt, until)
   }
 
-  failed(timer: TimerRow, now: Millis): void {
+  /** A pause twice as long as the one before. */
+  lengthen(timer: TimerRow, now: Millis): void {
     const before = this.#pauses.get(nameOf(timer))?.millis ?? RETRY_MILLIS / 2
-    const millis = Math.min(2 * before, RETRY_MILLIS_MAX)
+    this.set(timer, now, Math.min(2 * before, RETRY_MILLIS_MAX))
+  }
+
+  set(timer: TimerRow, now: Millis, millis: Millis): void {
     this.#pauses.set(nameOf(timer), { until: now + millis, millis })
   }
 }
 
 /** A timer that is set anew is another one. */
-const nameOf = ({ account, dueAt, id }: TimerRow): string => `${account} ${id} ${dueAt}`
+const nameOf = ({ account, id, version }: TimerRow): string => `${account} ${id} ${version}`

@@ -53,7 +53,8 @@ export const layer = (file: string): Layer.Layer<never, AdministrationUnavailabl
           try: () => publish(file, { port, token }),
           catch: (cause) => new AdministrationUnavailable({ message: `Cannot write ${file}: ${String(cause)}` })
         }),
-        () => Effect.sync(() => fs.rmSync(file, { force: true }))
+        // Another process on the same folder may have put its own in place.
+        () => Effect.sync(() => addressIn(file)?.token === token && fs.rmSync(file, { force: true }))
       )
     })
   )

@@ -95,7 +95,8 @@ export const requireNoSession = Effect.fnUntraced(function* (owner: Owner) {
 
 /** Fails as long as the session can still be paid (semantics I-18); a completed one cannot be expired any more. */
 export const requireNoOpenSession = Effect.fnUntraced(function* (owner: Owner) {
-  if (owner !== undefined && (yield* isOpen(owner))) yield* requireNoSession(owner)
+  if (owner === undefined || !(yield* isOpen(owner))) return
+  return yield* new PaymentIntentBelongsToSession({ checkoutSession: owner, open: true })
 })
 
 const isOpen = (owner: string) => Effect.map(known(owner), ({ value }) => value.status === "open")

@@ -6,6 +6,9 @@ import { Data, Effect, Redacted } from "effect"
 import { createHmac } from "node:crypto"
 import type { Kind } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
+import { Views } from "../engine/Views.ts"
+import { INSTALLATION } from "./AccountIds.ts"
+import { PaymentsConfig } from "./PaymentsConfig.ts"
 import type { PaymentsConfigShape } from "./PaymentsConfig.ts"
 
 const SECRET_PRINT: Kind<{ readonly id: string; readonly print: string }> = { name: "secret_print" }
@@ -14,11 +17,22 @@ const ID = "secret_print"
 /** The data was written with another secret. */
 export class ForeignSecret extends Data.TaggedError("ForeignSecret") {}
 
-/** Fails unless the installation's secret is the one of its first start, from which the print is kept. */
-export const requireOwnSecret = Effect.fnUntraced(function* ({ sealingKey }: Pick<PaymentsConfigShape, "sealingKey">) {
+const printOf = ({ sealingKey }: Pick<PaymentsConfigShape, "sealingKey">): string =>
+  createHmac("sha256", Redacted.value(sealingKey)).update("print of the secret").digest("hex")
+
+/** Keeps the print at the first start; fails if there is another one. */
+export const keepPrint = Effect.fnUntraced(function* (config: PaymentsConfigShape) {
   const transaction = yield* Transaction
-  const print = createHmac("sha256", Redacted.value(sealingKey)).update("print of the secret").digest("hex")
   const known = yield* transaction.get(SECRET_PRINT, ID)
-  if (known === undefined) transaction.put(SECRET_PRINT, { id: ID, print })
-  else if (known.value.print !== print) return yield* new ForeignSecret()
+  if (known === undefined) transaction.put(SECRET_PRINT, { id: ID, print: printOf(config) })
+  else if (known.value.print !== printOf(config)) return yield* new ForeignSecret()
+})
+
+/** Fails if the views have another print: to be asked before anything runs that works by itself. */
+export const requireOwnSecret = Effect.gen(function* () {
+  const views = yield* Views
+  const [row] = yield* views.documents([{ account: INSTALLATION, id: ID }])
+  if (row?.document == null) return
+  const { print } = JSON.parse(row.document) as { readonly print: string }
+  if (print !== printOf(yield* PaymentsConfig)) return yield* new ForeignSecret()
 })

@@ -31,10 +31,13 @@ export const hold = Effect.fnUntraced(function* (
   path: string
 ): Effect.fn.Return<string, EmbeddedPostgresError, Scope.Scope> {
   // Postgres' own tools pass their paths on through a shell.
-  if (/["$]/.test(path)) {
-    return yield* embeddedPostgresError("FolderUnusable", `The data folder ${path} may not have " or $ in its path.`)
-  }
   const folder = yield* prepare(path)
+  if (/["$`]/.test(folder)) {
+    return yield* embeddedPostgresError(
+      "FolderUnusable",
+      `The data folder ${folder} may not have ", $ or \` in its path.`
+    )
+  }
   yield* Effect.acquireRelease(lock(folder), (database) => Effect.sync(() => database.close()))
   yield* checkFormat(folder)
   return folder

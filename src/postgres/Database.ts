@@ -5,7 +5,7 @@
  * the password. Sessions run in UTC under the name `till`.
  */
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, Redacted, Schedule, Schema, type Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
 import { make as makeEmbedded, type EmbeddedPostgres, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
@@ -111,7 +111,10 @@ export const requireAlone = Effect.gen(function* () {
   if (others !== undefined && others.count > 0) {
     return yield* new DatabaseUnavailable({ message: "Till is running on this database: stop it first." })
   }
-})
+}).pipe(
+  // A session that has just ended is still listed for a moment.
+  Effect.retry({ schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "1 second" })) })
+)
 
 const whereabouts = (url: Redacted.Redacted): string => {
   const { hostname, port } = new URL(Redacted.value(url))

@@ -1,8 +1,8 @@
 /**
- * How long a statement may take that a command waits for, or a fiber that serves all: of the journal, and of the views where
- * they load what a command needs, are written, or say what is due. A Postgres that hangs neither answers nor fails, nor does a network that swallows
- * everything; a statement that exceeds the limit is interrupted and is a storage failure, with its outcome open as after
- * any other failure.
+ * How long a statement may take that a command waits for, or a fiber that serves all: of the journal, and of the views
+ * where they load what a command needs, are written, or say what is due. A Postgres that hangs neither answers nor fails,
+ * nor does a network that swallows everything; a statement that exceeds the limit is interrupted and is a storage failure,
+ * with its outcome open as after any other failure.
  *
  * A projection that was given up is tried again, and finds by its checkpoint whether it was carried out.
  *

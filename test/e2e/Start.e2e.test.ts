@@ -186,14 +186,29 @@ describe("DATABASE_URL", () => {
       const server = yield* startTill({ variables })
       const other = yield* prepareTill({ variables })
       yield* Effect.promise(async () => {
-        await server.kill("SIGTERM")
+        // Takes a webhook and never answers, so that the delivery is left over.
+        const deaf = net.createServer()
+        await new Promise<void>((resolve) => void deaf.listen(0, "127.0.0.1", resolve))
+        const connected = new Promise((resolve) => void deaf.once("connection", resolve))
+        const url = `http://127.0.0.1:${(deaf.address() as net.AddressInfo).port}/`
+        const { id } = await server.post("/v1/webhook_endpoints", { url, enabled_events: ["customer.created"] })
+        await inParallel(Array.from({ length: 20 }), 20, () => server.post("/v1/customers"))
+        await connected
+        assert.lengthOf((await server.get(`/v1/webhook_endpoints/${id}/deliveries?limit=100`)).data, 20)
+        await server.kill("SIGKILL")
         assert.include(
           await refusal(other.variables),
           "TILL_DATA_DIR: its file `secret` is not the one that this database was written with"
         )
         fs.copyFileSync(Path.join(server.folder, "secret"), Path.join(other.folder, "secret"))
         await other.start()
-        assert.strictEqual((await other.post("/v1/payment_intents", payment)).amount, 2000)
+        const { data } = await other.get(`/v1/webhook_endpoints/${id}/deliveries?limit=100`)
+        assert.deepStrictEqual(
+          data.flatMap(({ attempts }: { attempts: ReadonlyArray<object> }) => attempts),
+          [],
+          "the one that was refused has attempted nothing"
+        )
+        deaf.close()
       })
     })
   )
@@ -267,7 +282,7 @@ describe("a stop", () => {
         const begun = performance.now()
         assert.strictEqual((await server.kill("SIGTERM")).code, 1)
         assert.isBelow(performance.now() - begun, 10_000)
-        assert.include(server.stderr, "till: The database did not answer in time")
+        assert.include(server.stderr, "till: Not everything came to its end in time")
         assert.notStrictEqual((await answer)?.status, 200)
         stopAll("SIGCONT")
         await server.start()

@@ -82,8 +82,9 @@ describe("reading events", () => {
           version: 1 + random.below(random.chance(0.1) ? RECORDS + 1 : RECORDS),
           id: `evt_${random.below(random.chance(0.1) ? 4 : 1)}`
         })
+        const lists = Array.from({ length: 40 }, () => Array.from({ length: random.below(4) }, place))
         yield* Effect.forEach(
-          Array.from({ length: 40 }, () => Array.from({ length: random.below(4) }, place)),
+          lists,
           Effect.fnUntraced(function* (places) {
             yield* random.jitter(10)
             const exit = yield* Effect.exit(readEvents(places))
@@ -106,7 +107,8 @@ describe("reading events", () => {
           const names = places.map(({ account, version }) => `${account} ${version}`)
           assert.strictEqual(new Set(names).size, names.length, "a record is read once per query")
         }
-        assert.isBelow(asked.length, 40, "those who ask at once are asked for together")
+        const asking = lists.filter(({ length }) => length > 0).length
+        assert.isBelow(asked.length, asking, "those who ask at once are asked for together")
       },
       Effect.provide(Journal.layerMemory),
       Effect.scoped

@@ -286,10 +286,10 @@ describe("EmbeddedPostgres", () => {
         [
           ["FolderUnusable", `Cannot use the data folder ${file}: it exists and is not a folder.`],
           ["FolderUnusable", `Cannot use the data folder ${file}/below: a part of the path is not a folder.`],
-          ["FolderUnusable", `The data folder ${dollar} may not have " or $ in its path.`]
+          ["FolderUnusable", `The data folder ${dollar} may not have ", $ or \` in its path.`]
         ]
       )
-      assert.isFalse(fs.existsSync(dollar))
+      assert.deepStrictEqual(fs.readdirSync(dollar), [])
     })
   )
 })
