@@ -4,7 +4,7 @@
  *
  * The contract says what an endpoint takes, the handlers what it does; all that holds for every endpoint is here.
  */
-import { Effect, Exit, Redacted } from "effect"
+import { Context, Effect, Exit, Redacted } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
@@ -65,11 +65,20 @@ const makeSurroundings = Effect.fnUntraced(function* (
     docsUrl: (yield* HttpConfig).docsUrl,
     paymentsConfig,
     fingerprintKey: Redacted.value(paymentsConfig.fingerprintKey),
-    // Services are added one by one: merging contexts would copy all of a request's services.
+    // Services are added to what is there, at once: merging contexts would copy all of a request's services, and providing
+    // one after the other takes twice the steps.
     withCommandServices: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-      Effect.provideService(Effect.provideService(effect, PaymentsConfig, paymentsConfig), Processor, processor),
+      Effect.updateContext(
+        effect,
+        (context: Context.Context<Exclude<R, PaymentsConfig | Processor>>) =>
+          Context.add(Context.add(context, PaymentsConfig, paymentsConfig), Processor, processor) as Context.Context<R>
+      ),
     withQueryServices: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-      Effect.provideService(Effect.provideService(effect, PaymentsConfig, paymentsConfig), Accounts, accounts),
+      Effect.updateContext(
+        effect,
+        (context: Context.Context<Exclude<R, PaymentsConfig | Accounts>>) =>
+          Context.add(Context.add(context, PaymentsConfig, paymentsConfig), Accounts, accounts) as Context.Context<R>
+      ),
     tokenize: (account: AccountId, data: PaymentMethodData) =>
       tokenize({ config: paymentsConfig, processors: processor, account }, data)
   }
