@@ -27,8 +27,8 @@ const baseline = (name: ContenderName, title: string, countQuery: string | null)
   countQuery
 })
 
-/** What `npm start` tells Node about its memory. Every server gets it, so that only the servers differ. */
-const memoryOptions: ReadonlyArray<string> = packageFile.scripts.start.match(/(?<= )--\S+/g) ?? []
+/** What `npm start` tells Node, as options and as variables. Every server gets it, so that only the servers differ. */
+const startOptions: ReadonlyArray<string> = packageFile.scripts.start.match(/(?<= )--\S+/g) ?? []
 const startVariables = Object.fromEntries(
   [...packageFile.scripts.start.matchAll(/(?:^| )([A-Z_]+)=(\S+)/g)].map(([, name, value]) => [name!, value!])
 )
@@ -99,7 +99,7 @@ export const start = Effect.fnUntraced(function* (contender: Contender, options:
   let log = ""
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => {
-      const child = spawn(process.execPath, [...memoryOptions, ...options.nodeOptions, ...contender.parameters], {
+      const child = spawn(process.execPath, [...startOptions, ...options.nodeOptions, ...contender.parameters], {
         env: {
           ...process.env,
           ...startVariables,

@@ -35,8 +35,8 @@ import { render as renderEvent } from "./payments/Events.ts"
 import type { ApiKeys, ApiKeySlot, Merchant } from "./payments/Merchants.ts"
 import { ensureDefault } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
-import { keepPrint, requireOwnSecret } from "./payments/SecretPrint.ts"
 import { Processor } from "./payments/Processor.ts"
+import { keepPrint, requireOwnSecret } from "./payments/SecretPrint.ts"
 import * as Timers from "./payments/Timers.ts"
 import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
 import { destinationOf } from "./payments/WebhookEndpoints.ts"
@@ -296,7 +296,10 @@ export const serveConfig = Layer.effect(
   })
 )
 
-/** Runs the service until it is interrupted, and then closes everything in order. A level counts more than the variable. */
+/**
+ * Runs the service until it is interrupted, and then closes everything in order. A level that is given counts more than the
+ * variable.
+ */
 export const serve = (level: LogLevel.LogLevel | undefined) =>
   Layer.launch(app.pipe(Layer.provide(logging(level)), Layer.provide(serveConfig)))
 
@@ -319,7 +322,7 @@ export const administer = Effect.fnUntraced(function* (command: Administration.C
 /** Checks the installation's journal, and the views against it. */
 export const verify = Verify.verify.pipe(Effect.provide(maintenance), Effect.provide(Config.layer))
 
-/** Rebuilds the installation's views from the journal, and says of how many accounts. Nothing else may write them meanwhile. */
+/** Rebuilds the installation's views from the journal, and says of how many accounts. Nobody else may write meanwhile. */
 export const rebuild = Effect.andThen(Database.requireAlone, Verify.rebuild).pipe(
   Effect.provide(maintenance),
   Effect.provide(Config.layer)

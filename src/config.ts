@@ -37,7 +37,7 @@ export interface TillConfigShape {
   readonly databaseUrl: Redacted.Redacted | undefined
   /** Absolute path of the folder that holds the embedded Postgres and the installation's secret. */
   readonly dataFolder: string
-  /** Base of every link that Till hands out, without a trailing slash; undefined means the host, or `localhost`, and the port. */
+  /** Base of every link that Till hands out, without a trailing slash; undefined means where it listens. */
   readonly publicUrl: string | undefined
   readonly defaultKeys: DefaultKeys
   /** Processor of live card payments (A10); undefined means none is set up. */

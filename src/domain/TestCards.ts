@@ -135,3 +135,7 @@ export const testCardOf = (id: string): TestCard | undefined => byId.get(id)
 
 /** The test card with this number. */
 export const testCardByNumber = (number: string): TestCard | undefined => byNumber.get(number)
+
+/** What the check of its security code says, for any code. */
+export const cvcCheckOf = (testCard: TestCard | undefined): "pass" | "fail" =>
+  testCard?.result.kind === "declines" && testCard.result.declineCode === "incorrect_cvc" ? "fail" : "pass"

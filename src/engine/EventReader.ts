@@ -28,7 +28,7 @@ export const make = Effect.fnUntraced(function* (
   listsMax: number
 ): Effect.fn.Return<ReadEvents, never, Journal | Scope.Scope> {
   const journal = yield* Journal
-  const recordOf = yield* Batcher.makeForLists((places: ReadonlyArray<Place>) => {
+  const recordsOf = yield* Batcher.makeForLists((places: ReadonlyArray<Place>) => {
     // One event goes to many endpoints, and one record may hold many events.
     const distinct = new Map(places.map((place) => [nameOf(place), place]))
     return Effect.map(journal.at([...distinct.values()]), (rows) => {
@@ -36,7 +36,7 @@ export const make = Effect.fnUntraced(function* (
       return places.map((place) => records.get(nameOf(place))!)
     })
   }, listsMax)
-  return (places) => Effect.map(recordOf(places), (records) => places.map((place, i) => records[i]!.at(place)))
+  return (places) => Effect.map(recordsOf(places), (records) => places.map((place, i) => records[i]!.at(place)))
 })
 
 const nameOf = ({ account, version }: Place): string => `${account} ${version}`

@@ -10,9 +10,9 @@ import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
-import type { Occasional } from "./Occasional.ts"
 import type { Failure } from "./ErrorTable.ts"
 import { envelope, internalError, wireErrorOf } from "./ErrorTable.ts"
+import type { LogThrottle } from "./LogThrottle.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
 
 /** What is known of a request so far; an error response shows what was found until then. */
@@ -92,7 +92,7 @@ interface FailureOptions {
   /** The reason of an interruption, unless the client went away. */
   readonly interruption: string
   /** Which requests to log of those that find the engine unavailable. */
-  readonly outages: Occasional
+  readonly outages: LogThrottle
 }
 
 /** The response to a failure. What is not the client's doing is logged. Interrupts if the client went away. */

@@ -12,7 +12,7 @@ export const freePort = (host: string, port: number): Effect.Effect<number, Erro
     probe.once("error", (error) => resume(Effect.fail(error)))
     probe.listen(port, host, () => {
       const address = probe.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
-      probe.close(() => resume(Effect.succeed(port)))
+      const taken = typeof address === "object" && address !== null ? address.port : 0
+      probe.close(() => resume(Effect.succeed(taken)))
     })
   })

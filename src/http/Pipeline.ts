@@ -30,7 +30,7 @@ import { RouteNotFound } from "./HttpErrors.ts"
 import * as InstallationWide from "./InstallationWide.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
-import { Occasional } from "./Occasional.ts"
+import { LogThrottle } from "./LogThrottle.ts"
 import type { Wait } from "./Patience.ts"
 import { Patience, REQUEST_MILLIS_MAX } from "./Patience.ts"
 import { hasClientSecret, projectBody } from "./Publishable.ts"
@@ -59,26 +59,24 @@ const makeSurroundings = Effect.fnUntraced(function* (
   const accounts = yield* Accounts
   const paymentsConfig = yield* PaymentsConfig
   const processor = yield* Processor
+  // Services are added to what is there, at once: merging contexts would copy all of a request's services, and providing
+  // one after the other takes twice the steps.
+  const withConfigAnd =
+    <I, S>(key: Context.Key<I, S>, service: S) =>
+    <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.updateContext(
+        effect,
+        (context: Context.Context<Exclude<R, PaymentsConfig | I>>) =>
+          Context.add(Context.add(context, PaymentsConfig, paymentsConfig), key, service) as Context.Context<R>
+      )
   return {
     accounts,
     ...admission(yield* Authentication.make, new RouteTable(endpoints), limits),
     docsUrl: (yield* HttpConfig).docsUrl,
     paymentsConfig,
     fingerprintKey: Redacted.value(paymentsConfig.fingerprintKey),
-    // Services are added to what is there, at once: merging contexts would copy all of a request's services, and providing
-    // one after the other takes twice the steps.
-    withCommandServices: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-      Effect.updateContext(
-        effect,
-        (context: Context.Context<Exclude<R, PaymentsConfig | Processor>>) =>
-          Context.add(Context.add(context, PaymentsConfig, paymentsConfig), Processor, processor) as Context.Context<R>
-      ),
-    withQueryServices: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-      Effect.updateContext(
-        effect,
-        (context: Context.Context<Exclude<R, PaymentsConfig | Accounts>>) =>
-          Context.add(Context.add(context, PaymentsConfig, paymentsConfig), Accounts, accounts) as Context.Context<R>
-      ),
+    withCommandServices: withConfigAnd(Processor, processor),
+    withQueryServices: withConfigAnd(Accounts, accounts),
     tokenize: (account: AccountId, data: PaymentMethodData) =>
       tokenize({ config: paymentsConfig, processors: processor, account }, data)
   }
@@ -236,7 +234,7 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
   const surroundings = yield* makeSurroundings(endpoints, limits)
   const replies = answers(limits)
   const { docsUrl } = surroundings
-  const outages = new Occasional(OUTAGE_LOG_MILLIS)
+  const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
   const patience = new Patience(requestMillisMax ?? REQUEST_MILLIS_MAX)
   const begin = yield* makeBegin
   return {

@@ -1,4 +1,4 @@
-/** What every page's route has in common: a failure is a page as well, and of a request no more than its path gets into a log. */
+/** What every page's route has in common: a failure is a page as well, and no more than a path gets into a log. */
 import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpRouter } from "effect/http"

@@ -9,7 +9,7 @@ import { ParameterInvalid, ProcessorNotConfigured, ResourceMissing } from "../do
 import { mergeMetadata } from "../domain/Metadata.ts"
 import type { Card, PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { TestCard } from "../domain/TestCards.ts"
-import { TEST_CARD_EXPIRY, testCardOf } from "../domain/TestCards.ts"
+import { cvcCheckOf, TEST_CARD_EXPIRY, testCardOf } from "../domain/TestCards.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId, Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
@@ -19,7 +19,6 @@ import { PAYMENT_METHOD } from "./Documents.ts"
 import type { PaymentsConfig } from "./PaymentsConfig.ts"
 import type { TokenizedPaymentMethodData } from "./Tokenization.ts"
 import { fingerprint } from "./Tokenization.ts"
-import { cvcCheckOf } from "./Simulator.ts"
 
 /** A payment method as an attempt uses it, built in or stored. */
 export interface PaymentSource {

@@ -109,6 +109,7 @@ export const priceTermsFields = (sent: PriceTermsParameters): PriceTermsFields =
   }
 }
 
+/** An empty decimal says nothing, so that no rule has to know of it. */
 const withoutEmpty = (terms: PriceTermsParameters): PriceTermsParameters => ({
   ...terms,
   unit_amount_decimal: terms.unit_amount_decimal || null,

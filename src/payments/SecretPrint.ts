@@ -4,14 +4,18 @@
  */
 import { Data, Effect, Redacted } from "effect"
 import { createHmac } from "node:crypto"
-import type { Kind } from "../engine/Document.ts"
+import type { Document, Kind } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
-import { Views } from "../engine/Views.ts"
+import { documentOf, Views } from "../engine/Views.ts"
 import { INSTALLATION } from "./AccountIds.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import type { PaymentsConfigShape } from "./PaymentsConfig.ts"
 
-const SECRET_PRINT: Kind<{ readonly id: string; readonly print: string }> = { name: "secret_print" }
+interface SecretPrint {
+  readonly id: string
+  readonly print: string
+}
+const SECRET_PRINT: Kind<SecretPrint> = { name: "secret_print" }
 const ID = "secret_print"
 
 /** The data was written with another secret. */
@@ -32,7 +36,7 @@ export const keepPrint = Effect.fnUntraced(function* (config: PaymentsConfigShap
 export const requireOwnSecret = Effect.gen(function* () {
   const views = yield* Views
   const [row] = yield* views.documents([{ account: INSTALLATION, id: ID }])
-  if (row?.document == null) return
-  const { print } = JSON.parse(row.document) as { readonly print: string }
-  if (print !== printOf(yield* PaymentsConfig)) return yield* new ForeignSecret()
+  if (row === undefined) return
+  const { value } = documentOf(row) as Document<SecretPrint>
+  if (value.print !== printOf(yield* PaymentsConfig)) return yield* new ForeignSecret()
 })

@@ -4,8 +4,8 @@
  * Its token of a card is the name of the test card, so that nothing of the number has to be kept.
  */
 import { brandOf, isExpired } from "../domain/Cards.ts"
-import type { TestCard, TestCardRefunds, TestCardResult } from "../domain/TestCards.ts"
-import { declines, testCardByNumber, testCardOf, UNKNOWN_CARD_RESULT } from "../domain/TestCards.ts"
+import type { TestCardRefunds, TestCardResult } from "../domain/TestCards.ts"
+import { cvcCheckOf, declines, testCardByNumber, testCardOf, UNKNOWN_CARD_RESULT } from "../domain/TestCards.ts"
 import type {
   Authorization,
   AuthorizationRequest,
@@ -63,10 +63,6 @@ const settleRefund = (token: string): RefundSettlement =>
     : { status: "succeeded" }
 
 export const simulator: CardProcessor = { tokenize, authorize, settle, refund, settleRefund }
-
-/** What a test card's security code check would say. */
-export const cvcCheckOf = (testCard: TestCard | undefined): "pass" | "fail" =>
-  testCard?.result.kind === "declines" && testCard.result.declineCode === "incorrect_cvc" ? "fail" : "pass"
 
 const resultOf = (token: string): TestCardResult => testCardOf(token)?.result ?? UNKNOWN_CARD_RESULT
 

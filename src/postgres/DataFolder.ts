@@ -30,8 +30,8 @@ export const prepare = (path: string): Effect.Effect<string, EmbeddedPostgresErr
 export const hold = Effect.fnUntraced(function* (
   path: string
 ): Effect.fn.Return<string, EmbeddedPostgresError, Scope.Scope> {
-  // Postgres' own tools pass their paths on through a shell.
   const folder = yield* prepare(path)
+  // Postgres' own tools pass their paths on through a shell.
   if (/["$`]/.test(folder)) {
     return yield* embeddedPostgresError(
       "FolderUnusable",

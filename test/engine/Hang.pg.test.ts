@@ -31,6 +31,19 @@ const incrementOnceBack = (engine: Harness.RunningEngine) =>
     while: ({ _tag }) => _tag === "Unavailable"
   })
 
+/** An engine, with its account, whose connections to Postgres lead through a proxy. */
+const startBehindProxy = Effect.gen(function* () {
+  const postgres = yield* PostgresStorage.make
+  const { proxy, storage } = yield* Effect.provideService(
+    postgres.connectThroughProxy("engine"),
+    StatementLimit,
+    LIMIT_MILLIS
+  )
+  const engine = yield* Harness.startEngine(storage)
+  const { id } = yield* engine.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+  return { engine, id, proxy, storage }
+})
+
 describe("the engine on a Postgres that hangs", () => {
   it.live("gives up a write whose statement waits, cancels the statement, and goes on", () =>
     Effect.gen(function* () {
@@ -77,14 +90,7 @@ describe("the engine on a Postgres that hangs", () => {
 
   it.live("fires its timers over new connections once the old ones swallow everything", () =>
     Effect.gen(function* () {
-      const postgres = yield* PostgresStorage.make
-      const { proxy, storage } = yield* Effect.provideService(
-        postgres.connectThroughProxy("engine"),
-        StatementLimit,
-        LIMIT_MILLIS
-      )
-      const engine = yield* Harness.startEngine(storage)
-      const { id } = yield* engine.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+      const { engine, id, proxy, storage } = yield* startBehindProxy
       yield* engine.accounts.execute(ACCOUNT, Toy.request(null), Toy.command({ op: "setTimer", slot: "a", delay: 600 }))
       yield* engine.projector.drained
       proxy.swallow()
@@ -102,14 +108,7 @@ describe("the engine on a Postgres that hangs", () => {
 
   it.live("a write that arrives after it was given up is a late write, and no fork of the account", () =>
     Effect.gen(function* () {
-      const postgres = yield* PostgresStorage.make
-      const { proxy, storage } = yield* Effect.provideService(
-        postgres.connectThroughProxy("engine"),
-        StatementLimit,
-        LIMIT_MILLIS
-      )
-      const engine = yield* Harness.startEngine(storage)
-      yield* engine.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+      const { engine, proxy, storage } = yield* startBehindProxy
       const before = yield* increment(engine)
       proxy.stall()
       // The server cannot be asked to cancel either, so its connection is closed.

@@ -4,7 +4,7 @@ import { Cause, Effect, Logger } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import type { Exchange } from "../../src/http/Exchange.ts"
 import { respondFailed } from "../../src/http/Exchange.ts"
-import { Occasional } from "../../src/http/Occasional.ts"
+import { LogThrottle } from "../../src/http/LogThrottle.ts"
 
 const exchange = {
   method: "POST",
@@ -18,7 +18,7 @@ const options = { docsUrl: "http://localhost/docs", interruption: "Till stops." 
 const unavailable = Cause.fail(new Unavailable({ reason: "The database does not answer." }))
 
 /** The status of the answer, and what was logged. */
-const respond = (cause: Parameters<typeof respondFailed>[1], outages: Occasional = new Occasional(1000)) => {
+const respond = (cause: Parameters<typeof respondFailed>[1], outages: LogThrottle = new LogThrottle(1000)) => {
   const logged: Array<unknown> = []
   const logger = Logger.make(({ message }) => void logged.push(message))
   return Effect.map(
@@ -47,7 +47,7 @@ describe("failures", () => {
 
   it.effect("that come in a flood are logged now and then, with how many there were", () =>
     Effect.gen(function* () {
-      const outages = new Occasional(1000)
+      const outages = new LogThrottle(1000)
       const logged = []
       for (let i = 0; i < 5; i++) logged.push((yield* respond(unavailable, outages)).logged)
       assert.deepStrictEqual(logged, [1, 0, 0, 0, 0])

@@ -1,5 +1,5 @@
 /** Says of things that come in floods, such as failures while the database is away, when one is to be told of. */
-export class Occasional {
+export class LogThrottle {
   readonly #pauseMillis: number
   #nextAt = -Infinity
   #untold = 0
