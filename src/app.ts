@@ -73,14 +73,16 @@ export const clientDefaults: Effect.Effect<ClientDefaults, InvalidConfiguration>
   })
 )
 
-/** The journal and the views, on the configured Postgres, with their tables up to date. */
-export const storage = Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer).pipe(
-  Layer.provideMerge(Migrations.layer),
-  Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layer)))
-)
+const tables = Layer.provideMerge(Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer), Migrations.layer)
 
-/** The storage with a projector, for maintenance. */
-const maintenance = Projector.layer.pipe(Layer.provideMerge(storage))
+/** The journal and the views, on the configured Postgres, with their tables up to date. */
+export const storage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layer)))
+
+/** The same of an installation that is there already. */
+const existingStorage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layerOfExisting)))
+
+/** With a projector, for maintenance. */
+const maintenance = Projector.layer.pipe(Layer.provideMerge(existingStorage))
 
 /** What a browser on this machine calls an address that it can reach as `localhost`, or any address at all. */
 const LOCAL: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "0.0.0.0", "::"])
@@ -306,7 +308,7 @@ export const serve = (level: LogLevel.LogLevel | undefined) =>
 /** Accounts without what runs by itself: no timer fires, no request is taken. */
 const accountsAlone = Accounts.layer().pipe(
   Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),
-  Layer.provide(maintenance)
+  Layer.provide(Projector.layer)
 )
 
 /** Carries out a command on the installation: through the running service, or, where none is running, in its place. */
@@ -315,15 +317,28 @@ export const administer = Effect.fnUntraced(function* (command: Administration.C
   if (Option.isSome(answered)) return answered.value
   return yield* Administration.administer(command).pipe(
     Effect.catchTag("Unavailable", ({ reason: message }) => new Administration.AdministrationFailed({ message })),
-    Effect.provide(accountsAlone)
+    // A merchant may be made before the first start; everything else is about what is there.
+    Effect.provide(Layer.provide(accountsAlone, command._tag === "CreateMerchant" ? storage : existingStorage))
   )
 }, Effect.provide(Config.layer))
 
 /** Checks the installation's journal, and the views against it. */
-export const verify = Verify.verify.pipe(Effect.provide(maintenance), Effect.provide(Config.layer))
+export const verify = Verify.verify.pipe(
+  // Every installation that was started has records.
+  Effect.filterOrFail(
+    ({ problems, records }) => records > 0 || problems.length > 0,
+    () => new Database.NothingThere()
+  ),
+  Effect.provide(maintenance),
+  Effect.provide(Config.layer)
+)
 
 /** Rebuilds the installation's views from the journal, and says of how many accounts. Nobody else may write meanwhile. */
 export const rebuild = Effect.andThen(Database.requireAlone, Verify.rebuild).pipe(
+  Effect.filterOrFail(
+    (accounts) => accounts > 0,
+    () => new Database.NothingThere()
+  ),
   Effect.provide(maintenance),
   Effect.provide(Config.layer)
 )

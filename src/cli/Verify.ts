@@ -2,7 +2,6 @@
 import { Console, Data, Effect } from "effect"
 import { Command } from "effect/cli"
 import * as app from "../app.ts"
-import { NothingThere } from "./NothingThere.ts"
 
 /** The journal or the views are not as they should be. */
 class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readonly problems: ReadonlyArray<string> }> {
@@ -15,7 +14,6 @@ export const verify = Command.make("verify", {}, () =>
   Effect.gen(function* () {
     const { accounts, problems, records } = yield* app.verify
     if (problems.length > 0) return yield* new VerificationFailed({ problems })
-    if (records === 0) return yield* new NothingThere()
     yield* Console.log(`${records} records of ${accounts} accounts: the journal is whole and the views agree with it.`)
   })
 ).pipe(Command.withDescription("Check the journal, and the views against it"))

@@ -39,15 +39,22 @@ export interface Cluster {
   ) => Effect.Effect<UserCommand, EmbeddedPostgresError>
 }
 
+const homeIn = (folder: string): string => Path.join(folder, "postgres")
+const pathIn = (folder: string): string => Path.join(homeIn(folder), "data")
+const versionFile = (path: string): string => Path.join(path, "PG_VERSION")
+
+/** Whether a data folder holds a cluster. */
+export const isMade = (folder: string): boolean => fs.existsSync(pathIn(folder))
+
 /** Opens the cluster of a data folder that this process holds; makes it if there is none. */
 export const open = Effect.fnUntraced(function* (folder: string): Effect.fn.Return<Cluster, EmbeddedPostgresError> {
   const packaged = yield* locate
-  const home = Path.join(folder, "postgres")
+  const home = homeIn(folder)
   const user = yield* choose(home)
   yield* own(home, user)
   const cluster: Cluster = {
     folder,
-    path: Path.join(home, "data"),
+    path: pathIn(folder),
     logFile: Path.join(folder, "postgres.log"),
     password: yield* password(home, user),
     command: Effect.fnUntraced(function* (program, args) {
@@ -57,7 +64,7 @@ export const open = Effect.fnUntraced(function* (folder: string): Effect.fn.Retu
       )
     })
   }
-  const version = yield* attempt(`read ${cluster.path}`, () => readIfThere(Path.join(cluster.path, "PG_VERSION")))
+  const version = yield* attempt(`read ${cluster.path}`, () => readIfThere(versionFile(cluster.path)))
   if (version === undefined) {
     yield* refuseForeign(cluster)
     yield* initialize(cluster, home)

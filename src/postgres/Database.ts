@@ -8,6 +8,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schedule, Schema, type Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
+import { isMade } from "./Cluster.ts"
 import { make as makeEmbedded, type EmbeddedPostgres, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
 
 /** The configured Postgres does not answer, refuses us, is too old, or busy with another Till. The message is one line. */
@@ -99,6 +100,28 @@ export const layer = (
   location: Location
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient | Database, EmbeddedPostgresError | DatabaseUnavailable> =>
   Layer.provideMerge(layerClient, layerServer(location))
+
+/** There is no installation where one is looked for. */
+export class NothingThere extends Schema.TaggedError<NothingThere>()("NothingThere", {}) {
+  override get message() {
+    return "there is no installation: do TILL_DATA_DIR and DATABASE_URL name the one that you mean?"
+  }
+}
+
+/** The same, and nothing is made there: it fails if no Till was ever started on it. */
+export const layerOfExisting = (location: Location) =>
+  location.databaseUrl === undefined && !isMade(location.dataFolder)
+    ? Layer.effectContext(Effect.fail(new NothingThere()))
+    : Layer.provideMerge(Layer.effectDiscard(requireTables), layer(location))
+
+const requireTables = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  const [table] = yield* Effect.mapError(
+    sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`,
+    (error) => new DatabaseUnavailable({ message: deepestMessage(error) })
+  )
+  if (table?.found !== true) return yield* new NothingThere()
+})
 
 /** Fails if another process of Till's is connected to the database. */
 export const requireAlone = Effect.gen(function* () {

@@ -2,6 +2,8 @@
 import { PgConnection } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import * as fs from "node:fs"
+import * as Path from "node:path"
 import { freshDatabase } from "../support/Postgres.ts"
 import { prepareTill, till, type TillProcess } from "../support/TillProcess.ts"
 import { Traffic } from "../support/Traffic.ts"
@@ -195,16 +197,37 @@ describe("till verify", () => {
 })
 
 describe("maintenance, where no service was ever started", () => {
-  it.live("says that there is nothing, instead of that all is well", () =>
+  const commands = [
+    ["verify"],
+    ["rebuild"],
+    ["keys", "list"],
+    ["merchants", "list"],
+    ["merchants", "rename", "mer_x", "X"]
+  ]
+  const assertNothing = async (variables: Readonly<Record<string, string>>) => {
+    for (const command of commands) {
+      const { code, stderr } = await till(command, variables)
+      assert.match(stderr, /^till: there is no installation: do TILL_DATA_DIR and DATABASE_URL /, command.join(" "))
+      assert.strictEqual(code, 1)
+    }
+  }
+
+  it.live("says that there is nothing, instead of that all is well, and makes nothing in a folder", () =>
     Effect.gen(function* () {
-      const server = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(yield* freshDatabase) } })
-      yield* Effect.promise(async () => {
-        const nothing = /^till: there is no record: do TILL_DATA_DIR /
-        await assertNamed(server, "an empty database", nothing)
-        const rebuilt = await till(["rebuild"], server.variables)
-        assert.match(rebuilt.stderr, nothing)
-        assert.strictEqual(rebuilt.code, 1)
-      })
+      const { folder, variables } = yield* prepareTill()
+      const mistyped = Path.join(folder, "mistyped")
+      yield* Effect.promise(() => assertNothing({ ...variables, TILL_DATA_DIR: mistyped }))
+      assert.isFalse(fs.existsSync(mistyped))
+    })
+  )
+
+  it.live("nor in a database", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const { variables } = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(url) } })
+      yield* Effect.promise(() => assertNothing(variables))
+      const connection = yield* PgConnection.make({ url })
+      assert.isEmpty(yield* connection.queryValues("SELECT * FROM pg_tables WHERE schemaname = 'public'"))
     })
   )
 })
