@@ -8,10 +8,12 @@ export const TEXT_LENGTH_MAX = 5000
 /** A string of at most `max` code points. */
 export const text = (max: number = TEXT_LENGTH_MAX) =>
   Schema.String.check(
-    Schema.makeFilter((value: string) => hasLengthAtMost(value, max), {
-      rule: `a string of at most ${max} characters`,
-      toJsonSchema: () => ({ maxLength: max })
-    })
+    Schema.makeFilter(
+      (value: string) => hasLengthAtMost(value, max),
+      { rule: `a string of at most ${max} characters`, toJsonSchema: () => ({ maxLength: max }) },
+      // No pattern is tried on what is too long: some take the square of the length.
+      true
+    )
   )
 
 /** A parameter that null and the empty string unset, or leave unset (semantics T10, §8.8, §8.9). */

@@ -134,8 +134,18 @@ const makePayloadDecoder = (schema: Schema.Top): CommandEndpoint["decodePayload"
       if (unstorable === undefined) return Exit.succeed(decoded.value)
       return Exit.fail(new ParameterInvalid({ param: parameterPath(unstorable), rule: STORABLE_RULE }))
     }
-    const diagnosed = diagnose(value)
-    if (Exit.isSuccess(diagnosed)) throw new Error("A schema refused an input and then accepted it")
-    return Exit.fail(parameterErrorOf(schema.ast, diagnosed, value))
+    const diagnosed = diagnose(abridged(value))
+    return Exit.fail(parameterErrorOf(schema.ast, Exit.isSuccess(diagnosed) ? decoded : diagnosed, value))
   }
+}
+
+/** More members than any array or object of a request may have, unless it is one of names to choose from. */
+const MEMBERS_MAX = 128
+
+/** An input without what is too many, so that nobody can keep the service busy with a megabyte of errors. */
+const abridged = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.slice(0, MEMBERS_MAX).map(abridged)
+  const members = Object.entries(value).slice(0, MEMBERS_MAX)
+  return Object.fromEntries(members.map(([name, member]) => [name, abridged(member)]))
 }

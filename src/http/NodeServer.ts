@@ -1,14 +1,20 @@
 /**
- * Node's HTTP server, with three habits of its own.
+ * Node's HTTP server, with four habits of its own.
  *
  * - It writes its answers in bursts: those that get ready within a turn of the event loop go out at the turn's end, one
  *   right after the other. A write is mostly the price of waking up whoever reads, and one that comes while they are
  *   still awake costs little.
  * - It can be closed while clients keep their connections busy: once it is closed, every answer ends its connection.
  *   Node's own would take request after request on connections that were open before, and so never come to its end.
+ * - It takes up one request of a connection at a time. Node's own would take up all that a client sends ahead, and keep the
+ *   answers until they are read: from a few thousand bytes, more of them than there is memory.
  * - It ignores an `Expect` that it does not know. Node's own answers that with a 417, which nobody else gets to see.
  */
 import * as http from "node:http"
+import type { Socket } from "node:net"
+
+/** Requests that a client may send ahead of an answer; one more, and its connection ends. */
+const PIPELINED_MAX = 256
 
 export const create = (options: http.ServerOptions): http.Server => {
   let closed = false
@@ -43,6 +49,23 @@ export const create = (options: http.ServerOptions): http.Server => {
 
   const server = http.createServer({ ...options, ServerResponse: Response })
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
+  const emit = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
+  const pipelined = new WeakMap<Socket, number>()
+  const inTurn = (request: http.IncomingMessage, response: http.ServerResponse) => {
+    // Only the first response of a connection has its socket.
+    if (response.socket !== null) return emit("request", request, response)
+    const { socket } = request
+    const waiting = (pipelined.get(socket) ?? 0) + 1
+    if (waiting > PIPELINED_MAX) socket.destroy()
+    pipelined.set(socket, waiting)
+    response.once("socket", () => {
+      pipelined.set(socket, pipelined.get(socket)! - 1)
+      emit("request", request, response)
+    })
+    return true
+  }
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above
+  server.emit = (event: string, ...args: any) => (event === "request" ? inTurn(args[0], args[1]) : emit(event, ...args))
   const close = server.close.bind(server)
   server.close = (callback) => {
     closed = true

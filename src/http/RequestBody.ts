@@ -14,13 +14,16 @@ export const BODY_BYTES_MAX = 1_048_576
 const empty = Exit.succeed(Buffer.alloc(0))
 const tooLarge = Exit.fail(new RequestTooLarge())
 
-/** The whole body; `RequestTooLarge` if it is longer than the limit. */
-export const readBody = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Buffer, RequestTooLarge> =>
+/** The whole body; `RequestTooLarge` if it is longer than the limit, in bytes. */
+export const readBody = (
+  request: HttpServerRequest.HttpServerRequest,
+  bytesMax: number = BODY_BYTES_MAX
+): Effect.Effect<Buffer, RequestTooLarge> =>
   Effect.suspend((): Effect.Effect<Buffer, RequestTooLarge> => {
     const source = sourceOf(request)
     const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
     if (encoding === undefined && (declared === undefined || declared === "0")) return empty
-    if (Number(declared ?? 0) > BODY_BYTES_MAX) return tooLarge
+    if (Number(declared ?? 0) > bytesMax) return tooLarge
     if (expect?.toLowerCase() === "100-continue") {
       const response = NodeHttpServerRequest.toServerResponse(request)
       if (!response.headersSent) response.writeContinue()
@@ -30,9 +33,9 @@ export const readBody = (request: HttpServerRequest.HttpServerRequest): Effect.E
       let length = 0
       // Only the first outcome counts, so the listeners may stay; after it, what is left of a body is others' to drain.
       source.on("data", (chunk: Buffer) => {
-        if (length > BODY_BYTES_MAX) return
+        if (length > bytesMax) return
         length += chunk.length
-        if (length <= BODY_BYTES_MAX) return void chunks.push(chunk)
+        if (length <= bytesMax) return void chunks.push(chunk)
         chunks.length = 0
         source.pause()
         resume(tooLarge)

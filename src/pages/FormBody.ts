@@ -7,14 +7,16 @@ import { readBody } from "../http/RequestBody.ts"
 /** The values of a form by name; of a name that is given twice, the first. */
 export type FormValues = ReadonlyMap<string, string>
 
-/** No form of a page is this long; what is longer is not looked into. */
+/** No form of a page is this long, in bytes. Taking one apart may cost the square of its length. */
+const FORM_BYTES_MAX = 65_536
+/** No value is this long; what is longer is not looked into. */
 const VALUE_LENGTH_MAX = 5000
 
 /** The form; undefined if what was sent is none. */
 export const readForm = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<FormValues | undefined, RequestTooLarge> =>
-  Effect.map(readBody(request), (body) => {
+  Effect.map(readBody(request, FORM_BYTES_MAX), (body) => {
     const [type] = (request.headers["content-type"] ?? "").split(";", 1)
     if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined
     const values = new Map<string, string>()

@@ -72,17 +72,34 @@ describe("answers", () => {
     assert.strictEqual(await get(port, "/"), "once")
   })
 
-  it("to pipelined requests keep their order, whichever is ready first", async () => {
+  it("to pipelined requests keep their order, and each request waits for the answer before it", async () => {
     const waiting: Array<ServerResponse> = []
+    let most = 0
     const port = await listen((_, response) => {
-      waiting.unshift(response)
-      if (waiting.length === 3) for (const each of waiting) each.end(`at ${each.req.url}`)
+      most = Math.max(most, waiting.push(response))
+      setTimeout(() => waiting.shift()!.end(`at ${response.req.url}`), 5)
     })
+    const paths = Array.from({ length: 20 }, (_, i) => `/${i}`)
     const socket = connect(port, "127.0.0.1")
-    const head = (path: string, more = "") => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
-    socket.write(head("/1") + head("/2") + head("/3", "Connection: close\r\n"))
+    socket.write(paths.map((path) => head(path)).join("") + head("/last", "Connection: close\r\n"))
     let text = ""
     for await (const chunk of socket) text += String(chunk)
-    assert.deepStrictEqual(text.match(/at \/\d/g), ["at /1", "at /2", "at /3"])
+    assert.deepStrictEqual(
+      text.match(/at \/(?:\d+|last)/g),
+      [...paths, "/last"].map((path) => `at ${path}`)
+    )
+    assert.strictEqual(most, 1)
+  })
+
+  it("are not owed to a client that sends hundreds of requests ahead", async () => {
+    let begun = 0
+    const port = await listen(() => void begun++)
+    const socket = connect(port, "127.0.0.1")
+    const ended = new Promise((resolve) => socket.on("close", resolve).on("error", () => {}))
+    socket.write(head("/").repeat(300))
+    await ended
+    assert.strictEqual(begun, 1)
   })
 })
+
+const head = (path: string, more = "") => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`

@@ -58,6 +58,26 @@ describe("transport", () => {
     assertError(await customer(padded(1_048_577)), 413, "request_too_large")
   })
 
+  it("T6: a megabyte of mistakes is refused like a few", async () => {
+    const many = <A>(member: A) => Array.from({ length: 200_000 }, () => member)
+    const url = "https://shop.example/hooks"
+    const endpoint = (enabled_events: ReadonlyArray<unknown>) =>
+      server.request("POST", "/v1/webhook_endpoints", { body: { url, enabled_events } })
+    assertError(await endpoint(many(0)), 400, "parameter_invalid", "enabled_events[0]")
+    const lastWrong = [...Array.from({ length: 500 }, () => "charge.succeeded"), ...many(0)]
+    assertError(await endpoint(lastWrong), 400, "parameter_invalid", "enabled_events[500]")
+    const unknown = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`a${i}`, 1]))
+    assertError(await intent({ ...unknown, currency: "usd" }), 400, "parameter_unknown", "a0")
+    // Looking for an address in it would take minutes.
+    const email = `a@${".a".repeat(250_000)}@`
+    assertError(await server.request("POST", "/v1/customers", { body: { email } }), 400, "parameter_invalid", "email")
+    const rule = "The `email` field must be a valid email address of at most 320 characters."
+    for (const wrong of [email, "a".repeat(321), "a@b"]) {
+      const { body } = await server.request("POST", "/v1/customers", { body: { email: wrong } })
+      assert.strictEqual(body.error.message, rule)
+    }
+  })
+
   it("T7: unknown parameters, at any depth, in body and query", async () => {
     assertError(
       await intent({ amount: 1, currency: "usd", capture_metod: "manual" }),

@@ -383,7 +383,7 @@ describe("a form from somewhere else", () => {
   it("pays nothing if it is no form, or too long", async () => {
     const { url } = await openSession(server)
     assert.strictEqual((await send(url, filledIn(), { "content-type": "text/plain" })).status, 400)
-    assert.strictEqual((await send(url, { email: "a".repeat(1_100_000) })).status, 413)
+    assert.strictEqual((await send(url, { email: "a".repeat(70_000) })).status, 413)
   })
 })
 
