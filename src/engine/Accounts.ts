@@ -179,8 +179,11 @@ const readDurable = (
   actor: Actor,
   id: string
 ): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed> =>
-  Effect.flatMap(actor.document(id), (entry) => {
-    // A miss is an answer about the account's newest version as well.
-    const version = entry?.version ?? actor.version
-    return version <= actor.durable ? Effect.succeed(entry) : Effect.as(actor.whenDurable(version), entry)
-  })
+  Effect.flatMap(
+    Effect.mapError(actor.document(id), (failure) => actor.closed ?? failure),
+    (entry) => {
+      // A miss is an answer about the account's newest version as well.
+      const version = entry?.version ?? actor.version
+      return version <= actor.durable ? Effect.succeed(entry) : Effect.as(actor.whenDurable(version), entry)
+    }
+  )

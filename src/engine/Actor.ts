@@ -97,6 +97,8 @@ export interface Surroundings {
     id: string
   ) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
   readonly loadTimer: (account: AccountId, id: string) => Effect.Effect<TimerState | undefined, StorageFailure>
+  /** Ends an actor whose account somebody else has written to: it does not know the newest state. */
+  readonly lose: (actor: Actor) => void
   /** Queues a record for the next flush, behind all earlier ones. */
   readonly append: (actor: Actor, sealed: Sealed, settle: (exit: Exit.Exit<void, Closed>) => void) => void
 }
@@ -201,12 +203,23 @@ export class Actor {
 
   /** The document for this actor's own commands: the newest state, durable or not. */
   document(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure> {
-    return this.documents.load(id, this.remembered(this.#surroundings.loadDocument(this.account, id)))
+    return this.documents.load(id, this.#own(this.remembered(this.#surroundings.loadDocument(this.account, id))))
   }
 
   /** The timer as the newest record left it. */
   timer(id: string): Effect.Effect<TimerState | undefined, StorageFailure> {
-    return this.timers.load(id, this.remembered(this.#surroundings.loadTimer(this.account, id)))
+    return this.timers.load(id, this.#own(this.remembered(this.#surroundings.loadTimer(this.account, id))))
+  }
+
+  /** What was read; if this actor's account had no such version yet, the actor is not its only owner any more. */
+  #own<Entry extends { readonly version: number }>(
+    read: Effect.Effect<Entry | undefined, StorageFailure>
+  ): Effect.Effect<Entry | undefined, StorageFailure> {
+    return Effect.flatMap(read, (entry) => {
+      if (entry === undefined || entry.version <= this.version) return Effect.succeed(entry)
+      this.#surroundings.lose(this)
+      return Effect.fail(new StorageFailure({ cause: this.closed }))
+    })
   }
 
   /** Reads the views once they have forgotten what the account has. */

@@ -42,6 +42,8 @@ const LATE_MILLIS = 60_000
 /** Used keys that an activation reads, in pages; an account with more looks every key up in the views for a day. */
 const GATHERED_KEYS_MAX = 100_000
 const KEYS_PAGE = 1000
+/** How often it is asked whether another process has written in an active account: so old may what is read be, at most. */
+const WATCH_MILLIS = 30_000
 /** How long a shutdown waits for the storage. */
 const DRAIN_MILLIS = 5000
 
@@ -85,7 +87,12 @@ export const make = Effect.fnUntraced(function* (
       runFork(Effect.forkIn(Effect.andThen(restart(account), again), scope))
     }
   })
-  const activate = yield* makeActivation(active, yield* makeSurroundings(options, active, commit))
+  const lose = (actor: Actor) => {
+    if (active.get(actor.account) === actor) active.delete(actor.account)
+    actor.close("fenced")
+    runFork(Effect.forkIn(restart(actor.account), scope))
+  }
+  const activate = yield* makeActivation(active, yield* makeSurroundings(options, active, commit, lose))
   /** What the failed flush may have left in the log counts, its timers and deliveries too, even if nobody asks for it. */
   const restart = (account: AccountId) =>
     activate(account).pipe(
@@ -110,12 +117,10 @@ export const make = Effect.fnUntraced(function* (
       const [late] = yield* Effect.retry(journal.read(account, version, 1), {
         schedule: Schedule.spaced(RESTART_MILLIS)
       })
-      if (late === undefined || actor.version > version || actor.closed !== null) return
-      active.delete(account)
-      actor.close("fenced")
-      yield* restart(account)
+      if (late !== undefined && actor.version === version && actor.closed === null) lose(actor)
     })
   yield* retireIdle(options, active)
+  yield* watchOthers(active, lose)
   yield* Effect.addFinalizer(() =>
     Effect.ignore(Effect.timeoutOption(Effect.andThen(commit.drained, projector.drained), DRAIN_MILLIS))
   )
@@ -157,7 +162,8 @@ const unavailable = <E>(
 const makeSurroundings = Effect.fnUntraced(function* (
   options: Options,
   active: ReadonlyMap<AccountId, Actor>,
-  commit: GroupCommit.GroupCommit
+  commit: GroupCommit.GroupCommit,
+  lose: Surroundings["lose"]
 ) {
   const views = yield* Views
   const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
@@ -168,6 +174,7 @@ const makeSurroundings = Effect.fnUntraced(function* (
     cacheShare: makeShares(options.cacheCapacity, active, ({ documents }) => documents.size),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && documentOf(row)),
     loadTimer: (account, id) => views.timer({ account, id }),
+    lose,
     append: commit.append
   }
   return surroundings
@@ -243,3 +250,21 @@ const retireIdle = (options: Options, active: Map<AccountId, Actor>) =>
       actor.close("passivated")
     }
   }).pipe(Effect.forever, Effect.forkScoped)
+
+/**
+ * Another process that writes in an account fences this one's actor with its next write; until then it would serve what it
+ * knows, a key that was revoked elsewhere, say.
+ */
+const watchOthers = Effect.fnUntraced(function* (
+  active: ReadonlyMap<AccountId, Actor>,
+  lose: Surroundings["lose"]
+): Effect.fn.Return<void, never, Scope.Scope | Views> {
+  const views = yield* Views
+  const look = Effect.gen(function* () {
+    yield* Effect.sleep(WATCH_MILLIS)
+    if (active.size === 0) return
+    const checkpoints = yield* views.checkpoints([...active.keys()])
+    for (const actor of active.values()) if ((checkpoints.get(actor.account) ?? 0) > actor.version) lose(actor)
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.ignore(look)))
+})

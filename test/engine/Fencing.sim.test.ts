@@ -137,6 +137,32 @@ describe("two owners of an account", () => {
     })
   )
 
+  it.effect("show at once what the other has made, and within half a minute what it has changed", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      yield* Harness.flowingTime
+      const random = new Randomness(4)
+      const storage = yield* Harness.storageInMemory
+      const [one, two] = (yield* enginesOn(storage, 2, () => Effect.void)) as [RunningEngine, RunningEngine]
+      const [account] = ACCOUNTS as [string]
+      const { id } = yield* one.accounts.run(account, Toy.create("a", "plain"))
+      const seenByTwo = Effect.map(two.accounts.read(account, id), (entry) =>
+        entry === undefined || entry.deleted ? undefined : (entry.value as Toy.Counter).count
+      )
+      assert.strictEqual(yield* seenByTwo, 0)
+      const { id: other } = yield* one.accounts.run(account, Toy.create("b", "plain"))
+      yield* one.projector.drained
+      assert.strictEqual((yield* two.accounts.read(account, other))?.id, other)
+      assert.strictEqual(yield* seenByTwo, 0)
+      yield* increment(one, account, random)
+      yield* one.projector.drained
+      assert.strictEqual(yield* seenByTwo, 0)
+      yield* Effect.sleep(31_000)
+      assert.strictEqual(yield* seenByTwo, 1)
+      yield* Effect.forEach([one, two], (engine) => engine.stop)
+    })
+  )
+
   it.effect("replay each other's responses", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
