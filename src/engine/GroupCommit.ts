@@ -73,11 +73,12 @@ export const make = Effect.fnUntraced(function* (options: {
         )
       }
       if (live.length === 0) return Effect.void
-      const rows = live.map(({ sealed: { bytes, hash, record } }) => ({
+      const rows = live.map(({ sealed: { bytes, hash, previous, record } }) => ({
         account: record.account,
         version: record.version,
         hash,
-        bytes
+        bytes,
+        previous
       }))
       return Effect.flatMap(Effect.exit(journal.append(rows)), (exit) => {
         if (Exit.isSuccess(exit)) return Effect.sync(() => live.forEach(durable))

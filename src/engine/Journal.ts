@@ -15,7 +15,21 @@ export class StorageFailure extends Schema.TaggedError<StorageFailure>()("Storag
   }
 }
 
-/** Versions of these accounts are taken: somebody else owns them now. Nothing of the batch was written. */
+/** A row to append, with the hash of the one that it follows. */
+export interface NewRow extends JournalRow {
+  readonly previous: string
+}
+
+/** The first of each account's rows. They are what has to follow upon what is there: the others follow upon them. */
+export const firsts = (rows: ReadonlyArray<NewRow>): ReadonlyArray<NewRow> => {
+  const accounts = new Set<AccountId>()
+  return rows.filter(({ account }) => accounts.size < accounts.add(account).size)
+}
+
+/**
+ * Somebody else owns these accounts now: versions of them are taken, or what these records follow upon is not there (any
+ * more, if the storage was put back to an earlier state). Nothing of the batch was written.
+ */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { accounts: Schema.Array(Schema.String) }) {}
 
 /** Where a record lies. */
@@ -31,7 +45,7 @@ export interface Slice extends Place {
 
 export interface JournalShape {
   /** Writes all rows durably, or none. */
-  readonly append: (rows: ReadonlyArray<JournalRow>) => Effect.Effect<void, Fenced | StorageFailure>
+  readonly append: (rows: ReadonlyArray<NewRow>) => Effect.Effect<void, Fenced | StorageFailure>
   /** The account's rows after a version, oldest first, at most `limit`. */
   readonly read: (
     account: AccountId,
@@ -60,9 +74,12 @@ export class Journal extends Context.Service<Journal, JournalShape>()("till/engi
     return Journal.of({
       append: (rows) =>
         Effect.suspend(() => {
-          const taken = rows.filter((row) => chain(row.account).length >= row.version)
-          if (taken.length > 0) return new Fenced({ accounts: [...new Set(taken.map(({ account }) => account))] })
-          for (const row of rows) chain(row.account).push(row)
+          const lost = firsts(rows).filter(({ account, previous, version }) => {
+            const there = chain(account)
+            return there.length !== version - 1 || (version > 1 && there.at(-1)!.hash !== previous)
+          })
+          if (lost.length > 0) return new Fenced({ accounts: lost.map(({ account }) => account) })
+          for (const { previous: _, ...row } of rows) chain(row.account).push(row)
           return Effect.void
         }),
       read: (account, after, limit) => Effect.sync(() => chain(account).slice(after, after + limit)),

@@ -153,6 +153,8 @@ export interface Sealed {
   /** JSON in UTF-8. */
   readonly bytes: Uint8Array
   readonly hash: string
+  /** Hash of the record before it. */
+  readonly previous: string
 }
 
 /** A record as it lies in the journal, not yet checked. */
@@ -190,7 +192,7 @@ export const seal = (previous: string, record: JournalRecord): Sealed => {
   const chained = Buffer.from(previous + text)
   const bytes = chained.subarray(previous.length)
   const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, bytes) }
-  return { record: sealed, bytes, hash: hash("sha256", chained, "hex") }
+  return { record: sealed, bytes, hash: hash("sha256", chained, "hex"), previous }
 }
 
 /** Checks a row against its predecessor and reads it. Throws `JournalCorrupt`. */
@@ -209,7 +211,7 @@ export const unseal = (previous: { readonly version: number; readonly hash: stri
   const changesAt = text.indexOf(changes.join(","))
   if (changesAt === -1) throw corrupt("holds a document that is not canonical JSON")
   const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, row.bytes) }
-  return { record: sealed, bytes: row.bytes, hash: row.hash }
+  return { record: sealed, bytes: row.bytes, hash: row.hash, previous: previous.hash }
 }
 
 /**

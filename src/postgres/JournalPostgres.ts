@@ -2,7 +2,8 @@
 import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import { SqlError } from "effect/sql"
-import { Fenced, Journal, StorageFailure } from "../engine/Journal.ts"
+import type { NewRow } from "../engine/Journal.ts"
+import { Fenced, firsts, Journal, StorageFailure } from "../engine/Journal.ts"
 import type { JournalRow } from "../engine/Record.ts"
 import { textOf } from "../engine/Record.ts"
 import { bigints, byteStrings, ints, texts } from "./Arrays.ts"
@@ -32,27 +33,44 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
     const sql = yield* PgClient.PgClient
     const within = yield* makeWithin
 
-    const insert = (rows: ReadonlyArray<JournalRow>) =>
-      sql`INSERT INTO journal (account, version, hash, record)
-        SELECT * FROM unnest(
-          ${texts(rows.map((row) => row.account))}, ${bigints(rows.map((row) => row.version))},
-          ${texts(rows.map((row) => row.hash))}, ${byteStrings(rows.map((row) => row.bytes))})`
+    /** What the first rows of accounts are to follow upon, and is not there. */
+    const missing = (rows: ReadonlyArray<NewRow>) => {
+      const following = firsts(rows).filter(({ version }) => version > 1)
+      return sql`unnest(${texts(following.map((row) => row.account))},
+          ${bigints(following.map((row) => row.version - 1))}, ${texts(following.map((row) => row.previous))})
+        AS before (account, version, hash)
+        WHERE NOT EXISTS (SELECT FROM journal j
+          WHERE j.account = before.account AND j.version = before.version AND j.hash = before.hash)`
+    }
 
-    /** Which of the accounts have lost a version to somebody else. */
-    const takenAccounts = (rows: ReadonlyArray<JournalRow>) =>
-      sql<{ account: string }>`SELECT DISTINCT account FROM journal WHERE (account, version) IN (
-        SELECT * FROM unnest(
-          ${texts(rows.map((row) => row.account))}, ${bigints(rows.map((row) => row.version))}))`
+    /** Inserts all rows; none if one of them does not follow upon what is there. Says how many it has inserted. */
+    const insert = (rows: ReadonlyArray<NewRow>) =>
+      Effect.map(
+        sql`INSERT INTO journal (account, version, hash, record)
+          SELECT * FROM unnest(
+            ${texts(rows.map((row) => row.account))}, ${bigints(rows.map((row) => row.version))},
+            ${texts(rows.map((row) => row.hash))}, ${byteStrings(rows.map((row) => row.bytes))})
+          WHERE NOT EXISTS (SELECT FROM ${missing(rows)})`.raw,
+        (result) => (result as { readonly rowCount: number }).rowCount
+      )
+
+    /** Which of the accounts have lost a version to somebody else, or the version before. */
+    const lostAccounts = (rows: ReadonlyArray<NewRow>) =>
+      sql<{ account: string }>`SELECT account FROM journal WHERE (account, version) IN (
+          SELECT * FROM unnest(
+            ${texts(rows.map((row) => row.account))}, ${bigints(rows.map((row) => row.version))}))
+        UNION SELECT account FROM ${missing(rows)}`
+
+    const fenced = (rows: ReadonlyArray<NewRow>) =>
+      Effect.flatMap(lostAccounts(rows), (lost) =>
+        Effect.fail(new Fenced({ accounts: lost.map(({ account }) => account) }))
+      )
 
     return Journal.of({
       append: (rows) =>
         within(
-          Effect.asVoid(insert(rows)).pipe(
-            Effect.catchReason("SqlError", "UniqueViolation", () =>
-              Effect.flatMap(takenAccounts(rows), (taken) =>
-                Effect.fail(new Fenced({ accounts: taken.map(({ account }) => account) }))
-              )
-            ),
+          Effect.flatMap(insert(rows), (count) => (count === rows.length ? Effect.void : fenced(rows))).pipe(
+            Effect.catchReason("SqlError", "UniqueViolation", () => fenced(rows)),
             Effect.catchTag("SqlError", (cause) => Effect.fail(new StorageFailure({ cause })))
           )
         ),

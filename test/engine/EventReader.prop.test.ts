@@ -8,9 +8,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
 import type { EventPlace } from "../../src/engine/EventReader.ts"
 import * as EventReader from "../../src/engine/EventReader.ts"
-import type { Place } from "../../src/engine/Journal.ts"
+import type { NewRow, Place } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
-import type { JournalRecord, JournalRow } from "../../src/engine/Record.ts"
+import type { JournalRecord } from "../../src/engine/Record.ts"
 import { GENESIS, seal } from "../../src/engine/Record.ts"
 import { Randomness, Seed } from "./Randomness.ts"
 
@@ -44,13 +44,13 @@ const recordOf = (account: string, version: number, events: number): JournalReco
 
 /** Rows of a chain, some of them damaged, and how long each one's list of events is. */
 const chainOf = (random: Randomness, account: string) => {
-  let previous = GENESIS
+  let newest = GENESIS
   return Array.from({ length: RECORDS }, (_, i) => {
     const events = 1 + random.below(3)
-    const { bytes, hash } = seal(previous, recordOf(account, i + 1, events))
-    previous = hash
+    const { bytes, hash, previous } = seal(newest, recordOf(account, i + 1, events))
+    newest = hash
     const damaged = random.chance(0.2)
-    const row: JournalRow = { account, version: i + 1, hash, bytes: damaged ? bytes.subarray(1) : bytes }
+    const row: NewRow = { account, version: i + 1, hash, bytes: damaged ? bytes.subarray(1) : bytes, previous }
     return { row, damaged, events }
   })
 }
@@ -118,9 +118,9 @@ describe("reading events", () => {
 
   it.effect("gives events of one record that are read together as the same objects", () =>
     Effect.gen(function* () {
-      const { bytes, hash } = seal(GENESIS, recordOf("mer_1:test", 1, 1))
+      const { bytes, hash, previous } = seal(GENESIS, recordOf("mer_1:test", 1, 1))
       const journal = yield* Journal
-      yield* journal.append([{ account: "mer_1:test", version: 1, hash, bytes }])
+      yield* journal.append([{ account: "mer_1:test", version: 1, hash, bytes, previous }])
       const readEvents = yield* EventReader.make(8)
       const place = { account: "mer_1:test", version: 1, id: "evt_0" }
       const [[one], [other]] = yield* Effect.all([readEvents([place]), readEvents([place])], { concurrency: 2 })

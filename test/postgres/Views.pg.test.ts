@@ -6,6 +6,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
+import type { NewRow } from "../../src/engine/Journal.ts"
 import type { Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
 import { textOf } from "../../src/engine/Record.ts"
 import type { DeliveryRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
@@ -265,7 +266,7 @@ describe("the views in Postgres", () => {
             assert.strictEqual(yield* postgres.checkpoint(account), 0)
             yield* memory.checkpoint(account)
             for (const journal of [journalOf(storage), journalOf(inMemory)])
-              yield* journal.append(Array.from({ length: 50 }, (_, i) => row(account, i + 1, RECORD)))
+              yield* journal.append(following(...Array.from({ length: 50 }, (_, i) => row(account, i + 1, RECORD))))
           }
           const made: Array<DeliveryRow> = []
           for (let batch = 0; batch < 12; batch++) {
@@ -295,7 +296,7 @@ describe("the views in Postgres", () => {
       const storage = yield* database.connect("views")
       const [journal, views] = [journalOf(storage), viewsOf(storage)]
       for (const account of ACCOUNTS) yield* views.checkpoint(account)
-      yield* journal.append([row("mer_1:test", 1), row("mer_1:test", 2), row("mer_2:test", 1)])
+      yield* journal.append(following(row("mer_1:test", 1), row("mer_1:test", 2), row("mer_2:test", 1)))
       assert.deepStrictEqual([...(yield* views.behind)].toSorted(), ["mer_1:test", "mer_2:test"])
       const checkpoints = [
         { account: "mer_1:test", from: 0, to: 1 },
@@ -332,12 +333,16 @@ const row = (account: string, version: number, text: string = "{}"): JournalRow 
   bytes: Buffer.from(text)
 })
 
+/** Rows to append, each after the one before. */
+const following = (...rows: ReadonlyArray<JournalRow>): ReadonlyArray<NewRow> =>
+  rows.map((each) => ({ ...each, previous: `${each.account} ${each.version - 1}` }))
+
 describe("the journal in Postgres", () => {
   it.live("appends all rows or none, and names the accounts that somebody else owns", () =>
     Effect.gen(function* () {
       const journal = journalOf(yield* (yield* PostgresStorage.make).connect("journal"))
-      yield* journal.append([row("a", 1), row("b", 1)])
-      const exit = yield* Effect.exit(journal.append([row("a", 2), row("b", 1), row("c", 1)]))
+      yield* journal.append(following(row("a", 1), row("b", 1)))
+      const exit = yield* Effect.exit(journal.append(following(row("a", 2), row("b", 1), row("c", 1))))
       const failure = Exit.isFailure(exit) ? exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error : null
       assert.strictEqual(failure?._tag, "Fenced")
       assert.deepStrictEqual(failure?._tag === "Fenced" ? failure.accounts : [], ["b"])
@@ -346,14 +351,35 @@ describe("the journal in Postgres", () => {
     })
   )
 
+  it.live("takes no record whose predecessor is another, or gone, and names its account", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const journal = journalOf(yield* database.connect("journal"))
+      yield* journal.append(following(row("a", 1), row("a", 2), row("b", 1)))
+      const refused = (rows: ReadonlyArray<NewRow>) =>
+        Effect.map(Effect.flip(journal.append(rows)), (failure) => (failure._tag === "Fenced" ? failure.accounts : []))
+      assert.deepStrictEqual(yield* refused(following(row("a", 4), row("a", 5), row("b", 2))), ["a"])
+      assert.deepStrictEqual(yield* refused([{ ...row("b", 2), previous: "another" }, ...following(row("a", 3))]), [
+        "b"
+      ])
+      assert.deepStrictEqual((yield* refused(following(row("a", 4), row("b", 1)))).toSorted(), ["a", "b"])
+      yield* journal.append(following(row("a", 3), row("b", 2), row("c", 1), row("c", 2)))
+      assert.deepStrictEqual(yield* journal.read("a", 2, 10), [row("a", 3)])
+    })
+  )
+
   it.live("gives each version to one of two writers", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       const journals = [journalOf(yield* database.connect("one")), journalOf(yield* database.connect("two"))]
       for (let version = 1; version <= 20; version++) {
-        const exits = yield* Effect.forEach(journals, (journal) => Effect.exit(journal.append([row("a", version)])), {
-          concurrency: "unbounded"
-        })
+        const exits = yield* Effect.forEach(
+          journals,
+          (journal) => Effect.exit(journal.append(following(row("a", version)))),
+          {
+            concurrency: "unbounded"
+          }
+        )
         assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
       }
     })
@@ -367,8 +393,8 @@ describe("the journal in Postgres", () => {
         Effect.gen(function* () {
           const journal = journalOf(yield* (yield* PostgresStorage.make).connect("journal"))
           const rows = [...texts, "x".repeat(3_000_000)].map((text, i) => row("ä'\"", i + 1, JSON.stringify({ text })))
-          yield* journal.append(rows)
-          yield* journal.append([row("a", 1)])
+          yield* journal.append(following(...rows))
+          yield* journal.append(following(row("a", 1)))
           assert.deepStrictEqual(yield* journal.read("ä'\"", after, limit), rows.slice(after, after + limit))
           const places = [rows.at(-1)!, row("ä'\"", 1000), row("a", 1), rows[0]!, row("a", 1), row("nobody", 1)]
           assert.deepStrictEqual(yield* journal.at(places), [
