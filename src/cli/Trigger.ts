@@ -2,7 +2,7 @@
  * `till trigger`: makes an event happen for real, through the API, and prints its ID once it is there.
  *
  * `charge.expired` moves the test environment's clock forward by the life of an authorization, which everything else
- * there notices too; nothing else touches the clock.
+ * there notices too, and says so; nothing else touches the clock.
  */
 import { Console, Data, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -86,6 +86,7 @@ export const trigger = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    `Make an event happen in test mode, and print its ID. Types: ${Object.keys(EMITTED_EVENT_TYPES).join(", ")}`
+    "Make an event happen in test mode, and print its ID. charge.expired moves the clock of the test environment ahead, " +
+      `by 7 days by default; no other type does. Types: ${Object.keys(EMITTED_EVENT_TYPES).join(", ")}`
   )
 )

@@ -3,7 +3,7 @@
  *
  * Overrides set fields of the one request that makes the event's object; for an `.updated`, of the update.
  */
-import { Effect } from "effect"
+import { Console, Duration, Effect } from "effect"
 import type { EffectMethods, EmittedEventType, TillError } from "../client/index.ts"
 import type { Override } from "./Overrides.ts"
 import { overridden } from "./Overrides.ts"
@@ -50,10 +50,19 @@ const andThen =
   (input) =>
     Effect.tap(recipe(input), (id) => request(input.till, id))
 
-const holdExpiry: Recipe = (input) =>
-  Effect.tap(authorized(input), () =>
-    input.till.test_helpers.advance_clock({ seconds: input.authorizationHoldSeconds + 1 })
+/** What happened to the clock outlasts the command, and everything else in the environment notices it. */
+const holdExpiry: Recipe = (input) => {
+  const seconds = input.authorizationHoldSeconds + 1
+  return Effect.tap(authorized(input), () =>
+    Effect.andThen(
+      input.till.test_helpers.advance_clock({ seconds }),
+      Console.error(
+        `The clock of the test environment was moved ahead by ${Duration.format(Duration.seconds(seconds))}; only ` +
+          "DELETE /v1/test_helpers/data sets it back, and deletes all data there."
+      )
+    )
   )
+}
 
 const paidBefore = (input: RecipeInput, card: string) => paidWith(card)({ ...input, overrides: [] })
 

@@ -24,6 +24,9 @@ describe("the command till trigger", () => {
         const byFlags = await run(["customer.created", "--api-key", KEYS.secretTest, ...url])
         assert.match(byFlags.stdout, /^evt_\w{24}\n$/u)
 
+        const help = await run(["--help"])
+        assert.match(help.stdout, /charge\.expired moves the clock of the test environment ahead/u)
+
         const refusals: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
           ["price.deleted cannot be triggered: nothing emits it so far", ["price.deleted"]],
           [

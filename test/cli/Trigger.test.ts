@@ -1,6 +1,6 @@
 /** Every type of event that there is can be triggered, by the API's own means (semantics §4). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Console, Effect, Redacted } from "effect"
 import { overrideOf } from "../../src/cli/Overrides.ts"
 import { NoEvent, triggerableOf, triggered } from "../../src/cli/Trigger.ts"
 import { EMITTED_EVENT_TYPES, type EmittedEventType, Till } from "../../src/client/index.ts"
@@ -13,13 +13,24 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
+/** What was said on standard error, by the key of those who were to read it. */
+const said = new Map<string, ReadonlyArray<string>>()
+const saidTo = (key: string) => said.get(key) ?? []
+const listening = (key: string): Console.Console => ({
+  ...console,
+  error: (line: string) => void said.set(key, [...saidTo(key), line])
+})
+
 /** Triggers an event; answers with it. With another merchant's key where the clock of the others should stand. */
 const trigger = async (type: EmittedEventType, overrides: ReadonlyArray<string> = [], key = server.keys.secretTest) => {
   const baseUrl = `http://127.0.0.1:${server.port}`
   const input = { overrides: overrides.map((text) => overrideOf(text)!), authorizationHoldSeconds: 604_800 }
   const client = Till.layerFetch({ apiKey: Redacted.make(key), baseUrl })
   const id = await Effect.runPromise(
-    Effect.flatMap(Till, (till) => triggered(type, { ...input, till })).pipe(Effect.provide(client))
+    Effect.flatMap(Till, (till) => triggered(type, { ...input, till })).pipe(
+      Effect.provide(client),
+      Effect.provideService(Console.Console, listening(key))
+    )
   )
   const { body, status } = await server.request("GET", `/v1/events/${id}`, { key })
   assert.strictEqual(status, 200)
@@ -40,6 +51,24 @@ describe("till trigger", () => {
     }
     assert.notStrictEqual(events[0].id, events[1].id)
     assert.notStrictEqual(events[0].data.object.id, events[1].data.object.id)
+    if (type !== "charge.expired") assert.isEmpty(saidTo(secretTest))
+  })
+
+  it("says that the clock was moved, and what sets it back, which that does", async () => {
+    const { secretTest: key } = await server.merchant()
+    const now = async () => {
+      const body = { seconds: 1 }
+      const clock = await server.request("POST", "/v1/test_helpers/clock/advance", { key, body })
+      return clock.body.now - Math.floor(Date.now() / 1000)
+    }
+    await trigger("charge.expired", [], key)
+    assert.deepStrictEqual(saidTo(key), [
+      "The clock of the test environment was moved ahead by 7d 1s; only DELETE /v1/test_helpers/data sets it back, and " +
+        "deletes all data there."
+    ])
+    assert.isAtLeast(await now(), 604_800)
+    assert.strictEqual((await server.request("DELETE", "/v1/test_helpers/data", { key })).status, 200)
+    assert.isBelow(await now(), 60)
   })
 
   it("sets fields of the object's own request", async () => {
