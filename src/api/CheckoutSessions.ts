@@ -16,7 +16,7 @@ import {
 import { Email } from "../domain/Email.ts"
 import { CustomerId, PaymentMethodId, PriceId, ProductId } from "../domain/Identifiers.ts"
 import { MetadataParameter } from "../domain/Metadata.ts"
-import { AmountOrZero, Currency } from "../domain/Money.ts"
+import { AMOUNT_CAP, AMOUNT_MAX, AmountOrZero, Currency } from "../domain/Money.ts"
 import { CaptureMethod, PaymentIntentDescription } from "../domain/PaymentIntent.ts"
 import { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import { InlinePrice } from "../domain/Price.ts"
@@ -38,7 +38,7 @@ const LineItemParameter = Schema.Struct({
       Schema.Struct({
         currency: InlinePrice.currency,
         product: ProductId,
-        unit_amount: AmountOrZero,
+        unit_amount: AmountOrZero.annotate({ description: AMOUNT_CAP }),
         tax_behavior: InlinePrice.tax_behavior,
         recurring: InlinePrice.recurring
       })
@@ -52,16 +52,27 @@ const PaymentIntentData = Schema.Struct({
   description: Schema.optionalKey(clearable(PaymentIntentDescription)),
   statement_descriptor: Schema.optionalKey(clearable(text(22))),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
-  application_fee_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero))
+  application_fee_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({
+    description: "At most the session's total."
+  })
 })
+
+/** What costs careless merchants money (semantics S6, §7.5). */
+const CURRENCY =
+  "Replaces the currency of all prices. Nothing is converted, the numbers stay: a price of 1000 in `jpy`, which is " +
+  "¥1000, becomes $10.00 with `usd`. Without this parameter all prices must be in one currency."
 
 export const CreateCheckoutSession = Schema.Struct({
   mode: Schema.Literals(["payment"]),
-  line_items: Schema.Array(LineItemParameter).check(
-    Schema.isMinLength(1, { rule: LINE_ITEMS_RULE }),
-    Schema.isMaxLength(LINE_ITEMS_MAX, { rule: LINE_ITEMS_RULE })
-  ),
-  success_url: Schema.optionalKey(clearable(RedirectUrl)),
+  line_items: Schema.Array(LineItemParameter)
+    .check(
+      Schema.isMinLength(1, { rule: LINE_ITEMS_RULE }),
+      Schema.isMaxLength(LINE_ITEMS_MAX, { rule: LINE_ITEMS_RULE })
+    )
+    .annotate({ description: `They come to at most ${AMOUNT_MAX} in total.` }),
+  success_url: Schema.optionalKey(clearable(RedirectUrl)).annotate({
+    description: "Required where `ui_mode` is `hosted`, which it is by default."
+  }),
   cancel_url: Schema.optionalKey(clearable(RedirectUrl)),
   customer: Schema.optionalKey(clearable(CustomerId)),
   customer_email: Schema.optionalKey(clearable(Email)),
@@ -70,8 +81,10 @@ export const CreateCheckoutSession = Schema.Struct({
   billing_address_collection: Schema.optionalKey(Schema.NullOr(BillingAddressCollection)),
   client_reference_id: Schema.optionalKey(clearable(ClientReferenceId)),
   payment_intent_data: Schema.optionalKey(Schema.NullOr(PaymentIntentData)),
-  currency: Schema.optionalKey(clearable(Currency)),
-  expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
+  currency: Schema.optionalKey(clearable(Currency)).annotate({ description: CURRENCY }),
+  expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)).annotate({
+    description: "From 30 minutes to 24 hours ahead; 24 hours by default."
+  }),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
 }).annotate({ identifier: "CreateCheckoutSession" })
 

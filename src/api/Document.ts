@@ -8,6 +8,7 @@ import { OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
 import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { exampleOf, resolve } from "./Examples.ts"
+import { projections, withKeyUse } from "./KeyUse.ts"
 import { LIMIT_DEFAULT, LIMIT_MAX } from "./List.ts"
 import { STATUSES } from "./Statuses.ts"
 import type { Webhook } from "./Webhooks.ts"
@@ -18,7 +19,7 @@ export interface Parameter {
   readonly in: string
   readonly required: boolean
   readonly description?: string
-  readonly schema: JsonSchema & { readonly description?: string; readonly default?: unknown }
+  readonly schema: JsonSchema & { readonly default?: unknown }
 }
 
 interface Media {
@@ -44,6 +45,7 @@ export interface ResponseReference {
 export interface Operation {
   readonly operationId: string
   readonly summary: string
+  readonly description?: string
   readonly tags: ReadonlyArray<string>
   readonly parameters: ReadonlyArray<Parameter>
   readonly security: ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>
@@ -78,17 +80,19 @@ export const make = (publicUrl: string): Document => {
     info: { ...derived.info, description: DESCRIPTION },
     servers: [{ url: publicUrl }],
     paths: mapValues(derived.paths, (item, path) =>
-      mapValues(item, (operation, method) => refineOperation(operation, `${method} ${path}`, open))
+      mapValues(item, (operation, method) => withKeyUse(refineOperation(operation, `${method} ${path}`, open), open))
     ),
     webhooks: webhooks(open),
     components: {
-      schemas: open,
+      schemas: { ...open, ...projections(open) },
       responses: sharedResponses(derived, open),
       securitySchemes: {
         apiKey: {
           type: "http",
           scheme: "basic",
-          description: "The API key is the username; the password is empty. `sk_test_…` and `sk_live_…` are secret."
+          description:
+            "The API key is the username; the password is empty. `sk_test_…` and `sk_live_…` are secret; `pk_test_…` and " +
+            "`pk_live_…` are publishable, for the few operations that say so."
         }
       }
     }
@@ -106,7 +110,7 @@ export const responseOf = (response: Response | ResponseReference, { components 
 const SHARED = "#/components/responses/"
 const SUCCESS = "200"
 
-/** A command's answers may be replays, and so have more headers. */
+/** A command's answers carry its key and may be replays, and so have more headers. */
 const sharedName = (status: string, isCommand: boolean): string => `${isCommand ? "CommandError" : "Error"}${status}`
 
 /** Every error of every operation, once: its body is the envelope in any case. */
@@ -126,7 +130,8 @@ const sharedResponses = ({ paths }: Document, schemas: JsonSchemas): Readonly<Re
 
 const DESCRIPTION =
   "A payments service that you run yourself. Amounts are in the smallest unit of their currency, times in Unix seconds. " +
-  "Every POST carries an `Idempotency-Key`; sending it again with the same request gets the first one's answer."
+  "Every POST carries an `Idempotency-Key`; sending it again with the same request gets the first one's answer. " +
+  "An operation takes secret keys only, unless it says that a publishable one may call it."
 
 const mapValues = <A, B>(record: Readonly<Record<string, A>>, f: (value: A, key: string) => B): Record<string, B> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, f(value, key)]))
@@ -197,7 +202,7 @@ const refineResponse = (
   const means = STATUSES[status]
   return {
     description: means?.description ?? "Done.",
-    headers: { ...RESPONSE_HEADERS, ...(isCommand && REPLAY_HEADERS), ...means?.headers },
+    headers: { ...RESPONSE_HEADERS, ...(isCommand && COMMAND_HEADERS), ...means?.headers },
     content: {
       "application/json": { schema, example: means?.example ?? exampleOf(schema, { schemas, requiredOnly: false }) }
     }
@@ -209,11 +214,13 @@ const header = (description: string) => ({ description, schema: { type: "string"
 const RESPONSE_HEADERS = {
   "X-Request-Id": header("The request's own ID, `req_…`."),
   "X-API-Version": header("The version that the response is written in."),
+  "Cache-Control": header("`no-store`."),
   "X-RateLimit-Limit": header("How many such requests a minute may have. Absent where requests are not limited."),
   "X-RateLimit-Remaining": header("How many of them are left in this minute. Absent where requests are not limited.")
 }
 
-const REPLAY_HEADERS = {
+const COMMAND_HEADERS = {
+  "Idempotency-Key": header("The request's own key. Absent where it had none that is valid."),
   "Idempotent-Replayed": header("`true` if this is the answer to an earlier request with the same key."),
   "Original-Request": header("The ID of that earlier request.")
 }

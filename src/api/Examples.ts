@@ -6,6 +6,7 @@
 /** A JSON Schema as the document has them. */
 export interface JsonSchema {
   readonly $ref?: string
+  readonly description?: string
   readonly type?: string
   readonly enum?: ReadonlyArray<unknown>
   readonly const?: unknown

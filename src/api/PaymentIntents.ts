@@ -1,10 +1,10 @@
 /** PaymentIntents (spec.md, PaymentIntents; semantics §1.12). */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Customer, DeletedCustomer } from "../domain/Customer.ts"
 import { CustomerId, PaymentMethodId } from "../domain/Identifiers.ts"
 import { MetadataParameter } from "../domain/Metadata.ts"
-import { Amount, Currency } from "../domain/Money.ts"
+import { Amount, AMOUNT_CAP, Currency } from "../domain/Money.ts"
 import {
   CaptureMethod,
   ConfirmationMethod,
@@ -28,8 +28,11 @@ const attempt = {
   return_url: Schema.optionalKey(clearable(RedirectUrl))
 }
 
+/** Where nothing is attempted, they would be of no use (semantics I-2). */
+const WITH_CONFIRM = { description: "Only with `confirm: true`." }
+
 export const CreatePaymentIntent = Schema.Struct({
-  amount: Amount,
+  amount: Amount.annotate({ description: AMOUNT_CAP }),
   currency: Currency,
   capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
   confirmation_method: Schema.optionalKey(Schema.NullOr(ConfirmationMethod)),
@@ -37,11 +40,14 @@ export const CreatePaymentIntent = Schema.Struct({
   description: Schema.optionalKey(clearable(PaymentIntentDescription)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
   confirm: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  ...attempt
+  ...attempt,
+  payment_method_data: attempt.payment_method_data.annotate(WITH_CONFIRM),
+  payment_method_type: attempt.payment_method_type.annotate(WITH_CONFIRM),
+  return_url: attempt.return_url.annotate(WITH_CONFIRM)
 }).annotate({ identifier: "CreatePaymentIntent" })
 
 export const UpdatePaymentIntent = Schema.Struct({
-  amount: Schema.optionalKey(Amount),
+  amount: Schema.optionalKey(Amount).annotate({ description: AMOUNT_CAP }),
   currency: Schema.optionalKey(Currency),
   customer: Schema.optionalKey(clearable(CustomerId)),
   description: Schema.optionalKey(clearable(PaymentIntentDescription)),
@@ -57,7 +63,9 @@ export const ConfirmPaymentIntent = Schema.Struct({
 }).annotate({ identifier: "ConfirmPaymentIntent" })
 
 export const CapturePaymentIntent = Schema.Struct({
-  amount_to_capture: Schema.optionalKey(Schema.NullOr(Amount))
+  amount_to_capture: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
+    description: "At most the PaymentIntent's `amount`, and that by default."
+  })
 }).annotate({ identifier: "CapturePaymentIntent" })
 
 export const CancelPaymentIntent = Schema.Struct({
@@ -71,6 +79,10 @@ export const ExpandablePaymentIntent = Schema.Struct({
 }).annotate({ identifier: "ExpandablePaymentIntent" })
 
 const params = { id: Schema.String }
+
+/** Semantics A5: a Checkout Session is paid by confirming the session. */
+const ONLY_AUTOMATIC =
+  "It cannot confirm where `confirmation_method` is `manual`, nor the PaymentIntent of a Checkout Session."
 
 export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
   HttpApiEndpoint.post("create", "/v1/payment_intents", {
@@ -108,7 +120,9 @@ export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
     payload: ConfirmPaymentIntent,
     success: PaymentIntent,
     error: paymentErrors
-  }).annotate(PublishableKey, true),
+  })
+    .annotate(PublishableKey, true)
+    .annotate(OpenApi.Description, ONLY_AUTOMATIC),
   HttpApiEndpoint.post("capture", "/v1/payment_intents/:id/capture", {
     headers: commandHeaders,
     params,

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { ProductId } from "../domain/Identifiers.ts"
 import { MetadataParameter } from "../domain/Metadata.ts"
-import { AmountOrZero, Currency } from "../domain/Money.ts"
+import { AMOUNT_CAP, AmountOrZero, Currency } from "../domain/Money.ts"
 import {
   BillingScheme,
   CustomUnitAmountParameter,
@@ -28,7 +28,7 @@ import { Flag, List, listQuery } from "./List.ts"
 export const CreatePrice = Schema.Struct({
   product: ProductId,
   currency: Currency,
-  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
+  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
   unit_amount_decimal: Schema.optionalKey(clearable(DecimalAmount)),
   custom_unit_amount: Schema.optionalKey(Schema.NullOr(CustomUnitAmountParameter)),
   active: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),

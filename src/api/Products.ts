@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { PriceId } from "../domain/Identifiers.ts"
 import { MetadataParameter } from "../domain/Metadata.ts"
-import { AmountOrZero } from "../domain/Money.ts"
+import { AMOUNT_CAP, AmountOrZero } from "../domain/Money.ts"
 import { DecimalAmount, InlinePrice } from "../domain/Price.ts"
 import {
   DeletedProduct,
@@ -41,7 +41,7 @@ const details = {
 /** A price that is made along with its product, and becomes its default price (semantics PR4). */
 export const DefaultPriceData = Schema.Struct({
   ...InlinePrice,
-  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
+  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
   unit_amount_decimal: Schema.optionalKey(clearable(DecimalAmount))
 })
 

@@ -12,7 +12,9 @@ import { List, listQuery } from "./List.ts"
 
 export const CreateRefund = Schema.Struct({
   payment_intent: PaymentIntentId,
-  amount: Schema.optionalKey(Schema.NullOr(Amount)),
+  amount: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
+    description: "At most what is left to refund, and that by default."
+  }),
   reason: Schema.optionalKey(clearable(RefundReason)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
 }).annotate({ identifier: "CreateRefund" })

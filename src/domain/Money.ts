@@ -4,6 +4,9 @@ import { Schema } from "effect"
 /** The largest amount of one payment, in minor units (semantics N1). */
 export const AMOUNT_MAX = 999_999_999_999
 
+/** For the descriptions of parameters: a schema that is capped would be violated with another error. */
+export const AMOUNT_CAP = `At most ${AMOUNT_MAX}.`
+
 /** An amount to pay or to capture. The cap is not part of it: exceeding that is an error of its own (semantics N1). */
 export const Amount = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({ rule: "a positive integer" })
 

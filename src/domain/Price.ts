@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { DECIMAL_PATTERN, DECIMAL_RULE } from "./Decimal.ts"
 import { PriceId, ProductId } from "./Identifiers.ts"
 import { Metadata } from "./Metadata.ts"
-import { AmountOrZero, Currency } from "./Money.ts"
+import { AMOUNT_CAP, AmountOrZero, Currency } from "./Money.ts"
 import { clearable, text } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
@@ -117,9 +117,9 @@ export const TierParameter = Schema.Struct({
   up_to: Schema.optionalKey(
     Schema.Union([AtLeastOne, Schema.Literal("inf"), Schema.Null]).annotate({ rule: TIER_END_RULE })
   ),
-  flat_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
+  flat_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
   flat_amount_decimal: Schema.optionalKey(clearable(DecimalAmount)),
-  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)),
+  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
   unit_amount_decimal: Schema.optionalKey(clearable(DecimalAmount))
 })
 export type TierParameter = typeof TierParameter.Type

@@ -84,11 +84,12 @@ const renderWebhook = ({ description, operationId, ...webhook }: Webhook, { comp
 
 const renderOperation = (method: string, path: string, operation: Operation, document: Document): string => {
   const { schemas } = document.components
-  const { operationId, parameters, requestBody, responses, summary } = operation
+  const { description, operationId, parameters, requestBody, responses, summary } = operation
   const body = requestBody?.content["application/json"]
   const parts = [
     `<h3>${text(summary)}</h3>`,
     `<p><code><span class="method">${method.toUpperCase()}</span> ${text(path)}</code></p>`,
+    description === undefined ? "" : `<p>${prose(description)}</p>`,
     table(parameters.map((parameter) => parameterRow(parameter, schemas)))
   ]
   if (body !== undefined) {
@@ -134,7 +135,7 @@ const memberRows = (schema: JsonSchema, schemas: JsonSchemas): ReadonlyArray<Row
     where: "",
     isRequired: required.includes(name),
     type: typeOf(member, schemas),
-    description: ""
+    description: member.description ?? ""
   }))
 }
 

@@ -3,8 +3,12 @@ import { Validator } from "@seriousme/openapi-schema-validator"
 import { assert, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Redacted } from "effect"
+import { CreateCheckoutSession } from "../../src/api/CheckoutSessions.ts"
 import type { Operation } from "../../src/api/Document.ts"
 import * as Document from "../../src/api/Document.ts"
+import { CreatePaymentIntent } from "../../src/api/PaymentIntents.ts"
+import { ruleOf } from "../../src/domain/Rule.ts"
+import { PUBLISHABLE_FIELDS } from "../../src/domain/PaymentIntent.ts"
 import { RETRY_AFTER_SECONDS } from "../../src/webhooks/RetrySchedule.ts"
 import { signatureOf } from "../../src/webhooks/Signature.ts"
 
@@ -87,6 +91,62 @@ describe("document", () => {
     assertValid(["components", "schemas", "Customer", "properties", "name"], null)
   })
 
+  it("says which operations a publishable key may call, with what, and what only test mode has", () => {
+    const saying = (text: string) =>
+      operations.filter(([, { description }]) => description?.includes(text)).map(([route]) => route)
+    assert.sameMembers(saying("A publishable key may call this, too."), ["post /v1/payment_methods"])
+    const withSecret = (where: string) =>
+      saying(`A publishable key may call this, too, with the object's \`client_secret\` in the ${where}.`)
+    assert.sameMembers(withSecret("query"), ["get /v1/payment_intents/{id}", "get /v1/checkout_sessions/{id}"])
+    const confirmations = ["post /v1/payment_intents/{id}/confirm", "post /v1/checkout_sessions/{id}/confirm"]
+    assert.sameMembers(withSecret("body"), confirmations)
+    const helpers = operations.map(([route]) => route).filter((route) => route.includes("/test_helpers/"))
+    assert.sameMembers(saying("Only in test mode"), helpers)
+    const all = ["post /v1/payment_methods", ...withSecret("query"), ...confirmations, ...helpers]
+    assert.strictEqual(operations.filter(([, { description }]) => description !== undefined).length, all.length)
+  })
+
+  it("says what a publishable key is shown, where that is less", () => {
+    const open = ["get /v1/payment_intents/{id}", "post /v1/payment_intents/{id}/confirm"]
+    for (const [route, { description, responses }] of operations) {
+      const { schema } = Document.responseOf(responses["200"]!, document).content["application/json"]
+      const projection = { $ref: "#/components/schemas/PublishablePaymentIntent" }
+      assert.strictEqual(JSON.stringify(schema).includes(projection.$ref), open.includes(route), route)
+      if (open.includes(route)) assert.match(description ?? "", /no more of the PaymentIntent than `id`, .*_reason`\./)
+    }
+    const { PublishablePaymentIntent: shown } = document.components.schemas
+    assert.sameMembers(Object.keys(shown!.properties!), [...PUBLISHABLE_FIELDS])
+    assert.sameMembers([...shown!.required!, "last_payment_error"], [...PUBLISHABLE_FIELDS])
+  })
+
+  it("says of parameters what costs callers money or a 400, which leaves their rules as they were", () => {
+    const of = (schema: string, name: string) =>
+      document.components.schemas[schema]!.properties![name]!.description ?? ""
+    const session = CreateCheckoutSession.fields
+    assert.match(of("CreateCheckoutSession", "currency"), /Nothing is converted.* 1000 in `jpy`.* \$10\.00 with `usd`/)
+    assert.strictEqual(ruleOf(session.currency), "a three-letter currency code")
+    assert.match(of("CreateCheckoutSession", "success_url"), /Required where `ui_mode` is `hosted`/)
+    assert.match(ruleOf(session.success_url), /^an absolute URL/)
+    assert.match(of("CreateCheckoutSession", "expires_at"), /30 minutes to 24 hours/)
+    assert.strictEqual(ruleOf(session.expires_at), "a Unix timestamp in seconds")
+    assert.match(of("CreateCheckoutSession", "line_items"), /at most 999999999999 in total/)
+    assert.strictEqual(ruleOf(session.line_items), "an array of 1 to 100 line items")
+    const intent = CreatePaymentIntent.fields
+    for (const name of ["payment_method_data", "payment_method_type", "return_url"] as const) {
+      assert.strictEqual(of("CreatePaymentIntent", name), "Only with `confirm: true`.")
+      assert.strictEqual(of("ConfirmPaymentIntent", name), "")
+    }
+    assert.match(ruleOf(intent.return_url), /^an absolute URL/)
+    assert.strictEqual(ruleOf(intent.amount), "a positive integer")
+    for (const [schema, name] of [
+      ["CreatePaymentIntent", "amount"],
+      ["UpdatePaymentIntent", "amount"],
+      ["CreatePrice", "unit_amount"]
+    ] as const) {
+      assert.strictEqual(of(schema, name), "At most 999999999999.")
+    }
+  })
+
   it("has every error once, and not in each operation", () => {
     const names = new Set<string>()
     for (const [route, { responses }] of operations) {
@@ -99,11 +159,11 @@ describe("document", () => {
     }
     names.delete("")
     assert.sameMembers(Object.keys(document.components.responses), [...names])
-    const replay = ["Idempotent-Replayed", "Original-Request"]
+    const ofCommands = ["Idempotency-Key", "Idempotent-Replayed", "Original-Request"]
     for (const [name, { content, headers }] of Object.entries(document.components.responses)) {
       assert.deepStrictEqual(content["application/json"].schema, { $ref: "#/components/schemas/ErrorResponse" }, name)
-      if (name.startsWith("Command")) assert.includeMembers(Object.keys(headers ?? {}), replay, name)
-      else assert.doesNotHaveAnyKeys(headers ?? {}, replay, name)
+      if (name.startsWith("Command")) assert.includeMembers(Object.keys(headers ?? {}), ofCommands, name)
+      else assert.doesNotHaveAnyKeys(headers ?? {}, ofCommands, name)
     }
   })
 
