@@ -221,8 +221,15 @@ class FirstStart extends Context.Service<FirstStart, { readonly generated: ApiKe
 
 const administrationFile = ({ dataFolder }: TillConfigShape): string => Path.join(dataFolder, "administration.json")
 
+/** The database's name in messages and files: without the password. */
+const databaseName = ({ databaseUrl }: TillConfigShape): string => {
+  if (databaseUrl === undefined) return "the embedded database"
+  const { host, pathname } = new URL(Redacted.value(databaseUrl))
+  return `${host}${pathname}`
+}
+
 const administration = Layer.unwrap(
-  Effect.map(TillConfig, (config) => AdministrationDoor.layer(administrationFile(config)))
+  Effect.map(TillConfig, (config) => AdministrationDoor.layer(administrationFile(config), databaseName(config)))
 )
 
 const greeting = Layer.effectDiscard(
@@ -313,12 +320,17 @@ const accountsAlone = Accounts.layer().pipe(
 
 /** Carries out a command on the installation: through the running service, or, where none is running, in its place. */
 export const administer = Effect.fnUntraced(function* (command: Administration.Command) {
-  const answered = yield* AdministrationDoor.ask(administrationFile(yield* TillConfig), command)
+  const config = yield* TillConfig
+  const answered = yield* AdministrationDoor.ask(administrationFile(config), databaseName(config), command)
   if (Option.isSome(answered)) return answered.value
-  return yield* Administration.administer(command).pipe(
+  const administered = Administration.administer(command).pipe(
     Effect.catchTag("Unavailable", ({ reason: message }) => new Administration.AdministrationFailed({ message })),
+    Effect.provide(accountsAlone)
+  )
+  // A service that runs there would go on with what it knows.
+  return yield* Effect.andThen(Database.requireAlone, administered).pipe(
     // A merchant may be made before the first start; everything else is about what is there.
-    Effect.provide(Layer.provide(accountsAlone, command._tag === "CreateMerchant" ? storage : existingStorage))
+    Effect.provide(command._tag === "CreateMerchant" ? storage : existingStorage)
   )
 }, Effect.provide(Config.layer))
 

@@ -11,6 +11,7 @@ import { Cause, Data, Effect, Exit, Layer, Option, Schema } from "effect"
 import { randomBytes, timingSafeEqual } from "node:crypto"
 import * as fs from "node:fs"
 import * as http from "node:http"
+import * as Path from "node:path"
 import { Unavailable } from "../engine/Accounts.ts"
 import type { Accounts } from "../engine/Accounts.ts"
 import type { Answer } from "../payments/Administration.ts"
@@ -20,6 +21,8 @@ import { AdministrationFailed, administer, Command } from "../payments/Administr
 interface Address {
   readonly port: number
   readonly token: string
+  /** Which installation it has. */
+  readonly installation: string
 }
 
 /** The service could not open its door for administration. */
@@ -35,8 +38,12 @@ const ANSWER_MILLIS_MAX = 30_000
 /** How long closing waits for commands under way, and for whoever holds a connection without a word. */
 const CLOSE_MILLIS = 1000
 
-/** Takes commands as long as the layer lives, and tells where in `file`. */
-export const layer = (file: string): Layer.Layer<never, AdministrationUnavailable, Accounts> =>
+/** The same file in the copy of a folder, or beside another database, is of another installation. */
+const installationOf = (file: string, database: string): string =>
+  `${database} of ${fs.realpathSync(Path.dirname(file))}`
+
+/** Takes commands as long as the layer lives, and tells where in `file`. `database` names the one in use. */
+export const layer = (file: string, database: string): Layer.Layer<never, AdministrationUnavailable, Accounts> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const run = Effect.runPromiseExitWith(yield* Effect.context<Accounts>())
@@ -50,7 +57,7 @@ export const layer = (file: string): Layer.Layer<never, AdministrationUnavailabl
       const port = yield* Effect.acquireRelease(listen(server), () => Effect.promise(() => close(server)))
       yield* Effect.acquireRelease(
         Effect.try({
-          try: () => publish(file, { port, token }),
+          try: () => publish(file, { port, token, installation: installationOf(file, database) }),
           catch: (cause) => new AdministrationUnavailable({ message: `Cannot write ${file}: ${String(cause)}` })
         }),
         // Another process on the same folder may have put its own in place.
@@ -125,11 +132,15 @@ const isEqual = (given: string, expected: string): boolean => {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** The answer of the service that is running on `file`; none if no service is. */
-export const ask = (file: string, command: Command): Effect.Effect<Option.Option<Answer>, AdministrationFailed> =>
+/** The answer of the service that is running on `file` and `database`; none if no service is. */
+export const ask = (
+  file: string,
+  database: string,
+  command: Command
+): Effect.Effect<Option.Option<Answer>, AdministrationFailed> =>
   Effect.gen(function* () {
     const address = addressIn(file)
-    if (address === undefined) return Option.none()
+    if (address === undefined || address.installation !== installationOf(file, database)) return Option.none()
     const reply = yield* Effect.promise(() => post(address, command))
     // 401: another service got the port of a killed one.
     if (reply === undefined || reply.status === 401) return Option.none()
@@ -140,8 +151,9 @@ export const ask = (file: string, command: Command): Effect.Effect<Option.Option
 
 const addressIn = (file: string): Address | undefined => {
   try {
-    const { port, token } = JSON.parse(fs.readFileSync(file, "utf8")) as Partial<Address>
-    return typeof port === "number" && typeof token === "string" ? { port, token } : undefined
+    const { installation, port, token } = JSON.parse(fs.readFileSync(file, "utf8")) as Partial<Address>
+    if (typeof port !== "number" || typeof token !== "string" || typeof installation !== "string") return undefined
+    return { installation, port, token }
   } catch {
     return undefined
   }

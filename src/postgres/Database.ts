@@ -4,7 +4,7 @@
  * Guarantees: the layer is built only if the server answers and is recent enough; what stands in the way is one line, without
  * the password. Sessions run in UTC under the name `till`.
  */
-import { PgClient } from "@effect/sql-pg"
+import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schedule, Schema, type Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
@@ -67,28 +67,41 @@ export const connect = (
   url: Redacted.Redacted
 ): Effect.Effect<PgClient.PgClient, DatabaseUnavailable, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function* () {
-    const client = yield* PgClient.make({
+    const server = yield* ask(url)
+    if (server.version < versionMinimum) {
+      return yield* new DatabaseUnavailable({
+        message: `${whereabouts(url)} is version ${server.version}; Till needs Postgres ${versionMinimum} or newer.`
+      })
+    }
+    return yield* PgClient.make({
       url,
       applicationName: APPLICATION,
       maxConnections: connectionsMax,
       minConnections: 1,
       // What has no limit of its own ends when the other side is gone without a word.
       keepAlive: KEEP_ALIVE,
-      startupParameters: sessionSettings
+      startupParameters: server.commitsLater ? { ...sessionSettings, synchronous_commit: "on" } : sessionSettings
     })
-    const rows = yield* client<{ version: number }>`SELECT current_setting('server_version_num')::int AS version`
-    return { client, version: Math.floor((rows[0]?.version ?? 0) / 10_000) }
   }).pipe(
-    Effect.mapError(
-      (error) => new DatabaseUnavailable({ message: `${whereabouts(url)}: ${withoutSecret(error, url)}.` })
-    ),
-    Effect.flatMap(({ client, version }) =>
-      version >= versionMinimum
-        ? Effect.succeed(client)
-        : new DatabaseUnavailable({
-            message: `${whereabouts(url)} is version ${version}; Till needs Postgres ${versionMinimum} or newer.`
-          })
+    Effect.mapError((error) =>
+      error instanceof DatabaseUnavailable
+        ? error
+        : new DatabaseUnavailable({ message: `${whereabouts(url)}: ${withoutSecret(error, url)}.` })
     )
+  )
+
+/** What has to be known of a server first. */
+const ask = (url: Redacted.Redacted) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const connection = yield* PgConnection.make({ url, applicationName: `${APPLICATION} start` })
+      const [row] = yield* connection.queryValues(
+        "SELECT current_setting('server_version_num')::int, current_setting('synchronous_commit')"
+      )
+      const [version, commit] = row as [number, string]
+      // Other settings than `off` say which servers have to have a commit, and leave that to whoever runs them.
+      return { version: Math.floor(version / 10_000), commitsLater: commit === "off" }
+    })
   )
 
 /** `PgClient` and `SqlClient` on the server in use. */

@@ -1,6 +1,6 @@
 /** The door for administration: it closes whoever stands in it, and a file left behind leads nowhere. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, Layer, Option, Scope } from "effect"
 import * as fs from "node:fs"
 import * as net from "node:net"
 import * as os from "node:os"
@@ -23,7 +23,9 @@ describe("the door for administration", () => {
       const file = yield* temporaryFile
       const engine = yield* Harness.startEngine(yield* Harness.storageInMemory)
       const scope = yield* Scope.make()
-      const door = Administration.layer(file).pipe(Layer.provide(Layer.succeed(Accounts, engine.accounts)))
+      const door = Administration.layer(file, "a database").pipe(
+        Layer.provide(Layer.succeed(Accounts, engine.accounts))
+      )
       yield* Layer.buildWithScope(door, scope)
       const { port } = JSON.parse(fs.readFileSync(file, "utf8"))
       const socket = yield* Effect.callback<net.Socket>((resume) => {
@@ -44,8 +46,25 @@ describe("the door for administration", () => {
       yield* Effect.callback<void>((resume) => void stranger.listen(0, "127.0.0.1", () => resume(Effect.void)))
       yield* Effect.addFinalizer(() => Effect.sync(() => stranger.close()))
       const { port } = stranger.address() as net.AddressInfo
-      fs.writeFileSync(file, JSON.stringify({ port, token: "token" }))
-      assert.isTrue((yield* Administration.ask(file, { _tag: "ListMerchants" }))._tag === "None")
+      const installation = `a database of ${fs.realpathSync(path.dirname(file))}`
+      fs.writeFileSync(file, JSON.stringify({ port, token: "token", installation }))
+      assert.isTrue(Option.isNone(yield* Administration.ask(file, "a database", { _tag: "ListMerchants" })))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is of its own installation, and of no other whose folder has a copy of the file, or that is beside it", () =>
+    Effect.gen(function* () {
+      const [file, copy] = [yield* temporaryFile, yield* temporaryFile]
+      const engine = yield* Harness.startEngine(yield* Harness.storageInMemory)
+      const door = Administration.layer(file, "a database")
+      yield* Layer.build(Layer.provide(door, Layer.succeed(Accounts, engine.accounts)))
+      fs.copyFileSync(file, copy)
+      const answered = (file: string, database: string) =>
+        Effect.map(Administration.ask(file, database, { _tag: "ListMerchants" }), Option.isSome)
+      assert.isTrue(yield* answered(file, "a database"))
+      assert.isFalse(yield* answered(copy, "a database"))
+      assert.isFalse(yield* answered(file, "another"))
+      yield* engine.stop
     }).pipe(Effect.scoped)
   )
 })

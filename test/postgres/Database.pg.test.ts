@@ -15,6 +15,19 @@ describe("Database", () => {
     })
   )
 
+  it.live.each([
+    ["off", "on"],
+    ["remote_apply", "remote_apply"]
+  ])("acknowledges nothing before it is on disk, where the database commits as %s", ([theirs, ours]) =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const name = new URL(Redacted.value(url)).pathname.slice(1)
+      yield* (yield* open(url)).unsafe(`ALTER DATABASE ${name} SET synchronous_commit = ${theirs}`)
+      const sql = yield* open(url)
+      assert.deepStrictEqual(yield* sql`SHOW synchronous_commit`, [{ synchronous_commit: ours }])
+    })
+  )
+
   it.live("says in one line, without the password, why it cannot connect", () =>
     Effect.gen(function* () {
       const good = Redacted.value(yield* freshDatabase)
