@@ -14,6 +14,7 @@ import * as PaymentIntentChanges from "../payments/PaymentIntentChanges.ts"
 import * as PaymentIntents from "../payments/PaymentIntents.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import * as AuthenticationPage from "./AuthenticationPage.ts"
+import { pathOf } from "./Embedding.ts"
 import { isCrossSite, readForm, wantsData } from "./FormBody.ts"
 import { idempotencyKeyOf, makeToken } from "./FormToken.ts"
 import { localeOf } from "./Money.ts"
@@ -35,7 +36,15 @@ const open = Effect.fnUntraced(function* (id: string, secret: string) {
 const returnUrl = ({ next_action }: PaymentIntent): string | null => next_action?.redirect_to_url.return_url ?? null
 
 /** What to say to somebody who has nothing to answer (any more). */
-const donePage = (found: FoundPaymentIntent) => page(notice(AuthenticationPage.noticeOf(found)))
+const donePage = Effect.fnUntraced(function* (found: FoundPaymentIntent) {
+  return page(notice(AuthenticationPage.noticeOf({ ...found, checkoutUrl: yield* checkoutUrlOf(found) })))
+})
+
+/** The way back to the checkout. Pages of other sessions than hosted ones are the shop's, and it alone knows them. */
+const checkoutUrlOf = Effect.fnUntraced(function* ({ checkoutSession }: FoundPaymentIntent) {
+  const session = checkoutSession === undefined ? undefined : (yield* findSession(checkoutSession))?.session
+  return session?.ui_mode === "hosted" ? (yield* PaymentsConfig).publicUrl + pathOf(session) : null
+})
 
 /** What the page's script is told, if not where to go: its page has something else to say now. */
 const reload = data(200, { reload: true })
@@ -45,7 +54,7 @@ const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRe
   const found = yield* open(id, query.get("client_secret") ?? "")
   if (found === undefined) return page(notice(NOT_FOUND), { status: 404 })
   const { merchant, paymentIntent } = found
-  if (paymentIntent.status !== "requires_action") return donePage(found)
+  if (paymentIntent.status !== "requires_action") return yield* donePage(found)
   const token = makeToken(yield* PaymentsConfig, id)
   const locale = localeOf(request.headers["accept-language"])
   return page(AuthenticationPage.render({ paymentIntent, merchant, locale, token }), {
@@ -113,7 +122,9 @@ const post = Effect.fnUntraced(function* (
     () => Effect.succeed(null)
   )
   const kept = submitted?.ok === true ? (submitted.body as Kept) : undefined
-  if (kept?.returnUrl == null) return isScript ? reload : donePage((yield* findPaymentIntent(id)) ?? found)
+  if (kept?.returnUrl == null) {
+    return isScript ? reload : yield* donePage((yield* findPaymentIntent(id)) ?? found)
+  }
   return leadOn(
     isScript,
     returnUrlOf(kept.returnUrl, {

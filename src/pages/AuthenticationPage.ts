@@ -39,25 +39,35 @@ export const render = ({ locale, merchant, paymentIntent, token }: Authenticatio
   })
 }
 
+export interface Answered {
+  readonly paymentIntent: PaymentIntent
+  readonly merchant: string
+  /** The page of the hosted session that is paid for; null if there is none. It says itself what can still be done. */
+  readonly checkoutUrl: string | null
+}
+
 /** What there is to say if nobody is waiting for the payer to come back. */
-export const noticeOf = ({ merchant, paymentIntent }: Omit<AuthenticationPage, "token" | "locale">): Notice => {
-  const testMode = !paymentIntent.livemode
+export const noticeOf = (answered: Answered): Notice => {
+  const { checkoutUrl, merchant, paymentIntent } = answered
+  const link = checkoutUrl === null ? null : { href: checkoutUrl, text: `Go back to ${merchant}` }
+  return { ...outcomeOf(answered), link, testMode: !paymentIntent.livemode }
+}
+
+const outcomeOf = ({ merchant, paymentIntent }: Answered): Notice => {
   switch (paymentIntent.status) {
     case "succeeded":
     case "requires_capture":
       return {
         tone: "good",
         title: "Your payment went through",
-        texts: [`${merchant} has received it. You can close this page.`],
-        testMode
+        texts: [`${merchant} has received it. You can close this page.`]
       }
     case "processing":
     case "requires_confirmation":
       return {
         tone: "waiting",
         title: "Thank you for confirming",
-        texts: [`${merchant} completes your payment now. You can close this page.`],
-        testMode
+        texts: [`${merchant} completes your payment now. You can close this page.`]
       }
     default: {
       const reason = failureTextOf(paymentIntent)
@@ -65,8 +75,7 @@ export const noticeOf = ({ merchant, paymentIntent }: Omit<AuthenticationPage, "
       return {
         tone: "bad",
         title: "Your payment did not go through",
-        texts: reason === null ? texts : [reason, ...texts],
-        testMode
+        texts: reason === null ? texts : [reason, ...texts]
       }
     }
   }

@@ -17,7 +17,8 @@ export interface ClosedSession {
 export const noticeOf = (closed: ClosedSession): Notice => {
   const { merchant, session } = closed
   const said = session.status === "expired" ? expired(closed) : completed(closed)
-  const href = session.status === "expired" ? session.cancel_url : successUrlOf(session)
+  // The shop thanks at its `success_url`: that is no place for a payer whose payment came to nothing.
+  const href = said.tone === "bad" ? session.cancel_url : successUrlOf(session)
   const link = href === null ? null : { href, text: `Go back to ${merchant}` }
   return { ...said, link, testMode: !session.livemode }
 }

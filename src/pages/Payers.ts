@@ -28,6 +28,8 @@ export interface FoundPaymentIntent {
   readonly account: AccountId
   readonly merchant: string
   readonly paymentIntent: PaymentIntent
+  /** The id of the session that it belongs to; undefined if it belongs to none. */
+  readonly checkoutSession: string | undefined
 }
 
 /** Ids begin with the prefix of their kind; nothing else is worth looking for. */
@@ -64,7 +66,12 @@ export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
   const account = isId("pi", id) ? yield* accounts.holder(id) : undefined
   const document = account === undefined ? undefined : yield* read(account, PAYMENT_INTENT, id)
   if (account === undefined || document === undefined) return undefined
-  const found: FoundPaymentIntent = { account, merchant: yield* merchantName(account), paymentIntent: document.value }
+  const found: FoundPaymentIntent = {
+    account,
+    merchant: yield* merchantName(account),
+    paymentIntent: document.value,
+    checkoutSession: document.hidden?.checkoutSession
+  }
   return found
 })
 

@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Answer, PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
-import { CARDS, filledIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
+import { CARDS, filledIn, linksIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
 
 let server: PagesServer
 beforeAll(async () => {
@@ -95,7 +95,9 @@ describe("the authentication page", () => {
   it("shows the result itself if there is nowhere to go back to (I-11)", async () => {
     const [good, bad] = [await challenged({ return_url: null }), await challenged({ return_url: null })]
     assert.include((await answer(addressOf(good), "success")).text, "Your payment went through")
-    assert.include((await answer(addressOf(bad), "failure")).text, "Your bank could not confirm that it was you.")
+    const failed = (await answer(addressOf(bad), "failure")).text
+    assert.include(failed, "Your bank could not confirm that it was you.")
+    assert.deepStrictEqual(linksIn(failed), [])
   })
 
   it("leaves the confirmation to the server where the server wants that (I-12)", async () => {
@@ -177,6 +179,31 @@ describe("a checkout whose card asks for authentication", () => {
     assert.include(text, message)
     assert.include(text, 'value="Ana Lima"')
     assert.strictEqual((await send(session.url, { ...filledIn(), token: tokenIn(text) })).status, 303)
+  })
+
+  it("has a way back to the checkout for who opens the challenge again, however it ended", async () => {
+    const session = await openSession(server)
+    for (const [outcome, title] of [
+      ["failure", "Your payment did not go through"],
+      ["success", "Your payment went through"]
+    ] as const) {
+      const challenge = (await pay(session, filledIn(CARDS.challenged))).headers.get("location")!
+      await answer(challenge, outcome)
+      const { text } = await visit(challenge)
+      assert.include(text, title)
+      assert.include(text, "Go back to Lumen Coffee</a>")
+      assert.deepStrictEqual(linksIn(text), [session.url])
+    }
+  })
+
+  it.each(["embedded", "custom"])("knows no way back to a checkout in the shop's own page: %s", async (ui_mode) => {
+    const session = await openSession(server, { ui_mode, cancel_url: null })
+    const { next_action } = await server.post(`/v1/payment_intents/${session.payment_intent}/confirm`, {
+      payment_method: "pm_card_3ds_required"
+    })
+    const { text } = await answer(next_action.redirect_to_url.url, "failure")
+    assert.include(text, "Your payment did not go through")
+    assert.deepStrictEqual(linksIn(text), [])
   })
 
   it("takes another card meanwhile", async () => {

@@ -1,8 +1,8 @@
 /** The checkout page as a browser without script sees it (semantics S12 to S17, §8.26), and what it keeps to itself. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
-import { CARDS, filledIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
+import { CARDS, filledIn, linksIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
 
 let server: PagesServer
 beforeAll(async () => {
@@ -332,11 +332,26 @@ describe("a session that cannot be paid any more", () => {
     assert.include((await visit(session.url)).text, "Your payment is being processed")
   })
 
-  it("says that a held amount was released", async () => {
-    const session = await openSession(server, { payment_intent_data: { capture_method: "manual" } })
+  it("says that the bank has refused in the end, and leads to the cart and not to the thanks", async () => {
+    const session = await openSession(server)
+    await pay(session, filledIn(CARDS.processingThenDeclined))
+    await server.post("/v1/test_helpers/clock/advance", { seconds: 2 })
+    const text = await vi.waitFor(async () => {
+      const page = await visit(session.url)
+      assert.include(page.text, "Your payment did not go through")
+      return page.text
+    })
+    assert.deepStrictEqual(linksIn(text), [`${server.url}/healthz?canceled`])
+  })
+
+  it.each([true, false])("says that a held amount was released; has a cart to go back to: %j", async (hasCart) => {
+    const parameters = { payment_intent_data: { capture_method: "manual" }, ...(!hasCart && { cancel_url: null }) }
+    const session = await openSession(server, parameters)
     await pay(session)
     await server.post(`/v1/payment_intents/${session.payment_intent}/cancel`, {})
-    assert.include((await visit(session.url)).text, "Your payment was canceled")
+    const { text } = await visit(session.url)
+    assert.include(text, "Your payment was canceled")
+    assert.deepStrictEqual(linksIn(text), hasCart ? [`${server.url}/healthz?canceled`] : [])
   })
 })
 

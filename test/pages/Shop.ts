@@ -25,6 +25,7 @@ export const CARDS = {
   challenged: "4000000000003220",
   challengedThenDeclined: "4000008260003178",
   processing: "4000000000006017",
+  processingThenDeclined: "4000000000006025",
   faulty: "4000000000006033"
 } as const
 
@@ -64,6 +65,10 @@ export const tokenIn = (page: string): string => {
   if (found === undefined) throw new Error(`No form: ${page}`)
   return found
 }
+
+/** Where the links of a page lead. */
+export const linksIn = (page: string): ReadonlyArray<string> =>
+  [...page.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, address]) => address!)
 
 /** Opens a session's page and sends its form. */
 export const pay = async (session: Answer, values: Readonly<Record<string, string>> = filledIn()) =>
