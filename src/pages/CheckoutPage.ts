@@ -40,9 +40,13 @@ export const render = (page: CheckoutPage): Html => {
   })
 }
 
+/** Amounts of more characters are written smaller, to have room on a phone's line. */
+const LARGE_CHARACTERS_MAX = 12
+
 const summary = ({ lines, locale, merchant, session }: CheckoutPage): Html => {
   const currency = session.currency ?? "usd"
   const amount = (minor: number | null) => formatAmount(minor ?? 0, currency, locale)
+  const total = amount(session.amount_total)
   return html`<section class="summary" aria-labelledby="merchant">
     ${
       session.cancel_url !== null &&
@@ -51,11 +55,14 @@ const summary = ({ lines, locale, merchant, session }: CheckoutPage): Html => {
       >`
     }
     <h1 id="merchant"><bdi>${merchant}</bdi></h1>
-    <p class="total"><span class="label">Total due</span> <strong>${amount(session.amount_total)}</strong></p>
+    <p class="total">
+      <span class="label">Total due</span>
+      <strong ${total.length > LARGE_CHARACTERS_MAX && html`class="long"`}>${total}</strong>
+    </p>
     <ul class="lines">
       ${lines.map((line) => lineItem(line, amount))}
     </ul>
-    <p class="sum"><span>Total</span> <span>${amount(session.amount_total)}</span></p>
+    <p class="sum"><span>Total</span> <span>${total}</span></p>
   </section>`
 }
 

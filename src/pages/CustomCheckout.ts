@@ -1,8 +1,9 @@
 /**
  * The way of a custom checkout's payer to the authentication: `GET /challenge/{cs}?client_secret=`.
  *
- * A publishable key is not told the PaymentIntent's secret, so a shop's page sends the payer here, and this leads on. Who
- * does not have the session's secret is told nothing.
+ * The challenge's address takes the PaymentIntent's secret, and a session does not tell it: with a publishable key, a shop's
+ * page learns it from a decline at most (semantics A6, §8.28). So it sends the payer here, and this leads on. Who does not
+ * have the session's secret is told nothing.
  */
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"

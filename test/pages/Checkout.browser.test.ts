@@ -245,6 +245,26 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.strictEqual(await expiry.inputValue(), "12 / 56")
   })
 
+  it("takes digit after digit for the Delete key, across the gaps", async () => {
+    const { page } = await open(await newSession())
+    const [number, expiry] = [page.getByLabel("Card number"), page.getByLabel("Expiry date")]
+    const deleteFrom = async (field: typeof number, from: number, times: number) => {
+      await field.evaluate((input: HTMLInputElement, caret) => input.setSelectionRange(caret, caret), from)
+      for (let i = 0; i < times; i++) await field.press("Delete")
+      return field.evaluate(({ selectionStart, value }: HTMLInputElement) => [value, selectionStart])
+    }
+    await number.fill("4242 4242 4242 4243")
+    assert.deepStrictEqual(await deleteFrom(number, 4, 1), ["4242 4242 4242 4243", 5])
+    assert.deepStrictEqual(await deleteFrom(number, 4, 2), ["4242 2424 2424 243", 5])
+    assert.deepStrictEqual(await deleteFrom(number, 3, 1), ["4242 4242 4242 43", 3])
+    await expiry.fill("12 / 34")
+    assert.deepStrictEqual(await deleteFrom(expiry, 2, 1), ["12 / 34", 5])
+    assert.deepStrictEqual(await deleteFrom(expiry, 2, 2), ["12 / 4", 5])
+    // A leading zero is put back as well.
+    await expiry.fill("12 / 34")
+    assert.deepStrictEqual((await deleteFrom(expiry, 0, 5))[0], "0")
+  })
+
   it("complains about a card number as soon as the field is left, and no longer once it is right", async () => {
     const { page } = await open(await newSession())
     const number = page.getByLabel("Card number")
@@ -446,6 +466,27 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     const input = await number.evaluate((element) => [getComputedStyle(element).fontSize, element.scrollWidth] as const)
     assert.strictEqual(input[0], textSize)
     if (textSize === "16px") assert.isAtMost(input[1], field.width)
+  })
+
+  it.each([320, 360, 390, 896, 1280])("breaks no amount within its number, at %i px", async (width) => {
+    for (const [currency, amount] of [
+      ["usd", 2450],
+      ["usd", 123_456_789],
+      ["idr", 1_250_000_000],
+      ["usd", 999_999_999_000],
+      ["idr", 999_999_999_999]
+    ] as const) {
+      const product = await server.post("/v1/products", { name: "House Espresso" })
+      const line_items = [{ price_data: { currency, product: product.id, unit_amount: amount } }]
+      const { page } = await open(await newSession({ line_items }), { viewport: { width, height: 740 } })
+      const [lines, text] = await page.locator(".total strong").evaluate((element) => {
+        const text = document.createRange()
+        text.selectNodeContents(element)
+        return [text.getClientRects().length, element.textContent] as const
+      })
+      assert.strictEqual(lines, 1, text)
+      assert.isFalse(await overflows(page))
+    }
   })
 
   it("shows where a button is without its color", async () => {

@@ -2,16 +2,18 @@
  * `checkout.js` as a shop gets it: what it refuses at once, and that its types, imported as `till/checkout`, fit how the
  * examples use it (which the compiler checks).
  */
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as vm from "node:vm"
-import type { CheckoutState, TillCheckout } from "till/checkout"
+import type { CheckoutState, ConfirmParameters, TillCheckout } from "till/checkout"
 import * as Assets from "../../src/pages/Assets.ts"
+import type { Answer, PagesServer } from "./PagesServer.ts"
+import { start } from "./PagesServer.ts"
+import { CARDS, openSession } from "./Shop.ts"
 
 /** The function that a page gets from a script that came from an address; undefined for a script without one. */
-const load = (src?: string): typeof Till => {
-  const context = { document: { currentScript: src === undefined ? null : { src } }, URL, TypeError } as {
-    Till?: typeof Till
-  }
+const load = (src?: string, browser: object = {}): typeof Till => {
+  const document = { currentScript: src === undefined ? null : { src } }
+  const context = { document, URL, TypeError, ...browser } as { Till?: typeof Till }
   vm.runInNewContext(Assets.checkoutScript.text, context)
   return context.Till!
 }
@@ -63,5 +65,101 @@ describe("checkout.js", () => {
       20_000
     )
     assert.isBelow(Assets.checkoutScript.gzipped.length, 5000)
+  })
+})
+
+describe("what a custom checkout tells a payer", () => {
+  let server: PagesServer
+  beforeAll(async () => void (server = await start()))
+  afterAll(() => server.close())
+
+  const PAGE = "https://shop.example/pay"
+
+  /** The checkout in a page at this address, which asks again at once where a payer's would wait. */
+  const checkoutAt = (address: string, { client_secret }: Answer) => {
+    const page = {
+      location: { href: address, assign: () => {} },
+      history: { state: null, replaceState: () => {} },
+      setTimeout: (then: () => void) => setTimeout(then),
+      URLSearchParams,
+      btoa,
+      crypto,
+      fetch
+    }
+    return load(`${server.url}/checkout.js`, page)(server.publishableTest).checkout({ clientSecret: client_secret })
+  }
+
+  const openCustom = (parameters = {}) => openSession(server, { ui_mode: "custom", cancel_url: null, ...parameters })
+
+  const card = { number: CARDS.approved, exp_month: 12, exp_year: 2034, cvc: "123" }
+  const customer_details = { email: "ana@example.com" }
+
+  it.each([
+    [{ card: { ...card, number: "4242424242424241" } }, "parameter_invalid", "Check the card number."],
+    [{ card: { ...card, exp_month: 13 } }, "parameter_invalid", "Check the expiry date."],
+    [{ card: { ...card, exp_year: Number.NaN } }, "parameter_missing", "Check the expiry date."],
+    [{ card: { ...card, cvc: "x" } }, "parameter_invalid", "Check the security code."],
+    [{ card, customer_details: { email: "nobody" } }, "parameter_invalid", "Check the email address."],
+    [{ card, customer_details: {} }, "parameter_missing", "Check the email address."],
+    [{ card: { ...card, number: CARDS.insufficientFunds } }, "card_declined", "Your card has insufficient funds."],
+    [
+      { card: { ...card, number: CARDS.faulty } },
+      "processor_unavailable",
+      "The card network did not answer. You have not been charged. Please try again."
+    ],
+    [
+      { payment_method: "pm_none" },
+      "resource_missing",
+      "The payment could not be made. You have not been charged. Please try again."
+    ]
+  ] satisfies ReadonlyArray<readonly [ConfirmParameters, string, string]>)(
+    "%j: %s, %s",
+    async (entered, code, said) => {
+      const checkout = await checkoutAt(PAGE, await openCustom())
+      const { error, status } = await checkout.confirm({ customer_details, ...entered })
+      assert.strictEqual(status, "open")
+      assert.strictEqual(error?.code, code)
+      assert.strictEqual(error?.message, said)
+      if (code === "card_declined") assert.strictEqual(error?.decline_code, "insufficient_funds")
+      else assert.property(error, "param")
+    }
+  )
+
+  it("says what to check of an address that the shop asks for", async () => {
+    const checkout = await checkoutAt(PAGE, await openCustom({ billing_address_collection: "required" }))
+    const { error } = await checkout.confirm({ customer_details: { ...customer_details, address: {} }, card })
+    assert.strictEqual(error?.param, "customer_details[address][line1]")
+    assert.strictEqual(error?.message, "Check the address.")
+  })
+
+  it("says that it has expired", async () => {
+    const session = await openCustom()
+    const checkout = await checkoutAt(PAGE, session)
+    await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+    const { error, status } = await checkout.confirm({ customer_details, card })
+    assert.strictEqual(status, "expired")
+    assert.strictEqual(error?.message, "This checkout has expired. You have not been charged.")
+  })
+
+  it.each([
+    [CARDS.challenged, "failure", "Your bank could not confirm that it was you."],
+    [CARDS.challengedThenDeclined, "success", "Your card has insufficient funds."]
+  ])("says to who comes back from an authentication what came of it: %s, %s", async (number, outcome, said) => {
+    const session = await openCustom()
+    const checkout = await checkoutAt(PAGE, session)
+    const { status } = await checkout.confirm({ customer_details, card: { ...card, number } })
+    assert.strictEqual(status, "requires_action")
+    const challenged = await server.get(`/v1/payment_intents/${session.payment_intent}`)
+    await server.post(
+      `/v1/test_helpers/payment_intents/${challenged.id}/authenticate`,
+      { outcome },
+      { status: outcome === "success" ? 402 : 200 }
+    )
+    const query = new URLSearchParams({
+      payment_intent: challenged.id,
+      payment_intent_client_secret: challenged.client_secret
+    })
+    const back = await checkoutAt(`${PAGE}?${query}`, session)
+    assert.strictEqual(back.state.error?.message, said)
   })
 })

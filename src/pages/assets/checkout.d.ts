@@ -1,6 +1,6 @@
 /** Types of `checkout.js`, which a page loads from Till: `<script src="{base}/checkout.js"></script>`. */
 
-/** What went wrong, as the API says it; `message` can be shown to the payer. */
+/** What went wrong: `message` is for the payer, and can be shown as it is. All else is as the API says it. */
 export interface CheckoutError {
   readonly type: string
   readonly code: string

@@ -125,6 +125,38 @@
     param: null
   }
 
+  /** What payers are told, by the parameter that an error is about or by its code; as on Till's own checkout page. */
+  const TEXTS = {
+    "payment_method_data[card][number]": "Check the card number.",
+    "payment_method_data[card][exp_month]": "Check the expiry date.",
+    "payment_method_data[card][exp_year]": "Check the expiry date.",
+    "payment_method_data[card][cvc]": "Check the security code.",
+    "customer_details[email]": "Check the email address.",
+    "customer_details[name]": "Check the name.",
+    "customer_details[phone]": "Check the phone number.",
+    "customer_details[address][line1]": "Check the address.",
+    "customer_details[address][city]": "Check the city.",
+    "customer_details[address][postal_code]": "Check the postal code.",
+    "customer_details[address][country]": "Check the country.",
+    // Whoever has paid meanwhile is not told of an error.
+    checkout_session_unexpected_state: "This checkout has expired. You have not been charged.",
+    payment_intent_authentication_failure: "Your bank could not confirm that it was you.",
+    processor_unavailable: "The card network did not answer. You have not been charged. Please try again.",
+    processor_not_configured: "This shop cannot take card payments yet. You have not been charged.",
+    // An earlier try of the same attempt may have gone through.
+    idempotency_key_in_use: "Your payment is still being processed. Please wait a moment.",
+    internal_error: "Something went wrong. Try again: you will not pay twice.",
+    rate_limit_exceeded: "There is too much to do at the moment. Try again in a minute: you will not pay twice.",
+    service_unavailable: "The payment service cannot answer at the moment. Try again: you will not pay twice."
+  }
+
+  /** An error of the API with a message for the payer: its own is for programs, but for a decline's. */
+  function forPayer(error) {
+    if (error.code === "card_declined") return error
+    const otherwise = "The payment could not be made. You have not been charged. Please try again."
+    return { ...error, message: TEXTS[error.param] ?? TEXTS[error.code] ?? otherwise }
+  }
+
   async function customCheckout(base, key, { clientSecret }) {
     const id = sessionIdOf(clientSecret)
     const query = new URLSearchParams({ client_secret: clientSecret })
@@ -172,7 +204,8 @@
       // An earlier attempt went through, or the session's time is over: that is no failure of the payment.
       const isOver = error.code === "checkout_session_unexpected_state"
       const current = isOver ? await retrieve() : state.session
-      return change({ status: current.status, session: current, error: current.status === "complete" ? null : error })
+      const failure = current.status === "complete" ? null : forPayer(error)
+      return change({ status: current.status, session: current, error: failure })
     }
 
     state = Object.freeze({ ...state, error: await failureOnReturn(base, key, session) })
@@ -226,7 +259,8 @@
     history.replaceState(history.state, "", hereAgain())
     if (status !== "open") return null
     const answer = await callSafely(base, key, `payment_intents/${payment_intent}?${query}`)
-    return (answer.status === 200 && answer.body.last_payment_error) || null
+    const failure = answer.status === 200 ? answer.body.last_payment_error : null
+    return failure == null ? null : forPayer(failure)
   }
 
   globalThis.Till = Till

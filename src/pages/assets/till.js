@@ -41,12 +41,12 @@ function enhanceCheckout(form) {
     control.addEventListener("change", () => control.value !== "" && showError(control, complaint(control)))
   }
   if (number !== null) {
-    number.addEventListener("input", () => {
-      reformat(number, groupNumber)
+    number.addEventListener("input", (event) => {
+      reformat(number, groupNumber, event)
       showBrand(number)
     })
     expiry.addEventListener("input", (event) => {
-      if (event.inputType !== "deleteContentBackward") reformat(expiry, groupExpiry)
+      if (event.inputType !== "deleteContentBackward") reformat(expiry, groupExpiry, event)
     })
     cvc.addEventListener("input", () => (cvc.value = digits(cvc.value).slice(0, 4)))
     showBrand(number)
@@ -219,17 +219,24 @@ function groupExpiry(text) {
   return typed.length < 2 ? typed : `${typed.slice(0, 2)} / ${typed.slice(2)}`
 }
 
-/** Formats what was typed and keeps the caret behind the digit that it was behind. */
-function reformat(control, group) {
-  const before = digits(control.value.slice(0, control.selectionStart)).length
-  const atEnd = control.selectionStart === control.value.length
+/**
+ * Formats what was typed and keeps the caret behind the digit that it was behind. After a forward Delete it is kept before
+ * the digit that it was before: what formatting has put back lies behind it then, and the next Delete takes that digit.
+ */
+function reformat(control, group, { inputType }) {
+  const before = control.value.slice(0, control.selectionStart)
+  const after = control.value.slice(control.selectionStart)
   control.value = group(control.value)
-  if (atEnd) return
-  let caret = 0
-  for (let seen = 0; seen < before && caret < control.value.length; caret++) {
-    if (/[0-9]/.test(control.value[caret])) seen++
-  }
+  if (after === "") return
+  const isForward = /^delete.*Forward$/.test(inputType)
+  let caret = isForward ? control.value.length : 0
+  if (isForward) while (caret > 0 && count(control.value.slice(caret)) < count(after)) caret--
+  else while (caret < control.value.length && count(control.value.slice(0, caret)) < count(before)) caret++
   control.setSelectionRange(caret, caret)
+}
+
+function count(text) {
+  return digits(text).length
 }
 
 const checkout = document.getElementById("checkout")
