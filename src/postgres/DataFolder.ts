@@ -50,10 +50,13 @@ const lockRetries = Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: 
 
 const lock = (folder: string): Effect.Effect<DatabaseSync, EmbeddedPostgresError> =>
   Effect.gen(function* () {
-    const database = yield* attempt(
-      `lock the data folder ${folder}`,
-      () => new DatabaseSync(Path.join(folder, "lock"), { timeout: 0 })
-    )
+    const file = Path.join(folder, "lock")
+    const database = yield* attempt(`lock the data folder ${folder}`, () => {
+      // Whoever can read the file can lock it, and SQLite would let everybody.
+      fs.closeSync(fs.openSync(file, "a", 0o600))
+      fs.chmodSync(file, 0o600)
+      return new DatabaseSync(file, { timeout: 0 })
+    })
     yield* Effect.try({
       try: () => database.exec("BEGIN EXCLUSIVE"),
       catch: (cause) => (isBusy(cause) ? inUse(folder) : unlockable(folder, cause))

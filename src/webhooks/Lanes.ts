@@ -6,7 +6,7 @@
  *   bounded by itself.
  * - A lane starts narrow, widens with every delivery and narrows with every stall, so an endpoint that hangs soon costs
  *   four connections, and a fast one gets as many as it can use. While too much is stalled, lanes that have stalled
- *   last wait.
+ *   last wait, and in the end all lanes of the account that has stalled most of it; nobody waits for what others stall.
  * - A delivery is here at most once, from `add` until `release`: while it waits, is attempted, and is reported.
  * - What there is no room for is not taken in. It is still in the table, and comes from there when its lease is over.
  */
@@ -20,6 +20,10 @@ const SLOTS = 512
 const STALLED_MAX = 2048
 /** With as many stalled, no lane starts that has stalled last. */
 const STALLED_ENOUGH = 1024
+/** What an account may have stalled in any case. */
+const STALLED_SHARE = 64
+/** With as many stalled, none of an account's lanes starts: if all under way stall as well, the others still have slots. */
+const STALLED_BY_ONE_MAX = STALLED_MAX - SLOTS
 export const STALLED_MILLIS = 1000
 
 const WIDTH_MIN = 4
@@ -76,6 +80,7 @@ export class Lanes {
   #waiting = 0
   #contents = 0
   #stalled = 0
+  readonly #stalledOf = new Map<AccountId, number>()
 
   /** Takes a delivery in; false if it is here already, or there is no room. */
   add(delivery: DueDelivery, content: StoredEvent | null): boolean {
@@ -96,7 +101,7 @@ export class Lanes {
     if (this.#running.size - this.#stalled >= SLOTS) return undefined
     for (let lane = this.#turns.shift(); lane !== undefined; lane = this.#turns.shift()) {
       lane.queued = false
-      if (lane.suspect && this.#stalled >= STALLED_ENOUGH) {
+      if (this.#stalled >= STALLED_ENOUGH && this.#isCause(lane)) {
         this.#parked.push(lane)
         lane.queued = true
         continue
@@ -118,7 +123,7 @@ export class Lanes {
       if (attempt.startedAt > now - STALLED_MILLIS || this.#stalled >= STALLED_MAX) return
       if (attempt.stalled || attempt.paused) continue
       attempt.stalled = true
-      this.#stalled++
+      this.#countStalled(attempt.lane, 1)
       attempt.lane.suspect = true
       attempt.lane.width = Math.max(attempt.lane.width >> 1, WIDTH_MIN)
     }
@@ -129,7 +134,7 @@ export class Lanes {
     const { lane } = attempt
     if (!this.#running.delete(attempt)) return false
     if (attempt.stalled) {
-      this.#stalled--
+      this.#countStalled(lane, -1)
       for (const parked of this.#parked.splice(0)) this.#turns.push(parked)
     }
     lane.running--
@@ -184,6 +189,19 @@ export class Lanes {
   /** Attempts under way. */
   get running(): number {
     return this.#running.size
+  }
+
+  #countStalled({ account }: Lane, change: 1 | -1): void {
+    this.#stalled += change
+    const count = (this.#stalledOf.get(account) ?? 0) + change
+    if (count === 0) this.#stalledOf.delete(account)
+    else this.#stalledOf.set(account, count)
+  }
+
+  /** Whether a lane has to do with it that too much is stalled. */
+  #isCause({ account, suspect }: Lane): boolean {
+    const count = this.#stalledOf.get(account) ?? 0
+    return count >= STALLED_BY_ONE_MAX || (suspect && count >= STALLED_SHARE)
   }
 
   #laneOf({ account, destination }: DueDelivery): Lane {

@@ -128,6 +128,7 @@ describe("EmbeddedPostgres", () => {
           assert.include(inspect(yield* Effect.flip(query(wrong, "SELECT 1")), { depth: 9 }), "authentication failed")
           const mode = (file: string) => fs.statSync(Path.join(folder, "postgres", file)).mode & 0o777
           assert.deepStrictEqual([mode("password"), mode("data"), mode(".")], [0o600, 0o700, 0o700])
+          assert.strictEqual(mode("../lock"), 0o600)
         })
       )
     })

@@ -114,6 +114,29 @@ describe("lanes", () => {
     assert.strictEqual(startAll(lanes, 3000).length, 42, "each of the lanes that have ended has one more")
   })
 
+  it("let no account wait for what another one stalls, even if its own endpoint is slow", () => {
+    const lanes = filled(
+      Array.from({ length: 3000 }, (_, i) => `hanging ${i}`),
+      2
+    )
+    const startSlow = (second: number) => {
+      lanes.add(due("slow", second, "mer_2:test"), null)
+      return startAll(lanes, second * 1000).filter(({ delivery }) => delivery.account === "mer_2:test")
+    }
+    for (let second = 0; second < 6; second++) {
+      startAll(lanes, second * 1000)
+      lanes.stall((second + 1) * 1000)
+    }
+    for (let second = 6; second < 12; second++) {
+      const [attempt, ...others] = startSlow(second)
+      assert.isEmpty(others)
+      lanes.stall((second + 1) * 1000)
+      assert.isTrue(attempt!.stalled)
+      lanes.end(attempt!, true)
+    }
+    assert.strictEqual(lanes.running, 1536)
+  })
+
   it("ask for more from the table once when a lane that was full is not any more", () => {
     const lanes = filled(["a"], 256)
     assert.deepStrictEqual(lanes.full, ["a"])
