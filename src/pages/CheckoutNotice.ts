@@ -34,13 +34,17 @@ const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession):
     return { tone: "good", title: "Your order is complete", texts: ["There was nothing to pay."] }
   }
   const amount = (minor: number) => formatAmount(minor, paymentIntent.currency, locale)
+  const refunded = paymentIntent.charges.data.reduce((sum, charge) => sum + charge.amount_refunded, 0)
   const total = amount(session.amount_total ?? paymentIntent.amount)
   switch (paymentIntent.status) {
     case "succeeded":
       return {
         tone: "good",
-        title: "This order is paid",
-        texts: [`You paid ${amount(paymentIntent.amount_received)} to ${merchant}. You will not be charged again.`]
+        title: refunded === paymentIntent.amount_received ? "This order was refunded" : "This order is paid",
+        texts: [
+          `You paid ${amount(paymentIntent.amount_received)} to ${merchant}. You will not be charged again.`,
+          ...(refunded > 0 ? [`${merchant} has refunded ${amount(refunded)}.`] : [])
+        ]
       }
     case "requires_capture":
       return {

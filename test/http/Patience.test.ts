@@ -43,6 +43,13 @@ describe("patience", () => {
     assertOk(await server.request("GET", "/v1/customers?email=a@b.c"))
   })
 
+  it("readiness is denied before whoever asks has given up", async () => {
+    close("read")
+    assert.strictEqual((await server.request("GET", "/readyz", { key: null })).status, 503)
+    open("read")
+    assert.strictEqual((await server.request("GET", "/readyz", { key: null })).status, 200)
+  })
+
   it("the time that a client takes for its body does not count", async () => {
     const body = '{"name":"slow"}'
     const socket = connect(server.port, "127.0.0.1")

@@ -315,6 +315,20 @@ describe("a session that cannot be paid any more", () => {
     assert.strictEqual(headers.get("cache-control"), "no-store")
   })
 
+  it("says what of it was refunded", async () => {
+    const session = await openSession(server)
+    await pay(session)
+    const { payment_intent } = await retrieve(session.id)
+    await server.post("/v1/refunds", { payment_intent, amount: 450 })
+    const partly = (await visit(session.url)).text
+    assert.include(partly, "This order is paid")
+    assert.include(partly, "has refunded $4.50.")
+    await server.post("/v1/refunds", { payment_intent })
+    const { text } = await visit(session.url)
+    assert.include(text, "This order was refunded")
+    assert.include(text, "has refunded $24.50.")
+  })
+
   it("says that it has expired, and that nothing was taken; its form as well", async () => {
     const session = await openSession(server)
     const form = { token: tokenIn((await visit(session.url)).text), ...filledIn() }
