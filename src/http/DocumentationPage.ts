@@ -54,8 +54,8 @@ export const render = (document: Document): string => {
 <title>${text(info.title)} API ${text(info.version)}</title><style>${STYLE}</style></head><body><main>
 <h1>${text(info.title)} API <small>${text(info.version)}</small></h1>
 <p>${prose(info.description)}</p>
-<p>Base address <code>${text(servers[0]?.url ?? "")}</code>. This page as data: <a href="/openapi.json">openapi.json</a>.
-What errors mean: <a href="/docs/errors">errors</a>.</p>
+<p>Base address <code>${text(servers[0]?.url ?? "")}</code>. This page as data: <a href="openapi.json">openapi.json</a>.
+What errors mean: <a href="docs/errors">errors</a>.</p>
 <nav>${contents.join("")}</nav>
 ${sections.join("\n")}
 </main></body></html>

@@ -43,6 +43,9 @@ describe("documentation", () => {
       for (const { name } of post.parameters) assert.include(page, `<code>${name}</code>`)
     }
     assert.notMatch(page, /<script|<link|<img|<iframe|@import|url\(| src=| style=| on[a-z]+=/)
+    // Till's base address may have a path of its own.
+    const links = [...page.matchAll(/href="([^"#][^"]*)"/g)].map(([, link]) => link)
+    assert.deepStrictEqual(links, ["openapi.json", "docs/errors"])
     const style = /<style>([^<]*)<\/style>/.exec(page)![1]!
     const policy = response.headers.get("content-security-policy")!
     assert.match(policy, /^default-src 'none'; /)
