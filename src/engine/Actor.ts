@@ -129,7 +129,7 @@ export class Actor {
   /** Version up to which the views have it. */
   projected: number
   closed: Closed | null = null
-  lastUsed: Millis = 0
+  lastUsed: Millis
   #hash: string
   #sequence: number
   /** Version of the newest record that has made the account forget; older rows of the views do not count any more. */
@@ -153,7 +153,8 @@ export class Actor {
     this.projected = head.projected
     this.#hash = head.hash
     this.#sequence = head.sequence
-    this.usedKeys = new KeyFilter(surroundings.clock.currentTimeMillisUnsafe())
+    this.lastUsed = surroundings.clock.currentTimeMillisUnsafe()
+    this.usedKeys = new KeyFilter(this.lastUsed)
     this.#mailbox = mailbox
     this.#surroundings = surroundings
     const bounds = {

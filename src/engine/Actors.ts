@@ -37,12 +37,10 @@ export const defaults: Options = { mailboxCapacity: 4096, cacheCapacity: 200_000
 const RETRIES = 16
 /** Pause between attempts to restart an account whose flush failed. */
 const RESTART_MILLIS = 500
-/** How long after a restart the log is looked at once more: longer than a stalled disk keeps a commit waiting. */
-const LATE_MILLIS = 60_000
 /** Used keys that an activation reads, in pages; an account with more looks every key up in the views for a day. */
 const GATHERED_KEYS_MAX = 100_000
 const KEYS_PAGE = 1000
-/** How often it is asked whether another process has written in an active account: so old may what is read be, at most. */
+/** How often the log is asked for records of active accounts that this process has not heard of. */
 const WATCH_MILLIS = 30_000
 /** How long a shutdown waits for the storage. */
 const DRAIN_MILLIS = 5000
@@ -66,7 +64,6 @@ export interface Actors {
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Actors, never, Alarm | DeliveryFeed | Journal | Projector | Scope.Scope | Views> {
-  const journal = yield* Journal
   const projector = yield* Projector
   const alarm = yield* Alarm
   const feed = yield* DeliveryFeed
@@ -80,17 +77,16 @@ export const make = Effect.fnUntraced(function* (
       for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt - record.clock)
       if (record.advanced > 0) alarm.set(0)
     },
-    onClosed: (actor, reason) => {
-      const { account } = actor
-      if (active.get(account) === actor) active.delete(account)
-      const again = reason === "failed" ? lookAgain(account) : Effect.void
-      runFork(Effect.forkIn(Effect.andThen(restart(account), again), scope))
-    }
+    onClosed: (actor) => startAnew(actor)
   })
+  const startAnew = (actor: Actor) => {
+    const { account } = actor
+    if (active.get(account) === actor) active.delete(account)
+    runFork(Effect.forkIn(restart(account), scope))
+  }
   const lose = (actor: Actor) => {
-    if (active.get(actor.account) === actor) active.delete(actor.account)
+    startAnew(actor)
     actor.close("fenced")
-    runFork(Effect.forkIn(restart(actor.account), scope))
   }
   const activate = yield* makeActivation(active, yield* makeSurroundings(options, active, commit, lose))
   /** What the failed flush may have left in the log counts, its timers and deliveries too, even if nobody asks for it. */
@@ -106,21 +102,8 @@ export const make = Effect.fnUntraced(function* (
       ),
       Effect.ignore
     )
-  /** A flush that was given up may still get into the log after the restart. Whoever writes meanwhile is fenced by it. */
-  const lookAgain = (account: AccountId) =>
-    Effect.gen(function* () {
-      yield* Effect.sleep(LATE_MILLIS)
-      const actor = active.get(account)
-      if (actor === undefined) return yield* restart(account)
-      const version = actor.version
-      if (actor.durable < version) return
-      const [late] = yield* Effect.retry(journal.read(account, version, 1), {
-        schedule: Schedule.spaced(RESTART_MILLIS)
-      })
-      if (late !== undefined && actor.version === version && actor.closed === null) lose(actor)
-    })
   yield* retireIdle(options, active)
-  yield* watchOthers(active, lose)
+  yield* watchLog(active, lose)
   yield* Effect.addFinalizer(() =>
     Effect.ignore(Effect.timeoutOption(Effect.andThen(commit.drained, projector.drained), DRAIN_MILLIS))
   )
@@ -252,19 +235,20 @@ const retireIdle = (options: Options, active: Map<AccountId, Actor>) =>
   }).pipe(Effect.forever, Effect.forkScoped)
 
 /**
- * Another process that writes in an account fences this one's actor with its next write; until then it would serve what it
- * knows, a key that was revoked elsewhere, say.
+ * What an actor has not heard of fences it with its next write. Until then it would serve what it knows, a key that was
+ * revoked through another process, say; and nobody would fire the timers of a record that was given up and got into the
+ * log after all.
  */
-const watchOthers = Effect.fnUntraced(function* (
+const watchLog = Effect.fnUntraced(function* (
   active: ReadonlyMap<AccountId, Actor>,
   lose: Surroundings["lose"]
-): Effect.fn.Return<void, never, Scope.Scope | Views> {
-  const views = yield* Views
+): Effect.fn.Return<void, never, Journal | Scope.Scope> {
+  const journal = yield* Journal
   const look = Effect.gen(function* () {
     yield* Effect.sleep(WATCH_MILLIS)
     if (active.size === 0) return
-    const checkpoints = yield* views.checkpoints([...active.keys()])
-    for (const actor of active.values()) if ((checkpoints.get(actor.account) ?? 0) > actor.version) lose(actor)
+    const versions = yield* journal.versions([...active.keys()])
+    for (const actor of active.values()) if ((versions.get(actor.account) ?? 0) > actor.version) lose(actor)
   })
   yield* Effect.forkScoped(Effect.forever(Effect.ignore(look)))
 })

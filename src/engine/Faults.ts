@@ -34,6 +34,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         slices: (slices) => reading(journal.slices(slices)),
         read: (account, after, limit) => reading(journal.read(account, after, limit)),
         at: (places) => reading(journal.at(places)),
+        versions: (accounts) => reading(journal.versions(accounts)),
         accounts: reading(journal.accounts)
       })
       const faultyViews = Views.of({

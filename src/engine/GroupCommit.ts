@@ -40,7 +40,8 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly room: Effect.Effect<void>
   /** Told of each record as it becomes durable, before its command is answered. */
   readonly onDurable: (entry: Entry) => void
-  readonly onClosed: (actor: Actor, reason: ClosedReason) => void
+  /** Told before whoever waits for the actor. */
+  readonly onClosed: (actor: Actor) => void
 }): Effect.fn.Return<GroupCommit, never, Journal | Scope.Scope> {
   const journal = yield* Journal
   const queue: Array<Entry> = []
@@ -57,7 +58,7 @@ export const make = Effect.fnUntraced(function* (options: {
     for (const { actor } of entries) {
       if (actor.closed !== null) continue
       // Whoever waits for the actor learns of its end at once, and must not find it again.
-      options.onClosed(actor, reason)
+      options.onClosed(actor)
       actor.close(reason)
     }
     for (const entry of entries) settle(entry, Exit.fail(entry.actor.closed ?? new Closed(reason)))

@@ -57,6 +57,10 @@ export interface JournalShape {
   readonly at: (places: ReadonlyArray<Place>) => Effect.Effect<ReadonlyArray<JournalRow | undefined>, StorageFailure>
   /** The texts of these parts, in their order; undefined where there is no record. */
   readonly slices: (slices: ReadonlyArray<Slice>) => Effect.Effect<ReadonlyArray<string | undefined>, StorageFailure>
+  /** The newest version of each of these accounts that has a record. */
+  readonly versions: (
+    accounts: ReadonlyArray<AccountId>
+  ) => Effect.Effect<ReadonlyMap<AccountId, number>, StorageFailure>
   /** Every account that has a record, in ascending order. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
 }
@@ -92,6 +96,7 @@ export class Journal extends Context.Service<Journal, JournalShape>()("till/engi
             return row && textOf(row.bytes.subarray(at, at + length))
           })
         ),
+      versions: (accounts) => Effect.sync(() => new Map(accounts.map((account) => [account, chain(account).length]))),
       accounts: Effect.sync(() => [...chains.keys()].filter((account) => chain(account).length > 0).toSorted())
     })
   })

@@ -130,10 +130,6 @@ export interface ViewsShape {
   ) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** The version up to which an account is projected; 0 for one that is new. */
   readonly checkpoint: (account: AccountId) => Effect.Effect<number, StorageFailure>
-  /** The checkpoints of those accounts that have one. */
-  readonly checkpoints: (
-    accounts: ReadonlyArray<AccountId>
-  ) => Effect.Effect<ReadonlyMap<AccountId, number>, StorageFailure>
   /** Accounts whose journal goes further than their checkpoint. */
   readonly behind: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** One answer per address, in order, with the texts that its row points to. */

@@ -202,8 +202,6 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
     return Views.of({
       apply: (projection, leasedUntil) => Effect.sync(() => accounts.apply(projection, leasedUntil)),
       checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
-      checkpoints: (accounts) =>
-        Effect.sync(() => new Map(accounts.map((account) => [account, tables(account).checkpoint]))),
       behind: Effect.gen(function* () {
         const behind: Array<AccountId> = []
         for (const account of yield* journal.accounts) {

@@ -27,53 +27,45 @@ const toRow = ({ account, hash, record, version }: Row): JournalRow => ({
 /** Whatever goes wrong with SQL is a storage failure to the engine. */
 export const storageFailure = Effect.mapError((cause: SqlError.SqlError) => new StorageFailure({ cause }))
 
+/** Appends all rows, or none: each account's first has to follow upon what is there. */
+const append = (sql: PgClient.PgClient, rows: ReadonlyArray<NewRow>) => {
+  const accounts = texts(rows.map((row) => row.account))
+  const versions = bigints(rows.map((row) => row.version))
+  const following = firsts(rows).filter(({ version }) => version > 1)
+  const missing = sql`unnest(${texts(following.map((row) => row.account))},
+      ${bigints(following.map((row) => row.version - 1))}, ${texts(following.map((row) => row.previous))})
+    AS before (account, version, hash)
+    WHERE NOT EXISTS (SELECT FROM journal j
+      WHERE j.account = before.account AND j.version = before.version AND j.hash = before.hash)`
+  const insert = sql`INSERT INTO journal (account, version, hash, record)
+    SELECT * FROM unnest(${accounts}, ${versions},
+      ${texts(rows.map((row) => row.hash))}, ${byteStrings(rows.map((row) => row.bytes))})
+    WHERE NOT EXISTS (SELECT FROM ${missing})`
+  /** Whoever has lost a version to somebody else, or the version before. */
+  const fenced = Effect.suspend(() =>
+    Effect.flatMap(
+      sql<{ account: string }>`
+        SELECT account FROM journal WHERE (account, version) IN (SELECT * FROM unnest(${accounts}, ${versions}))
+        UNION SELECT account FROM ${missing}`,
+      (lost) => Effect.fail(new Fenced({ accounts: lost.map(({ account }) => account) }))
+    )
+  )
+  return Effect.flatMap(insert.raw, (result) =>
+    (result as { readonly rowCount: number }).rowCount === rows.length ? Effect.void : fenced
+  ).pipe(
+    Effect.catchReason("SqlError", "UniqueViolation", () => fenced),
+    Effect.catchTag("SqlError", (cause) => Effect.fail(new StorageFailure({ cause })))
+  )
+}
+
 export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effect(
   Journal,
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
     const within = yield* makeWithin
 
-    /** What the first rows of accounts are to follow upon, and is not there. */
-    const missing = (rows: ReadonlyArray<NewRow>) => {
-      const following = firsts(rows).filter(({ version }) => version > 1)
-      return sql`unnest(${texts(following.map((row) => row.account))},
-          ${bigints(following.map((row) => row.version - 1))}, ${texts(following.map((row) => row.previous))})
-        AS before (account, version, hash)
-        WHERE NOT EXISTS (SELECT FROM journal j
-          WHERE j.account = before.account AND j.version = before.version AND j.hash = before.hash)`
-    }
-
-    /** Inserts all rows; none if one of them does not follow upon what is there. Says how many it has inserted. */
-    const insert = (rows: ReadonlyArray<NewRow>) =>
-      Effect.map(
-        sql`INSERT INTO journal (account, version, hash, record)
-          SELECT * FROM unnest(
-            ${texts(rows.map((row) => row.account))}, ${bigints(rows.map((row) => row.version))},
-            ${texts(rows.map((row) => row.hash))}, ${byteStrings(rows.map((row) => row.bytes))})
-          WHERE NOT EXISTS (SELECT FROM ${missing(rows)})`.raw,
-        (result) => (result as { readonly rowCount: number }).rowCount
-      )
-
-    /** Which of the accounts have lost a version to somebody else, or the version before. */
-    const lostAccounts = (rows: ReadonlyArray<NewRow>) =>
-      sql<{ account: string }>`SELECT account FROM journal WHERE (account, version) IN (
-          SELECT * FROM unnest(
-            ${texts(rows.map((row) => row.account))}, ${bigints(rows.map((row) => row.version))}))
-        UNION SELECT account FROM ${missing(rows)}`
-
-    const fenced = (rows: ReadonlyArray<NewRow>) =>
-      Effect.flatMap(lostAccounts(rows), (lost) =>
-        Effect.fail(new Fenced({ accounts: lost.map(({ account }) => account) }))
-      )
-
     return Journal.of({
-      append: (rows) =>
-        within(
-          Effect.flatMap(insert(rows), (count) => (count === rows.length ? Effect.void : fenced(rows))).pipe(
-            Effect.catchReason("SqlError", "UniqueViolation", () => fenced(rows)),
-            Effect.catchTag("SqlError", (cause) => Effect.fail(new StorageFailure({ cause })))
-          )
-        ),
+      append: (rows) => within(append(sql, rows)),
       read: (account, after, limit) =>
         within(
           storageFailure(
@@ -107,6 +99,17 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
                   WITH ORDINALITY AS wanted (account, version, at, length, position)
                 JOIN journal USING (account, version)`,
               (rows) => placed(slices.length, rows, ({ part }) => textOf(part))
+            )
+          )
+        ),
+      versions: (accounts) =>
+        within(
+          storageFailure(
+            Effect.map(
+              sql<{ account: string; version: bigint | null }>`SELECT account,
+                  (SELECT max(version) FROM journal j WHERE j.account = asked.account) AS version
+                FROM unnest(${texts(accounts)}) AS asked (account)`,
+              (rows) => new Map(rows.map(({ account, version }) => [account, Number(version ?? 0)]))
             )
           )
         ),

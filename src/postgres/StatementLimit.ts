@@ -9,7 +9,7 @@
  * The interruption asks Postgres to cancel the statement, and if that goes unanswered as well it closes the connection,
  * within 5 more seconds. So the statement may still be carried out later, by a server that has not noticed. The account
  * has started anew from the journal by then: of the late record and the account's next one, which have the same version,
- * the journal takes one, and an account that loses starts anew again; one that writes nothing looks again after a minute.
+ * the journal takes one, and an account that loses starts anew again; one that writes nothing hears of it within 30 seconds.
  */
 import { Context, Effect } from "effect"
 import { StorageFailure } from "../engine/Journal.ts"

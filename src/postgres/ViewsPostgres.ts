@@ -29,7 +29,6 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       // What commands, activations and the fibers that never end wait for, or many requests at once. Other lists end with
       // their requests; what works on whole accounts may take as long as it needs.
       checkpoint: (account) => within(single.checkpoint(account)),
-      checkpoints: (accounts) => within(single.checkpoints(accounts)),
       documents: (addresses) => within(loaded.documents(addresses)),
       keys: (addresses) => within(loaded.keys(addresses)),
       timer: (address) => within(single.timer(address)),
@@ -197,7 +196,7 @@ const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  "checkpoint" | "checkpoints" | "behind" | "accounts" | "timer" | "nextTimers" | "event" | "subscriptions" | "scan"
+  "checkpoint" | "behind" | "accounts" | "timer" | "nextTimers" | "event" | "subscriptions" | "scan"
 > => ({
   checkpoint: (account) =>
     storageFailure(
@@ -206,14 +205,6 @@ const reads = (
             INSERT INTO checkpoints (account, version) VALUES (${account}, 0) ON CONFLICT DO NOTHING RETURNING version
           ) SELECT version FROM made UNION ALL SELECT version FROM checkpoints WHERE account = ${account}`,
         ([row]) => Number(row?.version ?? 0)
-      )
-    ),
-  checkpoints: (accounts) =>
-    storageFailure(
-      Effect.map(
-        sql<{ account: string; version: bigint }>`SELECT account, version FROM checkpoints
-          WHERE account = ANY(${texts(accounts)})`,
-        (rows) => new Map(rows.map(({ account, version }) => [account, Number(version)]))
       )
     ),
   behind: storageFailure(

@@ -33,6 +33,18 @@ const increment = (engine: RunningEngine, account: string, random: Randomness) =
 const enginesOn = (storage: Harness.Storage, count: number, faults: Faults) =>
   Effect.forEach(Array.from({ length: count }), () => Harness.startEngine(storage, { faults }))
 
+/** Two engines, and an account that the first of them has begun with slot a. */
+const twoOwners = Effect.gen(function* () {
+  yield* Harness.startClock
+  yield* Harness.flowingTime
+  const storage = yield* Harness.storageInMemory
+  const [one, two] = (yield* enginesOn(storage, 2, () => Effect.void)) as [RunningEngine, RunningEngine]
+  const [account] = ACCOUNTS as [string]
+  const { id } = yield* one.accounts.run(account, Toy.create("a", "plain"))
+  const stop = Effect.forEach([one, two], (engine) => engine.stop)
+  return { account, id, one, stop, storage, two }
+})
+
 describe("two owners of an account", () => {
   it.effect.prop(
     "count every acknowledged increment exactly once",
@@ -87,19 +99,14 @@ describe("two owners of an account", () => {
 
   it.effect("run a fenced command again, on what the other has written", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      yield* Harness.flowingTime
       const random = new Randomness(1)
-      const storage = yield* Harness.storageInMemory
-      const [one, two] = (yield* enginesOn(storage, 2, () => Effect.void)) as [RunningEngine, RunningEngine]
-      const [account] = ACCOUNTS as [string]
-      yield* one.accounts.run(account, Toy.create("a", "plain"))
+      const { account, one, stop, two } = yield* twoOwners
       assert.deepStrictEqual(yield* increment(two, account, random), { count: 1, runs: 1 })
       // The first still has the account in memory as it was before.
       assert.deepStrictEqual(yield* increment(one, account, random), { count: 2, runs: 2 })
       assert.deepStrictEqual(yield* increment(one, account, random), { count: 3, runs: 1 })
       assert.deepStrictEqual(yield* increment(two, account, random), { count: 4, runs: 2 })
-      yield* Effect.forEach([one, two], (engine) => engine.stop)
+      yield* stop
     })
   )
 
@@ -139,13 +146,8 @@ describe("two owners of an account", () => {
 
   it.effect("show at once what the other has made, and within half a minute what it has changed", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      yield* Harness.flowingTime
       const random = new Randomness(4)
-      const storage = yield* Harness.storageInMemory
-      const [one, two] = (yield* enginesOn(storage, 2, () => Effect.void)) as [RunningEngine, RunningEngine]
-      const [account] = ACCOUNTS as [string]
-      const { id } = yield* one.accounts.run(account, Toy.create("a", "plain"))
+      const { account, id, one, stop, two } = yield* twoOwners
       const seenByTwo = Effect.map(two.accounts.read(account, id), (entry) =>
         entry === undefined || entry.deleted ? undefined : (entry.value as Toy.Counter).count
       )
@@ -159,18 +161,13 @@ describe("two owners of an account", () => {
       assert.strictEqual(yield* seenByTwo, 0)
       yield* Effect.sleep(31_000)
       assert.strictEqual(yield* seenByTwo, 1)
-      yield* Effect.forEach([one, two], (engine) => engine.stop)
+      yield* stop
     })
   )
 
   it.effect("replay each other's responses", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      yield* Harness.flowingTime
-      const storage = yield* Harness.storageInMemory
-      const [one, two] = (yield* enginesOn(storage, 2, () => Effect.void)) as [RunningEngine, RunningEngine]
-      const [account] = ACCOUNTS as [string]
-      yield* one.accounts.run(account, Toy.create("a", "plain"))
+      const { account, one, stop, storage, two } = yield* twoOwners
       yield* two.accounts.read(account, "slot_a")
       const ask = (engine: RunningEngine) =>
         engine.accounts.execute(account, Toy.request("key"), Toy.command({ op: "increment", slot: "a", by: 5 }))
@@ -180,7 +177,7 @@ describe("two owners of an account", () => {
       assert.strictEqual(second.body, first.body)
       assert.isNotNull(second.replayOf)
       assert.strictEqual((yield* Harness.recordsOf(storage, account)).length, 2)
-      yield* Effect.forEach([one, two], (engine) => engine.stop)
+      yield* stop
     })
   )
 

@@ -365,6 +365,11 @@ describe("the journal in Postgres", () => {
       assert.deepStrictEqual((yield* refused(following(row("a", 4), row("b", 1)))).toSorted(), ["a", "b"])
       yield* journal.append(following(row("a", 3), row("b", 2), row("c", 1), row("c", 2)))
       assert.deepStrictEqual(yield* journal.read("a", 2, 10), [row("a", 3)])
+      const versions = yield* journal.versions(["a", "nobody", "b"])
+      assert.deepStrictEqual(
+        ["a", "b", "nobody"].map((account) => versions.get(account) ?? 0),
+        [3, 2, 0]
+      )
     })
   )
 
