@@ -189,15 +189,11 @@ const cannotListen = ({ host, port }: TillConfigShape, cause: unknown): InvalidC
 
 const server = Layer.unwrap(
   Effect.map(TillConfig, (config) =>
-    NodeHttpServer.layer(
-      () =>
-        answerUnreadable(NodeServer.create({ keepAliveTimeout: 65_000, requireHostHeader: false }), docsUrlOf(config)),
-      {
-        host: config.host,
-        port: config.port,
-        gracefulShutdownTimeout: GRACE_MILLIS
-      }
-    ).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error.cause)))))
+    NodeHttpServer.layer(() => answerUnreadable(NodeServer.create(), docsUrlOf(config)), {
+      host: config.host,
+      port: config.port,
+      gracefulShutdownTimeout: GRACE_MILLIS
+    }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error.cause)))))
   )
 )
 

@@ -1,5 +1,5 @@
 /**
- * Node's HTTP server, with four habits of its own.
+ * Node's HTTP server, with five habits of its own.
  *
  * - It writes its answers in bursts: those that get ready within a turn of the event loop go out at the turn's end, one
  *   right after the other. A write is mostly the price of waking up whoever reads, and one that comes while they are
@@ -9,6 +9,8 @@
  * - It takes up one request of a connection at a time. Node's own would take up all that a client sends ahead, and keep the
  *   answers until they are read: from a few thousand bytes, more of them than there is memory.
  * - It ignores an `Expect` that it does not know. Node's own answers that with a 417, which nobody else gets to see.
+ * - It ends connections on which nothing moves, such as those of clients that do not read their answers. Node's own
+ *   would keep the answers for as long as the client likes.
  */
 import * as http from "node:http"
 import type { Socket } from "node:net"
@@ -16,7 +18,21 @@ import type { Socket } from "node:net"
 /** Requests that a client may send ahead of an answer; one more, and its connection ends. */
 const PIPELINED_MAX = 256
 
-export const create = (options: http.ServerOptions): http.Server => {
+/** In milliseconds. */
+interface Options {
+  /** How long a connection stays open without a request. Proxies keep theirs for 60 s, and have to be the first to close. */
+  readonly keepAliveTimeout?: number
+  /** How long a request may take to arrive, with its body. */
+  readonly requestTimeout?: number
+  /** How long nothing may move on a connection with a request; longer than any answer takes. */
+  readonly stillTimeout?: number
+}
+
+export const create = ({
+  keepAliveTimeout = 65_000,
+  requestTimeout = 60_000,
+  stillTimeout = 120_000
+}: Options = {}): http.Server => {
   let closed = false
   let ready: Array<() => void> = []
 
@@ -47,7 +63,13 @@ export const create = (options: http.ServerOptions): http.Server => {
     }
   }
 
-  const server = http.createServer({ ...options, ServerResponse: Response })
+  const server = http.createServer({
+    keepAliveTimeout,
+    requestTimeout,
+    requireHostHeader: false,
+    ServerResponse: Response
+  })
+  server.timeout = stillTimeout
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   const emit = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
   const pipelined = new WeakMap<Socket, number>()

@@ -1,6 +1,7 @@
 /** What a browser sends with a form. */
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import type { Unavailable } from "../engine/Accounts.ts"
 import type { RequestTooLarge } from "../http/HttpErrors.ts"
 import { readBody } from "../http/RequestBody.ts"
 
@@ -15,7 +16,7 @@ const VALUE_LENGTH_MAX = 5000
 /** The form; undefined if what was sent is none. */
 export const readForm = (
   request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<FormValues | undefined, RequestTooLarge> =>
+): Effect.Effect<FormValues | undefined, RequestTooLarge | Unavailable> =>
   Effect.map(readBody(request, FORM_BYTES_MAX), (body) => {
     const [type] = (request.headers["content-type"] ?? "").split(";", 1)
     if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined

@@ -9,8 +9,11 @@ import * as NodeServer from "../../src/http/NodeServer.ts"
 let server: Server
 afterEach(() => void server.close())
 
-const listen = async (handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<number> => {
-  server = NodeServer.create({}).on("request", handler).listen(0, "127.0.0.1")
+const listen = async (
+  handler: (request: IncomingMessage, response: ServerResponse) => void,
+  options: Parameters<typeof NodeServer.create>[0] = {}
+): Promise<number> => {
+  server = NodeServer.create(options).on("request", handler).listen(0, "127.0.0.1")
   await new Promise((resolve) => server.once("listening", resolve))
   return (server.address() as AddressInfo).port
 }
@@ -99,6 +102,23 @@ describe("answers", () => {
     socket.write(head("/").repeat(300))
     await ended
     assert.strictEqual(begun, 1)
+  })
+
+  it("are not kept for a client that does not read them", async () => {
+    let given: (response: ServerResponse) => void
+    const gone = new Promise<ServerResponse>((resolve) => (given = resolve))
+    const port = await listen(
+      (_, response) => {
+        response.on("close", () => given(response))
+        response.end(Buffer.alloc(64 * 1024 * 1024))
+      },
+      { stillTimeout: 50 }
+    )
+    const socket = connect(port, "127.0.0.1").pause()
+    socket.on("error", () => {})
+    socket.write(head("/"))
+    assert.isFalse((await gone).writableFinished)
+    socket.destroy()
   })
 })
 

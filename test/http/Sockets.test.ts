@@ -122,6 +122,42 @@ describe("sockets", () => {
     socket.destroy()
   })
 
+  it("bodies that are left unfinished take up so much memory and no more", async () => {
+    const long = 1_048_576
+    const begin = async (): Promise<Socket> => {
+      const socket = await open()
+      socket.write(postHead([`Idempotency-Key: unfinished-${socket.localPort}`, `Content-Length: ${long}`]))
+      socket.write(" ".repeat(long - 2))
+      return socket
+    }
+    const refusals: Array<string> = []
+    const sockets: Array<Socket> = []
+    while (refusals.length === 0 && sockets.length < 200) {
+      const socket = await begin()
+      sockets.push(socket)
+      void received(socket, (text) => text.includes("\r\n\r\n{")).then((text) => text && refusals.push(text))
+      // Answered after what was sent before it.
+      await server.request("GET", "/v1/nothing")
+    }
+    assert.isAtLeast(sockets.length, 60)
+    assert.isBelow(sockets.length, 200)
+    assert.strictEqual(statusOf(refusals[0]!), 503)
+    assert.strictEqual(codeOf(refusals[0]!), "service_unavailable")
+    assert.match(refusals[0]!, /^retry-after: 1\r$/im)
+    // Short ones are read all the same.
+    assert.strictEqual((await server.request("POST", "/v1/customers", { body: { name: "short" } })).status, 200)
+    // What was taken comes to its end.
+    const first = received(sockets[0]!, (text) => text.includes("\r\n\r\n{"))
+    sockets[0]!.write("{}")
+    assert.strictEqual(statusOf(await first), 200)
+    // And what is given up makes room.
+    for (const socket of sockets) socket.destroy()
+    const body = `{}${" ".repeat(long - 2)}`
+    let status = 503
+    while (status === 503) status = (await server.request("POST", "/v1/customers", { body })).status
+    assert.strictEqual(status, 200)
+  })
+
   it("§8.1: the body of an unauthenticated request is not waited for", async () => {
     const answer = await exchange(
       head("POST", "/v1/customers", ["Idempotency-Key: a", "Content-Length: 100000000", "Connection: close"])

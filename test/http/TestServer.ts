@@ -45,13 +45,10 @@ const engine = (faults: Faults.Faults) =>
     )
   )
 
-/** As the service sets them. */
-const OPTIONS = { keepAliveTimeout: 65_000, requireHostHeader: false }
-
 const service = (faults: Faults.Faults, config: Partial<HttpConfigShape>, clock: Layer.Layer<never>) =>
   Routes.serve.pipe(
     Layer.provideMerge(
-      NodeHttpServer.layer(() => answerUnreadable(NodeServer.create(OPTIONS), DOCS_URL), { port: 0, host: "127.0.0.1" })
+      NodeHttpServer.layer(() => answerUnreadable(NodeServer.create(), DOCS_URL), { port: 0, host: "127.0.0.1" })
     ),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
     Layer.provideMerge(engine(faults)),

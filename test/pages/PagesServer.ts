@@ -83,9 +83,7 @@ const service = (faults: Faults.Faults, requestMillisMax: number, embedOrigins: 
       )
     ),
     Layer.provideMerge(paymentsConfig),
-    Layer.provideMerge(
-      NodeHttpServer.layer(() => NodeServer.create({ keepAliveTimeout: 65_000 }), { port: 0, host: "127.0.0.1" })
-    )
+    Layer.provideMerge(NodeHttpServer.layer(() => NodeServer.create(), { port: 0, host: "127.0.0.1" }))
   )
 
 /** Starts a server with one merchant. */
