@@ -73,6 +73,12 @@ export const connect = (
         message: `${whereabouts(url)} is version ${server.version}; Till needs Postgres ${versionMinimum} or newer.`
       })
     }
+    if (server.off.length > 0) {
+      yield* Effect.logWarning(
+        `${whereabouts(url)} runs without ${server.off.join(" and ")}: a crash of its machine may lose or damage what ` +
+          "was acknowledged"
+      )
+    }
     return yield* PgClient.make({
       url,
       applicationName: APPLICATION,
@@ -95,12 +101,18 @@ const ask = (url: Redacted.Redacted) =>
   Effect.scoped(
     Effect.gen(function* () {
       const connection = yield* PgConnection.make({ url, applicationName: `${APPLICATION} start` })
-      const [row] = yield* connection.queryValues(
-        "SELECT current_setting('server_version_num')::int, current_setting('synchronous_commit')"
-      )
-      const [version, commit] = row as [number, string]
-      // Other settings than `off` say which servers have to have a commit, and leave that to whoever runs them.
-      return { version: Math.floor(version / 10_000), commitsLater: commit === "off" }
+      const [row] = yield* connection.queryValues(`SELECT current_setting('server_version_num')::int,
+        current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes')`)
+      const [version, commit, fsync, fullPageWrites] = row as [number, string, string, string]
+      return {
+        version: Math.floor(version / 10_000),
+        // Other settings than `off` say which servers have to have a commit, and leave that to whoever runs them.
+        commitsLater: commit === "off",
+        // No session can ask for these.
+        off: Object.entries({ fsync, full_page_writes: fullPageWrites }).flatMap(([name, value]) =>
+          value === "off" ? [name] : []
+        )
+      }
     })
   )
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Logger, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { connect } from "../../src/postgres/Database.ts"
 import { freshDatabase } from "../support/Postgres.ts"
@@ -25,6 +25,32 @@ describe("Database", () => {
       yield* (yield* open(url)).unsafe(`ALTER DATABASE ${name} SET synchronous_commit = ${theirs}`)
       const sql = yield* open(url)
       assert.deepStrictEqual(yield* sql`SHOW synchronous_commit`, [{ synchronous_commit: ours }])
+    })
+  )
+
+  it.live("warns of a server that does not wait for its disk", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const sql = yield* open(url)
+      const set = (value: string) =>
+        Effect.gen(function* () {
+          yield* sql.unsafe(`ALTER SYSTEM SET full_page_writes = ${value}`)
+          yield* sql`SELECT pg_reload_conf()`
+          yield* Effect.repeat(sql<{ is: string }>`SELECT current_setting('full_page_writes') AS is`, {
+            until: ([row]) => row!.is === value,
+            schedule: Schedule.spaced("10 millis")
+          })
+        })
+      const warnings: Array<string> = []
+      const logger = Logger.make(({ message }) => void warnings.push(String(message)))
+      const opened = Effect.provide(open(url), Logger.layer([logger]))
+      yield* opened
+      assert.deepStrictEqual(warnings, [])
+      yield* Effect.acquireRelease(set("off"), () => Effect.orDie(set("on")))
+      yield* opened
+      assert.strictEqual(warnings.length, 1)
+      assert.include(warnings[0], "runs without full_page_writes: ")
+      assert.notInclude(warnings[0], new URL(Redacted.value(url)).password)
     })
   )
 
