@@ -4,6 +4,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import * as Document from "../api/Document.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import * as DocumentationPage from "./DocumentationPage.ts"
+import { withoutSlash } from "./TrailingSlash.ts"
 
 /** The document does not change while the service runs, but a new version of the service may bring another one. */
 const CACHING = "public, max-age=300"
@@ -27,19 +28,20 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | PaymentsCo
         HttpServerResponse.text(json, { contentType: "application/json", headers: { "cache-control": CACHING } })
       )
     )
-    yield* router.add(
-      "GET",
-      "/docs",
-      Effect.map(documentation, ({ page }) =>
-        HttpServerResponse.text(page, {
-          contentType: "text/html; charset=utf-8",
-          headers: {
-            "cache-control": CACHING,
-            "content-security-policy": DocumentationPage.contentSecurityPolicy,
-            "x-content-type-options": "nosniff",
-            "referrer-policy": "no-referrer"
-          }
-        })
+    yield* router.add("GET", "/docs", ({ url }) =>
+      Effect.map(
+        documentation,
+        ({ page }) =>
+          withoutSlash(url) ??
+          HttpServerResponse.text(page, {
+            contentType: "text/html; charset=utf-8",
+            headers: {
+              "cache-control": CACHING,
+              "content-security-policy": DocumentationPage.contentSecurityPolicy,
+              "x-content-type-options": "nosniff",
+              "referrer-policy": "no-referrer"
+            }
+          })
       )
     )
   })

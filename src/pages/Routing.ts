@@ -6,6 +6,7 @@ import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
 import { RequestTooLarge } from "../http/HttpErrors.ts"
 import { REQUEST_MILLIS_MAX } from "../http/Patience.ts"
+import { withoutSlash } from "../http/TrailingSlash.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { NOT_FROM_HERE, notice, UNAVAILABLE } from "./Notice.ts"
 import { page } from "./PageResponse.ts"
@@ -25,11 +26,13 @@ export const route = <E>(
   HttpRouter.use((router) =>
     Effect.flatMap(Effect.context<PageServices>(), (services) => {
       const patient = within(Context.get(services, HttpConfig).requestMillisMax ?? REQUEST_MILLIS_MAX)
-      return router.add(method, path, (request) =>
-        Effect.flatMap(HttpRouter.params, (params) =>
+      return router.add(method, path, (request) => {
+        const elsewhere = method === "GET" ? withoutSlash(request.url) : undefined
+        if (elsewhere !== undefined) return Effect.succeed(elsewhere)
+        return Effect.flatMap(HttpRouter.params, (params) =>
           guarded(request, patient(Effect.provideContext(handler(request, params), services)))
         )
-      )
+      })
     })
   )
 

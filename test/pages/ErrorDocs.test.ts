@@ -107,6 +107,18 @@ describe("the page of an error", () => {
   })
 })
 
+describe("a page's address", () => {
+  it.each(["/docs", "/docs/errors", "/docs/errors/card_declined?from=a/b/"])(
+    "%s works with a slash behind its path as well, for its links are relative",
+    async (address) => {
+      const [path, query] = address.split("?")
+      const reply = await fetch(`${server.url}${path}/${query === undefined ? "" : `?${query}`}`)
+      assert.strictEqual(reply.status, 200)
+      assert.strictEqual(reply.url, `${server.url}${address}`)
+    }
+  )
+})
+
 describe("the index of errors", () => {
   it("is linked from the API's reference", async () => {
     const { text } = await visit(`${server.url}/docs`)
