@@ -12,7 +12,7 @@
  */
 import { Cause, Deferred, Effect, Exit, Queue } from "effect"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
-import { stored } from "./Document.ts"
+import { stored, weightOf } from "./Document.ts"
 import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
 import { StorageFailure } from "./Journal.ts"
@@ -38,8 +38,11 @@ export class MailboxFull {
   readonly _tag = "MailboxFull"
 }
 
-/** Responses in memory beyond those not projected yet: repetitions come soon or hardly ever. */
-const KEYS_MAX = 1024
+/** Responses in memory beyond those not projected yet, in bytes: repetitions come soon or hardly ever. */
+const KEYS_BYTES_MAX = 1_048_576
+/** What a key takes up beside its response, in bytes. */
+const KEY_BYTES = 500
+const TIMER_BYTES = 200
 
 /** Where an account stands in the log. */
 export interface Head {
@@ -90,7 +93,7 @@ export interface Surroundings {
   readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
   /** Commands that may wait for an answer, per account. */
   readonly mailboxCapacity: number
-  /** Entries that an actor may keep in memory, beyond what it must. */
+  /** How much an actor may keep in memory, beyond what it must, in bytes. */
   readonly cacheShare: (actor: Actor) => number
   readonly loadDocument: (
     account: AccountId,
@@ -161,9 +164,13 @@ export class Actor {
       capacity: () => surroundings.cacheShare(this),
       projected: () => this.projected
     }
-    this.documents = new EntryCache(bounds)
-    this.timers = new EntryCache(bounds)
-    this.keys = new EntryCache({ ...bounds, capacity: () => Math.min(KEYS_MAX, bounds.capacity()) })
+    this.documents = new EntryCache({ ...bounds, weightOf })
+    this.timers = new EntryCache({ ...bounds, weightOf: () => TIMER_BYTES })
+    this.keys = new EntryCache({
+      ...bounds,
+      weightOf: ({ response }) => KEY_BYTES + (response?.body.length ?? 0),
+      capacity: () => Math.min(KEYS_BYTES_MAX, bounds.capacity())
+    })
   }
 
   static make(account: AccountId, start: Start, surroundings: Surroundings): Effect.Effect<Actor> {
@@ -180,6 +187,11 @@ export class Actor {
   /** Nobody waits for it, and the views have all it knows. */
   get idle(): boolean {
     return this.#unanswered === 0 && this.projected === this.version
+  }
+
+  /** About how many bytes it takes up. */
+  get weight(): number {
+    return this.documents.weight + this.timers.weight + this.keys.weight
   }
 
   /** Puts a command into the mailbox and waits for its answer. Commands run in the order of their submission. */

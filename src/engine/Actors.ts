@@ -13,6 +13,7 @@ import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Journal, StorageFailure } from "./Journal.ts"
+import { CACHE_BYTES_MAX } from "./MemoryLimits.ts"
 import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
 import type { Address, ViewRow } from "./Views.ts"
@@ -25,13 +26,13 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable"
 export interface Options {
   /** Commands of one account that may wait for an answer; more are refused with `Unavailable`. */
   readonly mailboxCapacity: number
-  /** Documents, keys and timers in memory, each, over all accounts that are in use (see `CacheShares.ts`). */
-  readonly cacheCapacity: number
+  /** Documents, keys and timers in memory over all accounts that are in use (see `CacheShares.ts`), in bytes. */
+  readonly cacheBytes: number
   /** How long an account stays in memory after its last command, in milliseconds. */
   readonly idleMillis: number
 }
 
-export const defaults: Options = { mailboxCapacity: 4096, cacheCapacity: 200_000, idleMillis: 300_000 }
+export const defaults: Options = { mailboxCapacity: 4096, cacheBytes: CACHE_BYTES_MAX, idleMillis: 300_000 }
 
 /** Times that a command is tried again on a fresh actor after a fence. */
 const RETRIES = 16
@@ -72,8 +73,8 @@ export const make = Effect.fnUntraced(function* (
   const active = new Map<AccountId, Actor>()
   const commit = yield* GroupCommit.make({
     room: projector.room,
-    onDurable: ({ actor, sealed: { record } }) => {
-      projector.offer({ actor, record, leased: feed.publish(record) })
+    onDurable: ({ actor, sealed: { bytes, record } }) => {
+      projector.offer({ actor, record, bytes: bytes.length, leased: feed.publish(record) })
       for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt - record.clock)
       if (record.advanced > 0) alarm.set(0)
     },
@@ -153,8 +154,7 @@ const makeSurroundings = Effect.fnUntraced(function* (
   const surroundings: Surroundings = {
     clock: yield* Clock.Clock,
     mailboxCapacity: options.mailboxCapacity,
-    // Documents stand for all: keys and timers are bounded likewise, and hardly ever more.
-    cacheShare: makeShares(options.cacheCapacity, active, ({ documents }) => documents.size),
+    cacheShare: makeShares(options.cacheBytes, active, (actor) => actor.weight),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && documentOf(row)),
     loadTimer: (account, id) => views.timer({ account, id }),
     lose,

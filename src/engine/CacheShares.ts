@@ -1,15 +1,15 @@
 /**
- * How the memory for entries is shared: every owner may have an equal share, and more as long as the others leave room.
+ * How the memory of the engine is shared: every owner may have an equal share, and more as long as the others leave room.
  * So one busy account among many quiet ones keeps what it uses, and gives it back when the others get busy.
  *
  * An owner that had more than it may have now keeps that until it is used again, or ends.
  */
 
-/** Answers how many entries an owner may have. */
+/** Answers how much an owner may have. */
 export const makeShares = <Owner extends object>(
   capacity: number,
   owners: ReadonlyMap<string, Owner>,
-  entriesOf: (owner: Owner) => number
+  weightOf: (owner: Owner) => number
 ): ((owner: Owner) => number) => {
   let known = new WeakMap<Owner, number>()
   let used = 0
@@ -21,7 +21,7 @@ export const makeShares = <Owner extends object>(
     for (const owner of owners.values()) count(owner)
   }
   const count = (owner: Owner): number => {
-    const own = entriesOf(owner)
+    const own = weightOf(owner)
     used += own - (known.get(owner) ?? 0)
     known.set(owner, own)
     return own

@@ -78,6 +78,13 @@ export const stored = (row: {
     ? { id: row.id, kind: row.kind, version: row.version, deleted: true }
     : new StoredDocument(row.id, row.kind, row.version, row.labels, row.document, row.hidden)
 
+/** What an entry takes up beside its texts, in bytes. */
+const ENTRY_BYTES = 300
+
+/** About how many bytes a document takes up in memory: its texts, and as much again once somebody has looked inside. */
+export const weightOf = (document: Document | Tombstone): number =>
+  document instanceof StoredDocument ? ENTRY_BYTES + 2 * document.textLength : ENTRY_BYTES
+
 class StoredDocument implements Document {
   readonly id: string
   readonly kind: string
@@ -95,6 +102,10 @@ class StoredDocument implements Document {
     this.labels = labels
     this.json = json
     this.#hiddenJson = hiddenJson
+  }
+
+  get textLength(): number {
+    return this.json.length + (this.#hiddenJson?.length ?? 0)
   }
 
   get value(): Identified {

@@ -8,9 +8,11 @@
  */
 import { Deferred, Effect, Exit } from "effect"
 
-/** What limits a cache. */
-export interface Bounds {
-  /** Entries to keep, beyond what must be kept. */
+/** What limits a cache. Weights are rough, in bytes. */
+export interface Bounds<Entry> {
+  /** What an entry takes up; the same each time. */
+  readonly weightOf: (entry: Entry) => number
+  /** How much to keep, beyond what must be kept. */
   readonly capacity: () => number
   /** Version up to which the views can give entries back. */
   readonly projected: () => number
@@ -19,36 +21,47 @@ export interface Bounds {
 export class EntryCache<Entry extends { readonly version: number }, E> {
   /** Used since the last turn. */
   #young = new Map<string, Entry>()
+  #youngWeight = 0
   /** From before it. What is young as well counts as it is there. */
   #old = new Map<string, Entry>()
+  #oldWeight = 0
   readonly #loads = new Map<string, Deferred.Deferred<Entry | undefined, E>>()
-  readonly #bounds: Bounds
+  readonly #bounds: Bounds<Entry>
 
-  constructor(bounds: Bounds) {
+  constructor(bounds: Bounds<Entry>) {
     this.#bounds = bounds
   }
 
-  get size(): number {
-    return this.#young.size + this.#old.size
+  get weight(): number {
+    return this.#youngWeight + this.#oldWeight
   }
 
   get(id: string): Entry | undefined {
     const young = this.#young.get(id)
     if (young !== undefined) return young
     const old = this.#old.get(id)
-    if (old !== undefined) this.#young.set(id, old)
+    if (old !== undefined) this.#keep(id, old)
     return old
   }
 
   set(id: string, entry: Entry): void {
     if (this.#loads.size > 0) this.#loads.delete(id)
+    const before = this.#young.get(id)
+    if (before !== undefined) this.#youngWeight -= this.#bounds.weightOf(before)
+    this.#keep(id, entry)
+  }
+
+  /** What is not young yet becomes it. */
+  #keep(id: string, entry: Entry): void {
     this.#young.set(id, entry)
+    this.#youngWeight += this.#bounds.weightOf(entry)
   }
 
   /** Forgets everything, pinned or not. Loads under way are done again. */
   clear(): void {
     this.#young = new Map()
     this.#old = new Map()
+    this.#youngWeight = this.#oldWeight = 0
     this.#loads.clear()
   }
 
@@ -76,7 +89,7 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     const loading = Effect.flatMap(Effect.exit(fetch), (exit) => {
       if (this.#loads.get(id) === load) {
         this.#loads.delete(id)
-        if (Exit.isSuccess(exit) && exit.value !== undefined) this.#young.set(id, exit.value)
+        if (Exit.isSuccess(exit) && exit.value !== undefined) this.#keep(id, exit.value)
         this.trim()
         return exit
       }
@@ -87,12 +100,14 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
 
   /** Once the young fill half of the capacity, they become the old, and what was old and not used since is evicted. */
   trim(): void {
-    if (this.#young.size < this.#bounds.capacity() / 2) return
+    if (this.#youngWeight < this.#bounds.capacity() / 2) return
     const projected = this.#bounds.projected()
     for (const [id, entry] of this.#old) {
-      if (entry.version > projected && !this.#young.has(id)) this.#young.set(id, entry)
+      if (entry.version > projected && !this.#young.has(id)) this.#keep(id, entry)
     }
     this.#old = this.#young
+    this.#oldWeight = this.#youngWeight
     this.#young = new Map()
+    this.#youngWeight = 0
   }
 }

@@ -11,6 +11,7 @@ import type { Actor, Closed, Head } from "./Actor.ts"
 import type { AccountId } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
+import { LAG_BYTES_MAX } from "./MemoryLimits.ts"
 import { piecesOf, project } from "./Projection.ts"
 import type { JournalCorrupt, JournalRow, Sealed, SealedRecord } from "./Record.ts"
 import { fromBytes, GENESIS, lost, unseal } from "./Record.ts"
@@ -18,8 +19,6 @@ import { Views } from "./Views.ts"
 
 /** Records in one transaction, at most. */
 const BATCH_MAX = 512
-/** Durable records that may wait for projection before flushes wait for the projector. */
-const LAG_MAX = 32_768
 /** How long the projector lets records gather if nobody waits for them. */
 const GATHER_MILLIS = 50
 const CATCH_UP_PAGE = 1000
@@ -30,6 +29,8 @@ const LEASE_MILLIS = 120_000
 interface Pending {
   readonly actor: Actor
   readonly record: SealedRecord
+  /** Its length in the journal. */
+  readonly bytes: number
   /** Whether the record's deliveries are held by this process. */
   readonly leased: boolean
 }
@@ -58,6 +59,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
   const views = yield* Views
   const catchUp = yield* makeCatchUp
   let pending: Array<Pending> = []
+  let pendingBytes = 0
   let inTransaction = 0
   // Counts of records, in the order of their offer: under a load that never pauses nothing is ever empty.
   let offered = 0
@@ -94,6 +96,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
     if (pending.length < BATCH_MAX) yield* Effect.timeoutOption(urgent.await, GATHER_MILLIS)
     const records = pending.slice(0, BATCH_MAX).map(({ record }) => record)
     const batch = pending.splice(0, piecesOf(records)[0]!.length)
+    for (const { bytes } of batch) pendingBytes -= bytes
     // Who is in a hurry may wait for what this piece leaves over.
     if (pending.length === 0) urgent.closeUnsafe()
     inTransaction = batch.length
@@ -106,7 +109,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
     )
     inTransaction = 0
     projected += batch.length
-    if (pending.length < LAG_MAX) roomy.openUnsafe()
+    if (pendingBytes < LAG_BYTES_MAX) roomy.openUnsafe()
     if (pending.length === 0) work.closeUnsafe()
     const reached = drainWaiters.filter(({ target }) => target <= projected)
     drainWaiters = drainWaiters.filter(({ target }) => target > projected)
@@ -128,9 +131,10 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
   return {
     offer: (entry) => {
       pending.push(entry)
+      pendingBytes += entry.bytes
       offered++
       work.openUnsafe()
-      if (pending.length >= LAG_MAX) roomy.closeUnsafe()
+      if (pendingBytes >= LAG_BYTES_MAX) roomy.closeUnsafe()
     },
     reach: (actor, version) =>
       version <= actor.projected ? Effect.void : Effect.andThen(hurry, actor.whenProjected(version)),

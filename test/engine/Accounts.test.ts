@@ -425,11 +425,11 @@ describe("an idle account", () => {
 describe("the memory of an account", () => {
   it.effect("stays bounded, whether objects are written or only read", () =>
     Effect.gen(function* () {
-      const written = yield* start({ cacheCapacity: 10 })
+      const written = yield* start({ cacheBytes: 5000 })
       const ids = yield* Effect.forEach(Array.from({ length: 100 }), (_, i) =>
         Effect.tap(create(written.engine, `s${i}`), written.engine.projector.drained)
       )
-      const onlyRead = yield* start({ cacheCapacity: 10 }, written.storage)
+      const onlyRead = yield* start({ cacheBytes: 5000 }, written.storage)
       for (const { engine, reads } of [written, onlyRead]) {
         for (let round = 1; round <= 2; round++) {
           const before = reads()
@@ -437,6 +437,45 @@ describe("the memory of an account", () => {
           assert.isAtLeast(reads() - before, 80, "what was used once is still in memory")
         }
       }
+    })
+  )
+
+  it.effect("is counted in bytes: of long objects there are fewer in it", () =>
+    Effect.gen(function* () {
+      const { engine, reads } = yield* start({ cacheBytes: 200_000 })
+      const readsOf = (name: string, prefix: string) =>
+        Effect.gen(function* () {
+          const ids = yield* Effect.forEach(Array.from({ length: 100 }), (_, i) =>
+            Effect.tap(engine.accounts.run(ACCOUNT, Toy.create(`${prefix}${i}`, name)), engine.projector.drained)
+          )
+          const before = reads()
+          yield* Effect.forEach(ids, ({ id }) => engine.accounts.read(ACCOUNT, id))
+          return reads() - before
+        })
+      assert.strictEqual(yield* readsOf("short", "s"), 0)
+      assert.isAtLeast(yield* readsOf("long".repeat(5000), "l"), 90)
+    })
+  )
+
+  it.effect("does not fill up with what the views have not got yet: commits wait for them", () =>
+    Effect.gen(function* () {
+      const { engine, hold, release } = yield* start()
+      hold("apply.before")
+      // A label repeats the name, so a record is twice as long.
+      const name = "n".repeat(1_048_576)
+      let created = 0
+      const writer = yield* Effect.forkChild(
+        Effect.forEach(Array.from({ length: 40 }), (_, i) =>
+          Effect.tap(engine.accounts.run(ACCOUNT, Toy.create(`s${i}`, name)), () => Effect.sync(() => created++))
+        )
+      )
+      yield* Effect.repeat(Harness.pass(1), { times: 100 })
+      assert.isAbove(created, 0)
+      assert.isBelow(created, 36)
+      release("apply.before")
+      yield* Harness.pass(1000)
+      yield* Fiber.join(writer)
+      assert.strictEqual(created, 40)
     })
   )
 })

@@ -55,7 +55,7 @@ describe("a crash", () => {
         let die: Effect.Effect<void> = Effect.void
         const visit = () => Effect.suspend(() => (++visits === plan.crashAfter ? die : Effect.void))
         const faults = faultsOf(plan, new Randomness(plan.seed), visit)
-        const engine = yield* Harness.startEngine(storage, { faults, cacheCapacity: 10 })
+        const engine = yield* Harness.startEngine(storage, { faults, cacheBytes: 5000 })
         die = engine.kill
         const running: Array<Fiber.Fiber<void, unknown>> = []
         // Detached: whoever asked a process that died waits forever.

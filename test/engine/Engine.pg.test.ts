@@ -30,8 +30,8 @@ const increment = (engine: Harness.RunningEngine) =>
 describe("the engine on Postgres", () => {
   it.live.prop(
     "folds, views, memory and the model agree, also after passivation, a restart and a rebuild",
-    { steps: Steps, seed: Seed, cacheCapacity: Schema.Literals([0, 3, 1000]) },
-    ({ cacheCapacity, seed, steps }) =>
+    { steps: Steps, seed: Seed, cacheBytes: Schema.Literals([0, 1500, 500_000]) },
+    ({ cacheBytes, seed, steps }) =>
       Effect.scoped(
         Effect.gen(function* () {
           const postgres = yield* PostgresStorage.make
@@ -39,13 +39,13 @@ describe("the engine on Postgres", () => {
           const run = new ModelRun(seed)
           const { handler } = run
           const half = Math.ceil(steps.length / 2)
-          const first = yield* Harness.startEngine(storage, { handler, cacheCapacity, idleMillis: 30 })
+          const first = yield* Harness.startEngine(storage, { handler, cacheBytes, idleMillis: 30 })
           yield* run.steps(first, steps.slice(0, half))
           yield* run.check(first, storage)
           yield* Effect.sleep(100)
           yield* run.check(first, storage)
           yield* first.stop
-          const second = yield* Harness.startEngine(storage, { handler, cacheCapacity })
+          const second = yield* Harness.startEngine(storage, { handler, cacheBytes })
           yield* run.steps(second, steps.slice(half))
           yield* run.check(second, storage)
           yield* second.stop
@@ -69,7 +69,7 @@ describe("the engine on Postgres", () => {
           const clients = new Clients(random)
           const storage = yield* postgres.connect("engine")
           for (let life = 1; life <= 2; life++) {
-            const engine = yield* Harness.startEngine(storage, { cacheCapacity: 10 })
+            const engine = yield* Harness.startEngine(storage, { cacheBytes: 5000 })
             const running = yield* Effect.forEach(Array.from({ length: 6 }), () =>
               Effect.forkDetach(clients.client(engine, 30))
             )

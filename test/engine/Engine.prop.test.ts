@@ -61,13 +61,13 @@ describe("the engine", () => {
 
   it.effect.prop(
     "loses nothing with a cache of next to nothing",
-    { steps: Steps, seed: Seed, cacheCapacity: Schema.Literals([0, 1, 3, 10]) },
-    ({ cacheCapacity, seed, steps }) => {
+    { steps: Steps, seed: Seed, cacheBytes: Schema.Literals([0, 500, 1500, 5000]) },
+    ({ cacheBytes, seed, steps }) => {
       // Views that lag behind: what they do not have yet must not leave memory.
       const random = new Randomness(seed)
       const faults = (point: FaultPoint) =>
         Effect.suspend(() => (point === "apply.before" ? Effect.sleep(random.below(400)) : random.jitter(2)))
-      return property(steps, seed, { cacheCapacity, faults })
+      return property(steps, seed, { cacheBytes, faults })
     },
     { arbitrary: { runs: 60, size: 40 } }
   )

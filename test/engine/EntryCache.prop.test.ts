@@ -10,12 +10,18 @@ import { Randomness, Seed } from "./Randomness.ts"
 
 interface Entry {
   readonly version: number
+  /** 1 if left out. */
+  readonly weight?: number
 }
 
 /** A cache with bounds that a test can move. */
 const cacheOf = <E = never>(capacity: number = 10) => {
   const bounds = { capacity, projected: 0 }
-  const cache = new EntryCache<Entry, E>({ capacity: () => bounds.capacity, projected: () => bounds.projected })
+  const cache = new EntryCache<Entry, E>({
+    weightOf: ({ weight = 1 }) => weight,
+    capacity: () => bounds.capacity,
+    projected: () => bounds.projected
+  })
   return { bounds, cache }
 }
 
@@ -59,7 +65,7 @@ describe("the cache of entries", () => {
           cache.trim()
           cache.trim()
         }
-        assert.strictEqual(cache.size, evicted ? 0 : 1)
+        assert.strictEqual(cache.weight, evicted ? 0 : 1)
         yield* Deferred.succeed(gate, undefined)
         assert.deepStrictEqual(yield* Fiber.join(reader), { version: 2 })
         assert.deepStrictEqual(yield* cache.load("a", fetch), { version: 2 })
@@ -108,7 +114,7 @@ describe("the cache of entries", () => {
       for (let i = 0; i < 300; i++) {
         const id = `e${random.below(60)}`
         if (random.chance(0.5)) {
-          cache.set(id, { version: ++version })
+          cache.set(id, { version: ++version, weight: random.below(4) })
           versions.set(id, version)
           used.add(id)
         } else {
@@ -136,7 +142,7 @@ describe("the cache of entries", () => {
         cache.set(`new${i}`, { version: 0 })
         cache.trim()
       }
-      assert.isAtMost(cache.size, Math.max(capacity, 1) + 1)
+      assert.isAtMost(cache.weight, Math.max(capacity, 1) + 1)
     }
   )
 })

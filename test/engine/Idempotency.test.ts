@@ -234,7 +234,7 @@ describe("a key", () => {
 
   it.effect("is answered from the journal, byte for byte, after passivation and after a restart", () =>
     Effect.gen(function* () {
-      const { engine, storage } = yield* withCounter({ idleMillis: 1000, cacheCapacity: 1 })
+      const { engine, storage } = yield* withCounter({ idleMillis: 1000, cacheBytes: 500 })
       yield* ask(engine, "rename", Toy.command({ op: "rename", slot: "a", name: "\u0000\ud800" }))
       const originals = [yield* ask(engine, "one"), yield* ask(engine, "two", Toy.command({ op: "keep", slot: "a" }))]
       yield* engine.accounts.run(ACCOUNT, Toy.command({ op: "delete", slot: "a" }))
