@@ -331,7 +331,7 @@ export const administer = Effect.fnUntraced(function* (command: Administration.C
 }, Effect.provide(Config.layer))
 
 /** Checks the installation's journal, and the views against it. */
-export const verify = Verify.verify.pipe(
+export const verify = Verify.verify().pipe(
   // Every installation that was started has records.
   Effect.filterOrFail(
     ({ problems, records }) => records > 0 || problems.length > 0,

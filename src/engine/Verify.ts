@@ -3,6 +3,9 @@
  *
  * Folds the journal afresh, account by account, and names the first record or row that differs. Keys past their
  * retention may be gone from the views; everything else must be there, and nothing more. Writes nothing.
+ *
+ * Rows are in no order that journal and views share, so what must be there is kept until it is seen. Of an account with
+ * more than fits into memory, several passes take a part of the rows each.
  */
 import { hash } from "node:crypto"
 import { Clock, Effect } from "effect"
@@ -14,6 +17,7 @@ import type { DeliveryRow, Projection, Sweep, TimerRow } from "./Projection.ts"
 import { moved, piecesOf, project, swept } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
 import type { JournalCorrupt, JournalRow } from "./Record.ts"
+import { VERIFIED_RECORDS_MAX } from "./MemoryLimits.ts"
 import { GENESIS, lost, unseal } from "./Record.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
 import { deliveryId, keyId, Views, viewTables } from "./Views.ts"
@@ -27,15 +31,17 @@ export interface Report {
 
 const PAGE = 1000
 
-/** Checks every account. */
-export const verify: Effect.Effect<Report, StorageFailure, Journal | Views> = Effect.gen(function* () {
+/** Checks every account, with the rows of about so many of its records in memory. */
+export const verify = Effect.fnUntraced(function* (
+  recordsMax: number = VERIFIED_RECORDS_MAX
+): Effect.fn.Return<Report, StorageFailure, Journal | Views> {
   const journal = yield* Journal
   const views = yield* Views
   const accounts = new Set([...(yield* journal.accounts), ...(yield* views.accounts)])
   const problems: Array<string> = []
   let records = 0
   for (const account of accounts) {
-    const outcome = yield* verifyAccount(account)
+    const outcome = yield* verifyAccount(account, recordsMax)
     records += outcome.records
     if (outcome.problem !== null) problems.push(outcome.problem)
   }
@@ -62,18 +68,43 @@ interface Outcome {
   readonly problem: string | null
 }
 
+const verifyAccount = Effect.fnUntraced(function* (
+  account: AccountId,
+  recordsMax: number
+): Effect.fn.Return<Outcome, StorageFailure, Journal | Views> {
+  const views = yield* Views
+  const parts = Math.max(1, Math.ceil((yield* views.checkpoint(account)) / recordsMax))
+  let records = 0
+  for (let part = 0; part < parts; part++) {
+    const outcome = yield* verifyPart(account, (id) => parts === 1 || sumOf(id) % parts === part)
+    if (outcome.problem !== null) return outcome
+    records = outcome.records
+  }
+  return { records, problem: null }
+})
+
+/** Spreads texts evenly over numbers. */
+const sumOf = (text: string): number => {
+  let sum = 0
+  for (let i = 0; i < text.length; i++) sum = (Math.imul(sum, 31) + text.charCodeAt(i)) >>> 0
+  return sum
+}
+
+/** Which rows a pass looks at, by their ids. */
+type Part = (id: string) => boolean
+
 /** Compares again if the account moved meanwhile: a running Till goes on projecting. */
-const verifyAccount = (account: AccountId): Effect.Effect<Outcome, StorageFailure, Journal | Views> =>
+const verifyPart = (account: AccountId, part: Part): Effect.Effect<Outcome, StorageFailure, Journal | Views> =>
   Effect.gen(function* () {
     const views = yield* Views
     const checkpoint = yield* views.checkpoint(account)
-    const fold = yield* Effect.result(foldJournal(account, checkpoint))
+    const fold = yield* Effect.result(foldJournal(account, checkpoint, part))
     if (fold._tag === "Failure") {
       if (fold.failure._tag === "JournalCorrupt") return { records: 0, problem: fold.failure.message }
       return yield* fold.failure
     }
-    const problem = yield* compare(account, fold.success.expected)
-    if (problem !== null && (yield* views.checkpoint(account)) !== checkpoint) return yield* verifyAccount(account)
+    const problem = yield* compare(account, fold.success.expected, part)
+    if (problem !== null && (yield* views.checkpoint(account)) !== checkpoint) return yield* verifyPart(account, part)
     return { records: fold.success.records, problem }
   })
 
@@ -92,7 +123,7 @@ const nothing = (): Expected => ({
   deliveries: new Map()
 })
 
-const foldJournal = Effect.fnUntraced(function* (account: AccountId, checkpoint: number) {
+const foldJournal = Effect.fnUntraced(function* (account: AccountId, checkpoint: number, part: Part) {
   const journal = yield* Journal
   const expected = nothing()
   let head = { version: 0, hash: GENESIS }
@@ -102,7 +133,7 @@ const foldJournal = Effect.fnUntraced(function* (account: AccountId, checkpoint:
     const page = yield* Effect.try({ try: () => unsealPage(from, rows), catch: (error) => error as JournalCorrupt })
     head = page.head
     const projected = page.records.filter(({ version }) => version <= checkpoint)
-    for (const piece of piecesOf(projected)) merge(expected, project(piece))
+    for (const piece of piecesOf(projected)) merge(expected, project(piece), part)
     if (rows.length < PAGE) break
   }
   if (head.version < checkpoint) return yield* lost(account, head.version + 1)
@@ -119,16 +150,17 @@ const unsealPage = (from: { readonly version: number; readonly hash: string }, r
   return { head, records }
 }
 
-const merge = (expected: Expected, projection: Projection): void => {
+const merge = (expected: Expected, projection: Projection, part: Part): void => {
   const { deliveriesMade, deliverySteps, documents, events, keys, subscriptionsSet, sweep } = projection
+  const set = <Value>(rows: Map<string, Value>, id: string, value: () => Value) => part(id) && rows.set(id, value())
   if (sweep !== null) mergeSweep(expected, sweep)
-  for (const row of documents) expected.documents.set(row.id, fingerprint(row))
-  for (const row of events) expected.events.set(row.id, fingerprint(row))
-  for (const row of keys) expected.keys.set(keyId(row), fingerprint(row))
-  for (const row of projection.timersSet) expected.timers.set(row.id, row)
+  for (const row of documents) set(expected.documents, row.id, () => fingerprint(row))
+  for (const row of events) set(expected.events, row.id, () => fingerprint(row))
+  for (const row of keys) set(expected.keys, keyId(row), () => fingerprint(row))
+  for (const row of projection.timersSet) set(expected.timers, row.id, () => row)
   for (const { id } of projection.timersCleared) expected.timers.delete(id)
-  for (const row of subscriptionsSet) expected.subscriptions.set(row.destination, fingerprint(row))
-  for (const row of deliveriesMade) expected.deliveries.set(deliveryId(row), row)
+  for (const row of subscriptionsSet) set(expected.subscriptions, row.destination, () => fingerprint(row))
+  for (const row of deliveriesMade) set(expected.deliveries, deliveryId(row), () => row)
   for (const step of deliverySteps) {
     const row = expected.deliveries.get(deliveryId(step))
     if (row !== undefined) expected.deliveries.set(deliveryId(step), moved(row, step))
@@ -149,7 +181,7 @@ const mergeSweep = (expected: Expected, sweep: Sweep): void => {
   }
 }
 
-const compare = Effect.fnUntraced(function* (account: AccountId, expected: Expected) {
+const compare = Effect.fnUntraced(function* (account: AccountId, expected: Expected, part: Part) {
   const views = yield* Views
   for (const table of viewTables) {
     const wanted = new Map<string, string>()
@@ -157,6 +189,7 @@ const compare = Effect.fnUntraced(function* (account: AccountId, expected: Expec
     for (let after = ""; ;) {
       const rows: ReadonlyArray<ViewRow> = yield* views.scan(account, table, after, PAGE)
       for (const { id, row } of rows) {
+        if (!part(id)) continue
         const known = wanted.get(id)
         if (known === undefined) return `${table} ${id} of account ${account} is in the views, but not in the journal`
         if (known !== fingerprint(row)) return `${table} ${id} of account ${account} is not what the journal says`

@@ -192,7 +192,7 @@ describe("the engine on Postgres", () => {
       yield* engine.projector.drained
       yield* engine.stop
       yield* Harness.verified(storage)
-      const problem = Effect.map(Effect.provideContext(verify, storage), ({ problems }) => problems.join("\n"))
+      const problem = Effect.map(Effect.provideContext(verify(), storage), ({ problems }) => problems.join("\n"))
       const edits: ReadonlyArray<readonly [string, string]> = [
         [`UPDATE objects SET document_at = document_at + 1 WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET labels = '{"slot":"b"}' WHERE kind = 'counter'`, "documents ctr_"],

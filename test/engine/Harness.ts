@@ -130,7 +130,7 @@ export const recordsOf = Effect.fnUntraced(function* (storage: Storage, account:
 
 /** Verification finds nothing. */
 export const verified = Effect.fnUntraced(function* (storage: Storage) {
-  const report = yield* Effect.orDie(Effect.provideContext(verify, storage))
+  const report = yield* Effect.orDie(Effect.provideContext(verify(), storage))
   assert.deepStrictEqual(report.problems, [])
   return report
 })
