@@ -91,5 +91,10 @@ const classes = [
   UnexpectedResponseError
 ]
 
+// Effect lets `console.log` show its errors as bare fields. Who logs what a call threw wants its name and stack as well.
+for (const { prototype } of classes) {
+  Object.defineProperty(prototype, Symbol.for("nodejs.util.inspect.custom"), { value: undefined })
+}
+
 /** Whether something that was thrown is an error of the client. */
 export const isTillError = (error: unknown): error is TillError => classes.some((Class) => error instanceof Class)

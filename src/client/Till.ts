@@ -8,7 +8,7 @@
  * The endpoints are read from the contract. `HttpApiClient` would derive a client as well, but one that drops the
  * parameters and refuses the responses that it does not know (see Request.ts and Answer.ts).
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { HttpApi } from "effect/http-api"
@@ -41,9 +41,20 @@ export const forEveryEndpoint = <A>(
   return groups
 }
 
+/** Throws for what no call could succeed with: an address without `http://`, a key from a variable that is not set. */
+export const baseUrlOf = ({ apiKey, baseUrl }: TillOptions): string => {
+  const { href, protocol } = new URL(baseUrl)
+  if (protocol !== "http:" && protocol !== "https:") {
+    throw new TypeError(`baseUrl must begin with http:// or https://, got "${String(baseUrl)}"`)
+  }
+  // Callers without types can pass undefined.
+  if (!(Redacted.value(apiKey) as string | undefined)) throw new TypeError("apiKey is missing")
+  return href.replace(/\/$/u, "")
+}
+
 /** The methods of a client that sends its requests with the given `HttpClient`. */
 const methods = (client: HttpClient.HttpClient, options: TillOptions): EffectMethods => {
-  const baseUrl = new URL(options.baseUrl).href.replace(/\/$/u, "")
+  const baseUrl = baseUrlOf(options)
   const http = client.pipe(HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)), HttpClient.withScope)
   const made = forEveryEndpoint((endpoint) => {
     const run = (call: Call) => send(http, endpoint, call, options)
@@ -79,7 +90,7 @@ const methods = (client: HttpClient.HttpClient, options: TillOptions): EffectMet
 export class Till extends Context.Service<Till, EffectMethods>()("till/client/Till") {
   /**
    * A client over any `HttpClient`, which should neither follow redirects nor repeat requests. Dies if `baseUrl` is no
-   * URL.
+   * address of the web, or `apiKey` empty.
    */
   static readonly make = (options: TillOptions): Effect.Effect<EffectMethods, never, HttpClient.HttpClient> =>
     Effect.map(HttpClient.HttpClient, (client) => methods(client, options))

@@ -2,17 +2,17 @@
  * The client for everybody who does not use Effect: the contract's endpoints as promises.
  *
  * It is the Effect client, run; so what Till.ts guarantees holds here. Promises reject with a `TillError`, or with the
- * reason of the call's `AbortSignal`.
+ * reason of the call's `AbortSignal`. The stack of a `TillError` is that of the call, so that it says which one failed.
  */
 import { Cause, Effect, Exit, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
-import type { TillError } from "./Errors.ts"
+import { isTillError, type TillError } from "./Errors.ts"
 import type { PromiseMethods, PromiseRequestOptions } from "./Methods.ts"
 import type { ListParameters, Page } from "./Pages.ts"
 import { iteratePages } from "./Pages.ts"
 import { identifierCount } from "./Request.ts"
 import type { TillOptions } from "./Till.ts"
-import { forEveryEndpoint, layerFetch, Till } from "./Till.ts"
+import { baseUrlOf, forEveryEndpoint, layerFetch, Till } from "./Till.ts"
 
 export interface TillClientOptions extends Omit<TillOptions, "apiKey"> {
   /** A secret or publishable key. */
@@ -23,18 +23,28 @@ export interface TillClientOptions extends Omit<TillOptions, "apiKey"> {
 
 type EffectMethod = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, TillError>
 
-const methods = ({ apiKey, fetch = globalThis.fetch, ...options }: TillClientOptions): PromiseMethods => {
+const methods = ({ apiKey, fetch = globalThis.fetch, ...others }: TillClientOptions): PromiseMethods => {
+  const options = { ...others, apiKey: Redacted.make(apiKey) }
+  // Here as well, where the stack is that of who makes the client.
+  baseUrlOf(options)
   const layer = Layer.provide(layerFetch, Layer.succeed(FetchHttpClient.Fetch, fetch))
-  const till = Effect.runSync(Effect.provide(Till.make({ ...options, apiKey: Redacted.make(apiKey) }), layer))
+  const till = Effect.runSync(Effect.provide(Till.make(options), layer))
   const effects = till as unknown as Readonly<Record<string, Readonly<Record<string, EffectMethod>>>>
   const made = forEveryEndpoint((endpoint, group) => {
     const method = effects[group]![endpoint.identifier]!
     const count = identifierCount(endpoint)
-    const run = (args: ReadonlyArray<unknown>) => settle(method(...args), args[count + 1] as PromiseRequestOptions)
-    if (endpoint.method !== "GET") return (...args: ReadonlyArray<unknown>) => run(args)
-    return (...args: ReadonlyArray<unknown>) => {
-      const first = run(args)
-      const fetchPage = (parameters: ListParameters) => run(args.toSpliced(count, 1, parameters)) as Promise<Page>
+    const run = (args: ReadonlyArray<unknown>, called: Called) =>
+      settle(method(...args), called, args[count + 1] as PromiseRequestOptions)
+    if (endpoint.method !== "GET") {
+      return function call(...args: ReadonlyArray<unknown>) {
+        return run(args, calledAs(call))
+      }
+    }
+    return function list(...args: ReadonlyArray<unknown>) {
+      const called = calledAs(list)
+      const first = run(args, called)
+      const fetchPage = (parameters: ListParameters) =>
+        run(args.toSpliced(count, 1, parameters), called) as Promise<Page>
       const iterate = () => iteratePages(fetchPage, (args[count] ?? {}) as ListParameters, first as Promise<Page>)
       return Object.assign(first, { [Symbol.asyncIterator]: iterate })
     }
@@ -42,15 +52,35 @@ const methods = ({ apiKey, fetch = globalThis.fetch, ...options }: TillClientOpt
   return made as unknown as PromiseMethods
 }
 
+/** Where a method was called: the frames of a stack, which are put into words only when they are read. */
+interface Called {
+  readonly stack?: unknown
+}
+
+/** The stack up to and without the method. Runtimes that cannot say it leave errors the stack that they have. */
+const calledAs = (method: (...args: ReadonlyArray<unknown>) => unknown): Called => {
+  const called: Called = {}
+  ;(Error as Partial<ErrorConstructor>).captureStackTrace?.(called, method)
+  return called
+}
+
+/** An error is made in a fiber, whose frames are of no call of anybody's. */
+const withStackOf = (error: unknown, { stack }: Called): unknown => {
+  if (!isTillError(error) || typeof stack !== "string" || !stack.includes("\n")) return error
+  const value = `${String(error)}${stack.slice(stack.indexOf("\n"))}`
+  return Object.defineProperty(error, "stack", { value, configurable: true, enumerable: false, writable: true })
+}
+
 /** Runs a call to its end, or to the end of its signal. */
 const settle = async (
   call: Effect.Effect<unknown, TillError>,
+  called: Called,
   { signal }: PromiseRequestOptions = {}
 ): Promise<unknown> => {
   const exit = await Effect.runPromiseExit(call, signal === undefined ? {} : { signal })
   if (Exit.isSuccess(exit)) return exit.value
   if (signal?.aborted === true && Cause.hasInterrupts(exit.cause)) throw signal.reason
-  throw Cause.squash(exit.cause)
+  throw withStackOf(Cause.squash(exit.cause), called)
 }
 
 /**
@@ -64,7 +94,7 @@ const settle = async (
  * for await (const customer of till.customers.list({ limit: 100 })) console.log(customer.email)
  * ```
  *
- * Throws a `TypeError` if `baseUrl` is no URL.
+ * Throws a `TypeError` if `baseUrl` is no address of the web, or `apiKey` empty.
  */
 export type TillClient = PromiseMethods
 // oxlint-disable-next-line typescript/no-extraneous-class -- its methods come from the contract

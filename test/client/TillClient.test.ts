@@ -173,6 +173,23 @@ describe("errors", () => {
     assert.strictEqual(declined.payment_intent?.status, "requires_payment_method")
   })
 
+  it("say where the call was made, to whoever prints them", async () => {
+    const refundOfNothing = async () => await till.refunds.create({ payment_intent: "pi_none" })
+    const walkFromNowhere = async () => {
+      for await (const { id } of till.refunds.list({ starting_after: "ref_none" })) assert.fail(id)
+    }
+    for (const call of [refundOfNothing, walkFromNowhere]) {
+      const error = (await failureOf(call())) as Error
+      const [message, first] = error.stack!.split("\n")
+      assert.match(message!, /^InvalidRequestError: No /)
+      assert.include(first, `${call.name} (`)
+      assert.notInclude(error.stack, "src/client")
+      assert.include(inspect(error), error.stack!)
+      assert.include(inspect(error), "code: 'resource_missing'")
+      assert.notInclude(Object.keys(error), "stack")
+    }
+  })
+
   it("tell answers of others from Till's", async () => {
     const html = { status: 404, body: "<html>", headers: { "content-type": "text/html" } }
     const strange: ReadonlyArray<Parameters<typeof proxy.break>[1]> = [
@@ -202,6 +219,9 @@ describe("errors", () => {
     }
     assert.strictEqual(proxy.attempts.length, count)
     assert.throws(() => clientOf({ baseUrl: "localhost" }), TypeError)
+    assert.throws(() => clientOf({ baseUrl: "localhost:4242" }), TypeError, "must begin with http://")
+    assert.throws(() => clientOf({ apiKey: "" }), TypeError, "apiKey is missing")
+    assert.throws(() => clientOf({ apiKey: undefined as never }), TypeError, "apiKey is missing")
   })
 
   it("send identifiers as one segment of the path", async () => {
