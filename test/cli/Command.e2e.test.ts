@@ -1,0 +1,26 @@
+/** The command `till` as a project gets it that has Till among its dependencies. */
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as Path from "node:path"
+
+const root = Path.resolve(import.meta.dirname, "../..")
+const project = fs.mkdtempSync(Path.join(os.tmpdir(), "till-command-"))
+afterAll(() => fs.rmSync(project, { recursive: true }))
+
+describe("the command till", () => {
+  it("runs on the Node that came along, whatever node is on the PATH", () => {
+    const { bin, version } = JSON.parse(fs.readFileSync(Path.join(root, "package.json"), "utf8")) as {
+      readonly bin: { readonly till: string }
+      readonly version: string
+    }
+    fs.writeFileSync(Path.join(project, "node"), "#!/bin/sh\necho 'an old Node'; exit 1\n", { mode: 0o755 })
+    // As npm installs a folder: the package is a link, and the command a link into it.
+    fs.symlinkSync(root, Path.join(project, "the package"))
+    const command = Path.join(project, "till")
+    fs.symlinkSync(Path.join("the package", bin.till), command)
+    const PATH = `${project}:/usr/bin:/bin`
+    assert.include(execFileSync(command, ["--version"], { cwd: project, encoding: "utf8", env: { PATH } }), version)
+  })
+})
