@@ -1,5 +1,5 @@
 /** The one door to accounts: nothing outside may assume that an account's actor is in this process. */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
 import type { Actor, Closed } from "./Actor.ts"
 import type { Options } from "./Actors.ts"
 import { Unavailable } from "./Actors.ts"
@@ -45,6 +45,9 @@ export interface Reply {
   readonly replayOf: string | null
 }
 
+/** Pause between two looks for timers that are due. */
+const SETTLING_MILLIS = 10
+
 export interface AccountsShape {
   /** Runs a command and waits until it is durable. */
   readonly run: <A, E>(
@@ -79,6 +82,11 @@ export interface AccountsShape {
    * and may see more.
    */
   readonly clockOffset: (account: AccountId) => Effect.Effect<Millis, Unavailable>
+
+  /**
+   * Waits until the timers of the account that are due have fired, and those that become due meanwhile; so long at most.
+   */
+  readonly settled: (account: AccountId, millisMax: Millis) => Effect.Effect<void, Unavailable>
 
   /** One page of a kind's documents, newest first. Shows everything that was acknowledged before the call. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ListPage, Unavailable>
@@ -119,6 +127,16 @@ const make = Effect.fnUntraced(function* (options: Options) {
   ): Effect.Effect<A, Unavailable> =>
     actors.use(account, (actor) => Effect.andThen(projector.reach(actor, actor.durable), read(actor)))
 
+  const isDue = (account: AccountId) =>
+    reading(account, () =>
+      Effect.flatMap(views.nextTimers(1, account), ([next]) =>
+        next === undefined ? Effect.succeed(false) : Effect.map(Clock.currentTimeMillis, (now) => next.wakeAt <= now)
+      )
+    )
+  const settled = Effect.fnUntraced(function* (account: AccountId) {
+    while (yield* isDue(account)) yield* Effect.sleep(SETTLING_MILLIS)
+  })
+
   const list = yield* Lists.make
   const readEvents = yield* EventReader.make(Lists.LISTS_MAX)
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
@@ -147,6 +165,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         return Effect.mapError(found, () => new Unavailable({ reason: "The database does not answer." }))
       }),
     clockOffset: (account) => actors.use(account, (actor) => Effect.succeed(actor.clockOffset)),
+    settled: (account, millisMax) => Effect.asVoid(Effect.timeoutOption(settled(account), millisMax)),
     list: (account, query) => reading(account, (actor) => list(actor, query)),
     event: (account, id) =>
       reading(account, () =>

@@ -47,7 +47,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         behind: reading(views.behind),
         accounts: reading(views.accounts),
         timer: (address) => reading(views.timer(address)),
-        nextTimers: (limit) => reading(views.nextTimers(limit)),
+        nextTimers: (limit, account) => reading(views.nextTimers(limit, account)),
         subscriptions: (account) => reading(views.subscriptions(account)),
         takeDeliveries: (options) => reading(views.takeDeliveries(options)),
         nextDelivery: (busy) => reading(views.nextDelivery(busy)),

@@ -219,9 +219,9 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
           addresses.map(({ account, id }) => [...tables(account).keys.values()].findLast(({ key }) => key === id))
         ),
       timer: ({ account, id }) => Effect.sync(() => tables(account).timers.get(id)),
-      nextTimers: (limit) =>
+      nextTimers: (limit, account) =>
         Effect.sync(() =>
-          [...accounts.all.values()]
+          (account === undefined ? [...accounts.all.values()] : [tables(account)])
             .flatMap((account) => [...account.timers.values()])
             .toSorted((a, b) => a.wakeAt - b.wakeAt || (a.id < b.id ? -1 : 1))
             .slice(0, limit)

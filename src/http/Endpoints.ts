@@ -10,7 +10,7 @@ import type { DomainError } from "../domain/Errors.ts"
 import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { Caller } from "./Authentication.ts"
-import type { CommandServices, GroupHandlers, QueryServices } from "./Handlers.ts"
+import type { AwaitedCommandHandler, CommandServices, GroupHandlers, QueryServices } from "./Handlers.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { pathOfUnstorableText, STORABLE_RULE } from "./JsonBody.ts"
 import type { ParameterError } from "./ParameterErrors.ts"
@@ -40,18 +40,24 @@ export type RunCommand = (input: {
   readonly caller: Caller
 }) => Effect.Effect<object, DomainError, CommandServices>
 
+interface PreparedCommand {
+  readonly prepare: (input: {
+    readonly params: Readonly<Record<string, string>>
+    readonly caller: Caller
+  }) => Effect.Effect<RunCommand, Unavailable, QueryServices>
+}
+
+interface AwaitedCommand extends Pick<Required<CommandEndpoint>, "settled"> {
+  readonly command: RunCommand
+}
+
 export interface CommandEndpoint extends Common {
   readonly kind: "command"
   readonly decodePayload: (body: Parsed) => Exit.Exit<unknown, ParameterError>
+  /** What a success waits for. */
+  readonly settled?: AwaitedCommandHandler<never>["settled"]
   /** The command, or what has to be read before there is one. */
-  readonly run:
-    | RunCommand
-    | {
-        readonly prepare: (input: {
-          readonly params: Readonly<Record<string, string>>
-          readonly caller: Caller
-        }) => Effect.Effect<RunCommand, Unavailable, QueryServices>
-      }
+  readonly run: RunCommand | PreparedCommand
 }
 
 export interface QueryEndpoint extends Common {
@@ -104,9 +110,12 @@ const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpo
     ...common,
     kind: "command",
     decodePayload: payload === undefined ? decodeNoPayload : makePayloadDecoder(payload),
-    run: handler as CommandEndpoint["run"]
+    ...runOf(handler as RunCommand | PreparedCommand | AwaitedCommand)
   }
 }
+
+const runOf = (handler: RunCommand | PreparedCommand | AwaitedCommand): Pick<CommandEndpoint, "run" | "settled"> =>
+  "command" in handler ? { run: handler.command, settled: handler.settled } : { run: handler }
 
 /** How messages name a route: `GET /v1/payment_intents/{id}`. */
 const routeName = ({ method, path }: HttpApiEndpoint.Top): string => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`

@@ -85,9 +85,15 @@ export interface PreparedCommandHandler<E> {
   ) => Effect.Effect<CommandHandler<E>, Unavailable, QueryServices>
 }
 
+/** A command whose answer waits until what it has led to has happened as well, whatever becomes of that. */
+export interface AwaitedCommandHandler<E> {
+  readonly command: CommandHandler<E>
+  readonly settled: (caller: Caller) => Effect.Effect<void, Unavailable, QueryServices>
+}
+
 export type Handler<E> = E extends { readonly method: "GET" }
   ? QueryHandler<E>
-  : CommandHandler<E> | PreparedCommandHandler<E>
+  : CommandHandler<E> | PreparedCommandHandler<E> | AwaitedCommandHandler<E>
 
 /** One handler per endpoint of a group. */
 export type GroupHandlers<Group extends HttpApiGroup.Constraint> = {

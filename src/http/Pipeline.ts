@@ -182,6 +182,10 @@ const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: C
   const reply = yield* endpoint.installationWide
     ? InstallationWide.execute(accounts, caller.account, identity, run)
     : accounts.execute(caller.account, identity, run)
+  if (endpoint.settled !== undefined && reply.status === 200) {
+    // The command is carried out, so nothing may let its answer fail any more.
+    yield* Effect.ignore(surroundings.withQueryServices(endpoint.settled(caller)))
+  }
   exchange.apiVersion = reply.apiVersion
   const text = openAnswer(surroundings.paymentsConfig, caller.account, reply.body)
   const answered: Answer =

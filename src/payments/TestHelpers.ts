@@ -25,7 +25,7 @@ export const authenticatePaymentIntent = Effect.fnUntraced(function* (
 
 /**
  * Moves the environment's clock ahead. What becomes due by it (sessions and holds that expire, settlements, deliveries)
- * happens after the answer, in the order in which it is due.
+ * happens afterwards, in the order in which it is due; the answer over HTTP waits for all but the deliveries.
  */
 export const advanceClock = Effect.fnUntraced(function* ({ seconds }: { readonly seconds: number }) {
   const transaction = yield* testTransaction

@@ -32,7 +32,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       documents: (addresses) => within(loaded.documents(addresses)),
       keys: (addresses) => within(loaded.keys(addresses)),
       timer: (address) => within(single.timer(address)),
-      nextTimers: (limit) => within(single.nextTimers(limit)),
+      nextTimers: (limit, account) => within(single.nextTimers(limit, account)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
       newest: (queries) => within(listed.newest(queries)),
@@ -222,10 +222,11 @@ const reads = (
         ([row]) => row && toTimer(row)
       )
     ),
-  nextTimers: (limit) =>
+  nextTimers: (limit, account) =>
     storageFailure(
       Effect.map(
-        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers ORDER BY wake_at, id LIMIT ${limit}`,
+        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
+          ${account === undefined ? sql`` : sql`WHERE account = ${account}`} ORDER BY wake_at, id LIMIT ${limit}`,
         (rows) => rows.map(toTimer)
       )
     ),

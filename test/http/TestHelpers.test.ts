@@ -3,7 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { CLOCK_AHEAD_SECONDS_MAX, DeletedTestData, TestClock } from "../../src/domain/TestHelpers.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys, Reply, TestServer } from "./TestServer.ts"
+import type { Keys, TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
 let server: TestServer
@@ -22,14 +22,6 @@ const post = async (keys: Keys, path: string, body: object) => {
 const get = (keys: Keys, path: string) => server.request("GET", path, { key: keys.secretTest })
 const advance = (keys: Keys, seconds: number) => post(keys, CLOCK, { seconds })
 const seconds = () => Math.floor(Date.now() / 1000)
-
-/** Asks until it is so: what became due happens soon after the answer, and nothing says when. */
-const until = async (ask: () => Promise<Reply>, isSo: (reply: Reply) => boolean): Promise<Reply> => {
-  for (;;) {
-    const reply = await ask()
-    if (isSo(reply)) return reply
-  }
-}
 
 const pay = (keys: Keys, parameters: object) =>
   post(keys, "/v1/payment_intents", { amount: 2000, currency: "usd", confirm: true, ...parameters })
@@ -114,6 +106,26 @@ describe("the clock of a test environment", () => {
     assert.isAtLeast(data[0].created, session.expires_at)
   })
 
+  it("§6: what becomes due by it, and by that in turn, has happened when it answers", async () => {
+    const keys = await server.merchant()
+    const [settled, failed, pending, failing] = [
+      await pay(keys, { payment_method: "pm_card_processing_success" }),
+      await pay(keys, { payment_method: "pm_card_processing_failure" }),
+      await pay(keys, { payment_method: "pm_card_pendingRefund" }),
+      await pay(keys, { payment_method: "pm_card_refundFail" })
+    ]
+    const refunds = [
+      await post(keys, "/v1/refunds", { payment_intent: pending.id }),
+      await post(keys, "/v1/refunds", { payment_intent: failing.id })
+    ]
+    await advance(keys, 2)
+    const statusOf = async (path: string) => (await get(keys, path)).body.status
+    assert.strictEqual(await statusOf(`/v1/payment_intents/${settled.id}`), "succeeded")
+    assert.strictEqual(await statusOf(`/v1/payment_intents/${failed.id}`), "requires_payment_method")
+    assert.strictEqual(await statusOf(`/v1/refunds/${refunds[0].id}`), "succeeded")
+    assert.strictEqual(await statusOf(`/v1/refunds/${refunds[1].id}`), "failed")
+  })
+
   it("I-17: a hold that is not captured expires by it, and not before", async () => {
     const keys = await server.merchant()
     const held = await pay(keys, { payment_method: "pm_card_visa", capture_method: "manual" })
@@ -122,10 +134,8 @@ describe("the clock of a test environment", () => {
     await advance(keys, 7 * DAY - 60)
     assert.strictEqual((await get(keys, path)).body.status, "requires_capture")
     await advance(keys, 60)
-    const { body } = await until(
-      () => get(keys, path),
-      ({ body }) => body.status === "canceled"
-    )
+    const { body } = await get(keys, path)
+    assert.strictEqual(body.status, "canceled")
     assert.isAtLeast(body.canceled_at, held.created + 7 * DAY)
     const types = (await get(keys, "/v1/events?limit=2")).body.data.map(({ type }: { type: string }) => type)
     assert.sameMembers(types, ["payment_intent.canceled", "charge.expired"])

@@ -218,6 +218,7 @@ const questions = (random: Randomness) => {
     keys: (views: ViewsShape) => views.keys(addresses),
     timer: (views: ViewsShape) => views.timer(timer),
     nextTimers: (views: ViewsShape) => views.nextTimers(limit),
+    nextTimersOfAccount: (views: ViewsShape) => views.nextTimers(limit, account),
     list: (views: ViewsShape) => views.list(account, list),
     newest: (views: ViewsShape) => views.newest(newest),
     event: (views: ViewsShape) => views.event(event),
