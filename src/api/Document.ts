@@ -146,7 +146,7 @@ const refineOperation = (operation: Operation, route: string, schemas: JsonSchem
     ...(requestBody !== undefined && { requestBody: refineBody(requestBody.content, schemas) }),
     responses: mapValues(responses, (response, status) =>
       status === SUCCESS
-        ? refineResponse(response as Response, status, { isCommand, schemas })
+        ? listAt(route, refineResponse(response as Response, status, { isCommand, schemas }))
         : { $ref: `${SHARED}${sharedName(status, isCommand)}` }
     )
   }
@@ -207,6 +207,16 @@ const refineResponse = (
       "application/json": { schema, example: means?.example ?? exampleOf(schema, { schemas, requiredOnly: false }) }
     }
   }
+}
+
+/** The example of a list says where the list is and how its next page is asked for, which its schema does not know. */
+const listAt = (route: string, response: Response): Response => {
+  const { example, schema } = response.content["application/json"]
+  if ((example as { readonly object?: unknown } | undefined)?.object !== "list") return response
+  const { data } = example as { readonly data: ReadonlyArray<{ readonly id: string }> }
+  const path = route.slice(route.indexOf("/"))
+  const list = { object: "list", data, has_more: true, url: path, next_cursor: data[0]?.id ?? null }
+  return { ...response, content: { "application/json": { schema, example: list } } }
 }
 
 const header = (description: string) => ({ description, schema: { type: "string" } })

@@ -15,6 +15,13 @@ const Limit = Schema.String.check(Schema.isPattern(/^(?:[1-9][0-9]?|100)$/u))
   )
 
 const Cursor = Schema.String.check(Schema.isMinLength(1)).annotate({ rule: "the ID of an object" })
+const StartingAfter = Cursor.annotate({
+  description:
+    "The ID of an object: the page begins behind it, with what is older. For the next page, the `next_cursor` of this one."
+})
+const EndingBefore = Cursor.annotate({
+  description: "The ID of an object: the page ends before it, with what is newer. Not together with `starting_after`."
+})
 
 /** A filter by a flag (semantics G8). */
 export const Flag = Schema.Literals(["true", "false"])
@@ -29,8 +36,8 @@ export const Flag = Schema.Literals(["true", "false"])
 /** Query parameters of every list. */
 export const listQuery = {
   limit: Schema.optionalKey(Limit),
-  starting_after: Schema.optionalKey(Cursor),
-  ending_before: Schema.optionalKey(Cursor)
+  starting_after: Schema.optionalKey(StartingAfter),
+  ending_before: Schema.optionalKey(EndingBefore)
 }
 
 /** A page of objects. */

@@ -23,7 +23,12 @@ export const TestHelpers = HttpApiGroup.make("test_helpers").add(
     error: paymentErrors
   })
     .annotate(TestMode, true)
-    .annotate(OpenApi.Summary, "Authenticate a payment in the place of its payer"),
+    .annotate(OpenApi.Summary, "Authenticate a payment in the place of its payer")
+    .annotate(
+      OpenApi.Description,
+      "For a PaymentIntent in `requires_action`, that of a Checkout Session too. If the card is declined after the " +
+        "authentication, the answer is the 402 of the decline."
+    ),
   HttpApiEndpoint.post("advance_clock", "/v1/test_helpers/clock/advance", {
     headers: commandHeaders,
     payload: AdvanceTestClock,
@@ -31,7 +36,13 @@ export const TestHelpers = HttpApiGroup.make("test_helpers").add(
     error: commandErrors
   })
     .annotate(TestMode, true)
-    .annotate(OpenApi.Summary, "Advance the clock of the test environment"),
+    .annotate(OpenApi.Summary, "Advance the clock of the test environment")
+    .annotate(
+      OpenApi.Description,
+      "Sessions and holds expire by it, and payments and refunds settle: all that has happened when the answer comes, " +
+        "unless it takes longer than 10 seconds. Webhooks of that are on their way then, as are those that waited to be " +
+        "tried again. The clock is that of all who use this environment, and never goes back, except with all data."
+    ),
   HttpApiEndpoint.delete("delete_data", "/v1/test_helpers/data", {
     headers: requestHeaders,
     success: DeletedTestData,
@@ -39,4 +50,10 @@ export const TestHelpers = HttpApiGroup.make("test_helpers").add(
   })
     .annotate(TestMode, true)
     .annotate(OpenApi.Summary, "Delete all data of the test environment")
+    .annotate(
+      OpenApi.Description,
+      "Webhook endpoints, events and idempotency keys are data as well; API keys are not. The clock is put back. It is the " +
+        "environment of one merchant: tests that run at the same time are best given a merchant each " +
+        "(`till merchants create`)."
+    )
 )

@@ -113,6 +113,29 @@ export const TEST_CARDS: ReadonlyArray<TestCard> = [
   card(["pm_card_processor_error"], ["4000000000006033"], { kind: "faults" })
 ]
 
+/** What becomes of a payment with the card, in words that follow its name. */
+export const outcomeOf = ({ refunds, result }: TestCard): string => {
+  if (refunds === "start_pending") return "succeeds, refunds start pending"
+  return refunds === "fail_later" ? "succeeds, refunds fail later" : resultText(result)
+}
+
+const resultText = (result: TestCardResult): string => {
+  switch (result.kind) {
+    case "approves":
+      return "succeeds"
+    case "declines":
+      return result.declineCode === "generic_decline"
+        ? "is declined"
+        : `is declined: ${result.declineCode.replaceAll("_", " ")}`
+    case "challenges":
+      return `asks for authentication, then ${resultText(result.after)}`
+    case "processes":
+      return `takes a moment, then ${resultText(result.after)}`
+    case "faults":
+      return "the processor does not answer"
+  }
+}
+
 /** What happens to any other number. */
 export const UNKNOWN_CARD_RESULT: TestCardResult = {
   kind: "declines",

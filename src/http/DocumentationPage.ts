@@ -8,6 +8,7 @@ import { responseOf } from "../api/Document.ts"
 import type { JsonSchema, JsonSchemas } from "../api/Examples.ts"
 import { resolve } from "../api/Examples.ts"
 import type { Webhook } from "../api/Webhooks.ts"
+import { outcomeOf, TEST_CARDS } from "../domain/TestCards.ts"
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8882 }
@@ -24,6 +25,7 @@ table { border-collapse: collapse; width: 100% }
 th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem .3rem 0; text-align: left; vertical-align: top }
 pre { background: var(--soft); padding: .8rem; white-space: pre-wrap }
 small { opacity: .7 }
+#test_cards td:nth-child(2) { white-space: nowrap }
 `
 
 /** For the page's `Content-Security-Policy`. */
@@ -55,12 +57,29 @@ export const render = (document: Document): string => {
 <h1>${text(info.title)} API <small>${text(info.version)}</small></h1>
 <p>${prose(info.description)}</p>
 <p>Base address <code>${text(servers[0]?.url ?? "")}</code>. This page as data: <a href="openapi.json">openapi.json</a>.
-What errors mean: <a href="docs/errors">errors</a>.</p>
+What errors mean: <a href="docs/errors">errors</a>. What to pay with in test mode: <a href="#test_cards">test cards</a>.</p>
 <nav>${contents.join("")}</nav>
 ${sections.join("\n")}
+${testCards()}
 </main></body></html>
 `
 }
+
+/** Test cards are not in the contract: to it, their ids and numbers are like any others. */
+const testCards = (): string => `<section id="test_cards"><h2>Test cards</h2>
+<p>${prose(
+  "In test mode, each of these is a `payment_method`, and its numbers can be paid with in any month to come and with any " +
+    "security code. A decline comes when the payment is confirmed, as a 402. A card that asks for authentication leaves the " +
+    "PaymentIntent in `requires_action`; one that takes a moment leaves it in `processing` for two seconds of the test " +
+    "environment's clock, as refunds wait that are pending or fail later. When the processor does not answer, the request " +
+    "gets a 500, nothing has changed, and it can be made again. Any other number is declined."
+)}</p>
+<table>${TEST_CARDS.map((card) => {
+  const [ids, numbers] = [card.ids, card.numbers].map((all) =>
+    all.map((one) => `<code>${text(one)}</code>`).join("<br>")
+  )
+  return `<tr><td>${ids}</td><td>${numbers}</td><td>${text(outcomeOf(card))}</td></tr>`
+}).join("")}</table></section>`
 
 const isOf =
   (tag: string) =>
@@ -88,7 +107,8 @@ const renderOperation = (method: string, path: string, operation: Operation, doc
   const body = requestBody?.content["application/json"]
   const parts = [
     `<h3>${text(summary)}</h3>`,
-    `<p><code><span class="method">${method.toUpperCase()}</span> ${text(path)}</code></p>`,
+    `<p><code><span class="method">${method.toUpperCase()}</span> ${text(path)}</code> ` +
+      `<small>In TypeScript <code>till.${text(operationId)}</code></small></p>`,
     description === undefined ? "" : `<p>${prose(description)}</p>`,
     table(parameters.map((parameter) => parameterRow(parameter, schemas)))
   ]
@@ -152,8 +172,9 @@ const typeOf = (schema: JsonSchema, schemas: JsonSchemas): string => {
   if (merged.type === "array")
     return `array of ${merged.items === undefined ? "anything" : typeOf(merged.items, schemas)}`
   const limits = [
-    merged.minimum !== undefined && `at least ${merged.minimum}`,
-    merged.maximum !== undefined && `at most ${merged.maximum}`,
+    // What every number of JSON's is bound by goes without saying.
+    merged.minimum !== undefined && merged.minimum !== Number.MIN_SAFE_INTEGER && `at least ${merged.minimum}`,
+    merged.maximum !== undefined && merged.maximum !== Number.MAX_SAFE_INTEGER && `at most ${merged.maximum}`,
     merged.maxLength !== undefined && `at most ${merged.maxLength} characters`,
     merged.pattern !== undefined && `matching ${merged.pattern}`
   ]

@@ -1,34 +1,12 @@
 /** In test mode: says so on top of the page, and has the test cards (semantics §5) one click away. */
-import type { TestCard, TestCardResult } from "../domain/TestCards.ts"
-import { TEST_CARDS } from "../domain/TestCards.ts"
+import type { TestCard } from "../domain/TestCards.ts"
+import { outcomeOf, TEST_CARDS } from "../domain/TestCards.ts"
 import type { Html } from "./Html.ts"
 import { html } from "./Html.ts"
 
 /** `4242 4242 4242 4242`, `3782 822463 10005`. */
 export const groupedNumber = (number: string): string =>
   /^3[47]/.test(number) ? number.replace(/^(.{4})(.{6})(.*)$/, "$1 $2 $3") : number.replaceAll(/(.{4})(?=.)/g, "$1 ")
-
-const resultText = (result: TestCardResult): string => {
-  switch (result.kind) {
-    case "approves":
-      return "succeeds"
-    case "declines":
-      return result.declineCode === "generic_decline"
-        ? "is declined"
-        : `is declined: ${result.declineCode.replaceAll("_", " ")}`
-    case "challenges":
-      return `asks for authentication, then ${resultText(result.after)}`
-    case "processes":
-      return `takes a moment, then ${resultText(result.after)}`
-    case "faults":
-      return "the processor does not answer"
-  }
-}
-
-const textOf = ({ refunds, result }: TestCard): string => {
-  if (refunds === "start_pending") return "succeeds, refunds start pending"
-  return refunds === "fail_later" ? "succeeds, refunds fail later" : resultText(result)
-}
 
 const BRANDS: Readonly<Record<string, string>> = {
   visa: "Visa",
@@ -47,7 +25,7 @@ const row = (testCard: TestCard): Html => {
   const number = groupedNumber(testCard.numbers[0])
   return html`<li>
     <button type="button" class="test-card" data-number="${number}">
-      <code>${number}</code> <span>${brandName(testCard.brand)}, ${textOf(testCard)}</span>
+      <code>${number}</code> <span>${brandName(testCard.brand)}, ${outcomeOf(testCard)}</span>
     </button>
   </li>`
 }

@@ -3,6 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { hash } from "node:crypto"
 import * as Document from "../../src/api/Document.ts"
+import { TEST_CARDS } from "../../src/domain/TestCards.ts"
 import type { Reply, TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
@@ -59,6 +60,21 @@ describe("documentation", () => {
     assert.include(page, "Only in test mode: a live key gets <code>400 test_mode_only</code>.")
     assert.include(page, "becomes $10.00 with <code>usd</code>")
     assert.include(page, "Only with <code>confirm: true</code>.")
+    assert.include(page, "the <code>next_cursor</code> of this one")
+    assert.include(page, "tests that run at the same time are best given a merchant each")
+    assert.include(page, "<code>till.payment_intents.capture</code>")
+    assert.notInclude(page, String(Number.MAX_SAFE_INTEGER))
+  })
+
+  it("has on the page what there is to pay with in test mode, and where lists are", async () => {
+    const page = await (await fetch(`http://127.0.0.1:${server.port}/docs`)).text()
+    assert.include(page, '<a href="#test_cards">')
+    const section = page.slice(page.indexOf('<section id="test_cards">'))
+    for (const { ids, numbers } of TEST_CARDS) {
+      for (const one of [...ids, ...numbers]) assert.include(section, `<code>${one}</code>`)
+    }
+    assert.include(section, "asks for authentication, then is declined: insufficient funds")
+    assert.include(page, "&quot;url&quot;: &quot;/v1/customers&quot;")
   })
 
   it("declares the headers that answers have", async () => {
