@@ -25,8 +25,8 @@ export interface Forwarded {
 
 export interface ForwarderOptions {
   readonly forwardTo: URL
-  /** The secret of the endpoint, once it is known: a webhook may come before. */
-  readonly secret: Promise<Redacted.Redacted>
+  /** The secret of the endpoint at the moment, once it is known: a webhook may come before. */
+  readonly secret: () => Promise<Redacted.Redacted>
   /** What a GET answers in `X-Till-Listen`, for others to find out who listens there. */
   readonly instance: string
   /** How long the app may take; a second less than Till waits by default. */
@@ -90,7 +90,7 @@ const statusOf = async (
   if (request.method !== "POST") return 200
   const body = await bodyOf(request)
   if (body === undefined) return 413
-  const event = eventOf(body, request, await secret)
+  const event = eventOf(body, request, await secret())
   if (event === undefined) return 400
   const gone = new AbortController()
   response.once("close", () => {

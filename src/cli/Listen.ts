@@ -2,8 +2,8 @@
  * `till listen`: forwards what happens in test mode to an app on this machine, and says what the app answered.
  *
  * It survives restarts of the app and of Till: what the app does not take, Till sends again. It ends with its endpoint
- * removed. Till must run on this machine, or see its loopback, because that is where the webhooks are taken. After
- * `DELETE /v1/test_helpers/data` it has to be started anew: that removes its endpoint as well.
+ * removed. Till must run on this machine, or see its loopback, because that is where the webhooks are taken.
+ * `DELETE /v1/test_helpers/data` removes its endpoint as well: it goes on with another one, which has another secret.
  */
 import { Console, Effect, Queue, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -38,14 +38,15 @@ export const listen = Command.make("listen", flags, ({ events, forwardTo: to, ..
     const { till } = yield* connect(connection)
     const instance = randomUUID()
     const known = Promise.withResolvers<Redacted.Redacted>()
+    let secret = known.promise
     const lines = yield* Queue.unbounded<string>()
     const address = yield* forwarder({
       forwardTo,
       instance,
-      secret: known.promise,
+      secret: () => secret,
       onForwarded: (forwarded) => Queue.offerUnsafe(lines, lineOf(forwarded, new Date()))
     })
-    const secret = yield* temporaryEndpoint({
+    const endpoint = yield* temporaryEndpoint({
       till,
       forwardTo,
       address,
@@ -53,8 +54,18 @@ export const listen = Command.make("listen", flags, ({ events, forwardTo: to, ..
       enabledEvents: events.split(",").map((type) => type.trim()),
       onLeftBehind: (id, { message }) => Console.error(`${id} is left behind until the next till listen: ${message}`)
     })
-    yield* Console.log(`Forwarding webhooks to ${forwardTo.href}\nThey are signed with ${Redacted.value(secret)}`)
-    known.resolve(secret)
-    return yield* Effect.forever(Effect.flatMap(Queue.take(lines), (line) => Console.log(line)))
+    yield* Console.log(
+      `Forwarding webhooks to ${forwardTo.href}\nThey are signed with ${Redacted.value(endpoint.secret)}`
+    )
+    known.resolve(endpoint.secret)
+    const replace = Effect.flatMap(endpoint.replaced, (replacement) => {
+      secret = Promise.resolve(replacement)
+      return Console.log(
+        "The webhook endpoint was deleted, and what has happened since then was not forwarded. " +
+          `From now on webhooks are signed with ${Redacted.value(replacement)}`
+      )
+    })
+    const print = Effect.flatMap(Queue.take(lines), (line) => Console.log(line))
+    return yield* Effect.race(Effect.forever(print), Effect.forever(replace))
   }).pipe(Effect.scoped)
 ).pipe(Command.withDescription("Forward webhooks of test mode to an app on this machine"))

@@ -3,7 +3,8 @@
  *
  * A command that was killed leaves its endpoint behind, marked with where it forwarded to. The next one that forwards to
  * the same place takes it over, with a new secret, and so gets what happened in between. Two at a time would each get
- * everything, so the second one refuses.
+ * everything, so the second one refuses. If somebody deletes it under a running command, as a test does that empties the
+ * environment, it gets a successor.
  */
 import { Data, Effect, Redacted, type Scope, Stream } from "effect"
 import type { EffectMethods, TillError } from "../client/index.ts"
@@ -31,14 +32,40 @@ export class AlreadyForwarded extends Data.TaggedError("AlreadyForwarded")<{ rea
 const FORWARD_TO = "till_listen_forward_to"
 const INSTANCE = "till_listen_instance"
 
-/** An endpoint that exists as long as the scope; answers with its secret. */
-export const temporaryEndpoint = (
+export interface TemporaryEndpoint {
+  readonly secret: Redacted.Redacted
+  /** Waits until the endpoint is gone, makes another one, and answers with the secret of that. */
+  readonly replaced: Effect.Effect<Redacted.Redacted, TillError | AlreadyForwarded>
+}
+
+/** Pause between two looks whether the endpoint is still there. */
+const WATCH_MILLIS = 1000
+
+/** An endpoint that exists as long as the scope. */
+export const temporaryEndpoint = Effect.fnUntraced(function* (
   options: TemporaryEndpointOptions
-): Effect.Effect<Redacted.Redacted, TillError | AlreadyForwarded, Scope.Scope> =>
-  Effect.map(
-    Effect.acquireRelease(acquire(options), ({ id }) => release(id, options)),
-    ({ secret }) => Redacted.make(secret)
+): Effect.fn.Return<TemporaryEndpoint, TillError | AlreadyForwarded, Scope.Scope> {
+  const current = yield* Effect.acquireRelease(
+    Effect.map(acquire(options), ({ id, secret }) => ({ id, secret: Redacted.make(secret) })),
+    (current) => Effect.suspend(() => release(current.id, options))
   )
+  const replaced = Effect.gen(function* () {
+    while (!(yield* isGone(current.id, options))) yield* Effect.sleep(WATCH_MILLIS)
+    const { id, secret } = yield* acquire(options)
+    current.id = id
+    return Redacted.make(secret)
+  })
+  return { secret: current.secret, replaced }
+})
+
+/** Only Till can say so: one that does not answer may have it. */
+const isGone = (id: string, { till }: TemporaryEndpointOptions): Effect.Effect<boolean> =>
+  till.webhook_endpoints.retrieve(id, {}, { retriesMax: 0 }).pipe(
+    Effect.as(false),
+    Effect.catch((error) => Effect.succeed(isMissing(error)))
+  )
+
+const isMissing = (error: TillError): boolean => "code" in error && error.code === "resource_missing"
 
 const acquire = Effect.fnUntraced(function* (options: TemporaryEndpointOptions) {
   const { address, enabledEvents, forwardTo, instance, till } = options
@@ -84,8 +111,6 @@ const isListening = (url: string, instance: string | undefined): Effect.Effect<b
 /** Till may be gone, which should not keep a person at the terminal; the next run finds the endpoint. */
 const release = (id: string, { onLeftBehind, till }: TemporaryEndpointOptions) =>
   till.webhook_endpoints.delete(id, {}, { retriesMax: 1, timeoutMillis: 3_000 }).pipe(
-    Effect.catch((error) =>
-      "code" in error && error.code === "resource_missing" ? Effect.void : onLeftBehind(id, error)
-    ),
+    Effect.catch((error) => (isMissing(error) ? Effect.void : onLeftBehind(id, error))),
     Effect.asVoid
   )

@@ -50,7 +50,14 @@ const forwarding = Effect.fnUntraced(function* (
     next.resolve(forwarded)
   }
   const secret = Promise.resolve(Redacted.make(SECRET))
-  const address = yield* forwarder({ forwardTo, instance: "this one", secret, onForwarded, ...more })
+  const { appMillisMax, secret: known = secret } = more
+  const address = yield* forwarder({
+    forwardTo,
+    instance: "this one",
+    secret: () => known,
+    onForwarded,
+    ...(appMillisMax !== undefined && { appMillisMax })
+  })
   return { address, said, next: next.promise }
 })
 

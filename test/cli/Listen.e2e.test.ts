@@ -116,6 +116,27 @@ describe("till listen", () => {
     })
   )
 
+  it.live("goes on when its endpoint is deleted, and says what that changes", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill()
+      const app = yield* startApp
+      const listening = yield* startListen(server, "--forward-to", app.url, "--events", "customer.created")
+      yield* Effect.promise(async () => {
+        const first = listening.secret
+        await server.request("DELETE", "/v1/test_helpers/data")
+        await until("it has another endpoint", () => listening.lines.length === 1)
+        const [, secret] = /From now on webhooks are signed with (whsec_\w{32})$/u.exec(listening.lines[0]!)!
+        assert.notStrictEqual(secret, first)
+        await server.post("/v1/customers", {})
+        await until("the webhook has come", () => app.received.length === 1)
+        const [{ body, headers }] = app.received as [Received]
+        verifyWebhook({ body, header: headers["x-signature"], secret: secret! })
+        assert.deepStrictEqual(await listening.kill("SIGTERM"), { code: 0, signal: null })
+        assert.isEmpty(await endpointsOf(server))
+      })
+    })
+  )
+
   it.live("takes over what a killed one left, outlives Till, and is alone", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
