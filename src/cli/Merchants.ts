@@ -4,7 +4,13 @@ import { Argument, Command } from "effect/cli"
 import * as app from "../app.ts"
 import { merchantLines, newKeyLines } from "./Tables.ts"
 
-const create = Command.make("create", { name: Argument.String("name") }, ({ name }) =>
+/** Which merchant a command is about. */
+export const merchantArgument = Argument.String("merchant").pipe(
+  Argument.withDescription("ID of the merchant, mer_…: see till merchants list")
+)
+const nameArgument = Argument.String("name").pipe(Argument.withDescription("The name that payers read"))
+
+const create = Command.make("create", { name: nameArgument }, ({ name }) =>
   Effect.flatMap(app.administer({ _tag: "CreateMerchant", name }), ({ keys, merchants }) =>
     Console.log(`${merchantLines(merchants)}\n\n${newKeyLines(keys)}`)
   )
@@ -14,18 +20,15 @@ const list = Command.make("list", {}, () =>
   Effect.flatMap(app.administer({ _tag: "ListMerchants" }), ({ merchants }) => Console.log(merchantLines(merchants)))
 ).pipe(Command.withDescription("List all merchants"))
 
-const rename = Command.make(
-  "rename",
-  { merchant: Argument.String("merchant"), name: Argument.String("name") },
-  ({ merchant, name }) =>
-    Effect.flatMap(app.administer({ _tag: "RenameMerchant", merchant, name }), ({ merchants }) =>
-      Console.log(merchantLines(merchants))
-    )
+const rename = Command.make("rename", { merchant: merchantArgument, name: nameArgument }, ({ merchant, name }) =>
+  Effect.flatMap(app.administer({ _tag: "RenameMerchant", merchant, name }), ({ merchants }) =>
+    Console.log(merchantLines(merchants))
+  )
 ).pipe(Command.withDescription("Change a merchant's name, which payers' pages show"))
 
 const setVersion = Command.make(
   "set-version",
-  { merchant: Argument.String("merchant"), version: Argument.Literals("version", app.API_VERSIONS) },
+  { merchant: merchantArgument, version: Argument.Literals("version", app.API_VERSIONS) },
   ({ merchant, version }) =>
     Effect.flatMap(app.administer({ _tag: "SetVersion", merchant, version }), ({ merchants }) =>
       Console.log(merchantLines(merchants))

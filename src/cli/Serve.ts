@@ -26,4 +26,12 @@ export const serve = Command.make("serve", {}, () =>
     yield* endInTime
     return yield* app.serve(Option.getOrUndefined(yield* GlobalFlag.LogLevel))
   })
-).pipe(Command.withDescription("Run the service"))
+).pipe(
+  Command.withShortDescription("Run the service"),
+  Command.withDescription(
+    "Run the service until it gets a SIGINT or SIGTERM. Its settings are environment variables, which the README lists: " +
+      "PORT (4242, or 0 for one that is free), TILL_DATA_DIR (./.till), DATABASE_URL (by default a Postgres of its own), " +
+      "TILL_SK_TEST and the other keys (generated, and printed once). It takes requests once it has written where it " +
+      "listens."
+  )
+)

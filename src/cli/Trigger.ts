@@ -74,9 +74,15 @@ const override = Flag.String("override").pipe(
   )
 )
 
+const WHAT = "Make an event happen in test mode, and print its ID"
+
 export const trigger = Command.make(
   "trigger",
-  { type: Argument.String("type"), override, ...connectionFlags },
+  {
+    type: Argument.String("type").pipe(Argument.withDescription("What shall happen: payment_intent.succeeded")),
+    override,
+    ...connectionFlags
+  },
   ({ override, type, ...flags }) =>
     Effect.gen(function* () {
       const triggerable = yield* triggerableOf(type)
@@ -85,8 +91,9 @@ export const trigger = Command.make(
       yield* Console.log(yield* triggered(triggerable, { till, overrides: override, authorizationHoldSeconds }))
     })
 ).pipe(
+  Command.withShortDescription(WHAT),
   Command.withDescription(
-    "Make an event happen in test mode, and print its ID. charge.expired moves the clock of the test environment ahead, " +
+    `${WHAT}. charge.expired moves the clock of the test environment ahead, ` +
       `by 7 days by default; no other type does. Types: ${Object.keys(EMITTED_EVENT_TYPES).join(", ")}`
   )
 )

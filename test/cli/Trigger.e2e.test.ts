@@ -26,6 +26,8 @@ describe("the command till trigger", () => {
 
         const help = await run(["--help"])
         assert.match(help.stdout, /charge\.expired moves the clock of the test environment ahead/u)
+        const commands = (await till([], {})).stdout
+        assert.match(commands, /^ *trigger +Make an event happen in test mode, and print its ID$/mu)
 
         const refusals: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
           ["price.deleted cannot be triggered: nothing emits it so far", ["price.deleted"]],
