@@ -173,10 +173,41 @@ export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDat
   }
 }
 
+/** The database is somebody else's. */
+export class ForeignDatabase extends Schema.TaggedError<ForeignDatabase>()("ForeignDatabase", {
+  tables: Schema.Array(Schema.String)
+}) {
+  override get message() {
+    return (
+      `DATABASE_URL: the database has tables that are not Till's (${this.tables.join(", ")}). ` +
+      "Till needs a database of its own; without DATABASE_URL it brings one along."
+    )
+  }
+}
+
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+
+/** How many of somebody else's tables are named. */
+const NAMED_MAX = 3
+
+/**
+ * Refuses what is somebody else's, and changes nothing there: shops have a `DATABASE_URL` as well, and Till's tables would
+ * be among theirs. Extensions may have brought tables along, and another process may be about to make Till's.
+ */
+const refuseForeign = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const found = yield* sql<{ name: string }>`SELECT relname::text AS name FROM pg_class
+    WHERE relkind IN ('r', 'p') AND relnamespace = to_regnamespace(current_schema()::text)
+      AND relname <> 'effect_sql_migrations' AND to_regclass('journal') IS NULL
+      AND NOT EXISTS (SELECT FROM pg_depend
+        WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e')
+    ORDER BY relname LIMIT ${NAMED_MAX}`
+  if (found.length > 0) return yield* new ForeignDatabase({ tables: found.map(({ name }) => name) })
+})
 
 /** Refuses what is too new, and says why the start takes longer than others. */
 const inspect = Effect.gen(function* () {
+  yield* refuseForeign
   const sql = yield* SqlClient.SqlClient
   const [table] = yield* sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`
   if (table?.found !== true) return

@@ -124,6 +124,34 @@ describe("a database of an older Till", () => {
   )
 })
 
+describe("a database of somebody else's", () => {
+  it.live("is refused, and left as it is", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      for (const name of ["orders", "events", "customers", "users"])
+        yield* database.edit(`CREATE TABLE ${name} (id int)`)
+      const exit = yield* Effect.exit(database.connect("till"))
+      const problem = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
+      assert.include(problem, "the database has tables that are not Till's (customers, events, orders). Till needs a")
+      const [row] = yield* database.ask<{ count: number }>(
+        "SELECT count(*)::int AS count FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+      )
+      assert.strictEqual(row?.count, 4)
+    })
+  )
+
+  it.live("is not one that has only tables of extensions, or of another schema", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      yield* database.edit("CREATE SCHEMA shop CREATE TABLE orders (id int)")
+      yield* database.edit("CREATE TABLE brought_along (id int)")
+      yield* database.edit("ALTER EXTENSION plpgsql ADD TABLE brought_along")
+      const storage = yield* database.connect("till")
+      assert.deepStrictEqual(yield* journalOf(storage).read(ACCOUNT, 0, 10), [])
+    })
+  )
+})
+
 describe("a database of a newer Till", () => {
   it.live("is refused, and left as it is", () =>
     Effect.gen(function* () {
