@@ -2,7 +2,7 @@
  * `checkout.js` as a shop gets it: what it refuses at once, and that its types, imported as `till/checkout`, fit how the
  * examples use it (which the compiler checks).
  */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as vm from "node:vm"
 import type { CheckoutState, ConfirmParameters, TillCheckout } from "till/checkout"
 import * as Assets from "../../src/pages/Assets.ts"
@@ -75,6 +75,10 @@ describe("what a custom checkout tells a payer", () => {
 
   const PAGE = "https://shop.example/pay"
 
+  /** What the page's maker finds in the console. */
+  const complaints: Array<string> = []
+  afterEach(() => void (complaints.length = 0))
+
   /** The checkout in a page at this address, which asks again at once where a payer's would wait. */
   const checkoutAt = (address: string, { client_secret }: Answer) => {
     const page = {
@@ -83,7 +87,9 @@ describe("what a custom checkout tells a payer", () => {
       setTimeout: (then: () => void) => setTimeout(then),
       URLSearchParams,
       btoa,
-      crypto,
+      // As in a page without TLS, which has no `randomUUID`.
+      crypto: { getRandomValues: (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes) },
+      console: { error: (error: unknown) => complaints.push(String(error)) },
       fetch
     }
     return load(`${server.url}/checkout.js`, page)(server.publishableTest).checkout({ clientSecret: client_secret })
@@ -130,6 +136,16 @@ describe("what a custom checkout tells a payer", () => {
     const { error } = await checkout.confirm({ customer_details: { ...customer_details, address: {} }, card })
     assert.strictEqual(error?.param, "customer_details[address][line1]")
     assert.strictEqual(error?.message, "Check the address.")
+  })
+
+  it("blames the network for what the page did wrong, and tells the page's maker more", async () => {
+    const checkout = await checkoutAt(PAGE, await openCustom())
+    const { error } = await checkout.confirm({ card: null as never })
+    assert.match(error!.message, /could not be reached/)
+    assert.match(complaints.join(), /^TypeError: .*null/)
+    // To confirm nothing is wrong as well, but that the API can say.
+    assert.strictEqual((await checkout.confirm()).error?.type, "invalid_request_error")
+    assert.lengthOf(complaints, 1)
   })
 
   it("says that it has expired", async () => {

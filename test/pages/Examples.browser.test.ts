@@ -210,6 +210,20 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       assert.notInclude(sentToShop.join("\n").replaceAll(/[^0-9]/g, ""), CARDS.approved)
     })
 
+    it("begins anew where Till has forgotten the session, and takes years as browsers fill them in", async () => {
+      const { page } = await open(shops.custom.url)
+      await page.locator("button:enabled").waitFor()
+      await page.evaluate(() => {
+        sessionStorage["clientSecret"] = sessionStorage["clientSecret"].replace(/^cs_.{9}/, "cs_000000000")
+      })
+      await page.reload()
+      await fill(page)
+      await page.getByLabel("Expiry date").fill("12/2034")
+      await pay(page)
+      await thanks(page)
+      await assertPaidOnce()
+    })
+
     it("cannot be sent before Till is there to take it", async () => {
       const { page } = await open("about:blank")
       const wanted = Promise.withResolvers<void>()

@@ -100,7 +100,7 @@ export interface Checkout {
    * Pays. Never rejects: what went wrong is in the state. Called again while it is under way, it is the same payment, and
    * a session is paid for once, however often this is called.
    */
-  confirm(parameters: ConfirmParameters): Promise<CheckoutState>
+  confirm(parameters?: ConfirmParameters): Promise<CheckoutState>
 }
 
 export interface TillCheckout {

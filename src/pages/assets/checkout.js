@@ -105,6 +105,11 @@
     return { status: response.status, body: await response.json() }
   }
 
+  /** `crypto.randomUUID` is not there in pages without TLS, such as a shop's on a phone that tries out a laptop's. */
+  function randomKey() {
+    return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
+  }
+
   /** Repeats a call as long as it may have been in vain. With one idempotency key, it happens once. */
   async function callSafely(...parameters) {
     for (let attempt = 1; ; attempt++) {
@@ -184,7 +189,7 @@
         key,
         `checkout_sessions/${id}/confirm`,
         confirmationOf(parameters, clientSecret),
-        (idempotencyKey ??= crypto.randomUUID())
+        (idempotencyKey ??= randomKey())
       )
       // An attempt whose end nobody knows was made with something else. Both may be made: a session is paid for once.
       if (body.error?.code === "idempotency_key_reuse") {
@@ -221,11 +226,15 @@
         return () => void listeners.delete(listener)
       },
       /** A second call while the first is under way is the same one. */
-      confirm(parameters) {
+      confirm(parameters = {}) {
         if (confirming !== undefined) return confirming
         if (state.status !== "open") return Promise.resolve(state)
         confirming = pay(parameters)
-          .catch(() => change({ status: "open", error: UNREACHABLE }))
+          .catch((error) => {
+            // The payer is told what to do, and whoever made the page, why.
+            console.error(error)
+            return change({ status: "open", error: UNREACHABLE })
+          })
           .finally(() => (confirming = undefined))
         return confirming
       }
