@@ -27,6 +27,7 @@ import { PublishableKey } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Headers.ts"
 import { List, listQuery } from "./List.ts"
+import { RETURN_URL } from "./PaymentIntents.ts"
 
 const LINE_ITEMS_RULE = `an array of 1 to ${LINE_ITEMS_MAX} line items`
 
@@ -71,9 +72,13 @@ export const CreateCheckoutSession = Schema.Struct({
     )
     .annotate({ description: `They come to at most ${AMOUNT_MAX} in total.` }),
   success_url: Schema.optionalKey(clearable(RedirectUrl)).annotate({
-    description: "Required where `ui_mode` is `hosted`, which it is by default."
+    description:
+      "Where payers go once they have paid. `{CHECKOUT_SESSION_ID}` in it becomes the session's ID. Required where `ui_mode` " +
+      "is `hosted`, which it is by default."
   }),
-  cancel_url: Schema.optionalKey(clearable(RedirectUrl)),
+  cancel_url: Schema.optionalKey(clearable(RedirectUrl)).annotate({
+    description: "Where the checkout page leads back to. Without it, the page has no way back."
+  }),
   customer: Schema.optionalKey(clearable(CustomerId)),
   customer_email: Schema.optionalKey(clearable(Email)),
   customer_creation: Schema.optionalKey(Schema.NullOr(CustomerCreation)),
@@ -97,7 +102,7 @@ export const ConfirmCheckoutSession = Schema.Struct({
   payment_method: Schema.optionalKey(clearable(PaymentMethodId)),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
   customer_details: Schema.optionalKey(Schema.NullOr(BillingDetailsParameter)),
-  return_url: Schema.optionalKey(clearable(RedirectUrl)),
+  return_url: Schema.optionalKey(clearable(RedirectUrl)).annotate({ description: RETURN_URL }),
   client_secret: Schema.optionalKey(Schema.NullOr(text()))
 }).annotate({ identifier: "ConfirmCheckoutSession" })
 

@@ -12,7 +12,7 @@ const TypeFilter = Schema.String.check(
   Schema.makeFilter((filter: string) => eventTypeFilterOf(filter) !== undefined, {
     rule: "an event type, or the beginning of one followed by `.*`"
   })
-)
+).annotate({ description: "One type, `charge.refunded`, or all that begin alike, `payment_intent.*`." })
 
 /** Without an endpoint it goes to all that are subscribed to its type. */
 export const ResendEvent = Schema.Struct({

@@ -20,12 +20,19 @@ import { commandErrors, errors, paymentErrors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Headers.ts"
 import { List, listQuery } from "./List.ts"
 
+/** What a return URL is for, and what it gets (semantics I-14). */
+export const RETURN_URL =
+  "Where the payer comes back to from an authentication, with `payment_intent`, `payment_intent_client_secret` and " +
+  "`redirect_status`, which is `succeeded` or `failed`, in the query. Without it, Till's page says how it ended."
+
 /** What an attempt can be made with. */
 const attempt = {
-  payment_method: Schema.optionalKey(clearable(PaymentMethodId)),
+  payment_method: Schema.optionalKey(clearable(PaymentMethodId)).annotate({
+    description: "In test mode, also a test card's: `pm_card_visa`."
+  }),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
   payment_method_type: Schema.optionalKey(Schema.NullOr(PaymentMethodType)),
-  return_url: Schema.optionalKey(clearable(RedirectUrl))
+  return_url: Schema.optionalKey(clearable(RedirectUrl)).annotate({ description: RETURN_URL })
 }
 
 /** Where nothing is attempted, they would be of no use (semantics I-2). */
@@ -43,7 +50,7 @@ export const CreatePaymentIntent = Schema.Struct({
   ...attempt,
   payment_method_data: attempt.payment_method_data.annotate(WITH_CONFIRM),
   payment_method_type: attempt.payment_method_type.annotate(WITH_CONFIRM),
-  return_url: attempt.return_url.annotate(WITH_CONFIRM)
+  return_url: attempt.return_url.annotate({ description: `${WITH_CONFIRM.description} ${RETURN_URL}` })
 }).annotate({ identifier: "CreatePaymentIntent" })
 
 export const UpdatePaymentIntent = Schema.Struct({

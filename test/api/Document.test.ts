@@ -132,10 +132,15 @@ describe("document", () => {
     assert.match(of("CreateCheckoutSession", "line_items"), /at most 999999999999 in total/)
     assert.strictEqual(ruleOf(session.line_items), "an array of 1 to 100 line items")
     const intent = CreatePaymentIntent.fields
-    for (const name of ["payment_method_data", "payment_method_type", "return_url"] as const) {
+    for (const name of ["payment_method_data", "payment_method_type"] as const) {
       assert.strictEqual(of("CreatePaymentIntent", name), "Only with `confirm: true`.")
       assert.strictEqual(of("ConfirmPaymentIntent", name), "")
     }
+    const back = of("ConfirmPaymentIntent", "return_url")
+    assert.match(back, /with `payment_intent`, `payment_intent_client_secret` and `redirect_status`/)
+    assert.strictEqual(of("CreatePaymentIntent", "return_url"), `Only with \`confirm: true\`. ${back}`)
+    assert.strictEqual(of("ConfirmCheckoutSession", "return_url"), back)
+    assert.match(of("CreateCheckoutSession", "success_url"), /`\{CHECKOUT_SESSION_ID\}` in it becomes the session's ID/)
     assert.match(ruleOf(intent.return_url), /^an absolute URL/)
     assert.strictEqual(ruleOf(intent.amount), "a positive integer")
     for (const [schema, name] of [
