@@ -55,7 +55,7 @@ const FORGERIES: Readonly<Record<string, (body: string) => { readonly header: st
 }
 
 const describeReceiver = (language: Language) => {
-  const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-receiver-"))
+  let folder = ""
   const receivers: Array<Receiver> = []
   const start = (secrets: string) => {
     const receiver = new Receiver(language.command(folder), secrets)
@@ -63,7 +63,9 @@ const describeReceiver = (language: Language) => {
     return receiver
   }
 
+  // Hooks do not run for a language that is not there, so nothing is made before.
   beforeAll(() => {
+    folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-receiver-"))
     build(language, folder)
   }, 180_000)
 
