@@ -41,7 +41,8 @@ export const TestHelpers = HttpApiGroup.make("test_helpers").add(
       OpenApi.Description,
       "Sessions and holds expire by it, and payments and refunds settle: all that has happened when the answer comes, " +
         "unless it takes longer than 10 seconds. Webhooks of that are on their way then, as are those that waited to be " +
-        "tried again. The clock is that of all who use this environment, and never goes back, except with all data."
+        "tried again. `created` is read off this clock, and an `expires_at` that you send is compared with it. It is the clock of " +
+        "all who use this environment, and never goes back, except with all data."
     ),
   HttpApiEndpoint.delete("delete_data", "/v1/test_helpers/data", {
     headers: requestHeaders,
