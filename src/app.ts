@@ -198,7 +198,10 @@ const server = Layer.unwrap(
 )
 
 /** The default merchant and its keys; those generated now, which only this start can show. */
-class FirstStart extends Context.Service<FirstStart, { readonly generated: ApiKeys }>()("till/FirstStart") {
+class FirstStart extends Context.Service<
+  FirstStart,
+  { readonly generated: ApiKeys; readonly added: ReadonlyArray<ApiKeySlot> }
+>()("till/FirstStart") {
   static readonly layer = Layer.effect(
     FirstStart,
     Effect.gen(function* () {
@@ -230,13 +233,14 @@ const administration = Layer.unwrap(
 
 const greeting = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { generated } = yield* FirstStart
+    const { added, generated } = yield* FirstStart
     const http = yield* HttpServer.HttpServer
     const config = yield* TillConfig
     const port = "port" in http.address ? http.address.port : config.port
     yield* Console.log(
       greetingOf(publicUrlOf({ ...config, port }), generated, config.defaultKeys.secretTest !== undefined)
     )
+    if (added.length > 0) yield* Console.log(`\n${additionOf(added)}`)
   })
 )
 
@@ -246,6 +250,11 @@ const KEY_NAMES: Readonly<Record<ApiKeySlot, string>> = {
   secretLive: "Secret key, live mode",
   publishableLive: "Publishable key, live mode"
 }
+
+/** Whoever replaces a key in the environment may think that the former one is worth nothing any more. */
+const additionOf = (added: ReadonlyArray<ApiKeySlot>): string =>
+  `New from the environment: ${added.map((slot) => KEY_NAMES[slot].toLowerCase()).join("; ")}.\n` +
+  "The keys that were there before stay valid: `till keys list` names them, `till keys roll key_… --expires-in 0` ends one."
 
 const greetingOf = (baseUrl: string, generated: ApiKeys, keyIsSet: boolean): string => {
   const lines = [`Till listens on ${baseUrl}`]

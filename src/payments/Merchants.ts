@@ -98,7 +98,8 @@ export const createWithKeys = Effect.fnUntraced(function* (name: string, given: 
 
 /**
  * Sees to it that there is a default merchant and that the given keys are its keys. At the first start, the keys that
- * are not given are generated; `generated` has them, once.
+ * are not given are generated; `generated` has them, once. At a later one, `added` names the keys that are new: they come
+ * to the merchant's others, because a key that is not given any more may be in use elsewhere.
  */
 export const ensureDefault = Effect.fnUntraced(function* (given: ApiKeys) {
   const transaction = yield* Transaction
@@ -106,20 +107,22 @@ export const ensureDefault = Effect.fnUntraced(function* (given: ApiKeys) {
   if (known === undefined) {
     const created = yield* createWithKeys("Default merchant", given)
     transaction.put(DEFAULT_MERCHANT, { id: DEFAULT_MERCHANT_ID, merchant_id: created.merchant.id })
-    return created
+    return { ...created, added: [] }
   }
   const merchant = (yield* transaction.get(MERCHANT, known.value.merchant_id))!.value
+  const added: Array<ApiKeySlot> = []
   for (const slot of slots) {
     const key = given[slot]
-    if (key !== undefined) yield* registerFor(merchant.id, slot, key)
+    if (key !== undefined && (yield* registerFor(merchant.id, slot, key))) added.push(slot)
   }
   const generated: ApiKeys = {}
-  return { merchant, generated }
+  return { merchant, generated, added: added as ReadonlyArray<ApiKeySlot> }
 })
 
-/** Registers a given key, unless it is known already. */
+/** Registers a given key, unless it is known already; answers with whether it is new. */
 const registerFor = Effect.fnUntraced(function* (merchantId: string, slot: ApiKeySlot, key: Redacted.Redacted<string>) {
   const entry = yield* findLookup(key)
   if (entry === undefined) yield* register(merchantId, API_KEY_SLOTS[slot], key)
-  else if (entry.merchant_id !== merchantId) yield* new ApiKeyTaken({ slot })
+  else if (entry.merchant_id !== merchantId) return yield* new ApiKeyTaken({ slot })
+  return entry === undefined
 })

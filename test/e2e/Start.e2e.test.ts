@@ -121,6 +121,27 @@ describe("a start that cannot be", () => {
     })
   )
 
+  it.live("says that a key that replaces another in the environment does not end it", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill()
+      const variables = { TILL_DATA_DIR: server.folder, TILL_SK_TEST: "sk_test_put_in_its_place" }
+      const again = yield* prepareTill({ variables })
+      yield* Effect.promise(async () => {
+        assert.notInclude(server.stdout, "New from the environment")
+        await server.kill("SIGTERM")
+        await again.start()
+        assert.include(
+          again.stdout,
+          "New from the environment: secret key, test mode.\nThe keys that were there before stay"
+        )
+        for (const key of [KEYS.secretTest, variables.TILL_SK_TEST]) await again.get("/v1/customers", { key })
+        await again.kill("SIGTERM")
+        await again.start()
+        assert.notInclude(again.stdout, "New from the environment")
+      })
+    })
+  )
+
   it.live("says that the data folder, or the port, is in use", () =>
     Effect.gen(function* () {
       const server = yield* startTill()

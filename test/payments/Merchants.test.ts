@@ -61,11 +61,14 @@ describe("The default merchant", () => {
     })
   )
 
-  it.effect("takes on a key that differs, and keeps the one before", () =>
+  it.effect("takes on a key that differs, says so once, and keeps the one before", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount(INSTALLATION)
-      const { merchant } = yield* ensure(account, { secretTest: Redacted.make("sk_test_first_one") })
-      yield* ensure(account, { secretTest: Redacted.make("sk_test_second_one") })
+      const { added, merchant } = yield* ensure(account, { secretTest: Redacted.make("sk_test_first_one") })
+      assert.deepStrictEqual(added, [])
+      const given = { secretTest: Redacted.make("sk_test_second_one") }
+      assert.deepStrictEqual((yield* ensure(account, given)).added, ["secretTest"])
+      assert.deepStrictEqual((yield* ensure(account, given)).added, [])
       for (const key of ["sk_test_first_one", "sk_test_second_one"]) {
         assert.strictEqual(lookup(account, key)?.merchant_id, merchant.id)
       }
