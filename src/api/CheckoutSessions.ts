@@ -33,6 +33,7 @@ const LINE_ITEMS_RULE = `an array of 1 to ${LINE_ITEMS_MAX} line items`
 
 /** Either `price` or `price_data` (semantics S3). */
 const LineItemParameter = Schema.Struct({
+  quantity: Schema.optionalKey(Schema.NullOr(LineItemQuantity)),
   price: Schema.optionalKey(clearable(PriceId)),
   price_data: Schema.optionalKey(
     Schema.NullOr(
@@ -44,8 +45,7 @@ const LineItemParameter = Schema.Struct({
         recurring: InlinePrice.recurring
       })
     )
-  ),
-  quantity: Schema.optionalKey(Schema.NullOr(LineItemQuantity))
+  )
 })
 
 const PaymentIntentData = Schema.Struct({

@@ -40,9 +40,11 @@ const details = {
 
 /** A price that is made along with its product, and becomes its default price (semantics PR4). */
 export const DefaultPriceData = Schema.Struct({
-  ...InlinePrice,
+  currency: InlinePrice.currency,
   unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
-  unit_amount_decimal: Schema.optionalKey(clearable(DecimalAmount))
+  unit_amount_decimal: Schema.optionalKey(clearable(DecimalAmount)),
+  tax_behavior: InlinePrice.tax_behavior,
+  recurring: InlinePrice.recurring
 })
 
 export const CreateProduct = Schema.Struct({
@@ -59,8 +61,8 @@ export const UpdateProduct = Schema.Struct({
   active: Schema.optionalKey(Schema.Boolean),
   ...presentation,
   ...details,
-  default_price: Schema.optionalKey(clearable(PriceId)),
-  metadata: Schema.optionalKey(clearable(MetadataParameter))
+  metadata: Schema.optionalKey(clearable(MetadataParameter)),
+  default_price: Schema.optionalKey(clearable(PriceId))
 }).annotate({ identifier: "UpdateProduct" })
 
 const params = { id: Schema.String }

@@ -217,6 +217,56 @@ describe("transport", () => {
         assertError(reply, 400, "parameters_exclusive", "ending_before")
       }
     })
+    const session = (line: object) => ({ mode: "payment", success_url: "https://a.b/c", line_items: [line] })
+    const data = { currency: "usd", product: "prod_x", unit_amount: 1 }
+    it.each<[path: string, valid: object, fields: string, around?: (sent: object) => object]>([
+      ["customers", {}, "email name phone description metadata"],
+      [
+        "payment_intents",
+        { amount: 1, currency: "usd" },
+        "amount currency capture_method confirmation_method customer description metadata"
+      ],
+      [
+        "checkout_sessions",
+        session({ price: "price_x" }),
+        "mode line_items success_url cancel_url customer customer_email customer_creation ui_mode " +
+          "billing_address_collection client_reference_id payment_intent_data currency expires_at metadata"
+      ],
+      ["checkout_sessions", {}, "quantity price price_data", session],
+      [
+        "checkout_sessions",
+        data,
+        "currency product unit_amount tax_behavior recurring",
+        (price_data) => session({ price_data })
+      ],
+      [
+        "products",
+        { name: "Tea" },
+        "name active description images url default_price_data shippable statement_descriptor unit_label tax_code " +
+          "package_dimensions marketing_features metadata"
+      ],
+      ["products/prod_x", {}, "name active description images url shippable metadata default_price"],
+      [
+        "products",
+        { currency: "usd", unit_amount: 1 },
+        "currency unit_amount unit_amount_decimal tax_behavior recurring",
+        (default_price_data) => ({ name: "Tea", default_price_data })
+      ],
+      [
+        "prices",
+        { product: "prod_x", currency: "usd" },
+        "product currency unit_amount unit_amount_decimal custom_unit_amount active type billing_scheme recurring " +
+          "tax_behavior tiers_mode tiers transform_quantity lookup_key transfer_lookup_key nickname metadata"
+      ],
+      ["prices/price_x", {}, "active nickname tax_behavior lookup_key transfer_lookup_key metadata"]
+    ])("the first invalid field in the order of the specification: %s %j", async (path, valid, names, around) => {
+      const fields = names.split(" ")
+      for (const [index, second] of fields.slice(1).entries()) {
+        const wrong = { [second]: -0.5, [fields[index]!]: -0.5 }
+        const { body } = await post(`/v1/${path}`, (around ?? ((sent) => sent))({ ...valid, ...wrong }))
+        assert.match(body.error.param, new RegExp(`\\b${fields[index]!}\\b\\]?$`), `before ${second}`)
+      }
+    })
     it("schema before state, also of what comes along with a card", async () => {
       const { body } = await intent({ amount: 1, currency: "usd" })
       assertOk(await post(`/v1/payment_intents/${body.id}/cancel`))
