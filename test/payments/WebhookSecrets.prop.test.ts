@@ -1,6 +1,7 @@
 /**
  * The secrets that sign an endpoint's webhooks, through any sequence of rolls and updates: the newest always signs, first
- * of all; the one before it as well, exactly until its grace is over; no other ever does.
+ * of all; the one before it as well, exactly until its grace is over; no other ever does. Nothing is signed for an
+ * endpoint that is disabled, because nothing goes there.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
@@ -29,12 +30,16 @@ describe("webhook secrets", () => {
           WebhookEndpoints.create({ url: "https://merchant.example.test", enabled_events: ["*"] }, "2026-03-09")
         )
         const { id } = created.webhookEndpoint
+        let status: string = "enabled"
         let newest = Redacted.value(created.secret)
         let previous: { readonly secret: string; readonly endsAt: number } | undefined
         const given = new Set([newest])
         for (const next of steps) {
           if (next.op === "wait") account.now += next.seconds * 1000
-          if (next.op === "update") yield* account.run(WebhookEndpoints.update(id, { status: next.status }))
+          if (next.op === "update") {
+            yield* account.run(WebhookEndpoints.update(id, { status: next.status }))
+            status = next.status
+          }
           if (next.op === "roll") {
             const { secret } = yield* account.run(WebhookEndpoints.rollSecret(id, next))
             previous = { secret: newest, endsAt: account.now + next.expiresIn * 1000 }
@@ -48,6 +53,8 @@ describe("webhook secrets", () => {
             const signing = WebhookEndpoints.secretsOf(account.config, account.account, document, moment)
             const graced = previous !== undefined && moment < previous.endsAt ? [previous.secret] : []
             assert.deepStrictEqual(signing.map(Redacted.value), [newest, ...graced])
+            const destination = WebhookEndpoints.destinationOf(account.config, account.account, document, moment)
+            assert.deepStrictEqual(destination?.secrets, status === "enabled" ? signing : undefined)
           }
         }
         // As many as there were rolls, and the account has written down none of them.
