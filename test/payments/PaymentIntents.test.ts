@@ -150,6 +150,45 @@ describe("PaymentIntents.update", () => {
     })
   )
 
+  it.effect("changes each of the terms, and no other", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const customer = (yield* account.run(Customers.create({}))).id
+      let before = yield* createIn(account, { payment_method: "pm_card_visa" })
+      const changes = [
+        [{ amount: 1 }, { amount: 1 }],
+        [{ currency: "EUR" }, { currency: "eur" }],
+        [{ customer }, { customer }],
+        [{ capture_method: "manual" }, { capture_method: "manual" }],
+        [{ description: "d" }, { description: "d" }]
+      ] as const
+      for (const [parameters, changed] of changes) {
+        const after = yield* account.run(PaymentIntents.update(before.id, parameters))
+        assert.deepStrictEqual(after, { ...before, ...changed })
+        assert.deepStrictEqual(account.value(PAYMENT_INTENT, before.id), after)
+        before = after
+      }
+    })
+  )
+
+  const tooMany = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, "v"]))
+  const refused: ReadonlyArray<readonly [string, Parameters<typeof PaymentIntents.update>[1], object]> = [
+    ["an amount above the cap", { amount: 1_000_000_000_000 }, { param: "amount", max: 999_999_999_999 }],
+    ["a currency that the installation does not take", { currency: "eur" }, { param: "currency" }],
+    ["a fifty-first key of metadata", { metadata: tooMany }, { param: "metadata" }]
+  ]
+  for (const [name, parameters, expected] of refused) {
+    it.effect(`refuses ${name}, and leaves everything as it was`, () =>
+      Effect.gen(function* () {
+        const account = new MemoryAccount(undefined, { currencies: new Set(["usd"]) })
+        const { id } = yield* createIn(account, { metadata: { first: "v" } })
+        const before = account.text
+        assert.deepInclude(yield* failure(account.run(PaymentIntents.update(id, parameters))), expected)
+        assert.strictEqual(account.text, before)
+      })
+    )
+  }
+
   it.effect("drops a pending action with new terms, even if they are the old ones", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
@@ -161,17 +200,36 @@ describe("PaymentIntents.update", () => {
 })
 
 describe("PaymentIntents.confirm", () => {
-  it.effect("leads the payer to the authentication page", () =>
+  const backTo: ReadonlyArray<readonly [sent: string | null, return_url: string | null]> = [
+    ["https://shop.example/back", "https://shop.example/back"],
+    ["", null],
+    [null, null]
+  ]
+  it.effect.each(backTo)("leads the payer to the authentication page: %j", ([sent, return_url]) =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
-      const { client_secret, id } = yield* createIn(account, { payment_method: "pm_card_3ds_required" })
-      const confirmed = yield* account.run(PaymentIntents.confirm(id, { return_url: "https://shop.example/back" }))
-      assert.deepStrictEqual((confirmed as PaymentIntent).next_action, {
-        type: "redirect_to_url",
-        redirect_to_url: {
-          url: `https://till.example/authenticate/${id}?client_secret=${client_secret}`,
-          return_url: "https://shop.example/back"
-        }
+      const payment_method = "pm_card_3ds_required"
+      const created = yield* createIn(account, { payment_method, confirm: true, return_url: sent })
+      const { id } = yield* createIn(account, { payment_method })
+      const confirmed = yield* account.run(PaymentIntents.confirm(id, { return_url: sent }))
+      for (const challenged of [created, confirmed as PaymentIntent]) {
+        const url = `https://till.example/authenticate/${challenged.id}?client_secret=${challenged.client_secret}`
+        const redirect_to_url = { url, return_url }
+        assert.deepStrictEqual(challenged.next_action, { type: "redirect_to_url", redirect_to_url })
+      }
+    })
+  )
+
+  it.effect("is told which payment method failed its authentication", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const { id } = yield* createIn(account, { payment_method: "pm_card_3ds_required", confirm: true })
+      const failed = yield* account.run(PaymentIntents.authenticate(id, "failure"))
+      assert.deepStrictEqual((failed as PaymentIntent).last_payment_error, {
+        type: "payment_error",
+        code: "payment_intent_authentication_failure",
+        message: "The customer failed authentication.",
+        payment_method: "pm_card_3ds_required"
       })
     })
   )
