@@ -166,7 +166,8 @@ const assertSound = (account: MemoryAccount, id: string) => {
   const session = account.value(CHECKOUT_SESSION, id)!
   assert.isUndefined(violatedInvariant(session))
   if (session.payment_intent === null) return
-  const paymentIntent = account.value(PAYMENT_INTENT, session.payment_intent)!
+  const { hidden, value: paymentIntent } = account.all(PAYMENT_INTENT).find((one) => one.id === session.payment_intent)!
+  assert.deepStrictEqual(hidden, { checkoutSession: id })
   assert.strictEqual(paymentIntent.amount, session.amount_total)
   assert.strictEqual(paymentIntent.customer, session.customer)
   assert.strictEqual(session.payment_status === "paid", paymentIntent.status === "succeeded")

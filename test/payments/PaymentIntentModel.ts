@@ -276,7 +276,7 @@ const changeLast = (charges: ReadonlyArray<ModelCharge>, changes: Partial<ModelC
 
 const capture = (before: Model, amount: number | null): Step => {
   const taken = amount ?? before.amount
-  if (taken > before.amount) return refused(before, `amount_too_large ${before.amount}`)
+  if (taken > before.amount) return refused(before, `amount_too_large amount_to_capture ${before.amount}`)
   const charges = changeLast(before.charges, { amountCaptured: taken })
   return {
     after: { ...before, status: "succeeded", received: taken, capturable: 0, charges, dueAt: null },

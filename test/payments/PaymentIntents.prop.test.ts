@@ -44,6 +44,11 @@ const command = Schema.Union([
   Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literals(["success", "failure"]) })
 ])
 
+const CHALLENGING = [
+  "pm_card_3ds_required",
+  "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds"
+] as const satisfies ReadonlyArray<CardName>
+
 const wait = Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literals([1000, 2000, 604_800_000]) })
 
 const sourceOf = ({ card, inline }: CardSent) => {
@@ -76,7 +81,7 @@ const refusalOf = (error: { readonly _tag: string } & Record<string, unknown>): 
     case "ProcessorUnavailable":
       return "processor_unavailable"
     case "AmountTooLarge":
-      return `amount_too_large ${String(error["max"])}`
+      return `amount_too_large ${String(error["param"])} ${String(error["max"])}`
     case "ParameterInvalid":
       return `parameter_invalid ${String(error["param"])}`
     default:
@@ -316,13 +321,18 @@ describe("PaymentIntents agree with the state table", () => {
       capture: method,
       commands: Schema.Array(
         Schema.Union([
-          Schema.Struct({ op: Schema.Literal("confirm"), card: Schema.Null, inline: Schema.Literal(false) }),
+          Schema.Struct({
+            op: Schema.Literal("confirm"),
+            // The authentication of one card says nothing of another one.
+            card: Schema.NullOr(Schema.Literals(CHALLENGING)),
+            inline: Schema.Boolean
+          }),
           Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literal("success") }),
           Schema.Struct({
             op: Schema.Literal("update"),
             amount: Schema.Null,
             details: Schema.NullOr(Schema.Literal("a")),
-            method: Schema.NullOr(Schema.Literals(["pm_card_3ds_required", "pm_card_amex", "unset"]))
+            method: Schema.NullOr(Schema.Literals([...CHALLENGING, "pm_card_amex", "unset"]))
           })
         ])
       ).check(Schema.isMinLength(3), Schema.isMaxLength(10))
