@@ -90,6 +90,11 @@ describe("the end of a session", () => {
         const body = { payment_method: "pm_card_visa" }
         const refused = await post(`payment_intents/${paymentIntent}/confirm`, body, { idempotencyKey })
         assertError(refused, 400, "payment_intent_unexpected_state", "id")
+      },
+      async (_, paymentIntent, idempotencyKey) => {
+        const path = `test_helpers/payment_intents/${paymentIntent}/authenticate`
+        const refused = await post(path, { outcome: "success" }, { idempotencyKey })
+        assertError(refused, 400, "payment_intent_unexpected_state", "id")
       }
     ]
     for (const [index, attempt] of attempts.entries()) {

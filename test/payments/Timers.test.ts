@@ -13,6 +13,7 @@ import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as ApiKeys from "../../src/payments/ApiKeys.ts"
 import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
+import * as PaymentAttempts from "../../src/payments/PaymentAttempts.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
@@ -117,6 +118,10 @@ describe("Timers", () => {
       yield* run(PaymentIntents.capture(id, {}))
       const before = yield* seen(id)
       yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* seen(id), before)
+      // What comes too late does no harm either.
+      yield* run(PaymentIntents.expireHold(id))
+      yield* run(PaymentAttempts.settle(id))
       assert.deepStrictEqual(yield* seen(id), before)
     }).pipe(Effect.provide(Till))
   )
