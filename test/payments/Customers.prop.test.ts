@@ -73,18 +73,6 @@ describe("Customers", () => {
       assert.deepStrictEqual([update.param, deletion.param, reference.param], ["id", "id", "customer"])
     })
   )
-
-  it.effect("refuses a fifty-first key of metadata, and leaves the customer as it was", () =>
-    Effect.gen(function* () {
-      const account = new MemoryAccount()
-      const fifty = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, "v"]))
-      const { id } = yield* account.run(Customers.create({ metadata: { ...fifty, dropped: null } }))
-      const before = account.text
-      const error = yield* Effect.flip(account.run(Customers.update(id, { metadata: { k50: "v" } })))
-      assert.include(error, { _tag: "ParameterInvalid", param: "metadata" })
-      assert.strictEqual(account.text, before)
-    })
-  )
 })
 
 /** The same account once more, to try something in. */
