@@ -33,7 +33,7 @@ const pay = Effect.fnUntraced(function* (account: MemoryAccount, payment: Paymen
   const { id } = (yield* account.run(
     PaymentIntents.create({
       amount: 5,
-      currency: "usd",
+      currency: "EUR",
       payment_method: payment === "open" ? null : card,
       capture_method: payment === "held" || payment === "partlyCaptured" ? "manual" : "automatic",
       confirm: payment !== "open" && payment !== "confirmable" && payment !== "canceled"
@@ -89,12 +89,13 @@ const assertSound = (account: MemoryAccount, id: string, model: Model) => {
   assert.isAtMost(total, captured)
   for (const charge of charges) {
     assert.deepInclude(charge, {
+      currency: "eur",
       amount_captured: captured,
       amount_refunded: total,
       refunded: captured > 0 && total === captured
     })
   }
-  for (const { json } of account.all(REFUND)) decode(JSON.parse(json))
+  for (const { json } of account.all(REFUND)) assert.strictEqual(decode(JSON.parse(json)).currency, "eur")
 }
 
 const compare = Effect.fnUntraced(function* (
@@ -187,6 +188,18 @@ describe("Refunds agree with the table", () => {
           "wait ok refund.updated,refund.failed"
         ]
       )
+    })
+  )
+
+  it.effect("and the event of one that was pending says so", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const payment_intent = yield* pay(account, "paid", "pm_card_pendingRefund")
+      yield* account.run(Refunds.create({ payment_intent }))
+      yield* account.advance(2000)
+      const updated = account.events.find(({ type }) => type === "refund.updated")!
+      assert.deepStrictEqual(updated.previous, { status: "pending" })
+      assert.strictEqual(JSON.parse(updated.object).status, "succeeded")
     })
   )
 
