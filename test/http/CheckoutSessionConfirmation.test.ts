@@ -122,6 +122,11 @@ describe("confirmation", () => {
     const prefilled = await create({ customer_email: "a@b.co" })
     const { body } = await confirm(prefilled.id, { customer_details: { name: "N" } })
     assert.deepStrictEqual(body.customer_details, { ...nobody, email: "a@b.co", name: "N" })
+    const known = { email: "known@example.com", name: "Known", phone: "1" }
+    const { body: customer } = await post("customers", known)
+    const recognized = await create({ customer: customer.id })
+    const unchanged = await confirm(recognized.id, { customer_details: { email: "a@b.co" } })
+    assert.deepStrictEqual(unchanged.body.customer_details, { ...nobody, ...known, email: "a@b.co" })
 
     const { id: billed } = await create({ billing_address_collection: "required", customer_email: "a@b.co" })
     const address: Record<string, string> = {}
@@ -134,17 +139,21 @@ describe("confirmation", () => {
   })
 
   it("S11: what came with the card fills what nobody entered", async () => {
-    const { id } = await create({ customer_email: "a@b.co" })
+    const { id } = await create({ customer_email: "a@b.co", customer_creation: "always" })
+    const address = { line1: "1 High St", line2: null, city: "London", country: "GB", postal_code: "N1", state: null }
+    const onTheCard = { name: "On the card", phone: "1", address }
     const { body } = await confirm(id, {
       customer_details: null,
       payment_method: null,
       payment_method_data: {
         type: "card",
         card: { number: "4242424242424242", exp_month: 12, exp_year: 2034 },
-        billing_details: { name: "On the card", email: "card@example.com" }
+        billing_details: { ...onTheCard, email: "card@example.com" }
       }
     })
-    assert.deepStrictEqual(body.customer_details, { ...nobody, email: "a@b.co", name: "On the card" })
+    assert.deepStrictEqual(body.customer_details, { ...onTheCard, email: "a@b.co" })
+    const customer = { email: "a@b.co", name: "On the card", phone: "1" }
+    assert.deepInclude((await get(`customers/${body.customer}`)).body, customer)
   })
 
   it("S15: what can be wrong with a confirmation", async () => {
@@ -159,6 +168,9 @@ describe("confirmation", () => {
     assertError(await confirm(id, email), 400, "parameter_invalid", "customer_details[email]")
     assert.strictEqual((await confirm(id, { payment_method: "pm_card_processor_error" })).status, 500)
     assert.strictEqual(await state(id), "open unpaid")
+    // T14: what a request refers to comes before the state.
+    assertOk(await confirm(id))
+    assertError(await confirm(id, { payment_method: "pm_none" }), 404, "resource_missing", "payment_method")
   })
 
   it("A5, S13, S15: a publishable key confirms with the client secret only", async () => {

@@ -163,8 +163,9 @@ const expected = (model: Model): ReturnType<typeof seen> => ({
 
 /** Holds at every moment, whatever the model says. */
 const assertSound = (account: MemoryAccount, id: string) => {
-  const session = account.value(CHECKOUT_SESSION, id)!
+  const { hidden: kept, value: session } = account.all(CHECKOUT_SESSION)[0]!
   assert.isUndefined(violatedInvariant(session))
+  if (session.status !== "open") assert.isNull(kept.collected, "what a payer has entered is not kept any longer")
   if (session.payment_intent === null) return
   const { hidden, value: paymentIntent } = account.all(PAYMENT_INTENT).find((one) => one.id === session.payment_intent)!
   assert.deepStrictEqual(hidden, { checkoutSession: id })
@@ -323,6 +324,68 @@ describe("Checkout Sessions agree with the state table", () => {
   )
 })
 
+describe("The life of a Checkout Session", () => {
+  const begin = Effect.gen(function* () {
+    const account = new MemoryAccount(undefined, { currencies: new Set(["usd"]) })
+    const product = yield* account.run(Products.create({ name: "Book" }))
+    const parameters = {
+      mode: "payment",
+      line_items: [{ price_data: { currency: "usd", product: product.id, unit_amount: 500 } }],
+      success_url: "https://shop.example/thanks"
+    } as const
+    return { account, parameters }
+  })
+
+  it.effect.each([1795, 1796, 86_404, 86_405])("S7: can be %d seconds", (lifetime) =>
+    Effect.gen(function* () {
+      const { account, parameters } = yield* begin
+      const expires_at = account.now / 1000 + lifetime
+      const session = yield* account.run(CheckoutSessions.create({ ...parameters, expires_at }))
+      assert.strictEqual(session.expires_at, expires_at)
+    })
+  )
+
+  it.effect.each([0, 1794, 86_406])("S7: cannot be %d seconds", (lifetime) =>
+    Effect.gen(function* () {
+      const { account, parameters } = yield* begin
+      const expires_at = account.now / 1000 + lifetime
+      const error = yield* Effect.flip(account.run(CheckoutSessions.create({ ...parameters, expires_at })))
+      assert.deepInclude({ ...error }, { _tag: "ParameterInvalid", param: "expires_at" })
+    })
+  )
+
+  it.effect.each([
+    [-1, "complete"],
+    [0, "expired"]
+  ] as const)("S17: is over at its time, whether or not its timer has fired: %d ms after it", ([millis, status]) =>
+    Effect.gen(function* () {
+      const { account, parameters } = yield* begin
+      const { expires_at, id } = yield* account.run(CheckoutSessions.create(parameters))
+      account.now = expires_at * 1000 + millis
+      const payment = { payment_method: "pm_card_visa", customer_details: { email: "a@b.co" } }
+      yield* account.run(CheckoutSessions.confirm(id, payment))
+      assert.strictEqual(account.value(CHECKOUT_SESSION, id)!.status, status)
+    })
+  )
+
+  it.effect("S17: is over for whoever saw it over, even if the clock was set back meanwhile", () =>
+    Effect.gen(function* () {
+      const { account, parameters } = yield* begin
+      const { id } = yield* account.run(CheckoutSessions.create(parameters))
+      yield* account.run(CheckoutSessions.expireOverdue([id]))
+      assert.strictEqual(account.value(CHECKOUT_SESSION, id)!.status, "expired")
+    })
+  )
+
+  it.effect("N2: takes only the currencies of the installation", () =>
+    Effect.gen(function* () {
+      const { account, parameters } = yield* begin
+      const error = yield* Effect.flip(account.run(CheckoutSessions.create({ ...parameters, currency: "eur" })))
+      assert.deepInclude({ ...error }, { _tag: "ParameterInvalid", param: "currency" })
+    })
+  )
+})
+
 describe("Lines of a Checkout Session", () => {
   it.effect("are sold as they were when the session was created", () =>
     Effect.gen(function* () {
@@ -345,6 +408,9 @@ describe("Lines of a Checkout Session", () => {
         })
       )
       assert.isFalse(paid instanceof CardDeclined)
+      // PR2: a product that was sold once is not deleted.
+      const refusal = yield* Effect.flip(account.run(Products.remove(product.id)))
+      assert.strictEqual(refusal._tag, "ProductHasPrices")
       assert.strictEqual(account.value(CHECKOUT_SESSION, session.id)!.payment_status, "paid")
     })
   )
