@@ -88,6 +88,6 @@ export const embed = (charges: EmbeddedCharges, charge: Charge): EmbeddedCharges
     return { ...charges, data: charges.data.map((embedded) => (embedded.id === charge.id ? charge : embedded)) }
   }
   const data = [charge, ...charges.data].slice(0, EMBEDDED_MAX)
-  const has_more = charges.has_more || charges.data.length === EMBEDDED_MAX
+  const has_more = charges.data.length === EMBEDDED_MAX
   return { ...charges, data, has_more, next_cursor: has_more ? data.at(-1)!.id : null }
 }

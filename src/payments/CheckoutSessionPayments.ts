@@ -39,14 +39,12 @@ export const withCustomer = (
         (customer) => (customer === null ? paymentIntent : { ...paymentIntent, customer })
       )
 
-/** Creates the customer that a session wants, if it does; returns the id of the session's customer. */
+/** Creates the customer that a session wants and does not have; returns the id of the session's customer. */
 export const createCustomer = Effect.fnUntraced(function* (
   { hidden, value: session }: CheckoutSessionDocument,
   billingDetails: BillingDetails | null
 ) {
-  if (session.status !== "open" || session.customer_creation !== "always" || session.customer !== null) {
-    return session.customer
-  }
+  if (session.customer_creation !== "always" || session.customer !== null) return session.customer
   const transaction = yield* Transaction
   const { email, name, phone } = detailsAtCompletion(session, hidden, billingDetails)
   const { id } = yield* Effect.orDie(Customers.create({ email, name, phone }))
