@@ -1,6 +1,6 @@
 /** PaymentIntents: what refers to other objects, live mode, publishable keys, and the shape of what comes out. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import { CardDeclined } from "../../src/domain/Errors.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { publishable } from "../../src/domain/PaymentIntent.ts"
@@ -9,6 +9,7 @@ import { CHARGE, PAYMENT_INTENT, PAYMENT_METHOD } from "../../src/payments/Docum
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
 import * as TestHelpers from "../../src/payments/TestHelpers.ts"
+import { fingerprint } from "../../src/payments/Tokenization.ts"
 import { tokenized } from "../support/CardData.ts"
 import { MemoryAccount } from "../support/MemoryTransaction.ts"
 
@@ -370,6 +371,23 @@ describe("PaymentIntents.confirm", () => {
       assert.strictEqual(account.value(PAYMENT_INTENT, id)!.canceled_at, account.now / 1000)
     })
   )
+})
+
+describe("The fingerprint of a card", () => {
+  it("is the same within an account, and tells nothing beyond it", () => {
+    const config = new MemoryAccount().config
+    const number = "4242424242424242"
+    const own = fingerprint(config, LIVE, number)
+    assert.strictEqual(fingerprint(config, LIVE, number), own)
+    assert.notInclude(own, number)
+    const others = [
+      fingerprint(config, LIVE, "5555555555554444"),
+      fingerprint(config, LIVE.replace("live", "test"), number),
+      fingerprint(config, LIVE.replace("mer_0", "mer_1"), number),
+      fingerprint({ fingerprintKey: Redacted.make(new Uint8Array(32)) }, LIVE, number)
+    ]
+    assert.strictEqual(new Set([own, ...others]).size, 5)
+  })
 })
 
 describe("Live mode", () => {

@@ -64,4 +64,39 @@ describe("webhook secrets", () => {
       }),
     { arbitrary: { runs: 200 } }
   )
+
+  it.effect("sign for their own endpoint only", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const url = "https://merchant.example.test"
+      for (let i = 0; i < 2; i++) {
+        yield* account.run(WebhookEndpoints.create({ url, enabled_events: ["*"] }, "2026-03-09"))
+      }
+      const [one, other] = account.all(WEBHOOK_ENDPOINT)
+      const secretsOf = (document: WebhookEndpoints.WebhookEndpointDocument) =>
+        WebhookEndpoints.secretsOf(account.config, account.account, document, account.now)
+      assert.lengthOf(secretsOf(one!), 1)
+      assert.throws(() => secretsOf({ ...one!, hidden: other!.hidden }))
+    })
+  )
+})
+
+describe("webhooks", () => {
+  it.effect.each([
+    ["test", false, false],
+    ["test", true, false],
+    ["live", false, true],
+    ["live", true, false]
+  ] as const)(
+    "W4: %s, private addresses allowed: %s, public ones only: %s",
+    ([environment, allowPrivate, publicOnly]) =>
+      Effect.gen(function* () {
+        const account = new MemoryAccount(`mer_1:${environment}`, { webhookAllowPrivate: allowPrivate })
+        const url = "https://merchant.example.test"
+        yield* account.run(WebhookEndpoints.create({ url, enabled_events: ["*"] }, "2026-03-09"))
+        const document = account.all(WEBHOOK_ENDPOINT)[0]!
+        const destination = WebhookEndpoints.destinationOf(account.config, account.account, document, account.now)
+        assert.deepInclude(destination, { url, publicOnly })
+      })
+  )
 })
