@@ -71,6 +71,9 @@ describe("Metadata", () => {
       const error = yield* Effect.flip(requireMetadataWithinBounds(mergeMetadata(fifty, { more: "v" })))
       assert.strictEqual(error.param, "metadata")
       yield* requireMetadataWithinBounds(mergeMetadata(fifty, { more: "v", k0: null }))
+      // What is sent to remove a key does not count.
+      assert.deepStrictEqual(wrongs({ ...fifty, more: null, another: "" }), [])
+      assert.lengthOf(wrongs({ ...fifty, more: "v" }), 1)
     })
   )
 

@@ -4,7 +4,8 @@ import { Schema } from "effect"
 import { Event, eventTypeFilterOf } from "../../src/domain/Event.ts"
 import { render } from "../../src/payments/Events.ts"
 
-const context = { account: "mer_1:live", apiVersion: "2026-03-09", pendingWebhooks: 0 }
+// The merchant's version, which need not be the request's (semantics V3).
+const context = { account: "mer_1:live", apiVersion: "2027-01-01", pendingWebhooks: 2 }
 const stored = {
   id: "evt_1",
   type: "customer.updated",
@@ -27,10 +28,10 @@ describe("Events", () => {
       type: "customer.updated",
       created: 1_700_000_000,
       livemode: true,
-      api_version: "2026-03-09",
+      api_version: "2027-01-01",
       merchant_id: "mer_1",
       data: { object: { id: "cus_1", a: 1 }, previous_attributes: { metadata: { a: null } } },
-      pending_webhooks: 0,
+      pending_webhooks: 2,
       request: { id: "req_1", idempotency_key: 'k"1' }
     })
   })
