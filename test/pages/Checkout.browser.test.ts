@@ -468,26 +468,31 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     if (textSize === "16px") assert.isAtMost(input[1], field.width)
   })
 
-  it.each([320, 360, 390, 896, 1280])("breaks no amount within its number, at %i px", async (width) => {
-    for (const [currency, amount] of [
-      ["usd", 2450],
-      ["usd", 123_456_789],
-      ["idr", 1_250_000_000],
-      ["usd", 999_999_999_000],
-      ["idr", 999_999_999_999]
-    ] as const) {
-      const product = await server.post("/v1/products", { name: "House Espresso" })
-      const line_items = [{ price_data: { currency, product: product.id, unit_amount: amount } }]
-      const { page } = await open(await newSession({ line_items }), { viewport: { width, height: 740 } })
-      const [lines, text] = await page.locator(".total strong").evaluate((element) => {
-        const text = document.createRange()
-        text.selectNodeContents(element)
-        return [text.getClientRects().length, element.textContent] as const
-      })
-      assert.strictEqual(lines, 1, text)
-      assert.isFalse(await overflows(page))
+  it.each([320, 360, 390, 896, 1280])(
+    "breaks no amount within its number, nor a name into pieces, at %i px",
+    async (width) => {
+      for (const [currency, amount] of [
+        ["usd", 2450],
+        ["usd", 123_456_789],
+        ["idr", 1_250_000_000],
+        ["usd", 999_999_999_000],
+        ["idr", 999_999_999_999]
+      ] as const) {
+        const product = await server.post("/v1/products", { name: "House Espresso" })
+        const line_items = [{ price_data: { currency, product: product.id, unit_amount: amount } }]
+        const { page } = await open(await newSession({ line_items }), { viewport: { width, height: 740 } })
+        const [lines, text] = await page.locator(".total strong").evaluate((element) => {
+          const text = document.createRange()
+          text.selectNodeContents(element)
+          return [text.getClientRects().length, element.textContent] as const
+        })
+        assert.strictEqual(lines, 1, text)
+        assert.isFalse(await overflows(page))
+        // Nor does it leave no room for what is bought.
+        assert.isAtLeast((await page.locator(".what").boundingBox())!.width, 9 * 16, text)
+      }
     }
-  })
+  )
 
   it("shows where a button is without its color", async () => {
     const { page } = await open(await newSession(), { forcedColors: "active" })
