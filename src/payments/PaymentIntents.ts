@@ -18,6 +18,7 @@ import type { AuthenticationOutcome, PaymentIntent, RequestedCancellationReason 
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
 import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
 import { statusesFor } from "../domain/PaymentIntentStates.ts"
+import type { Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import * as Charges from "./Charges.ts"
 import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
@@ -133,13 +134,18 @@ export const confirm = Effect.fnUntraced(function* (
   })
 })
 
-/** Takes the held amount, or a part of it; the rest is given back (semantics I-16). */
+/**
+ * Takes the held amount, or a part of it; the rest is given back (semantics I-16). If the hold has run out, that is kept,
+ * and the refusal returned.
+ */
 export const capture = Effect.fnUntraced(function* (
   id: string,
   parameters: { readonly amount_to_capture?: number | null }
 ) {
   const transaction = yield* Transaction
-  const { hidden, value: paymentIntent } = yield* find(id)
+  const document = yield* find(id)
+  if (yield* expireHoldIfOverdue(document)) return canceledMeanwhile("capture")
+  const { hidden, value: paymentIntent } = document
   yield* requireAllowed("capture", paymentIntent)
   const amount = parameters.amount_to_capture ?? paymentIntent.amount_capturable
   if (amount > paymentIntent.amount_capturable) {
@@ -161,13 +167,14 @@ export const capture = Effect.fnUntraced(function* (
   return succeeded
 })
 
-/** Gives the payment up, and a held amount back (semantics I-4). */
+/** Gives the payment up, and a held amount back (semantics I-4). If the hold has run out, that is kept, as by `capture`. */
 export const cancel = Effect.fnUntraced(function* (
   id: string,
   parameters: { readonly cancellation_reason?: RequestedCancellationReason | "" | null }
 ) {
   const document = yield* find(id)
   yield* CheckoutSessionPayments.requireNoOpenSession(document.hidden?.checkoutSession)
+  if (yield* expireHoldIfOverdue(document)) return canceledMeanwhile("cancel")
   yield* requireAllowed("cancel", document.value)
   return yield* giveUp("cancel", document, parameters.cancellation_reason || null)
 })
@@ -176,6 +183,19 @@ export const cancel = Effect.fnUntraced(function* (
 export const expireHold = Effect.fnUntraced(function* (id: string) {
   const document = yield* find(id)
   if (document.value.status === "requires_capture") yield* giveUp("expire_hold", document, "automatic")
+})
+
+/** The same if the hold's time has come and its timer has not yet got to it. Says whether it did. */
+const expireHoldIfOverdue = Effect.fnUntraced(function* (
+  document: Document<PaymentIntent, PaymentIntentHidden | undefined>
+) {
+  const { id, status } = document.value
+  if (status !== "requires_capture") return false
+  const transaction = yield* Transaction
+  const dueAt = yield* transaction.timerDueAt(TimerNames.holdTimer(id))
+  if (dueAt === undefined || dueAt > transaction.now) return false
+  yield* giveUp("expire_hold", document, "automatic")
+  return true
 })
 
 /** What the payer answered to a challenge (semantics I-12, I-14). A decline afterwards is returned: it is kept. */
@@ -211,8 +231,10 @@ const runConfirmation = Effect.fnUntraced(function* (
   })
 })
 
-/** The PaymentIntent's session turned out to have expired; that is kept, so this is returned. */
-const canceledMeanwhile = (operation: "confirm" | "authenticate"): PaymentIntentUnexpectedState =>
+/** The PaymentIntent's session or hold turned out to have expired; that is kept, so this is returned. */
+const canceledMeanwhile = (
+  operation: "confirm" | "authenticate" | "capture" | "cancel"
+): PaymentIntentUnexpectedState =>
   new PaymentIntentUnexpectedState({ status: "canceled", operation, allowed: statusesFor(operation), param: "id" })
 
 const failAuthentication = (

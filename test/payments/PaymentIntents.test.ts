@@ -261,6 +261,38 @@ describe("PaymentIntents.confirm", () => {
     })
   )
 
+  it.effect.each(["capture", "cancel"] as const)(
+    "I-17: a hold that has run out is over for %s, whether or not its timer has fired",
+    (operation) =>
+      Effect.gen(function* () {
+        const held = { payment_method: "pm_card_visa", capture_method: "manual", confirm: true } as const
+        for (const early of [1, 0]) {
+          const account = new MemoryAccount()
+          const { id } = yield* createIn(account, held)
+          account.now += 604_800_000 - early
+          const emitted = account.events.length
+          const result: object =
+            operation === "capture"
+              ? yield* account.run(PaymentIntents.capture(id, {}))
+              : yield* account.run(PaymentIntents.cancel(id, {}))
+          const types = account.events.slice(emitted).map(({ type }) => type)
+          const { cancellation_reason, status } = account.value(PAYMENT_INTENT, id)!
+          if (early > 0) {
+            assert.strictEqual(status, operation === "capture" ? "succeeded" : "canceled")
+            assert.notInclude(types, "charge.expired")
+            continue
+          }
+          assert.deepInclude({ ...result }, { _tag: "PaymentIntentUnexpectedState", status: "canceled", operation })
+          assert.deepStrictEqual([status, cancellation_reason], ["canceled", "automatic"])
+          assert.deepStrictEqual(types, ["charge.expired", "payment_intent.canceled"])
+          // The timer that comes later finds nothing to do.
+          const before = account.events.length
+          yield* account.run(PaymentIntents.expireHold(id))
+          assert.strictEqual(account.events.length, before)
+        }
+      })
+  )
+
   it.effect("keeps in each charge what was asked for, and what came of it", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
