@@ -169,6 +169,30 @@ describe("a read", () => {
     })
   )
 
+  it.effect("shows nothing that the account has forgotten, though the views still have it", () =>
+    Effect.gen(function* () {
+      const { engine, hold, release } = yield* start()
+      const { id } = yield* create(engine)
+      const answer = Effect.succeed({ status: 200, body: "{}", stored: true })
+      const answered = engine.accounts.execute(ACCOUNT, Toy.request("key"), answer)
+      yield* answered
+      assert.isNotNull((yield* answered).replayOf)
+      yield* engine.projector.drained
+      hold("apply.before")
+      yield* engine.accounts.run(
+        ACCOUNT,
+        Effect.map(Transaction, (transaction) => transaction.wipe())
+      )
+      const reader = yield* Effect.forkChild(engine.accounts.read(ACCOUNT, id))
+      const repetition = yield* Effect.forkChild(answered)
+      yield* Harness.settled
+      release("apply.before")
+      yield* engine.projector.drained
+      assert.isUndefined(yield* Fiber.join(reader))
+      assert.isNull((yield* Fiber.join(repetition)).replayOf)
+    })
+  )
+
   it.effect("by the id of another kind, account or nothing finds nothing", () =>
     Effect.gen(function* () {
       const { engine } = yield* start()
