@@ -99,7 +99,7 @@ describe("fingerprint", () => {
     assert.strictEqual(new Set(prints).size, 3)
   })
 
-  it("tells card numbers apart only with the installation's secret", () => {
+  it("tells card numbers and security codes apart only with the installation's secret", () => {
     const body = (number: string) => ({ payment_method_data: { card: { number, cvc: "123" } } })
     const print = (number: string, key = KEY) => fingerprint("POST", "/v1/payment_intents", body(number), key)
     assert.strictEqual(print("4242424242424242"), print("4242424242424242"))
@@ -107,6 +107,10 @@ describe("fingerprint", () => {
     assert.notStrictEqual(print("4242424242424242"), print("4242424242424242", OTHER_KEY))
     const plain = `POST /v1/payment_intents\n${JSON.stringify(body("4242424242424242"))}`
     assert.notStrictEqual(print("4242424242424242"), hash("sha256", plain, "base64url"))
+    for (const name of ["number", "cvc"]) {
+      const of = (key: Uint8Array) => fingerprint("POST", "/", { card: { [name]: "123" } }, key)
+      assert.notStrictEqual(of(KEY), of(OTHER_KEY), name)
+    }
   })
 
   it("does not need the secret for anything but a card", () => {
