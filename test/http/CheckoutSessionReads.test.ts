@@ -79,6 +79,9 @@ describe("reading and updating", () => {
     assert.deepStrictEqual(await page("limit=2"), [[5, 4], true, data[1].id])
     assert.deepStrictEqual(await page(`limit=2&starting_after=${data[1].id}`), [[3, 2], true, data[3].id])
     assert.deepStrictEqual(await page(`limit=2&starting_after=${data[3].id}`), [[1], false, null])
+    // A page that is just full is the last one all the same.
+    assert.deepStrictEqual(await page(`limit=1&starting_after=${data[3].id}`), [[1], false, null])
+    assert.deepStrictEqual(await page("limit=5"), [[5, 4, 3, 2, 1], false, null])
     assert.deepStrictEqual(await page(`limit=2&ending_before=${data[3].id}`), [[4, 3], true, data[2].id])
     assert.deepStrictEqual(await page(`limit=2&ending_before=${data[2].id}`), [[5, 4], false, null])
     assert.deepStrictEqual(await page(`ending_before=${data[0].id}`), [[], false, null])
