@@ -121,9 +121,8 @@ const withoutEmpty = (terms: PriceTermsParameters): PriceTermsParameters => ({
     })) ?? null
 })
 
-/** `recurring` says it as well as `type` does (semantics PR12). */
-const typeOf = ({ recurring, type }: PriceTermsParameters): PriceType =>
-  type ?? (recurring == null ? "one_time" : "recurring")
+/** `recurring` says it: a `type` that says something else was refused (semantics PR12). */
+const typeOf = ({ recurring }: PriceTermsParameters): PriceType => (recurring == null ? "one_time" : "recurring")
 
 /** Every amount with its path, in the order of the contract. */
 const amountsIn = (terms: PriceTermsParameters): ReadonlyArray<readonly [Path, Scaled]> => {
