@@ -6,7 +6,7 @@ const heap = getHeapStatistics().heap_size_limit
 
 /** Documents, keys and timers of all accounts that are in use (see `CacheShares.ts`). */
 export const CACHE_BYTES_MAX = Math.min(512 * MEBIBYTE, heap / 4)
-/** Records of an account whose rows a verification keeps at once, with their fingerprints: about a kilobyte each. */
-export const VERIFIED_RECORDS_MAX = Math.ceil(heap / 2048)
+/** Rows that a verification keeps at once: their fingerprints, or the rows themselves, at some 400 bytes each. */
+export const VERIFIED_ROWS_MAX = Math.ceil(heap / 2 / 400)
 /** Durable records that may wait for projection before flushes wait for the projector. */
 export const LAG_BYTES_MAX = Math.min(64 * MEBIBYTE, heap / 32)

@@ -4,8 +4,8 @@
  * Folds the journal afresh, account by account, and names the first record or row that differs. Keys past their
  * retention may be gone from the views; everything else must be there, and nothing more. Writes nothing.
  *
- * Rows are in no order that journal and views share, so what must be there is kept until it is seen. Of an account with
- * more than fits into memory, several passes take a part of the rows each.
+ * Rows are in no order that journal and views share, so what must be there is kept until it is seen. Where that is more
+ * than fits into memory, several passes take a part of the rows each.
  */
 import { hash } from "node:crypto"
 import { Clock, Effect } from "effect"
@@ -17,7 +17,7 @@ import type { DeliveryRow, Projection, Sweep, TimerRow } from "./Projection.ts"
 import { moved, piecesOf, project, swept } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
 import type { JournalCorrupt, JournalRow } from "./Record.ts"
-import { VERIFIED_RECORDS_MAX } from "./MemoryLimits.ts"
+import { VERIFIED_ROWS_MAX } from "./MemoryLimits.ts"
 import { GENESIS, lost, unseal } from "./Record.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
 import { deliveryId, keyId, Views, viewTables } from "./Views.ts"
@@ -31,9 +31,9 @@ export interface Report {
 
 const PAGE = 1000
 
-/** Checks every account, with the rows of about so many of its records in memory. */
+/** Checks every account, with about so many of its rows in memory at once. */
 export const verify = Effect.fnUntraced(function* (
-  recordsMax: number = VERIFIED_RECORDS_MAX
+  rowsMax: number = VERIFIED_ROWS_MAX
 ): Effect.fn.Return<Report, StorageFailure, Journal | Views> {
   const journal = yield* Journal
   const views = yield* Views
@@ -41,7 +41,7 @@ export const verify = Effect.fnUntraced(function* (
   const problems: Array<string> = []
   let records = 0
   for (const account of accounts) {
-    const outcome = yield* verifyAccount(account, recordsMax)
+    const outcome = yield* verifyAccount(account, rowsMax)
     records += outcome.records
     if (outcome.problem !== null) problems.push(outcome.problem)
   }
@@ -68,15 +68,17 @@ interface Outcome {
   readonly problem: string | null
 }
 
+/** In as many passes as it takes for none to keep too many rows. */
 const verifyAccount = Effect.fnUntraced(function* (
   account: AccountId,
-  recordsMax: number
+  rowsMax: number,
+  passes: number = 1
 ): Effect.fn.Return<Outcome, StorageFailure, Journal | Views> {
-  const views = yield* Views
-  const parts = Math.max(1, Math.ceil((yield* views.checkpoint(account)) / recordsMax))
   let records = 0
-  for (let part = 0; part < parts; part++) {
-    const outcome = yield* verifyPart(account, (id) => parts === 1 || sumOf(id) % parts === part)
+  for (let pass = 0; pass < passes; pass++) {
+    const part = { holds: (id: string) => passes === 1 || sumOf(id) % passes === pass, rowsMax }
+    const outcome = yield* verifyPart(account, part)
+    if (outcome === "too many rows") return yield* verifyAccount(account, rowsMax, 2 * passes)
     if (outcome.problem !== null) return outcome
     records = outcome.records
   }
@@ -90,11 +92,18 @@ const sumOf = (text: string): number => {
   return sum
 }
 
-/** Which rows a pass looks at, by their ids. */
-type Part = (id: string) => boolean
+/** What a pass looks at. */
+interface Part {
+  /** Which rows, by their ids. */
+  readonly holds: (id: string) => boolean
+  readonly rowsMax: number
+}
 
 /** Compares again if the account moved meanwhile: a running Till goes on projecting. */
-const verifyPart = (account: AccountId, part: Part): Effect.Effect<Outcome, StorageFailure, Journal | Views> =>
+const verifyPart = (
+  account: AccountId,
+  part: Part
+): Effect.Effect<Outcome | "too many rows", StorageFailure, Journal | Views> =>
   Effect.gen(function* () {
     const views = yield* Views
     const checkpoint = yield* views.checkpoint(account)
@@ -103,6 +112,7 @@ const verifyPart = (account: AccountId, part: Part): Effect.Effect<Outcome, Stor
       if (fold.failure._tag === "JournalCorrupt") return { records: 0, problem: fold.failure.message }
       return yield* fold.failure
     }
+    if (fold.success === "too many rows") return fold.success
     const problem = yield* compare(account, fold.success.expected, part)
     if (problem !== null && (yield* views.checkpoint(account)) !== checkpoint) return yield* verifyPart(account, part)
     return { records: fold.success.records, problem }
@@ -134,11 +144,14 @@ const foldJournal = Effect.fnUntraced(function* (account: AccountId, checkpoint:
     head = page.head
     const projected = page.records.filter(({ version }) => version <= checkpoint)
     for (const piece of piecesOf(projected)) merge(expected, project(piece), part)
+    if (rowsOf(expected) > part.rowsMax) return "too many rows" as const
     if (rows.length < PAGE) break
   }
   if (head.version < checkpoint) return yield* lost(account, head.version + 1)
   return { expected, records: head.version }
 })
+
+const rowsOf = (expected: Expected): number => viewTables.reduce((sum, table) => sum + expected[table].size, 0)
 
 const unsealPage = (from: { readonly version: number; readonly hash: string }, rows: ReadonlyArray<JournalRow>) => {
   let head = from
@@ -152,7 +165,8 @@ const unsealPage = (from: { readonly version: number; readonly hash: string }, r
 
 const merge = (expected: Expected, projection: Projection, part: Part): void => {
   const { deliveriesMade, deliverySteps, documents, events, keys, subscriptionsSet, sweep } = projection
-  const set = <Value>(rows: Map<string, Value>, id: string, value: () => Value) => part(id) && rows.set(id, value())
+  const set = <Value>(rows: Map<string, Value>, id: string, value: () => Value) =>
+    part.holds(id) && rows.set(id, value())
   if (sweep !== null) mergeSweep(expected, sweep)
   for (const row of documents) set(expected.documents, row.id, () => fingerprint(row))
   for (const row of events) set(expected.events, row.id, () => fingerprint(row))
@@ -189,7 +203,7 @@ const compare = Effect.fnUntraced(function* (account: AccountId, expected: Expec
     for (let after = ""; ;) {
       const rows: ReadonlyArray<ViewRow> = yield* views.scan(account, table, after, PAGE)
       for (const { id, row } of rows) {
-        if (!part(id)) continue
+        if (!part.holds(id)) continue
         const known = wanted.get(id)
         if (known === undefined) return `${table} ${id} of account ${account} is in the views, but not in the journal`
         if (known !== fingerprint(row)) return `${table} ${id} of account ${account} is not what the journal says`

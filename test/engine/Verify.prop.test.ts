@@ -57,8 +57,8 @@ const filled = Effect.fnUntraced(function* (seed: Randomness) {
   return storage
 })
 
-const problemsIn = (storage: Storage, recordsMax?: number) =>
-  Effect.map(Effect.provideContext(verify(recordsMax), storage), ({ problems }) => problems)
+const problemsIn = (storage: Storage, rowsMax?: number) =>
+  Effect.map(Effect.provideContext(verify(rowsMax), storage), ({ problems }) => problems)
 
 /** The same storage with another journal, as if somebody had edited the table. */
 const withRows = (
@@ -122,8 +122,8 @@ const problemNaming = (problems: ReadonlyArray<string>, account: string, ...word
 }
 
 const table = Schema.Literals(viewTables)
-/** How many records' rows are kept at once: of an account in several passes, or in one. */
-const recordsMax = Schema.Literals([1, 5, 1000])
+/** How many rows are kept at once: of an account in many passes, in some, or in one. */
+const rowsMax = Schema.Literals([8, 40, 1000])
 
 describe("verification", () => {
   it.effect.prop(
@@ -173,11 +173,11 @@ describe("verification", () => {
 
   it.effect.prop(
     "names a row of any table that was changed, removed or added",
-    { seed: Seed, table, recordsMax },
-    Effect.fnUntraced(function* ({ recordsMax, seed, table }) {
+    { seed: Seed, table, rowsMax },
+    Effect.fnUntraced(function* ({ rowsMax, seed, table }) {
       const random = new Randomness(seed)
       const storage = yield* filled(random)
-      const found = (storage: Storage) => problemsIn(storage, recordsMax)
+      const found = (storage: Storage) => problemsIn(storage, rowsMax)
       assert.deepStrictEqual(yield* found(storage), [])
       const account = random.pick(ACCOUNTS)
       const rows = yield* Harness.viewsOf(storage).scan(account, table, "", 1000)
@@ -194,6 +194,26 @@ describe("verification", () => {
       problemNaming(added, account, `${table} ${id} `, "is in the views, but not in the journal")
     }),
     { arbitrary: { runs: 60 } }
+  )
+
+  it.effect("goes over an account as often as it takes for its rows to fit into memory", () =>
+    Effect.gen(function* () {
+      const storage = yield* filled(new Randomness(4))
+      const journal = Harness.journalOf(storage)
+      const passes = Effect.fnUntraced(function* (rowsMax: number) {
+        let begun = 0
+        const read: JournalShape["read"] = (account, after, limit) => {
+          if (after === 0) begun++
+          return journal.read(account, after, limit)
+        }
+        assert.deepStrictEqual(yield* problemsIn(Context.add(storage, Journal, { ...journal, read }), rowsMax), [])
+        return begun
+      })
+      assert.strictEqual(yield* passes(1000), ACCOUNTS.length)
+      const some = yield* passes(40)
+      assert.isAbove(some, ACCOUNTS.length)
+      assert.isAbove(yield* passes(8), 2 * some)
+    })
   )
 
   it.effect("does not miss keys that a running Till forgets meanwhile", () =>
