@@ -1,11 +1,11 @@
 /** The servers that are compared. Each is a process of its own, with a database of its own. */
 import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, Schedule } from "effect"
 import { BenchFailure, failureOf } from "./BenchFailure.ts"
-import packageFile from "../package.json" with { type: "json" }
 import { temporaryFolder } from "./Database.ts"
 
 export type ContenderName = "till" | "echo" | "groupCommit" | "transactionPerRequest"
@@ -27,10 +27,11 @@ const baseline = (name: ContenderName, title: string, countQuery: string | null)
   countQuery
 })
 
-/** What `npm start` tells Node, as options and as variables. Every server gets it, so that only the servers differ. */
-const startOptions: ReadonlyArray<string> = packageFile.scripts.start.match(/(?<= )--\S+/g) ?? []
+/** What the command `till` tells Node, as options and as variables. Every server gets it, so that only the servers differ. */
+const command = readFileSync(join(import.meta.dirname, "../src/cli/till.sh"), "utf8")
+const startOptions: ReadonlyArray<string> = command.match(/(?<= )--\S+/g) ?? []
 const startVariables = Object.fromEntries(
-  [...packageFile.scripts.start.matchAll(/(?:^| )([A-Z_]+)=(\S+)/g)].map(([, name, value]) => [name!, value!])
+  [...command.matchAll(/^ +export ([A-Z_]+)=(\S+)$/gm)].map(([, name, value]) => [name!, value!])
 )
 
 export const contenders: Readonly<Record<ContenderName, Contender>> = {

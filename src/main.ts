@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /**
  * The `till` command. SIGINT and SIGTERM end it in order: nothing new is accepted, what is under way is answered and written,
  * the database stops. Further signals while that goes on change nothing. Exit code 0 then; 1 after a failure.
