@@ -49,9 +49,12 @@ export const readBody = (
         unfinished -= counted
         counted = 0
       }
-      const giveUp = (failure: typeof tooLarge | typeof tooMany) => {
+      const forget = () => {
         chunks = null
         end()
+      }
+      const giveUp = (failure: typeof tooLarge | typeof tooMany) => {
+        forget()
         source.pause()
         resume(failure)
       }
@@ -76,5 +79,7 @@ export const readBody = (
         end()
         resume(Effect.interrupt)
       })
+      // Who stops waiting answers before the end of the body; Node then tells of no end, and of no client that goes away.
+      return Effect.sync(forget)
     })
   })
