@@ -66,6 +66,7 @@ export const listen = Command.make("listen", flags, ({ events, forwardTo: to, ..
       )
     })
     const print = Effect.flatMap(Queue.take(lines), (line) => Console.log(line))
-    return yield* Effect.race(Effect.forever(print), Effect.forever(replace))
+    // The first to fail ends it: lines are printed for ever, and without an endpoint there are none.
+    return yield* Effect.raceFirst(Effect.forever(print), Effect.forever(replace))
   }).pipe(Effect.scoped)
 ).pipe(Command.withDescription("Forward webhooks of test mode to an app on this machine"))

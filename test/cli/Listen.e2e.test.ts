@@ -17,11 +17,12 @@ interface Received {
 /** An app that answers with a status of the test's choice, and remembers what it got. */
 const startApp = Effect.acquireRelease(
   Effect.promise(async () => {
-    const app = { received: [] as Array<Received>, status: 200, url: "", close: () => {} }
+    const app = { received: [] as Array<Received>, status: 200, url: "", listens: "", close: () => {} }
     const server = http.createServer(async (request, response) => {
       const chunks: Array<Buffer> = []
       for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
       app.received.push({ url: request.url!, headers: request.headers, body: Buffer.concat(chunks) })
+      if (app.listens !== "") response.setHeader("x-till-listen", app.listens)
       response.writeHead(app.status, { location: "http://127.0.0.1:1/" }).end("a body that nobody needs")
     })
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -133,6 +134,24 @@ describe("till listen", () => {
         verifyWebhook({ body, header: headers["x-signature"], secret: secret! })
         assert.deepStrictEqual(await listening.kill("SIGTERM"), { code: 0, signal: null })
         assert.isEmpty(await endpointsOf(server))
+      })
+    })
+  )
+
+  it.live("ends, and says why, if it cannot have another endpoint", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill()
+      const app = yield* startApp
+      const other = yield* startApp
+      other.listens = "another one"
+      const listening = yield* startListen(server, "--forward-to", app.url)
+      yield* Effect.promise(async () => {
+        const [mine] = await endpointsOf(server)
+        const metadata = { ...mine.metadata, till_listen_instance: other.listens }
+        await server.post("/v1/webhook_endpoints", { url: other.url, enabled_events: ["*"], metadata })
+        await server.request("DELETE", `/v1/webhook_endpoints/${mine.id}`)
+        assert.deepStrictEqual(await listening.ended, { code: 1, signal: null })
+        assert.strictEqual(listening.stderr, `till: another till listen forwards to ${app.url} already\n`)
       })
     })
   )
