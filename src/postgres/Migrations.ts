@@ -192,13 +192,15 @@ const NAMED_MAX = 3
 
 /**
  * Refuses what is somebody else's, and changes nothing there: shops have a `DATABASE_URL` as well, and Till's tables would
- * be among theirs. Extensions may have brought tables along, and another process may be about to make Till's.
+ * be among theirs. Extensions may have brought tables along, and another process may be about to make Till's. A journal is
+ * Till's by its columns: others have one of what they sell.
  */
 const refuseForeign = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const found = yield* sql<{ name: string }>`SELECT relname::text AS name FROM pg_class
-    WHERE relkind IN ('r', 'p') AND relnamespace = to_regnamespace(current_schema()::text)
-      AND relname <> 'effect_sql_migrations' AND to_regclass('journal') IS NULL
+    WHERE relkind IN ('r', 'p') AND relname <> 'effect_sql_migrations'
+      AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+      AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('journal') AND attname = 'record')
       AND NOT EXISTS (SELECT FROM pg_depend
         WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e')
     ORDER BY relname LIMIT ${NAMED_MAX}`

@@ -140,6 +140,19 @@ describe("a database of somebody else's", () => {
     })
   )
 
+  it.live("is known by what it has, whatever its schema is called, and whether or not it has a journal", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      yield* database.edit('CREATE SCHEMA "My Shop" CREATE TABLE journal (id int, sold text)')
+      yield* database.edit(`DO $$ BEGIN
+        EXECUTE format('ALTER DATABASE %I SET search_path = "My Shop"', current_database());
+      END $$`)
+      const exit = yield* Effect.exit(database.connect("till"))
+      const problem = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
+      assert.include(problem, "the database has tables that are not Till's (journal). Till needs a")
+    })
+  )
+
   it.live("is not one that has only tables of extensions, or of another schema", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
