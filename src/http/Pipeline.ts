@@ -183,7 +183,8 @@ const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: C
     ? InstallationWide.execute(accounts, caller.account, identity, run)
     : accounts.execute(caller.account, identity, run)
   if (endpoint.settled !== undefined && reply.status === 200) {
-    // The command is carried out, so nothing may let its answer fail any more.
+    // The command is carried out, so nothing may let its answer fail any more: what it took is not counted.
+    wait.resume()
     yield* Effect.ignore(surroundings.withQueryServices(endpoint.settled(caller)))
   }
   exchange.apiVersion = reply.apiVersion
