@@ -127,14 +127,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
   ): Effect.Effect<A, Unavailable> =>
     actors.use(account, (actor) => Effect.andThen(projector.reach(actor, actor.durable), read(actor)))
 
-  const isDue = (account: AccountId) =>
-    reading(account, () =>
-      Effect.flatMap(views.nextTimers(1, account), ([next]) =>
-        next === undefined ? Effect.succeed(false) : Effect.map(Clock.currentTimeMillis, (now) => next.wakeAt <= now)
-      )
-    )
+  const isTimerDue = (account: AccountId) =>
+    reading(account, () => Effect.flatMap(Clock.currentTimeMillis, (now) => views.isTimerDue(account, now)))
   const settled = Effect.fnUntraced(function* (account: AccountId) {
-    while (yield* isDue(account)) yield* Effect.sleep(SETTLING_MILLIS)
+    while (yield* isTimerDue(account)) yield* Effect.sleep(SETTLING_MILLIS)
   })
 
   const list = yield* Lists.make

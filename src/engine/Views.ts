@@ -141,8 +141,10 @@ export interface ViewsShape {
   /** One answer per address (`id` is the idempotency key), in order: of a key that was used again, the newest row. */
   readonly keys: (addresses: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<KeyRow | undefined>, StorageFailure>
   readonly timer: (address: Address) => Effect.Effect<TimerRow | undefined, StorageFailure>
-  /** The timers that come next, of one account or else of all, in due order. */
-  readonly nextTimers: (limit: number, account?: AccountId) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
+  /** The timers that come next, in due order. */
+  readonly nextTimers: (limit: number) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
+  /** Whether a timer of the account is due, by the wall clock. */
+  readonly isTimerDue: (account: AccountId, now: Millis) => Effect.Effect<boolean, StorageFailure>
   /** The rows of up to `limit` documents that are not deleted, nearest to the cursor first. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
   /** One answer per query, in order: the rows of up to `limit` documents that are not deleted, newest first. */

@@ -219,13 +219,15 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
           addresses.map(({ account, id }) => [...tables(account).keys.values()].findLast(({ key }) => key === id))
         ),
       timer: ({ account, id }) => Effect.sync(() => tables(account).timers.get(id)),
-      nextTimers: (limit, account) =>
+      nextTimers: (limit) =>
         Effect.sync(() =>
-          (account === undefined ? [...accounts.all.values()] : [tables(account)])
+          [...accounts.all.values()]
             .flatMap((account) => [...account.timers.values()])
             .toSorted((a, b) => a.wakeAt - b.wakeAt || (a.id < b.id ? -1 : 1))
             .slice(0, limit)
         ),
+      isTimerDue: (account, now) =>
+        Effect.sync(() => [...tables(account).timers.values()].some(({ wakeAt }) => wakeAt <= now)),
       list: (account, query) => Effect.sync(() => listed(tables(account), query)),
       newest: (queries) => Effect.sync(() => queries.map(({ account, ...query }) => listed(tables(account), query))),
       event: ({ account, id }) => Effect.sync(() => tables(account).events.get(id)),

@@ -32,7 +32,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       documents: (addresses) => within(loaded.documents(addresses)),
       keys: (addresses) => within(loaded.keys(addresses)),
       timer: (address) => within(single.timer(address)),
-      nextTimers: (limit, account) => within(single.nextTimers(limit, account)),
+      nextTimers: (limit) => within(single.nextTimers(limit)),
+      isTimerDue: (account, now) => within(single.isTimerDue(account, now)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
       newest: (queries) => within(listed.newest(queries)),
@@ -196,7 +197,7 @@ const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  "checkpoint" | "behind" | "accounts" | "timer" | "nextTimers" | "event" | "subscriptions" | "scan"
+  "checkpoint" | "behind" | "accounts" | "timer" | "nextTimers" | "isTimerDue" | "event" | "subscriptions" | "scan"
 > => ({
   checkpoint: (account) =>
     storageFailure(
@@ -222,12 +223,20 @@ const reads = (
         ([row]) => row && toTimer(row)
       )
     ),
-  nextTimers: (limit, account) =>
+  nextTimers: (limit) =>
     storageFailure(
       Effect.map(
-        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
-          ${account === undefined ? sql`` : sql`WHERE account = ${account}`} ORDER BY wake_at, id LIMIT ${limit}`,
+        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers ORDER BY wake_at, id LIMIT ${limit}`,
         (rows) => rows.map(toTimer)
+      )
+    ),
+  // In due order, so that what is not due is not read, however many timers there are.
+  isTimerDue: (account, now) =>
+    storageFailure(
+      Effect.map(
+        sql`SELECT 1 FROM timers WHERE account = ${account} AND wake_at <= ${PgTypes.int8(BigInt(now))}
+          ORDER BY wake_at, id LIMIT 1`,
+        (rows) => rows.length > 0
       )
     ),
   event: ({ account, id }) =>

@@ -104,6 +104,7 @@ const questions = (
   ]),
   views.timer(address),
   views.nextTimers(10),
+  views.isTimerDue("nobody", ROWS / 1000),
   views.newest([
     { ...intents, account: ACCOUNT },
     { ...intents, account: "nobody" }

@@ -199,6 +199,7 @@ const questions = (random: Randomness) => {
   const table = random.pick(viewTables)
   const destination = random.pick(DESTINATIONS)
   const busy = distinct(random, DESTINATIONS)
+  const wakeAt = random.below(2 ** 42)
   const now = random.below(1000)
   const lease = { now, limit, busy, leasedUntil: now + random.below(500) }
   const happened = distinct(random, IDS).map((id) => ({ account: random.pick(ACCOUNTS), id: `${id}1` }))
@@ -218,7 +219,7 @@ const questions = (random: Randomness) => {
     keys: (views: ViewsShape) => views.keys(addresses),
     timer: (views: ViewsShape) => views.timer(timer),
     nextTimers: (views: ViewsShape) => views.nextTimers(limit),
-    nextTimersOfAccount: (views: ViewsShape) => views.nextTimers(limit, account),
+    isTimerDue: (views: ViewsShape) => views.isTimerDue(account, wakeAt),
     list: (views: ViewsShape) => views.list(account, list),
     newest: (views: ViewsShape) => views.newest(newest),
     event: (views: ViewsShape) => views.event(event),
