@@ -43,6 +43,9 @@ const KEYS_BYTES_MAX = 1_048_576
 /** What a key takes up beside its response, in bytes. */
 const KEY_BYTES = 500
 const TIMER_BYTES = 200
+/** Of what an actor may keep; all else is for documents, which are what is asked for most. */
+const TIMERS_PART = 1 / 8
+const KEYS_PART = 1 / 16
 
 /** Where an account stands in the log. */
 export interface Head {
@@ -160,16 +163,14 @@ export class Actor {
     this.usedKeys = new KeyFilter(this.lastUsed)
     this.#mailbox = mailbox
     this.#surroundings = surroundings
-    const bounds = {
-      capacity: () => surroundings.cacheShare(this),
-      projected: () => this.projected
-    }
-    this.documents = new EntryCache({ ...bounds, weightOf })
-    this.timers = new EntryCache({ ...bounds, weightOf: () => TIMER_BYTES })
+    const projected = () => this.projected
+    const part = (of: number) => surroundings.cacheShare(this) * of
+    this.documents = new EntryCache({ weightOf, projected, capacity: () => part(1 - TIMERS_PART - KEYS_PART) })
+    this.timers = new EntryCache({ weightOf: () => TIMER_BYTES, projected, capacity: () => part(TIMERS_PART) })
     this.keys = new EntryCache({
-      ...bounds,
       weightOf: ({ response }) => KEY_BYTES + (response?.body.length ?? 0),
-      capacity: () => Math.min(KEYS_BYTES_MAX, bounds.capacity())
+      projected,
+      capacity: () => Math.min(KEYS_BYTES_MAX, part(KEYS_PART))
     })
   }
 

@@ -481,6 +481,28 @@ describe("the memory of an account", () => {
     })
   )
 
+  it.effect("is one for all that is in it: what timers take is not taken twice", () =>
+    Effect.gen(function* () {
+      const { engine, reads } = yield* start({ cacheBytes: 40_000 })
+      const each = <A>(use: (transaction: Transaction, id: string) => Effect.Effect<A>) =>
+        Effect.forEach(Array.from({ length: 100 }), (_, i) =>
+          Effect.tap(
+            engine.accounts.run(
+              ACCOUNT,
+              Effect.flatMap(Transaction, (transaction) => use(transaction, `timer_${i}`))
+            ),
+            engine.projector.drained
+          )
+        )
+      yield* each((transaction, id) =>
+        Effect.sync(() => transaction.setTimer({ id, name: "increment", dueAt: transaction.now + 1_000_000 }))
+      )
+      const before = reads()
+      yield* each((transaction, id) => transaction.timerDueAt(id))
+      assert.isAtLeast(reads() - before, 70)
+    })
+  )
+
   it.effect("does not fill up with what the views have not got yet: commits wait for them", () =>
     Effect.gen(function* () {
       const { engine, hold, release } = yield* start()
