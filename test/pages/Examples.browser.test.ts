@@ -224,6 +224,22 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
       await assertPaidOnce()
     })
 
+    it("asks nobody to pay again because Till could not be reached for a moment", async () => {
+      const { page } = await open(shops.custom.url)
+      const secret = async () => {
+        await page.locator("button:enabled").waitFor()
+        return page.evaluate(() => sessionStorage["clientSecret"])
+      }
+      const before = await secret()
+      await page.route("**/v1/checkout_sessions/**", (route) => route.abort())
+      const failed = page.waitForEvent("pageerror")
+      await page.reload()
+      await failed
+      await page.unroute("**/v1/checkout_sessions/**")
+      await page.reload()
+      assert.strictEqual(await secret(), before)
+    })
+
     it("cannot be sent before Till is there to take it", async () => {
       const { page } = await open("about:blank")
       const wanted = Promise.withResolvers<void>()
