@@ -32,8 +32,9 @@ test("a payment that its payer has to authenticate", async () => {
   expect(status).toBe("requires_action")
   const paid = await till.test_helpers.authenticate(id, { outcome: "success" })
   expect(paid.amount_received).toBe(2450)
-  await vi.waitUntil(() =>
-    events.some(({ type, data }) => type === "payment_intent.succeeded" && data.object.id === id)
+  await vi.waitUntil(
+    () => events.some(({ type, data }) => type === "payment_intent.succeeded" && data.object.id === id),
+    { timeout: 4000 }
   )
 })
 
