@@ -102,6 +102,26 @@ describe("the cache of entries", () => {
     { arbitrary: { runs: 200 } }
   )
 
+  it("weighs what it has: the newest state of each, in each generation that has it", () => {
+    const { bounds, cache } = cacheOf(6)
+    bounds.projected = 1
+    const set = (id: string, weight: number) => cache.set(id, { version: 1, weight })
+    const steps: ReadonlyArray<readonly [step: () => unknown, weight: number]> = [
+      [() => set("a", 5), 5],
+      [() => set("a", 3), 3],
+      [() => set("b", 4), 3 + 4],
+      [() => cache.trim(), 7],
+      [() => cache.get("b"), 7 + 4],
+      [() => set("b", 3), 7 + 3],
+      [() => cache.trim(), 3],
+      [() => cache.clear(), 0]
+    ]
+    for (const [index, [step, weight]] of steps.entries()) {
+      step()
+      assert.strictEqual(cache.weight, weight, `step ${index}`)
+    }
+  })
+
   it.prop(
     "keeps what was used lately and what is not projected, and little else",
     { seed: Seed, capacity: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 })) },
