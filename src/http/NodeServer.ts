@@ -18,21 +18,14 @@ import type { Socket } from "node:net"
 /** Requests that a client may send ahead of an answer; one more, and its connection ends. */
 const PIPELINED_MAX = 256
 
-/** In milliseconds. */
-interface Options {
-  /** How long a connection stays open without a request. Proxies keep theirs for 60 s, and have to be the first to close. */
-  readonly keepAliveTimeout?: number
-  /** How long a request may take to arrive, with its body. */
-  readonly requestTimeout?: number
-  /** How long nothing may move on a connection with a request; longer than any answer takes. */
-  readonly stillTimeout?: number
-}
+/** How long a connection stays open without a request. Proxies keep theirs for 60 s, and have to be the first to close. */
+const KEEP_ALIVE_MILLIS = 65_000
+/** How long a request may take to arrive, with its body. */
+const ARRIVAL_MILLIS_MAX = 60_000
+/** How long nothing may move on a connection with a request; longer than any answer takes. */
+const STILL_MILLIS_MAX = 120_000
 
-export const create = ({
-  keepAliveTimeout = 65_000,
-  requestTimeout = 60_000,
-  stillTimeout = 120_000
-}: Options = {}): http.Server => {
+export const create = (stillMillisMax: number = STILL_MILLIS_MAX): http.Server => {
   let closed = false
   let ready: Array<() => void> = []
 
@@ -64,12 +57,12 @@ export const create = ({
   }
 
   const server = http.createServer({
-    keepAliveTimeout,
-    requestTimeout,
+    keepAliveTimeout: KEEP_ALIVE_MILLIS,
+    requestTimeout: ARRIVAL_MILLIS_MAX,
     requireHostHeader: false,
     ServerResponse: Response
   })
-  server.timeout = stillTimeout
+  server.timeout = stillMillisMax
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   const emit = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
   const pipelined = new WeakMap<Socket, number>()

@@ -11,9 +11,9 @@ afterEach(() => void server.close())
 
 const listen = async (
   handler: (request: IncomingMessage, response: ServerResponse) => void,
-  options: Parameters<typeof NodeServer.create>[0] = {}
+  stillMillisMax?: number
 ): Promise<number> => {
-  server = NodeServer.create(options).on("request", handler).listen(0, "127.0.0.1")
+  server = NodeServer.create(stillMillisMax).on("request", handler).listen(0, "127.0.0.1")
   await new Promise((resolve) => server.once("listening", resolve))
   return (server.address() as AddressInfo).port
 }
@@ -107,13 +107,10 @@ describe("answers", () => {
   it("are not kept for a client that does not read them", async () => {
     let given: (response: ServerResponse) => void
     const gone = new Promise<ServerResponse>((resolve) => (given = resolve))
-    const port = await listen(
-      (_, response) => {
-        response.on("close", () => given(response))
-        response.end(Buffer.alloc(64 * 1024 * 1024))
-      },
-      { stillTimeout: 50 }
-    )
+    const port = await listen((_, response) => {
+      response.on("close", () => given(response))
+      response.end(Buffer.alloc(64 * 1024 * 1024))
+    }, 50)
     const socket = connect(port, "127.0.0.1").pause()
     socket.on("error", () => {})
     socket.write(head("/"))
