@@ -188,6 +188,7 @@ describe("the dispatcher", () => {
       yield* Harness.pass(2000, 50)
       assert.strictEqual(run.attempts.length, 1000)
       assert.isAtMost(run.underWayMax, 512)
+      assert.strictEqual(run.bodies, 1)
       yield* run.stop
       yield* Harness.verified(run.storage)
     })
@@ -210,8 +211,119 @@ describe("the dispatcher", () => {
       assert.strictEqual(up.attempts.length, 1200)
       assert.isTrue(up.attempts.every(({ attempt }) => attempt === 2))
       assert.isAtMost(up.underWayMax, 128)
+      // Endpoints that have enough waiting are left out, and asked for again when they have not: nobody spins meanwhile.
+      assert.isAtMost(up.takes, 20)
       yield* up.stop
       yield* Harness.verified(storage)
+    })
+  )
+
+  it.effect("begins the next attempts as soon as others end", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 100))
+      yield* run.start()
+      yield* run.subscribe(["we"])
+      for (const name of named(200, "slot")) yield* run.happen(name)
+      const begun = yield* Harness.now
+      yield* Harness.pass(1000, 10)
+      // 8 at once, then 64 each time.
+      const lasting = run.attempts.map(({ startedAt }) => startedAt - begun)
+      assert.strictEqual(lasting.length, 200)
+      assert.isAtMost(Math.max(...lasting), 300)
+      yield* run.stop
+    })
+  )
+
+  it.effect("makes no attempt at an endpoint that is gone, and lets the delivery go", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200))
+      yield* run.start()
+      yield* run.subscribe(["we"])
+      run.gone.add("we")
+      yield* run.happen("slot")
+      yield* Harness.pass(30_000, 500)
+      assert.strictEqual(run.lookUps, 1)
+      assert.deepStrictEqual(run.attempts, [])
+      assert.deepStrictEqual(
+        (yield* run.deliveries("we")).map(({ attempts, state }) => ({ attempts, state })),
+        [{ attempts: [], state: "pending" }]
+      )
+      // It is held no more: whoever finds it in the table may try it.
+      run.gone.clear()
+      yield* Harness.pass(150_000, 1000)
+      assert.deepStrictEqual(
+        run.attempts.map(({ attempt }) => attempt),
+        [1]
+      )
+      yield* run.stop
+      yield* Harness.verified(run.storage)
+    })
+  )
+
+  it.effect("waits while the engine cannot be asked, and holds it against nobody", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 100))
+      yield* run.start()
+      yield* run.subscribe(["we"])
+      run.unavailable.add("endpoint")
+      for (const name of named(20, "slot")) yield* run.happen(name)
+      yield* Harness.pass(10_000, 100)
+      assert.deepStrictEqual(run.attempts, [])
+      run.unavailable.clear()
+      yield* Harness.pass(2000, 50)
+      assert.strictEqual(run.attempts.length, 20)
+      assert.isTrue(run.attempts.every(({ attempt }) => attempt === 1))
+      assert.strictEqual(run.attempts.filter(({ startedAt }) => startedAt === run.attempts[0]!.startedAt).length, 8)
+      yield* run.stop
+      yield* Harness.verified(run.storage)
+    })
+  )
+
+  it.effect("counts what can never be prepared as attempts, and gives it up in the end", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200))
+      yield* run.start()
+      yield* run.subscribe(["we"])
+      run.isSpeechless = true
+      yield* run.happen("slot")
+      yield* untilOver(run, ["we"])
+      const [delivery] = yield* run.deliveries("we")
+      keepsSchedule(delivery!)
+      assert.strictEqual(delivery!.state, "exhausted")
+      assert.isTrue(delivery!.attempts.every(({ error }) => error === "could not be prepared"))
+      yield* run.stop
+      yield* Harness.verified(run.storage)
+    })
+  )
+
+  it.effect("attempts nothing again while its outcome cannot be kept", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200))
+      yield* run.start()
+      yield* run.subscribe(["we_1", "we_2"])
+      run.unavailable.add("report")
+      yield* run.happen("slot")
+      // Longer than it is leased.
+      yield* Harness.pass(300_000, 1000)
+      assert.strictEqual(run.attempts.length, 2)
+      run.unavailable.clear()
+      yield* Harness.pass(1000, 50)
+      const kept = [...(yield* run.deliveries("we_1")), ...(yield* run.deliveries("we_2"))]
+      assert.deepStrictEqual(
+        kept.map(({ attempts, state }) => [attempts.length, state]),
+        [
+          [1, "delivered"],
+          [1, "delivered"]
+        ]
+      )
+      assert.strictEqual(run.attempts.length, 2)
+      yield* run.stop
+      yield* Harness.verified(run.storage)
     })
   )
 
@@ -237,6 +349,29 @@ describe("the dispatcher", () => {
       assert.isBelow(before, begun + 240, "some were still waiting")
       yield* Harness.pass(10_000, 50)
       assert.strictEqual(run.attempts.length, before)
+      yield* run.stop
+      yield* Harness.verified(run.storage)
+    })
+  )
+
+  it.effect("begins nothing while it closes, and all the rest when it is started again", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 100))
+      yield* run.start()
+      yield* run.subscribe(["we"])
+      for (const name of named(20, "slot")) yield* run.happen(name)
+      yield* Harness.settled
+      const begun = run.attempts.length
+      assert.strictEqual(begun, 8)
+      const stopping = yield* Effect.forkChild(run.stop)
+      yield* Harness.pass(5000, 50)
+      yield* Fiber.join(stopping)
+      assert.strictEqual(run.attempts.length, begun)
+      yield* run.start()
+      yield* Harness.pass(2000, 50)
+      assert.strictEqual(run.attempts.length, 20)
+      assert.strictEqual(new Set(run.attempts.map(({ event }) => event)).size, 20)
       yield* run.stop
       yield* Harness.verified(run.storage)
     })

@@ -5,6 +5,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import type { DeliveryRow } from "../../src/engine/Deliveries.ts"
+import { Unavailable } from "../../src/engine/Accounts.ts"
 import { Deliveries } from "../../src/engine/Deliveries.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import * as Dispatcher from "../../src/webhooks/Dispatcher.ts"
@@ -45,6 +46,16 @@ export class DispatcherHarness {
   /** Attempts under way now, and the most that were at once. */
   underWay = new Set<string>()
   underWayMax = 0
+  /** What the engine cannot be asked for now: where an endpoint is, or to keep what came of attempts. */
+  readonly unavailable = new Set<"endpoint" | "report">()
+  /** Destinations without an endpoint. */
+  readonly gone = new Set<string>()
+  /** Whether no event can be put into words. */
+  isSpeechless = false
+  /** How often the dispatcher has asked where an endpoint is, for an event's text, and for what is due. */
+  lookUps = 0
+  bodies = 0
+  takes = 0
   #process = 0
   #scope = Scope.makeUnsafe()
 
@@ -59,8 +70,10 @@ export class DispatcherHarness {
     this.engine = yield* Harness.startEngine(this.storage)
     this.#scope = yield* Scope.make()
     const layer = Dispatcher.layer.pipe(
-      Layer.provide(Layer.succeed(Deliveries, this.engine.deliveries)),
-      Layer.provide(Layer.succeed(Endpoints, { resolve: (_account, url) => Effect.succeed(endpoint(url)), body })),
+      Layer.provide(Layer.succeed(Deliveries, this.#deliveries(this.engine.deliveries))),
+      Layer.provide(
+        Layer.succeed(Endpoints, { resolve: (_account, url) => this.#resolve(url), body: () => this.#body })
+      ),
       Layer.provide(Layer.succeed(Sender, { send: this.#send(this.#process) }))
     )
     yield* Harness.buildAlone(layer, this.#scope)
@@ -102,6 +115,33 @@ export class DispatcherHarness {
     return rows.toReversed()
   })
 
+  #asking<A>(what: "endpoint" | "report", effect: Effect.Effect<A, Unavailable>): Effect.Effect<A, Unavailable> {
+    const failing = Effect.andThen(Effect.sleep(300), Effect.fail(new Unavailable({ reason: "as the test says" })))
+    return Effect.suspend(() => (this.unavailable.has(what) ? failing : effect))
+  }
+
+  #resolve(url: string) {
+    this.lookUps++
+    return this.#asking("endpoint", Effect.succeed(this.gone.has(url) ? undefined : endpoint(url)))
+  }
+
+  readonly #body = Effect.sync(() => {
+    this.bodies++
+    if (this.isSpeechless) throw new Error("as the test says")
+    return "{}"
+  })
+
+  #deliveries(deliveries: Deliveries["Service"]): Deliveries["Service"] {
+    return {
+      ...deliveries,
+      report: (account, outcomes) => this.#asking("report", deliveries.report(account, outcomes)),
+      take: (options) => {
+        this.takes++
+        return deliveries.take(options)
+      }
+    }
+  }
+
   #send(process: number) {
     return ({ attempt, endpoint: { url }, eventId, ...rest }: Message): Effect.Effect<Result> =>
       Effect.gen({ self: this }, function* () {
@@ -122,4 +162,3 @@ export class DispatcherHarness {
 
 /** In these tests a destination is its own URL. */
 const endpoint = (url: string) => ({ url, secrets: [], publicOnly: false })
-const body = () => Effect.succeed("{}")
