@@ -104,9 +104,9 @@ describe("lanes", () => {
     assert.strictEqual(stalled.length, 1024 + 160)
     const endLanes = (from: number, to: number) => {
       const wanted = new Set(hanging.slice(from, to))
-      for (const one of stalled) if (wanted.has(one.delivery.destination)) lanes.end(one, false)
+      for (const one of stalled) if (wanted.has(one.delivery.destination)) lanes.end(one, true)
     }
-    // One lane has room again, but has stalled last.
+    // One lane has room again, but has stalled last: a delivery that came late clears nobody.
     endLanes(0, 1)
     lanes.add(due("new", 1), null)
     assert.deepStrictEqual(names(startAll(lanes, 3000)), ["new_1"])
@@ -153,6 +153,7 @@ describe("lanes", () => {
     const lanes = filled(["a"], 20)
     const [first] = startAll(lanes, 0)
     lanes.putBack(first!)
+    assert.strictEqual(lanes.room, 100_000 - 13)
     assert.deepStrictEqual(names(startAll(lanes, 0)), ["a_0"])
   })
 
@@ -163,6 +164,7 @@ describe("lanes", () => {
     lanes.cancel("mer_1:test", "a")
     lanes.release(first!.delivery)
     assert.isTrue(lanes.putBack(first!))
+    assert.deepStrictEqual(startAll(lanes, 0), [])
   })
 
   it("hold no pause of the engine against an endpoint", () => {
@@ -188,6 +190,44 @@ describe("lanes", () => {
     assert.isTrue(startAll(lanes, 0).every(({ delivery }) => delivery.account === "mer_2:test"))
   })
 
+  it("remember a lane that has nothing to do if it has stalled or is wide", () => {
+    const stalled = filled(["a"], 8)
+    const delivered = filled(["a"], 8)
+    const slow = startAll(stalled, 0)
+    stalled.stall(1000)
+    for (const one of slow) stalled.end(one, false)
+    for (const one of startAll(delivered, 0)) delivered.end(one, true)
+    const starts = [stalled, delivered].map((lanes) => {
+      for (let n = 8; n < 200; n++) lanes.add(due("a", n), null)
+      return startAll(lanes, 1000).length
+    })
+    assert.deepStrictEqual(starts, [4, 64])
+  })
+
+  it("know nothing of a destination that is dropped, but what is under way there", () => {
+    const lanes = filled(["a"], 20)
+    const slow = startAll(lanes, 0)
+    lanes.cancel("mer_1:test", "a")
+    for (let n = 20; n < 40; n++) lanes.add(due("a", n), null)
+    assert.deepStrictEqual(startAll(lanes, 0), [])
+    lanes.stall(1000)
+    for (const one of slow) lanes.end(one, false)
+    lanes.cancel("mer_1:test", "a")
+    for (let n = 40; n < 60; n++) lanes.add(due("a", n), null)
+    assert.strictEqual(startAll(lanes, 1000).length, 8)
+  })
+
+  it("let no more than 2048 be stalled, and 512 beside them, however many accounts stall a few", () => {
+    const lanes = new Lanes()
+    // None of them has as much stalled as an account may have in any case.
+    for (let n = 0; n < 6000; n++) lanes.add(due(`we_${n}`, n, `mer_${n % 100}:test`), null)
+    for (let second = 0; second < 12; second++) {
+      startAll(lanes, second * 1000)
+      lanes.stall((second + 1) * 1000)
+    }
+    assert.strictEqual(lanes.running, 2048 + 512)
+  })
+
   it("keep the events of ten thousand that wait, and take in a hundred thousand", () => {
     const lanes = new Lanes()
     let taken = 0
@@ -207,6 +247,12 @@ describe("lanes", () => {
     assert.strictEqual(withEvent, 10_000)
     assert.strictEqual(lanes.room, 100_000)
     assert.strictEqual(lanes.running, 0)
+    lanes.add(due("we_0", 0), event)
+    assert.deepStrictEqual(
+      startAll(lanes, 0).map(({ content }) => content),
+      [event],
+      "there is room for events again"
+    )
   })
 
   it.effect.prop(
