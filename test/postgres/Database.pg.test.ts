@@ -1,7 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as Path from "node:path"
 import { connect } from "../../src/postgres/Database.ts"
+import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 
 const open = (url: Redacted.Redacted) => connect(url).pipe(Effect.provide(Reactivity.layer))
@@ -30,23 +34,24 @@ describe("Database", () => {
 
   it.live("warns of a server that does not wait for its disk", () =>
     Effect.gen(function* () {
-      const url = yield* freshDatabase
+      // One of its own: all who use the run's would be warned.
+      const dataFolder = yield* Effect.acquireRelease(
+        Effect.sync(() => fs.mkdtempSync(Path.join(os.tmpdir(), "till-database-"))),
+        (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
+      )
+      const { url } = yield* EmbeddedPostgres.make({ dataFolder })
       const sql = yield* open(url)
-      const set = (value: string) =>
-        Effect.gen(function* () {
-          yield* sql.unsafe(`ALTER SYSTEM SET full_page_writes = ${value}`)
-          yield* sql`SELECT pg_reload_conf()`
-          yield* Effect.repeat(sql<{ is: string }>`SELECT current_setting('full_page_writes') AS is`, {
-            until: ([row]) => row!.is === value,
-            schedule: Schedule.spaced("10 millis")
-          })
-        })
       const warnings: Array<string> = []
       const logger = Logger.make(({ message }) => void warnings.push(String(message)))
       const opened = Effect.provide(open(url), Logger.layer([logger]))
       yield* opened
       assert.deepStrictEqual(warnings, [])
-      yield* Effect.acquireRelease(set("off"), () => Effect.orDie(set("on")))
+      yield* sql`ALTER SYSTEM SET full_page_writes = off`
+      yield* sql`SELECT pg_reload_conf()`
+      yield* Effect.repeat(sql<{ is: string }>`SELECT current_setting('full_page_writes') AS is`, {
+        until: ([row]) => row!.is === "off",
+        schedule: Schedule.spaced("10 millis")
+      })
       yield* opened
       assert.strictEqual(warnings.length, 1)
       assert.include(warnings[0], "runs without full_page_writes: ")
