@@ -5,12 +5,13 @@
 // First of all: parsers that exist before it would stay interpreted.
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Cause, Effect, Exit } from "effect"
+import { Cause, Effect, Exit, Logger } from "effect"
 import { reportFailure, run } from "./cli/Till.ts"
 
 run.pipe(
   reportFailure,
-  Effect.provide(NodeServices.layer),
+  // What commands print is for other programs, too: what is logged by the way goes where errors go.
+  Effect.provide([NodeServices.layer, Logger.layer([Logger.withConsoleError(Logger.formatSimple)])]),
   NodeRuntime.runMain({
     disableErrorReporting: true,
     teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1)

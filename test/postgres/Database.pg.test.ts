@@ -7,6 +7,7 @@ import * as Path from "node:path"
 import { connect } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
 import { freshDatabase } from "../support/Postgres.ts"
+import { till } from "../support/TillProcess.ts"
 
 const open = (url: Redacted.Redacted) => connect(url).pipe(Effect.provide(Reactivity.layer))
 
@@ -56,6 +57,14 @@ describe("Database", () => {
       assert.strictEqual(warnings.length, 1)
       assert.include(warnings[0], "runs without full_page_writes: ")
       assert.notInclude(warnings[0], new URL(Redacted.value(url)).password)
+      // A command warns as well, but not in what it prints.
+      yield* sql`CREATE DATABASE other`
+      const other = Object.assign(new URL(Redacted.value(url)), { pathname: "/other" })
+      const variables = { TILL_DATA_DIR: Path.join(dataFolder, "till"), DATABASE_URL: other.href }
+      const command = yield* Effect.promise(() => till(["merchants", "create", "Shop"], variables))
+      assert.strictEqual(command.code, 0, command.stderr)
+      assert.include(command.stderr, "runs without full_page_writes: ")
+      assert.notInclude(command.stdout, "full_page_writes")
     })
   )
 
