@@ -327,6 +327,27 @@ describe("the dispatcher", () => {
     })
   )
 
+  it.effect("attempts at once what got into the log although its flush has failed", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200))
+      yield* run.start()
+      yield* run.subscribe(["we"])
+      yield* Harness.pass(1000, 100)
+      run.faults = (point) => {
+        if (point !== "append.after") return Effect.void
+        run.faults = () => Effect.void
+        return Effect.fail(Harness.outage("lost"))
+      }
+      yield* Effect.flip(run.happen("slot"))
+      // Far less than until the dispatcher would look around by itself.
+      yield* Harness.pass(1000, 50)
+      assert.strictEqual(run.attempts.length, 1)
+      yield* run.stop
+      yield* Harness.verified(run.storage)
+    })
+  )
+
   it.effect("drops what waits for an endpoint that is gone, and for an account that is wiped", () =>
     Effect.gen(function* () {
       yield* Harness.startClock

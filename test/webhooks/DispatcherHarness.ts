@@ -5,6 +5,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import type { DeliveryRow } from "../../src/engine/Deliveries.ts"
+import type { Faults } from "../../src/engine/Faults.ts"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import { Deliveries } from "../../src/engine/Deliveries.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
@@ -48,6 +49,8 @@ export class DispatcherHarness {
   underWayMax = 0
   /** What the engine cannot be asked for now: where an endpoint is, or to keep what came of attempts. */
   readonly unavailable = new Set<"endpoint" | "report">()
+  /** What becomes of the engine's storage. */
+  faults: Faults = () => Effect.void
   /** Destinations without an endpoint. */
   readonly gone = new Set<string>()
   /** Whether no event can be put into words. */
@@ -67,7 +70,7 @@ export class DispatcherHarness {
   readonly start = Effect.fnUntraced({ self: this }, function* () {
     this.#process++
     this.underWay = new Set()
-    this.engine = yield* Harness.startEngine(this.storage)
+    this.engine = yield* Harness.startEngine(this.storage, { faults: (point) => this.faults(point) })
     this.#scope = yield* Scope.make()
     const layer = Dispatcher.layer.pipe(
       Layer.provide(Layer.succeed(Deliveries, this.#deliveries(this.engine.deliveries))),
