@@ -119,6 +119,94 @@ describe("a mailbox", () => {
   )
 })
 
+describe("commands", () => {
+  it.effect("that are more than go into one flush, or into one projection, are all carried out and seen", () =>
+    Effect.gen(function* () {
+      const { engine, hold, release } = yield* start()
+      yield* create(engine)
+      hold("append.before")
+      const fibers = yield* Effect.forEach(Array.from({ length: 1500 }), () => Effect.forkChild(increment(engine)))
+      yield* Effect.repeat(Harness.settled, { times: 20 })
+      release("append.before")
+      const counts = yield* Effect.forEach(fibers, (fiber) => Fiber.join(fiber))
+      assert.strictEqual(new Set(counts).size, 1500)
+      const { documents } = yield* engine.accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 1 })
+      assert.strictEqual((documents[0]!.value as Toy.Counter).count, 1500)
+    })
+  )
+
+  it.effect("that stand on a record whose flush has failed never get into the log", () =>
+    Effect.gen(function* () {
+      const gate = Latch.makeUnsafe(false)
+      let isFailing = false
+      const { engine, storage } = yield* start({
+        faults: (point) => {
+          if (point !== "append.after" || !isFailing) return Effect.void
+          isFailing = false
+          return Effect.andThen(gate.await, Effect.fail(Harness.outage("lost")))
+        }
+      })
+      yield* create(engine)
+      isFailing = true
+      const fibers = yield* Effect.forEach(Array.from({ length: 5 }), () =>
+        Effect.andThen(Effect.forkChild(Effect.exit(increment(engine))), (fiber) => Effect.as(Harness.pass(20), fiber))
+      )
+      gate.openUnsafe()
+      for (const fiber of fibers) assert.isTrue(isUnavailable(yield* Fiber.join(fiber)))
+      // The first one's was written, although nobody knew; the others' were not.
+      assert.strictEqual(yield* increment(engine), 2)
+      assert.strictEqual((yield* Harness.recordsOf(storage, ACCOUNT)).length, 3)
+    })
+  )
+
+  it.effect("that wait for the log when the engine stops are still answered", () =>
+    Effect.gen(function* () {
+      const { engine, hold, release, storage } = yield* start()
+      yield* create(engine)
+      yield* engine.projector.drained
+      hold("append.before")
+      const writers = yield* Effect.forEach([1, 2], () =>
+        Effect.andThen(Effect.forkChild(increment(engine)), (fiber) => Effect.as(Harness.pass(20), fiber))
+      )
+      const stopping = yield* Effect.forkChild(engine.stop)
+      yield* Harness.settled
+      release("append.before")
+      yield* Harness.pass(100, 10)
+      yield* Fiber.join(stopping)
+      assert.deepStrictEqual(
+        writers.map((fiber) => fiber.pollUnsafe()),
+        [Exit.succeed(1), Exit.succeed(2)]
+      )
+      yield* Harness.verified(storage)
+    })
+  )
+
+  it.effect("that have brought an account back have its only actor, whoever else is about to restart it", () =>
+    Effect.gen(function* () {
+      let isDown = false
+      let reads = 0
+      const { engine } = yield* start({
+        faults: (point) => {
+          if (point === "read") reads++
+          return isDown && point !== "apply.before" ? Effect.fail(Harness.outage("down")) : Effect.void
+        }
+      })
+      const { id } = yield* create(engine)
+      yield* engine.projector.drained
+      isDown = true
+      assert.isTrue(isUnavailable(yield* Effect.exit(increment(engine))))
+      yield* Harness.settled
+      isDown = false
+      assert.strictEqual(yield* increment(engine), 1)
+      // The restart of the failed one is tried again.
+      yield* Harness.pass(2000, 100)
+      const before = reads
+      assert.strictEqual((yield* engine.accounts.read(ACCOUNT, id))?.id, id)
+      assert.strictEqual(reads, before)
+    })
+  )
+})
+
 describe("a read", () => {
   it.effect("waits for the flush of what it would show, and does not wait for what is durable", () =>
     Effect.gen(function* () {
@@ -418,9 +506,12 @@ describe("an idle account", () => {
       })
       yield* Harness.pass(59_000)
       assert.strictEqual(yield* readAgain, 0)
+      assert.strictEqual(yield* increment(engine), 1)
+      yield* Harness.pass(30_000)
+      assert.strictEqual(yield* readAgain, 0)
       yield* Harness.pass(120_000)
       assert.isAbove(yield* readAgain, 0)
-      assert.strictEqual(yield* increment(engine), 1)
+      assert.strictEqual(yield* increment(engine), 2)
     })
   )
 

@@ -163,7 +163,9 @@ describe("a failing flush", () => {
       const storage = yield* Harness.storageInMemory
       let lost = false
       const faults: Faults = (point) =>
-        Effect.suspend(() => (lost && point === "append.after" ? Effect.fail(Harness.outage("lost")) : Effect.void))
+        Effect.suspend(() =>
+          lost && (point === "append.after" || point === "read") ? Effect.fail(Harness.outage("lost")) : Effect.void
+        )
       const engine = yield* Harness.startEngine(storage, { faults })
       const [account] = ACCOUNTS as [string]
       const counter = yield* engine.accounts.run(account, Toy.create("a", "plain"))
@@ -171,9 +173,11 @@ describe("a failing flush", () => {
       const command = Toy.command({ op: "setTimer", slot: "a", delay: 50 })
       const exit = yield* Effect.exit(engine.accounts.execute(account, Toy.request("lost"), command))
       assert.instanceOf(failureOf(exit), Unavailable)
+      // The account cannot be started anew at once.
+      yield* Effect.sleep(300)
       lost = false
       // Far less than until the scheduler would look around by itself.
-      yield* Effect.sleep(1000)
+      yield* Effect.sleep(2000)
       const [row] = yield* Harness.viewsOf(storage).documents([{ account, id: counter.id }])
       assert.strictEqual((JSON.parse(row!.document!) as Toy.Counter).count, 1 + Toy.TIMER_INCREMENT)
       yield* engine.stop

@@ -252,6 +252,26 @@ describe("a key", () => {
   )
 })
 
+describe("many keys", () => {
+  it.effect("are all known after a restart, from the moment of it", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      // One more than is read at a time.
+      const keys = Array.from({ length: 1001 }, (_, i) => `key ${i}`)
+      const originals = yield* Effect.forEach(keys, (key) => ask(engine, key), { concurrency: "unbounded" })
+      yield* engine.projector.drained
+      yield* engine.kill
+      const next = yield* Harness.startEngine(storage)
+      yield* Effect.addFinalizer(() => next.kill)
+      assertReplays(yield* ask(next, keys[0]!), originals[0]!)
+      yield* Harness.settled
+      const again = yield* Effect.forEach(keys, (key) => ask(next, key), { concurrency: "unbounded" })
+      for (const [i, reply] of again.entries()) assertReplays(reply, originals[i]!)
+      assert.strictEqual(yield* count(next), keys.length)
+    })
+  )
+})
+
 describe("a caller that goes away", () => {
   it.effect("does not abort its command", () =>
     Effect.gen(function* () {
