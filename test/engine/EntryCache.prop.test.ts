@@ -73,6 +73,41 @@ describe("the cache of entries", () => {
     })
   )
 
+  it.effect("does a load again that was under way when everything was forgotten", () =>
+    Effect.gen(function* () {
+      const { cache } = cacheOf()
+      const gate = yield* Deferred.make<void>()
+      let fetches = 0
+      const fetch = Effect.suspend(() => {
+        const row = { version: ++fetches }
+        return fetches === 1 ? Effect.as(Deferred.await(gate), row) : Effect.succeed(row)
+      })
+      const reader = yield* Effect.forkChild(cache.load("a", fetch))
+      yield* Effect.yieldNow
+      cache.clear()
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(reader), { version: 2 })
+      assert.deepStrictEqual(cache.get("a"), { version: 2 })
+    })
+  )
+
+  it("weighs what is in it, once", () => {
+    const { bounds, cache } = cacheOf(100)
+    const weights = [cache.weight]
+    const note = () => weights.push(cache.weight)
+    for (const version of [1, 2]) {
+      cache.set("a", { version, weight: 3 })
+      note()
+    }
+    bounds.capacity = 0
+    // Now it is old, but pinned.
+    cache.trim()
+    note()
+    cache.clear()
+    note()
+    assert.deepStrictEqual(weights, [0, 3, 3, 3, 0])
+  })
+
   it.effect("forgets a load that failed", () =>
     Effect.gen(function* () {
       const { cache } = cacheOf<string>()

@@ -292,6 +292,31 @@ describe("the views in Postgres", () => {
     { arbitrary: { runs: 8, maxShrinks: 5 } }
   )
 
+  it.live("know the newest use of a key, wherever its row lies", () =>
+    Effect.gen(function* () {
+      const [account] = ACCOUNTS as [string]
+      const database = yield* PostgresStorage.make
+      const views = viewsOf(yield* database.connect("views"))
+      yield* views.checkpoint(account)
+      const use = (version: number) => {
+        const keys = [{ account, key: "key", fingerprint: `f${version}`, version, at: version }]
+        return views.apply({ ...EMPTY, checkpoints: [{ account, from: version - 1, to: version }], keys }, 0)
+      }
+      for (const version of [1, 2]) yield* use(version)
+      yield* views.expireKeys(2, 1)
+      // Makes the first one's place free for the next.
+      yield* database.edit("VACUUM idempotency")
+      yield* use(3)
+      const places = yield* database.ask<{ version: string }>("SELECT version::text FROM idempotency ORDER BY ctid")
+      assert.deepStrictEqual(
+        places.map(({ version }) => version),
+        ["3", "2"]
+      )
+      const [newest] = yield* views.keys([{ account, id: "key" }])
+      assert.strictEqual(newest?.version, 3)
+    })
+  )
+
   it.live("know which accounts are behind the journal", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
