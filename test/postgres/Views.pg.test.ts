@@ -236,7 +236,7 @@ const questions = (random: Randomness) => {
     nextDelivery: (views: ViewsShape) => Effect.map(views.nextDelivery(busy), String),
     releaseDeliveries: (views: ViewsShape) => (limit === 1 ? Effect.asVoid(views.releaseDeliveries) : Effect.void),
     scan: (views: ViewsShape) => views.scan(account, table, after, limit),
-    scanDeliveries: (views: ViewsShape) => views.scan(account, "deliveries", "we_1/", 100)
+    scanDeliveries: (views: ViewsShape) => views.scan(account, "deliveries", `${destination}/whd_${limit}`, 100)
   }
 }
 
