@@ -91,23 +91,6 @@ describe("the cache of entries", () => {
     })
   )
 
-  it("weighs what is in it, once", () => {
-    const { bounds, cache } = cacheOf(100)
-    const weights = [cache.weight]
-    const note = () => weights.push(cache.weight)
-    for (const version of [1, 2]) {
-      cache.set("a", { version, weight: 3 })
-      note()
-    }
-    bounds.capacity = 0
-    // Now it is old, but pinned.
-    cache.trim()
-    note()
-    cache.clear()
-    note()
-    assert.deepStrictEqual(weights, [0, 3, 3, 3, 0])
-  })
-
   it.effect("forgets a load that failed", () =>
     Effect.gen(function* () {
       const { cache } = cacheOf<string>()
