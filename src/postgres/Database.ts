@@ -2,7 +2,8 @@
  * The connection to Postgres: the server that `DATABASE_URL` names, or the embedded one.
  *
  * Guarantees: the layer is built only if the server answers and is recent enough; what stands in the way is one line, without
- * the password. Sessions run in UTC under the name `till`, and their commits are on disk before they are answered.
+ * the password. Sessions run in UTC under the name `till`, and their commits wait for the server's disk; of a server that
+ * does not wait for it itself, whoever starts Till is warned.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schedule, Schema, type Scope } from "effect"

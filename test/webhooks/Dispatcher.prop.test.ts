@@ -20,6 +20,18 @@ const TOLERANCE_MILLIS = 6000
 
 const named = (count: number, name: string) => Array.from({ length: count }, (_, i) => `${name}_${i}`)
 
+/** A dispatcher at work, and endpoints that get every event. */
+const started = Effect.fnUntraced(function* (receiver: Receiver, destinations: ReadonlyArray<string>) {
+  yield* Harness.startClock
+  const run = new DispatcherHarness(yield* Harness.storageInMemory, receiver)
+  yield* run.start()
+  yield* run.subscribe(destinations)
+  return run
+})
+
+/** Its end: what the views have of it is what the journal says. */
+const ended = (run: DispatcherHarness) => Effect.andThen(run.stop, Harness.verified(run.storage))
+
 /** Until nothing is pending: time passes as far as the next attempt, by the account's clock where that is far away. */
 const untilOver = Effect.fnUntraced(function* (
   run: DispatcherHarness,
@@ -142,10 +154,7 @@ describe("the dispatcher", () => {
 
   it.effect("starts first attempts in the order of their events", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 100))
-      yield* run.start()
-      yield* run.subscribe(["we"])
+      const run = yield* started(() => answers(200, 100), ["we"])
       for (const name of named(200, "slot")) yield* run.happen(name)
       yield* untilOver(run, ["we"])
       const events = run.attempts.map(({ event }) => event)
@@ -189,8 +198,7 @@ describe("the dispatcher", () => {
       assert.strictEqual(run.attempts.length, 1000)
       assert.isAtMost(run.underWayMax, 512)
       assert.strictEqual(run.bodies, 1)
-      yield* run.stop
-      yield* Harness.verified(run.storage)
+      yield* ended(run)
     })
   )
 
@@ -220,10 +228,7 @@ describe("the dispatcher", () => {
 
   it.effect("begins the next attempts as soon as others end", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 100))
-      yield* run.start()
-      yield* run.subscribe(["we"])
+      const run = yield* started(() => answers(200, 100), ["we"])
       for (const name of named(200, "slot")) yield* run.happen(name)
       const begun = yield* Harness.now
       yield* Harness.pass(1000, 10)
@@ -237,10 +242,7 @@ describe("the dispatcher", () => {
 
   it.effect("makes no attempt at an endpoint that is gone, and lets the delivery go", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200))
-      yield* run.start()
-      yield* run.subscribe(["we"])
+      const run = yield* started(() => answers(200), ["we"])
       run.gone.add("we")
       yield* run.happen("slot")
       yield* Harness.pass(30_000, 500)
@@ -257,17 +259,13 @@ describe("the dispatcher", () => {
         run.attempts.map(({ attempt }) => attempt),
         [1]
       )
-      yield* run.stop
-      yield* Harness.verified(run.storage)
+      yield* ended(run)
     })
   )
 
   it.effect("waits while the engine cannot be asked, and holds it against nobody", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 100))
-      yield* run.start()
-      yield* run.subscribe(["we"])
+      const run = yield* started(() => answers(200, 100), ["we"])
       run.unavailable.add("endpoint")
       for (const name of named(20, "slot")) yield* run.happen(name)
       yield* Harness.pass(10_000, 100)
@@ -277,17 +275,13 @@ describe("the dispatcher", () => {
       assert.strictEqual(run.attempts.length, 20)
       assert.isTrue(run.attempts.every(({ attempt }) => attempt === 1))
       assert.strictEqual(run.attempts.filter(({ startedAt }) => startedAt === run.attempts[0]!.startedAt).length, 8)
-      yield* run.stop
-      yield* Harness.verified(run.storage)
+      yield* ended(run)
     })
   )
 
   it.effect("counts what can never be prepared as attempts, and gives it up in the end", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200))
-      yield* run.start()
-      yield* run.subscribe(["we"])
+      const run = yield* started(() => answers(200), ["we"])
       run.isSpeechless = true
       yield* run.happen("slot")
       yield* untilOver(run, ["we"])
@@ -295,17 +289,13 @@ describe("the dispatcher", () => {
       keepsSchedule(delivery!)
       assert.strictEqual(delivery!.state, "exhausted")
       assert.isTrue(delivery!.attempts.every(({ error }) => error === "could not be prepared"))
-      yield* run.stop
-      yield* Harness.verified(run.storage)
+      yield* ended(run)
     })
   )
 
   it.effect("attempts nothing again while its outcome cannot be kept", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200))
-      yield* run.start()
-      yield* run.subscribe(["we_1", "we_2"])
+      const run = yield* started(() => answers(200), ["we_1", "we_2"])
       run.unavailable.add("report")
       yield* run.happen("slot")
       // Longer than it is leased.
@@ -322,17 +312,13 @@ describe("the dispatcher", () => {
         ]
       )
       assert.strictEqual(run.attempts.length, 2)
-      yield* run.stop
-      yield* Harness.verified(run.storage)
+      yield* ended(run)
     })
   )
 
   it.effect("attempts at once what got into the log although its flush has failed", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200))
-      yield* run.start()
-      yield* run.subscribe(["we"])
+      const run = yield* started(() => answers(200), ["we"])
       yield* Harness.pass(1000, 100)
       run.faults = (point) => {
         if (point !== "append.after") return Effect.void
@@ -343,17 +329,13 @@ describe("the dispatcher", () => {
       // Far less than until the dispatcher would look around by itself.
       yield* Harness.pass(1000, 50)
       assert.strictEqual(run.attempts.length, 1)
-      yield* run.stop
-      yield* Harness.verified(run.storage)
+      yield* ended(run)
     })
   )
 
   it.effect("drops what waits for an endpoint that is gone, and for an account that is wiped", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 500))
-      yield* run.start()
-      yield* run.subscribe(["gone", "stays"])
+      const run = yield* started(() => answers(200, 500), ["gone", "stays"])
       for (const name of named(40, "slot")) yield* run.happen(name)
       yield* Harness.settled
       yield* run.transact((transaction) => transaction.unsubscribe("gone"))
@@ -370,17 +352,13 @@ describe("the dispatcher", () => {
       assert.isBelow(before, begun + 240, "some were still waiting")
       yield* Harness.pass(10_000, 50)
       assert.strictEqual(run.attempts.length, before)
-      yield* run.stop
-      yield* Harness.verified(run.storage)
+      yield* ended(run)
     })
   )
 
   it.effect("begins nothing while it closes, and all the rest when it is started again", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      const run = new DispatcherHarness(yield* Harness.storageInMemory, () => answers(200, 100))
-      yield* run.start()
-      yield* run.subscribe(["we"])
+      const run = yield* started(() => answers(200, 100), ["we"])
       for (const name of named(20, "slot")) yield* run.happen(name)
       yield* Harness.settled
       const begun = run.attempts.length
@@ -393,8 +371,7 @@ describe("the dispatcher", () => {
       yield* Harness.pass(2000, 50)
       assert.strictEqual(run.attempts.length, 20)
       assert.strictEqual(new Set(run.attempts.map(({ event }) => event)).size, 20)
-      yield* run.stop
-      yield* Harness.verified(run.storage)
+      yield* ended(run)
     })
   )
 
