@@ -276,8 +276,16 @@ const greetingOf = (baseUrl: string, generated: ApiKeys, keyIsSet: boolean): str
   return lines.join("\n")
 }
 
+const unknownVariables = Layer.effectDiscard(
+  Effect.flatMap(Config.unknownVariables, (names) =>
+    names.length === 0
+      ? Effect.void
+      : Effect.logWarning(`Set in the environment, but no variable of Till's: ${names.join(", ")}`)
+  )
+)
+
 /** The whole service. */
-const app = greeting.pipe(
+const app = Layer.mergeAll(greeting, unknownVariables).pipe(
   Layer.provideMerge(Routes.serveWith(Pages.layer)),
   Layer.provide(administration),
   Layer.provide(server),

@@ -5,7 +5,7 @@
  * line that names the variable; no message and no log ever holds a key or the database's password. An empty value counts
  * as unset, because container tools pass unset variables on as empty ones.
  */
-import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { LogLevel } from "effect"
 import * as Path from "node:path"
 import { isWebOrigin } from "./domain/Url.ts"
@@ -66,19 +66,6 @@ const text = (variable: string): Effect.Effect<string | undefined, InvalidConfig
     }),
     Effect.mapError(() => new InvalidConfiguration({ variable, problem: "cannot be read" }))
   )
-
-/** `parse` answers with the value, or with `problem(…)`. */
-const variable = <A>(
-  name: string,
-  parse: (value: string) => A | Problem
-): Effect.Effect<A | undefined, InvalidConfiguration> =>
-  Effect.flatMap(text(name), (value) => {
-    if (value === undefined) return Effect.succeed(undefined)
-    const parsed = parse(value)
-    return parsed instanceof Problem
-      ? Effect.fail(new InvalidConfiguration({ variable: name, problem: parsed.text }))
-      : Effect.succeed(parsed)
-  })
 
 class Problem {
   readonly text: string
@@ -165,28 +152,77 @@ const dataFolder = (value: string) =>
 const weekSeconds = 7 * 24 * 60 * 60
 const centurySeconds = 100 * 366 * 24 * 60 * 60
 
+/** Every variable there is, with what reads its value. */
+const parsers = {
+  PORT: integer(0, 65_535),
+  HOST: host,
+  DATABASE_URL: databaseUrl,
+  TILL_DATA_DIR: dataFolder,
+  TILL_PUBLIC_URL: publicUrl,
+  TILL_SK_TEST: key("sk_test_"),
+  TILL_PK_TEST: key("pk_test_"),
+  TILL_SK_LIVE: key("sk_live_"),
+  TILL_PK_LIVE: key("pk_live_"),
+  TILL_LIVE_PROCESSOR: liveProcessor,
+  TILL_AUTH_HOLD_SECONDS: integer(1, centurySeconds),
+  TILL_CURRENCIES: currencies,
+  TILL_WEBHOOK_ALLOW_PRIVATE: boolean,
+  TILL_EMBED_ORIGINS: embedOrigins,
+  TILL_RATE_LIMIT: onOrOff,
+  TILL_LOG_LEVEL: logLevel
+}
+type Variable = keyof typeof parsers
+type Value<V extends Variable> = Exclude<ReturnType<(typeof parsers)[V]>, Problem>
+
+const read = <V extends Variable>(variable: V): Effect.Effect<Value<V> | undefined, InvalidConfiguration> =>
+  Effect.flatMap(text(variable), (value) => {
+    if (value === undefined) return Effect.succeed(undefined)
+    const parsed = parsers[variable](value)
+    return parsed instanceof Problem
+      ? Effect.fail(new InvalidConfiguration({ variable, problem: parsed.text }))
+      : Effect.succeed(parsed as Value<V>)
+  })
+
 /** Reads and checks every variable; fails with the first one that is wrong. */
 export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect.gen(function* () {
   return {
-    port: (yield* variable("PORT", integer(0, 65_535))) ?? 4242,
-    host: (yield* variable("HOST", host)) ?? "127.0.0.1",
-    databaseUrl: yield* variable("DATABASE_URL", databaseUrl),
-    dataFolder: (yield* variable("TILL_DATA_DIR", dataFolder)) ?? Path.resolve(".till"),
-    publicUrl: yield* variable("TILL_PUBLIC_URL", publicUrl),
+    port: (yield* read("PORT")) ?? 4242,
+    host: (yield* read("HOST")) ?? "127.0.0.1",
+    databaseUrl: yield* read("DATABASE_URL"),
+    dataFolder: (yield* read("TILL_DATA_DIR")) ?? Path.resolve(".till"),
+    publicUrl: yield* read("TILL_PUBLIC_URL"),
     defaultKeys: {
-      secretTest: yield* variable("TILL_SK_TEST", key("sk_test_")),
-      publishableTest: yield* variable("TILL_PK_TEST", key("pk_test_")),
-      secretLive: yield* variable("TILL_SK_LIVE", key("sk_live_")),
-      publishableLive: yield* variable("TILL_PK_LIVE", key("pk_live_"))
+      secretTest: yield* read("TILL_SK_TEST"),
+      publishableTest: yield* read("TILL_PK_TEST"),
+      secretLive: yield* read("TILL_SK_LIVE"),
+      publishableLive: yield* read("TILL_PK_LIVE")
     },
-    liveProcessor: yield* variable("TILL_LIVE_PROCESSOR", liveProcessor),
-    authorizationHoldSeconds: (yield* variable("TILL_AUTH_HOLD_SECONDS", integer(1, centurySeconds))) ?? weekSeconds,
-    currencies: yield* variable("TILL_CURRENCIES", currencies),
-    webhookAllowPrivate: (yield* variable("TILL_WEBHOOK_ALLOW_PRIVATE", boolean)) ?? false,
-    embedOrigins: yield* variable("TILL_EMBED_ORIGINS", embedOrigins),
-    rateLimit: (yield* variable("TILL_RATE_LIMIT", onOrOff)) ?? false,
-    logLevel: (yield* variable("TILL_LOG_LEVEL", logLevel)) ?? "Info"
+    liveProcessor: yield* read("TILL_LIVE_PROCESSOR"),
+    authorizationHoldSeconds: (yield* read("TILL_AUTH_HOLD_SECONDS")) ?? weekSeconds,
+    currencies: yield* read("TILL_CURRENCIES"),
+    webhookAllowPrivate: (yield* read("TILL_WEBHOOK_ALLOW_PRIVATE")) ?? false,
+    embedOrigins: yield* read("TILL_EMBED_ORIGINS"),
+    rateLimit: (yield* read("TILL_RATE_LIMIT")) ?? false,
+    logLevel: (yield* read("TILL_LOG_LEVEL")) ?? "Info"
   }
+})
+
+/**
+ * Names that are set and begin like Till's own, but are none of them: misspelt perhaps, and without effect. Others may have
+ * set them (Kubernetes does for every service of its own accord), so they are no reason not to start.
+ */
+export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.gen(function* () {
+  const provider = yield* ConfigProvider.ConfigProvider
+  const below = Effect.fnUntraced(function* (
+    path: ReadonlyArray<string>
+  ): Effect.fn.Return<ReadonlyArray<string>, ConfigProvider.SourceError> {
+    const node = yield* provider.load(path)
+    const here = node?.value === undefined ? [] : [path.join("_")]
+    if (node?._tag !== "Record") return here
+    return [...here, ...(yield* Effect.forEach(node.keys, (key) => below([...path, key]))).flat()]
+  })
+  const names = yield* Effect.orElseSucceed(below(["TILL"]), () => [])
+  return names.filter((name) => !(name in parsers)).toSorted()
 })
 
 /** The configuration of this process' environment (or of the `ConfigProvider` in force). */

@@ -119,6 +119,28 @@ describe("configuration", () => {
     })
   )
 
+  it.effect("names what is set under Till's prefix without being a variable", () =>
+    Effect.gen(function* () {
+      const unknown = yield* Effect.provideService(
+        Config.unknownVariables,
+        ConfigProvider.ConfigProvider,
+        ConfigProvider.fromEnv({
+          env: {
+            TILL_RATE_LIMITS: "on",
+            TILL_RATE_LIMIT: "on",
+            TILL_SK: "sk_test_12345678",
+            TILL_SK_TEST: "sk_test_12345678",
+            TILL_: "x",
+            TILL_EMPTY: "",
+            TILLER: "x",
+            DATABASE_URI: "x"
+          }
+        })
+      )
+      assert.deepStrictEqual(unknown, ["TILL_", "TILL_RATE_LIMITS", "TILL_SK"])
+    })
+  )
+
   const keyBody = Schema.String.check(Schema.isPattern(/^[0-9A-Za-z_]{8,40}$/u))
   const variable = Schema.Literals(keyVariables)
 

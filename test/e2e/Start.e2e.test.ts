@@ -94,6 +94,15 @@ const refusal = async (variables: Readonly<Record<string, string>>): Promise<str
   return stderr
 }
 
+describe("a start with a misspelt variable", () => {
+  it.live("warns of it", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill({ variables: { TILL_RATE_LIMITS: "on" } })
+      assert.match(server.stderr, /"message":"[^"]*: TILL_RATE_LIMITS","level":"WARN"/)
+    })
+  )
+})
+
 describe("a start that cannot be", () => {
   it.live("names the variable in one line", () =>
     Effect.gen(function* () {
