@@ -171,7 +171,9 @@ export class Lanes {
     for (const lane of this.#lanes.values()) {
       if (lane.account !== account || (destination !== null && lane.destination !== destination)) continue
       while (lane.first < lane.waiting.length) this.release(this.#shift(lane).delivery)
-      if (lane.running === 0) this.#lanes.delete(`${lane.account}/${lane.destination}`)
+      // What it has stalled says nothing about those that come after its end.
+      lane.suspect = false
+      this.#forget(lane)
     }
   }
 
@@ -224,16 +226,17 @@ export class Lanes {
     const waiting = lane.waiting[lane.first++]!
     this.#waiting--
     if (waiting.content !== null) this.#contents--
-    if (lane.first > 64 && lane.first * 2 > lane.waiting.length) {
+    // What has been taken out may not be kept in memory by its place.
+    if (lane.first === lane.waiting.length || (lane.first > 64 && lane.first * 2 > lane.waiting.length)) {
       lane.waiting = lane.waiting.slice(lane.first)
       lane.first = 0
     }
     return waiting
   }
 
-  /** A lane that is as good as new need not be remembered; one that has stalled is, until it delivers. */
+  /** A lane that has nothing to do need not be remembered; one that has stalled is, until it delivers. */
   #forget(lane: Lane): void {
-    if (lane.running > 0 || lane.first < lane.waiting.length || lane.suspect || lane.width > WIDTH_START) return
+    if (lane.running > 0 || lane.first < lane.waiting.length || lane.suspect) return
     this.#lanes.delete(`${lane.account}/${lane.destination}`)
   }
 }
