@@ -66,21 +66,22 @@ export const create = (stillMillisMax: number = STILL_MILLIS_MAX): http.Server =
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   const emit = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
   const pipelined = new WeakMap<Socket, number>()
-  const inTurn = (request: http.IncomingMessage, response: http.ServerResponse) => {
+  const inTurn = (event: string, request: http.IncomingMessage, response: http.ServerResponse) => {
     // Only the first response of a connection has its socket.
-    if (response.socket !== null) return emit("request", request, response)
+    if (response.socket !== null) return emit(event, request, response)
     const { socket } = request
     const waiting = (pipelined.get(socket) ?? 0) + 1
     if (waiting > PIPELINED_MAX) socket.destroy()
     pipelined.set(socket, waiting)
     response.once("socket", () => {
       pipelined.set(socket, pipelined.get(socket)! - 1)
-      emit("request", request, response)
+      emit(event, request, response)
     })
     return true
   }
   // oxlint-disable-next-line typescript/no-explicit-any -- as above
-  server.emit = (event: string, ...args: any) => (event === "request" ? inTurn(args[0], args[1]) : emit(event, ...args))
+  server.emit = (event: string, ...args: any) =>
+    event === "request" || event === "checkContinue" ? inTurn(event, args[0], args[1]) : emit(event, ...args)
   const close = server.close.bind(server)
   server.close = (callback) => {
     closed = true

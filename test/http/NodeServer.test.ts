@@ -94,15 +94,21 @@ describe("answers", () => {
     assert.strictEqual(most, 1)
   })
 
-  it("are not owed to a client that sends hundreds of requests ahead", async () => {
-    let begun = 0
-    const port = await listen(() => void begun++)
-    const socket = connect(port, "127.0.0.1")
-    const ended = new Promise((resolve) => socket.on("close", resolve).on("error", () => {}))
-    socket.write(head("/").repeat(300))
-    await ended
-    assert.strictEqual(begun, 1)
-  })
+  for (const [whoever, more] of [
+    ["", ""],
+    [", nor to one that asks before it sends", "Expect: 100-continue\r\nContent-Length: 0\r\n"]
+  ] as const) {
+    it(`are not owed to a client that sends hundreds of requests ahead${whoever}`, async () => {
+      let begun = 0
+      const port = await listen(() => void begun++)
+      server.on("checkContinue", () => void begun++)
+      const socket = connect(port, "127.0.0.1")
+      const ended = new Promise((resolve) => socket.on("close", resolve).on("error", () => {}))
+      socket.write(head("/", more).repeat(300))
+      await ended
+      assert.strictEqual(begun, 1)
+    })
+  }
 
   it("are not kept for a client that does not read them", async () => {
     let given: (response: ServerResponse) => void
