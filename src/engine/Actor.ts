@@ -17,6 +17,7 @@ import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
 import { StorageFailure } from "./Journal.ts"
 import { KeyFilter } from "./KeyFilter.ts"
+import * as Loop from "./Loop.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
 import { ActiveTransaction, Transaction } from "./Transaction.ts"
@@ -180,9 +181,8 @@ export class Actor {
 
   /** Drains the mailbox, one command after the other, until the actor closes. */
   get run(): Effect.Effect<never> {
-    return Effect.forever(
-      Effect.flatMap(Queue.take(this.#mailbox), (mail) => this.#perform(mail))
-    ) as Effect.Effect<never>
+    const next = Effect.flatMap(Queue.take(this.#mailbox), (mail) => this.#perform(mail))
+    return Loop.forever("work of an account", next)
   }
 
   /** Nobody waits for it, and the views have all it knows. */

@@ -13,6 +13,7 @@ import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Journal, StorageFailure } from "./Journal.ts"
+import * as Loop from "./Loop.ts"
 import { CACHE_BYTES_MAX } from "./MemoryLimits.ts"
 import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
@@ -223,8 +224,8 @@ const gatherKeys = (views: Views["Service"], actor: Actor): Effect.Effect<void> 
     }
   }).pipe(Effect.ignore)
 
-const retireIdle = (options: Options, active: Map<AccountId, Actor>) =>
-  Effect.gen(function* () {
+const retireIdle = (options: Options, active: Map<AccountId, Actor>) => {
+  const retire = Effect.gen(function* () {
     yield* Effect.sleep(options.idleMillis)
     const since = (yield* Clock.currentTimeMillis) - options.idleMillis
     for (const [account, actor] of active) {
@@ -232,7 +233,9 @@ const retireIdle = (options: Options, active: Map<AccountId, Actor>) =>
       active.delete(account)
       actor.close("passivated")
     }
-  }).pipe(Effect.forever, Effect.forkScoped)
+  })
+  return Effect.forkScoped(Loop.forever("retirement of idle accounts", retire))
+}
 
 /**
  * What an actor has not heard of fences it with its next write. Until then it would serve what it knows, a key that was
@@ -250,5 +253,5 @@ const watchLog = Effect.fnUntraced(function* (
     const versions = yield* journal.versions([...active.keys()])
     for (const actor of active.values()) if ((versions.get(actor.account) ?? 0) > actor.version) lose(actor)
   })
-  yield* Effect.forkScoped(Effect.forever(Effect.ignore(look)))
+  yield* Effect.forkScoped(Loop.forever("watch over the log", Effect.ignore(look)))
 })

@@ -7,6 +7,7 @@
  */
 import { Deferred, Effect, Exit, Queue } from "effect"
 import type { Scope } from "effect"
+import * as Loop from "./Loop.ts"
 
 const BATCH_MAX = 512
 
@@ -20,7 +21,7 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
   }
   const queue = yield* Queue.unbounded<Waiting>()
   const answer = (batch: ReadonlyArray<Waiting>) =>
-    Effect.map(Effect.exit(query(batch.map(({ input }) => input))), (exit) => {
+    Effect.map(Effect.exit(Effect.suspend(() => query(batch.map(({ input }) => input)))), (exit) => {
       batch.forEach(({ answer }, i) =>
         Deferred.doneUnsafe(
           answer,
@@ -28,7 +29,9 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
         )
       )
     })
-  yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.takeBetween(queue, 1, batchMax), answer)))
+  yield* Effect.forkScoped(
+    Loop.forever("answering of look-ups", Effect.flatMap(Queue.takeBetween(queue, 1, batchMax), answer))
+  )
   return (input) =>
     Effect.suspend(() => {
       const waiting = { input, answer: Deferred.makeUnsafe<Out, E>() }

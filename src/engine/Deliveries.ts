@@ -18,6 +18,7 @@ import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId, Millis } from "./Document.ts"
 import * as EventReader from "./EventReader.ts"
 import type { Journal, StorageFailure } from "./Journal.ts"
+import * as Loop from "./Loop.ts"
 import { Projector } from "./Projector.ts"
 import type { AttemptOutcome } from "./Record.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
@@ -108,7 +109,7 @@ const make = Effect.gen(function* () {
           )
         )
       )
-      return Effect.andThen(released, Effect.forever(once))
+      return Effect.andThen(released, Loop.forever("reading of deliveries", once))
     },
     wake: () => feed.alarm.set(0),
     report: (account, outcomes) =>

@@ -12,6 +12,7 @@ import { Closed } from "./Actor.ts"
 import type { AccountId } from "./Document.ts"
 import type { Fenced, StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
+import * as Loop from "./Loop.ts"
 import type { Sealed } from "./Record.ts"
 
 /** A turn of the event loop that is shorter did nothing. */
@@ -108,7 +109,7 @@ export const make = Effect.fnUntraced(function* (options: {
     if (queue.length === 0) work.closeUnsafe()
     yield* flush(batch)
   })
-  yield* Effect.forkScoped(Effect.forever(step))
+  yield* Effect.forkScoped(Loop.forever("flushing of records", step))
 
   return {
     append: (actor, sealed, settle) => {

@@ -11,6 +11,7 @@ import type { Actor, Closed, Head } from "./Actor.ts"
 import type { AccountId } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
+import * as Loop from "./Loop.ts"
 import { LAG_BYTES_MAX } from "./MemoryLimits.ts"
 import { piecesOf, project } from "./Projection.ts"
 import type { JournalCorrupt, JournalRow, Sealed, SealedRecord } from "./Record.ts"
@@ -115,7 +116,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
     drainWaiters = drainWaiters.filter(({ target }) => target > projected)
     for (const { resume } of reached) resume()
   })
-  yield* Effect.forkScoped(Effect.forever(step))
+  yield* Effect.forkScoped(Loop.forever("projection", step))
 
   const hurry = Effect.sync(() => {
     if (pending.length + inTransaction > 0) urgent.openUnsafe()

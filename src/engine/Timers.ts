@@ -14,6 +14,7 @@ import { Alarm } from "./Alarm.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId, Millis } from "./Document.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
+import * as Loop from "./Loop.ts"
 import type { TimerRow } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
 import { Transaction } from "./Transaction.ts"
@@ -134,7 +135,7 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | 
         catchUp,
         Effect.sync(() => feed.alarm.set(0))
       )
-      yield* Effect.forkScoped(Effect.andThen(caughtUp, Effect.forever(round)))
+      yield* Effect.forkScoped(Effect.andThen(caughtUp, Loop.forever("firing of timers", round)))
     })
   )
 

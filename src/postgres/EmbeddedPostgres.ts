@@ -10,6 +10,7 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, Option, Redacted, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as net from "node:net"
+import * as Loop from "../engine/Loop.ts"
 import { cannotRun, open, roleName, startFailure, type Cluster } from "./Cluster.ts"
 import { hold } from "./DataFolder.ts"
 import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
@@ -70,15 +71,13 @@ export const make = Effect.fnUntraced(function* (options: {
   )
   let server: Server = first
   const { port } = first
-  yield* Effect.forkScoped(
-    Effect.forever(
-      Effect.gen(function* () {
-        yield* server.ended
-        server = yield* restart(cluster, port)
-      })
-    )
-  )
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(boundLog(cluster), Effect.sleep(logCheckInterval))))
+  const again = Effect.gen(function* () {
+    yield* server.ended
+    server = yield* restart(cluster, port)
+  })
+  yield* Effect.forkScoped(Loop.forever("watch over Postgres", again))
+  const bounded = Effect.andThen(boundLog(cluster), Effect.sleep(logCheckInterval))
+  yield* Effect.forkScoped(Loop.forever("watch over Postgres' log", bounded))
   return {
     url: connectionUrl(cluster, port),
     port,

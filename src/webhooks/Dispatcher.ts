@@ -10,6 +10,7 @@
 import { Cause, Clock, Effect, Exit, FiberSet, Latch, Layer } from "effect"
 import type { AttemptOutcome, Committed } from "../engine/Deliveries.ts"
 import { Deliveries } from "../engine/Deliveries.ts"
+import * as Loop from "../engine/Loop.ts"
 import type { StoredEvent } from "../engine/StoredEvent.ts"
 import { Endpoints } from "./Endpoints.ts"
 import type { Attempt } from "./Lanes.ts"
@@ -107,8 +108,8 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
       work.openUnsafe()
     }
 
-    yield* Effect.forkScoped(Effect.forever(beginning))
-    yield* Effect.forkScoped(Effect.forever(stalling))
+    yield* Effect.forkScoped(Loop.forever("sending of webhooks", beginning))
+    yield* Effect.forkScoped(Loop.forever("watch over webhooks", stalling))
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
         closing = true
