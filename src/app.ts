@@ -144,6 +144,16 @@ export const engine = Engine.layer().pipe(
   Layer.provideMerge(storage)
 )
 
+const KEY_VARIABLES: Readonly<Record<ApiKeySlot, string>> = {
+  secretTest: "TILL_SK_TEST",
+  publishableTest: "TILL_PK_TEST",
+  secretLive: "TILL_SK_LIVE",
+  publishableLive: "TILL_PK_LIVE"
+}
+
+const keyTaken = (slot: ApiKeySlot) =>
+  Effect.fail(new InvalidConfiguration({ variable: KEY_VARIABLES[slot], problem: "is a key of another merchant" }))
+
 /** What the dispatcher of webhooks knows of merchants. */
 const endpoints = Layer.effect(
   Endpoints,
@@ -214,7 +224,7 @@ class FirstStart extends Context.Service<
       ) as ApiKeys
       const print = keepPrint(yield* PaymentsConfig)
       return yield* accounts.run(INSTALLATION, Effect.andThen(print, ensureDefault(given)))
-    }).pipe(Effect.catchTag("ForeignSecret", () => foreignSecret))
+    }).pipe(Effect.catchTags({ ForeignSecret: () => foreignSecret, ApiKeyTaken: ({ slot }) => keyTaken(slot) }))
   )
 }
 

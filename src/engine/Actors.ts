@@ -21,7 +21,11 @@ import type { Address, ViewRow } from "./Views.ts"
 import { documentOf, Views } from "./Views.ts"
 
 /** The log cannot be reached, or the account has more work than it may queue. What was asked for may yet have been done. */
-export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { reason: Schema.String }) {}
+export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { reason: Schema.String }) {
+  override get message(): string {
+    return this.reason
+  }
+}
 
 /** Bounds of the engine's memory and queues. */
 export interface Options {
@@ -94,8 +98,9 @@ export const make = Effect.fnUntraced(function* (
   /** What the failed flush may have left in the log counts, its timers and deliveries too, even if nobody asks for it. */
   const restart = (account: AccountId) =>
     activate(account).pipe(
+      // The failed flush has been logged; what is damaged stays so.
+      Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS), while: ({ _tag }) => _tag === "StorageFailure" }),
       Effect.tapError((error) => Effect.logError(`Account ${account} could not be restarted`, error.message)),
-      Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS) }),
       Effect.andThen(
         Effect.sync(() => {
           alarm.set(0)
@@ -127,7 +132,14 @@ export const make = Effect.fnUntraced(function* (
   }
   // Suspended: what `f` looks at must be what is there when it runs, not when the effect was made.
   const use: UseActor = (account, f) => Effect.suspend(() => attempt(account, f as never, RETRIES)) as never
-  return { use, active: (account) => active.get(account), all: () => active.values() }
+  return {
+    use,
+    active: (account) => {
+      const actor = active.get(account)
+      return actor?.closed === null ? actor : undefined
+    },
+    all: () => active.values()
+  }
 })
 
 /** What a caller learns of a failure of the engine; everything else is the caller's own. */

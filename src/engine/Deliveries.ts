@@ -5,7 +5,8 @@
  * or neither is. What came of attempts are records as well: deliveries are a fold of the journal like everything else.
  *
  * - Whoever carries them (`onCommitted`, `take`) holds a lease. In this process the holder knows what it holds; another
- *   process gets a delivery only once its lease is over. A crash repeats an attempt at worst.
+ *   process gets a delivery only once its lease is over, or with its start, which ends all leases, because those of a process
+ *   that has crashed look like any others. So a delivery is attempted twice at worst.
  * - An outcome counts only for a delivery that is still pending, and for the attempt that is its next: a report that comes
  *   twice, or for a canceled delivery, changes nothing.
  */
@@ -56,7 +57,7 @@ export interface DeliveriesShape {
 
   /**
    * Runs `round` whenever something may be due. A round takes what it has room for, and answers with the time of the wall
-   * clock at which to call again at the latest. Before the first, leases of processes that are gone are released.
+   * clock at which to call again at the latest. Before the first, all leases end, those of other processes as well.
    */
   readonly run: (round: Effect.Effect<Millis, StorageFailure>) => Effect.Effect<never>
 

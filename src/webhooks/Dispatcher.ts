@@ -7,7 +7,7 @@
  * - Who goes first, and how many at once, is decided by `Lanes`.
  * - On close nothing new begins; attempts under way get a moment, and what they came to is written.
  */
-import { Cause, Clock, Effect, Exit, FiberSet, Latch, Layer } from "effect"
+import { Cause, Clock, Effect, FiberSet, Latch, Layer } from "effect"
 import type { AttemptOutcome, Committed } from "../engine/Deliveries.ts"
 import { Deliveries } from "../engine/Deliveries.ts"
 import * as Loop from "../engine/Loop.ts"
@@ -45,9 +45,8 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
     const busy = Latch.makeUnsafe(false)
     let closing = false
 
-    const ended = (one: Attempt, exit: Exit.Exit<AttemptOutcome | null, unknown>) => {
+    const ended = (one: Attempt, outcome: AttemptOutcome | null) => {
       const { delivery } = one
-      const outcome = Exit.isSuccess(exit) ? exit.value : null
       if (lanes.end(one, outcome?.next === "delivered")) deliveries.wake()
       if (outcome === null) lanes.release(delivery)
       else outcomes.add(delivery.account, outcome, () => lanes.release(delivery))
@@ -63,7 +62,7 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
       })
       run(
         Effect.matchCauseEffect(attempt(one), {
-          onSuccess: (outcome) => Effect.sync(() => ended(one, Exit.succeed(outcome))),
+          onSuccess: (outcome) => Effect.sync(() => ended(one, outcome)),
           onFailure: (cause) =>
             Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.andThen(logPutBack(one, cause), putBack)
         })

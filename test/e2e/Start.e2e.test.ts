@@ -151,6 +151,19 @@ describe("a start that cannot be", () => {
     })
   )
 
+  it.live("says that a key in the environment is another merchant's", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill()
+      yield* Effect.promise(async () => {
+        await server.kill("SIGTERM")
+        const { stdout } = await till(["merchants", "create", "Acme Inc."], server.variables)
+        const [key] = /sk_live_\w{32}/.exec(stdout)!
+        const line = await refusal({ ...server.variables, TILL_SK_LIVE: key })
+        assert.strictEqual(line, "till: TILL_SK_LIVE: is a key of another merchant\n")
+      })
+    })
+  )
+
   it.live("says that the data folder, or the port, is in use", () =>
     Effect.gen(function* () {
       const server = yield* startTill()
