@@ -1,10 +1,12 @@
 /** The door to accounts: bounds, waiting for what is durable, reading what was written, and coming and going. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Latch, References, Schema } from "effect"
+import { Context, Effect, Exit, Fiber, Latch, References, Schema } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import type { Kind } from "../../src/engine/Document.ts"
 import type { FaultPoint } from "../../src/engine/Faults.ts"
-import { StorageFailure } from "../../src/engine/Journal.ts"
+import type { JournalShape } from "../../src/engine/Journal.ts"
+import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
+import type { JournalRow } from "../../src/engine/Record.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import type { EngineOptions, RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
@@ -278,6 +280,27 @@ describe("a read", () => {
       yield* engine.projector.drained
       assert.isUndefined(yield* Fiber.join(reader))
       assert.isNull((yield* Fiber.join(repetition)).replayOf)
+    })
+  )
+
+  it.effect("shows nothing from memory once the log turns out to be damaged", () =>
+    Effect.gen(function* () {
+      let damaged = false
+      const storage = yield* Harness.storageInMemory
+      const journal = Harness.journalOf(storage)
+      const spoilt = (row: JournalRow) => (damaged ? { ...row, bytes: row.bytes.with(0, 0) } : row)
+      const read: JournalShape["read"] = (...asked) => Effect.map(journal.read(...asked), (rows) => rows.map(spoilt))
+      const { engine } = yield* start({}, Context.add(storage, Journal, Journal.of({ ...journal, read })))
+      const counter = (yield* create(engine)) as Toy.Counter
+      yield* engine.projector.drained
+      assert.isDefined(engine.accounts.peek(ACCOUNT, counter.id))
+      // The projection finds the checkpoint elsewhere, and so reads the log.
+      damaged = true
+      yield* Harness.viewsOf(storage).clear(ACCOUNT)
+      yield* create(engine, "b")
+      yield* engine.projector.drained
+      assert.isUndefined(engine.accounts.peek(ACCOUNT, counter.id))
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(engine.accounts.read(ACCOUNT, counter.id))))
     })
   )
 
