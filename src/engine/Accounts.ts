@@ -1,5 +1,5 @@
 /** The one door to accounts: nothing outside may assume that an account's actor is in this process. */
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import type { Actor, Closed } from "./Actor.ts"
 import type { Options } from "./Actors.ts"
 import { Unavailable } from "./Actors.ts"
@@ -8,6 +8,8 @@ import type { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import * as EventReader from "./EventReader.ts"
+import type { Reply, Response } from "./Idempotency.ts"
+import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Lists from "./Lists.ts"
 import type { Journal, StorageFailure } from "./Journal.ts"
@@ -20,30 +22,8 @@ import type { StoredEvent } from "./StoredEvent.ts"
 import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery } from "./Views.ts"
 import { Views } from "./Views.ts"
 
-export { Unavailable }
-
-/** The same idempotency key is still being worked on by another request (semantics I8). */
-export class IdempotencyKeyInUse extends Schema.TaggedError<IdempotencyKeyInUse>()("IdempotencyKeyInUse", {}) {}
-
-/** The idempotency key was used for another request (semantics I7). */
-export class IdempotencyKeyReuse extends Schema.TaggedError<IdempotencyKeyReuse>()("IdempotencyKeyReuse", {}) {}
-
-/** What a command answers. */
-export interface Response {
-  readonly status: number
-  /** JSON text. Where it equals a document the command wrote, the journal holds it once. */
-  readonly body: string
-  /** Whether a repetition of the request gets this response again (semantics I9, I10). Successes always do. */
-  readonly stored: boolean
-}
-
-export interface Reply {
-  readonly status: number
-  readonly body: string
-  readonly apiVersion: string
-  /** Id of the request that was really carried out, if this is a replay of its response. */
-  readonly replayOf: string | null
-}
+export { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable }
+export type { Reply, Response }
 
 /** Pause between two looks for timers that are due. */
 const SETTLING_MILLIS = 10

@@ -20,7 +20,7 @@ import type { AccountId, Millis } from "./Document.ts"
 import * as EventReader from "./EventReader.ts"
 import type { Journal, StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
-import { Projector } from "./Projector.ts"
+import { LEASE_MILLIS, Projector } from "./Projector.ts"
 import type { AttemptOutcome } from "./Record.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
 import { Transaction } from "./Transaction.ts"
@@ -45,11 +45,10 @@ export interface DeliveriesShape {
    */
   readonly onCommitted: (listener: (committed: Committed) => void) => Effect.Effect<void, never, Scope.Scope>
 
-  /** Leases deliveries that are due, longest free ones first, and to none of the `busy` destinations. */
+  /** Leases deliveries that are due, for two minutes, longest free ones first, and to none of the `busy` destinations. */
   readonly take: (options: {
     readonly limit: number
     readonly busy: ReadonlyArray<string>
-    readonly leaseMillis: Millis
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
 
   /** When the next delivery to none of the `busy` destinations is due, by the wall clock; Infinity if there is none. */
@@ -94,9 +93,9 @@ const make = Effect.gen(function* () {
 
   return Deliveries.of({
     onCommitted: feed.listen,
-    take: ({ busy, leaseMillis, limit }) =>
+    take: ({ busy, limit }) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        views.takeDeliveries({ now, limit, busy, leasedUntil: now + leaseMillis })
+        views.takeDeliveries({ now, limit, busy, leasedUntil: now + LEASE_MILLIS })
       ),
     nextDueAt: (busy) => views.nextDelivery(busy),
     run: (round) => {

@@ -4,10 +4,8 @@
  * The response is part of the command's record, so "done" and "answered" are one fact. A repetition that arrives while
  * the first is executing waits for it. Where the first's response was not kept, the second executes.
  */
-import { Clock, Deferred, Effect, Exit } from "effect"
+import { Clock, Deferred, Effect, Exit, Schema } from "effect"
 import type { Scope } from "effect"
-import type { Reply, Response } from "./Accounts.ts"
-import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Accounts.ts"
 import type { Actor, Closed, KeyState, MailboxFull } from "./Actor.ts"
 import type { Unavailable, UseActor } from "./Actors.ts"
 import * as Batcher from "./Batcher.ts"
@@ -23,6 +21,29 @@ import { Views } from "./Views.ts"
 
 /** How long a repetition waits for the first (semantics I8). */
 const WAIT_MILLIS = 25_000
+
+/** The same idempotency key is still being worked on by another request (semantics I8). */
+export class IdempotencyKeyInUse extends Schema.TaggedError<IdempotencyKeyInUse>()("IdempotencyKeyInUse", {}) {}
+
+/** The idempotency key was used for another request (semantics I7). */
+export class IdempotencyKeyReuse extends Schema.TaggedError<IdempotencyKeyReuse>()("IdempotencyKeyReuse", {}) {}
+
+/** What a command answers. */
+export interface Response {
+  readonly status: number
+  /** JSON text. Where it equals a document the command wrote, the journal holds it once. */
+  readonly body: string
+  /** Whether a repetition of the request gets this response again (semantics I9, I10). Successes always do. */
+  readonly stored: boolean
+}
+
+export interface Reply {
+  readonly status: number
+  readonly body: string
+  readonly apiVersion: string
+  /** Id of the request that was really carried out, if this is a replay of its response. */
+  readonly replayOf: string | null
+}
 
 type Command = Effect.Effect<Response, Response, Transaction>
 

@@ -24,8 +24,8 @@ const BATCH_MAX = 512
 const GATHER_MILLIS = 50
 const CATCH_UP_PAGE = 1000
 
-/** How long what this process carries out from memory is not given to another. */
-const LEASE_MILLIS = 120_000
+/** How long a delivery that this process holds is not given to another; longer than an attempt can take. */
+export const LEASE_MILLIS = 120_000
 
 interface Pending {
   readonly actor: Actor

@@ -128,7 +128,7 @@ export interface ViewsShape {
     projection: Projection,
     leasedUntil: Millis
   ) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
-  /** The version up to which an account is projected; 0 for one that is new. */
+  /** The version up to which an account is projected; 0 for one that is new, which is given a checkpoint by this. */
   readonly checkpoint: (account: AccountId) => Effect.Effect<number, StorageFailure>
   /** Accounts whose journal goes further than their checkpoint. */
   readonly behind: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>

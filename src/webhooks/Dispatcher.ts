@@ -20,8 +20,6 @@ import { after } from "./RetrySchedule.ts"
 import type { Message, Result } from "./Sender.ts"
 import { isDelivered, Sender } from "./Sender.ts"
 
-/** How long what was taken from the table is ours; longer than it can be under way. */
-const LEASE_MILLIS = 120_000
 /** Deliveries taken from the table in one go, at most. */
 const TAKE_MAX = 256
 /** Attempts begun before others get the event loop. */
@@ -94,7 +92,7 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
       const full = lanes.full
       const limit = Math.min(TAKE_MAX, lanes.room)
       if (limit === 0) return clock.currentTimeMillisUnsafe() + STALLED_MILLIS
-      const taken = yield* deliveries.take({ limit, busy: full, leaseMillis: LEASE_MILLIS })
+      const taken = yield* deliveries.take({ limit, busy: full })
       for (const delivery of taken) lanes.add(delivery, null)
       work.openUnsafe()
       return taken.length === limit ? 0 : yield* deliveries.nextDueAt(full)

@@ -192,7 +192,7 @@ class DeliveryRun {
         .map((delivery) => ({ ...delivery, account: id, dueAt: delivery.nextAttemptAt! - model.clockOffset }))
     )
     const limit = this.random.pick([1, 3, 1000])
-    const taken = yield* this.engine.deliveries.take({ limit, busy, leaseMillis: LEASE_MILLIS })
+    const taken = yield* this.engine.deliveries.take({ limit, busy })
     assert.strictEqual(taken.length, Math.min(limit, due.length))
     const freeSince = ({ dueAt, leasedUntil }: (typeof due)[number]) => Math.max(dueAt, leasedUntil)
     const left = due.filter((one) => !taken.some(({ account, id }) => one.account === account && one.id === id))
