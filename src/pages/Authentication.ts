@@ -22,7 +22,7 @@ import { NOT_FOUND, NOT_FROM_HERE, notice } from "./Notice.ts"
 import { data, leadOn, page } from "./PageResponse.ts"
 import type { FoundPaymentIntent } from "./Payers.ts"
 import { findPaymentIntent, findSession } from "./Payers.ts"
-import { route } from "./Routing.ts"
+import { queryOf, route } from "./Routing.ts"
 import type { Submissions } from "./Submission.ts"
 import * as Submission from "./Submission.ts"
 import { returnUrlOf } from "./SuccessUrl.ts"
@@ -50,8 +50,7 @@ const checkoutUrlOf = Effect.fnUntraced(function* ({ checkoutSession }: FoundPay
 const reload = data(200, { reload: true })
 
 const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
-  const query = new URLSearchParams(request.url.split("?", 2)[1] ?? "")
-  const found = yield* open(id, query.get("client_secret") ?? "")
+  const found = yield* open(id, queryOf(request).get("client_secret") ?? "")
   if (found === undefined) return page(notice(NOT_FOUND), { status: 404 })
   const { merchant, paymentIntent } = found
   if (paymentIntent.status !== "requires_action") return yield* donePage(found)

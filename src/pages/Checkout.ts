@@ -27,7 +27,7 @@ import { data, leadOn, page, seeOther } from "./PageResponse.ts"
 import { PagesConfig } from "./PagesConfig.ts"
 import type { FoundSession } from "./Payers.ts"
 import { findSession } from "./Payers.ts"
-import { route } from "./Routing.ts"
+import { queryOf, route } from "./Routing.ts"
 import type { Submissions, Submitted } from "./Submission.ts"
 import * as Submission from "./Submission.ts"
 import { successUrlOf } from "./SuccessUrl.ts"
@@ -212,9 +212,6 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
     )
   )
 })
-
-const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): URLSearchParams =>
-  new URLSearchParams(url.split("?", 2)[1] ?? "")
 
 const visitOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
   const found = yield* findSession(id)

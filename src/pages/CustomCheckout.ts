@@ -13,12 +13,11 @@ import { localeOf } from "./Money.ts"
 import { NOT_FOUND, notice } from "./Notice.ts"
 import { page, seeOther } from "./PageResponse.ts"
 import { findSession } from "./Payers.ts"
-import { route } from "./Routing.ts"
+import { queryOf, route } from "./Routing.ts"
 
 const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
   const found = yield* findSession(id)
-  const query = new URLSearchParams(request.url.split("?", 2)[1] ?? "")
-  if (found === undefined || !matchesClientSecret(found.session, query.get("client_secret") ?? "")) {
+  if (found === undefined || !matchesClientSecret(found.session, queryOf(request).get("client_secret") ?? "")) {
     return page(notice(NOT_FOUND), { status: 404 })
   }
   const challenge = found.paymentIntent?.next_action?.redirect_to_url.url

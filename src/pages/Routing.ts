@@ -36,6 +36,12 @@ export const route = <E>(
     })
   )
 
+/** The query, whatever is in it: only the first question mark begins one. */
+export const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): URLSearchParams => {
+  const mark = url.indexOf("?")
+  return new URLSearchParams(mark === -1 ? "" : url.slice(mark + 1))
+}
+
 /** Fails if the storage hangs. A command that has begun ends when the journal says so, as over the API. */
 const within =
   (millis: number) =>

@@ -117,6 +117,11 @@ describe("the authentication page", () => {
     assert.notInclude(text, "<form")
   })
 
+  it("is found by what comes after another question mark", async () => {
+    const url = addressOf(await challenged()).replace("?", "?from=a?b&")
+    assert.strictEqual((await visit(url)).status, 200)
+  })
+
   it("is not found without the client secret (§8.29), whether the PaymentIntent exists or not", async () => {
     const { id } = await challenged()
     const none = `${server.url}/authenticate/pi_000000000000000000000000`

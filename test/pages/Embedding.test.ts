@@ -72,6 +72,11 @@ describe("the page of an embedded session", () => {
     }
   })
 
+  it("is opened by what comes after another question mark", async () => {
+    const url = addressOf(await openEmbedded()).replace("?", "?from=a?b&")
+    assert.strictEqual((await visit(url)).status, 200)
+  })
+
   it("is paid like a hosted one, and then says so to the page around it", async () => {
     const session = await openEmbedded()
     const url = addressOf(session)
@@ -183,6 +188,12 @@ describe("the way of a custom session's payer to an authentication", () => {
     const { headers, status } = await visit(wayOf(session))
     assert.strictEqual(status, 303)
     assert.isTrue(headers.get("location")!.startsWith(`${server.url}/authenticate/${session.payment_intent}?`))
+  })
+
+  it("is found by what comes after another question mark", async () => {
+    const session = await openCustom()
+    await confirm(session, CARDS.challenged)
+    assert.strictEqual((await visit(wayOf(session).replace("?", "?from=a?b&"))).status, 303)
   })
 
   it("says what became of a session that is over", async () => {
