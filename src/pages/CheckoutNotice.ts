@@ -35,7 +35,7 @@ const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession):
   }
   const amount = (minor: number) => formatAmount(minor, paymentIntent.currency, locale)
   const refunded = paymentIntent.charges.data.reduce((sum, charge) => sum + charge.amount_refunded, 0)
-  const total = amount(session.amount_total ?? paymentIntent.amount)
+  const total = amount(session.amount_total!)
   switch (paymentIntent.status) {
     case "succeeded":
       return {

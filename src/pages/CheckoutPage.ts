@@ -44,9 +44,8 @@ export const render = (page: CheckoutPage): Html => {
 const LARGE_CHARACTERS_MAX = 12
 
 const summary = ({ lines, locale, merchant, session }: CheckoutPage): Html => {
-  const currency = session.currency ?? "usd"
-  const amount = (minor: number | null) => formatAmount(minor ?? 0, currency, locale)
-  const total = amount(session.amount_total)
+  const amount = (minor: number) => formatAmount(minor, session.currency!, locale)
+  const total = amount(session.amount_total!)
   return html`<section class="summary" aria-labelledby="merchant">
     ${
       session.cancel_url !== null &&
@@ -78,7 +77,7 @@ const LOCK = html`<svg width="16" height="16" viewBox="0 0 16 16" fill="currentC
 
 const form = (page: CheckoutPage, asked: Asked): Html => {
   const { locale, message, session, token } = page
-  const total = formatAmount(session.amount_total ?? 0, session.currency ?? "usd", locale)
+  const total = formatAmount(session.amount_total!, session.currency!, locale)
   const action = asked.card ? `Pay ${total}` : "Complete order"
   return html`<form id="checkout" method="post" novalidate>
     <input type="hidden" name="token" value="${token}" />

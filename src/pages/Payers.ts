@@ -47,15 +47,13 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
   if (overdue) yield* accounts.run(account, CheckoutSessions.expireOverdue([id]))
   const document = overdue ? (yield* read(account, CHECKOUT_SESSION, id))! : found
   const { payment_intent } = document.value
-  const lines = yield* read(account, LINE_ITEMS, lineItemsId(id))
   const session: FoundSession = {
     account,
     merchant: yield* merchantName(account),
     session: document.value,
     hidden: document.hidden,
-    lines: lines?.value.data ?? [],
-    paymentIntent:
-      payment_intent === null ? null : ((yield* read(account, PAYMENT_INTENT, payment_intent))?.value ?? null)
+    lines: (yield* read(account, LINE_ITEMS, lineItemsId(id)))!.value.data,
+    paymentIntent: payment_intent === null ? null : (yield* read(account, PAYMENT_INTENT, payment_intent))!.value
   }
   return session
 })
@@ -77,7 +75,7 @@ export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
 
 /** How the merchant of an account is called. */
 const merchantName = Effect.fnUntraced(function* (account: AccountId) {
-  return (yield* read(INSTALLATION, MERCHANT, merchantIdOf(account)))?.value.name ?? "the shop"
+  return (yield* read(INSTALLATION, MERCHANT, merchantIdOf(account)))!.value.name
 })
 
 /** The newest state of a document of this kind, if there is one. */
