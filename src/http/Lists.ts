@@ -6,11 +6,11 @@ import { Effect } from "effect"
 import { LIMIT_DEFAULT } from "../api/List.ts"
 import type { ResourceKind } from "../domain/Errors.ts"
 import { ResourceMissing } from "../domain/Errors.ts"
-import { Accounts } from "../engine/Accounts.ts"
-import type { Document, Identified, Kind, Labels } from "../engine/Document.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
-import type { AccountId } from "../engine/Document.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { AccountId, Document, Identified, Labels } from "../engine/Document.ts"
 import type { Cursor } from "../engine/Views.ts"
+import type { Resource } from "../payments/Documents.ts"
 import type { Json } from "./Handlers.ts"
 
 /** Parameters of every list, decoded. */
@@ -59,11 +59,10 @@ export const labelsOf = (filters: Readonly<Record<string, string | undefined>>):
 /** One page of an account's documents of a kind, in the envelope. */
 export const listDocuments = Effect.fnUntraced(function* <A extends Identified, H>(
   input: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
-  kind: Kind<A, H>,
-  kindName: ResourceKind,
+  kind: Resource<A, H>,
   labels: Labels = {}
 ) {
-  const page = yield* readPage(input, kind, kindName, labels)
+  const page = yield* readPage(input, kind, labels)
   return listJson<A>(page.documents, page.hasMore, input.path)
 })
 
@@ -71,11 +70,10 @@ export const listDocuments = Effect.fnUntraced(function* <A extends Identified, 
 const documentCursorOf = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   query: ListParameters,
-  kind: Kind<A, H>,
-  kindName: ResourceKind
+  kind: Resource<A, H>
 ) {
   const accounts = yield* Accounts
-  return yield* cursorOf(account, query, kindName, (account, id) =>
+  return yield* cursorOf(account, query, kind.resourceKind, (account, id) =>
     Effect.map(accounts.read(account, id), (entry) => entry?.kind === kind.name)
   )
 })
@@ -83,11 +81,10 @@ const documentCursorOf = Effect.fnUntraced(function* <A extends Identified, H>(
 /** One page of a few documents that are known already, in the envelope. */
 export const listFound = Effect.fnUntraced(function* <A extends Identified, H>(
   { account, path, query }: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
-  kind: Kind<A, H>,
-  kindName: ResourceKind,
+  kind: Resource<A, H>,
   found: ReadonlyArray<Document<A, H>>
 ) {
-  const { newerThan, olderThan } = yield* documentCursorOf(account, query, kind, kindName)
+  const { newerThan, olderThan } = yield* documentCursorOf(account, query, kind)
   const limit = query.limit ?? LIMIT_DEFAULT
   const newestFirst = found.toSorted((a, b) => (a.id < b.id ? 1 : -1))
   const within = newestFirst.filter(
@@ -101,12 +98,11 @@ export const listFound = Effect.fnUntraced(function* <A extends Identified, H>(
 /** One page of an account's documents of a kind. */
 export const readPage = Effect.fnUntraced(function* <A extends Identified, H>(
   { account, query }: { readonly account: AccountId; readonly query: ListParameters },
-  kind: Kind<A, H>,
-  kindName: ResourceKind,
+  kind: Resource<A, H>,
   labels: Labels = {}
 ) {
   const accounts = yield* Accounts
-  const cursor = yield* documentCursorOf(account, query, kind, kindName)
+  const cursor = yield* documentCursorOf(account, query, kind)
   const page = yield* accounts.list(account, {
     kind: kind.name,
     prefix: kind.prefix,

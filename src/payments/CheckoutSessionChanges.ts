@@ -7,21 +7,15 @@ import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import { violatedInvariant } from "../domain/CheckoutSession.ts"
 import type { CheckoutSessionOperation } from "../domain/CheckoutSessionStates.ts"
 import { isTransition, stateOf } from "../domain/CheckoutSessionStates.ts"
-import { ResourceMissing } from "../domain/Errors.ts"
 import type { Document } from "../engine/Document.ts"
-import { Transaction } from "../engine/Transaction.ts"
+import type { Transaction } from "../engine/Transaction.ts"
 import type { CheckoutSessionHidden } from "./Documents.ts"
-import { CHECKOUT_SESSION } from "./Documents.ts"
+import { CHECKOUT_SESSION, findDocument } from "./Documents.ts"
 
 export type CheckoutSessionDocument = Document<CheckoutSession, CheckoutSessionHidden>
 
 /** The session of the path, with what is hidden of it. */
-export const find = Effect.fnUntraced(function* (id: string) {
-  const transaction = yield* Transaction
-  const document = yield* transaction.get(CHECKOUT_SESSION, id)
-  if (document === undefined) return yield* new ResourceMissing({ kind: "Checkout Session", id, param: "id" })
-  return document
-})
+export const find = (id: string) => findDocument(CHECKOUT_SESSION, id)
 
 /** The session that a PaymentIntent or a timer names: it is there. */
 export const known = (id: string): Effect.Effect<CheckoutSessionDocument, never, Transaction> => Effect.orDie(find(id))

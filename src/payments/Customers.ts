@@ -1,14 +1,13 @@
 /** The lifecycle of customers: live, then deleted (semantics §1.10). */
 import { Effect } from "effect"
 import type { Customer, DeletedCustomer } from "../domain/Customer.ts"
-import { ResourceMissing } from "../domain/Errors.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
-import { CUSTOMER } from "./Documents.ts"
+import { CUSTOMER, findDocument } from "./Documents.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
 
 /** Null and "" unset, or leave unset (semantics C4). */
@@ -66,12 +65,8 @@ export const remove = Effect.fnUntraced(function* (id: string) {
 })
 
 /** The customer that a parameter refers to; a deleted one cannot be referred to any more. */
-export const find = Effect.fnUntraced(function* (id: string, param: "id" | "customer") {
-  const transaction = yield* Transaction
-  const document = yield* transaction.get(CUSTOMER, id)
-  if (document === undefined) return yield* new ResourceMissing({ kind: "Customer", id, param })
-  return document.value
-})
+export const find = (id: string, param: "id" | "customer") =>
+  Effect.map(findDocument(CUSTOMER, id, param), ({ value }) => value)
 
 /** What a deleted customer's id still shows. */
 export const deletedCustomer = (account: AccountId, id: string): DeletedCustomer => ({

@@ -1,7 +1,10 @@
 /** What payments keeps in an account: the kinds of documents, what lists filter them by, and what they hide. */
+import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
 import type { CheckoutSession, CustomerDetails, LineItem } from "../domain/CheckoutSession.ts"
 import type { Customer } from "../domain/Customer.ts"
+import type { ResourceKind } from "../domain/Errors.ts"
+import { ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { PaymentMethod } from "../domain/PaymentMethod.ts"
@@ -9,10 +12,30 @@ import type { Price } from "../domain/Price.ts"
 import type { Product } from "../domain/Product.ts"
 import type { Refund } from "../domain/Refund.ts"
 import type { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
-import type { Kind } from "../engine/Document.ts"
+import type { Identified, Kind } from "../engine/Document.ts"
+import { Transaction } from "../engine/Transaction.ts"
 
-export const CUSTOMER: Kind<Customer> = {
+/** A kind of documents that requests name by their ids. */
+export interface Resource<Value extends Identified, Hidden = undefined> extends Kind<Value, Hidden> {
+  /** How it is called in messages. */
+  readonly resourceKind: ResourceKind
+}
+
+/** The document that a parameter refers to; `id` for the object of the path (semantics T17). */
+export const findDocument = Effect.fnUntraced(function* <A extends Identified, H>(
+  kind: Resource<A, H>,
+  id: string,
+  param: string = "id"
+) {
+  const transaction = yield* Transaction
+  const document = yield* transaction.get(kind, id)
+  if (document === undefined) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param })
+  return document
+})
+
+export const CUSTOMER: Resource<Customer> = {
   name: "customer",
+  resourceKind: "Customer",
   prefix: PREFIXES.customer,
   labels: ({ email }) => (email === null ? {} : { email: email.toLowerCase() })
 }
@@ -28,20 +51,23 @@ export interface PaymentIntentHidden {
   readonly checkoutSession?: string
 }
 
-export const PAYMENT_INTENT: Kind<PaymentIntent, PaymentIntentHidden | undefined> = {
+export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undefined> = {
   name: "payment_intent",
+  resourceKind: "PaymentIntent",
   prefix: PREFIXES.payment_intent,
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
 
-export const CHARGE: Kind<Charge> = {
+export const CHARGE: Resource<Charge> = {
   name: "charge",
+  resourceKind: "Charge",
   prefix: PREFIXES.charge,
   labels: ({ customer, payment_intent }) => (customer === null ? { payment_intent } : { payment_intent, customer })
 }
 
-export const REFUND: Kind<Refund> = {
+export const REFUND: Resource<Refund> = {
   name: "refund",
+  resourceKind: "Refund",
   prefix: PREFIXES.refund,
   labels: ({ payment_intent }) => ({ payment_intent })
 }
@@ -51,8 +77,9 @@ export interface PaymentMethodHidden {
   readonly token: string
 }
 
-export const PAYMENT_METHOD: Kind<PaymentMethod, PaymentMethodHidden> = {
+export const PAYMENT_METHOD: Resource<PaymentMethod, PaymentMethodHidden> = {
   name: "payment_method",
+  resourceKind: "PaymentMethod",
   prefix: PREFIXES.payment_method,
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
@@ -63,14 +90,16 @@ export interface ProductHidden {
   readonly hasPrice: boolean
 }
 
-export const PRODUCT: Kind<Product, ProductHidden> = {
+export const PRODUCT: Resource<Product, ProductHidden> = {
   name: "product",
+  resourceKind: "Product",
   prefix: PREFIXES.product,
   labels: ({ active }) => ({ active: String(active) })
 }
 
-export const PRICE: Kind<Price> = {
+export const PRICE: Resource<Price> = {
   name: "price",
+  resourceKind: "Price",
   prefix: PREFIXES.price,
   labels: ({ active, currency, product, type }) => ({ active: String(active), currency, product, type })
 }
@@ -94,19 +123,20 @@ export interface CheckoutSessionHidden {
   readonly applicationFeeAmount: number | null
 }
 
-export const CHECKOUT_SESSION: Kind<CheckoutSession, CheckoutSessionHidden> = {
+export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> = {
   name: "checkout.session",
+  resourceKind: "Checkout Session",
   prefix: PREFIXES["checkout.session"],
   labels: ({ status }) => ({ status })
 }
 
-/** All lines of one Checkout Session, in their order: written once, and always read together. */
+/** All lines of one Checkout Session, in their order: written once, and always read together, as a part of it. */
 export interface LineItems {
   readonly id: string
   readonly data: ReadonlyArray<LineItem>
 }
 
-export const LINE_ITEMS: Kind<LineItems> = { name: "checkout.session.line_items" }
+export const LINE_ITEMS: Resource<LineItems> = { name: "checkout.session.line_items", resourceKind: "Checkout Session" }
 
 export const lineItemsId = (checkoutSessionId: string): string => `${checkoutSessionId}_line_items`
 
@@ -121,7 +151,8 @@ export interface WebhookEndpointHidden {
   }
 }
 
-export const WEBHOOK_ENDPOINT: Kind<WebhookEndpoint, WebhookEndpointHidden> = {
+export const WEBHOOK_ENDPOINT: Resource<WebhookEndpoint, WebhookEndpointHidden> = {
   name: "webhook_endpoint",
+  resourceKind: "WebhookEndpoint",
   prefix: PREFIXES.webhook_endpoint
 }

@@ -3,14 +3,14 @@
  * or break an invariant: a lifecycle with a bug dies, and its command commits nothing.
  */
 import { Effect } from "effect"
-import { PaymentIntentUnexpectedState, ResourceMissing } from "../domain/Errors.ts"
+import { PaymentIntentUnexpectedState } from "../domain/Errors.ts"
 import type { LastPaymentError, PaymentIntent } from "../domain/PaymentIntent.ts"
 import { violatedInvariant } from "../domain/PaymentIntentInvariants.ts"
 import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
 import { isAllowed, isTransition, statusesFor } from "../domain/PaymentIntentStates.ts"
-import { Transaction } from "../engine/Transaction.ts"
+import type { Transaction } from "../engine/Transaction.ts"
 import type { PaymentIntentHidden } from "./Documents.ts"
-import { PAYMENT_INTENT } from "./Documents.ts"
+import { findDocument, PAYMENT_INTENT } from "./Documents.ts"
 
 /** New values of fields; null for `last_payment_error` removes it (semantics T12). */
 export type PaymentIntentChanges = Partial<Omit<PaymentIntent, "id" | "object" | "last_payment_error">> & {
@@ -18,12 +18,7 @@ export type PaymentIntentChanges = Partial<Omit<PaymentIntent, "id" | "object" |
 }
 
 /** The PaymentIntent of the path, or the one that a parameter refers to, with what is hidden of it. */
-export const find = Effect.fnUntraced(function* (id: string, param: "id" | "payment_intent" = "id") {
-  const transaction = yield* Transaction
-  const document = yield* transaction.get(PAYMENT_INTENT, id)
-  if (document === undefined) return yield* new ResourceMissing({ kind: "PaymentIntent", id, param })
-  return document
-})
+export const find = (id: string, param: "id" | "payment_intent" = "id") => findDocument(PAYMENT_INTENT, id, param)
 
 /** Fails unless the state table allows the operation (semantics §2.1, `✗`). */
 export const requireAllowed = (

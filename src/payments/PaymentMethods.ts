@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
 import { billingDetailsOf } from "../domain/Address.ts"
-import { ParameterInvalid, ProcessorNotConfigured, ResourceMissing } from "../domain/Errors.ts"
+import { ParameterInvalid, ProcessorNotConfigured } from "../domain/Errors.ts"
 import { mergeMetadata } from "../domain/Metadata.ts"
 import type { Card, PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { TestCard } from "../domain/TestCards.ts"
@@ -15,7 +15,7 @@ import type { AccountId, Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import type { PaymentMethodHidden } from "./Documents.ts"
-import { PAYMENT_METHOD } from "./Documents.ts"
+import { findDocument, PAYMENT_METHOD } from "./Documents.ts"
 import type { PaymentsConfig } from "./PaymentsConfig.ts"
 import type { TokenizedPaymentMethodData } from "./Tokenization.ts"
 import { fingerprint } from "./Tokenization.ts"
@@ -53,12 +53,9 @@ export const create = Effect.fnUntraced(function* (data: TokenizedPaymentMethodD
 
 /** The payment method that a parameter refers to. Fails if it is not of this environment. */
 export const resolve = Effect.fnUntraced(function* (id: string, param: string) {
-  const transaction = yield* Transaction
-  const testCard = isLive(transaction.account) ? undefined : testCardOf(id)
-  if (testCard !== undefined) return builtInSource(id, testCard)
-  const document = yield* transaction.get(PAYMENT_METHOD, id)
-  if (document === undefined) return yield* new ResourceMissing({ kind: "PaymentMethod", id, param })
-  return sourceOf(document)
+  const { account } = yield* Transaction
+  const testCard = isLive(account) ? undefined : testCardOf(id)
+  return testCard === undefined ? sourceOf(yield* findDocument(PAYMENT_METHOD, id, param)) : builtInSource(id, testCard)
 })
 
 /** Makes a payment method of inline data, for use at once. */

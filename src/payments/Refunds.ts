@@ -7,7 +7,7 @@
  */
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
-import { ChargeAlreadyRefunded, RefundTooLarge, ResourceMissing } from "../domain/Errors.ts"
+import { ChargeAlreadyRefunded, RefundTooLarge } from "../domain/Errors.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, previousMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
@@ -21,7 +21,7 @@ import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import * as Charges from "./Charges.ts"
 import type { PaymentIntentHidden } from "./Documents.ts"
-import { CHARGE, REFUND } from "./Documents.ts"
+import { CHARGE, findDocument, REFUND } from "./Documents.ts"
 import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
 import { resolve } from "./PaymentMethods.ts"
 import { processorFor } from "./Processor.ts"
@@ -118,12 +118,7 @@ export const settle = Effect.fnUntraced(function* (id: string) {
   transaction.emit("refund.failed", id)
 })
 
-const find = Effect.fnUntraced(function* (id: string) {
-  const transaction = yield* Transaction
-  const document = yield* transaction.get(REFUND, id)
-  if (document === undefined) return yield* new ResourceMissing({ kind: "Refund", id, param: "id" })
-  return document.value
-})
+const find = (id: string) => Effect.map(findDocument(REFUND, id), ({ value }) => value)
 
 type Payment = Document<PaymentIntent, PaymentIntentHidden | undefined>
 

@@ -3,7 +3,7 @@
  * a delivery of every event for every endpoint that is subscribed to it; nothing here decides when one is attempted.
  */
 import { Effect } from "effect"
-import { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
+import { ParameterInvalid } from "../domain/Errors.ts"
 import type { Event } from "../domain/Event.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { WebhookDelivery, WebhookDeliveryAttempt } from "../domain/WebhookDelivery.ts"
@@ -11,7 +11,7 @@ import type { Attempt, DeliveryRow } from "../engine/Deliveries.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import type { StoredEvent } from "../engine/StoredEvent.ts"
 import { isLive } from "./AccountIds.ts"
-import { WEBHOOK_ENDPOINT } from "./Documents.ts"
+import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
 import { render } from "./Events.ts"
 
 /** A delivery as the API shows it. */
@@ -67,11 +67,9 @@ export const resend = Effect.fnUntraced(function* ({ apiVersion, event, pendingW
 
 /** Nothing is sent to an endpoint that is disabled (semantics W14). */
 const requireEnabled = Effect.fnUntraced(function* (id: string) {
-  const transaction = yield* Transaction
   const param = "webhook_endpoint"
-  const document = yield* transaction.get(WEBHOOK_ENDPOINT, id)
-  if (document === undefined) return yield* new ResourceMissing({ kind: "WebhookEndpoint", id, param })
-  if (document.value.status === "disabled") {
+  const { value } = yield* findDocument(WEBHOOK_ENDPOINT, id, param)
+  if (value.status === "disabled") {
     return yield* new ParameterInvalid({ param, rule: "the ID of an enabled webhook endpoint" })
   }
 })

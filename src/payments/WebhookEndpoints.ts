@@ -4,7 +4,6 @@
  * encrypted.
  */
 import { Effect, Redacted } from "effect"
-import { ResourceMissing } from "../domain/Errors.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -19,7 +18,7 @@ import type { AccountId, Document, Millis } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import type { WebhookEndpointHidden } from "./Documents.ts"
-import { WEBHOOK_ENDPOINT } from "./Documents.ts"
+import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import * as Sealing from "./Sealing.ts"
 
@@ -184,9 +183,4 @@ const requireUrl = Effect.fnUntraced(function* (url: string) {
   yield* requireAcceptedUrl(url, { livemode: isLive(account), allowPrivate: webhookAllowPrivate })
 })
 
-const find = Effect.fnUntraced(function* (id: string) {
-  const transaction = yield* Transaction
-  const document = yield* transaction.get(WEBHOOK_ENDPOINT, id)
-  if (document === undefined) return yield* new ResourceMissing({ kind: "WebhookEndpoint", id, param: "id" })
-  return document
-})
+const find = (id: string) => findDocument(WEBHOOK_ENDPOINT, id)

@@ -11,10 +11,9 @@ export const charges = handlers(Contract.Charges, {
     listDocuments(
       { account: caller.account, path, query },
       CHARGE,
-      "Charge",
       labelsOf({ payment_intent: query.payment_intent, customer: query.customer })
     ),
 
   retrieve: ({ caller, params }) =>
-    Effect.map(readDocument(caller.account, CHARGE, "Charge", params.id), (charge) => documentJson(charge))
+    Effect.map(readDocument(caller.account, CHARGE, params.id), (charge) => documentJson(charge))
 })

@@ -34,7 +34,6 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
     const read = readPage(
       { account: caller.account, query },
       CHECKOUT_SESSION,
-      KIND,
       query.status === undefined ? {} : { status: query.status }
     )
     let page = yield* read
@@ -43,7 +42,7 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   }),
 
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
-    const read = readDocument(caller.account, CHECKOUT_SESSION, KIND, params.id)
+    const read = readDocument(caller.account, CHECKOUT_SESSION, params.id)
     const document = yield* read
     // Whoever sends a wrong secret learns nothing, not even that the object exists.
     if (query.client_secret !== undefined && !matchesClientSecret(document.value, query.client_secret)) {
@@ -54,8 +53,8 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   }),
 
   line_items: Effect.fnUntraced(function* ({ caller, params, path, query }) {
-    yield* readDocument(caller.account, CHECKOUT_SESSION, KIND, params.id)
-    const { value } = yield* readDocument(caller.account, LINE_ITEMS, KIND, lineItemsId(params.id))
+    yield* readDocument(caller.account, CHECKOUT_SESSION, params.id)
+    const { value } = yield* readDocument(caller.account, LINE_ITEMS, lineItemsId(params.id))
     const { hasMore, page } = yield* pageOfLines(caller.account, value.data, query)
     return listJson<LineItem>(
       page.map((item) => ({ id: item.id, json: encode(item) })),

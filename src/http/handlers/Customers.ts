@@ -16,12 +16,11 @@ export const customers = handlers(Contract.Customers, {
     listDocuments(
       { account: caller.account, path, query },
       CUSTOMER,
-      "Customer",
       query.email === undefined ? {} : { email: query.email.toLowerCase() }
     ),
 
   retrieve: ({ caller, params }) =>
-    Effect.map(readEntry(caller.account, CUSTOMER, "Customer", params.id), (entry) =>
+    Effect.map(readEntry(caller.account, CUSTOMER, params.id), (entry) =>
       entry.deleted ? jsonOf(Customers.deletedCustomer(caller.account, entry.id)) : documentJson(entry)
     )
 })

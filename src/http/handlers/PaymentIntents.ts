@@ -25,12 +25,11 @@ export const paymentIntents = handlers(Contract.PaymentIntents, {
     listDocuments(
       { account: caller.account, path, query },
       PAYMENT_INTENT,
-      "PaymentIntent",
       query.customer === undefined ? {} : { customer: query.customer }
     ),
 
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
-    const document = yield* readDocument(caller.account, PAYMENT_INTENT, "PaymentIntent", params.id)
+    const document = yield* readDocument(caller.account, PAYMENT_INTENT, params.id)
     // Whoever sends a wrong secret learns nothing, not even that the object exists.
     if (query.client_secret !== undefined && !matchesClientSecret(document.value, query.client_secret)) {
       return yield* new ResourceMissing({ kind: "PaymentIntent", id: params.id, param: "id" })
@@ -44,7 +43,7 @@ export const paymentIntents = handlers(Contract.PaymentIntents, {
 /** With the customer in full; what is left of it, if it was deleted (E3). */
 const withCustomer = Effect.fnUntraced(function* (account: AccountId, paymentIntent: PaymentIntent) {
   if (paymentIntent.customer === null) return jsonOf(paymentIntent)
-  const entry = yield* readEntry(account, CUSTOMER, "Customer", paymentIntent.customer)
+  const entry = yield* readEntry(account, CUSTOMER, paymentIntent.customer)
   const customer = entry.deleted ? deletedCustomer(account, entry.id) : entry.value
   return jsonOf({ ...paymentIntent, customer })
 })

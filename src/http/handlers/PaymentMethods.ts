@@ -13,6 +13,6 @@ export const paymentMethods = handlers(Contract.PaymentMethods, {
   retrieve: Effect.fnUntraced(function* ({ caller, params }) {
     const builtIn = PaymentMethods.builtIn(yield* PaymentsConfig, caller.account, params.id)
     if (builtIn !== undefined) return jsonOf(builtIn)
-    return documentJson(yield* readDocument(caller.account, PAYMENT_METHOD, "PaymentMethod", params.id))
+    return documentJson(yield* readDocument(caller.account, PAYMENT_METHOD, params.id))
   })
 })

@@ -27,16 +27,16 @@ export const prices = handlers(Contract.Prices, {
       product,
       type
     })
-    if (lookupKeys === undefined) return listDocuments(input, PRICE, "Price", labels)
+    if (lookupKeys === undefined) return listDocuments(input, PRICE, labels)
     return Effect.flatMap(withLookupKeys(caller.account, lookupKeys), (found) => {
       const matches = (price: PriceDocument) =>
         Object.entries(labels).every(([name, value]) => price.labels[name] === value)
-      return listFound(input, PRICE, "Price", found.filter(matches))
+      return listFound(input, PRICE, found.filter(matches))
     })
   },
 
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
-    const document = yield* readDocument(caller.account, PRICE, "Price", params.id)
+    const document = yield* readDocument(caller.account, PRICE, params.id)
     return query["expand[]"] === undefined ? documentJson(document) : yield* withProduct(caller.account, document.value)
   })
 })
@@ -60,6 +60,6 @@ const withLookupKeys = Effect.fnUntraced(function* (account: AccountId, lookupKe
 
 /** With the product in full. */
 const withProduct = Effect.fnUntraced(function* (account: AccountId, price: Price) {
-  const entry = yield* readEntry(account, PRODUCT, "Product", price.product)
+  const entry = yield* readEntry(account, PRODUCT, price.product)
   return jsonOf({ ...price, product: entry.deleted ? deletedProduct(account, entry.id) : entry.value })
 })

@@ -16,10 +16,9 @@ export const products = handlers(Contract.Products, {
     listDocuments(
       { account: caller.account, path, query },
       PRODUCT,
-      "Product",
       query.active === undefined ? {} : { active: String(query.active) }
     ),
 
   retrieve: ({ caller, params }) =>
-    Effect.map(readDocument(caller.account, PRODUCT, "Product", params.id), (document) => documentJson(document))
+    Effect.map(readDocument(caller.account, PRODUCT, params.id), (document) => documentJson(document))
 })

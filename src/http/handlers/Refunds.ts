@@ -12,13 +12,8 @@ export const refunds = handlers(Contract.Refunds, {
   update: ({ params, payload }) => Refunds.update(params.id, payload),
 
   list: ({ caller, path, query }) =>
-    listDocuments(
-      { account: caller.account, path, query },
-      REFUND,
-      "Refund",
-      labelsOf({ payment_intent: query.payment_intent })
-    ),
+    listDocuments({ account: caller.account, path, query }, REFUND, labelsOf({ payment_intent: query.payment_intent })),
 
   retrieve: ({ caller, params }) =>
-    Effect.map(readDocument(caller.account, REFUND, "Refund", params.id), (refund) => documentJson(refund))
+    Effect.map(readDocument(caller.account, REFUND, params.id), (refund) => documentJson(refund))
 })

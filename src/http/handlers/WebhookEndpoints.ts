@@ -25,17 +25,16 @@ export const webhookEndpoints = handlers(Contract.WebhookEndpoints, {
       ({ secret, webhookEndpoint }) => withSecrets(webhookEndpoint, { secret: Redacted.value(secret) })
     ),
 
-  list: ({ caller, path, query }) =>
-    listDocuments({ account: caller.account, path, query }, WEBHOOK_ENDPOINT, "WebhookEndpoint"),
+  list: ({ caller, path, query }) => listDocuments({ account: caller.account, path, query }, WEBHOOK_ENDPOINT),
 
   retrieve: ({ caller, params }) =>
-    Effect.map(readDocument(caller.account, WEBHOOK_ENDPOINT, "WebhookEndpoint", params.id), (webhookEndpoint) =>
+    Effect.map(readDocument(caller.account, WEBHOOK_ENDPOINT, params.id), (webhookEndpoint) =>
       documentJson(webhookEndpoint)
     ),
 
   deliveries: Effect.fnUntraced(function* ({ caller, params, path, query }) {
     const accounts = yield* Accounts
-    const { id: destination } = yield* readDocument(caller.account, WEBHOOK_ENDPOINT, "WebhookEndpoint", params.id)
+    const { id: destination } = yield* readDocument(caller.account, WEBHOOK_ENDPOINT, params.id)
     // A delivery to another endpoint is no cursor.
     const cursor = yield* cursorOf(caller.account, query, "WebhookDelivery", (account, id) =>
       Effect.map(accounts.delivery(account, destination, id), (delivery) => delivery !== undefined)
