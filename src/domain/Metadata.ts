@@ -60,11 +60,20 @@ export const previousMetadata = (previous: Metadata, current: Metadata): Readonl
   return Object.fromEntries(keys.map((key) => [key, before.get(key) ?? null]))
 }
 
-/** Fails if an update leaves more keys than an object may have; what one request may bring is its schema's to say. */
-export const requireMetadataWithinBounds = (metadata: Metadata): Effect.Effect<void, ParameterInvalid> =>
-  Object.keys(metadata).length <= METADATA_KEYS_MAX
-    ? Effect.void
+/**
+ * The metadata after an update, which may leave it out. Fails if that leaves more keys than an object may have; what one
+ * request may bring is its schema's to say.
+ */
+export const updateMetadata = (
+  current: Metadata,
+  update: MetadataParameter | null | "" | undefined
+): Effect.Effect<Metadata, ParameterInvalid> => {
+  if (update === undefined) return Effect.succeed(current)
+  const metadata = mergeMetadata(current, update)
+  return Object.keys(metadata).length <= METADATA_KEYS_MAX
+    ? Effect.succeed(metadata)
     : Effect.fail(new ParameterInvalid({ param: "metadata", rule: METADATA_RULE }))
+}
 
 const changedKeys = (current: Metadata, merged: ReadonlyMap<string, string>): ReadonlyArray<string> =>
   [...merged.keys()].filter((key) => !Object.hasOwn(current, key) || current[key] !== merged.get(key))

@@ -12,7 +12,7 @@ import type { Customer } from "../domain/Customer.ts"
 import { CheckoutSessionUnexpectedState, ParameterInvalid } from "../domain/Errors.ts"
 import type { KeptFailure } from "../domain/Errors.ts"
 import type { Metadata, MetadataParameter } from "../domain/Metadata.ts"
-import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
@@ -98,9 +98,7 @@ export const update = Effect.fnUntraced(function* (
 ) {
   const transaction = yield* Transaction
   const { hidden, value: before } = yield* findCurrent(id)
-  if (parameters.metadata === undefined) return before
-  const metadata = mergeMetadata(before.metadata, parameters.metadata)
-  yield* requireMetadataWithinBounds(metadata)
+  const metadata = yield* updateMetadata(before.metadata, parameters.metadata)
   if (metadata === before.metadata) return before
   const after = change("update", before, { metadata })
   save(transaction, after, hidden)

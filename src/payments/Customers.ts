@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Customer, DeletedCustomer } from "../domain/Customer.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
-import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
@@ -46,8 +46,8 @@ export const create = Effect.fnUntraced(function* (parameters: CustomerParameter
 export const update = Effect.fnUntraced(function* (id: string, parameters: CustomerParameters) {
   const transaction = yield* Transaction
   const before = yield* find(id, "id")
-  const after: Customer = { ...before, ...changedTexts(parameters), metadata: updatedMetadata(before, parameters) }
-  yield* requireMetadataWithinBounds(after.metadata)
+  const metadata = yield* updateMetadata(before.metadata, parameters.metadata)
+  const after: Customer = { ...before, ...changedTexts(parameters), metadata }
   const previous = previousAttributes(before, after)
   if (Object.keys(previous).length === 0) return before
   transaction.put(CUSTOMER, after)
@@ -80,6 +80,3 @@ const changedTexts = (parameters: CustomerParameters): Partial<Customer> =>
   Object.fromEntries(
     TEXT_FIELDS.filter((field) => parameters[field] !== undefined).map((field) => [field, parameters[field] || null])
   )
-
-const updatedMetadata = (before: Customer, { metadata }: CustomerParameters): Customer["metadata"] =>
-  metadata === undefined ? before.metadata : mergeMetadata(before.metadata, metadata)

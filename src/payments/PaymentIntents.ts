@@ -12,7 +12,7 @@ import {
   PaymentMethodRequired,
   SecretKeyRequired
 } from "../domain/Errors.ts"
-import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { normalizeCurrency } from "../domain/Money.ts"
 import type { AuthenticationOutcome, PaymentIntent, RequestedCancellationReason } from "../domain/PaymentIntent.ts"
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
@@ -101,8 +101,8 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
     after = change("update_details", after, { description: parameters.description || null })
   }
   if (parameters.metadata !== undefined) {
-    after = change("update_details", after, { metadata: mergeMetadata(after.metadata, parameters.metadata) })
-    yield* requireMetadataWithinBounds(after.metadata)
+    const metadata = yield* updateMetadata(after.metadata, parameters.metadata)
+    after = change("update_details", after, { metadata })
   }
   // An authentication stands as long as the payment method that it was given for.
   const authenticated = hidden?.authenticatedPaymentMethod === after.payment_method

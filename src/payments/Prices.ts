@@ -1,7 +1,7 @@
 /** The lifecycle of prices: active or archived, never deleted (semantics §1.11). */
 import { Effect } from "effect"
 import type { MetadataParameter } from "../domain/Metadata.ts"
-import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { normalizeCurrency } from "../domain/Money.ts"
 import type { Price, TaxBehavior } from "../domain/Price.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -72,11 +72,10 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
     ...before,
     active: parameters.active ?? before.active,
     tax_behavior: parameters.tax_behavior ?? before.tax_behavior,
-    metadata: parameters.metadata === undefined ? before.metadata : mergeMetadata(before.metadata, parameters.metadata),
+    metadata: yield* updateMetadata(before.metadata, parameters.metadata),
     lookup_key: parameters.lookup_key === undefined ? before.lookup_key : parameters.lookup_key || null,
     nickname: parameters.nickname === undefined ? before.nickname : parameters.nickname || null
   }
-  yield* requireMetadataWithinBounds(after.metadata)
   const previous = previousAttributes(before, after)
   if (Object.keys(previous).length === 0) return before
   if (after.lookup_key !== before.lookup_key) {

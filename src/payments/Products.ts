@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { ParameterInvalid, PriceInactive, ProductHasPrices } from "../domain/Errors.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
-import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import type { DeletedProduct, MarketingFeature, PackageDimensions, Product } from "../domain/Product.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
@@ -91,9 +91,8 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
     name: parameters.name ?? before.name,
     active: parameters.active ?? before.active,
     default_price: yield* defaultPrice(before, parameters),
-    metadata: parameters.metadata === undefined ? before.metadata : mergeMetadata(before.metadata, parameters.metadata)
+    metadata: yield* updateMetadata(before.metadata, parameters.metadata)
   }
-  yield* requireMetadataWithinBounds(after.metadata)
   const previous = previousAttributes(before, after)
   if (Object.keys(previous).length === 0) return before
   const updated: Product = { ...after, updated: secondsOf(transaction.now) }

@@ -9,7 +9,7 @@ import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
 import { ChargeAlreadyRefunded, RefundTooLarge } from "../domain/Errors.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
-import { mergeMetadata, previousMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { mergeMetadata, previousMetadata, updateMetadata } from "../domain/Metadata.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
 import type { Refund, RefundReason } from "../domain/Refund.ts"
@@ -82,9 +82,7 @@ export const update = Effect.fnUntraced(function* (
 ) {
   const transaction = yield* Transaction
   const before = yield* find(id)
-  if (parameters.metadata === undefined) return before
-  const metadata = mergeMetadata(before.metadata, parameters.metadata)
-  yield* requireMetadataWithinBounds(metadata)
+  const metadata = yield* updateMetadata(before.metadata, parameters.metadata)
   if (metadata === before.metadata) return before
   const after = change("update", before, { metadata })
   transaction.put(REFUND, after)

@@ -5,7 +5,7 @@
  */
 import { Effect, Redacted } from "effect"
 import type { MetadataParameter } from "../domain/Metadata.ts"
-import { mergeMetadata, requireMetadataWithinBounds } from "../domain/Metadata.ts"
+import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type {
   DeletedWebhookEndpoint,
@@ -80,9 +80,8 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
     enabled_events: enabled_events === undefined ? before.enabled_events : [...new Set(enabled_events)],
     status: status ?? before.status,
     description: description === undefined ? before.description : description || null,
-    metadata: metadata === undefined ? before.metadata : mergeMetadata(before.metadata, metadata)
+    metadata: yield* updateMetadata(before.metadata, metadata)
   }
-  yield* requireMetadataWithinBounds(after.metadata)
   transaction.put(WEBHOOK_ENDPOINT, after, hidden)
   if (after.status === "disabled") transaction.unsubscribe(id)
   else if (status !== undefined || enabled_events !== undefined) transaction.subscribe(id, after.enabled_events)
