@@ -25,6 +25,7 @@ import { collectedDetails, requireComplete, requireDetails, requireLifetime } fr
 import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
 import { requireClientSecretOf } from "./ClientSecrets.ts"
 import * as Customers from "./Customers.ts"
+import { CHECKOUT_SESSION } from "./Documents.ts"
 import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
 import { newPaymentIntent } from "./PaymentIntentCreation.ts"
 import { requireAcceptedCurrency, requireOnePaymentMethod } from "./PaymentIntentParameters.ts"
@@ -117,7 +118,7 @@ export const confirm = Effect.fnUntraced(function* (
   const transaction = yield* Transaction
   yield* requireOnePaymentMethod(parameters)
   const found = yield* find(id)
-  yield* requireClientSecretOf("Checkout Session", found.value, parameters.client_secret, { publishableKey })
+  yield* requireClientSecretOf(CHECKOUT_SESSION, found.value, parameters.client_secret, { publishableKey })
   if (parameters.payment_method) yield* PaymentMethods.resolve(parameters.payment_method, "payment_method")
   const { hidden, value: session } = yield* findCurrent(id)
   if (!isAllowed("confirm", session)) return yield* refuse("confirmed", found, session)

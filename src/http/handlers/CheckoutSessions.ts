@@ -8,20 +8,17 @@ import { Clock, Effect } from "effect"
 import * as Contract from "../../api/CheckoutSessions.ts"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
 import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
-import { ResourceMissing } from "../../domain/Errors.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId, Document } from "../../engine/Document.ts"
 import { encode } from "../../engine/Document.ts"
 import { isOverdue } from "../../payments/CheckoutSessionPayments.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
-import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
+import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
 import { documentJson, handlers } from "../Handlers.ts"
 import type { ListParameters } from "../Lists.ts"
 import { cursorOf, listJson, readPage } from "../Lists.ts"
 import { readDocument } from "../Resources.ts"
-
-const KIND = "Checkout Session"
 
 export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   create: ({ payload }) => CheckoutSessions.create(payload),
@@ -44,10 +41,9 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
     const read = readDocument(caller.account, CHECKOUT_SESSION, params.id)
     const document = yield* read
-    // Whoever sends a wrong secret learns nothing, not even that the object exists.
-    if (query.client_secret !== undefined && !matchesClientSecret(document.value, query.client_secret)) {
-      return yield* new ResourceMissing({ kind: KIND, id: params.id, param: "id" })
-    }
+    yield* requireClientSecretOf(CHECKOUT_SESSION, document.value, query.client_secret, {
+      publishableKey: caller.keyType === "publishable"
+    })
     const expired = yield* expireOverdue(caller.account, [document])
     return documentJson(expired ? yield* read : document)
   }),

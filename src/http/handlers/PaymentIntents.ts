@@ -1,10 +1,9 @@
 /** PaymentIntents over HTTP (semantics §1.7, §1.12). */
 import { Effect } from "effect"
 import * as Contract from "../../api/PaymentIntents.ts"
-import { ResourceMissing } from "../../domain/Errors.ts"
 import type { PaymentIntent } from "../../domain/PaymentIntent.ts"
 import type { AccountId } from "../../engine/Document.ts"
-import { matchesClientSecret } from "../../payments/ClientSecrets.ts"
+import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { deletedCustomer } from "../../payments/Customers.ts"
 import { CUSTOMER, PAYMENT_INTENT } from "../../payments/Documents.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
@@ -30,10 +29,9 @@ export const paymentIntents = handlers(Contract.PaymentIntents, {
 
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
     const document = yield* readDocument(caller.account, PAYMENT_INTENT, params.id)
-    // Whoever sends a wrong secret learns nothing, not even that the object exists.
-    if (query.client_secret !== undefined && !matchesClientSecret(document.value, query.client_secret)) {
-      return yield* new ResourceMissing({ kind: "PaymentIntent", id: params.id, param: "id" })
-    }
+    yield* requireClientSecretOf(PAYMENT_INTENT, document.value, query.client_secret, {
+      publishableKey: caller.keyType === "publishable"
+    })
     return query["expand[]"] === undefined
       ? documentJson(document)
       : yield* withCustomer(caller.account, document.value)
