@@ -2,13 +2,12 @@
  * What payers' pages find by nothing but an id. Whoever has the id of a hosted session may see its page: an id cannot be
  * guessed (semantics T21).
  */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Kind } from "../engine/Document.ts"
 import { INSTALLATION, merchantIdOf } from "../payments/AccountIds.ts"
-import { isOverdue } from "../payments/CheckoutSessionPayments.ts"
 import * as CheckoutSessions from "../payments/CheckoutSessions.ts"
 import type { CheckoutSessionHidden } from "../payments/Documents.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, PAYMENT_INTENT } from "../payments/Documents.ts"
@@ -42,10 +41,8 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
   if (account === undefined) return undefined
   const found = yield* read(account, CHECKOUT_SESSION, id)
   if (found === undefined) return undefined
-  const now = (yield* Clock.currentTimeMillis) + (yield* accounts.clockOffset(account))
-  const overdue = isOverdue(found.value, now)
-  if (overdue) yield* accounts.run(account, CheckoutSessions.expireOverdue([id]))
-  const document = overdue ? (yield* read(account, CHECKOUT_SESSION, id))! : found
+  const expired = yield* CheckoutSessions.expireOverdue(account, [found])
+  const document = expired ? (yield* read(account, CHECKOUT_SESSION, id))! : found
   const { payment_intent } = document.value
   const session: FoundSession = {
     account,

@@ -4,7 +4,7 @@
  * A session, its PaymentIntent, the charge and the customer move together: one record per step. What the payment does to
  * the session is in `CheckoutSessionPayments.ts`, whichever way the payment was moved.
  */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { CheckoutSession, CustomerDetails } from "../domain/CheckoutSession.ts"
 import { SESSION_LIFETIME_MAX } from "../domain/CheckoutSession.ts"
 import { isAllowed } from "../domain/CheckoutSessionStates.ts"
@@ -14,6 +14,8 @@ import type { KeptFailure } from "../domain/Errors.ts"
 import type { Metadata, MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { AccountId, Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import { change, find, save } from "./CheckoutSessionChanges.ts"
@@ -143,11 +145,21 @@ export const expire = Effect.fnUntraced(function* (id: string) {
 })
 
 /**
- * Expires sessions whose time has come, for a read that must not show them open (semantics S17). It is the read that saw
- * it: should the clock have been set back meanwhile, they expire all the same.
+ * Expires those of an account's sessions whose time has come by the account's clock, for a read that must not show them
+ * open (semantics S17), and says whether there were any. It is the read that saw it: should the clock have been set back
+ * meanwhile, they expire all the same.
  */
-export const expireOverdue = (ids: ReadonlyArray<string>): Effect.Effect<void, never, Transaction> =>
-  Effect.forEach(ids, CheckoutSessionPayments.expireWhenDue, { discard: true })
+export const expireOverdue = Effect.fnUntraced(function* (
+  account: AccountId,
+  documents: ReadonlyArray<Document<CheckoutSession>>
+) {
+  const accounts = yield* Accounts
+  const now = (yield* Clock.currentTimeMillis) + (yield* accounts.clockOffset(account))
+  const overdue = documents.filter(({ value }) => CheckoutSessionPayments.isOverdue(value, now)).map(({ id }) => id)
+  if (overdue.length === 0) return false
+  yield* accounts.run(account, Effect.forEach(overdue, CheckoutSessionPayments.expireWhenDue, { discard: true }))
+  return true
+})
 
 /** The session as time has left it. */
 const findCurrent = Effect.fnUntraced(function* (id: string) {

@@ -18,6 +18,7 @@ import {
   PRICE,
   lineItemsId
 } from "../../src/payments/Documents.ts"
+import { expireWhenDue } from "../../src/payments/CheckoutSessionPayments.ts"
 import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import * as Products from "../../src/payments/Products.ts"
@@ -372,7 +373,7 @@ describe("The life of a Checkout Session", () => {
     Effect.gen(function* () {
       const { account, parameters } = yield* begin
       const { id } = yield* account.run(CheckoutSessions.create(parameters))
-      yield* account.run(CheckoutSessions.expireOverdue([id]))
+      yield* account.run(expireWhenDue(id))
       assert.strictEqual(account.value(CHECKOUT_SESSION, id)!.status, "expired")
     })
   )

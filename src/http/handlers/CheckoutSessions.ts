@@ -4,14 +4,12 @@
  * A session is never shown open when its time has come, whether or not its timer has fired (S17). A list of the expired
  * ones is the exception: it shows a session from the moment that it was expired, by its timer or by another read.
  */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import * as Contract from "../../api/CheckoutSessions.ts"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
 import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
-import { Accounts } from "../../engine/Accounts.ts"
-import type { AccountId, Document } from "../../engine/Document.ts"
+import type { AccountId } from "../../engine/Document.ts"
 import { encode } from "../../engine/Document.ts"
-import { isOverdue } from "../../payments/CheckoutSessionPayments.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
 import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
@@ -34,7 +32,7 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
       query.status === undefined ? {} : { status: query.status }
     )
     let page = yield* read
-    while (yield* expireOverdue(caller.account, page.documents)) page = yield* read
+    while (yield* CheckoutSessions.expireOverdue(caller.account, page.documents)) page = yield* read
     return listJson<CheckoutSession>(page.documents, page.hasMore, path)
   }),
 
@@ -44,7 +42,7 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
     yield* requireClientSecretOf(CHECKOUT_SESSION, document.value, query.client_secret, {
       publishableKey: caller.keyType === "publishable"
     })
-    const expired = yield* expireOverdue(caller.account, [document])
+    const expired = yield* CheckoutSessions.expireOverdue(caller.account, [document])
     return documentJson(expired ? yield* read : document)
   }),
 
@@ -58,19 +56,6 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
       path
     )
   })
-})
-
-/** Expires those whose time has come by the account's clock, and says whether there were any. */
-const expireOverdue = Effect.fnUntraced(function* (
-  account: AccountId,
-  documents: ReadonlyArray<Document<CheckoutSession>>
-) {
-  const accounts = yield* Accounts
-  const now = (yield* Clock.currentTimeMillis) + (yield* accounts.clockOffset(account))
-  const overdue = documents.filter(({ value }) => isOverdue(value, now)).map(({ id }) => id)
-  if (overdue.length === 0) return false
-  yield* accounts.run(account, CheckoutSessions.expireOverdue(overdue))
-  return true
 })
 
 /** A page of a cart, in the order of the cart (semantics G1). A line of another cart is no cursor. */
