@@ -11,7 +11,7 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
 import { usernameOf } from "./Authentication.ts"
 import type { Endpoint } from "./Endpoints.ts"
-import { makeBegin, respond, sourceOf } from "./Exchange.ts"
+import { begin, respond, sourceOf } from "./Exchange.ts"
 import { RouteTable } from "./RouteTable.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -28,8 +28,7 @@ const READABLE = {
 }
 
 /** Puts the rules for pages of other origins around the answer to a request under /v1. */
-export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
-  const begin = yield* makeBegin
+export const make = (endpoints: ReadonlyArray<Endpoint>) => {
   const open = new RouteTable(
     endpoints.filter(({ publishableKey, withoutClientSecret }) => publishableKey || withoutClientSecret)
   )
@@ -48,7 +47,7 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
     if (!isPublishable(headers.authorization)) return answer
     return Effect.map(answer, HttpServerResponse.setHeaders(READABLE))
   }
-})
+}
 
 const allowed = (method: string, { headers }: Response): Response =>
   HttpServerResponse.empty({

@@ -3,17 +3,16 @@
  */
 import type { IncomingMessage } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Cause, Clock, Effect } from "effect"
+import { Cause, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
-import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
-import { idOf, nextSequence } from "../engine/Identifiers.ts"
 import type { Failure } from "./ErrorTable.ts"
 import { envelope, internalError, wireErrorOf } from "./ErrorTable.ts"
 import type { LogThrottle } from "./LogThrottle.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
+import { nextRequestId } from "./RequestIds.ts"
 
 /** What is known of a request so far; an error response shows what was found until then. */
 export interface Exchange {
@@ -42,26 +41,22 @@ export interface Answer {
 export const sourceOf = (request: HttpServerRequest.HttpServerRequest): IncomingMessage =>
   NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
 
-/** Begins exchanges: each request gets an id of its own, in the order of arrival. */
-export const makeBegin = Effect.map(Clock.Clock, (clock) => {
-  let sequence = 0
-  return (request: HttpServerRequest.HttpServerRequest): Exchange => {
-    const { method, url } = request
-    const source = sourceOf(request)
-    const mark = url.indexOf("?")
-    sequence = nextSequence(sequence, clock.currentTimeMillisUnsafe())
-    return {
-      request,
-      source,
-      id: idOf(PREFIXES.request, sequence),
-      method,
-      path: mark === -1 ? url : url.slice(0, mark),
-      query: mark === -1 ? "" : url.slice(mark + 1),
-      idempotencyKey: method === "POST" ? singleIdempotencyKey(source) : undefined,
-      apiVersion: API_VERSION_DEFAULT
-    }
+/** Begins the exchange of a request that has just arrived. */
+export const begin = (request: HttpServerRequest.HttpServerRequest): Exchange => {
+  const { method, url } = request
+  const source = sourceOf(request)
+  const mark = url.indexOf("?")
+  return {
+    request,
+    source,
+    id: nextRequestId(),
+    method,
+    path: mark === -1 ? url : url.slice(0, mark),
+    query: mark === -1 ? "" : url.slice(mark + 1),
+    idempotencyKey: method === "POST" ? singleIdempotencyKey(source) : undefined,
+    apiVersion: API_VERSION_DEFAULT
   }
-})
+}
 
 /** The response, with the headers that every one has. */
 export const respond = (

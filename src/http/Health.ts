@@ -4,7 +4,7 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import type { Answer } from "./Exchange.ts"
-import { makeBegin, respond } from "./Exchange.ts"
+import { begin, respond } from "./Exchange.ts"
 
 const state = (status: "ok" | "unavailable"): Answer => ({
   status: status === "ok" ? 200 : 503,
@@ -22,7 +22,6 @@ const READY_MILLIS = 3000
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts> = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
-    const begin = yield* makeBegin
     const probe = Effect.flatMap(Effect.forkDetach(accounts.read(INSTALLATION, PROBE)), Fiber.join)
     const answer = (found: Effect.Effect<Answer>) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {

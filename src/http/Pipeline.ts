@@ -21,7 +21,7 @@ import type { CommandEndpoint, Endpoint, QueryEndpoint, RunCommand } from "./End
 import type { Failure } from "./ErrorTable.ts"
 import { envelope, isFailure, wireErrorOf } from "./ErrorTable.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
-import { makeBegin, respond, respondFailed } from "./Exchange.ts"
+import { begin, respond, respondFailed } from "./Exchange.ts"
 import { fingerprint } from "./Fingerprint.ts"
 import { shownOnce } from "./Handlers.ts"
 import { HttpConfig } from "./HttpConfig.ts"
@@ -241,7 +241,6 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
   const { docsUrl } = surroundings
   const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
   const patience = new Patience(requestMillisMax ?? REQUEST_MILLIS_MAX)
-  const begin = yield* makeBegin
   return {
     /** Answers a request under /v1. A client that goes away ends it, but no command that has begun. */
     answer: (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>

@@ -58,7 +58,7 @@ type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, Http
 const api = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const pipeline = yield* Pipeline.make(endpoints)
-    const crossOrigin = yield* CrossOrigin.make(endpoints)
+    const crossOrigin = CrossOrigin.make(endpoints)
     const dispatch = (routed: Routed): Routed =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
         if (isWithoutHost(sourceOf(request))) return Effect.sync(() => pipeline.refuse(request, invalidHttp))

@@ -10,10 +10,9 @@ import type { Server, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
-import { PREFIXES } from "../domain/Identifiers.ts"
-import { idOf, nextSequence } from "../engine/Identifiers.ts"
 import { envelope, wireErrorOf } from "./ErrorTable.ts"
 import { InvalidHttp, RequestHeadersTooLarge, RequestTimeout, RequestTooLarge } from "./HttpErrors.ts"
+import { nextRequestId } from "./RequestIds.ts"
 
 /** By the code of the parser's or the server's error. Anything else is not HTTP. */
 const FAILURES: Readonly<Record<string, RequestHeadersTooLarge | RequestTimeout | RequestTooLarge>> = {
@@ -30,14 +29,12 @@ interface Connection extends Socket {
 
 /** Makes the server answer; gives the same server. `docsUrl` is where links to error documentation lead. */
 export const answerUnreadable = (server: Server, docsUrl: string): Server => {
-  let sequence = 0
   const refused = new WeakSet<Connection>()
   const refuse = (error: NodeJS.ErrnoException, socket: Connection) => {
     const response = socket._httpMessage
     if (response?.req.complete === true) return void response.once("close", () => refuse(error, socket))
     // In the middle of its own answer, or to a client that is gone, there is nothing to say.
     if (!socket.writable || response?.headersSent === true) return socket.destroy()
-    sequence = nextSequence(sequence, Date.now())
     const { status, ...failure } = wireErrorOf(FAILURES[error.code ?? ""] ?? invalidHttp)
     const body = envelope({ status, ...failure }, docsUrl)
     const head = [
@@ -46,7 +43,7 @@ export const answerUnreadable = (server: Server, docsUrl: string): Server => {
       `Content-Length: ${Buffer.byteLength(body)}`,
       "Cache-Control: no-store",
       `X-API-Version: ${API_VERSION_DEFAULT}`,
-      `X-Request-Id: ${idOf(PREFIXES.request, sequence)}`,
+      `X-Request-Id: ${nextRequestId()}`,
       "Connection: close"
     ]
     socket.write(`${head.join("\r\n")}\r\n\r\n${body}`)

@@ -2,20 +2,19 @@
  * Forms as commands: what a payer's form does to an account happens once per form, however often the form is sent, and
  * by the same lifecycles, errors and stored answers as over the API.
  */
-import { Clock, Effect, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
 import type { DomainError } from "../domain/Errors.ts"
-import { PREFIXES } from "../domain/Identifiers.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { Response } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
-import { idOf, nextSequence } from "../engine/Identifiers.ts"
 import type { Failure } from "../http/ErrorTable.ts"
 import { envelope, isFailure, wireErrorOf } from "../http/ErrorTable.ts"
 import { fingerprint } from "../http/Fingerprint.ts"
 import type { CommandServices } from "../http/Handlers.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
+import { nextRequestId } from "../http/RequestIds.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Processor } from "../payments/Processor.ts"
 import type { TokenizedPaymentMethodData } from "../payments/Tokenization.ts"
@@ -46,9 +45,7 @@ export const make = Effect.gen(function* () {
   const config = yield* PaymentsConfig
   const processors = yield* Processor
   const { docsUrl } = yield* HttpConfig
-  const clock = yield* Clock.Clock
   const key = Redacted.value(config.fingerprintKey)
-  let sequence = 0
 
   const refuse = (failure: Failure): Response => {
     const error = wireErrorOf(failure)
@@ -62,9 +59,8 @@ export const make = Effect.gen(function* () {
       command: Effect.Effect<A, DomainError, CommandServices>,
       answer: (result: A) => string
     ) {
-      sequence = nextSequence(sequence, clock.currentTimeMillisUnsafe())
       const identity = {
-        id: idOf(PREFIXES.request, sequence),
+        id: nextRequestId(),
         idempotencyKey,
         fingerprint: fingerprint("POST", path, entered, key),
         apiVersion: API_VERSION_DEFAULT
