@@ -3,7 +3,7 @@
  * again (I9, I10). The compiler refuses a failure that has no row.
  */
 import type { DomainError } from "../domain/Errors.ts"
-import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable } from "../engine/Accounts.ts"
+import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Response, Unavailable } from "../engine/Accounts.ts"
 import { encode } from "../engine/Document.ts"
 import type { HttpError } from "./HttpErrors.ts"
 
@@ -266,4 +266,10 @@ export const envelope = ({ code, details, message, param, type }: WireError, doc
   const { charge, decline_code, payment_intent } = details
   const rest = JSON.stringify({ decline_code, charge })
   return `{"error":${error.slice(0, -1)},${rest.slice(1, -1)},"payment_intent":${encode(payment_intent)}}}`
+}
+
+/** The response of a command that refuses, as it is kept for repetitions. */
+export const refusal = (failure: Failure, docsUrl: string): Response => {
+  const error = wireErrorOf(failure)
+  return { status: error.status, body: envelope(error, docsUrl), stored: error.stored }
 }

@@ -19,7 +19,7 @@ import * as Authentication from "./Authentication.ts"
 import { withoutCardData } from "./CardData.ts"
 import type { CommandEndpoint, Endpoint, QueryEndpoint, RunCommand } from "./Endpoints.ts"
 import type { Failure } from "./ErrorTable.ts"
-import { envelope, isFailure, wireErrorOf } from "./ErrorTable.ts"
+import { envelope, isFailure, refusal, wireErrorOf } from "./ErrorTable.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
 import { begin, respond, respondFailed } from "./Exchange.ts"
 import { fingerprint } from "./Fingerprint.ts"
@@ -213,8 +213,7 @@ const execution = (
 ) => {
   const refuse = (failure: Failure): Response => {
     once.body = undefined
-    const error = wireErrorOf(failure)
-    return { status: error.status, body: envelope(error, docsUrl), stored: error.stored }
+    return refusal(failure, docsUrl)
   }
   const decodedQuery = endpoint.decodeQuery(exchange.query)
   if (Exit.isFailure(decodedQuery)) return Effect.mapError(Effect.failCause(decodedQuery.cause), refuse)

@@ -10,7 +10,7 @@ import type { Response } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { Failure } from "../http/ErrorTable.ts"
-import { envelope, isFailure, wireErrorOf } from "../http/ErrorTable.ts"
+import { isFailure, refusal } from "../http/ErrorTable.ts"
 import { fingerprint } from "../http/Fingerprint.ts"
 import type { CommandServices } from "../http/Handlers.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
@@ -47,10 +47,7 @@ export const make = Effect.gen(function* () {
   const { docsUrl } = yield* HttpConfig
   const key = Redacted.value(config.fingerprintKey)
 
-  const refuse = (failure: Failure): Response => {
-    const error = wireErrorOf(failure)
-    return { status: error.status, body: envelope(error, docsUrl), stored: error.stored }
-  }
+  const refuse = (failure: Failure): Response => refusal(failure, docsUrl)
 
   return {
     /** Runs a command once for a form. `answer` makes the JSON text that is kept for repetitions. */
