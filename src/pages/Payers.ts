@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Kind } from "../engine/Document.ts"
@@ -37,7 +38,7 @@ const isId = (prefix: string, id: string): boolean => new RegExp(`^${prefix}_[0-
 /** The session with this id; undefined if there is none. Never shows one open whose time has come (semantics S17). */
 export const findSession = Effect.fnUntraced(function* (id: string) {
   const accounts = yield* Accounts
-  const account = isId("cs", id) ? yield* accounts.holder(id) : undefined
+  const account = isId(PREFIXES["checkout.session"], id) ? yield* accounts.holder(id) : undefined
   if (account === undefined) return undefined
   const found = yield* read(account, CHECKOUT_SESSION, id)
   if (found === undefined) return undefined
@@ -58,7 +59,7 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
 /** The PaymentIntent with this id; undefined if there is none. */
 export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
   const accounts = yield* Accounts
-  const account = isId("pi", id) ? yield* accounts.holder(id) : undefined
+  const account = isId(PREFIXES.payment_intent, id) ? yield* accounts.holder(id) : undefined
   const document = account === undefined ? undefined : yield* read(account, PAYMENT_INTENT, id)
   if (account === undefined || document === undefined) return undefined
   const found: FoundPaymentIntent = {

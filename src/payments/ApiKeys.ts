@@ -73,7 +73,7 @@ export const register = Effect.fnUntraced(function* (
   const transaction = yield* Transaction
   const text = Redacted.value(key)
   const apiKey: ApiKey = {
-    id: transaction.newId("key"),
+    id: transaction.newId(PREFIXES.api_key),
     object: "api_key",
     type,
     livemode,

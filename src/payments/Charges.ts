@@ -1,5 +1,6 @@
 /** Charges, and how a PaymentIntent embeds them. Values are immutable: each function gives a new one. */
 import type { Charge } from "../domain/Charge.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import type { EmbeddedCharges, PaymentIntent } from "../domain/PaymentIntent.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { Transaction } from "../engine/Transaction.ts"
@@ -15,7 +16,7 @@ export const pendingCharge = (
   paymentIntent: PaymentIntent,
   source: PaymentSource
 ): Charge => ({
-  id: transaction.newId("ch"),
+  id: transaction.newId(PREFIXES.charge),
   object: "charge",
   amount: paymentIntent.amount,
   currency: paymentIntent.currency,

@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
 import { AmountTooLarge, ParameterInvalid, PriceInactive, ProductInactive } from "../domain/Errors.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
 import type { Price } from "../domain/Price.ts"
 import { lineAmount, totalAmount } from "../domain/PriceArithmetic.ts"
@@ -77,7 +78,7 @@ export const saveCart = (transaction: Transaction, session: CheckoutSession, car
     transaction.put(PRICE, price)
   }
   const data = cart.lines.map(({ price, product, quantity }, index): LineItem => ({
-    id: transaction.newId("csli"),
+    id: transaction.newId(PREFIXES.item),
     object: "item",
     price: price.id,
     quantity,

@@ -11,6 +11,7 @@ import { isAllowed } from "../domain/CheckoutSessionStates.ts"
 import type { Customer } from "../domain/Customer.ts"
 import { CheckoutSessionUnexpectedState, ParameterInvalid } from "../domain/Errors.ts"
 import type { KeptFailure } from "../domain/Errors.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import type { Metadata, MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -52,7 +53,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSes
   const cart = yield* fillCart(parameters.line_items, parameters.currency || null)
   yield* requireFeeWithin(cart, parameters)
 
-  const id = transaction.newId("cs")
+  const id = transaction.newId(PREFIXES["checkout.session"])
   const payment_intent = cart.total === 0 ? null : yield* openPayment(id, cart, paymentMetadata, parameters)
   const ui_mode = parameters.ui_mode ?? "hosted"
   const known = prefilledDetails(customer, parameters.customer_email || null)

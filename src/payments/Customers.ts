@@ -1,6 +1,7 @@
 /** The lifecycle of customers: live, then deleted (semantics §1.10). */
 import { Effect } from "effect"
 import type { Customer, DeletedCustomer } from "../domain/Customer.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -26,7 +27,7 @@ export const create = Effect.fnUntraced(function* (parameters: CustomerParameter
   const transaction = yield* Transaction
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   const customer: Customer = {
-    id: transaction.newId("cus"),
+    id: transaction.newId(PREFIXES.customer),
     object: "customer",
     livemode: isLive(transaction.account),
     created: secondsOf(transaction.now),

@@ -48,7 +48,7 @@ export type ApiKeys = Partial<Readonly<Record<ApiKeySlot, Redacted.Redacted<stri
 export const create = Effect.fnUntraced(function* (name: string) {
   const transaction = yield* Transaction
   const merchant: Merchant = {
-    id: transaction.newId("mer"),
+    id: transaction.newId(PREFIXES.merchant),
     object: "merchant",
     name,
     api_version: API_VERSION_DEFAULT,

@@ -1,4 +1,5 @@
 /** How a PaymentIntent begins, whoever asked for it. */
+import { PREFIXES } from "../domain/Identifiers.ts"
 import type { CaptureMethod, ConfirmationMethod, PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Metadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -23,7 +24,7 @@ export interface PaymentTerms {
 
 /** A PaymentIntent that nothing has happened to; it is yet to be saved. */
 export const newPaymentIntent = (transaction: Transaction, terms: PaymentTerms): PaymentIntent => {
-  const id = transaction.newId("pi")
+  const id = transaction.newId(PREFIXES.payment_intent)
   return {
     id,
     object: "payment_intent",

@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
 import { billingDetailsOf } from "../domain/Address.ts"
 import { ParameterInvalid, ProcessorNotConfigured } from "../domain/Errors.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata } from "../domain/Metadata.ts"
 import type { Card, PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { TestCard } from "../domain/TestCards.ts"
@@ -37,7 +38,7 @@ export const create = Effect.fnUntraced(function* (data: TokenizedPaymentMethodD
   if (data.card === null) return yield* new ProcessorNotConfigured()
   const { token, ...card } = data.card
   const paymentMethod: PaymentMethod = {
-    id: transaction.newId("pm"),
+    id: transaction.newId(PREFIXES.payment_method),
     object: "payment_method",
     type: "card",
     livemode: isLive(transaction.account),

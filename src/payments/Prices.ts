@@ -1,5 +1,6 @@
 /** The lifecycle of prices: active or archived, never deleted (semantics §1.11). */
 import { Effect } from "effect"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { normalizeCurrency } from "../domain/Money.ts"
@@ -105,7 +106,7 @@ export const inlinePrice = (
   parameters: InlinePrice,
   { active }: { readonly active: boolean }
 ): Price => ({
-  id: transaction.newId("price"),
+  id: transaction.newId(PREFIXES.price),
   object: "price",
   active,
   product,

@@ -1,6 +1,7 @@
 /** The lifecycle of products: active or archived; deleted, as long as they have had no price (semantics §1.11). */
 import { Effect } from "effect"
 import { ParameterInvalid, PriceInactive, ProductHasPrices } from "../domain/Errors.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import type { DeletedProduct, MarketingFeature, PackageDimensions, Product } from "../domain/Product.ts"
@@ -50,7 +51,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreateProduct) {
   if (default_price_data != null) yield* requireInlinePrice(default_price_data, "default_price_data")
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   if (default_price_data != null) yield* requireAmountsWithinCap(default_price_data, "default_price_data")
-  const id = transaction.newId("prod")
+  const id = transaction.newId(PREFIXES.product)
   const price = default_price_data == null ? null : inlinePrice(transaction, id, default_price_data, { active: true })
   const now = secondsOf(transaction.now)
   const empty: Product = {

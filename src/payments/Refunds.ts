@@ -8,6 +8,7 @@
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
 import { ChargeAlreadyRefunded, RefundTooLarge } from "../domain/Errors.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, previousMetadata, updateMetadata } from "../domain/Metadata.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
@@ -49,7 +50,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreateRefund) {
   const { token } = yield* resolve(charge.payment_method, "payment_method")
   const answer = processor.refund(token)
   const refund: Refund = {
-    id: transaction.newId("ref"),
+    id: transaction.newId(PREFIXES.refund),
     object: "refund",
     amount,
     currency: charge.currency,

@@ -4,6 +4,7 @@
  * encrypted.
  */
 import { Effect, Redacted } from "effect"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -47,7 +48,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreateWebhookEndp
   yield* requireUrl(parameters.url)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   const webhookEndpoint: WebhookEndpoint = {
-    id: transaction.newId("we"),
+    id: transaction.newId(PREFIXES.webhook_endpoint),
     object: "webhook_endpoint",
     url: parameters.url,
     enabled_events: [...new Set(parameters.enabled_events)],
