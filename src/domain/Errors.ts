@@ -57,13 +57,10 @@ export class AmountTooLarge extends Data.TaggedError("AmountTooLarge")<{
 }> {}
 
 /** A refund of more than what is left of the captured amount (semantics F5; wire code `amount_too_large`). */
-export class RefundTooLarge extends Data.TaggedError("RefundTooLarge")<{
-  /** Minor units. */
-  readonly remaining: number
-}> {}
+export class RefundTooLarge extends Data.TaggedError("RefundTooLarge")<{}> {}
 
 /** Nothing is left to refund (semantics F5). */
-export class ChargeAlreadyRefunded extends Data.TaggedError("ChargeAlreadyRefunded")<{ readonly charge: string }> {}
+export class ChargeAlreadyRefunded extends Data.TaggedError("ChargeAlreadyRefunded")<{}> {}
 
 /** Another price has the lookup key, and it was not asked to hand it over (semantics PR17). */
 export class LookupKeyTaken extends Data.TaggedError("LookupKeyTaken")<{ readonly lookupKey: string }> {}
@@ -90,9 +87,7 @@ export class PaymentIntentUnexpectedState extends Data.TaggedError("PaymentInten
 }> {}
 
 /** Confirm without any payment method, known or sent (semantics I-7; wire code `payment_intent_unexpected_state`). */
-export class PaymentMethodRequired extends Data.TaggedError("PaymentMethodRequired")<{
-  readonly status: PaymentIntentStatus
-}> {}
+export class PaymentMethodRequired extends Data.TaggedError("PaymentMethodRequired")<{}> {}
 
 /**
  * An operation that would bypass the Checkout Session that the PaymentIntent belongs to (semantics I-18; wire code

@@ -22,7 +22,6 @@ import { ApiKeyExpired, CredentialsInvalid, CredentialsMissing } from "./HttpErr
 /** Who sent a request. */
 export interface Caller {
   readonly account: AccountId
-  readonly merchantId: string
   readonly livemode: boolean
   readonly keyType: ApiKeyType
   /** The merchant's default API version (semantics V3). */
@@ -82,7 +81,7 @@ export const make = Effect.gen(function* () {
     const merchant = yield* accounts.read(INSTALLATION, merchantId)
     if (!isOfKind(merchant, MERCHANT)) return yield* invalid
     const { api_version: apiVersion } = merchant.value
-    const caller: Caller = { account: accountOf(merchantId, livemode), merchantId, livemode, keyType, apiVersion }
+    const caller: Caller = { account: accountOf(merchantId, livemode), livemode, keyType, apiVersion }
     remember(authorization, { entry, merchant, answer: Exit.succeed(caller) })
     return caller
   })

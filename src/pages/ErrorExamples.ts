@@ -54,15 +54,15 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
   ProductInactive: new Domain.ProductInactive({ id: PRODUCT, param: "line_items[0][price]" }),
 
   AmountTooLarge: new Domain.AmountTooLarge({ param: "amount_to_capture", max: 2000 }),
-  RefundTooLarge: new Domain.RefundTooLarge({ remaining: 500 }),
-  ChargeAlreadyRefunded: new Domain.ChargeAlreadyRefunded({ charge: "ch_1fK3dV9ab7Qe0TzXw5MnR2Lc" }),
+  RefundTooLarge: new Domain.RefundTooLarge(),
+  ChargeAlreadyRefunded: new Domain.ChargeAlreadyRefunded(),
   PaymentIntentUnexpectedState: new Domain.PaymentIntentUnexpectedState({
     status: "succeeded",
     operation: "capture",
     allowed: ["requires_capture"],
     param: "id"
   }),
-  PaymentMethodRequired: new Domain.PaymentMethodRequired({ status: "requires_payment_method" }),
+  PaymentMethodRequired: new Domain.PaymentMethodRequired(),
   PaymentIntentBelongsToSession: new Domain.PaymentIntentBelongsToSession({
     checkoutSession: "cs_1fK3dV9ab7Qe0TzXw5MnR2Lc",
     open: true

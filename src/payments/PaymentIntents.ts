@@ -221,7 +221,7 @@ const runConfirmation = Effect.fnUntraced(function* (
   source: PaymentSource | undefined,
   { hidden, returnUrl }: { readonly returnUrl: string | null; readonly hidden: PaymentIntentHidden | undefined }
 ) {
-  if (source === undefined) return yield* new PaymentMethodRequired({ status: paymentIntent.status })
+  if (source === undefined) return yield* new PaymentMethodRequired()
   yield* PaymentMethods.requireUsableBy(source, paymentIntent.customer)
   return yield* attempt(paymentIntent, source, {
     operation: "confirm",

@@ -138,9 +138,9 @@ const amountWithin = (
   sent: number | undefined
 ): Effect.Effect<number, ChargeAlreadyRefunded | RefundTooLarge> => {
   const remaining = charge.amount_captured - charge.amount_refunded
-  if (remaining === 0) return Effect.fail(new ChargeAlreadyRefunded({ charge: charge.id }))
+  if (remaining === 0) return Effect.fail(new ChargeAlreadyRefunded())
   const amount = sent ?? remaining
-  return amount > remaining ? Effect.fail(new RefundTooLarge({ remaining })) : Effect.succeed(amount)
+  return amount > remaining ? Effect.fail(new RefundTooLarge()) : Effect.succeed(amount)
 }
 
 /** Writes the charge, and the copy that its PaymentIntent embeds. */

@@ -118,7 +118,7 @@ const rows: Array<Row> = [
     KEPT
   ],
   [
-    new Domain.RefundTooLarge({ remaining: 5 }),
+    new Domain.RefundTooLarge(),
     400,
     "invalid_request_error",
     "amount_too_large",
@@ -127,7 +127,7 @@ const rows: Array<Row> = [
     KEPT
   ],
   [
-    new Domain.ChargeAlreadyRefunded({ charge: "ch_1" }),
+    new Domain.ChargeAlreadyRefunded(),
     400,
     "invalid_request_error",
     "charge_already_refunded",
@@ -150,7 +150,7 @@ const rows: Array<Row> = [
     KEPT
   ],
   [
-    new Domain.PaymentMethodRequired({ status: "requires_payment_method" }),
+    new Domain.PaymentMethodRequired(),
     400,
     "invalid_request_error",
     "payment_intent_unexpected_state",
