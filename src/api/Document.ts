@@ -154,14 +154,12 @@ const refineOperation = (operation: Operation, route: string, schemas: JsonSchem
 
 /**
  * `payment_intents.capture` is "Capture a payment intent", `customers.list` is "List customers",
- * `checkout_sessions.listLineItems` is "List line items of a checkout session".
+ * `checkout_sessions.line_items` is "Line items of a checkout session".
  */
 const summaryOf = (operationId: string): string => {
   const [group = "", name = ""] = operationId.split(".", 2)
   const plural = group.replaceAll("_", " ")
-  const verb = name
-    .replaceAll("_", " ")
-    .replaceAll(/([a-z])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`)
+  const verb = name.replaceAll("_", " ")
   const sentence = verb.charAt(0).toUpperCase() + verb.slice(1)
   if (name === "list") return `${sentence} ${plural}`
   const singular = plural.replace(/s$/, "")

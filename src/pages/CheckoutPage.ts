@@ -1,6 +1,6 @@
 /** The hosted checkout page (semantics S14): what is bought, what it costs, and the form to pay with. */
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
-import type { Asked, CardField, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
+import type { Asked, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, COMPLAINTS, isRequired } from "./CheckoutForm.ts"
 import { countryOptions } from "./Countries.ts"
 import type { Child, Html } from "./Html.ts"
@@ -184,7 +184,7 @@ const countrySelect = (page: CheckoutPage): Html =>
 
 const field = (
   { errors }: CheckoutPage,
-  name: Field | CardField,
+  name: Field,
   label: string,
   half: boolean,
   control: ReadonlyArray<Child>

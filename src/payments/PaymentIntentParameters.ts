@@ -59,8 +59,8 @@ export const requireNoConfirmation = (parameters: CreatePaymentIntent): Effect.E
 }
 
 /** Fails above the cap of one payment (semantics N1). */
-export const requireAcceptedAmount = (amount: number, param: string = "amount"): Effect.Effect<void, AmountTooLarge> =>
-  amount > AMOUNT_MAX ? Effect.fail(new AmountTooLarge({ param, max: AMOUNT_MAX })) : Effect.void
+export const requireAcceptedAmount = (amount: number): Effect.Effect<void, AmountTooLarge> =>
+  amount > AMOUNT_MAX ? Effect.fail(new AmountTooLarge({ param: "amount", max: AMOUNT_MAX })) : Effect.void
 
 /** Fails for a currency that the installation does not take (semantics N2). */
 export const requireAcceptedCurrency = (
