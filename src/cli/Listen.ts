@@ -14,7 +14,7 @@ import { forwarder } from "./Forwarder.ts"
 import { temporaryEndpoint } from "./TemporaryEndpoint.ts"
 
 /** `2026-11-21T09:41:00Z  payment_intent.succeeded  evt_…  200  12 ms`, with the attempt from the second on. */
-export const lineOf = ({ attempt, durationMillis, event, outcome }: Forwarded, now: Date): string => {
+const lineOf = ({ attempt, durationMillis, event, outcome }: Forwarded, now: Date): string => {
   const time = now.toISOString().replace(/\.\d+Z$/u, "Z")
   const columns = [time, event.type, event.id, String(outcome), `${durationMillis} ms`]
   return [...columns, ...(attempt > 1 ? [`attempt ${attempt}`] : [])].join("  ")

@@ -28,7 +28,7 @@ export interface Defaults {
 }
 
 /** An attempt may wait for another one with the same key, which Till gives 25 s (semantics I8). */
-export const TIMEOUT_MILLIS_DEFAULT = 40_000
+const TIMEOUT_MILLIS_DEFAULT = 40_000
 
 /** Makes attempts until one succeeds, or fails for good. */
 export const send = Effect.fnUntraced(function* (

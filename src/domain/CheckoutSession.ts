@@ -28,7 +28,7 @@ export const ClientReferenceId = text(200)
 /** Lines of one session (semantics S3). */
 export const LINE_ITEMS_MAX = 100
 
-export const LINE_ITEM_QUANTITY_MAX = 999_999
+const LINE_ITEM_QUANTITY_MAX = 999_999
 export const LineItemQuantity = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: LINE_ITEM_QUANTITY_MAX })
 ).annotate({ rule: `an integer from 1 to ${LINE_ITEM_QUANTITY_MAX}` })

@@ -22,7 +22,7 @@ export type CheckoutSessionState =
 
 type Row = Partial<Record<CheckoutSessionState, ReadonlyArray<CheckoutSessionState>>>
 
-export const CHECKOUT_SESSION_TRANSITIONS = {
+const CHECKOUT_SESSION_TRANSITIONS = {
   /** Metadata. */
   update: {
     "open unpaid": ["open unpaid"],

@@ -8,11 +8,11 @@ import { Effect, Schema } from "effect"
 import { ParameterInvalid } from "./Errors.ts"
 import { hasLengthAtMost, text } from "./Text.ts"
 
-export const METADATA_KEYS_MAX = 50
-export const METADATA_KEY_LENGTH_MAX = 40
-export const METADATA_VALUE_LENGTH_MAX = 500
+const METADATA_KEYS_MAX = 50
+const METADATA_KEY_LENGTH_MAX = 40
+const METADATA_VALUE_LENGTH_MAX = 500
 
-export const METADATA_RULE =
+const METADATA_RULE =
   `an object with at most ${METADATA_KEYS_MAX} keys, each of 1 to ${METADATA_KEY_LENGTH_MAX} characters ` +
   "and without square brackets"
 

@@ -52,7 +52,6 @@ export const NextAction = Schema.Struct({
   type: Schema.Literal("redirect_to_url"),
   redirect_to_url: Schema.Struct({ url: Schema.String, return_url: Schema.NullOr(Schema.String) })
 }).annotate({ identifier: "NextAction" })
-export type NextAction = typeof NextAction.Type
 
 /** The newest charges, newest first (semantics H1). */
 export const EmbeddedCharges = Schema.Struct({

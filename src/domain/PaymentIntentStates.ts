@@ -7,7 +7,7 @@
  */
 import { Schema } from "effect"
 
-export const PAYMENT_INTENT_STATUSES = [
+const PAYMENT_INTENT_STATUSES = [
   "requires_payment_method",
   "requires_confirmation",
   "requires_action",
@@ -31,7 +31,7 @@ const ATTEMPTED = [
   "processing"
 ] as const satisfies ReadonlyArray<PaymentIntentStatus>
 
-export const PAYMENT_INTENT_TRANSITIONS = {
+const PAYMENT_INTENT_TRANSITIONS = {
   /** Description and metadata. */
   update_details: {
     requires_payment_method: ["requires_payment_method"],

@@ -34,17 +34,17 @@ export const PaymentMethod = Schema.Struct({
 }).annotate({ identifier: "PaymentMethod" })
 export type PaymentMethod = typeof PaymentMethod.Type
 
-export const CardNumber = Schema.String.check(
+const CardNumber = Schema.String.check(
   Schema.makeFilter(isCardNumber, { rule: "a valid card number of 12 to 19 digits" })
 )
-export const CardExpiryMonth = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })).annotate({
+const CardExpiryMonth = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })).annotate({
   rule: "an integer from 1 to 12"
 })
 /** Past years pass: an expired card is declined, not refused (semantics I-9). */
-export const CardExpiryYear = Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 9999 })).annotate({
+const CardExpiryYear = Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 9999 })).annotate({
   rule: "a year of four digits"
 })
-export const CardVerificationCode = Schema.String.check(Schema.isPattern(/^[0-9]{3,4}$/u)).annotate({
+const CardVerificationCode = Schema.String.check(Schema.isPattern(/^[0-9]{3,4}$/u)).annotate({
   rule: "a string of 3 or 4 digits"
 })
 

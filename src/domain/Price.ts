@@ -55,14 +55,12 @@ export const CustomUnitAmount = Schema.Struct({
   maximum: Schema.optionalKey(AmountOrZero),
   preset: Schema.optionalKey(AmountOrZero)
 }).annotate({ identifier: "CustomUnitAmount" })
-export type CustomUnitAmount = typeof CustomUnitAmount.Type
 
 export const Recurring = Schema.Struct({
   interval: RecurringInterval,
   interval_count: Schema.Int,
   usage_type: UsageType
 }).annotate({ identifier: "Recurring" })
-export type Recurring = typeof Recurring.Type
 
 /**
  * Amounts in minor units, `created` in Unix seconds. A whole amount is in both `unit_amount` and `unit_amount_decimal`,
@@ -109,7 +107,7 @@ export const CustomUnitAmountParameter = Schema.Struct({
 })
 export type CustomUnitAmountParameter = typeof CustomUnitAmountParameter.Type
 
-export const TIERS_MAX = 100
+const TIERS_MAX = 100
 export const TIER_END_RULE = "an integer above the previous tier's, or `inf` for the last tier"
 
 /** The last tier has no end: `inf`, null or nothing (semantics PR15). */

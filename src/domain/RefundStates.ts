@@ -10,7 +10,7 @@ export type RefundStatus = typeof RefundStatus.Type
 
 type Row = Partial<Record<RefundStatus, ReadonlyArray<RefundStatus>>>
 
-export const REFUND_TRANSITIONS = {
+const REFUND_TRANSITIONS = {
   /** The processor says later what became of the refund. */
   settle: { pending: ["succeeded", "failed"], succeeded: ["failed"] },
   /** Metadata. */

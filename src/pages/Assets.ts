@@ -50,14 +50,14 @@ export const embeddedScript = load("embedded", "js")
 
 /** What a shop's own pages load from Till, and its types. */
 export const checkoutScript = load("checkout", "js")
-export const checkoutTypes = load("checkout", "d.ts")
+const checkoutTypes = load("checkout", "d.ts")
 
 /** Serves an asset under its changing name, for good. */
 export const immutable = (asset: Asset): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   serve(asset, asset.path, "public, max-age=31536000, immutable")
 
 /** Serves an asset under a name that stays, for a few minutes at a time. */
-export const stable = (asset: Asset, path: `/${string}`): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
+const stable = (asset: Asset, path: `/${string}`): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   serve(asset, path, "public, max-age=300")
 
 const serve = (asset: Asset, path: string, caching: string) =>

@@ -5,7 +5,7 @@ import type { Html } from "./Html.ts"
 import { html } from "./Html.ts"
 
 /** `4242 4242 4242 4242`, `3782 822463 10005`. */
-export const groupedNumber = (number: string): string =>
+const groupedNumber = (number: string): string =>
   /^3[47]/.test(number) ? number.replace(/^(.{4})(.{6})(.*)$/, "$1 $2 $3") : number.replaceAll(/(.{4})(?=.)/g, "$1 ")
 
 const BRANDS: Readonly<Record<string, string>> = {
@@ -19,7 +19,7 @@ const BRANDS: Readonly<Record<string, string>> = {
 }
 
 /** A card scheme's own name. */
-export const brandName = (brand: string): string => BRANDS[brand] ?? "Card"
+const brandName = (brand: string): string => BRANDS[brand] ?? "Card"
 
 const row = (testCard: TestCard): Html => {
   const number = groupedNumber(testCard.numbers[0])

@@ -51,7 +51,7 @@ export const API_KEY_LOOKUP: Kind<ApiKeyLookup> = { name: "api_key_lookup" }
 const SECRET_LENGTH = 32
 
 /** How the keys of one use begin (spec: Authentication 2). */
-export const prefixOf = ({ livemode, type }: ApiKeyUse): string =>
+const prefixOf = ({ livemode, type }: ApiKeyUse): string =>
   `${type === "secret" ? "sk" : "pk"}_${livemode ? "live" : "test"}_`
 
 /** The id of a key's entry. */

@@ -18,7 +18,7 @@ import type {
 } from "./Processor.ts"
 
 /** How long an asynchronous payment or refund takes to settle (semantics I-15, §2.4). */
-export const SETTLEMENT_MILLIS = 2000
+const SETTLEMENT_MILLIS = 2000
 
 /** What a test card does with refunds (semantics §2.4). */
 const REFUND_ANSWERS: Readonly<Record<TestCardRefunds, RefundAnswer>> = {
