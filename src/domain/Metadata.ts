@@ -20,13 +20,8 @@ const METADATA_RULE =
 export const Metadata = Schema.Record(Schema.String, Schema.String).annotate({ identifier: "Metadata" })
 export type Metadata = typeof Metadata.Type
 
-const Value = text(METADATA_VALUE_LENGTH_MAX)
-
 /** As sent: null or "" as a value removes the key, so it does not count (semantics M1 to M3). */
-export const MetadataParameter = Schema.Record(
-  Schema.String,
-  Schema.NullOr(Value).annotate({ rule: `a string of at most ${METADATA_VALUE_LENGTH_MAX} characters` })
-).check(
+export const MetadataParameter = Schema.Record(Schema.String, Schema.NullOr(text(METADATA_VALUE_LENGTH_MAX))).check(
   Schema.makeFilter(
     (metadata: Readonly<Record<string, string | null>>) =>
       Object.keys(metadata).every(isKey) && Object.values(metadata).filter(Boolean).length <= METADATA_KEYS_MAX,

@@ -61,7 +61,7 @@ export const PaymentMethodData = Schema.Struct({
     number: CardNumber,
     exp_month: CardExpiryMonth,
     exp_year: CardExpiryYear,
-    cvc: Schema.optionalKey(Schema.NullOr(CardVerificationCode).annotate({ rule: "a string of 3 or 4 digits" }))
+    cvc: Schema.optionalKey(Schema.NullOr(CardVerificationCode))
   }),
   billing_details: Schema.optionalKey(Schema.NullOr(BillingDetailsParameter)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))

@@ -93,7 +93,7 @@ export type Price = typeof Price.Type
 /** As sent: `interval_count` is 1 if left out, `usage_type` is `licensed` (semantics PR8, PR9). */
 export const RecurringParameter = Schema.Struct({
   interval: RecurringInterval,
-  interval_count: Schema.optionalKey(Schema.NullOr(AtLeastOne).annotate({ rule: "a positive integer" })),
+  interval_count: Schema.optionalKey(Schema.NullOr(AtLeastOne)),
   usage_type: Schema.optionalKey(Schema.NullOr(UsageType))
 })
 export type RecurringParameter = typeof RecurringParameter.Type

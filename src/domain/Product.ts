@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { PriceId, ProductId } from "./Identifiers.ts"
 import { Metadata } from "./Metadata.ts"
-import { text } from "./Text.ts"
+import { text, TEXT_LENGTH_MAX } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 import { WebUrl } from "./Url.ts"
 
@@ -13,7 +13,9 @@ const IMAGES_RULE = `an array of at most ${PRODUCT_IMAGES_MAX} URLs`
 const MARKETING_FEATURES_RULE = `an array of at most ${PRODUCT_MARKETING_FEATURES_MAX} features`
 
 /** What each parameter of a product must be. */
-export const ProductName = text().check(Schema.isMinLength(1)).annotate({ rule: "a string of 1 to 5000 characters" })
+export const ProductName = text()
+  .check(Schema.isMinLength(1))
+  .annotate({ rule: `a string of 1 to ${TEXT_LENGTH_MAX} characters` })
 export const ProductDescription = text()
 export const ProductUrl = WebUrl
 export const ProductStatementDescriptor = text(22)
