@@ -1,4 +1,4 @@
-/** Layers import downwards only. The table is design.md's; whatever it does not allow is forbidden. */
+/** Layers import downwards only: whatever the table below does not allow is forbidden. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
 import * as Path from "node:path"

@@ -18,6 +18,7 @@ export const ApiKeyGrace = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: API_KEY_GRACE_SECONDS_MAX })
 ).annotate({ rule: `an integer from 0 to ${API_KEY_GRACE_SECONDS_MAX}` })
 
+/** Times in Unix seconds. `expires_at` is null unless the key was rolled. */
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   object: Schema.Literal("api_key"),

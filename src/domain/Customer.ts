@@ -12,6 +12,7 @@ export const CustomerName = text(256)
 export const CustomerPhone = text(64)
 export const CustomerDescription = text(1000)
 
+/** `created` in Unix seconds. */
 export const Customer = Schema.Struct({
   id: CustomerId,
   object: Schema.Literal("customer"),

@@ -74,6 +74,7 @@ export const eventTypeFilterOf = (filter: string): EventTypeFilter | undefined =
   return EVENT_TYPES.some((type) => type.startsWith(prefix)) ? { prefix } : undefined
 }
 
+/** `created` in Unix seconds. */
 export const Event = Schema.Struct({
   id: EventId,
   object: Schema.Literal("event"),

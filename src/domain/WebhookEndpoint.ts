@@ -39,6 +39,7 @@ export const WebhookEndpointUrl = WebUrl.check(
 ).annotate({ rule: "an absolute http or https URL without credentials" })
 export const WebhookEndpointDescription = text()
 
+/** `created` in Unix seconds. */
 export const WebhookEndpoint = Schema.Struct({
   id: WebhookEndpointId,
   object: Schema.Literal("webhook_endpoint"),

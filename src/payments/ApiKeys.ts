@@ -38,6 +38,7 @@ export interface ApiKeyLookup extends ApiKeyUse {
   readonly api_key: string
   readonly merchant_id: string
   readonly status: ApiKeyStatus
+  /** Unix seconds; null for a key without an end. */
   readonly expires_at: number | null
 }
 

@@ -42,7 +42,7 @@ export const pendingCharge = (
   payment_method_details: { type: "card", card: source.card }
 })
 
-/** Approved; `amount` of it is captured at once, 0 for an authorization that is yet to be captured. */
+/** Approved, and captured at once: minor units, 0 for an authorization that is yet to be captured. */
 export const approved = (charge: Charge, amountCaptured: number): Charge => ({
   ...charge,
   status: "succeeded",
