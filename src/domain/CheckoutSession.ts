@@ -33,11 +33,11 @@ export const LineItemQuantity = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: LINE_ITEM_QUANTITY_MAX })
 ).annotate({ rule: `an integer from 1 to ${LINE_ITEM_QUANTITY_MAX}` })
 
-/** How long a session lives, in seconds from its creation (semantics S7). */
-export const SESSION_LIFETIME_MIN = 30 * 60
-export const SESSION_LIFETIME_MAX = 24 * 60 * 60
-/** What a client's clock may be off, in seconds. */
-export const SESSION_LIFETIME_SLACK = 5
+/** How long a session lives, from its creation (semantics S7). */
+export const SESSION_LIFETIME_SECONDS_MIN = 30 * 60
+export const SESSION_LIFETIME_SECONDS_MAX = 24 * 60 * 60
+/** What a client's clock may be off. */
+export const SESSION_LIFETIME_SLACK_SECONDS = 5
 
 /** Who pays, as far as it is known: at first what was prefilled, in the end what the payer entered (semantics S11). */
 export const CustomerDetails = BillingDetails

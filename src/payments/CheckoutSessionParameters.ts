@@ -9,7 +9,11 @@ import type {
   CustomerCreation,
   CustomerDetails
 } from "../domain/CheckoutSession.ts"
-import { SESSION_LIFETIME_MAX, SESSION_LIFETIME_MIN, SESSION_LIFETIME_SLACK } from "../domain/CheckoutSession.ts"
+import {
+  SESSION_LIFETIME_SECONDS_MAX,
+  SESSION_LIFETIME_SECONDS_MIN,
+  SESSION_LIFETIME_SLACK_SECONDS
+} from "../domain/CheckoutSession.ts"
 import { ParameterInvalid, ParameterMissing, ParametersExclusive } from "../domain/Errors.ts"
 import type { MetadataParameter } from "../domain/Metadata.ts"
 import type { CaptureMethod } from "../domain/PaymentIntent.ts"
@@ -87,8 +91,8 @@ export const requireComplete = ({
 /** Fails for an end outside of what a session's life can be; clocks may differ a little (semantics S7). */
 export const requireLifetime = (expiresAt: number, created: number): Effect.Effect<void, ParameterInvalid> => {
   const lifetime = expiresAt - created
-  return lifetime >= SESSION_LIFETIME_MIN - SESSION_LIFETIME_SLACK &&
-    lifetime <= SESSION_LIFETIME_MAX + SESSION_LIFETIME_SLACK
+  return lifetime >= SESSION_LIFETIME_SECONDS_MIN - SESSION_LIFETIME_SLACK_SECONDS &&
+    lifetime <= SESSION_LIFETIME_SECONDS_MAX + SESSION_LIFETIME_SLACK_SECONDS
     ? Effect.void
     : Effect.fail(
         new ParameterInvalid({ param: "expires_at", rule: "a Unix timestamp between 30 minutes and 24 hours from now" })

@@ -6,7 +6,7 @@
  */
 import { Clock, Effect } from "effect"
 import type { CheckoutSession, CustomerDetails } from "../domain/CheckoutSession.ts"
-import { SESSION_LIFETIME_MAX } from "../domain/CheckoutSession.ts"
+import { SESSION_LIFETIME_SECONDS_MAX } from "../domain/CheckoutSession.ts"
 import { isAllowed } from "../domain/CheckoutSessionStates.ts"
 import type { Customer } from "../domain/Customer.ts"
 import { CheckoutSessionUnexpectedState, ParameterInvalid } from "../domain/Errors.ts"
@@ -42,7 +42,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSes
   const transaction = yield* Transaction
   const { publicUrl } = yield* PaymentsConfig
   const created = secondsOf(transaction.now)
-  const expires_at = parameters.expires_at ?? created + SESSION_LIFETIME_MAX
+  const expires_at = parameters.expires_at ?? created + SESSION_LIFETIME_SECONDS_MAX
   yield* requireComplete(parameters)
   yield* requireInlinePrices(parameters.line_items)
   if (parameters.currency) yield* requireAcceptedCurrency(parameters.currency)
