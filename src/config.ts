@@ -86,19 +86,17 @@ const host = (value: string) =>
     ? value
     : new Problem(`must be a host name or an IP address, got ${JSON.stringify(value)}`)
 
-const parseUrl = (value: string): URL | undefined => (URL.canParse(value) ? new URL(value) : undefined)
-
 // The value may hold a password in a place that no parser finds, so no part of it is ever repeated.
 const databaseUrl = (value: string) => {
-  const url = parseUrl(value)
-  return url !== undefined && (url.protocol === "postgres:" || url.protocol === "postgresql:")
+  const url = URL.parse(value)
+  return url?.protocol === "postgres:" || url?.protocol === "postgresql:"
     ? Redacted.make(value, { label: "DATABASE_URL" })
     : new Problem("must be a URL that begins with postgres:// or postgresql://")
 }
 
 const publicUrl = (value: string) => {
-  const url = parseUrl(value)
-  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) {
+  const url = URL.parse(value)
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
     return new Problem("must be a URL that begins with http:// or https://")
   }
   return url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== ""

@@ -52,7 +52,6 @@ export const connect = Effect.fnUntraced(function* (flags: ConnectionFlags) {
 
 /** An absolute URL over HTTP; undefined if it is none. */
 export const httpUrlOf = (text: string): URL | undefined => {
-  if (!URL.canParse(text)) return undefined
-  const url = new URL(text)
-  return url.protocol === "http:" || url.protocol === "https:" ? url : undefined
+  const url = URL.parse(text)
+  return url?.protocol === "http:" || url?.protocol === "https:" ? url : undefined
 }
