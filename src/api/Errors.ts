@@ -2,16 +2,19 @@
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 
+export const ErrorType = Schema.Literals([
+  "invalid_request_error",
+  "authentication_error",
+  "payment_error",
+  "rate_limit_error",
+  "api_error"
+])
+export type ErrorType = typeof ErrorType.Type
+
 /** Every error response has all of the first five fields. */
 export const ErrorResponse = Schema.Struct({
   error: Schema.Struct({
-    type: Schema.Literals([
-      "invalid_request_error",
-      "authentication_error",
-      "payment_error",
-      "rate_limit_error",
-      "api_error"
-    ]),
+    type: ErrorType,
     code: Schema.String,
     message: Schema.String,
     param: Schema.NullOr(Schema.String),

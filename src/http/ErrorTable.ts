@@ -2,6 +2,7 @@
  * The one table from a failure to what the client gets (semantics §3), and whether a repetition of the request gets it
  * again (I9, I10). The compiler refuses a failure that has no row.
  */
+import type { ErrorType } from "../api/Errors.ts"
 import type { DomainError } from "../domain/Errors.ts"
 import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Response, Unavailable } from "../engine/Accounts.ts"
 import { encode } from "../engine/Document.ts"
@@ -9,13 +10,6 @@ import type { HttpError } from "./HttpErrors.ts"
 
 /** Everything a request can fail with. Anything else is a defect, and answered as one. */
 export type Failure = DomainError | HttpError | Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse
-
-export type ErrorType =
-  | "invalid_request_error"
-  | "authentication_error"
-  | "payment_error"
-  | "rate_limit_error"
-  | "api_error"
 
 export interface WireError {
   readonly status: number
