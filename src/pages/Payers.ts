@@ -43,15 +43,19 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
   const found = yield* read(account, CHECKOUT_SESSION, id)
   if (found === undefined) return undefined
   const expired = yield* CheckoutSessions.expireOverdue(account, [found])
-  const document = expired ? (yield* read(account, CHECKOUT_SESSION, id))! : found
-  const { payment_intent } = document.value
+  const document = expired ? yield* read(account, CHECKOUT_SESSION, id) : found
+  const lines = yield* read(account, LINE_ITEMS, lineItemsId(id))
+  const payment = found.value.payment_intent
+  const paymentIntent = payment === null ? null : yield* read(account, PAYMENT_INTENT, payment)
+  // A test environment can be emptied between two reads.
+  if (document === undefined || lines === undefined || paymentIntent === undefined) return undefined
   const session: FoundSession = {
     account,
     merchant: yield* merchantName(account),
     session: document.value,
     hidden: document.hidden,
-    lines: (yield* read(account, LINE_ITEMS, lineItemsId(id)))!.value.data,
-    paymentIntent: payment_intent === null ? null : (yield* read(account, PAYMENT_INTENT, payment_intent))!.value
+    lines: lines.value.data,
+    paymentIntent: paymentIntent === null ? null : paymentIntent.value
   }
   return session
 })
