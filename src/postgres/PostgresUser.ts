@@ -31,13 +31,17 @@ export const choose = (folder: string): Effect.Effect<PostgresUser, EmbeddedPost
     const owner = yield* attempt(`read ${folder}`, () => (fs.existsSync(folder) ? fs.statSync(folder) : undefined))
     if (owner !== undefined && owner.uid !== 0) return { userId: owner.uid, groupId: owner.gid }
     const accounts = yield* attempt("read /etc/passwd", () => readIfThere("/etc/passwd") ?? "")
-    const user = accountOf(accounts, "postgres") ?? accountOf(accounts, "nobody")
+    const user = userOf(accounts)
     if (user !== undefined) return user
     return yield* embeddedPostgresError(
       "StartFailed",
       "Postgres does not run as root, and this machine has no user named postgres or nobody: run Till as an ordinary user."
     )
   })
+
+/** macOS has a `_postgres`, and a `nobody` without a number of its own. */
+export const userOf = (accounts: string): PostgresUser =>
+  accountOf(accounts, "postgres") ?? accountOf(accounts, "_postgres") ?? accountOf(accounts, "nobody")
 
 // initdb insists on a user that the machine knows by name, so a number of our own choice would not do.
 const accountOf = (accounts: string, name: string): PostgresUser => {
