@@ -1,6 +1,6 @@
 /** The command `till` as a project gets it that has Till among its dependencies. */
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as Path from "node:path"
@@ -22,5 +22,13 @@ describe("the command till", () => {
     fs.symlinkSync(Path.join("the package", bin.till), command)
     const PATH = `${project}:/usr/bin:/bin`
     assert.include(execFileSync(command, ["--version"], { cwd: project, encoding: "utf8", env: { PATH } }), version)
+  })
+
+  // The newest Node 24 that npm has for Apple's chips warns of TypeScript itself.
+  it("writes nothing of its own to standard error where Node finds something experimental", () => {
+    const warn = "data:text/javascript,process.emitWarning('TypeScript','ExperimentalWarning')"
+    const env = { PATH: "/usr/bin:/bin", NODE_OPTIONS: `--import=${warn}` }
+    const { status, stderr } = spawnSync(Path.join(root, "src/cli/till.sh"), ["--version"], { encoding: "utf8", env })
+    assert.deepStrictEqual({ status, stderr }, { status: 0, stderr: "" })
   })
 })
