@@ -113,7 +113,8 @@ describe("EmbeddedPostgres", () => {
           const rows = yield* query(
             url,
             `SELECT name, setting FROM pg_settings WHERE name IN
-             ('fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'unix_socket_directories', 'TimeZone')
+             ('fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'unix_socket_directories', 'TimeZone',
+              'wal_sync_method')
              ORDER BY name COLLATE "C"`
           )
           assert.deepStrictEqual(rows, [
@@ -122,7 +123,8 @@ describe("EmbeddedPostgres", () => {
             ["full_page_writes", "on"],
             ["listen_addresses", "127.0.0.1"],
             ["synchronous_commit", "on"],
-            ["unix_socket_directories", ""]
+            ["unix_socket_directories", ""],
+            ["wal_sync_method", process.platform === "darwin" ? "fsync_writethrough" : "fdatasync"]
           ])
           const wrong = Redacted.make(`postgres://till:wrong@127.0.0.1:${port}/postgres`)
           assert.include(inspect(yield* Effect.flip(query(wrong, "SELECT 1")), { depth: 9 }), "authentication failed")
