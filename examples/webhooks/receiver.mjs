@@ -25,10 +25,19 @@ const isGenuine = (body, header = "") => {
 
 // An event can come more than once. Programs with a database keep the IDs there, in a unique column, and write them in
 // the transaction that does what the event asks for.
-const handled = new Set()
+const handled = new Map()
 
-const handle = (event) => {
+const handle = async (event) => {
   console.log(event.id, event.type)
+}
+
+/** Attempts that overlap wait for the same; after one that failed, the next begins anew. */
+const handleOnce = (event) => {
+  if (!handled.has(event.id)) handled.set(event.id, handle(event))
+  return handled.get(event.id).catch((error) => {
+    handled.delete(event.id)
+    throw error
+  })
 }
 
 /** The request's body as it came in: parsed and printed again, it would no longer be what was signed. */
@@ -46,11 +55,7 @@ const statusFor = async (request) => {
   const body = await bodyOf(request)
   if (body === undefined) return 413
   if (!isGenuine(body, request.headers["x-signature"])) return 400
-  const event = JSON.parse(body.toString("utf8"))
-  if (!handled.has(event.id)) {
-    handle(event)
-    handled.add(event.id)
-  }
+  await handleOnce(JSON.parse(body.toString("utf8")))
   return 200
 }
 

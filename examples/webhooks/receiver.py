@@ -48,6 +48,8 @@ def handle(event: dict) -> None:
 
 
 class Receiver(BaseHTTPRequestHandler):
+    timeout = 30  # seconds for a request to come in
+
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
         if not re.fullmatch(r"[0-9]{1,12}", length):

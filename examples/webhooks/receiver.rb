@@ -1,4 +1,4 @@
-# Receives Till's webhooks with nothing but Ruby 2.7 or newer:
+# Receives Till's webhooks with nothing but Ruby 3.0 or newer:
 #
 #   TILL_WEBHOOK_SECRET=whsec_... PORT=3000 ruby receiver.rb
 #
@@ -18,7 +18,8 @@ BODY_BYTES_MAX = 1024 * 1024
 
 # Whether Till signed exactly these bytes, with one of our secrets, in the last five minutes.
 def genuine?(body, header)
-  entries = header.to_s.split(",").map { |entry| entry.strip.split("=", 2) }
+  # As bytes: what is no text in its encoding cannot be split.
+  entries = header.to_s.b.split(",").map { |entry| entry.strip.split("=", 2) }
   time = entries.assoc("t")&.last.to_s
   return false unless time.match?(/\A\d{1,12}\z/)
   return false if (Time.now.to_i - time.to_i).abs > TOLERANCE_SECONDS
@@ -27,9 +28,7 @@ def genuine?(body, header)
   payload = "v1=#{time}.".b + body
   SECRETS.any? do |secret|
     expected = OpenSSL::HMAC.hexdigest("SHA256", secret, payload)
-    signatures.any? do |given|
-      given.bytesize == expected.bytesize && OpenSSL.fixed_length_secure_compare(given, expected)
-    end
+    signatures.any? { |given| OpenSSL.secure_compare(given, expected) }
   end
 end
 
@@ -65,7 +64,7 @@ def serve(connection)
   headers = {}
   while (line = connection.gets("\r\n", 8192)) && line != "\r\n" && headers.size < 100
     name, value = line.chomp.split(":", 2)
-    headers[name.downcase] = value.to_s.strip
+    headers[name.to_s.downcase] = value.to_s.strip
   end
   length = Integer(headers.fetch("content-length", ""), 10, exception: false)
   status =
