@@ -2,6 +2,7 @@
 import type { ChildProcess } from "node:child_process"
 import { spawn, spawnSync } from "node:child_process"
 import * as http from "node:http"
+import * as net from "node:net"
 import * as Path from "node:path"
 
 export const EXAMPLES = Path.resolve(import.meta.dirname, "../../examples/webhooks")
@@ -11,6 +12,8 @@ export interface Language {
   readonly check: readonly [string, ...Array<string>]
   readonly command: (folder: string) => readonly [string, ...Array<string>]
   readonly build?: (folder: string) => readonly [string, ...Array<string>]
+  /** It is run by a server of the language's own, which starts whatever the example says. */
+  readonly isServed?: true
 }
 
 export const LANGUAGES: ReadonlyArray<Language> = [
@@ -27,6 +30,20 @@ export const LANGUAGES: ReadonlyArray<Language> = [
     // `go run` would leave the program behind when it is ended itself.
     build: (folder) => ["go", "build", "-o", Path.join(folder, "receiver"), "receiver.go"],
     command: (folder) => [Path.join(folder, "receiver")]
+  },
+  {
+    name: "PHP",
+    check: ["php", "--version"],
+    // Several processes, so that attempts overlap, would outlive the one that is ended.
+    command: (folder) => ["env", `TMPDIR=${folder}`, "php", "-S", "127.0.0.1:0", "receiver.php"],
+    isServed: true
+  },
+  {
+    name: "Java",
+    check: ["javac", "--version"],
+    // `java Receiver.java` would compile it at each start.
+    build: (folder) => ["javac", "-d", folder, "Receiver.java"],
+    command: (folder) => ["java", "-cp", folder, "Receiver"]
   }
 ]
 
@@ -47,18 +64,21 @@ export class Receiver {
     this.port = new Promise((resolve, reject) => {
       this.#child.once("error", reject)
       this.#child.once("close", (code) => reject(new Error(`It ended with ${code}: ${this.#stderr}`)))
-      this.#child.stderr!.on("data", (chunk) => (this.#stderr += String(chunk)))
-      this.#child.stdout!.on("data", (chunk) => {
-        this.#stdout += String(chunk)
-        const port = /^Listening on http:\/\/127\.0\.0\.1:(\d+)\n/u.exec(this.#stdout)?.[1]
+      const findPort = (output: string) => {
+        const port = /(?:^Listening on |Development Server \()http:\/\/127\.0\.0\.1:(\d+)(?:\n|\) started)/u.exec(
+          output
+        )?.[1]
         if (port !== undefined) resolve(Number(port))
-      })
+      }
+      this.#child.stderr!.on("data", (chunk) => findPort((this.#stderr += String(chunk))))
+      this.#child.stdout!.on("data", (chunk) => findPort((this.#stdout += String(chunk))))
     })
   }
 
   /** A line for each event that it has handled so far. */
   get handled(): ReadonlyArray<string> {
-    return this.#stdout.split("\n").slice(1, -1)
+    const lines = this.#stdout.split("\n").slice(0, -1)
+    return lines.filter((line) => !line.startsWith("Listening on "))
   }
 
   /** Ends it; answers with the events that it has handled. */
@@ -91,6 +111,18 @@ export class Receiver {
         else request.write(pieces[index]!, () => next(index + 1))
       }
       next(0)
+    })
+  }
+
+  /** Sends it what need not be a request, and waits until it hangs up. */
+  async send(bytes: Buffer): Promise<void> {
+    const port = await this.port
+    return new Promise((resolve) => {
+      const socket = net.connect(port, "127.0.0.1")
+      socket.once("close", () => resolve())
+      // It may hang up before it has read everything.
+      socket.once("error", () => undefined)
+      socket.resume().end(bytes)
     })
   }
 }
