@@ -1,11 +1,8 @@
 /** A running `till listen`. It goes away with the scope. */
 import { Effect, type Scope } from "effect"
 import { spawn, type ChildProcess } from "node:child_process"
-import * as Path from "node:path"
 import type { End, TillProcess } from "../support/TillProcess.ts"
-import { until } from "../support/TillProcess.ts"
-
-const main = Path.resolve(import.meta.dirname, "../../src/main.ts")
+import { TILL, until } from "../support/TillProcess.ts"
 
 export class ListenProcess {
   readonly #child: ChildProcess
@@ -16,7 +13,7 @@ export class ListenProcess {
 
   constructor(server: TillProcess, args: ReadonlyArray<string>) {
     const env = { PATH: process.env["PATH"] ?? "", ...server.variables }
-    this.#child = spawn(process.execPath, [main, "listen", ...args], { env, stdio: ["ignore", "pipe", "pipe"] })
+    this.#child = spawn(process.execPath, [...TILL, "listen", ...args], { env, stdio: ["ignore", "pipe", "pipe"] })
     this.#child.stdout!.on("data", (chunk) => (this.stdout += String(chunk)))
     this.#child.stderr!.on("data", (chunk) => (this.stderr += String(chunk)))
     this.ended = new Promise((resolve) => this.#child.once("close", (code, signal) => resolve({ code, signal })))

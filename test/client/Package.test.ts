@@ -59,7 +59,7 @@ describe("the package till/client", () => {
       assert.strictEqual(compile([], project), "", moduleResolution)
     }
     const program = 'import { verifyWebhook } from "till/client"; console.log(typeof verifyWebhook)'
-    const args = ["--no-strip-types", "--input-type=module", "-e", program]
+    const args = ["--no-experimental-strip-types", "--input-type=module", "-e", program]
     assert.strictEqual(execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" }), "function\n")
   })
 })

@@ -71,7 +71,8 @@ const spawnOwner = (folder: string, detached = false): Effect.Effect<Owner, neve
   Effect.acquireRelease(
     Effect.sync(() => {
       const script = Path.resolve(import.meta.dirname, "../support/PostgresOwner.ts")
-      const child = spawn(process.execPath, [script, folder], { stdio: ["ignore", "pipe", "pipe"], detached })
+      const args = ["--disable-warning=ExperimentalWarning", script, folder]
+      const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], detached })
       let errors = ""
       child.stderr.on("data", (chunk) => (errors += String(chunk)))
       const ended = new Promise<readonly [number | null, NodeJS.Signals | null]>((resolve) =>

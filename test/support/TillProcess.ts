@@ -13,7 +13,8 @@ import * as Path from "node:path"
 import { running } from "../../src/postgres/Postmaster.ts"
 import { HttpExchange, type Answer, type RequestOptions } from "./HttpExchange.ts"
 
-const main = Path.resolve(import.meta.dirname, "../../src/main.ts")
+/** What Node has to be told to be Till. The warnings of the one for Apple's chips are off, as in the command `till`. */
+export const TILL = ["--disable-warning=ExperimentalWarning", Path.resolve(import.meta.dirname, "../../src/main.ts")]
 
 type Environment = Readonly<Record<string, string>>
 
@@ -53,7 +54,7 @@ interface Running {
 }
 
 const run = (args: ReadonlyArray<string>, variables: Environment): Running => {
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [...TILL, ...args], {
     env: environmentOf(variables),
     stdio: ["ignore", "pipe", "pipe"]
   })
