@@ -12,8 +12,7 @@ export type Scaled = bigint
 
 /** What clients may write (semantics PR13). */
 export const DECIMAL_PATTERN = new RegExp(`^\\d{1,${DIGITS_MAX}}(\\.\\d{1,${DIGITS_MAX}})?$`, "u")
-export const DECIMAL_RULE =
-  `a decimal string with at most ${DIGITS_MAX} digits before ` + `and ${DIGITS_MAX} digits after the point`
+export const DECIMAL_RULE = `a decimal string with at most ${DIGITS_MAX} digits before and ${DIGITS_MAX} digits after the point`
 
 /** The exact value of a text that matches `DECIMAL_PATTERN`. */
 export const parseDecimal = (text: string): Scaled => {
