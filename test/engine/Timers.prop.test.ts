@@ -4,7 +4,7 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Schema } from "effect"
+import { Context, Effect, Fiber, Latch, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { Kind } from "../../src/engine/Document.ts"
 import { Journal } from "../../src/engine/Journal.ts"
@@ -312,6 +312,31 @@ describe("timers", () => {
       yield* Harness.pass(3_600_000)
       assert.isAtMost(reads, 3600 / 30 + 3600 / 60)
       assert.isAtLeast(reads, 1)
+    })
+  )
+
+  it.effect("fire as they stand when it is their turn, not as they stood when they came due", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* start()
+      const [account] = ACCOUNTS as [string]
+      for (const id of ["moved", "cleared"]) yield* set(engine, account, id, Harness.START + 1000)
+      const gate = Latch.makeUnsafe(false)
+      const command = Effect.gen(function* () {
+        const transaction = yield* Transaction
+        yield* gate.await
+        transaction.setTimer({ id: "moved", name: "plain", dueAt: Harness.START + 60_000 })
+        transaction.clearTimer("cleared")
+      })
+      yield* Effect.forkChild(engine.accounts.run(account, command))
+      yield* Harness.pass(1000)
+      gate.openUnsafe()
+      yield* Harness.pass(58_999, 1000)
+      assert.deepStrictEqual(yield* firingsOf(storage, account), [])
+      yield* Harness.pass(1)
+      assert.deepStrictEqual(
+        (yield* firingsOf(storage, account)).map(({ timer }) => timer),
+        ["moved"]
+      )
     })
   )
 
