@@ -161,6 +161,24 @@ describe("commands", () => {
     })
   )
 
+  it.effect(
+    "that the log has, but has not answered yet, are not taken for another's: the account stays in memory",
+    () =>
+      Effect.gen(function* () {
+        const { engine, hold, reads, release } = yield* start()
+        const { id } = yield* create(engine)
+        hold("append.after")
+        const writer = yield* Effect.forkChild(increment(engine))
+        // Meanwhile the log is asked for what others have written to it.
+        yield* Harness.pass(60_000, 1000)
+        release("append.after")
+        assert.strictEqual(yield* Fiber.join(writer), 1)
+        const before = reads()
+        assert.strictEqual((yield* engine.accounts.read(ACCOUNT, id))?.version, 2)
+        assert.strictEqual(reads(), before)
+      })
+  )
+
   it.effect("that wait for the log when the engine stops are still answered", () =>
     Effect.gen(function* () {
       const { engine, hold, release, storage } = yield* start()
