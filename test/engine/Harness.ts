@@ -164,6 +164,7 @@ export const walk = Effect.fnUntraced(function* <Row extends { readonly id: stri
     const from = direction === "older" ? edge && { olderThan: edge } : { newerThan: edge ?? "" }
     const { hasMore, rows } = yield* pageAt({ ...from, limit })
     assert.isAtMost(rows.length, limit)
+    if (all.length > 0) assert.isNotEmpty(rows, "a page said that there are more")
     if (direction === "older") all.push(...rows)
     else all.unshift(...rows)
     if (!hasMore) return all
