@@ -257,6 +257,10 @@ describe("verification", () => {
       const storage = yield* filled(new Randomness(3))
       const account = ACCOUNTS[0]!
       problemNaming(yield* problemsIn(withRows(storage, account, () => [])), account, "Record 1 ", "is missing")
+      const withoutJournal = Context.add(storage, Journal, Harness.journalOf(yield* Harness.storageInMemory))
+      assert.strictEqual((yield* problemsIn(withoutJournal)).length, ACCOUNTS.length)
+      yield* Harness.rebuilt(withoutJournal)
+      assert.deepStrictEqual(yield* Harness.viewsOf(storage).accounts, [])
     })
   )
 })
