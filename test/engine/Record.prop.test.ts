@@ -133,6 +133,12 @@ const rowOf = ({ bytes, hash, record }: Sealed): JournalRow => ({
   bytes
 })
 
+/** A first record with another text, by somebody who knows how to hash it. */
+const edited = (sealed: Sealed, from: string, to: string): JournalRow => {
+  const bytes = Buffer.from(textOf(sealed.bytes).replace(from, to))
+  return { ...rowOf(sealed), bytes, hash: hash("sha256", bytes, "hex") }
+}
+
 /** Reads a whole chain; answers with the records, or with what is wrong. */
 const readAll = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<SealedRecord> | JournalCorrupt => {
   let head = { version: 0, hash: GENESIS }
@@ -241,12 +247,41 @@ describe("a record", () => {
 
   it.prop("of a newer format is refused, with both formats in the message", [Seed], ([seed]) => {
     const [sealed] = chainOf(new Randomness(seed), 1, "mer_1:test")
-    const text = textOf(sealed!.bytes).replace(`{"format":${FORMAT},`, `{"format":${FORMAT + 1},`)
-    const bytes = Buffer.from(text)
-    const outcome = readAll([{ ...rowOf(sealed!), bytes, hash: hash("sha256", bytes, "hex") }])
+    const outcome = readAll([edited(sealed!, `{"format":${FORMAT},`, `{"format":${FORMAT + 1},`)])
     assert.instanceOf(outcome, JournalCorrupt)
     assert.include((outcome as JournalCorrupt).message, `format ${FORMAT + 1}, which a newer Till wrote`)
     assert.include((outcome as JournalCorrupt).message, `formats up to ${FORMAT}`)
+  })
+
+  it.prop("of an older format is read, and of none before the first", [Seed], ([seed]) => {
+    const [sealed] = chainOf(new Randomness(seed), 1, "mer_1:test")
+    const inFormat = (format: number) => readAll([edited(sealed!, `{"format":${FORMAT},`, `{"format":${format},`)])
+    assert.instanceOf(inFormat(0), JournalCorrupt)
+    assert.instanceOf(inFormat(1), Array)
+  })
+
+  it.prop("that is damaged says how", [Seed], ([seed]) => {
+    const document = '{"id":"ctr_1","count":1}'
+    const sealed = seal(GENESIS, {
+      ...record(new Randomness(seed), 1, "mer_1:test"),
+      changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {} }],
+      events: [{ id: "evt_1", type: "counter.created", object: document, previous: null }]
+    })
+    const row = rowOf(sealed)
+    const damages: ReadonlyArray<readonly [JournalRow, string]> = [
+      [{ ...row, version: 3 }, "is missing: record 3 follows"],
+      [{ ...row, hash: "" }, "is not what was written: its hash does not match"],
+      [{ ...row, account: "mer_2:test" }, "is not what was written: it carries another account or version"],
+      [edited(sealed, '"version":1', '"version":2'), "is not what was written: it carries another account or version"],
+      [edited(sealed, "{", "["), "is not JSON"],
+      [edited(sealed, '"of":"ctr_1"', '"of":"ctr_2"'), "refers to ctr_2, which it does not change"],
+      [edited(sealed, '"count":1', '"count": 1'), "holds a document that is not canonical JSON"]
+    ]
+    for (const [damaged, problem] of damages) {
+      const outcome = readAll([damaged])
+      assert.instanceOf(outcome, JournalCorrupt)
+      assert.strictEqual((outcome as JournalCorrupt).message, `Record 1 of account ${damaged.account} ${problem}`)
+    }
   })
 
   it.prop("refuses a response that it could not replay byte for byte", [Seed], ([seed]) => {
