@@ -114,9 +114,12 @@ class Accounts {
       this.of(row.account).deliveries.set(deliveryId(row), row)
       if (row.attempts.length === 0) this.of(row.account).leases.set(deliveryId(row), leasedUntil)
     }
-    for (const step of projection.deliverySteps.filter(accepted)) {
+    // As in one statement of SQL, each step sees its row as it was before all of them.
+    const steps = projection.deliverySteps
+      .filter(accepted)
+      .map((step) => ({ step, row: this.of(step.account).deliveries.get(deliveryId(step)) }))
+    for (const { row, step } of steps) {
       const { deliveries, leases } = this.of(step.account)
-      const row = deliveries.get(deliveryId(step))
       if (row === undefined) continue
       const after = moved(row, step)
       deliveries.set(deliveryId(step), after)
