@@ -44,6 +44,24 @@ describe("shares of the memory", () => {
     assert.strictEqual(shareOf("two"), CAPACITY)
   })
 
+  it("are no more than there is for one that has ended itself", () => {
+    const { owners, share } = shared({ one: 10 })
+    const one = owners.get("one")!
+    owners.clear()
+    assert.strictEqual(share(one), CAPACITY)
+  })
+
+  it("cost about two looks at an owner each time that one asks", () => {
+    let looks = 0
+    const owners = new Map(Array.from({ length: 100 }, (_, i) => [`owner${i}`, {}]))
+    const share = makeShares(CAPACITY, owners, () => {
+      looks++
+      return 1
+    })
+    for (let round = 0; round < 10; round++) for (const owner of owners.values()) share(owner)
+    assert.isAtMost(looks, 2 * 10 * 100 + 100)
+  })
+
   it.prop(
     "keep all together within the capacity, once everybody has been used",
     { seed: Seed, count: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 })) },
