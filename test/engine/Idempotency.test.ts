@@ -5,10 +5,11 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, References, Schema } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, References, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { Reply, Response } from "../../src/engine/Accounts.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "../../src/engine/Accounts.ts"
+import { Journal } from "../../src/engine/Journal.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import type { EngineOptions, RunningEngine, Storage } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
@@ -30,6 +31,7 @@ const withCounter = Effect.fnUntraced(function* (options: EngineOptions = {}) {
 })
 
 const increment = Toy.command({ op: "increment", slot: "a", by: 1 })
+const dropped = Toy.command({ op: "drop", slot: "a" })
 
 const ask = (
   { accounts }: RunningEngine,
@@ -139,8 +141,7 @@ describe("a key", () => {
     Effect.gen(function* () {
       const { engine, storage } = yield* withCounter()
       const gate = yield* Deferred.make<void>()
-      const drop = Toy.command({ op: "drop", slot: "a" })
-      const first = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), drop)))
+      const first = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), dropped)))
       yield* Effect.yieldNow
       const twin = yield* Effect.forkChild(ask(engine, "key"))
       yield* Effect.yieldNow
@@ -229,6 +230,63 @@ describe("a key", () => {
       const original = yield* Fiber.join(first)
       assertReplays(yield* ask(engine, "key"), original)
       assert.strictEqual(yield* count(engine), 1)
+    })
+  )
+
+  it.effect("makes a twin wait no longer if yet another one comes before it", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      const gate = yield* Deferred.make<void>()
+      const first = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Effect.sleep(20_000), dropped)))
+      yield* Effect.yieldNow
+      const second = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), increment)))
+      yield* Effect.yieldNow
+      const third = yield* Effect.forkChild(Effect.flip(ask(engine, "key")))
+      yield* Harness.pass(20_000)
+      assert.strictEqual((yield* Fiber.join(first)).status, 400)
+      yield* Harness.pass(4999)
+      assert.isUndefined(third.pollUnsafe())
+      yield* Harness.pass(1)
+      yield* Deferred.succeed(gate, undefined)
+      assert.isNull((yield* Fiber.join(second)).replayOf)
+      assert.instanceOf(yield* Fiber.join(third), IdempotencyKeyInUse)
+    })
+  )
+
+  it.effect("costs the storage nothing, neither when it is new nor when it is repeated at once", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const { engine } = yield* withCounter({
+        faults: (point) => Effect.sync(() => void (point === "read" && reads++))
+      })
+      yield* engine.projector.drained
+      reads = 0
+      const first = yield* ask(engine, "key")
+      assertReplays(yield* ask(engine, "key"), first)
+      assert.strictEqual(reads, 0)
+    })
+  )
+
+  it.effect("whose response the journal has lost is not carried out again", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      yield* ask(engine, "key")
+      yield* engine.projector.drained
+      yield* engine.kill
+      const journal = Harness.journalOf(storage)
+      const [withoutResponse] = yield* journal.read(ACCOUNT, 0, 1)
+      for (const [row, problem] of [
+        [undefined, "is missing, but the views have it"],
+        [withoutResponse, "does not hold a response, but the views point there"]
+      ] as const) {
+        const damaged = Context.add(storage, Journal, { ...journal, at: () => Effect.succeed([row]) })
+        const exit = yield* Effect.exit(ask(yield* Harness.startEngine(damaged), "key"))
+        assert.include(
+          Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "",
+          `Record 2 of account ${ACCOUNT} ${problem}`
+        )
+        assert.strictEqual(yield* records(storage), 2)
+      }
     })
   )
 
