@@ -43,13 +43,13 @@ const filled = Effect.fnUntraced(function* (seed: Randomness) {
       for (let times = seed.below(3); times > 0; times--) yield* run({ op: "increment", slot, by: 1 })
     }
     yield* run({ op: "delete", slot: "c" })
+    yield* transact((transaction) => transaction.advanceClock(seed.below(30)))
     const { deliveries } = yield* engine.accounts.deliveries(account, { destination: "we_1", limit: 100 })
     for (const { destination, id } of deliveries.filter(() => seed.chance(0.5))) {
       const next = seed.pick(["delivered", "exhausted", { retryAfterMillis: 60_000 }] as const)
       const outcome = { attempt: 1, startedAt: Harness.START, durationMillis: 9, status: 500, error: null, next }
       yield* transact((transaction) => transaction.attempted({ id, destination, ...outcome }))
     }
-    yield* transact((transaction) => transaction.advanceClock(seed.below(30)))
     yield* transact((transaction) => transaction.unsubscribe("we_3"))
   }
   yield* engine.projector.drained
@@ -229,6 +229,36 @@ describe("verification", () => {
         })
       assert.deepStrictEqual(yield* problemsIn(Context.add(storage, Views, { ...views, scan })), [])
       assert.deepStrictEqual(yield* views.scan(ACCOUNTS[0]!, "keys", "", 1), [])
+    })
+  )
+
+  it.effect("goes over all records and rows, however many, and so does a rebuild", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const storage = yield* Harness.storageInMemory
+      const engine = yield* Harness.startEngine(storage)
+      const create = (account: string, i: number) => engine.accounts.run(account, Toy.create(`slot ${i}`, "plain"))
+      // One more than is read at a time.
+      const many = Array.from({ length: 1001 }, (_, i) => create(ACCOUNTS[0]!, i))
+      yield* Effect.all([...many, create(ACCOUNTS[1]!, 0)], { concurrency: "unbounded" })
+      yield* engine.stop
+      assert.deepStrictEqual(yield* Harness.verified(storage), { accounts: 2, records: 1002, problems: [] })
+      yield* Harness.rebuilt(storage)
+      assert.strictEqual(yield* Harness.viewsOf(storage).checkpoint(ACCOUNTS[0]!), 1001)
+      yield* Harness.verified(storage)
+    })
+  )
+
+  it.effect("asks of the views only what they have got yet", () =>
+    Effect.gen(function* () {
+      const storage = yield* filled(new Randomness(5))
+      const engine = yield* Harness.startEngine(storage, {
+        faults: (point) => (point === "apply.before" ? Effect.never : Effect.void)
+      })
+      yield* engine.accounts.run(ACCOUNTS[0]!, Toy.create("d", "plain"))
+      yield* engine.kill
+      assert.lengthOf(yield* Harness.viewsOf(storage).behind, 1)
+      yield* Harness.verified(storage)
     })
   )
 
