@@ -62,8 +62,12 @@ const record = (seed: Randomness, version: number, account: string): JournalReco
     labels: seed.chance(0.5) ? {} : Object.fromEntries([[seed.pick(AWKWARD_KEYS), seed.pick(AWKWARD_STRINGS)]])
   }))
   const body = (): string => {
-    const image = changes.length === 0 ? null : seed.pick(changes).document
-    return image !== null && seed.chance(0.6) ? image : text(seed)
+    const change = changes.length === 0 ? null : seed.pick(changes)
+    // Also what looks like a change.
+    if (change?.document != null && seed.chance(0.1)) {
+      return `{"id":${JSON.stringify(change.id)},"kind":"counter","document":${change.document}}`
+    }
+    return change?.document != null && seed.chance(0.6) ? change.document : text(seed)
   }
   return {
     account,
