@@ -5,10 +5,11 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, References, Schema } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Latch, References, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { Reply, Response } from "../../src/engine/Accounts.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "../../src/engine/Accounts.ts"
+import type { Faults } from "../../src/engine/Faults.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import type { EngineOptions, RunningEngine, Storage } from "./Harness.ts"
@@ -169,14 +170,25 @@ describe("a key", () => {
   it.effect("replays a stored refusal, which leaves no change", () =>
     Effect.gen(function* () {
       const { engine, storage } = yield* withCounter()
-      const first = yield* ask(engine, "key", Toy.command({ op: "keep", slot: "a" }))
+      const everything = Effect.map(Transaction, (transaction) => {
+        transaction.subscribe("we_1", ["*"])
+        transaction.deliver({ id: "evt_1", version: 1 }, "we_1")
+        const outcome = { startedAt: 1, durationMillis: 1, status: 200, error: null, next: "delivered" } as const
+        transaction.attempted({ id: "whd_1", destination: "we_1", attempt: 1, ...outcome })
+        transaction.advanceClock(1000)
+        transaction.wipe()
+        transaction.advanceClock(1000)
+      })
+      const first = yield* ask(engine, "key", Effect.andThen(everything, Toy.command({ op: "keep", slot: "a" })))
       assert.strictEqual(first.status, 402)
       assert.isNull(first.replayOf)
       assertReplays(yield* ask(engine, "key"), first)
       assert.strictEqual(yield* count(engine), 0)
       const [, record] = yield* Harness.recordsOf(storage, ACCOUNT)
-      assert.deepStrictEqual([record!.changes, record!.events, record!.timers], [[], [], []])
-      assert.strictEqual(record!.response!.status, 402)
+      const { advanced, attempts, changes, clock, deliveries, events, response, subscriptions, timers, wiped } = record!
+      assert.strictEqual(response!.status, 402)
+      assert.deepStrictEqual({ clock, advanced, wiped }, { clock: 0, advanced: 0, wiped: false })
+      assert.deepStrictEqual([changes, events, timers, subscriptions, deliveries, attempts].flat(), [])
     })
   )
 
@@ -264,6 +276,28 @@ describe("a key", () => {
       const first = yield* ask(engine, "key")
       assertReplays(yield* ask(engine, "key"), first)
       assert.strictEqual(reads, 0)
+    })
+  )
+
+  it.effect("that is looked up while its account leaves memory is answered all the same", () =>
+    Effect.gen(function* () {
+      const { engine: first, storage } = yield* withCounter()
+      const original = yield* ask(first, "key")
+      yield* first.projector.drained
+      yield* first.kill
+      const gate = Latch.makeUnsafe(true)
+      const faults: Faults = (point) => (point === "read" ? gate.await : Effect.void)
+      const engine = yield* Harness.startEngine(storage, { faults, idleMillis: 1000 })
+      yield* engine.accounts.clockOffset(ACCOUNT)
+      gate.closeUnsafe()
+      const asking = yield* Effect.forEach(["key", "new"], (key) => Effect.forkChild(ask(engine, key)))
+      yield* Harness.pass(5000, 500)
+      gate.openUnsafe()
+      yield* Harness.pass(5000, 500)
+      for (const fiber of asking) assert.isDefined(fiber.pollUnsafe(), "it is never answered")
+      const [repeated, other] = yield* Effect.forEach(asking, (fiber) => Fiber.join(fiber))
+      assertReplays(repeated!, original)
+      assert.isNull(other!.replayOf)
     })
   )
 
