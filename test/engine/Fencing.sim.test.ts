@@ -154,7 +154,9 @@ describe("two owners of an account", () => {
       assert.strictEqual(yield* seenByTwo, 0)
       const { id: other } = yield* one.accounts.run(account, Toy.create("b", "plain"))
       yield* one.projector.drained
+      const asked = yield* Harness.now
       assert.strictEqual((yield* two.accounts.read(account, other))?.id, other)
+      assert.isBelow((yield* Harness.now) - asked, 1000)
       assert.strictEqual(yield* seenByTwo, 0)
       yield* increment(one, account, random)
       yield* one.projector.drained
