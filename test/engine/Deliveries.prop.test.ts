@@ -306,4 +306,49 @@ describe("deliveries", () => {
       }),
     { arbitrary: { runs: 60 } }
   )
+
+  it.effect("ask for a round when something is due before the next", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const engine = yield* Harness.startEngine(yield* Harness.storageInMemory)
+      yield* Effect.addFinalizer(() => engine.kill)
+      const [account, destination] = [ACCOUNTS[0]!, "we_1"]
+      const command = (f: (transaction: Transaction) => void) =>
+        engine.accounts.run(account, Effect.map(Transaction, f))
+      yield* command((transaction) => transaction.subscribe(destination, ["*"]))
+      let rounds = 0
+      const round = Effect.sync(() => {
+        rounds++
+        return Harness.START + 20_000
+      })
+      yield* Effect.forkChild(engine.deliveries.run(round))
+      const roundsOf = Effect.fnUntraced(function* <A, E>(effect: Effect.Effect<A, E>) {
+        yield* Harness.settled
+        const before = rounds
+        yield* effect
+        yield* Harness.settled
+        return rounds - before
+      })
+      assert.strictEqual(yield* roundsOf(engine.accounts.run(account, Toy.create("a", "plain"))), 1)
+      const { deliveries } = yield* engine.accounts.deliveries(account, { destination, limit: 1 })
+      const report = (attempt: number, next: AttemptOutcome["next"]) =>
+        engine.deliveries.report(account, [
+          {
+            id: deliveries[0]!.id,
+            destination,
+            attempt,
+            startedAt: Harness.START,
+            durationMillis: 0,
+            status: 500,
+            error: null,
+            next
+          }
+        ])
+      assert.strictEqual(yield* roundsOf(report(1, { retryAfterMillis: 20_000 })), 0)
+      assert.strictEqual(yield* roundsOf(report(2, { retryAfterMillis: 19_999 })), 1)
+      assert.strictEqual(yield* roundsOf(command((transaction) => transaction.advanceClock(60_000))), 1)
+      assert.strictEqual(yield* roundsOf(report(3, { retryAfterMillis: 19_999 })), 1)
+      assert.strictEqual(yield* roundsOf(report(4, "exhausted")), 0)
+    })
+  )
 })
