@@ -61,7 +61,6 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
   const catchUp = yield* makeCatchUp
   let pending: Array<Pending> = []
   let pendingBytes = 0
-  let inTransaction = 0
   // Counts of records, in the order of their offer: under a load that never pauses nothing is ever empty.
   let offered = 0
   let projected = 0
@@ -100,7 +99,6 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
     for (const { bytes } of batch) pendingBytes -= bytes
     // Who is in a hurry may wait for what this piece leaves over.
     if (pending.length === 0) urgent.closeUnsafe()
-    inTransaction = batch.length
     const leasedUntil = batch.some(({ leased }) => leased) ? (yield* Clock.currentTimeMillis) + LEASE_MILLIS : 0
     const projection = project(records.slice(0, batch.length))
     yield* Effect.flatMap(views.apply(projection, leasedUntil), (refused) => applied(batch, refused)).pipe(
@@ -108,7 +106,6 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
       Effect.retry({ schedule: Schedule.spaced("250 millis") }),
       Effect.orDie
     )
-    inTransaction = 0
     projected += batch.length
     if (pendingBytes < LAG_BYTES_MAX) roomy.openUnsafe()
     if (pending.length === 0) work.closeUnsafe()
@@ -119,7 +116,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
   yield* Effect.forkScoped(Loop.forever("projection", step))
 
   const hurry = Effect.sync(() => {
-    if (pending.length + inTransaction > 0) urgent.openUnsafe()
+    if (pending.length > 0) urgent.openUnsafe()
   })
   const drained = Effect.callback<void>((resume) => {
     if (projected === offered) return resume(Effect.void)

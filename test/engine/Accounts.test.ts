@@ -33,6 +33,7 @@ const start = Effect.fnUntraced(function* (options: EngineOptions = {}, storage?
     engine,
     storage: place,
     reads: () => visits.get("read") ?? 0,
+    projections: () => visits.get("apply.before") ?? 0,
     hold: (point: FaultPoint) => held.set(point, Latch.makeUnsafe(false)),
     release: (point: FaultPoint) => {
       held.get(point)?.openUnsafe()
@@ -179,6 +180,28 @@ describe("commands", () => {
       })
   )
 
+  it.effect("that change nothing wait for the flush of what they have seen, and fail with it", () =>
+    Effect.gen(function* () {
+      let isFailing = false
+      const gate = Latch.makeUnsafe(false)
+      const { engine } = yield* start({
+        faults: (point) =>
+          isFailing && point === "append.before"
+            ? Effect.andThen(gate.await, Effect.fail(Harness.outage("lost")))
+            : Effect.void
+      })
+      yield* create(engine)
+      isFailing = true
+      const writer = yield* Effect.forkChild(Effect.exit(increment(engine)))
+      const looker = yield* Effect.forkChild(Effect.exit(engine.accounts.run(ACCOUNT, Toy.counterIn("a"))))
+      yield* Harness.settled
+      assert.isUndefined(looker.pollUnsafe())
+      gate.openUnsafe()
+      assert.isTrue(isUnavailable(yield* Fiber.join(writer)))
+      assert.isTrue(isUnavailable(yield* Fiber.join(looker)))
+    })
+  )
+
   it.effect("that wait for the log when the engine stops are still answered", () =>
     Effect.gen(function* () {
       const { engine, hold, release, storage } = yield* start()
@@ -197,7 +220,20 @@ describe("commands", () => {
         writers.map((fiber) => fiber.pollUnsafe()),
         [Exit.succeed(1), Exit.succeed(2)]
       )
+      assert.deepStrictEqual(yield* Harness.viewsOf(storage).behind, [])
       yield* Harness.verified(storage)
+    })
+  )
+
+  it.effect("that nobody can write down do not keep the engine from stopping", () =>
+    Effect.gen(function* () {
+      const { engine, hold } = yield* start()
+      hold("append.before")
+      yield* Effect.forkChild(create(engine))
+      yield* Harness.settled
+      const stopping = yield* Effect.forkChild(engine.stop)
+      yield* Harness.pass(5000)
+      assert.isDefined(stopping.pollUnsafe())
     })
   )
 
@@ -285,6 +321,11 @@ describe("a read", () => {
       const answered = engine.accounts.execute(ACCOUNT, Toy.request("key"), answer)
       yield* answered
       assert.isNotNull((yield* answered).replayOf)
+      const timer = (use: (transaction: Transaction) => Effect.Effect<number | undefined | void>) =>
+        engine.accounts.run(ACCOUNT, Effect.flatMap(Transaction, use))
+      yield* timer((transaction) =>
+        Effect.sync(() => transaction.setTimer({ id: "t", name: "n", dueAt: Harness.START * 2 }))
+      )
       yield* engine.projector.drained
       hold("apply.before")
       yield* engine.accounts.run(
@@ -298,6 +339,7 @@ describe("a read", () => {
       yield* engine.projector.drained
       assert.isUndefined(yield* Fiber.join(reader))
       assert.isNull((yield* Fiber.join(repetition)).replayOf)
+      assert.isUndefined(yield* timer((transaction) => transaction.timerDueAt("t")))
     })
   )
 
@@ -423,6 +465,45 @@ describe("a list", () => {
         ["c", "b", "a"]
       )
       assert.strictEqual((yield* Fiber.join(events)).events.length, 3)
+    })
+  )
+
+  it.effect("comes when the views can be written again", () =>
+    Effect.gen(function* () {
+      let isFailing = true
+      const { engine } = yield* start({
+        faults: (point) =>
+          isFailing && point === "apply.before" ? Effect.fail(Harness.outage("the views")) : Effect.void
+      })
+      yield* create(engine)
+      const list = yield* Effect.forkChild(engine.accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 10 }))
+      yield* Harness.pass(1000, 100)
+      assert.isUndefined(list.pollUnsafe())
+      isFailing = false
+      yield* Harness.pass(1000, 100)
+      assert.strictEqual((yield* Fiber.join(list)).documents.length, 1)
+    })
+  )
+
+  it.effect("that waits for the views of an actor that ends is told so at once", () =>
+    Effect.gen(function* () {
+      let isDown = false
+      const { engine } = yield* start({
+        faults: (point) => {
+          if (point === "apply.before") return Effect.never
+          return isDown ? Effect.fail(Harness.outage("down")) : Effect.void
+        }
+      })
+      yield* create(engine)
+      const list = yield* Effect.forkChild(
+        Effect.exit(engine.accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 10 }))
+      )
+      yield* Harness.settled
+      isDown = true
+      assert.isTrue(isUnavailable(yield* Effect.exit(increment(engine))))
+      yield* Harness.settled
+      const exit = list.pollUnsafe()
+      assert.isTrue(exit !== undefined && Exit.isSuccess(exit) && isUnavailable(exit.value))
     })
   )
 
@@ -576,6 +657,69 @@ describe("an idle account", () => {
       release("apply.before")
     })
   )
+
+  it.effect("stays while one of its commands runs", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* start({ idleMillis: 1000 })
+      yield* create(engine)
+      yield* engine.projector.drained
+      let runs = 0
+      const slow = Effect.andThen(
+        Effect.sync(() => runs++),
+        Effect.sleep(5000)
+      )
+      const running = yield* Effect.forkChild(engine.accounts.run(ACCOUNT, slow))
+      yield* Harness.pass(20_000, 100)
+      yield* Fiber.join(running)
+      assert.strictEqual(runs, 1)
+    })
+  )
+
+  it.effect("is brought back once for all who ask for it", () =>
+    Effect.gen(function* () {
+      const first = yield* start()
+      yield* create(first.engine)
+      yield* first.engine.projector.drained
+      yield* first.engine.kill
+      const costOf = (callers: number) =>
+        Effect.gen(function* () {
+          const { engine, reads } = yield* start({}, first.storage)
+          yield* Harness.settled
+          const before = reads()
+          yield* Effect.forEach(Array.from({ length: callers }), () => engine.accounts.clockOffset(ACCOUNT), {
+            concurrency: "unbounded"
+          })
+          yield* Harness.settled
+          return reads() - before
+        })
+      assert.strictEqual(yield* costOf(10), yield* costOf(1))
+    })
+  )
+})
+
+describe("the views of an account", () => {
+  it.effect("get what nobody waits for many records at a time, also after somebody was in a hurry", () =>
+    Effect.gen(function* () {
+      const { engine, hold, projections, release } = yield* start()
+      const list = engine.accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 1 })
+      yield* create(engine)
+      yield* list
+      // In a hurry for nothing, and for what is being projected already.
+      yield* engine.projector.drained
+      hold("apply.before")
+      yield* increment(engine)
+      yield* Harness.pass(50)
+      const waiting = yield* Effect.forkChild(list)
+      yield* Harness.settled
+      release("apply.before")
+      yield* Fiber.join(waiting)
+      const before = projections()
+      for (let i = 0; i < 10; i++) yield* Effect.andThen(increment(engine), Harness.settled)
+      assert.strictEqual(projections(), before)
+      yield* Harness.pass(50)
+      assert.strictEqual(projections(), before + 1)
+    })
+  )
 })
 
 describe("the memory of an account", () => {
@@ -632,6 +776,20 @@ describe("the memory of an account", () => {
       const before = reads()
       yield* each((transaction, id) => transaction.timerDueAt(id))
       assert.isAtLeast(reads() - before, 70)
+    })
+  )
+
+  it.effect("holds few of many responses", () =>
+    Effect.gen(function* () {
+      const { engine, reads } = yield* start({ cacheBytes: 5000 })
+      yield* create(engine)
+      const answer = Effect.succeed({ status: 200, body: "{}", stored: true })
+      const ask = (_: unknown, i: number) =>
+        Effect.tap(engine.accounts.execute(ACCOUNT, Toy.request(`key ${i}`), answer), engine.projector.drained)
+      yield* Effect.forEach(Array.from({ length: 100 }), ask)
+      const before = reads()
+      yield* Effect.forEach(Array.from({ length: 100 }), ask)
+      assert.isAtLeast(reads() - before, 80)
     })
   )
 
