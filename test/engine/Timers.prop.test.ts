@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Latch, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { Kind } from "../../src/engine/Document.ts"
+import type { FaultPoint, Faults } from "../../src/engine/Faults.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { KeyRow } from "../../src/engine/Projection.ts"
 import type { DueTimer } from "../../src/engine/Timers.ts"
@@ -249,6 +250,59 @@ describe("timers", () => {
     })
   )
 
+  it.effect("fire soon after the storage is back, which is not asked without pause meanwhile", () =>
+    Effect.gen(function* () {
+      const [account] = ACCOUNTS as [string]
+      const first = yield* start({ faults: (point) => (point === "apply.before" ? Effect.never : Effect.void) })
+      yield* set(first.engine, account, "t1", Harness.START)
+      yield* first.engine.kill
+      let down: FaultPoint | null = "read"
+      let asked = 0
+      const faults: Faults = (point) => {
+        if (point !== down) return Effect.void
+        asked++
+        return Effect.fail(Harness.outage("down"))
+      }
+      const { engine, storage } = yield* start({ faults }, first.storage)
+      const backAfter = Effect.fnUntraced(function* (millis: number, count: number) {
+        asked = 0
+        yield* Harness.pass(millis, 100)
+        assert.isAtMost(asked, (4 * millis) / 1000)
+        down = null
+        yield* Harness.pass(2500, 100)
+        assert.strictEqual((yield* firingsOf(storage, account)).length, count)
+      })
+      // While it starts, while it looks for timers, and while it fires them.
+      yield* backAfter(20_000, 1)
+      yield* set(engine, account, "t2", (yield* Harness.now) + 1000)
+      yield* engine.projector.drained
+      down = "read"
+      yield* backAfter(20_000, 2)
+      yield* set(engine, account, "t3", (yield* Harness.now) + 1000)
+      yield* engine.projector.drained
+      down = "append.before"
+      yield* backAfter(20_000, 3)
+    })
+  )
+
+  it.effect("that could not fire are not put off by a clock that is set back", () =>
+    Effect.gen(function* () {
+      let isBroken = true
+      const { engine, storage } = yield* start({
+        handler: (timer) => (isBroken ? Effect.die(new Toy.Bug("a bug")) : fired(timer))
+      })
+      const [account] = ACCOUNTS as [string]
+      yield* set(engine, account, "t1", Harness.START)
+      yield* Harness.pass(3_600_000, 60_000)
+      isBroken = false
+      yield* TestClock.setTime(Harness.START + 600_000)
+      // The test clock has put its sleepers off as well.
+      yield* set(engine, account, "t2", yield* Harness.now)
+      yield* Harness.pass(31_000, 1000)
+      assert.strictEqual((yield* firingsOf(storage, account)).length, 2)
+    })
+  )
+
   it.effect("are not held back by an account whose journal is corrupt", () =>
     Effect.gen(function* () {
       const { engine, storage } = yield* start({
@@ -384,6 +438,21 @@ describe("the scheduler", () => {
       yield* start({}, storage)
       yield* Harness.pass(1000)
       assert.deepStrictEqual(yield* keysLeft, [])
+    })
+  )
+
+  it.effect("does so by the clock, though that is set back by days", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* start()
+      const [account] = ACCOUNTS as [string]
+      yield* Harness.pass(1000)
+      yield* TestClock.setTime(Harness.START - 3 * 86_400_000)
+      // The test clock has put its sleepers off as well.
+      yield* set(engine, account, "t1", yield* Harness.now)
+      const command = Effect.succeed({ status: 200, body: "{}", stored: true })
+      yield* engine.accounts.execute(account, Toy.request("key"), command)
+      yield* Harness.pass(86_400_000 + 61_000, 3_600_000)
+      assert.deepStrictEqual(yield* Harness.viewsOf(storage).scan(account, "keys", "", 10), [])
     })
   )
 })
