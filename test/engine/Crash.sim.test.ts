@@ -216,6 +216,34 @@ describe("a failing flush", () => {
 })
 
 describe("a damaged journal", () => {
+  it.effect("that has lost what the views have is not gone on with", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      yield* Harness.flowingTime
+      const storage = yield* Harness.storageInMemory
+      const [account] = ACCOUNTS as [string]
+      const first = yield* Harness.startEngine(storage)
+      yield* first.accounts.run(account, Toy.create("a", "plain"))
+      yield* first.accounts.run(account, incrementSlot)
+      yield* first.stop
+      // The views never get the third.
+      const faults: Faults = (point) => (point === "apply.before" ? Effect.never : Effect.void)
+      const second = yield* Harness.startEngine(storage, { faults })
+      yield* second.accounts.run(account, incrementSlot)
+      yield* second.kill
+      const journal = Harness.journalOf(storage)
+      for (const gone of [[2], [2, 3]]) {
+        const read: JournalShape["read"] = (of, after, limit) =>
+          Effect.map(journal.read(of, after, limit), (rows) => rows.filter(({ version }) => !gone.includes(version)))
+        const engine = yield* Harness.startEngine(Context.add(storage, Journal, { ...journal, read }))
+        const exit = yield* Effect.exit(engine.accounts.run(account, incrementSlot))
+        const problem = `Record 2 of account ${account} is missing, but the views have it`
+        assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", problem)
+        yield* engine.kill
+      }
+    })
+  )
+
   it.effect("of an account whose views somebody has emptied keeps no other account waiting", () =>
     Effect.gen(function* () {
       yield* Harness.startClock
