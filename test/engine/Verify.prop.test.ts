@@ -33,6 +33,7 @@ const filled = Effect.fnUntraced(function* (seed: Randomness) {
       engine.accounts.execute(account, Toy.request(`key-${key++}`), Toy.command(operation))
     const transact = (f: (transaction: Transaction) => void) => engine.accounts.run(account, Effect.map(Transaction, f))
     yield* transact((transaction) => {
+      transaction.advanceClock(1 + seed.below(30))
       transaction.subscribe("we_1", ["*"])
       transaction.subscribe("we_2", ["counter.created"])
       transaction.subscribe("we_3", ["counter.deleted"])
