@@ -286,9 +286,8 @@ export const moved = (row: DeliveryRow, step: DeliveryStep): DeliveryRow => {
   return { ...row, attempts: [...row.attempts, attempt], state, nextAttemptAt, dueAt }
 }
 
-/** A delivery of an account after a sweep; undefined if it is gone. */
-export const swept = (row: DeliveryRow, { clock, unsubscribed, wiped }: Sweep): DeliveryRow | undefined => {
-  if (wiped) return undefined
+/** A delivery of an account after a sweep that has left it there. */
+export const swept = (row: DeliveryRow, { clock, unsubscribed }: Sweep): DeliveryRow => {
   if (row.state !== "pending") return row
   if (unsubscribed.includes(row.destination)) return { ...row, state: "canceled", nextAttemptAt: null, dueAt: null }
   return clock === null ? row : { ...row, dueAt: row.nextAttemptAt! - clock }

@@ -188,11 +188,7 @@ const mergeSweep = (expected: Expected, sweep: Sweep): void => {
   if (clock !== null) {
     for (const [id, timer] of expected.timers) expected.timers.set(id, { ...timer, wakeAt: timer.dueAt - clock })
   }
-  for (const [id, delivery] of expected.deliveries) {
-    const after = swept(delivery, sweep)
-    if (after === undefined) expected.deliveries.delete(id)
-    else expected.deliveries.set(id, after)
-  }
+  for (const [id, delivery] of expected.deliveries) expected.deliveries.set(id, swept(delivery, sweep))
 }
 
 const compare = Effect.fnUntraced(function* (account: AccountId, expected: Expected, part: Part) {

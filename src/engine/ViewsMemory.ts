@@ -27,16 +27,14 @@ class Tables {
   /** Until when a delivery is held. Says nothing about the journal. */
   readonly leases = new Map<string, Millis>()
 
-  sweep({ clock, unsubscribed, ...sweep }: Sweep): void {
+  sweep(sweep: Sweep): void {
+    const { clock } = sweep
     if (sweep.wiped) for (const table of viewTables) this[table].clear()
-    for (const destination of unsubscribed) this.subscriptions.delete(destination)
+    for (const destination of sweep.unsubscribed) this.subscriptions.delete(destination)
     if (clock !== null) {
       for (const [id, timer] of this.timers) this.timers.set(id, { ...timer, wakeAt: timer.dueAt - clock })
     }
-    for (const [id, delivery] of this.deliveries) {
-      const after = swept(delivery, { clock, unsubscribed, ...sweep })
-      if (after !== undefined) this.deliveries.set(id, after)
-    }
+    for (const [id, delivery] of this.deliveries) this.deliveries.set(id, swept(delivery, sweep))
   }
 
   /** Pending deliveries with the time at which they may be taken. */
