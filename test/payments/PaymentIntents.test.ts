@@ -86,31 +86,39 @@ describe("PaymentIntents.create", () => {
   )
 
   const refusals: ReadonlyArray<readonly [string, Partial<CreatePaymentIntent>, object]> = [
-    ["an unknown customer", { customer: "cus_x" }, { kind: "Customer", id: "cus_x", param: "customer" }],
+    [
+      "an unknown customer",
+      { customer: "cus_x" },
+      { _tag: "ResourceMissing", kind: "Customer", id: "cus_x", param: "customer" }
+    ],
     [
       "an unknown payment method",
       { payment_method: "pm_x" },
-      { kind: "PaymentMethod", id: "pm_x", param: "payment_method" }
+      { _tag: "ResourceMissing", kind: "PaymentMethod", id: "pm_x", param: "payment_method" }
     ],
-    ["an amount above the cap", { amount: 1_000_000_000_000 }, { param: "amount", max: 999_999_999_999 }],
+    [
+      "an amount above the cap",
+      { amount: 1_000_000_000_000 },
+      { _tag: "AmountTooLarge", param: "amount", max: 999_999_999_999 }
+    ],
     [
       "a payment method and data for one",
       { payment_method: "pm_card_visa", payment_method_data: cardData("4242424242424242"), confirm: true },
-      { first: "payment_method", second: "payment_method_data" }
+      { _tag: "ParametersExclusive", first: "payment_method", second: "payment_method_data" }
     ],
     [
       "a return_url without confirmation",
       { return_url: "https://shop.example" },
-      { param: "return_url", rule: "absent unless `confirm` is true" }
+      { _tag: "ParameterInvalid", param: "return_url", rule: "absent unless `confirm` is true" }
     ],
-    ["confirmation without a payment method", { confirm: true }, { status: "requires_payment_method" }]
+    ["confirmation without a payment method", { confirm: true }, { _tag: "PaymentMethodRequired" }]
   ]
   for (const [name, parameters, expected] of refusals) {
     it.effect(`refuses ${name}, and leaves nothing`, () =>
       Effect.gen(function* () {
         const account = new MemoryAccount()
-        const { _tag, ...error } = yield* failure(createIn(account, parameters))
-        assert.deepStrictEqual({ ...error }, expected as typeof error)
+        const error: object = yield* failure(createIn(account, parameters))
+        assert.deepStrictEqual({ ...error }, expected)
         assert.strictEqual(account.text, new MemoryAccount().text)
       })
     )
