@@ -1,6 +1,8 @@
 /**
  * The Postgres of the tests: one embedded server per run in a folder of its own (this file is vitest's `globalSetup`), and
- * in it a fresh database for whoever asks.
+ * in it a fresh database for whoever asks. `TILL_TEST_DATABASE_URL` names another server in its place, and a role that may
+ * create databases there: so every version that Till promises can be tried. It is not `DATABASE_URL`, which developers may
+ * have set for something else.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Layer, Redacted, Scope } from "effect"
@@ -21,7 +23,12 @@ declare module "vitest" {
 }
 
 /** Starts the server of the run; what it returns stops it and removes its files. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const given = process.env["TILL_TEST_DATABASE_URL"]
+  if (given !== undefined && given !== "") {
+    project.provide("postgresUrl", given)
+    return undefined
+  }
   const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-test-"))
   const scope = await Effect.runPromise(Scope.make())
   const server = await Effect.runPromise(
@@ -35,7 +42,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 /** Creates a database that is dropped when the scope closes, and answers with its URL. */
-export const freshDatabase: Effect.Effect<Redacted.Redacted, never, Scope.Scope> = Effect.gen(function* () {
+export const freshDatabaseWith = Effect.fnUntraced(function* (
+  options: string
+): Effect.fn.Return<Redacted.Redacted, never, Scope.Scope> {
   const serverUrl = inject("postgresUrl")
   const name = `test_${randomBytes(8).toString("hex")}`
   const administrate = (statement: string) =>
@@ -43,13 +52,15 @@ export const freshDatabase: Effect.Effect<Redacted.Redacted, never, Scope.Scope>
       Effect.provide(PgClient.layer({ url: Redacted.make(serverUrl), maxConnections: 1 })),
       Effect.orDie
     )
-  yield* Effect.acquireRelease(administrate(`CREATE DATABASE ${name}`), () =>
+  yield* Effect.acquireRelease(administrate(`CREATE DATABASE ${name} ${options}`), () =>
     administrate(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   )
   const url = new URL(serverUrl)
   url.pathname = `/${name}`
   return Redacted.make(url.href)
 })
+
+export const freshDatabase: Effect.Effect<Redacted.Redacted, never, Scope.Scope> = freshDatabaseWith("")
 
 /** `PgClient` and `SqlClient` on a fresh, empty database; each build of the layer gets one of its own. */
 export const layerFreshDatabase: Layer.Layer<PgClient.PgClient | SqlClient.SqlClient> = Layer.fresh(
