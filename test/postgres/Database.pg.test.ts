@@ -11,6 +11,13 @@ import { till } from "../support/TillProcess.ts"
 
 const open = (url: Redacted.Redacted) => connect(url).pipe(Effect.provide(Reactivity.layer))
 
+/** A fresh database with a setting of its own. */
+const databaseSetTo = Effect.fnUntraced(function* (setting: string) {
+  const url = yield* freshDatabase
+  yield* (yield* open(url)).unsafe(`ALTER DATABASE ${new URL(Redacted.value(url)).pathname.slice(1)} SET ${setting}`)
+  return url
+})
+
 describe("Database", () => {
   it.live("connects in UTC under its name", () =>
     Effect.gen(function* () {
@@ -25,11 +32,15 @@ describe("Database", () => {
     ["remote_apply", "remote_apply"]
   ])("acknowledges nothing before it is on disk, where the database commits as %s", ([theirs, ours]) =>
     Effect.gen(function* () {
-      const url = yield* freshDatabase
-      const name = new URL(Redacted.value(url)).pathname.slice(1)
-      yield* (yield* open(url)).unsafe(`ALTER DATABASE ${name} SET synchronous_commit = ${theirs}`)
-      const sql = yield* open(url)
+      const sql = yield* open(yield* databaseSetTo(`synchronous_commit = ${theirs}`))
       assert.deepStrictEqual(yield* sql`SHOW synchronous_commit`, [{ synchronous_commit: ours }])
+    })
+  )
+
+  it.live("has no statement compiled, where the database would", () =>
+    Effect.gen(function* () {
+      const sql = yield* open(yield* databaseSetTo("jit = on"))
+      assert.deepStrictEqual(yield* sql`SHOW jit`, [{ jit: "off" }])
     })
   )
 
