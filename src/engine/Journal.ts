@@ -5,6 +5,7 @@
  * only one who knows the version before it.
  */
 import { Context, Effect, Layer, Schema } from "effect"
+import { innermostMessage } from "./Causes.ts"
 import type { AccountId } from "./Document.ts"
 import type { JournalRow, Span } from "./Record.ts"
 import { textOf } from "./Record.ts"
@@ -12,7 +13,7 @@ import { textOf } from "./Record.ts"
 /** The journal or the views cannot be reached; whether the last write happened is not known. */
 export class StorageFailure extends Schema.TaggedError<StorageFailure>()("StorageFailure", { cause: Schema.Defect() }) {
   override get message() {
-    return `The storage failed: ${String(this.cause)}`
+    return `The storage failed: ${innermostMessage(this.cause)}`
   }
 }
 

@@ -9,6 +9,7 @@ import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schedule, Schema, type Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
+import { innermostMessage } from "../engine/Causes.ts"
 import { isMade } from "./Cluster.ts"
 import { make as makeEmbedded, type EmbeddedPostgres, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
 
@@ -147,7 +148,7 @@ const requireTables = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const [table] = yield* Effect.mapError(
     sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`,
-    (error) => new DatabaseUnavailable({ message: deepestMessage(error) })
+    (error) => new DatabaseUnavailable({ message: innermostMessage(error) })
   )
   if (table?.found !== true) return yield* new NothingThere()
 })
@@ -158,7 +159,7 @@ export const requireAlone = Effect.gen(function* () {
   const [others] = yield* Effect.mapError(
     sql<{ count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
       WHERE datname = current_database() AND application_name = ${APPLICATION} AND pid <> pg_backend_pid()`,
-    (error) => new DatabaseUnavailable({ message: deepestMessage(error) })
+    (error) => new DatabaseUnavailable({ message: innermostMessage(error) })
   )
   if (others !== undefined && others.count > 0) {
     return yield* new DatabaseUnavailable({ message: "Till is running on this database: stop it first." })
@@ -175,7 +176,7 @@ const whereabouts = (url: Redacted.Redacted): string => {
 
 // Messages of the driver and of the server do not repeat passwords, as far as known; this makes sure of it.
 const withoutSecret = (error: Error, url: Redacted.Redacted): string => {
-  const text = deepestMessage(error).replaceAll(/\s+/g, " ").replace(/\.$/, "")
+  const text = innermostMessage(error).replaceAll(/\s+/g, " ").replace(/\.$/, "")
   const raw = Redacted.value(url)
   const { password } = new URL(raw)
   return [raw, password, decodeLenient(password)].reduce(
@@ -190,11 +191,4 @@ const decodeLenient = (text: string): string => {
   } catch {
     return text
   }
-}
-
-/** The innermost cause tells most: "password authentication failed", "connect ECONNREFUSED". */
-const deepestMessage = (error: Error): string => {
-  const inner = "reason" in error && error.reason instanceof Error ? error.reason : error.cause
-  if (inner instanceof AggregateError && inner.message === "") return deepestMessage(inner.errors[0] ?? error)
-  return inner instanceof Error && inner !== error ? deepestMessage(inner) : error.message
 }

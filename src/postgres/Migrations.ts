@@ -9,6 +9,7 @@ import { NodeServices } from "@effect/platform-node"
 import { PgMigrator } from "@effect/sql-pg"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { innermostMessage } from "../engine/Causes.ts"
 
 const statements = (...texts: ReadonlyArray<string>) =>
   SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
@@ -219,7 +220,19 @@ const inspect = Effect.gen(function* () {
   if (migration < newest) yield* Effect.logInfo("The database is of an older Till; its tables are brought up to date")
 })
 
+/** The tables cannot be made, or brought up to date: the role may not, or a setting is in the way. */
+export class TablesUnavailable extends Schema.TaggedError<TablesUnavailable>()("TablesUnavailable", {
+  cause: Schema.Defect()
+}) {
+  override get message() {
+    return `DATABASE_URL: the tables cannot be made or brought up to date: ${innermostMessage(this.cause)}.`
+  }
+}
+
 /** Brings the tables up to date, once, however many processes start at the same time. */
 export const layer = PgMigrator.layer({ loader: PgMigrator.fromRecord(migrations) }).pipe(
-  Layer.provide([Layer.effectDiscard(inspect), NodeServices.layer])
+  Layer.provide([Layer.effectDiscard(inspect), NodeServices.layer]),
+  Layer.catchTag(["SqlError", "MigrationError"], (cause) =>
+    Layer.effectContext(Effect.fail(new TablesUnavailable({ cause })))
+  )
 )

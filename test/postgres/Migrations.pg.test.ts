@@ -165,6 +165,23 @@ describe("a database of somebody else's", () => {
   )
 })
 
+describe("a database that Till may not change", () => {
+  it.live("is refused with what the server says", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      yield* database.edit(`DO $$ BEGIN
+        EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+      END $$`)
+      const exit = yield* Effect.exit(database.connect("till"))
+      const problem = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
+      assert.include(
+        problem,
+        "the tables cannot be made or brought up to date: cannot execute CREATE TABLE in a read-only"
+      )
+    })
+  )
+})
+
 describe("a database of a newer Till", () => {
   it.live("is refused, and left as it is", () =>
     Effect.gen(function* () {

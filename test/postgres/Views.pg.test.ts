@@ -334,6 +334,16 @@ describe("the views in Postgres", () => {
     })
   )
 
+  it.live("fail with what the server says", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const views = viewsOf(yield* database.connect("views"))
+      yield* database.edit("DROP TABLE timers")
+      const { message } = yield* Effect.flip(views.nextTimers(1))
+      assert.strictEqual(message, 'The storage failed: relation "timers" does not exist')
+    })
+  )
+
   it.live("give one of two projections from the same checkpoint its place", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
