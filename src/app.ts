@@ -230,12 +230,8 @@ class FirstStart extends Context.Service<
 
 const administrationFile = ({ dataFolder }: TillConfigShape): string => Path.join(dataFolder, "administration.json")
 
-/** The database's name in messages and files: without the password. */
-const databaseName = ({ databaseUrl }: TillConfigShape): string => {
-  if (databaseUrl === undefined) return "the embedded database"
-  const { host, pathname } = new URL(Redacted.value(databaseUrl))
-  return `${host}${pathname}`
-}
+const databaseName = ({ databaseUrl }: TillConfigShape): string =>
+  databaseUrl === undefined ? "the embedded database" : Database.nameOf(databaseUrl)
 
 const administration = Layer.unwrap(
   Effect.map(TillConfig, (config) => AdministrationDoor.layer(administrationFile(config), databaseName(config)))

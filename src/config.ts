@@ -86,13 +86,15 @@ const host = (value: string) =>
     ? value
     : new Problem(`must be a host name or an IP address, got ${JSON.stringify(value)}`)
 
-// The value may hold a password in a place that no parser finds, so no part of it is ever repeated.
-const databaseUrl = (value: string) => {
-  const url = URL.parse(value)
-  return url?.protocol === "postgres:" || url?.protocol === "postgresql:"
+// The value may hold a password in a place that no parser finds, so no part of it is ever repeated. An `@` behind the first
+// of `/?#` says that a password has one of those: what follows it would be taken for the host, and shown.
+const databaseUrl = (value: string) =>
+  URL.canParse(value) && /^postgres(ql)?:\/\/[^/?#]*([/?#][^@]*)?$/i.test(value)
     ? Redacted.make(value, { label: "DATABASE_URL" })
-    : new Problem("must be a URL that begins with postgres:// or postgresql://")
-}
+    : new Problem(
+        "must be a URL such as postgres://user:password@host/database, with the password percent-encoded; " +
+          "for a socket, postgres:///database?host=/folder&user=user&password=password"
+      )
 
 const publicUrl = (value: string) => {
   const url = URL.parse(value)

@@ -1,15 +1,16 @@
 /**
  * The connection to Postgres: the server that `DATABASE_URL` names, or the embedded one.
  *
- * Guarantees: the layer is built only if the server answers and is recent enough; what stands in the way is one line, without
- * the password. Sessions run in UTC under the name `till`, and their commits wait for the server's disk; of a server that
+ * Guarantees: the layer is built only if the server answers and Till can work on it; what stands in the way is one line,
+ * without the password. Sessions run in UTC under the name `till`, and their commits wait for the server's disk; of a server that
  * does not wait for it itself, whoever starts Till is warned.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
-import { Context, Effect, Layer, Redacted, Schedule, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, Redacted, Schedule, Schema, Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/Causes.ts"
+import { texts } from "./Arrays.ts"
 import { isMade } from "./Cluster.ts"
 import { make as makeEmbedded, type EmbeddedPostgres, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
 
@@ -38,6 +39,8 @@ const KEEP_ALIVE = "30 seconds"
 /** What every session of Till's asks of Postgres. */
 export const sessionSettings = {
   timezone: "UTC",
+  // Of two processes on one database, who loses a race reads what the other has written, instead of being refused.
+  default_transaction_isolation: "read committed",
   // Every statement of Till looks rows up by key. A plan made while a table was still empty would read the whole
   // table, and prepared statements keep their plans.
   enable_seqscan: "off",
@@ -67,32 +70,39 @@ export const layerServer = ({ databaseUrl, dataFolder }: Location): Layer.Layer<
       : Effect.map(makeEmbedded({ dataFolder }), (embedded) => ({ url: embedded.url, embedded }))
   )
 
-/** A pool of connections to `url`; fails if the server does not answer now. */
+/** A pool of connections to `url`; fails if the server does not answer now, or not as Till needs it. */
 export const connect = (
   url: Redacted.Redacted
 ): Effect.Effect<PgClient.PgClient, DatabaseUnavailable, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function* () {
-    const server = yield* ask(url)
-    if (server.version < versionMinimum) {
-      return yield* new DatabaseUnavailable({
-        message: `${whereabouts(url)} is version ${server.version}; Till needs Postgres ${versionMinimum} or newer.`
+    const scope = yield* Effect.scope
+    return yield* Effect.scoped(
+      Effect.gen(function* () {
+        const first = yield* PgConnection.make({ url, applicationName: `${APPLICATION} start` })
+        const server = yield* ask(first)
+        const obstacle = obstacleOf(server)
+        if (obstacle !== undefined) return yield* unavailable(url, obstacle)
+        if (server.off.length > 0) {
+          yield* Effect.logWarning(
+            `${whereabouts(url)} runs without ${server.off.join(" and ")}: a crash of its machine may lose or damage what ` +
+              "was acknowledged"
+          )
+        }
+        const settings = server.commitsLater ? { ...sessionSettings, synchronous_commit: "on" } : sessionSettings
+        const sql = yield* PgClient.make({
+          url,
+          applicationName: APPLICATION,
+          // Where there may not be so many, two stay free for `till verify` and its like.
+          maxConnections: Math.max(1, Math.min(connectionsMax, (server.most ?? Infinity) - 2)),
+          minConnections: 1,
+          // What has no limit of its own ends when the other side is gone without a word.
+          keepAlive: KEEP_ALIVE,
+          startupParameters: settings
+        }).pipe(Scope.provide(scope))
+        const strange = strangenessOf(yield* sessionOf(sql, settings), server.process)
+        return strange === undefined ? sql : yield* unavailable(url, `is behind a pooler that ${strange}`)
       })
-    }
-    if (server.off.length > 0) {
-      yield* Effect.logWarning(
-        `${whereabouts(url)} runs without ${server.off.join(" and ")}: a crash of its machine may lose or damage what ` +
-          "was acknowledged"
-      )
-    }
-    return yield* PgClient.make({
-      url,
-      applicationName: APPLICATION,
-      maxConnections: connectionsMax,
-      minConnections: 1,
-      // What has no limit of its own ends when the other side is gone without a word.
-      keepAlive: KEEP_ALIVE,
-      startupParameters: server.commitsLater ? { ...sessionSettings, synchronous_commit: "on" } : sessionSettings
-    })
+    )
   }).pipe(
     Effect.mapError((error) =>
       error instanceof DatabaseUnavailable
@@ -101,25 +111,68 @@ export const connect = (
     )
   )
 
+const unavailable = (url: Redacted.Redacted, problem: string) =>
+  new DatabaseUnavailable({ message: `${whereabouts(url)} ${problem}.` })
+
 /** What has to be known of a server first. */
-const ask = (url: Redacted.Redacted) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const connection = yield* PgConnection.make({ url, applicationName: `${APPLICATION} start` })
-      const [row] = yield* connection.queryValues(`SELECT current_setting('server_version_num')::int,
-        current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes')`)
-      const [version, commit, fsync, fullPageWrites] = row as [number, string, string, string]
-      return {
-        version: Math.floor(version / 10_000),
-        // Other settings than `off` say which servers have to have a commit, and leave that to whoever runs them.
-        commitsLater: commit === "off",
-        // No session can ask for these.
-        off: Object.entries({ fsync, full_page_writes: fullPageWrites }).flatMap(([name, value]) =>
-          value === "off" ? [name] : []
-        )
-      }
-    })
+interface Server {
+  readonly version: number
+  readonly encoding: string
+  readonly isReadOnly: boolean
+  /** How many connections the role or the database may have at once; null if there is no limit. */
+  readonly most: number | null
+  /** Id of the process that has answered. */
+  readonly process: number
+  /** Other settings than `off` say which servers have to have a commit, and leave that to whoever runs them. */
+  readonly commitsLater: boolean
+  /** No session can ask for these. */
+  readonly off: ReadonlyArray<string>
+}
+
+const ask = (connection: PgConnection.PgConnection) =>
+  Effect.map(
+    connection.query(`SELECT current_setting('server_version_num')::int / 10000 AS version,
+      current_setting('server_encoding') AS encoding, current_setting('transaction_read_only')::bool AS "isReadOnly",
+      (SELECT least(nullif(rolconnlimit, -1), nullif(datconnlimit, -1)) FROM pg_roles, pg_database
+        WHERE rolname = session_user AND datname = current_database()) AS most,
+      pg_backend_pid() AS process, current_setting('synchronous_commit') = 'off' AS "commitsLater",
+      ARRAY(SELECT name FROM unnest(ARRAY['fsync', 'full_page_writes']) AS s (name)
+        WHERE current_setting(name) = 'off') AS off`),
+    ({ rows }) => rows[0] as unknown as Server
   )
+
+/** Why Till cannot work on a server. */
+const obstacleOf = ({ encoding, isReadOnly, most, version }: Server): string | undefined => {
+  if (version < versionMinimum) return `is version ${version}; Till needs Postgres ${versionMinimum} or newer`
+  // What the journal has taken could not be written to the views: a name in Japanese would stop the projection for good.
+  if (encoding !== "UTF8") return `keeps this database in ${encoding}; Till needs one with the encoding UTF8`
+  if (isReadOnly) return "is read-only, as a standby is; Till has to write"
+  if (most !== null && most < 2)
+    return `allows ${most} connection at once here; Till needs 2 and uses up to ${connectionsMax + 1}`
+  return undefined
+}
+
+interface Session {
+  /** The settings that were asked for and are not in force. */
+  readonly lost: ReadonlyArray<string>
+  readonly process: number
+}
+
+const sessionOf = (sql: PgClient.PgClient, settings: Readonly<Record<string, string>>) =>
+  Effect.map(
+    sql<Session>`SELECT pg_backend_pid() AS process, ARRAY(SELECT name || ' = ' || quote_literal(asked)
+      FROM unnest(${texts(Object.keys(settings))}, ${texts(Object.values(settings))}) AS s (name, asked)
+      WHERE current_setting(name) <> asked) AS lost`,
+    ([row]) => row!
+  )
+
+/** What stands between Till and Postgres, and Till cannot work with, if another connection's process is this one. */
+const strangenessOf = ({ lost, process }: Session, processOfAnother: number): string | undefined => {
+  if (lost.length > 0) return `keeps back what Till asks for: set ${lost.join(", ")} there for the database`
+  // By the name of its sessions, a command knows whether a service runs that it must not meet.
+  if (process === processOfAnother) return "shares sessions: Till needs it in session mode"
+  return undefined
+}
 
 /** `PgClient` and `SqlClient` on the server in use. */
 export const layerClient: Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseUnavailable, Database> =
@@ -169,10 +222,23 @@ export const requireAlone = Effect.gen(function* () {
   Effect.retry({ schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "1 second" })) })
 )
 
-const whereabouts = (url: Redacted.Redacted): string => {
-  const { hostname, port } = new URL(Redacted.value(url))
-  return `DATABASE_URL: Postgres at ${hostname === "" ? "localhost" : hostname}:${port === "" ? 5432 : port}`
+/** Where a URL leads, as libpq reads it: its parameters count more, and a host may be the folder of a socket. */
+const placeOf = (url: Redacted.Redacted) => {
+  const { hostname, pathname, port, searchParams } = new URL(Redacted.value(url))
+  const host = searchParams.get("host") ?? decodeLenient(hostname)
+  return {
+    server: `${host === "" ? "localhost" : host}:${searchParams.get("port") ?? (port === "" ? 5432 : port)}`,
+    database: searchParams.get("dbname") ?? decodeLenient(pathname.slice(1))
+  }
 }
+
+/** A database's name in messages and files: without the password. */
+export const nameOf = (url: Redacted.Redacted): string => {
+  const { database, server } = placeOf(url)
+  return `${server}/${database}`
+}
+
+const whereabouts = (url: Redacted.Redacted): string => `DATABASE_URL: Postgres at ${placeOf(url).server}`
 
 // Messages of the driver and of the server do not repeat passwords, as far as known; this makes sure of it.
 const withoutSecret = (error: Error, url: Redacted.Redacted): string => {

@@ -6,7 +6,7 @@ import * as os from "node:os"
 import * as Path from "node:path"
 import { connect } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
-import { freshDatabase } from "../support/Postgres.ts"
+import { freshDatabase, freshDatabaseWith } from "../support/Postgres.ts"
 import { till } from "../support/TillProcess.ts"
 
 const open = (url: Redacted.Redacted) => connect(url).pipe(Effect.provide(Reactivity.layer))
@@ -17,6 +17,9 @@ const databaseSetTo = Effect.fnUntraced(function* (setting: string) {
   yield* (yield* open(url)).unsafe(`ALTER DATABASE ${new URL(Redacted.value(url)).pathname.slice(1)} SET ${setting}`)
   return url
 })
+
+/** Why it does not connect. */
+const refusal = (url: Redacted.Redacted) => Effect.map(Effect.flip(open(url)), ({ message }) => message)
 
 describe("Database", () => {
   it.live("connects in UTC under its name", () =>
@@ -37,10 +40,77 @@ describe("Database", () => {
     })
   )
 
-  it.live("has no statement compiled, where the database would", () =>
+  it.live.each([
+    { name: "jit", theirs: "on", ours: "off" },
+    { name: "default_transaction_isolation", theirs: "serializable", ours: "read committed" }
+  ])("sets $name to $ours, where the database has $theirs", ({ name, ours, theirs }) =>
     Effect.gen(function* () {
-      const sql = yield* open(yield* databaseSetTo("jit = on"))
-      assert.deepStrictEqual(yield* sql`SHOW jit`, [{ jit: "off" }])
+      const sql = yield* open(yield* databaseSetTo(`${name} = ${theirs}`))
+      assert.deepStrictEqual(yield* sql`SELECT current_setting(${name}) AS is`, [{ is: ours }])
+    })
+  )
+
+  it.live("refuses what cannot hold every text, and what cannot be written to", () =>
+    Effect.gen(function* () {
+      for (const encoding of ["LATIN1", "SQL_ASCII"]) {
+        const options = `TEMPLATE template0 ENCODING '${encoding}' LOCALE_PROVIDER libc LOCALE 'C'`
+        const message = yield* refusal(yield* freshDatabaseWith(options))
+        assert.include(message, `keeps this database in ${encoding}; Till needs one with the encoding UTF8.`)
+      }
+      const message = yield* refusal(yield* databaseSetTo("default_transaction_read_only = on"))
+      assert.include(message, "is read-only, as a standby is; Till has to write.")
+    })
+  )
+
+  it.live("makes do with as many connections as its role may have", () =>
+    Effect.gen(function* () {
+      const url = new URL(Redacted.value(yield* freshDatabase))
+      const sql = yield* open(Redacted.make(url.href))
+      const role = `${url.pathname.slice(1)}_owner`
+      yield* Effect.acquireRelease(sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'p/w' CONNECTION LIMIT 4`), () =>
+        Effect.orDie(sql.unsafe(`DROP ROLE ${role}`))
+      )
+      const own = Redacted.make(Object.assign(url, { username: role, password: encodeURIComponent("p/w") }).href)
+      const asked = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const limited = yield* open(own)
+          const question = limited<{ process: number }>`SELECT pg_backend_pid() AS process, pg_sleep(0.05)`
+          const answers = yield* Effect.all(
+            Array.from({ length: 16 }, () => question),
+            { concurrency: "unbounded" }
+          )
+          // Room for a command beside a service.
+          yield* Effect.scoped(open(own))
+          return answers.flat()
+        })
+      )
+      assert.strictEqual(new Set(asked.map(({ process }) => process)).size, 2)
+      yield* sql.unsafe(`ALTER ROLE ${role} CONNECTION LIMIT 1`)
+      yield* Effect.repeat(refusal(own), {
+        until: (message) => message.includes("allows 1 connection at once here; Till needs 2 and uses up to 9."),
+        schedule: Schedule.spaced("10 millis")
+      })
+    })
+  )
+
+  // What poolers do is done here by functions that Postgres finds before its own.
+  it.live.each([
+    {
+      deed: "keeps settings back",
+      as: `current_setting(name text) RETURNS text LANGUAGE sql AS $$
+        SELECT CASE name WHEN 'enable_sort' THEN 'on' ELSE pg_catalog.current_setting(name) END $$`,
+      told: "is behind a pooler that keeps back what Till asks for: set enable_sort = 'off' there for the database."
+    },
+    {
+      deed: "shares sessions out",
+      as: "pg_backend_pid() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+      told: "is behind a pooler that shares sessions: Till needs it in session mode."
+    }
+  ])("refuses a pooler that $deed", ({ as, told }) =>
+    Effect.gen(function* () {
+      const url = yield* databaseSetTo("search_path = public, pg_catalog")
+      yield* (yield* open(url)).unsafe(`CREATE FUNCTION ${as}`)
+      assert.include(yield* refusal(url), told)
     })
   )
 
@@ -90,7 +160,8 @@ describe("Database", () => {
       const wrong = [
         changed((url) => (url.password = "hunter2-hunter2")),
         changed((url) => (url.pathname = "/no_such_database")),
-        changed((url) => ((url.port = "1"), (url.password = "hunter2-hunter2")))
+        changed((url) => ((url.port = "1"), (url.password = "hunter2-hunter2"))),
+        Redacted.make("postgres:///till?host=/nowhere&port=5433&user=till&password=hunter2-hunter2")
       ]
       const messages = (yield* Effect.forEach(wrong, (url) => Effect.flip(open(url)))).map((error) => error.message)
       const { port, password } = new URL(good)
@@ -102,6 +173,7 @@ describe("Database", () => {
       assert.include(messages[0], `DATABASE_URL: Postgres at 127.0.0.1:${port}: password authentication failed`)
       assert.include(messages[1], `database "no_such_database" does not exist`)
       assert.include(messages[2], "DATABASE_URL: Postgres at 127.0.0.1:1: connect ECONNREFUSED")
+      assert.include(messages[3], "DATABASE_URL: Postgres at /nowhere:5433: connect ENOENT")
     })
   )
 })
