@@ -188,7 +188,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
-    this.#mayRepeat = false
     // Informational: the status is still to come.
     if (status < 200) return
     clearTimeout(this.#timer)

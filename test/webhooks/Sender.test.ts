@@ -8,6 +8,20 @@ import { BODY, makeSender, messageTo, SECRET } from "./Sending.ts"
 
 const STATUSES = [200, 201, 202, 204, 226, 299, 300, 301, 302, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503, 599]
 
+/** Of what the system says, and of what undici says itself. */
+const WORDS = {
+  ECONNRESET: "connection closed",
+  EPIPE: "connection closed",
+  EAI_AGAIN: "host not found",
+  EHOSTUNREACH: "host unreachable",
+  ENETUNREACH: "host unreachable",
+  ETIMEDOUT: "timed out",
+  UND_ERR_CONNECT_TIMEOUT: "timed out",
+  EPROTO: "TLS failed",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "certificate not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)",
+  EWHATEVER: "failed (EWHATEVER)"
+}
+
 describe("the sender", () => {
   it.live("sends the headers of a delivery, no others than HTTP needs, and the body's bytes", () =>
     Effect.gen(function* () {
@@ -81,6 +95,12 @@ describe("the sender", () => {
       assert.strictEqual((yield* sender.send(messageTo("https://nowhere.invalid/"))).error, "host not found")
       assert.strictEqual((yield* sender.send(messageTo("not a URL"))).error, "invalid URL")
       assert.include((yield* sender.send(messageTo("ftp://example.com/"))).error, "failed")
+      for (const [code, error] of Object.entries(WORDS)) {
+        const failing = yield* makeSender({
+          resolve: (_hostname, callback) => callback(Object.assign(new Error(), { code }), [])
+        })
+        assert.strictEqual((yield* failing.send(messageTo("https://hooks.example.com/"))).error, error)
+      }
     })
   )
 })

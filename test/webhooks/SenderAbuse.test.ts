@@ -6,8 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Options } from "../../src/webhooks/Sender.ts"
 import type { Behaviour, RawReceiver } from "./RawReceiver.ts"
-import { answersWith, receiver, writeForever } from "./RawReceiver.ts"
-import { makeSender, messageTo } from "./Sending.ts"
+import { answerOf, answersWith, receiver, writeForever } from "./RawReceiver.ts"
+import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"
 
 /** Where it must be this limit that ends the attempt, though not before it has begun; and where it must not be. */
 const SHORT = { timeLimitMillis: 1000 }
@@ -158,6 +158,19 @@ describe("a receiver that", () => {
         yield* Effect.promise(() => there.closed(connection))
       }
       assert.isFalse(there.sockets.slice(-256).some(({ destroyed }) => destroyed))
+    })
+  )
+
+  it.live("keeps a body back for long loses its connection to none whose body has come, or broken off", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(({ index, socket }) => {
+        if (index === 0) socket.write(`${STATUS_LINE}content-length: 9\r\n\r\n`)
+        else if (index % 2 === 0) socket.write(answerOf(200, "received"))
+        else socket.end(`${STATUS_LINE}content-length: 9\r\n\r\nhalf`)
+      })
+      const sender = yield* makeSender({ bodyMillis: LONG })
+      for (let attempt = 0; attempt < 600; attempt++) yield* sendAndSettle(sender, messageTo(there.url))
+      assert.isFalse(there.sockets[0]!.destroyed)
     })
   )
 })

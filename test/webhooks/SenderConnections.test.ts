@@ -73,6 +73,23 @@ describe("a connection", () => {
     )
   }
 
+  it.live("is not tried again by a second one that was kept and is closed as well", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(({ index, socket }) => {
+        if (index === 1) for (const each of there.sockets) each.write(answerOf(200))
+        if (index > 1) socket.end()
+      })
+      const sender = yield* makeSender()
+      yield* Effect.all(
+        [1, 2].map(() => sendAndSettle(sender, messageTo(there.url))),
+        { concurrency: 2 }
+      )
+      assert.strictEqual((yield* sender.send(messageTo(there.url))).error, "connection closed")
+      assert.strictEqual(there.requests.length, 4)
+      assert.strictEqual(there.sockets.length, 2)
+    })
+  )
+
   it.live("is not tried again once it has brought an informational answer", () =>
     Effect.gen(function* () {
       const there = yield* receiver(({ index, socket }) => {
@@ -97,6 +114,51 @@ describe("a connection", () => {
       assert.strictEqual(there.sockets.length, 1)
       there.behaviour = answersWith(200)
       assert.strictEqual((yield* sender.send(messageTo(there.url))).status, 200)
+    })
+  )
+
+  it.live("brings no attempt that was given up while it was opened", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(answersWith(200))
+      const asked = Promise.withResolvers<void>()
+      const mayOpen = Promise.withResolvers<void>()
+      const sender = yield* makeSender({
+        resolve: (_hostname, callback) => {
+          asked.resolve()
+          void mayOpen.promise.then(() => callback(null, [{ address: "127.0.0.1", family: 4 }]))
+        }
+      })
+      const url = `http://hooks.example.com:${there.port}/`
+      const givenUp = yield* Effect.forkChild(sender.send(messageTo(url)))
+      yield* Effect.promise(() => asked.promise)
+      yield* Fiber.interrupt(givenUp)
+      mayOpen.resolve()
+      assert.strictEqual((yield* sender.send(messageTo(url, { attempt: 2 }))).status, 200)
+      assert.deepStrictEqual(
+        there.requests.map(({ headers }) => headers.get("x-webhook-attempt")),
+        ["2"]
+      )
+    })
+  )
+
+  it.live("that never opens is let go of with its attempt", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(() => {})
+      const sender = yield* makeSender({ timeLimitMillis: 200 })
+      // It is never answered by TLS.
+      const result = yield* sender.send(messageTo(`https://127.0.0.1:${there.port}/`))
+      assert.deepStrictEqual(result, { status: null, error: "timed out" })
+      yield* Effect.promise(() => there.closed(0))
+    })
+  )
+
+  it.live("that is idle is closed before many servers would close it, whatever this one promises", () =>
+    Effect.gen(function* () {
+      const promise = "HTTP/1.1 200 OK\r\nkeep-alive: timeout=600\r\ncontent-length: 0\r\n\r\n"
+      const there = yield* receiver(({ socket }) => socket.write(promise))
+      const sender = yield* makeSender()
+      assert.strictEqual((yield* sender.send(messageTo(there.url))).status, 200)
+      yield* Effect.promise(() => there.closed(0))
     })
   )
 
