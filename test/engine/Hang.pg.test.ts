@@ -1,6 +1,8 @@
 /** The engine on a Postgres that hangs: nothing waits for good, and nothing is lost or done twice. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Schedule } from "effect"
+import { Effect, Exit, Fiber, Schedule } from "effect"
+import { project } from "../../src/engine/Projection.ts"
+import type { ViewsShape } from "../../src/engine/Views.ts"
 import { StatementLimit } from "../../src/postgres/StatementLimit.ts"
 import { ACCOUNTS } from "./Clients.ts"
 import * as Harness from "./Harness.ts"
@@ -44,7 +46,50 @@ const startBehindProxy = Effect.gen(function* () {
   return { engine, id, proxy, storage }
 })
 
+const VIEWS = "checkpoints, objects, idempotency, timers, subscriptions, deliveries"
+const address = { account: ACCOUNT, id: "a" }
+
+/** What commands, activations and the fibers that serve all ask of the views. */
+const urgent = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, { readonly _tag: string }>> => [
+  views.checkpoint(ACCOUNT),
+  views.documents([address]),
+  views.keys([address]),
+  views.timer(address),
+  views.nextTimers(1),
+  views.isTimerDue(ACCOUNT, 0),
+  views.subscriptions(ACCOUNT),
+  views.newest([{ account: ACCOUNT, kind: "counter", limit: 1 }]),
+  views.holder("a"),
+  views.pendingDeliveries([address]),
+  views.takeDeliveries({ now: 0, limit: 1, busy: [], leasedUntil: 0 }),
+  views.nextDelivery([]),
+  views.apply({ ...project([]), checkpoints: [{ account: ACCOUNT, from: 0, to: 1 }] }, 0),
+  views.expireKeys(0, 1)
+]
+
 describe("the engine on a Postgres that hangs", () => {
+  it.live("gives up every statement of the views that others wait for, and none that may take long", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresStorage.make
+      const storage = yield* Effect.provideService(postgres.connect("engine"), StatementLimit, LIMIT_MILLIS)
+      const views = Harness.viewsOf(storage)
+      const scope = yield* Effect.scope
+      yield* views.checkpoint(ACCOUNT)
+      const sweep = { account: ACCOUNT, wiped: true, unsubscribed: [], clock: 0 }
+      const wipe = views.apply({ ...project([]), checkpoints: [{ account: ACCOUNT, from: 0, to: 1 }], sweep }, 0)
+      const wiping = yield* postgres.locked(
+        VIEWS,
+        Effect.gen(function* () {
+          const wiping = yield* Effect.forkIn(wipe, scope, { startImmediately: true })
+          for (const statement of urgent(views))
+            assert.strictEqual((yield* Effect.flip(statement))._tag, "StorageFailure")
+          return wiping
+        })
+      )
+      assert.deepStrictEqual(yield* Fiber.join(wiping), [])
+    })
+  )
+
   it.live("gives up a write whose statement waits, cancels the statement, and goes on", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make

@@ -85,6 +85,8 @@ const address = { account: ACCOUNT, id: `pi_${digits(MIDDLE)}` }
 const intents = { kind: "payment_intent", prefix: "pi", limit: 10 }
 const charges = { kind: "charge", prefix: "ch", labels: { customer: `cus_${digits(1)}` }, limit: 10 }
 const product = `prod_${digits(1)}`
+/** There are fewer than are asked for, and many of other kinds have smaller ids. */
+const first = { kind: "customer", prefix: "cus", olderThan: `cus_${digits(5)}`, limit: 10 }
 
 /** All that is asked while Till is at work. `round` counts from 1. */
 const questions = (
@@ -110,7 +112,10 @@ const questions = (
     { ...intents, account: "nobody" }
   ]),
   views.newest(Array.from({ length: 5 }, () => ({ ...intents, account: ACCOUNT, olderThan: address.id }))),
+  views.newest([{ ...first, account: ACCOUNT }]),
+  views.list(ACCOUNT, first),
   views.list(ACCOUNT, { ...intents, newerThan: address.id }),
+  views.list(ACCOUNT, { ...intents, labels: charges.labels }),
   views.list(ACCOUNT, { ...intents, labels: { customer: `cus_${digits(MIDDLE)}` } }),
   views.list(ACCOUNT, { ...intents, labels: { status: "succeeded" } }),
   views.list(ACCOUNT, charges),

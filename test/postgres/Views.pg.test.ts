@@ -18,9 +18,11 @@ import * as PostgresStorage from "../engine/PostgresStorage.ts"
 import { Randomness, Seed } from "../engine/Randomness.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_1:live", "mer_2:test"]
-const IDS = ["a", "B", "b", "Z", "z_1", "z-1", "ä", "😀", "'; --", "%", "a_"]
+const IDS = ["a", "B", "b", "Z", "z_1", "z_2", "z-1", "ä", "😀", "'; --", "%", "a_1", "a_2"]
 const TYPES = ["counter.created", "counter.deleted", "counter", "counted.x", "c%.created", "other_type"]
 const KINDS = ["counter", "slot"]
+/** Kinds whose ids have a prefix, which is the kind's own name here. */
+const PREFIXES = ["a", "z"]
 const JSONS = [
   '{"id":"a","text":"\\u0000\\ud800 ü→😀"}',
   '{"__proto__":1,"10":2,"9":3}',
@@ -40,9 +42,12 @@ const distinct = <A>(random: Randomness, choices: ReadonlyArray<A>) => choices.f
 /** Those that look like an id or an address are found in another way, and so are those of a customer or a product. */
 const LABEL_VALUES = ["", "x", "ü'\"\\", "10", "cus_8Q0eQxL7onWPq0YtTwltHu2V", "jenny@example.com"]
 
-const labels = (random: Randomness): Record<string, string> =>
+const LABEL_NAMES = ["name", "slot", "ü", "customer", "product"]
+
+const labels = (random: Randomness, names = distinct(random, LABEL_NAMES)): Record<string, string> =>
   Object.fromEntries(
-    distinct(random, ["name", "slot", "ü", "customer", "product"]).map((name) => [name, random.pick(LABEL_VALUES)])
+    // Owners have many documents.
+    names.map((name) => [name, random.pick(name === "customer" ? LABEL_VALUES.slice(1, 3) : LABEL_VALUES)])
   )
 
 const EMPTY = project([])
@@ -50,16 +55,28 @@ const EMPTY = project([])
 const DESTINATIONS = ["we_1", "we_2", "we_3"]
 
 /** How far accounts' clocks may be ahead of the wall clock, in milliseconds. */
-const CLOCK_LEAD = 7
+const CLOCK_LEAD_MAX = 7
+
+/** Times of which many are the same. */
+const TIME_MAX = 20
+
+/** How far an account has come: its checkpoint, and how far its clock is ahead. */
+interface Head {
+  readonly version: number
+  readonly clock: number
+}
+
+const headOf = (heads: Map<string, Head>, account: string): Head => heads.get(account) ?? { version: 0, clock: 0 }
 
 /** What changes rows that it does not name stands alone. */
-const sweeping = (random: Randomness, versions: Map<string, number>): Projection => {
+const sweeping = (random: Randomness, heads: Map<string, Head>): Projection => {
   const account = random.pick(ACCOUNTS)
-  const from = (versions.get(account) ?? 0) + (random.chance(0.2) ? 1 : 0)
-  if (from === (versions.get(account) ?? 0)) versions.set(account, from + 1)
+  const head = headOf(heads, account)
+  const from = head.version + (random.chance(0.4) ? 1 : 0)
   const wiped = random.chance(0.3)
-  // No further than deliveries are due: nothing is due before 1970.
-  const clock = wiped ? 0 : random.chance(0.6) ? random.below(CLOCK_LEAD + 1) : null
+  // A clock is never set back but by a wipe. Nothing is due before 1970.
+  const clock = wiped ? 0 : random.chance(0.6) ? head.clock + random.below(CLOCK_LEAD_MAX + 1 - head.clock) : null
+  if (from === head.version) heads.set(account, { version: from + 1, clock: clock ?? head.clock })
   const unsubscribed = wiped ? [] : distinct(random, DESTINATIONS)
   return { ...EMPTY, checkpoints: [{ account, from, to: from + 1 }], sweep: { account, wiped, unsubscribed, clock } }
 }
@@ -68,6 +85,7 @@ const sweeping = (random: Randomness, versions: Map<string, number>): Projection
 const deliveries = (
   random: Randomness,
   checkpoints: Projection["checkpoints"],
+  heads: Map<string, Head>,
   made: Array<DeliveryRow>
 ): Pick<Projection, "deliveriesMade" | "deliverySteps"> => {
   const attempt = (n: number): Attempt => ({
@@ -77,22 +95,23 @@ const deliveries = (
     status: random.chance(0.5) ? null : 500,
     error: random.chance(0.5) ? null : "ü'\"\\"
   })
-  const fate = (): Pick<DeliveryRow, "state" | "nextAttemptAt" | "dueAt"> => {
+  const fate = (account: string): Pick<DeliveryRow, "state" | "nextAttemptAt" | "dueAt"> => {
     const state = random.pick(["pending", "pending", "delivered", "exhausted"] as const)
-    const dueAt = state === "pending" ? random.below(1000) : null
-    return { state, dueAt, nextAttemptAt: dueAt === null ? null : dueAt + CLOCK_LEAD }
+    if (state !== "pending") return { state, nextAttemptAt: null, dueAt: null }
+    const nextAttemptAt = CLOCK_LEAD_MAX + random.below(TIME_MAX - CLOCK_LEAD_MAX)
+    return { state, nextAttemptAt, dueAt: nextAttemptAt - headOf(heads, account).clock }
   }
   const older = made.filter(({ account }) => checkpoints.some((checkpoint) => checkpoint.account === account))
   const deliverySteps = distinct(random, older).map(({ account, destination, id }): DeliveryStep => {
     const after = random.below(3)
-    return { account, destination, id, after, attempt: attempt(after + 1), ...fate() }
+    return { account, destination, id, after, attempt: attempt(after + 1), ...fate(account) }
   })
   const deliveriesMade = checkpoints.flatMap(({ account, to }) =>
     distinct(random, DESTINATIONS).map((destination, i): DeliveryRow => {
       const attempts = Array.from({ length: random.below(3) }, (_, n) => attempt(n + 1))
       const id = `whd_${made.length}_${i}_${account}`
       const event = `${random.pick(IDS)}1`
-      const row = { account, destination, id, event, eventVersion: to, version: to, at: to, attempts, ...fate() }
+      const row = { account, destination, id, event, eventVersion: to, version: to, at: to, attempts, ...fate(account) }
       return row
     })
   )
@@ -103,15 +122,16 @@ const deliveries = (
 /** A batch as the projector would write it; sometimes one that starts where the checkpoint does not stand. */
 const projection = (
   random: Randomness,
-  versions: Map<string, number>,
+  heads: Map<string, Head>,
   made: Array<DeliveryRow>,
   batch: number
 ): Projection => {
-  if (random.chance(0.25)) return sweeping(random, versions)
+  if (random.chance(0.3)) return sweeping(random, heads)
   const checkpoints = distinct(random, ACCOUNTS).map((account) => {
-    const from = (versions.get(account) ?? 0) + (random.chance(0.2) ? 1 : 0)
+    const head = headOf(heads, account)
+    const from = head.version + (random.chance(0.2) ? 1 : 0)
     const to = from + 1 + random.below(3)
-    if (from === (versions.get(account) ?? 0)) versions.set(account, to)
+    if (from === head.version) heads.set(account, { ...head, version: to })
     return { account, from, to }
   })
   const perAccount = <Row>(f: (account: string, version: number, id: string) => Row): ReadonlyArray<Row> =>
@@ -122,7 +142,7 @@ const projection = (
     documents: perAccount((account, version, id) => ({
       account,
       id,
-      kind: random.pick(KINDS),
+      kind: PREFIXES.find((prefix) => id.startsWith(`${prefix}_`)) ?? random.pick(KINDS),
       version,
       documentSpan: random.chance(0.2) ? null : spanOf(random.pick(JSONS)),
       hiddenSpan: random.chance(0.5) ? null : spanOf(random.pick(JSONS)),
@@ -139,8 +159,8 @@ const projection = (
       id: `${id} of ${account}`,
       name: "increment",
       version,
-      dueAt: random.below(2 ** 42),
-      wakeAt: random.below(2 ** 42)
+      dueAt: random.below(random.pick([TIME_MAX, 2 ** 42])),
+      wakeAt: random.below(random.pick([TIME_MAX, 2 ** 42]))
     })).filter(
       ({ account, id }) => !cleared.some((one) => one.account === account && id === `${one.id} of ${account}`)
     ),
@@ -150,7 +170,7 @@ const projection = (
       distinct(
         random,
         Array.from({ length: to - from }, (_, i) => from + 1 + i)
-      ).map((version) => ({ account, key: random.pick(IDS), fingerprint: "f", version, at: random.below(1000) }))
+      ).map((version) => ({ account, key: random.pick(IDS), fingerprint: "f", version, at: random.below(TIME_MAX) }))
     ),
     subscriptionsSet: checkpoints.flatMap(({ account, to: version }) =>
       distinct(random, DESTINATIONS).map((destination) => {
@@ -158,7 +178,7 @@ const projection = (
         return { account, destination, types, version }
       })
     ),
-    ...deliveries(random, checkpoints, made),
+    ...deliveries(random, checkpoints, heads, made),
     sweep: null
   }
 }
@@ -175,15 +195,19 @@ const questions = (random: Randomness) => {
     account: random.pick(ACCOUNTS),
     id: random.pick([...IDS, "missing"])
   }))
+  const ofKind = () => {
+    const kind = random.pick([...KINDS, ...PREFIXES])
+    return { kind, ...(PREFIXES.includes(kind) && random.chance(0.7) && { prefix: kind }) }
+  }
   const list = {
-    kind: random.pick(KINDS),
+    ...ofKind(),
     limit: 1 + random.below(5),
     ...cursor(random),
-    ...(random.chance(0.5) && { labels: labels(random) })
+    ...(random.chance(0.7) && { labels: labels(random, random.pick([undefined, ["customer"], ["product"]])) })
   }
   const newest = Array.from({ length: random.below(4) }, () => ({
     account: random.pick(ACCOUNTS),
-    kind: random.pick(KINDS),
+    ...ofKind(),
     limit: 1 + random.below(5),
     ...(random.chance(0.5) && { olderThan: random.pick(IDS) })
   }))
@@ -198,10 +222,10 @@ const questions = (random: Randomness) => {
   const limit = 1 + random.below(8)
   const table = random.pick(viewTables)
   const destination = random.pick(DESTINATIONS)
+  const delivery = `whd_${random.below(6)}_${random.below(3)}_${random.pick(ACCOUNTS)}`
   const busy = distinct(random, DESTINATIONS)
-  const wakeAt = random.below(2 ** 42)
-  const now = random.below(1000)
-  const lease = { now, limit, busy, leasedUntil: now + random.below(500) }
+  const now = random.below(TIME_MAX)
+  const lease = { now, limit, busy, leasedUntil: now + 1 + random.below(TIME_MAX / 2) }
   const happened = distinct(random, IDS).map((id) => ({ account: random.pick(ACCOUNTS), id: `${id}1` }))
   const after = random.pick(["", ...(table === "keys" ? [3, 9, 27].map((version) => keyId({ version })) : IDS)])
   return {
@@ -219,7 +243,7 @@ const questions = (random: Randomness) => {
     keys: (views: ViewsShape) => views.keys(addresses),
     timer: (views: ViewsShape) => views.timer(timer),
     nextTimers: (views: ViewsShape) => views.nextTimers(limit),
-    isTimerDue: (views: ViewsShape) => views.isTimerDue(account, wakeAt),
+    isTimerDue: (views: ViewsShape) => views.isTimerDue(account, now),
     list: (views: ViewsShape) => views.list(account, list),
     newest: (views: ViewsShape) => views.newest(newest),
     event: (views: ViewsShape) => views.event(event),
@@ -231,19 +255,28 @@ const questions = (random: Randomness) => {
       ),
     deliveries: (views: ViewsShape) =>
       views.deliveries(account, { destination, limit, ...(events.olderThan && { olderThan: "whd_2" }) }),
+    delivery: (views: ViewsShape) => views.delivery(account, destination, delivery),
     pendingDeliveries: (views: ViewsShape) => views.pendingDeliveries(happened),
     takeDeliveries: (views: ViewsShape) => views.takeDeliveries(lease),
     nextDelivery: (views: ViewsShape) => Effect.map(views.nextDelivery(busy), String),
     releaseDeliveries: (views: ViewsShape) => (limit === 1 ? Effect.asVoid(views.releaseDeliveries) : Effect.void),
     scan: (views: ViewsShape) => views.scan(account, table, after, limit),
-    scanDeliveries: (views: ViewsShape) => views.scan(account, "deliveries", `${destination}/whd_${limit}`, 100)
+    scanDeliveries: (views: ViewsShape) => views.scan(account, "deliveries", `${destination}/${delivery}`, 100)
   }
 }
 
 const plain = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)))
 
+/** All rows, and when the first of each destination's deliveries may be taken, which no row says. */
+const everything = (views: ViewsShape) =>
+  Effect.all([
+    Effect.forEach(ACCOUNTS, (account) => Effect.forEach(viewTables, (table) => views.scan(account, table, "", 1000))),
+    Effect.forEach(DESTINATIONS, (only) => views.nextDelivery(DESTINATIONS.filter((each) => each !== only)))
+  ])
+
 const sameAnswers = Effect.fnUntraced(function* (random: Randomness, memory: ViewsShape, postgres: ViewsShape) {
-  for (let round = 0; round < 6; round++) {
+  assert.deepStrictEqual(plain(yield* everything(postgres)), plain(yield* everything(memory)), "everything")
+  for (let round = 0; round < 3; round++) {
     for (const [name, ask] of Object.entries(questions(random))) {
       assert.deepStrictEqual(plain(yield* ask(postgres)), plain(yield* ask(memory)), name)
     }
@@ -263,7 +296,7 @@ describe("the views in Postgres", () => {
           const postgres = viewsOf(storage)
           const inMemory = yield* storageInMemory
           const memory = viewsOf(inMemory)
-          const versions = new Map<string, number>()
+          const heads = new Map<string, Head>()
           for (const account of ACCOUNTS) {
             assert.strictEqual(yield* postgres.checkpoint(account), 0)
             yield* memory.checkpoint(account)
@@ -272,18 +305,19 @@ describe("the views in Postgres", () => {
           }
           const made: Array<DeliveryRow> = []
           for (let batch = 0; batch < 12; batch++) {
-            const rows = projection(random, versions, made, batch)
-            const leasedUntil = random.chance(0.5) ? 0 : random.below(1000)
+            const rows = projection(random, heads, made, batch)
+            // A lease lasts longer than until what is leased is due.
+            const leasedUntil = random.chance(0.5) ? 0 : TIME_MAX + random.below(TIME_MAX)
             const refused = [yield* memory.apply(rows, leasedUntil), yield* postgres.apply(rows, leasedUntil)] as const
             assert.deepStrictEqual(refused[1].toSorted(), refused[0].toSorted())
             yield* sameAnswers(random, memory, postgres)
           }
-          const expired = yield* memory.expireKeys(500, 1_000_000)
+          const expired = yield* memory.expireKeys(TIME_MAX / 2, 1_000_000)
           const limit = 1 + random.below(expired + 2)
           for (let left = expired; left > 0; left -= limit) {
-            assert.strictEqual(yield* postgres.expireKeys(500, limit), Math.min(left, limit))
+            assert.strictEqual(yield* postgres.expireKeys(TIME_MAX / 2, limit), Math.min(left, limit))
           }
-          assert.strictEqual(yield* postgres.expireKeys(500, limit), 0)
+          assert.strictEqual(yield* postgres.expireKeys(TIME_MAX / 2, limit), 0)
           yield* sameAnswers(random, memory, postgres)
           for (const views of [memory, postgres]) yield* views.clear(ACCOUNTS[0]!)
           yield* sameAnswers(random, memory, postgres)
@@ -314,6 +348,51 @@ describe("the views in Postgres", () => {
       )
       const [newest] = yield* views.keys([{ account, id: "key" }])
       assert.strictEqual(newest?.version, 3)
+    })
+  )
+
+  it.live("sweep no account that is at another version, and no other destination's deliveries", () =>
+    Effect.gen(function* () {
+      const [account] = ACCOUNTS as [string]
+      const database = yield* PostgresStorage.make
+      const views = viewsOf(yield* database.connect("views"))
+      yield* views.checkpoint(account)
+      const of = { account, version: 1 }
+      const pending = { event: "evt_1", eventVersion: 1, at: 1, attempts: [], nextAttemptAt: 9, dueAt: 9 }
+      const everyTable: Projection = {
+        ...EMPTY,
+        checkpoints: [{ account, from: 0, to: 1 }],
+        documents: [{ ...of, id: "a", kind: "counter", documentSpan: null, hiddenSpan: null, labels: {} }],
+        events: [{ ...of, id: "evt_1", type: "counter.created" }],
+        timersSet: [{ ...of, id: "a", name: "increment", dueAt: 9, wakeAt: 9 }],
+        keys: [{ ...of, key: "key", fingerprint: "f", at: 1 }],
+        subscriptionsSet: [{ ...of, destination: "we_1", types: ["*"] }],
+        deliveriesMade: ["we_1", "we_2"].map((destination) => {
+          return { ...of, ...pending, destination, id: `whd_${destination}`, state: "pending" }
+        })
+      }
+      yield* views.apply(everyTable, 0)
+      const before = yield* everything(views)
+      for (const sweep of [
+        { account, wiped: true, unsubscribed: [], clock: 0 },
+        { account, wiped: false, unsubscribed: ["we_1"], clock: 5 }
+      ]) {
+        const checkpoints = [{ account, from: 2, to: 3 }]
+        assert.deepStrictEqual(yield* views.apply({ ...EMPTY, checkpoints, sweep }, 0), [account])
+        assert.deepStrictEqual(yield* everything(views), before)
+      }
+      for (const [from, unsubscribed, clock] of [
+        [1, ["we_0"], null],
+        [2, ["we_1"], 5]
+      ] as const) {
+        const sweep = { account, wiped: false, unsubscribed, clock }
+        yield* views.apply({ ...EMPTY, checkpoints: [{ account, from, to: from + 1 }], sweep }, 0)
+      }
+      const stateOf = (destination: string) =>
+        Effect.map(views.deliveries(account, { destination, limit: 1 }), ([row]) => [row?.state, row?.dueAt])
+      assert.deepStrictEqual(yield* stateOf("we_1"), ["canceled", null])
+      assert.deepStrictEqual(yield* stateOf("we_2"), ["pending", 4])
+      assert.strictEqual(yield* views.nextDelivery([]), 4)
     })
   )
 
