@@ -248,13 +248,12 @@ const isClosed = (error: Error): boolean => "code" in error && TEXTS[String(erro
 
 /** Short, always the same for the same cause, and without anything that an endpoint or its URL could put into it. */
 const describe = (error: Error): string => {
-  // Several addresses were tried: the first failure says as much as all of them.
-  const cause = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
-  const code = "code" in cause && typeof cause.code === "string" ? cause.code : ""
+  // If several addresses were tried, it is that of the first.
+  const code = "code" in error && typeof error.code === "string" ? error.code : ""
   if (TEXTS[code] !== undefined) return TEXTS[code]
   // Its code is a matter of the parser's build.
-  if (cause.name === "HTTPParserError") return "not an HTTP response"
-  if (/CERT|SELF_SIGNED|UNABLE_TO_/u.test(code)) return `certificate not trusted (${code})`
+  if (error.name === "HTTPParserError") return "not an HTTP response"
+  if (/CERT|UNABLE_TO_/u.test(code)) return `certificate not trusted (${code})`
   if (code.startsWith("ERR_SSL_") || code === "EPROTO") return "TLS failed"
   return code === "" ? "failed" : `failed (${code})`
 }

@@ -95,6 +95,14 @@ describe("the sender", () => {
       assert.strictEqual((yield* sender.send(messageTo("https://nowhere.invalid/"))).error, "host not found")
       assert.strictEqual((yield* sender.send(messageTo("not a URL"))).error, "invalid URL")
       assert.include((yield* sender.send(messageTo("ftp://example.com/"))).error, "failed")
+      const several = yield* makeSender({
+        resolve: (_hostname, callback) =>
+          callback(null, [
+            { address: "127.0.0.1", family: 4 },
+            { address: "127.0.0.2", family: 4 }
+          ])
+      })
+      assert.strictEqual((yield* several.send(messageTo("http://hooks.example.com:1/"))).error, "connection refused")
       for (const [code, error] of Object.entries(WORDS)) {
         const failing = yield* makeSender({
           resolve: (_hostname, callback) => callback(Object.assign(new Error(), { code }), [])
