@@ -110,7 +110,7 @@ const adopt = Effect.fnUntraced(function* (
     const found = running(cluster.path)
     if (found === undefined) return undefined
     // It may still be starting, or be on its way out: then one of the two ends is near.
-    if (found.status === "ready" && found.port !== undefined) {
+    if (found.port !== undefined) {
       yield* checkAnswer(cluster, found.port)
       return { processId: found.processId, port: found.port, ended: endOfStranger(found.processId, cluster) }
     }
@@ -187,7 +187,7 @@ const startOnce = Effect.fnUntraced(function* (
   // No limit of time: after a crash, Postgres first replays what it had logged, and that may be much.
   const ready: Effect.Effect<Server> = Effect.suspend(() => {
     const found = running(cluster.path)
-    return found !== undefined && found.processId === child.processId && found.status === "ready"
+    return found !== undefined && found.processId === child.processId && found.port !== undefined
       ? Effect.succeed({ processId: found.processId, port, ended: Effect.asVoid(ended) })
       : Effect.andThen(Effect.sleep(pollInterval), ready)
   })

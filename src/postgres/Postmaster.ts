@@ -14,9 +14,8 @@ import type { UserCommand } from "./PostgresUser.ts"
 /** What `postmaster.pid` says. */
 export interface PostmasterRecord {
   readonly processId: number
-  /** undefined until the server has come that far. */
+  /** undefined while the server starts or stops. */
   readonly port: number | undefined
-  readonly status: "starting" | "ready" | "stopping"
 }
 
 const recordFile = (cluster: string) => Path.join(cluster, "postmaster.pid")
@@ -25,9 +24,8 @@ const recordFile = (cluster: string) => Path.join(cluster, "postmaster.pid")
 export const running = (cluster: string): PostmasterRecord | undefined => {
   const lines = (readIfThere(recordFile(cluster)) ?? "").split("\n").map((line) => line.trim())
   const processId = Number(lines[0])
-  if (!(processId > 0) || !isAtWorkOn(processId, cluster)) return undefined
-  const status = lines[7] === "ready" ? "ready" : lines[7] === "stopping" ? "stopping" : "starting"
-  return { processId, port: Number(lines[3]) || undefined, status }
+  if (!isAtWorkOn(processId, cluster)) return undefined
+  return { processId, port: lines[7] === "ready" ? Number(lines[3]) : undefined }
 }
 
 /** Whether the process lives and is a Postgres on this cluster. The zombie of a dead one does not count. */
