@@ -7,7 +7,7 @@ import * as os from "node:os"
 import * as Path from "node:path"
 import { inspect } from "node:util"
 import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
-import { isAtWorkOn } from "../../src/postgres/Postmaster.ts"
+import { disownLeftover, isAtWorkOn } from "../../src/postgres/Postmaster.ts"
 
 /** A folder that goes away with the scope; whatever still runs in it is ended first. */
 const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
@@ -96,6 +96,7 @@ describe("EmbeddedPostgres", () => {
   it.live("starts on a fresh folder, and keeps the data over a restart", () =>
     Effect.gen(function* () {
       const folder = Path.join(yield* temporaryFolder, "not", "there yet")
+      const log = Path.join(folder, "postgres.log")
       yield* using(folder, ({ url }) => query(url, "CREATE TABLE kept (n int)", "INSERT INTO kept VALUES (42)"))
       assert.isUndefined(postmasterOf(folder))
       const rows = yield* using(folder, ({ url, adopted }) => {
@@ -103,14 +104,28 @@ describe("EmbeddedPostgres", () => {
         return query(url, "SELECT n FROM kept")
       })
       assert.deepStrictEqual(rows, [[42]])
+      // The user that it runs as passes through the folder, and sees nothing there.
+      assert.strictEqual(fs.statSync(folder).mode & 0o777, process.geteuid!() === 0 ? 0o711 : 0o700)
+      const long = "x".repeat(9_000_000)
+      fs.writeFileSync(log, long)
+      yield* using(folder, () => Effect.promise(() => until(() => fs.statSync(log).size < 9_000_000)))
+      assert.strictEqual(fs.readFileSync(`${log}.1`, "utf8").slice(0, long.length), long)
+      assert.include(fs.readFileSync(log, "utf8"), "database system is shut down")
     })
   )
 
   it.live("is durable, local and asks for its password", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      yield* using(folder, ({ url, port }) =>
+      yield* using(folder, ({ url, port, processId }) =>
         Effect.gen(function* () {
+          if (process.platform === "linux") {
+            const seen = fs
+              .readFileSync(`/proc/${yield* processId}/environ`, "utf8")
+              .split("\0")
+              .map((variable) => variable.split("=")[0])
+            assert.includeMembers(["PATH", "LC_ALL", "TZ", "PGDATA", "PG_GRANDPARENT_PID", ""], seen)
+          }
           const rows = yield* query(
             url,
             `SELECT name, setting FROM pg_settings WHERE name IN
@@ -144,6 +159,11 @@ describe("EmbeddedPostgres", () => {
       const left = yield* Effect.promise(() => owner.ready)
       owner.process.kill("SIGKILL")
       yield* Effect.promise(() => owner.ended)
+      const password = Path.join(folder, "postgres", "password")
+      const own = fs.readFileSync(password, "utf8")
+      fs.writeFileSync(password, "another\n")
+      assert.include((yield* failureOf(folder)).message, "does not answer as it should: ")
+      fs.writeFileSync(password, own)
       yield* using(folder, (server) =>
         Effect.gen(function* () {
           assert.deepStrictEqual(
@@ -260,7 +280,28 @@ describe("EmbeddedPostgres", () => {
     )
   }
 
-  it.live("refuses what an incompatible version wrote", () =>
+  it.live("starts an adopted server again that was killed", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const owner = yield* spawnOwner(folder)
+      const { processId } = yield* Effect.promise(() => owner.ready)
+      owner.process.kill("SIGKILL")
+      yield* Effect.promise(() => owner.ended)
+      yield* using(folder, (server) =>
+        Effect.gen(function* () {
+          process.kill(processId, "SIGKILL")
+          yield* Effect.promise(() => until(() => Effect.runSync(server.processId) !== processId))
+          assert.deepStrictEqual(yield* query(server.url, "SELECT 1"), [[1]])
+          const record = Path.join(clusterOf(folder), "postmaster.pid")
+          const before = fs.readFileSync(record, "utf8")
+          disownLeftover(clusterOf(folder))
+          assert.strictEqual(fs.readFileSync(record, "utf8"), before, "it is no leftover")
+        })
+      )
+    })
+  )
+
+  it.live("refuses what an incompatible version wrote, or what is damaged", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* using(folder, () => Effect.void)
@@ -270,11 +311,21 @@ describe("EmbeddedPostgres", () => {
       const older = yield* failureOf(folder)
       assert.strictEqual(older.reason, "IncompatibleVersion")
       assert.include(older.message, "written by Postgres 17, and this Till brings Postgres 18")
+      fs.rmSync(version)
+      const nameless = yield* failureOf(folder)
+      assert.strictEqual(nameless.message, `${clusterOf(folder)} is damaged: it has no PG_VERSION.`)
       fs.writeFileSync(version, own)
+      fs.rmSync(Path.join(folder, "postgres", "password"))
+      const locked = yield* failureOf(folder)
+      assert.include(locked.message, `${Path.join(folder, "postgres", "password")} is missing.`)
       fs.writeFileSync(Path.join(folder, "format"), "2\n")
       const newer = yield* failureOf(folder)
       assert.strictEqual(newer.reason, "IncompatibleVersion")
       assert.include(newer.message, "written by a newer Till")
+      for (const format of ["", "0\n", "1.0\n"]) {
+        fs.writeFileSync(Path.join(folder, "format"), format)
+        assert.include((yield* failureOf(folder)).message, "format is damaged: it must hold a format number.")
+      }
     })
   )
 
@@ -283,17 +334,21 @@ describe("EmbeddedPostgres", () => {
       const folder = yield* temporaryFolder
       const file = Path.join(folder, "file")
       fs.writeFileSync(file, "")
-      const dollar = Path.join(folder, "do$lar")
-      const reasons = yield* Effect.forEach([file, Path.join(file, "below"), dollar], failureOf)
+      const [dollar, quote, backtick] = ["do$lar", 'quo"te', "back`tick"].map((name) => Path.join(folder, name))
+      const folders = [file, Path.join(file, "below"), dollar!, quote!, backtick!]
+      const reasons = yield* Effect.forEach(folders, failureOf)
       assert.deepStrictEqual(
         reasons.map((error) => [error.reason, error.message]),
         [
           ["FolderUnusable", `Cannot use the data folder ${file}: it exists and is not a folder.`],
           ["FolderUnusable", `Cannot use the data folder ${file}/below: a part of the path is not a folder.`],
-          ["FolderUnusable", `The data folder ${dollar} may not have ", $ or \` in its path.`]
+          ...[dollar, quote, backtick].map((odd) => [
+            "FolderUnusable",
+            `The data folder ${odd} may not have ", $ or \` in its path.`
+          ])
         ]
       )
-      assert.deepStrictEqual(fs.readdirSync(dollar), [])
+      assert.deepStrictEqual(fs.readdirSync(dollar!), [])
     })
   )
 })
