@@ -1,6 +1,6 @@
 /** The forwarder of `till listen` at the edges of its connections: nothing waits for ever, and nothing comes too early. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Exit, Redacted, Scope } from "effect"
 import { createHmac } from "node:crypto"
 import * as http from "node:http"
 import * as net from "node:net"
@@ -10,9 +10,9 @@ import { forwarder, INSTANCE_HEADER } from "../../src/cli/Forwarder.ts"
 const SECRET = "whsec_00000000000000000000000000000000"
 const BODY = '{"id":"evt_1","type":"customer.created"}'
 
-const signed = () => {
+const signed = (body = BODY) => {
   const time = Math.floor(Date.now() / 1000)
-  const signature = createHmac("sha256", SECRET).update(`v1=${time}.${BODY}`).digest("hex")
+  const signature = createHmac("sha256", SECRET).update(`v1=${time}.${body}`).digest("hex")
   return { "x-signature": `t=${time},v1=${signature}` }
 }
 
@@ -40,9 +40,10 @@ const appThat = (behaves: (socket: net.Socket) => void) =>
 /** A forwarder to an app, and what it has said so far. */
 const forwarding = Effect.fnUntraced(function* (
   behaves: (socket: net.Socket) => void,
-  more: { readonly appMillisMax?: number; readonly secret?: Promise<Redacted.Redacted> } = {}
+  more: { readonly appMillisMax?: number; readonly secret?: Promise<Redacted.Redacted>; readonly scheme?: "https" } = {}
 ) {
-  const { url: forwardTo } = yield* appThat(behaves)
+  const { url } = yield* appThat(behaves)
+  const forwardTo = new URL(url.href.replace("http", more.scheme ?? "http"))
   const said: Array<Forwarded> = []
   const next = Promise.withResolvers<Forwarded>()
   const onForwarded = (forwarded: Forwarded) => {
@@ -61,7 +62,13 @@ const forwarding = Effect.fnUntraced(function* (
   return { address, said, next: next.promise }
 })
 
-const post = (url: URL, headers: Record<string, string>) => fetch(url, { method: "POST", headers, body: BODY })
+const post = (url: URL, headers: Record<string, string>, body = BODY) => fetch(url, { method: "POST", headers, body })
+
+/** An app that takes whatever comes. */
+const takes = (socket: net.Socket) =>
+  void socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+
+const BODY_BYTES_MAX = 8 * 1024 * 1024
 
 describe("the forwarder", () => {
   it.live("gives up on an app that does not answer", () =>
@@ -118,10 +125,7 @@ describe("the forwarder", () => {
   it.live("waits with what comes before it knows the secret", () =>
     Effect.gen(function* () {
       const known = Promise.withResolvers<Redacted.Redacted>()
-      const { address, said } = yield* forwarding(
-        (socket) => socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")),
-        { secret: known.promise }
-      )
+      const { address, said } = yield* forwarding(takes, { secret: known.promise })
       yield* Effect.promise(async () => {
         const answer = post(address, signed())
         // It takes requests meanwhile, and says who it is.
@@ -131,6 +135,99 @@ describe("the forwarder", () => {
         known.resolve(Redacted.make(SECRET))
         assert.strictEqual((await answer).status, 200)
       })
+    })
+  )
+
+  it.live("hands on what belongs to the webhook, and nothing that belongs to its connection", () =>
+    Effect.gen(function* () {
+      let asked = ""
+      const { address, said } = yield* forwarding((socket) => {
+        socket.on("data", (chunk) => (asked += String(chunk)))
+        takes(socket)
+      })
+      const ofConnection = {
+        Connection: "keep-alive",
+        "Keep-Alive": "timeout=5",
+        "Proxy-Connection": "keep-alive",
+        TE: "trailers",
+        Trailer: "X-Last",
+        Upgrade: "h2c",
+        Expect: "100-continue",
+        "Transfer-Encoding": "chunked"
+      }
+      const headers = { ...ofConnection, "X-Signature": signed()["x-signature"] }
+      const status = yield* Effect.promise(
+        () =>
+          new Promise((resolve, reject) => {
+            const request = http.request(address, { method: "POST", headers }, (response) => {
+              response.resume()
+              resolve(response.statusCode)
+            })
+            request.once("error", reject).end(BODY)
+          })
+      )
+      assert.strictEqual(status, 200)
+      const names = [...asked.matchAll(/^([\w-]+): /gmu)].map(([, name]) => name!.toLowerCase())
+      assert.sameMembers(names, ["content-length", "x-signature", "host", "connection"])
+      assert.match(asked, /^connection: close\r$/imu)
+      assert.isTrue(asked.endsWith(`\r\n\r\n${BODY}`))
+      assert.deepStrictEqual(
+        said.map(({ attempt }) => attempt),
+        [1]
+      )
+    })
+  )
+
+  it.live("takes bodies of 8 MiB at most", () =>
+    Effect.gen(function* () {
+      const { address, said } = yield* forwarding(takes)
+      for (const [bytes, expected] of [
+        [BODY_BYTES_MAX, 200],
+        [BODY_BYTES_MAX + 1, 413]
+      ] as const) {
+        const body = BODY.padEnd(bytes)
+        assert.strictEqual((yield* Effect.promise(() => post(address, signed(body), body))).status, expected)
+      }
+      assert.strictEqual(said.length, 1)
+    })
+  )
+
+  it.live("speaks TLS with an app whose URL says so", () =>
+    Effect.gen(function* () {
+      const { address, said } = yield* forwarding(takes, { scheme: "https" })
+      assert.strictEqual((yield* Effect.promise(() => post(address, signed()))).status, 502)
+      assert.match(String(said[0]!.outcome), /^ERR_SSL_|^EPROTO$/u)
+    })
+  )
+
+  it.live("is reached by way of loopback alone", () =>
+    Effect.gen(function* () {
+      const { address } = yield* forwarding(takes)
+      const error = yield* Effect.promise(
+        () =>
+          new Promise((resolve) =>
+            net.connect(Number(address.port), "127.0.0.2").once("error", resolve).once("connect", resolve)
+          )
+      )
+      assert.instanceOf(error, Error)
+    })
+  )
+
+  it.live("lets go of webhooks that are under way when its scope closes", () =>
+    Effect.gen(function* () {
+      const asked = Promise.withResolvers<void>()
+      const scope = yield* Scope.make()
+      const { address } = yield* Scope.provide(
+        forwarding((socket) => socket.once("data", () => asked.resolve())),
+        scope
+      )
+      const answer = post(address, signed()).then(
+        ({ status }) => status,
+        () => "broken off"
+      )
+      yield* Effect.promise(() => asked.promise)
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual(yield* Effect.promise(() => answer), "broken off")
     })
   )
 
