@@ -215,6 +215,8 @@ describe("the dispatcher", () => {
       yield* TestClock.adjust(3_600_000)
       const up = new DispatcherHarness(storage, () => answers(200, 100))
       yield* up.start()
+      yield* Harness.pass(50, 10)
+      assert.isAtMost(up.taken, 256)
       yield* Harness.pass(30_000, 100)
       assert.strictEqual(up.attempts.length, 1200)
       assert.isTrue(up.attempts.every(({ attempt }) => attempt === 2))
@@ -237,6 +239,17 @@ describe("the dispatcher", () => {
       assert.strictEqual(lasting.length, 200)
       assert.isAtMost(Math.max(...lasting), 300)
       yield* run.stop
+    })
+  )
+
+  it.effect("begins no more at once at an endpoint that only fails", () =>
+    Effect.gen(function* () {
+      const run = yield* started(() => answers(500, 100), ["we"])
+      for (const name of named(100, "slot")) yield* run.happen(name)
+      yield* Harness.pass(3000, 10)
+      assert.strictEqual(run.attempts.length, 100)
+      assert.strictEqual(run.underWayMax, 8)
+      yield* ended(run)
     })
   )
 
@@ -270,6 +283,8 @@ describe("the dispatcher", () => {
       for (const name of named(20, "slot")) yield* run.happen(name)
       yield* Harness.pass(10_000, 100)
       assert.deepStrictEqual(run.attempts, [])
+      // The engine is not asked again at once: 8 ask, wait for 300 ms, and pause for a second.
+      assert.isAtMost(run.lookUps, 80)
       run.unavailable.clear()
       yield* Harness.pass(2000, 50)
       assert.strictEqual(run.attempts.length, 20)
@@ -372,6 +387,20 @@ describe("the dispatcher", () => {
       assert.strictEqual(run.attempts.length, 20)
       assert.strictEqual(new Set(run.attempts.map(({ event }) => event)).size, 20)
       yield* ended(run)
+    })
+  )
+
+  it.effect("closes although an outcome cannot be kept", () =>
+    Effect.gen(function* () {
+      const run = yield* started(() => answers(200), ["we"])
+      run.unavailable.add("report")
+      yield* run.happen("slot")
+      yield* Harness.pass(1000, 50)
+      const stopping = yield* Effect.forkChild(run.stopDispatcher)
+      yield* Harness.pass(5000, 50)
+      yield* Fiber.join(stopping)
+      assert.strictEqual(run.attempts.length, 1)
+      yield* run.kill
     })
   )
 

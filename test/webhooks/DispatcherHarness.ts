@@ -55,10 +55,11 @@ export class DispatcherHarness {
   readonly gone = new Set<string>()
   /** Whether no event can be put into words. */
   isSpeechless = false
-  /** How often the dispatcher has asked where an endpoint is, for an event's text, and for what is due. */
+  /** How often the dispatcher has asked where an endpoint is, for an event's text, and for what is due; how much it got. */
   lookUps = 0
   bodies = 0
   takes = 0
+  taken = 0
   #process = 0
   #scope = Scope.makeUnsafe()
 
@@ -140,7 +141,7 @@ export class DispatcherHarness {
       report: (account, outcomes) => this.#asking("report", deliveries.report(account, outcomes)),
       take: (options) => {
         this.takes++
-        return deliveries.take(options)
+        return Effect.tap(deliveries.take(options), ({ length }) => Effect.sync(() => (this.taken += length)))
       }
     }
   }
