@@ -17,7 +17,6 @@ import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
 import { StorageFailure } from "./Journal.ts"
 import { KeyFilter } from "./KeyFilter.ts"
-import * as Loop from "./Loop.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
 import { ActiveTransaction, Transaction } from "./Transaction.ts"
@@ -104,8 +103,8 @@ export interface Surroundings {
     id: string
   ) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
   readonly loadTimer: (account: AccountId, id: string) => Effect.Effect<TimerState | undefined, StorageFailure>
-  /** Ends an actor whose account somebody else has written to: it does not know the newest state. */
-  readonly lose: (actor: Actor) => void
+  /** Ends an actor that does not know the newest state: somebody else has written to its account, or it has died. */
+  readonly lose: (actor: Actor, reason: "fenced" | "failed") => void
   /** Queues a record for the next flush, behind all earlier ones. */
   readonly append: (actor: Actor, sealed: Sealed, settle: (exit: Exit.Exit<void, Closed>) => void) => void
 }
@@ -179,10 +178,11 @@ export class Actor {
     return Effect.map(Queue.unbounded<Mail>(), (mailbox) => new Actor(account, start, mailbox, surroundings))
   }
 
-  /** Drains the mailbox, one command after the other, until the actor closes. */
+  /** Drains the mailbox, one command after the other, until the actor closes. Dies of what no command can be blamed for. */
   get run(): Effect.Effect<never> {
-    const next = Effect.flatMap(Queue.take(this.#mailbox), (mail) => this.#perform(mail))
-    return Loop.forever("work of an account", next)
+    return Effect.forever(
+      Effect.flatMap(Queue.take(this.#mailbox), (mail) => this.#perform(mail))
+    ) as Effect.Effect<never>
   }
 
   /** Nobody waits for it, and the views have all it knows. */
@@ -231,7 +231,7 @@ export class Actor {
   ): Effect.Effect<Entry | undefined, StorageFailure> {
     return Effect.flatMap(read, (entry) => {
       if (entry === undefined || entry.version <= this.version) return Effect.succeed(entry)
-      this.#surroundings.lose(this)
+      this.#surroundings.lose(this, "fenced")
       return Effect.fail(new StorageFailure({ cause: this.closed }))
     })
   }
@@ -296,9 +296,14 @@ export class Actor {
   #perform(mail: Mail): Effect.Effect<void> {
     const now = this.#surroundings.clock.currentTimeMillisUnsafe()
     const transaction = new ActiveTransaction(this, now, mail.request)
-    return Effect.map(Effect.exit(Effect.provideService(mail.program, Transaction, transaction)), (exit) =>
-      this.#finish(mail, transaction, exit)
-    )
+    return Effect.map(Effect.exit(Effect.provideService(mail.program, Transaction, transaction)), (exit) => {
+      try {
+        this.#finish(mail, transaction, exit)
+      } catch (defect) {
+        this.#answer(mail, Exit.die(defect))
+        throw defect
+      }
+    })
   }
 
   #finish(mail: Mail, transaction: ActiveTransaction, exit: Exit.Exit<unknown, unknown>): void {

@@ -2,8 +2,8 @@
  * The actors of this process: activates an account's actor when it is needed, retires it when it is idle, and starts it
  * anew from the log when it was fenced or a flush failed.
  */
-import type { Cause, Scope } from "effect"
-import { Clock, Deferred, Effect, Schedule, Schema } from "effect"
+import type { Scope } from "effect"
+import { Cause, Clock, Deferred, Effect, Schedule, Schema } from "effect"
 import type { Head, Surroundings } from "./Actor.ts"
 import { Actor, Closed, MailboxFull, storageFailed } from "./Actor.ts"
 import { Alarm } from "./Alarm.ts"
@@ -90,9 +90,9 @@ export const make = Effect.fnUntraced(function* (
     if (active.get(account) === actor) active.delete(account)
     runFork(Effect.forkIn(restart(account), scope))
   }
-  const lose = (actor: Actor) => {
+  const lose: Surroundings["lose"] = (actor, reason) => {
     startAnew(actor)
-    actor.close("fenced")
+    actor.close(reason)
   }
   const activate = yield* makeActivation(active, yield* makeSurroundings(options, active, commit, lose))
   /** What the failed flush may have left in the log counts, its timers and deliveries too, even if nobody asks for it. */
@@ -191,7 +191,12 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
     const subscriptions = isNew ? [] : yield* views.subscriptions(account)
     const actor = yield* Actor.make(account, { head, subscriptions }, surroundings)
     active.set(account, actor)
-    yield* Effect.forkIn(actor.run, scope)
+    const died = (cause: Cause.Cause<never>) => {
+      surroundings.lose(actor, "failed")
+      return Effect.logFatal(`Account ${account} starts anew`, cause)
+    }
+    const run = Effect.tapCause(actor.run, (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : died(cause)))
+    yield* Effect.forkIn(run, scope)
     if (isNew) actor.usedKeys.complete()
     else yield* Effect.forkIn(gatherKeys(views, actor), scope)
     return actor
@@ -263,7 +268,7 @@ const watchLog = Effect.fnUntraced(function* (
     yield* Effect.sleep(WATCH_MILLIS)
     if (active.size === 0) return
     const versions = yield* journal.versions([...active.keys()])
-    for (const actor of active.values()) if ((versions.get(actor.account) ?? 0) > actor.version) lose(actor)
+    for (const actor of active.values()) if ((versions.get(actor.account) ?? 0) > actor.version) lose(actor, "fenced")
   })
   yield* Effect.forkScoped(Loop.forever("watch over the log", Effect.ignore(look)))
 })

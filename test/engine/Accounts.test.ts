@@ -138,6 +138,20 @@ describe("commands", () => {
     })
   )
 
+  it.effect("of which one brings the actor down are answered all the same, and the account starts anew", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* start()
+      const counter = (yield* create(engine)) as Toy.Counter
+      // Not even a response.
+      const fatal = Effect.succeed(undefined as never)
+      const died = yield* Effect.exit(engine.accounts.execute(ACCOUNT, Toy.request("fatal"), fatal))
+      assert.isTrue(Exit.hasDies(died))
+      yield* Harness.settled
+      yield* create(engine, "b")
+      assert.isDefined(yield* engine.accounts.read(ACCOUNT, counter.id))
+    })
+  )
+
   it.effect("that stand on a record whose flush has failed never get into the log", () =>
     Effect.gen(function* () {
       const gate = Latch.makeUnsafe(false)
