@@ -214,7 +214,8 @@ class DeliveryRun {
       case "subscribe": {
         const types = TYPES.filter(() => this.random.chance(0.4))
         model.subscriptions.set(to, types)
-        return yield* this.happen(id, (transaction) => transaction.subscribe(to, types))
+        yield* this.happen(id, (transaction) => transaction.subscribe(to, types))
+        return assert.isEmpty(this.told.flatMap(({ canceled }) => canceled))
       }
       case "unsubscribe":
         yield* this.transact(id, (transaction) => transaction.unsubscribe(to))
