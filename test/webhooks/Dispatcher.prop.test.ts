@@ -249,6 +249,7 @@ describe("the dispatcher", () => {
       yield* Harness.pass(3000, 10)
       assert.strictEqual(run.attempts.length, 100)
       assert.strictEqual(run.underWayMax, 8)
+      for (const { attempts } of yield* run.deliveries("we")) assert.isAtLeast(attempts[0]!.durationMillis, 100)
       yield* ended(run)
     })
   )
