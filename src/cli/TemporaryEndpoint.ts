@@ -105,7 +105,7 @@ const isListening = (url: string, instance: string | undefined): Effect.Effect<b
     if (new URL(url).hostname !== "127.0.0.1") return false
     const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(2_000) })
     await response.body?.cancel()
-    return instance !== undefined && response.headers.get(INSTANCE_HEADER) === instance
+    return response.headers.get(INSTANCE_HEADER) === instance
   }).pipe(Effect.orElseSucceed(() => false))
 
 /** Till may be gone, which should not keep a person at the terminal; the next run finds the endpoint. */
