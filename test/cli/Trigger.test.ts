@@ -84,6 +84,15 @@ describe("till trigger", () => {
     assert.deepInclude(refund.data.object, { amount: 1, reason: "duplicate", status: "failed" })
     const customer = await trigger("customer.updated", ["name=null", "metadata[vip]=yes"])
     assert.deepStrictEqual(customer.data.previous_attributes, { name: "Jenny Rosen", metadata: { vip: null } })
+    const updated = await trigger("refund.updated", ["metadata[order]=7"])
+    assert.deepStrictEqual(updated.data.previous_attributes, { metadata: { order: null, triggered: null } })
+    assert.deepInclude((await trigger("price.created", ["nickname=Retail"])).data.object, { nickname: "Retail" })
+  })
+
+  it("prints the event of its own request, whoever else makes such events happen", async () => {
+    const { secretTest } = await server.merchant()
+    const events = await Promise.all(Array.from({ length: 5 }, () => trigger("charge.captured", [], secretTest)))
+    assert.strictEqual(new Set(events.map(({ id }) => id)).size, events.length)
   })
 
   it("fails with the API's own error if an override is refused", async () => {
@@ -97,8 +106,10 @@ describe("till trigger", () => {
       const { message } = Effect.runSync(Effect.flip(triggerableOf(type)))
       assert.strictEqual(message, `${type} cannot be triggered: nothing emits it so far`)
     }
-    const { message } = Effect.runSync(Effect.flip(triggerableOf("payment_intent.*")))
-    assert.strictEqual(message, 'there is no event type "payment_intent.*"; see till trigger --help')
+    for (const type of ["payment_intent.*", "payment_intent.succ", ""]) {
+      const { message } = Effect.runSync(Effect.flip(triggerableOf(type)))
+      assert.strictEqual(message, `there is no event type "${type}"; see till trigger --help`)
+    }
     assert.include(
       new NoEvent({ type: "charge.failed", subject: "pi_1" }).message,
       "charge.failed did not happen to pi_1"
