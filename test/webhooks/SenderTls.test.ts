@@ -1,6 +1,7 @@
 /** Endpoints by https: their certificates are verified, and what is wrong with them is said. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { vi } from "vitest"
 import { AUTHORITY, ELSEWHERE, EXPIRED, KEY, LOCALHOST } from "./Certificates.ts"
 import { answerOf, answersWith, receiver } from "./RawReceiver.ts"
 import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"
@@ -26,8 +27,10 @@ describe("a receiver by https", () => {
   )
 
   for (const [name, { cert, code, options }] of Object.entries(REFUSED)) {
-    it.live(`gets nothing with a certificate ${name}`, () =>
+    it.live(`gets nothing with a certificate ${name}, whatever the environment says`, () =>
       Effect.gen(function* () {
+        vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0")
+        yield* Effect.addFinalizer(() => Effect.sync(() => vi.unstubAllEnvs()))
         const there = yield* receiver(answersWith(200), { key: KEY, cert })
         const sender = yield* makeSender(options)
         const result = yield* sender.send(messageTo(there.url))
