@@ -198,9 +198,10 @@ describe("garbage", () => {
       `{"payment_method_data":[${"{},".repeat(300_000)}{}]}`
     ]
     for (const body of bodies) {
-      const begun = Date.now()
+      const begun = process.threadCpuUsage()
       assertAnswered(await server.request("POST", "/v1/customers", { body }))
-      assert.isBelow(Date.now() - begun, 2000, body.slice(0, 40))
+      // The service is in this thread. Of its time, whatever else the machine does: two seconds.
+      assert.isBelow(process.threadCpuUsage(begun).user, 2_000_000, body.slice(0, 40))
     }
   })
 })
