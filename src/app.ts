@@ -144,15 +144,10 @@ export const engine = Engine.layer().pipe(
   Layer.provideMerge(storage)
 )
 
-const KEY_VARIABLES: Readonly<Record<ApiKeySlot, string>> = {
-  secretTest: "TILL_SK_TEST",
-  publishableTest: "TILL_PK_TEST",
-  secretLive: "TILL_SK_LIVE",
-  publishableLive: "TILL_PK_LIVE"
-}
-
 const keyTaken = (slot: ApiKeySlot) =>
-  Effect.fail(new InvalidConfiguration({ variable: KEY_VARIABLES[slot], problem: "is a key of another merchant" }))
+  Effect.fail(
+    new InvalidConfiguration({ variable: Config.KEY_VARIABLES[slot], problem: "is a key of another merchant" })
+  )
 
 /** What the dispatcher of webhooks knows of merchants. */
 const endpoints = Layer.effect(
@@ -286,7 +281,7 @@ const unknownVariables = Layer.effectDiscard(
   Effect.flatMap(Config.unknownVariables, (names) =>
     names.length === 0
       ? Effect.void
-      : Effect.logWarning(`Set in the environment, but no variable of Till's: ${names.join(", ")}`)
+      : Effect.logWarning(`Set in the environment, but not read by Till: ${names.join(", ")}`)
   )
 )
 

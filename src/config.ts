@@ -28,6 +28,14 @@ export interface DefaultKeys {
   readonly publishableLive: Redacted.Redacted | undefined
 }
 
+/** Which variable sets which of them. */
+export const KEY_VARIABLES = {
+  secretTest: "TILL_SK_TEST",
+  publishableTest: "TILL_PK_TEST",
+  secretLive: "TILL_SK_LIVE",
+  publishableLive: "TILL_PK_LIVE"
+} as const satisfies Record<keyof DefaultKeys, string>
+
 export interface TillConfigShape {
   /** TCP port of the HTTP server; 0 lets the system choose. */
   readonly port: number
@@ -191,12 +199,12 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     databaseUrl: yield* read("DATABASE_URL"),
     dataFolder: (yield* read("TILL_DATA_DIR")) ?? Path.resolve(".till"),
     publicUrl: yield* read("TILL_PUBLIC_URL"),
-    defaultKeys: {
-      secretTest: yield* read("TILL_SK_TEST"),
-      publishableTest: yield* read("TILL_PK_TEST"),
-      secretLive: yield* read("TILL_SK_LIVE"),
-      publishableLive: yield* read("TILL_PK_LIVE")
-    },
+    defaultKeys: yield* Effect.all({
+      secretTest: read(KEY_VARIABLES.secretTest),
+      publishableTest: read(KEY_VARIABLES.publishableTest),
+      secretLive: read(KEY_VARIABLES.secretLive),
+      publishableLive: read(KEY_VARIABLES.publishableLive)
+    }),
     liveProcessor: yield* read("TILL_LIVE_PROCESSOR"),
     authorizationHoldSeconds: (yield* read("TILL_AUTH_HOLD_SECONDS")) ?? weekSeconds,
     currencies: yield* read("TILL_CURRENCIES"),
@@ -222,7 +230,7 @@ export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.gen
     return [...here, ...(yield* Effect.forEach(node.keys, (key) => below([...path, key]))).flat()]
   })
   const names = yield* Effect.orElseSucceed(below(["TILL"]), () => [])
-  return names.filter((name) => !(name in parsers)).toSorted()
+  return names.filter((name) => name.startsWith("TILL_") && !(name in parsers)).toSorted()
 })
 
 /** The configuration of this process' environment (or of the `ConfigProvider` in force). */

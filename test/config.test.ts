@@ -135,6 +135,7 @@ describe("configuration", () => {
             TILL_SK_TEST: "sk_test_12345678",
             TILL_: "x",
             TILL_EMPTY: "",
+            TILL: "x",
             TILLER: "x",
             DATABASE_URI: "x"
           }

@@ -33,7 +33,7 @@ const handle = async (event) => {
 
 /** Attempts that overlap wait for the same; after one that failed, the next begins anew. */
 const handleOnce = (event) => {
-  if (!handled.has(event.id)) handled.set(event.id, handle(event))
+  if (!handled.has(event.id)) handled.set(event.id, (async () => handle(event))())
   return handled.get(event.id).catch((error) => {
     handled.delete(event.id)
     throw error

@@ -31,6 +31,10 @@ export class Closed {
   constructor(reason: ClosedReason) {
     this.reason = reason
   }
+
+  toString(): string {
+    return `the account's actor has ended (${this.reason})`
+  }
 }
 
 /** More commands wait in the account than it may queue. */

@@ -109,7 +109,7 @@ const make = Effect.gen(function* () {
           )
         )
       )
-      return Effect.andThen(released, Loop.forever("reading of deliveries", once))
+      return Loop.vital("reading of deliveries", Effect.andThen(released, Effect.forever(once)))
     },
     wake: () => feed.alarm.set(0),
     report: (account, outcomes) =>

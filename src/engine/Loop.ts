@@ -9,7 +9,11 @@ import { Cause, Effect } from "effect"
 
 /** Takes step after step until it is interrupted. `name` is what the process says if a step dies. */
 export const forever = <R>(name: string, step: Effect.Effect<unknown, never, R>): Effect.Effect<never, never, R> =>
-  Effect.tapCause(Effect.forever(step), (cause) =>
+  vital(name, Effect.forever(step))
+
+/** The same for work that begins with something else. */
+export const vital = <R>(name: string, work: Effect.Effect<never, never, R>): Effect.Effect<never, never, R> =>
+  Effect.tapCause(work, (cause) =>
     Cause.hasInterruptsOnly(cause)
       ? Effect.void
       : Effect.sync(() => {

@@ -135,7 +135,7 @@ export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | 
         catchUp,
         Effect.sync(() => feed.alarm.set(0))
       )
-      yield* Effect.forkScoped(Effect.andThen(caughtUp, Loop.forever("firing of timers", round)))
+      yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(caughtUp, Effect.forever(round))))
     })
   )
 

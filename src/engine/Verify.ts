@@ -2,7 +2,8 @@
  * Verification: does the journal hold what was written to it, and do the views say what the journal says?
  *
  * Folds the journal afresh, account by account, and names the first record or row that differs. Keys past their
- * retention may be gone from the views; everything else must be there, and nothing more. Writes nothing.
+ * retention may be gone from the views; everything else must be there, and nothing more. Writes nothing
+ * but a checkpoint for an account that has none.
  *
  * Rows are in no order that journal and views share, so what must be there is kept until it is seen. Where that is more
  * than fits into memory, several passes take a part of the rows each.

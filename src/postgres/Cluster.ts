@@ -26,8 +26,6 @@ import { environment } from "./Postmaster.ts"
 export const roleName = "till"
 
 export interface Cluster {
-  /** Absolute real path of the data folder. */
-  readonly folder: string
   /** The cluster proper (Postgres' `data_directory`). */
   readonly path: string
   readonly logFile: string
@@ -53,7 +51,6 @@ export const open = Effect.fnUntraced(function* (folder: string): Effect.fn.Retu
   const user = yield* choose(home)
   yield* own(home, user)
   const cluster: Cluster = {
-    folder,
     path: pathIn(folder),
     logFile: Path.join(folder, "postgres.log"),
     password: yield* password(home, user),

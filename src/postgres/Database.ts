@@ -12,7 +12,7 @@ import type { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/Causes.ts"
 import { texts } from "./Arrays.ts"
 import { isMade } from "./Cluster.ts"
-import { make as makeEmbedded, type EmbeddedPostgres, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
+import { make as makeEmbedded, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
 
 /** The configured Postgres does not answer, refuses us, is too old, or busy with another Till. The message is one line. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
@@ -22,8 +22,6 @@ export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>
 export interface DatabaseServer {
   /** Where it is; with the password in it. */
   readonly url: Redacted.Redacted
-  /** The server's handle if it is the embedded one. */
-  readonly embedded: EmbeddedPostgres | undefined
 }
 
 /** Which Postgres is in use. */
@@ -62,12 +60,12 @@ export interface Location {
 }
 
 /** Starts the embedded server if no other is named. It stops when the layer's scope closes. */
-export const layerServer = ({ databaseUrl, dataFolder }: Location): Layer.Layer<Database, EmbeddedPostgresError> =>
+const layerServer = ({ databaseUrl, dataFolder }: Location): Layer.Layer<Database, EmbeddedPostgresError> =>
   Layer.effect(
     Database,
     databaseUrl !== undefined
-      ? Effect.succeed({ url: databaseUrl, embedded: undefined })
-      : Effect.map(makeEmbedded({ dataFolder }), (embedded) => ({ url: embedded.url, embedded }))
+      ? Effect.succeed({ url: databaseUrl })
+      : Effect.map(makeEmbedded({ dataFolder }), ({ url }) => ({ url }))
   )
 
 /** A pool of connections to `url`; fails if the server does not answer now, or not as Till needs it. */
@@ -175,7 +173,7 @@ const strangenessOf = ({ lost, process }: Session, processOfAnother: number): st
 }
 
 /** `PgClient` and `SqlClient` on the server in use. */
-export const layerClient: Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseUnavailable, Database> =
+const layerClient: Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseUnavailable, Database> =
   PgClient.layerFrom(Effect.flatMap(Database, (database) => connect(database.url)))
 
 /** `PgClient`, `SqlClient` and `Database` at a location. */
@@ -242,7 +240,7 @@ const whereabouts = (url: Redacted.Redacted): string => `DATABASE_URL: Postgres 
 
 // Messages of the driver and of the server do not repeat passwords, as far as known; this makes sure of it.
 const withoutSecret = (error: Error, url: Redacted.Redacted): string => {
-  const text = innermostMessage(error).replaceAll(/\s+/g, " ").replace(/\.$/, "")
+  const text = innermostMessage(error)
   const raw = Redacted.value(url)
   const { password } = new URL(raw)
   return [raw, password, decodeLenient(password)].reduce(

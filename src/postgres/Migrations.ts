@@ -225,7 +225,7 @@ export class TablesUnavailable extends Schema.TaggedError<TablesUnavailable>()("
   cause: Schema.Defect()
 }) {
   override get message() {
-    return `DATABASE_URL: the tables cannot be made or brought up to date: ${innermostMessage(this.cause)}.`
+    return `The tables of the database cannot be made or brought up to date: ${innermostMessage(this.cause)}.`
   }
 }
 

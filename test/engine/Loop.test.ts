@@ -26,6 +26,14 @@ describe("a loop", () => {
     assert.match(stderr, /Error: The counting has come to an end[^]*\[cause\]: Error: three/)
   })
 
+  it("that dies before its first step does as well", () => {
+    const { status, stderr } = run(`
+      Effect.runFork(Loop.vital("counting", Effect.andThen(Effect.die("zero"), Effect.never)))
+      setInterval(() => {}, 1000)`)
+    assert.strictEqual(status, 1)
+    assert.match(stderr, /Error: The counting has come to an end[^]*\[cause\]: 'zero'/)
+  })
+
   it("that is interrupted ends in silence", () => {
     const { status, stderr } = run(`
       const fiber = Effect.runFork(Loop.forever("waiting", Effect.sleep(10)))

@@ -176,7 +176,7 @@ describe("a database that Till may not change", () => {
       const problem = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
       assert.include(
         problem,
-        "the tables cannot be made or brought up to date: cannot execute CREATE TABLE in a read-only"
+        "The tables of the database cannot be made or brought up to date: cannot execute CREATE TABLE in a read-only"
       )
     })
   )
