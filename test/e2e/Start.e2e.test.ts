@@ -16,7 +16,8 @@ import {
   signalIfThere,
   startTill,
   till,
-  type TillProcess
+  type TillProcess,
+  until
 } from "../support/TillProcess.ts"
 import { Traffic } from "../support/Traffic.ts"
 import { TrafficAudit } from "../support/TrafficAudit.ts"
@@ -98,7 +99,8 @@ describe("a start with a misspelt variable", () => {
   it.live("warns of it", () =>
     Effect.gen(function* () {
       const server = yield* startTill({ variables: { TILL_RATE_LIMITS: "on" } })
-      assert.match(server.stderr, /"message":"[^"]*: TILL_RATE_LIMITS[^"]*","level":"WARN"/)
+      const warning = /"message":"[^"]*: TILL_RATE_LIMITS[^"]*","level":"WARN"/
+      yield* Effect.promise(() => until("it warns", () => warning.test(server.stderr)))
     })
   )
 })

@@ -1,10 +1,10 @@
+/** The packaged Postgres as it is laid out for the systems that it is packaged for. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as Path from "node:path"
 import { install } from "../../src/postgres/PostgresBinaries.ts"
-import { userOf } from "../../src/postgres/PostgresUser.ts"
 
 const temporaryFolder = Effect.acquireRelease(
   Effect.sync(() => fs.realpathSync(fs.mkdtempSync(Path.join(os.tmpdir(), "till-binaries-")))),
@@ -69,19 +69,4 @@ describe("the tree of the packaged Postgres", () => {
       )
     }
   }
-})
-
-describe("the user that root runs Postgres as", () => {
-  const linux = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
-  const macOS = "nobody:*:-2:-2::/var/empty:/usr/bin/false\nroot:*:0:0::/var/root:/bin/sh\n"
-
-  it("is the one that the machine has for Postgres, else nobody", () => {
-    assert.deepStrictEqual(userOf(linux), { userId: 65534, groupId: 65534 })
-    assert.deepStrictEqual(userOf(`${linux}postgres:x:70:71::/:/bin/sh\n`), { userId: 70, groupId: 71 })
-    assert.deepStrictEqual(userOf(`${macOS}_postgres:*:216:216:PostgreSQL Server:/var/empty:/usr/bin/false\n`), {
-      userId: 216,
-      groupId: 216
-    })
-    assert.isUndefined(userOf(macOS))
-  })
 })

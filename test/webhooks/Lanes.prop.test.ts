@@ -116,7 +116,9 @@ describe("lanes", () => {
     await setImmediate()
     setFlagsFromString("--expose-gc")
     runInNewContext("gc")()
+    assert.isAbove(kept.length, 600)
     assert.strictEqual(kept.filter((one) => one.deref() !== undefined).length, 0)
+    assert.isEmpty(startAll(lanes, 2000))
   })
 
   it("give back the slot of what takes longer than a second", () => {

@@ -99,7 +99,7 @@ describe("the sender", () => {
         resolve: (_hostname, callback) =>
           callback(null, [
             { address: "127.0.0.1", family: 4 },
-            { address: "127.0.0.2", family: 4 }
+            { address: "127.0.0.1", family: 4 }
           ])
       })
       assert.strictEqual((yield* several.send(messageTo("http://hooks.example.com:1/"))).error, "connection refused")

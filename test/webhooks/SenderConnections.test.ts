@@ -144,7 +144,7 @@ describe("a connection", () => {
   it.live("that never opens is let go of with its attempt", () =>
     Effect.gen(function* () {
       const there = yield* receiver(() => {})
-      const sender = yield* makeSender({ timeLimitMillis: 200 })
+      const sender = yield* makeSender({ timeLimitMillis: 1000 })
       // It is never answered by TLS.
       const result = yield* sender.send(messageTo(`https://127.0.0.1:${there.port}/`))
       assert.deepStrictEqual(result, { status: null, error: "timed out" })
@@ -152,7 +152,7 @@ describe("a connection", () => {
     })
   )
 
-  it.live("that is idle is closed before many servers would close it, whatever this one promises", () =>
+  it.live("that is idle is closed in the end, whatever the server promises", () =>
     Effect.gen(function* () {
       const promise = "HTTP/1.1 200 OK\r\nkeep-alive: timeout=600\r\ncontent-length: 0\r\n\r\n"
       const there = yield* receiver(({ socket }) => socket.write(promise))
