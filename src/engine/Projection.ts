@@ -2,7 +2,8 @@
  * Projection: the fold of records into rows of the views. Pure; the one definition of what the views hold.
  *
  * Several changes of one document within a batch become one row: only the last is ever looked at. What changes rows that
- * it does not name (a wipe, the end of a subscription, a moved clock) is folded in a batch of its own.
+ * it does not name (a wipe, the end of a subscription, a moved clock) is folded in a batch of its own. Documents that are
+ * known to be new stand apart: to insert their rows costs less than to look for older ones as well.
  */
 import type { AccountId, Labels, Millis } from "./Document.ts"
 import type {
@@ -97,7 +98,10 @@ export interface KeyRow {
 export interface Projection {
   /** From which version to which the rows carry each account. */
   readonly checkpoints: ReadonlyArray<{ readonly account: AccountId; readonly from: number; readonly to: number }>
-  readonly documents: ReadonlyArray<DocumentRow>
+  /** Documents that have no row yet. */
+  readonly documentsCreated: ReadonlyArray<DocumentRow>
+  /** All others; they may have a row. */
+  readonly documentsChanged: ReadonlyArray<DocumentRow>
   readonly events: ReadonlyArray<EventRow>
   readonly timersSet: ReadonlyArray<TimerRow>
   readonly timersCleared: ReadonlyArray<{ readonly account: AccountId; readonly id: string }>
@@ -163,7 +167,8 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
   const [timersSet, timersCleared] = split(accounts.flatMap(({ timers }) => [...timers.values()]))
   return {
     checkpoints: accounts.map(({ account, from, to }) => ({ account, from, to })),
-    documents: accounts.flatMap(({ documents }) => [...documents.values()]),
+    documentsCreated: accounts.flatMap(({ created }) => [...created.values()]),
+    documentsChanged: accounts.flatMap(({ changed }) => [...changed.values()]),
     events,
     timersSet,
     timersCleared,
@@ -177,7 +182,8 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
 
 /** The newest rows of one account. */
 class AccountFold {
-  readonly documents = new Map<string, DocumentRow>()
+  readonly created = new Map<string, DocumentRow>()
+  readonly changed = new Map<string, DocumentRow>()
   readonly timers = new Map<string, TimerRow | ClearedTimer>()
   readonly keys: Array<KeyRow> = []
   readonly subscriptions = new Map<string, SubscriptionRow>()
@@ -193,8 +199,9 @@ class AccountFold {
   add({ at, changes, clock, request, response, subscriptions, timers, version }: SealedRecord): void {
     const { account } = this
     this.to = version
-    for (const { documentSpan, hiddenSpan, id, kind, labels } of changes) {
-      this.documents.set(id, { account, id, kind, version, documentSpan, hiddenSpan, labels })
+    for (const { created, documentSpan, hiddenSpan, id, kind, labels } of changes) {
+      const rows = created || this.created.has(id) ? this.created : this.changed
+      rows.set(id, { account, id, kind, version, documentSpan, hiddenSpan, labels })
     }
     for (const { dueAt, id, name } of timers) {
       const timer =

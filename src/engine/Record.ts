@@ -41,6 +41,8 @@ export interface Change {
   /** JSON text. */
   readonly hidden: string | null
   readonly labels: Labels
+  /** Whether its id is known to be new. The journal does not say, so of what was read from there it never is. */
+  readonly created: boolean
 }
 
 /** A change with the places of its texts. */
@@ -232,13 +234,13 @@ const located = (
       : { at: Buffer.byteLength(text.slice(0, at)), length: Buffer.byteLength(part) }
   let start = changesAt
   return changes.map((change, i) => {
-    const { document, hidden, id, kind, labels } = change
+    const { created, document, hidden, id, kind, labels } = change
     const documentAt = start + headText(change).length
     const hiddenAt = documentAt + (document ?? "null").length + HIDDEN.length
     start += texts[i]!.length + 1
     const documentSpan = document === null ? null : spanOf(documentAt, document)
     const hiddenSpan = hidden === null ? null : spanOf(hiddenAt, hidden)
-    return { id, kind, document, hidden, labels, documentSpan, hiddenSpan }
+    return { id, kind, document, hidden, labels, created, documentSpan, hiddenSpan }
   })
 }
 
@@ -354,7 +356,8 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     kind: change.kind,
     document: change.document === null ? null : JSON.stringify(change.document),
     hidden: change.hidden === undefined ? null : JSON.stringify(change.hidden),
-    labels: change.labels ?? {}
+    labels: change.labels ?? {},
+    created: false
   }))
   const image = (id: string): string => {
     const found = changes.find((change) => change.id === id)?.document

@@ -127,6 +127,8 @@ export class ActiveTransaction implements Transaction {
   readonly #seen = new Map<string, Document | Tombstone>()
   /** What was written of it, each document once. */
   readonly #written: Array<Document | Tombstone> = []
+  /** Ids that nothing can have had before. */
+  readonly #newIds: Array<string> = []
   #timers: Map<string, TimerChange> | undefined
   readonly #deliveries: Array<DeliveryEntry> = []
   #subscriptions: Map<string, SubscriptionChange> | undefined
@@ -176,7 +178,7 @@ export class ActiveTransaction implements Transaction {
 
   emit(type: string, id: string, previous?: Readonly<Record<string, unknown>>): void {
     const document = this.#known(id)
-    this.events.push({ id: this.newId("evt"), type, object: document.json, previous: previous ?? null })
+    this.events.push({ id: this.#nextId("evt"), type, object: document.json, previous: previous ?? null })
   }
 
   setTimer(timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }): void {
@@ -213,7 +215,7 @@ export class ActiveTransaction implements Transaction {
   }
 
   deliver(event: { readonly id: string; readonly version: number }, destination: string): void {
-    this.#deliveries.push({ id: this.newId("whd"), destination, event: event.id, eventVersion: event.version })
+    this.#deliveries.push({ id: this.#nextId("whd"), destination, event: event.id, eventVersion: event.version })
   }
 
   attempted({ next, startedAt, ...outcome }: AttemptOutcome): void {
@@ -237,7 +239,9 @@ export class ActiveTransaction implements Transaction {
   }
 
   newId(prefix: string): string {
-    return idOf(prefix, this.#actor.nextSequence(this.now))
+    const id = this.#nextId(prefix)
+    this.#newIds.push(id)
+    return id
   }
 
   newSecret(length: number): string {
@@ -280,11 +284,15 @@ export class ActiveTransaction implements Transaction {
   }
 
   changes(): ReadonlyArray<Change> {
-    return this.#written.map(changeOf)
+    return this.#written.map((entry) => changeOf(entry, this.#newIds.includes(entry.id)))
   }
 
   timerChanges(): ReadonlyArray<TimerChange> {
     return this.#timers === undefined ? NOTHING : [...this.#timers.values()]
+  }
+
+  #nextId(prefix: string): string {
+    return idOf(prefix, this.#actor.nextSequence(this.now))
   }
 
   #write(entry: Document | Tombstone): void {
@@ -303,10 +311,10 @@ export class ActiveTransaction implements Transaction {
   }
 }
 
-const changeOf = (entry: Document | Tombstone): Change => {
+const changeOf = (entry: Document | Tombstone, created: boolean): Change => {
   const { id, kind } = entry
-  if (entry.deleted) return { id, kind, document: null, hidden: null, labels: NO_LABELS }
-  return { id, kind, document: entry.json, hidden: hiddenText(entry), labels: entry.labels }
+  if (entry.deleted) return { id, kind, document: null, hidden: null, labels: NO_LABELS, created }
+  return { id, kind, document: entry.json, hidden: hiddenText(entry), labels: entry.labels, created }
 }
 
 const hiddenText = ({ hidden }: Document): string | null => (hidden === undefined ? null : encode(hidden as object))

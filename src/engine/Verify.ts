@@ -21,7 +21,7 @@ import type { JournalCorrupt, JournalRow } from "./Record.ts"
 import { VERIFIED_ROWS_MAX } from "./MemoryLimits.ts"
 import { GENESIS, lost, unseal } from "./Record.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
-import { deliveryId, keyId, Views, viewTables } from "./Views.ts"
+import { deliveryId, eventId, keyId, Views, viewTables } from "./Views.ts"
 
 export interface Report {
   readonly accounts: number
@@ -165,12 +165,13 @@ const unsealPage = (from: { readonly version: number; readonly hash: string }, r
 }
 
 const merge = (expected: Expected, projection: Projection, part: Part): void => {
-  const { deliveriesMade, deliverySteps, documents, events, keys, subscriptionsSet, sweep } = projection
+  const { deliveriesMade, deliverySteps, documentsChanged, documentsCreated, events, keys, subscriptionsSet, sweep } =
+    projection
   const set = <Value>(rows: Map<string, Value>, id: string, value: () => Value) =>
     part.holds(id) && rows.set(id, value())
   if (sweep !== null) mergeSweep(expected, sweep)
-  for (const row of documents) set(expected.documents, row.id, () => fingerprint(row))
-  for (const row of events) set(expected.events, row.id, () => fingerprint(row))
+  for (const row of [...documentsCreated, ...documentsChanged]) set(expected.documents, row.id, () => fingerprint(row))
+  for (const row of events) set(expected.events, eventId(row), () => fingerprint(row))
   for (const row of keys) set(expected.keys, keyId(row), () => fingerprint(row))
   for (const row of projection.timersSet) set(expected.timers, row.id, () => row)
   for (const { id } of projection.timersCleared) expected.timers.delete(id)

@@ -97,6 +97,9 @@ export type ViewTable = (typeof viewTables)[number]
 export const deliveryId = ({ destination, id }: { readonly destination: string; readonly id: string }): string =>
   `${destination}/${id}`
 
+/** What an event is stored under. The space is before every character of a type, so these sort by type first. */
+export const eventId = ({ id, type }: { readonly id: string; readonly type: string }): string => `${type} ${id}`
+
 /** What a key is stored under: the version of its response's record, in digits that sort. */
 export const keyId = ({ version }: { readonly version: number }): string => String(version).padStart(16, "0")
 

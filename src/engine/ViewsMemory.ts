@@ -14,7 +14,7 @@ import type {
 } from "./Projection.ts"
 import { moved, swept } from "./Projection.ts"
 import type { Cursor, DueDelivery, EventQuery, ListQuery, ViewRow, ViewsShape, ViewTable } from "./Views.ts"
-import { deliveryId, keyId, Views, viewTables } from "./Views.ts"
+import { deliveryId, eventId, keyId, Views, viewTables } from "./Views.ts"
 
 class Tables {
   checkpoint = 0
@@ -100,8 +100,13 @@ class Accounts {
     const accepted = (row: { readonly account: AccountId }) => !refused.has(row.account)
     const { sweep } = projection
     if (sweep !== null && accepted(sweep)) this.of(sweep.account).sweep(sweep)
-    for (const row of projection.documents.filter(accepted)) this.of(row.account).documents.set(row.id, row)
-    for (const row of projection.events.filter(accepted)) this.of(row.account).events.set(row.id, row)
+    for (const row of projection.documentsCreated.filter(accepted)) {
+      const { documents } = this.of(row.account)
+      if (documents.has(row.id)) throw new Error(`${row.id} is not new`)
+      documents.set(row.id, row)
+    }
+    for (const row of projection.documentsChanged.filter(accepted)) this.of(row.account).documents.set(row.id, row)
+    for (const row of projection.events.filter(accepted)) this.of(row.account).events.set(eventId(row), row)
     for (const row of projection.timersSet.filter(accepted)) this.of(row.account).timers.set(row.id, row)
     for (const row of projection.timersCleared.filter(accepted)) this.of(row.account).timers.delete(row.id)
     for (const row of projection.keys.filter(accepted)) this.of(row.account).keys.set(keyId(row), row)
@@ -231,7 +236,8 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
         Effect.sync(() => [...tables(account).timers.values()].some(({ wakeAt }) => wakeAt <= now)),
       list: (account, query) => Effect.sync(() => listed(tables(account), query)),
       newest: (queries) => Effect.sync(() => queries.map(({ account, ...query }) => listed(tables(account), query))),
-      event: ({ account, id }) => Effect.sync(() => tables(account).events.get(id)),
+      event: ({ account, id }) =>
+        Effect.sync(() => [...tables(account).events.values()].find((event) => event.id === id)),
       events: (account, query) =>
         Effect.sync(() => {
           const rows = [...tables(account).events.values()]

@@ -108,37 +108,41 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
   }
 }
 
-export const events = (sql: PgClient.PgClient): Pick<Views["Service"], "events"> => {
-  // Compared together with the id and never as equal, the type makes the index by type the only one in order.
-  const ofType = (account: AccountId, type: string | Fragment, query: EventQuery) => {
-    const { newerThan, olderThan } = query
-    const rows = sql`SELECT account, id, type, version FROM events WHERE account = ${account}`
-    const ordered = sql`ORDER BY type ${order(sql, query)}, id ${order(sql, query)} LIMIT ${query.limit}`
-    if (newerThan !== undefined)
-      return sql`${rows} AND (type, id) > (${type}, ${newerThan}) AND type <= ${type} ${ordered}`
-    if (olderThan !== undefined)
-      return sql`${rows} AND (type, id) < (${type}, ${olderThan}) AND type >= ${type} ${ordered}`
-    return sql`${rows} AND type >= ${type} AND type <= ${type} ${ordered}`
-  }
-  // Steps from type to type along the index, takes from each as many as may be wanted of all, and then the nearest.
-  const withPrefix = (account: AccountId, prefix: string, query: EventQuery) =>
+/**
+ * Events in Postgres: of their one index the type is a part in front of the id, because a second index would cost every
+ * event that is written. Who asks for several types, or for all, steps from type to type along it: there are some dozens.
+ */
+export const events = (sql: PgClient.PgClient): Pick<Views["Service"], "event" | "events"> => {
+  const typesFrom = (account: AccountId, prefix: string) =>
     sql`WITH RECURSIVE types (type) AS (
         (SELECT type FROM events WHERE account = ${account} AND type >= ${prefix} ORDER BY type LIMIT 1)
         UNION ALL
         SELECT (SELECT e.type FROM events e WHERE e.account = ${account} AND e.type > types.type ORDER BY e.type LIMIT 1)
         FROM types WHERE starts_with(types.type, ${prefix})
-      )
+      )`
+  const ofType = (account: AccountId, type: string | Fragment, query: EventQuery) =>
+    sql`SELECT account, id, type, version FROM events
+      WHERE account = ${account} AND type = ${type} ${from(sql, query)} LIMIT ${query.limit}`
+  // Takes from each type as many as may be wanted of all, and then the nearest.
+  const ofTypes = (account: AccountId, prefix: string, query: EventQuery) =>
+    sql`${typesFrom(account, prefix)}
       SELECT found.* FROM types, LATERAL (${ofType(account, sql`types.type`, query)}) AS found
       WHERE starts_with(types.type, ${prefix}) ORDER BY id ${order(sql, query)} LIMIT ${query.limit}`
-  const happened = (account: AccountId, query: EventQuery) => {
-    const { limit, type } = query
-    if (type === undefined) {
-      return sql`SELECT account, id, type, version FROM events WHERE account = ${account} ${from(sql, query)} LIMIT ${limit}`
-    }
-    return "exact" in type ? ofType(account, type.exact, query) : withPrefix(account, type.prefix, query)
+  const rowsOf = (account: AccountId, query: EventQuery) => {
+    const { type = { prefix: "" } } = query
+    return "exact" in type ? ofType(account, type.exact, query) : ofTypes(account, type.prefix, query)
   }
   return {
+    event: ({ account, id }) =>
+      storageFailure(
+        Effect.map(
+          sql<Sql<EventRow>>`${typesFrom(account, "")}
+            SELECT account, id, events.type, version FROM types JOIN events ON events.type = types.type
+            WHERE account = ${account} AND id = ${id}`,
+          ([row]) => row && toEvent(row)
+        )
+      ),
     events: (account, query) =>
-      storageFailure(Effect.map(sql<Sql<EventRow>>`${happened(account, query)}`, (rows) => rows.map(toEvent)))
+      storageFailure(Effect.map(sql<Sql<EventRow>>`${rowsOf(account, query)}`, (rows) => rows.map(toEvent)))
   }
 }

@@ -164,6 +164,11 @@ export const migrations = {
     ...objectsByOwner,
     statistics("TABLE objects", { account: 10, id: 10, kind: 10, version: 0, labels: 10 }),
     statistics("TABLE objects", { document_at: 0, document_length: 0, hidden_at: 0, hidden_length: 0 })
+  ),
+  "0007_events_by_type": statements(
+    // One index for all: events are written far more often than they are listed.
+    `DROP INDEX events_by_type`,
+    `ALTER TABLE events DROP CONSTRAINT events_pkey, ADD PRIMARY KEY (account, type, id)`
   )
 }
 

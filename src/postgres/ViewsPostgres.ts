@@ -1,17 +1,18 @@
-/** The views in Postgres. A projection is one statement, and so one transaction and one round trip. */
+/** The views in Postgres. `ProjectionPostgres.ts` writes them. */
 import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
-import type { AccountId, Millis } from "../engine/Document.ts"
-import type { EventRow, KeyRow, Projection, SubscriptionRow, Sweep } from "../engine/Projection.ts"
+import type { AccountId } from "../engine/Document.ts"
+import type { EventRow, KeyRow, SubscriptionRow } from "../engine/Projection.ts"
 import type { ViewRow } from "../engine/Views.ts"
-import { deliveryId, keyId, Views } from "../engine/Views.ts"
-import { bigints, ints, texts } from "./Arrays.ts"
+import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
+import { texts } from "./Arrays.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { storageFailure } from "./JournalPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
+import * as ProjectionPostgres from "./ProjectionPostgres.ts"
 import type { Sql, SqlDocument, SqlDocumentTexts, SqlTimer } from "./Rows.ts"
-import { labelsText, placed, toDocument, toDocumentTexts, toEvent, toKey, toSubscription, toTimer } from "./Rows.ts"
+import { placed, toDocument, toDocumentTexts, toEvent, toKey, toSubscription, toTimer } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 
 export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
@@ -45,119 +46,18 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       takeDeliveries: (options) => within(leases.takeDeliveries(options)),
       nextDelivery: (busy) => within(leases.nextDelivery(busy)),
       apply: (projection, leasedUntil) => {
-        const applied = apply(sql, projection, leasedUntil)
+        const applied = ProjectionPostgres.apply(sql, projection, leasedUntil)
         return projection.sweep === null ? within(applied) : applied
       },
       expireKeys: (before, limit) => within(expireKeys(sql, PgTypes.int8(BigInt(before)), limit)),
       clear: (account) =>
         storageFailure(
           sql`WITH start AS (UPDATE checkpoints SET version = 0 WHERE account = ${account})
-            ${wiped(sql, account)} SELECT`
+            ${ProjectionPostgres.wiped(sql, account)} SELECT`
         )
     })
   })
 )
-
-/**
- * Events, keys and deliveries are inserted without asking whether they are there: the checkpoint lets each record in once,
- * and every record's rows have primary keys of their own.
- *
- * `IS TRUE` makes Postgres look accounts up in a hash; without it, it would join, and go through all of them per row.
- */
-const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Millis) => {
-  const { checkpoints, documents, events, keys, subscriptionsSet, sweep, timersCleared, timersSet } = projection
-  const statement = sql<{ account: AccountId }>`
-    WITH advanced AS (
-      UPDATE checkpoints SET version = step.to_version
-      FROM unnest(${texts(checkpoints.map((c) => c.account))}, ${bigints(checkpoints.map((c) => c.from))},
-        ${bigints(checkpoints.map((c) => c.to))}) AS step (account, from_version, to_version)
-      WHERE checkpoints.account = step.account AND checkpoints.version = step.from_version
-      RETURNING checkpoints.account
-    ), documents AS (
-      INSERT INTO objects (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
-      SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb
-      FROM unnest(${texts(documents.map((d) => d.account))}, ${texts(documents.map((d) => d.id))},
-        ${texts(documents.map((d) => d.kind))}, ${bigints(documents.map((d) => d.version))},
-        ${ints(documents.map((d) => d.documentSpan?.at ?? null))},
-        ${ints(documents.map((d) => d.documentSpan?.length ?? null))},
-        ${ints(documents.map((d) => d.hiddenSpan?.at ?? null))},
-        ${ints(documents.map((d) => d.hiddenSpan?.length ?? null))},
-        ${texts(documents.map(labelsText))})
-        AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-      ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
-        document_at = excluded.document_at, document_length = excluded.document_length,
-        hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length, labels = excluded.labels
-    ), happened AS (
-      INSERT INTO events (account, id, type, version)
-      SELECT * FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))},
-        ${texts(events.map((e) => e.type))}, ${bigints(events.map((e) => e.version))})
-        AS e (account, id, type, version)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-    ), answered AS (
-      INSERT INTO idempotency (account, key, fingerprint, version, at)
-      SELECT * FROM unnest(${texts(keys.map((k) => k.account))}, ${texts(keys.map((k) => k.key))},
-        ${texts(keys.map((k) => k.fingerprint))}, ${bigints(keys.map((k) => k.version))},
-        ${bigints(keys.map((k) => k.at))}) AS k (account, key, fingerprint, version, at)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-    ), timed AS (
-      INSERT INTO timers (account, id, name, version, due_at, wake_at)
-      SELECT * FROM unnest(${texts(timersSet.map((t) => t.account))}, ${texts(timersSet.map((t) => t.id))},
-        ${texts(timersSet.map((t) => t.name))}, ${bigints(timersSet.map((t) => t.version))},
-        ${bigints(timersSet.map((t) => t.dueAt))}, ${bigints(timersSet.map((t) => t.wakeAt))})
-        AS t (account, id, name, version, due_at, wake_at)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-      ON CONFLICT (account, id) DO UPDATE SET name = excluded.name, version = excluded.version,
-        due_at = excluded.due_at, wake_at = excluded.wake_at
-    ), cleared AS (
-      DELETE FROM timers USING unnest(${texts(timersCleared.map((t) => t.account))},
-        ${texts(timersCleared.map((t) => t.id))}) AS t (account, id)
-      WHERE timers.account = t.account AND timers.id = t.id AND (t.account IN (SELECT account FROM advanced)) IS TRUE
-    )
-    ${subscribed(sql, subscriptionsSet)} ${DeliveriesPostgres.applied(sql, projection, leasedUntil)}
-    ${sweep === null ? sql`` : swept(sql, sweep)}
-    SELECT account FROM advanced`
-  return storageFailure(
-    Effect.map(statement, (rows) => {
-      const advanced = new Set(rows.map(({ account }) => account))
-      return checkpoints.map(({ account }) => account).filter((account) => !advanced.has(account))
-    })
-  )
-}
-
-/** More parts of `apply`, for the projections that have them: most do not. */
-const subscribed = (sql: PgClient.PgClient, rows: ReadonlyArray<SubscriptionRow>) =>
-  rows.length === 0
-    ? sql``
-    : sql`, subscribed AS (
-      INSERT INTO subscriptions (account, destination, types, version)
-      SELECT account, destination, ARRAY(SELECT jsonb_array_elements_text(types::jsonb)), version
-      FROM unnest(${texts(rows.map((s) => s.account))}, ${texts(rows.map((s) => s.destination))},
-        ${texts(rows.map((s) => JSON.stringify(s.types)))}, ${bigints(rows.map((s) => s.version))})
-        AS s (account, destination, types, version)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-      ON CONFLICT (account, destination) DO UPDATE SET types = excluded.types, version = excluded.version
-    )`
-
-/** A sweep stands alone in its projection: no other part touches the same rows. */
-const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: isWiped }: Sweep) => {
-  const accepted = sql`${account} IN (SELECT account FROM advanced)`
-  if (isWiped) return wiped(sql, account, accepted)
-  const ended =
-    unsubscribed.length === 0
-      ? sql``
-      : sql`, unsubscribed AS (
-        DELETE FROM subscriptions
-        WHERE account = ${account} AND destination = ANY(${texts(unsubscribed)}) AND ${accepted}
-      ) ${DeliveriesPostgres.canceled(sql, account, unsubscribed, accepted)}`
-  const moved =
-    clock === null
-      ? sql``
-      : sql`, woken AS (
-        UPDATE timers SET wake_at = due_at - ${PgTypes.int8(BigInt(clock))} WHERE account = ${account} AND ${accepted}
-      ) ${DeliveriesPostgres.clockMoved(sql, account, clock, unsubscribed, accepted)}`
-  return sql`${ended} ${moved}`
-}
 
 const expireKeys = (sql: PgClient.PgClient, before: PgTypes.Parameter, limit: number) =>
   storageFailure(
@@ -170,15 +70,6 @@ const expireKeys = (sql: PgClient.PgClient, before: PgTypes.Parameter, limit: nu
       ([row]) => row?.count ?? 0
     )
   )
-
-/** Deletes all rows of an account. */
-const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`) =>
-  sql`, o AS (DELETE FROM objects WHERE account = ${account} AND ${accepted}),
-      e AS (DELETE FROM events WHERE account = ${account} AND ${accepted}),
-      t AS (DELETE FROM timers WHERE account = ${account} AND ${accepted}),
-      i AS (DELETE FROM idempotency WHERE account = ${account} AND ${accepted}),
-      s AS (DELETE FROM subscriptions WHERE account = ${account} AND ${accepted}),
-      d AS (DELETE FROM deliveries WHERE account = ${account} AND ${accepted})`
 
 /**
  * One look into the primary key per account: an index on the id alone would cost every write of every object. `EXISTS`
@@ -197,7 +88,7 @@ const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  "checkpoint" | "behind" | "accounts" | "timer" | "nextTimers" | "isTimerDue" | "event" | "subscriptions" | "scan"
+  "checkpoint" | "behind" | "accounts" | "timer" | "nextTimers" | "isTimerDue" | "subscriptions" | "scan"
 > => ({
   checkpoint: (account) =>
     storageFailure(
@@ -237,13 +128,6 @@ const reads = (
         sql`SELECT 1 FROM timers WHERE account = ${account} AND wake_at <= ${PgTypes.int8(BigInt(now))}
           ORDER BY wake_at, id LIMIT 1`,
         (rows) => rows.length > 0
-      )
-    ),
-  event: ({ account, id }) =>
-    storageFailure(
-      Effect.map(
-        sql<Sql<EventRow>>`SELECT account, id, type, version FROM events WHERE account = ${account} AND id = ${id}`,
-        ([row]) => row && toEvent(row)
       )
     ),
   subscriptions: (account) =>
@@ -306,13 +190,15 @@ const scans = (sql: PgClient.PgClient) => {
         toDocument,
         ({ id }) => id
       ),
-    events: (account: AccountId, after: string, limit: number) =>
-      rowsOf(
+    events: (account: AccountId, after: string, limit: number) => {
+      const [type = "", id = ""] = after.split(" ")
+      return rowsOf(
         sql<Sql<EventRow>>`SELECT account, id, type, version FROM events
-          WHERE account = ${account} AND id > ${after} ORDER BY id LIMIT ${limit}`,
+          WHERE account = ${account} AND (type, id) > (${type}, ${id}) ORDER BY type, id LIMIT ${limit}`,
         toEvent,
-        ({ id }) => id
-      ),
+        eventId
+      )
+    },
     timers: (account: AccountId, after: string, limit: number) =>
       rowsOf(
         sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers

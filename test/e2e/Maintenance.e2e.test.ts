@@ -88,7 +88,7 @@ const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
     `WHERE account = '${account}' AND ${id} =
       (SELECT ${id} FROM ${table} WHERE account = '${account}' ORDER BY ${id} OFFSET 7 LIMIT 1) RETURNING ${answer}`
   const document = one("objects", "id")
-  const event = one("events", "id")
+  const event = one("events", "id", "type || ' ' || id")
   const key = one("idempotency", "version", "lpad(version::text, 16, '0')")
   const delivery = `WHERE account = '${account}' AND id =
     (SELECT id FROM deliveries WHERE account = '${account}' AND attempts <> '[]' ORDER BY id OFFSET 7 LIMIT 1)
@@ -104,7 +104,8 @@ const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
       "documents",
       invented
     ],
-    [`UPDATE events SET type = 'customer.deleted' ${event}`, "events", changed],
+    [`UPDATE events SET version = version + 1 ${event}`, "events", changed],
+    [`UPDATE events SET type = 'customer.deleted' ${event}`, "events", invented],
     [`DELETE FROM events ${event}`, "events", removed],
     [`UPDATE idempotency SET fingerprint = 'of another request' ${key}`, "keys", changed],
     [`DELETE FROM idempotency ${key}`, "keys", removed],

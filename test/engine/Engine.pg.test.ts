@@ -196,7 +196,7 @@ describe("the engine on Postgres", () => {
       const edits: ReadonlyArray<readonly [string, string]> = [
         [`UPDATE objects SET document_at = document_at + 1 WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET labels = '{"slot":"b"}' WHERE kind = 'counter'`, "documents ctr_"],
-        [`DELETE FROM events WHERE type = 'counter.created'`, "events evt_"],
+        [`DELETE FROM events WHERE type = 'counter.created'`, "events counter.created evt_"],
         [`UPDATE timers SET due_at = due_at + 1`, "timers timer_ctr_"],
         [`UPDATE idempotency SET version = 98 WHERE key = 'two'`, `keys ${keyId({ version: 98 })}`],
         [

@@ -59,7 +59,8 @@ const record = (seed: Randomness, version: number, account: string): JournalReco
     kind: "counter",
     document: seed.chance(0.2) ? null : JSON.stringify({ id: `ctr_${i}`, value: value(seed, 3) }),
     hidden: seed.chance(0.5) ? null : text(seed),
-    labels: seed.chance(0.5) ? {} : Object.fromEntries([[seed.pick(AWKWARD_KEYS), seed.pick(AWKWARD_STRINGS)]])
+    labels: seed.chance(0.5) ? {} : Object.fromEntries([[seed.pick(AWKWARD_KEYS), seed.pick(AWKWARD_STRINGS)]]),
+    created: seed.chance(0.5)
   }))
   const body = (): string => {
     const change = changes.length === 0 ? null : seed.pick(changes)
@@ -172,7 +173,10 @@ describe("a record", () => {
     const chain = chainOf(new Randomness(seed), length, "mer_1:test")
     assert.deepStrictEqual(
       readAll(chain.map(rowOf)),
-      chain.map(({ record }) => record)
+      chain.map(({ record }) => ({
+        ...record,
+        changes: record.changes.map((change) => ({ ...change, created: false }))
+      }))
     )
   })
 
@@ -182,7 +186,7 @@ describe("a record", () => {
     const base = record(new Randomness(seed), 1, "mer_1:test")
     const { bytes } = seal(GENESIS, {
       ...base,
-      changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {} }],
+      changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {}, created: true }],
       events: [{ id: "evt_1", type: "counter.created", object: document, previous: null }],
       response: { status: 200, body: document }
     })
@@ -268,7 +272,7 @@ describe("a record", () => {
     const document = '{"id":"ctr_1","count":1}'
     const sealed = seal(GENESIS, {
       ...record(new Randomness(seed), 1, "mer_1:test"),
-      changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {} }],
+      changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {}, created: true }],
       events: [{ id: "evt_1", type: "counter.created", object: document, previous: null }]
     })
     const row = rowOf(sealed)

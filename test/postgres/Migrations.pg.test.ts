@@ -36,7 +36,7 @@ const NOTHING_DONE = {
 }
 
 const counter = (id: string, document: string | null, hidden: string | null) => {
-  return { id, kind: "counter", document, hidden, labels: { customer: "cus_1" } }
+  return { id, kind: "counter", document, hidden, labels: { customer: "cus_1" }, created: false }
 }
 
 /** What three commands have changed. */
@@ -83,7 +83,7 @@ describe("a database of an older Till", () => {
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       const { records, rows } = sealedCommands()
-      const { documents } = project(records)
+      const { documentsChanged: documents } = project(records)
       const changes = commands.flatMap((changes, i) =>
         changes.map((change) => ({ account: ACCOUNT, ...change, version: i + 1 }))
       )
@@ -108,6 +108,24 @@ describe("a database of an older Till", () => {
       const found = yield* views.documents(newest)
       const texts = newest.map(({ document, hidden }, i) => ({ ...documents[i]!, document, hidden }))
       assert.deepStrictEqual(found, texts)
+    })
+  )
+
+  it.live("keeps the events that were projected before 0007_events_by_type", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const types = ["customer.created", "customer.updated", "charge.failed"]
+      const events = Array.from({ length: 30 }, (_, i) => {
+        return { account: ACCOUNT, id: `evt_${String(i).padStart(2, "0")}`, type: types[i % 3]!, version: i + 1 }
+      })
+      yield* database.migrated("0006")
+      yield* database.edit(`INSERT INTO checkpoints VALUES ('${ACCOUNT}', ${events.length})`)
+      yield* database.edit(inserted("events", events))
+      const views = viewsOf(yield* database.connect("till"))
+      for (const event of events) assert.deepStrictEqual(yield* views.event(event), event)
+      assert.deepStrictEqual(yield* views.events(ACCOUNT, { limit: 100 }), events.toReversed())
+      const failed = yield* views.events(ACCOUNT, { type: { exact: "charge.failed" }, limit: 100 })
+      assert.deepStrictEqual(failed, events.filter(({ type }) => type === "charge.failed").toReversed())
     })
   )
 

@@ -9,7 +9,7 @@ import { Effect, Exit, Schema } from "effect"
 import type { NewRow } from "../../src/engine/Journal.ts"
 import type { Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
 import { textOf } from "../../src/engine/Record.ts"
-import type { DeliveryRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
+import type { DeliveryRow, DocumentRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
 import { project } from "../../src/engine/Projection.ts"
 import type { Cursor, ViewsShape } from "../../src/engine/Views.ts"
 import { keyId, viewTables } from "../../src/engine/Views.ts"
@@ -136,18 +136,20 @@ const projection = (
   })
   const perAccount = <Row>(f: (account: string, version: number, id: string) => Row): ReadonlyArray<Row> =>
     checkpoints.flatMap(({ account, to }) => distinct(random, IDS).map((id) => f(account, to, id)))
+  const document = (account: string, version: number, id: string): DocumentRow => ({
+    account,
+    id,
+    kind: PREFIXES.find((prefix) => id.startsWith(`${prefix}_`)) ?? random.pick(KINDS),
+    version,
+    documentSpan: random.chance(0.2) ? null : spanOf(random.pick(JSONS)),
+    hiddenSpan: random.chance(0.5) ? null : spanOf(random.pick(JSONS)),
+    labels: labels(random)
+  })
   const cleared = perAccount((account, _, id) => ({ account, id }))
   return {
     checkpoints,
-    documents: perAccount((account, version, id) => ({
-      account,
-      id,
-      kind: PREFIXES.find((prefix) => id.startsWith(`${prefix}_`)) ?? random.pick(KINDS),
-      version,
-      documentSpan: random.chance(0.2) ? null : spanOf(random.pick(JSONS)),
-      hiddenSpan: random.chance(0.5) ? null : spanOf(random.pick(JSONS)),
-      labels: labels(random)
-    })),
+    documentsCreated: perAccount((account, version, id) => document(account, version, `${id}${batch}`)),
+    documentsChanged: perAccount(document),
     events: perAccount((account, version, id) => ({
       account,
       id: `${id}${batch}`,
@@ -362,7 +364,7 @@ describe("the views in Postgres", () => {
       const everyTable: Projection = {
         ...EMPTY,
         checkpoints: [{ account, from: 0, to: 1 }],
-        documents: [{ ...of, id: "a", kind: "counter", documentSpan: null, hiddenSpan: null, labels: {} }],
+        documentsCreated: [{ ...of, id: "a", kind: "counter", documentSpan: null, hiddenSpan: null, labels: {} }],
         events: [{ ...of, id: "evt_1", type: "counter.created" }],
         timersSet: [{ ...of, id: "a", name: "increment", dueAt: 9, wakeAt: 9 }],
         keys: [{ ...of, key: "key", fingerprint: "f", at: 1 }],

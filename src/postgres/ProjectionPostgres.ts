@@ -1,0 +1,159 @@
+/** A projection in Postgres: one statement, and so one transaction and one round trip. */
+import type { PgClient } from "@effect/sql-pg"
+import { PgTypes } from "@effect/sql-pg"
+import { Effect } from "effect"
+import type { AccountId, Millis } from "../engine/Document.ts"
+import type {
+  DocumentRow,
+  EventRow,
+  KeyRow,
+  Projection,
+  SubscriptionRow,
+  Sweep,
+  TimerRow
+} from "../engine/Projection.ts"
+import { bigints, ints, texts } from "./Arrays.ts"
+import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
+import { storageFailure } from "./JournalPostgres.ts"
+import { labelsText } from "./Rows.ts"
+
+/**
+ * New documents, events, keys and deliveries are inserted without asking whether they are there: the checkpoint lets each
+ * record in once, and every record's rows have primary keys of their own. A part that has no rows is left out: Postgres
+ * would prepare it all the same.
+ *
+ * `IS TRUE` makes Postgres look accounts up in a hash; without it, it would join, and go through all of them per row.
+ */
+export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Millis) => {
+  const { checkpoints, sweep } = projection
+  const statement = sql<{ account: AccountId }>`
+    WITH advanced AS (
+      UPDATE checkpoints SET version = step.to_version
+      FROM unnest(${texts(checkpoints.map((c) => c.account))}, ${bigints(checkpoints.map((c) => c.from))},
+        ${bigints(checkpoints.map((c) => c.to))}) AS step (account, from_version, to_version)
+      WHERE checkpoints.account = step.account AND checkpoints.version = step.from_version
+      RETURNING checkpoints.account
+    )
+    ${created(sql, projection.documentsCreated)} ${changed(sql, projection.documentsChanged)}
+    ${happened(sql, projection.events)} ${answered(sql, projection.keys)}
+    ${timed(sql, projection.timersSet)} ${cleared(sql, projection.timersCleared)}
+    ${subscribed(sql, projection.subscriptionsSet)} ${DeliveriesPostgres.applied(sql, projection, leasedUntil)}
+    ${sweep === null ? sql`` : swept(sql, sweep)}
+    SELECT account FROM advanced`
+  return storageFailure(
+    Effect.map(statement, (rows) => {
+      const advanced = new Set(rows.map(({ account }) => account))
+      return checkpoints.map(({ account }) => account).filter((account) => !advanced.has(account))
+    })
+  )
+}
+
+const created = (sql: PgClient.PgClient, rows: ReadonlyArray<DocumentRow>) =>
+  rows.length === 0 ? sql`` : sql`, created AS (${documentsInserted(sql, rows)})`
+
+const changed = (sql: PgClient.PgClient, rows: ReadonlyArray<DocumentRow>) =>
+  rows.length === 0
+    ? sql``
+    : sql`, changed AS (
+      ${documentsInserted(sql, rows)}
+      ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
+        document_at = excluded.document_at, document_length = excluded.document_length,
+        hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length, labels = excluded.labels
+    )`
+
+const documentsInserted = (sql: PgClient.PgClient, rows: ReadonlyArray<DocumentRow>) =>
+  sql`INSERT INTO objects (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
+      SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb
+      FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.id))},
+        ${texts(rows.map((d) => d.kind))}, ${bigints(rows.map((d) => d.version))},
+        ${ints(rows.map((d) => d.documentSpan?.at ?? null))}, ${ints(rows.map((d) => d.documentSpan?.length ?? null))},
+        ${ints(rows.map((d) => d.hiddenSpan?.at ?? null))}, ${ints(rows.map((d) => d.hiddenSpan?.length ?? null))},
+        ${texts(rows.map(labelsText))})
+        AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
+
+const happened = (sql: PgClient.PgClient, rows: ReadonlyArray<EventRow>) =>
+  rows.length === 0
+    ? sql``
+    : sql`, happened AS (
+      INSERT INTO events (account, id, type, version)
+      SELECT * FROM unnest(${texts(rows.map((e) => e.account))}, ${texts(rows.map((e) => e.id))},
+        ${texts(rows.map((e) => e.type))}, ${bigints(rows.map((e) => e.version))}) AS e (account, id, type, version)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
+    )`
+
+const answered = (sql: PgClient.PgClient, rows: ReadonlyArray<KeyRow>) =>
+  rows.length === 0
+    ? sql``
+    : sql`, answered AS (
+      INSERT INTO idempotency (account, key, fingerprint, version, at)
+      SELECT * FROM unnest(${texts(rows.map((k) => k.account))}, ${texts(rows.map((k) => k.key))},
+        ${texts(rows.map((k) => k.fingerprint))}, ${bigints(rows.map((k) => k.version))},
+        ${bigints(rows.map((k) => k.at))}) AS k (account, key, fingerprint, version, at)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
+    )`
+
+const timed = (sql: PgClient.PgClient, rows: ReadonlyArray<TimerRow>) =>
+  rows.length === 0
+    ? sql``
+    : sql`, timed AS (
+      INSERT INTO timers (account, id, name, version, due_at, wake_at)
+      SELECT * FROM unnest(${texts(rows.map((t) => t.account))}, ${texts(rows.map((t) => t.id))},
+        ${texts(rows.map((t) => t.name))}, ${bigints(rows.map((t) => t.version))},
+        ${bigints(rows.map((t) => t.dueAt))}, ${bigints(rows.map((t) => t.wakeAt))})
+        AS t (account, id, name, version, due_at, wake_at)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
+      ON CONFLICT (account, id) DO UPDATE SET name = excluded.name, version = excluded.version,
+        due_at = excluded.due_at, wake_at = excluded.wake_at
+    )`
+
+const cleared = (sql: PgClient.PgClient, rows: Projection["timersCleared"]) =>
+  rows.length === 0
+    ? sql``
+    : sql`, cleared AS (
+      DELETE FROM timers USING unnest(${texts(rows.map((t) => t.account))}, ${texts(rows.map((t) => t.id))})
+        AS t (account, id)
+      WHERE timers.account = t.account AND timers.id = t.id AND (t.account IN (SELECT account FROM advanced)) IS TRUE
+    )`
+
+const subscribed = (sql: PgClient.PgClient, rows: ReadonlyArray<SubscriptionRow>) =>
+  rows.length === 0
+    ? sql``
+    : sql`, subscribed AS (
+      INSERT INTO subscriptions (account, destination, types, version)
+      SELECT account, destination, ARRAY(SELECT jsonb_array_elements_text(types::jsonb)), version
+      FROM unnest(${texts(rows.map((s) => s.account))}, ${texts(rows.map((s) => s.destination))},
+        ${texts(rows.map((s) => JSON.stringify(s.types)))}, ${bigints(rows.map((s) => s.version))})
+        AS s (account, destination, types, version)
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
+      ON CONFLICT (account, destination) DO UPDATE SET types = excluded.types, version = excluded.version
+    )`
+
+/** A sweep stands alone in its projection: no other part touches the same rows. */
+const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: isWiped }: Sweep) => {
+  const accepted = sql`${account} IN (SELECT account FROM advanced)`
+  if (isWiped) return wiped(sql, account, accepted)
+  const ended =
+    unsubscribed.length === 0
+      ? sql``
+      : sql`, unsubscribed AS (
+        DELETE FROM subscriptions
+        WHERE account = ${account} AND destination = ANY(${texts(unsubscribed)}) AND ${accepted}
+      ) ${DeliveriesPostgres.canceled(sql, account, unsubscribed, accepted)}`
+  const moved =
+    clock === null
+      ? sql``
+      : sql`, woken AS (
+        UPDATE timers SET wake_at = due_at - ${PgTypes.int8(BigInt(clock))} WHERE account = ${account} AND ${accepted}
+      ) ${DeliveriesPostgres.clockMoved(sql, account, clock, unsubscribed, accepted)}`
+  return sql`${ended} ${moved}`
+}
+
+/** Deletes all rows of an account. */
+export const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`) =>
+  sql`, o AS (DELETE FROM objects WHERE account = ${account} AND ${accepted}),
+      e AS (DELETE FROM events WHERE account = ${account} AND ${accepted}),
+      t AS (DELETE FROM timers WHERE account = ${account} AND ${accepted}),
+      i AS (DELETE FROM idempotency WHERE account = ${account} AND ${accepted}),
+      s AS (DELETE FROM subscriptions WHERE account = ${account} AND ${accepted}),
+      d AS (DELETE FROM deliveries WHERE account = ${account} AND ${accepted})`
