@@ -17,8 +17,8 @@ import type { Sealed } from "./Record.ts"
 
 /** A turn of the event loop that is shorter did nothing. */
 const IDLE_TURN_MILLIS = 0.05
-/** So many records are flushed without waiting for more. */
-const ENOUGH = 20
+/** Of the records that were about at the end of the last flush, so many are flushed without waiting for more. */
+const ENOUGH_PART = 2 / 3
 /** A busy loop holds a flush up for so long at most. */
 const GATHER_MILLIS_MAX = 5
 /** Records in one flush, at most. */
@@ -48,6 +48,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const queue: Array<Entry> = []
   const work = Latch.makeUnsafe(false)
   let unsettled = 0
+  let enough = 1
   const drainWaiters: Array<() => void> = []
 
   const settle = (entry: Entry, exit: Exit.Exit<void, Closed>) => {
@@ -104,10 +105,12 @@ export const make = Effect.fnUntraced(function* (options: {
   const step = Effect.gen(function* () {
     yield* work.await
     yield* options.room
-    yield* gathered(queue)
+    yield* gathered(queue, enough)
     const batch = queue.splice(0, FLUSH_MAX)
     if (queue.length === 0) work.closeUnsafe()
     yield* flush(batch)
+    // Whoever has an answer now may ask again; what has queued up shows how much comes during a flush.
+    enough = Math.ceil((batch.length + queue.length) * ENOUGH_PART)
   })
   yield* Effect.forkScoped(Loop.forever("flushing of records", step))
 
@@ -127,17 +130,18 @@ export const make = Effect.fnUntraced(function* (options: {
 /**
  * Waits until there is enough to flush, or the event loop has nothing else to do: whoever is about to append something
  * may come along. A flush has a price of its own, however few records are in it, so on a busy process many small ones
- * would take the time that the commands need; an idle process turns its loop at once, and the flush is not held up.
+ * would take the time that the commands need; an idle process turns its loop at once, and the flush is not held up. What is
+ * enough follows the load: twice as many as come while a flush is under way.
  */
-const gathered = (queue: ReadonlyArray<Entry>) =>
+const gathered = (queue: ReadonlyArray<Entry>, enough: number) =>
   Effect.callback<void>((resume) => {
-    if (queue.length >= ENOUGH) return resume(Effect.void)
+    if (queue.length >= enough) return resume(Effect.void)
     const start = performance.now()
     let turned = start
     const turn = () => {
       const now = performance.now()
       const isIdle = now - turned < IDLE_TURN_MILLIS
-      if (queue.length >= ENOUGH || isIdle || now - start > GATHER_MILLIS_MAX) return resume(Effect.void)
+      if (queue.length >= enough || isIdle || now - start > GATHER_MILLIS_MAX) return resume(Effect.void)
       turned = now
       setImmediate(turn)
     }
