@@ -293,8 +293,25 @@ export const moved = (row: DeliveryRow, step: DeliveryStep): DeliveryRow => {
   return { ...row, attempts: [...row.attempts, attempt], state, nextAttemptAt, dueAt }
 }
 
-/** A delivery of an account after a sweep that has left it there. */
-export const swept = (row: DeliveryRow, { clock, unsubscribed }: Sweep): DeliveryRow => {
+/** The rows of an account by their ids; of some a sweep only needs to know that they are there. */
+interface Tables extends Readonly<Record<"documents" | "events" | "keys" | "subscriptions", Map<string, unknown>>> {
+  readonly timers: Map<string, TimerRow>
+  readonly deliveries: Map<string, DeliveryRow>
+}
+
+/** Carries a sweep out. */
+export const sweepTables = (
+  { deliveries, documents, events, keys, subscriptions, timers }: Tables,
+  sweep: Sweep
+): void => {
+  const { clock, unsubscribed, wiped } = sweep
+  if (wiped) for (const rows of [deliveries, documents, events, keys, subscriptions, timers]) rows.clear()
+  for (const destination of unsubscribed) subscriptions.delete(destination)
+  if (clock !== null) for (const [id, row] of timers) timers.set(id, { ...row, wakeAt: row.dueAt - clock })
+  for (const [id, row] of deliveries) deliveries.set(id, swept(row, sweep))
+}
+
+const swept = (row: DeliveryRow, { clock, unsubscribed }: Sweep): DeliveryRow => {
   if (row.state !== "pending") return row
   if (unsubscribed.includes(row.destination)) return { ...row, state: "canceled", nextAttemptAt: null, dueAt: null }
   return clock === null ? row : { ...row, dueAt: row.nextAttemptAt! - clock }

@@ -14,8 +14,8 @@ import type { AccountId, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
-import type { DeliveryRow, Projection, Sweep, TimerRow } from "./Projection.ts"
-import { moved, piecesOf, project, swept } from "./Projection.ts"
+import type { DeliveryRow, Projection, TimerRow } from "./Projection.ts"
+import { moved, piecesOf, project, sweepTables } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
 import type { JournalCorrupt, JournalRow } from "./Record.ts"
 import { VERIFIED_ROWS_MAX } from "./MemoryLimits.ts"
@@ -169,7 +169,7 @@ const merge = (expected: Expected, projection: Projection, part: Part): void => 
     projection
   const set = <Value>(rows: Map<string, Value>, id: string, value: () => Value) =>
     part.holds(id) && rows.set(id, value())
-  if (sweep !== null) mergeSweep(expected, sweep)
+  if (sweep !== null) sweepTables(expected, sweep)
   for (const row of [...documentsCreated, ...documentsChanged]) set(expected.documents, row.id, () => fingerprint(row))
   for (const row of events) set(expected.events, eventId(row), () => fingerprint(row))
   for (const row of keys) set(expected.keys, keyId(row), () => fingerprint(row))
@@ -181,16 +181,6 @@ const merge = (expected: Expected, projection: Projection, part: Part): void => 
     const row = expected.deliveries.get(deliveryId(step))
     if (row !== undefined) expected.deliveries.set(deliveryId(step), moved(row, step))
   }
-}
-
-const mergeSweep = (expected: Expected, sweep: Sweep): void => {
-  if (sweep.wiped) for (const table of viewTables) expected[table].clear()
-  for (const destination of sweep.unsubscribed) expected.subscriptions.delete(destination)
-  const { clock } = sweep
-  if (clock !== null) {
-    for (const [id, timer] of expected.timers) expected.timers.set(id, { ...timer, wakeAt: timer.dueAt - clock })
-  }
-  for (const [id, delivery] of expected.deliveries) expected.deliveries.set(id, swept(delivery, sweep))
 }
 
 const compare = Effect.fnUntraced(function* (account: AccountId, expected: Expected, part: Part) {

@@ -2,19 +2,10 @@
 import { Effect, Layer } from "effect"
 import type { AccountId, Millis } from "./Document.ts"
 import { Journal } from "./Journal.ts"
-import type {
-  DeliveryRow,
-  DocumentRow,
-  EventRow,
-  KeyRow,
-  Projection,
-  SubscriptionRow,
-  Sweep,
-  TimerRow
-} from "./Projection.ts"
-import { moved, swept } from "./Projection.ts"
+import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
+import { moved, sweepTables } from "./Projection.ts"
 import type { Cursor, DueDelivery, EventQuery, ListQuery, ViewRow, ViewsShape, ViewTable } from "./Views.ts"
-import { deliveryId, eventId, keyId, Views, viewTables } from "./Views.ts"
+import { deliveryId, eventId, keyId, Views } from "./Views.ts"
 
 class Tables {
   checkpoint = 0
@@ -26,16 +17,6 @@ class Tables {
   readonly deliveries = new Map<string, DeliveryRow>()
   /** Until when a delivery is held. Says nothing about the journal. */
   readonly leases = new Map<string, Millis>()
-
-  sweep(sweep: Sweep): void {
-    const { clock } = sweep
-    if (sweep.wiped) for (const table of viewTables) this[table].clear()
-    for (const destination of sweep.unsubscribed) this.subscriptions.delete(destination)
-    if (clock !== null) {
-      for (const [id, timer] of this.timers) this.timers.set(id, { ...timer, wakeAt: timer.dueAt - clock })
-    }
-    for (const [id, delivery] of this.deliveries) this.deliveries.set(id, swept(delivery, sweep))
-  }
 
   /** Pending deliveries with the time at which they may be taken. */
   waiting(busy: ReadonlyArray<string>): ReadonlyArray<{ readonly row: DeliveryRow; readonly wakeAt: Millis }> {
@@ -99,7 +80,7 @@ class Accounts {
     }
     const accepted = (row: { readonly account: AccountId }) => !refused.has(row.account)
     const { sweep } = projection
-    if (sweep !== null && accepted(sweep)) this.of(sweep.account).sweep(sweep)
+    if (sweep !== null && accepted(sweep)) sweepTables(this.of(sweep.account), sweep)
     for (const row of projection.documentsCreated.filter(accepted)) {
       const { documents } = this.of(row.account)
       if (documents.has(row.id)) throw new Error(`${row.id} is not new`)

@@ -31,12 +31,12 @@ import * as InstallationWide from "./InstallationWide.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
 import { LogThrottle } from "./LogThrottle.ts"
-import type { Wait } from "./Patience.ts"
-import { Patience, REQUEST_MILLIS_MAX } from "./Patience.ts"
 import { hasClientSecret, projectBody } from "./Publishable.ts"
 import * as RateLimits from "./RateLimits.ts"
 import { readBody } from "./RequestBody.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
+import type { Wait } from "./RequestTimeouts.ts"
+import { REQUEST_MILLIS_MAX, RequestTimeouts } from "./RequestTimeouts.ts"
 import type { Matched } from "./RouteTable.ts"
 import { RouteTable } from "./RouteTable.ts"
 import { openAnswer, storedAnswer } from "./SealedAnswers.ts"
@@ -239,20 +239,20 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
   const replies = answers(limits)
   const { docsUrl } = surroundings
   const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
-  const patience = new Patience(requestMillisMax ?? REQUEST_MILLIS_MAX)
+  const timeouts = new RequestTimeouts(requestMillisMax ?? REQUEST_MILLIS_MAX)
   return {
     /** Answers a request under /v1. A client that goes away ends it, but no command that has begun. */
     answer: (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
       Effect.withFiber((fiber) => {
         const exchange = begin(request)
-        const wait = patience.begin(fiber)
+        const wait = timeouts.begin(fiber)
         return Effect.matchCauseEffect(Effect.interruptible(answer(surroundings, exchange, wait)), {
           onSuccess: (answered) => {
-            patience.end(wait)
+            timeouts.end(wait)
             return Effect.succeed(replies.respond(exchange, answered))
           },
           onFailure: (cause) => {
-            patience.end(wait)
+            timeouts.end(wait)
             return replies.respondFailed(exchange, cause, {
               docsUrl,
               outages,

@@ -1,23 +1,16 @@
 /** The receivers of `examples/webhooks` take what the real Till sends, with one secret and with two. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as fs from "node:fs"
-import * as os from "node:os"
-import * as Path from "node:path"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { startTill, until } from "../support/TillProcess.ts"
 import { build, isThere, LANGUAGES, nameOf, Receiver } from "./ReceiverProcess.ts"
-
-const temporaryFolder = Effect.acquireRelease(
-  Effect.sync(() => fs.mkdtempSync(Path.join(os.tmpdir(), "till-receivers-"))),
-  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true }))
-)
 
 describe("Till's deliveries", () => {
   it.live(
     `convince the receivers in ${LANGUAGES.map(nameOf).join(", ")}`,
     () =>
       Effect.gen(function* () {
-        const folder = yield* temporaryFolder
+        const folder = yield* temporaryFolder()
         const server = yield* startTill()
         const receivers: Array<Receiver> = []
         yield* Effect.addFinalizer(() => Effect.promise(() => Promise.all(receivers.map((receiver) => receiver.end()))))

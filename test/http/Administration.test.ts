@@ -3,19 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Option, Scope } from "effect"
 import * as fs from "node:fs"
 import * as net from "node:net"
-import * as os from "node:os"
 import * as path from "node:path"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Administration from "../../src/http/Administration.ts"
 import * as Harness from "../engine/Harness.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
-const temporaryFile = Effect.map(
-  Effect.acquireRelease(
-    Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "till-administration-"))),
-    (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true }))
-  ),
-  (folder) => path.join(folder, "administration.json")
-)
+const temporaryFile = Effect.map(temporaryFolder(), (folder) => path.join(folder, "administration.json"))
 
 describe("the door for administration", () => {
   it.live.each(["", "POST / HTTP/1.1\r\n"])("closes although somebody has said no more than %j", (words) =>

@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
-import * as fs from "node:fs"
-import * as os from "node:os"
 import * as Path from "node:path"
 import { connect } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
 import { freshDatabase, freshDatabaseWith } from "../support/Postgres.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { till } from "../support/TillProcess.ts"
 
 const open = (url: Redacted.Redacted) => connect(url).pipe(Effect.provide(Reactivity.layer))
@@ -117,10 +116,7 @@ describe("Database", () => {
   it.live("warns of a server that does not wait for its disk", () =>
     Effect.gen(function* () {
       // One of its own: all who use the run's would be warned.
-      const dataFolder = yield* Effect.acquireRelease(
-        Effect.sync(() => fs.mkdtempSync(Path.join(os.tmpdir(), "till-database-"))),
-        (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
-      )
+      const dataFolder = yield* temporaryFolder()
       const { url } = yield* EmbeddedPostgres.make({ dataFolder })
       const sql = yield* open(url)
       const warnings: Array<string> = []

@@ -3,22 +3,21 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, type Scope } from "effect"
 import { spawn, type ChildProcess } from "node:child_process"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as Path from "node:path"
 import { inspect } from "node:util"
 import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
 import { disownLeftover, isAtWorkOn } from "../../src/postgres/Postmaster.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
 /** A folder that goes away with the scope; whatever still runs in it is ended first. */
-const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.sync(() => fs.realpathSync(fs.mkdtempSync(Path.join(os.tmpdir(), "till-embedded-")))),
-  (folder) =>
+const clusterFolder = Effect.tap(temporaryFolder(), (folder) =>
+  Effect.addFinalizer(() =>
     Effect.promise(async () => {
       const serverId = postmasterOf(folder)
       if (serverId !== undefined && isAtWorkOn(serverId, clusterOf(folder))) process.kill(serverId, "SIGQUIT")
       await until(() => serverId === undefined || !isAtWorkOn(serverId, clusterOf(folder)))
-      fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
     })
+  )
 )
 
 const clusterOf = (folder: string) => Path.join(folder, "postgres", "data")
@@ -95,7 +94,7 @@ const spawnOwner = (folder: string, detached = false): Effect.Effect<Owner, neve
 describe("EmbeddedPostgres", () => {
   it.live("starts on a fresh folder, and keeps the data over a restart", () =>
     Effect.gen(function* () {
-      const folder = Path.join(yield* temporaryFolder, "not", "there yet")
+      const folder = Path.join(yield* clusterFolder, "not", "there yet")
       const log = Path.join(folder, "postgres.log")
       yield* using(folder, ({ url }) => query(url, "CREATE TABLE kept (n int)", "INSERT INTO kept VALUES (42)"))
       assert.isUndefined(postmasterOf(folder))
@@ -116,7 +115,7 @@ describe("EmbeddedPostgres", () => {
 
   it.live("is durable, local and asks for its password", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* clusterFolder
       yield* using(folder, ({ url, port, processId }) =>
         Effect.gen(function* () {
           if (process.platform === "linux") {
@@ -154,7 +153,7 @@ describe("EmbeddedPostgres", () => {
 
   it.live("adopts the server of a killed owner", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* clusterFolder
       const owner = yield* spawnOwner(folder)
       const left = yield* Effect.promise(() => owner.ready)
       owner.process.kill("SIGKILL")
@@ -179,7 +178,7 @@ describe("EmbeddedPostgres", () => {
 
   it.live("refuses a folder that another live process holds, and leaves that one in peace", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* clusterFolder
       const owner = yield* spawnOwner(folder)
       const { processId } = yield* Effect.promise(() => owner.ready)
       const error = yield* failureOf(folder)
@@ -197,7 +196,7 @@ describe("EmbeddedPostgres", () => {
 
   it.live("lets exactly one of many simultaneous starters in", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* clusterFolder
       const owners = yield* Effect.forEach([1, 2, 3, 4], () => spawnOwner(folder))
       const outcomes = yield* Effect.promise(() => Promise.allSettled(owners.map((owner) => owner.ready)))
       assert.strictEqual(outcomes.filter((outcome) => outcome.status === "fulfilled").length, 1)
@@ -207,7 +206,7 @@ describe("EmbeddedPostgres", () => {
 
   it.live("is not fooled by a leftover record whose process id now belongs to a stranger", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* clusterFolder
       const owner = yield* spawnOwner(folder)
       const { processId } = yield* Effect.promise(() => owner.ready)
       owner.process.kill("SIGKILL")
@@ -227,7 +226,7 @@ describe("EmbeddedPostgres", () => {
 
   it.live("starts a killed server again on the same port, with all that was committed", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* clusterFolder
       yield* using(folder, (server) =>
         Effect.gen(function* () {
           yield* query(server.url, "CREATE TABLE kept (n int)", "INSERT INTO kept VALUES (1)")
@@ -243,7 +242,7 @@ describe("EmbeddedPostgres", () => {
 
   it.live("recovers from a start that was killed while it made the cluster", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* clusterFolder
       const owner = yield* spawnOwner(folder)
       const home = Path.join(folder, "postgres")
       const unfinished = () =>
@@ -262,7 +261,7 @@ describe("EmbeddedPostgres", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     it.live(`${signal} to its whole process group stops owner and server in order`, () =>
       Effect.gen(function* () {
-        const folder = yield* temporaryFolder
+        const folder = yield* clusterFolder
         const owner = yield* spawnOwner(folder, true)
         const { processId } = yield* Effect.promise(() => owner.ready)
         const groupId = -(owner.process.pid ?? Number.NaN)
@@ -282,7 +281,7 @@ describe("EmbeddedPostgres", () => {
 
   it.live("starts an adopted server again that was killed", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* clusterFolder
       const owner = yield* spawnOwner(folder)
       const { processId } = yield* Effect.promise(() => owner.ready)
       owner.process.kill("SIGKILL")
@@ -303,7 +302,7 @@ describe("EmbeddedPostgres", () => {
 
   it.live("refuses what an incompatible version wrote, or what is damaged", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* clusterFolder
       yield* using(folder, () => Effect.void)
       const version = Path.join(clusterOf(folder), "PG_VERSION")
       const own = fs.readFileSync(version, "utf8")
@@ -331,7 +330,7 @@ describe("EmbeddedPostgres", () => {
 
   it.live("says in one line why a folder cannot be used", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* clusterFolder
       const file = Path.join(folder, "file")
       fs.writeFileSync(file, "")
       const [dollar, quote, backtick] = ["do$lar", 'quo"te', "back`tick"].map((name) => Path.join(folder, name))

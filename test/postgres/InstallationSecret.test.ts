@@ -1,33 +1,28 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as Path from "node:path"
 import { load } from "../../src/postgres/InstallationSecret.ts"
-
-const temporaryFolder = Effect.acquireRelease(
-  Effect.sync(() => fs.mkdtempSync(Path.join(os.tmpdir(), "till-secret-"))),
-  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
-)
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
 describe("InstallationSecret", () => {
   it.effect("is made once, in a folder that need not be there, and readable by its owner alone", () =>
     Effect.gen(function* () {
-      const folder = Path.join(yield* temporaryFolder, "not", "there")
+      const folder = Path.join(yield* temporaryFolder(), "not", "there")
       const secrets = yield* Effect.forEach([1, 2, 3], () => load(folder), { concurrency: "unbounded" })
       const [first, ...others] = secrets.map((secret) => Buffer.from(Redacted.value(secret)).toString("hex"))
       assert.strictEqual(first?.length, 64)
       assert.deepStrictEqual(others, [first, first])
       assert.strictEqual(fs.statSync(Path.join(folder, "secret")).mode & 0o777, 0o600)
       assert.deepStrictEqual(fs.readdirSync(folder), ["secret"])
-      const elsewhere = yield* load(yield* temporaryFolder)
+      const elsewhere = yield* load(yield* temporaryFolder())
       assert.notStrictEqual(Buffer.from(Redacted.value(elsewhere)).toString("hex"), first)
     })
   )
 
   it.effect("refuses a damaged one rather than going on with another", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* temporaryFolder()
       fs.writeFileSync(Path.join(folder, "secret"), "abcd\n")
       const error = yield* Effect.flip(load(folder))
       assert.strictEqual(error.message, `${folder}/secret is damaged: it must hold 32 bytes in hex.`)

@@ -2,14 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as Path from "node:path"
 import { install } from "../../src/postgres/PostgresBinaries.ts"
-
-const temporaryFolder = Effect.acquireRelease(
-  Effect.sync(() => fs.realpathSync(fs.mkdtempSync(Path.join(os.tmpdir(), "till-binaries-")))),
-  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true }))
-)
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
 /** This process on another system, as far as it asks. */
 const on = (platform: NodeJS.Platform) => {
@@ -46,7 +41,7 @@ describe("the tree of the packaged Postgres", () => {
         `has each library once on ${platform}, ${scriptHasRun ? "with" : "without"} the package's own links`,
         () =>
           Effect.gen(function* () {
-            const folder = yield* temporaryFolder
+            const folder = yield* temporaryFolder()
             const native = Path.join(folder, "native")
             makePackage(native, scriptHasRun)
             yield* on(platform)

@@ -4,19 +4,17 @@ import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { choose, commandAs, own, userOf } from "../../src/postgres/PostgresUser.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
-const temporaryFolder = Effect.acquireRelease(
-  // Every folder above counts, and the one for temporary files may be closed to others.
-  Effect.sync(() => fs.mkdtempSync("/tmp/till-user-")),
-  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
-)
+// Every folder above counts, and the one for temporary files may be closed to others.
+const folderForAll = temporaryFolder("/tmp")
 
 const OTHER = { userId: 4711, groupId: 4712 }
 
 describe("the user of the embedded Postgres", () => {
   it.effect("gets root's way through closed folders along only where one is closed to it", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
+      const folder = yield* folderForAll
       const { gid, uid } = fs.statSync(folder)
       const inside = Path.join(folder, "postgres")
       const isDirect = (mode: number, user: typeof OTHER, paths: ReadonlyArray<string>, file: string) => {
@@ -55,7 +53,7 @@ describe("the user of the embedded Postgres", () => {
 
   it.effect.skipIf(process.geteuid!() !== 0)("is whoever has the cluster already, and root never", () =>
     Effect.gen(function* () {
-      const folder = Path.join(yield* temporaryFolder, "postgres")
+      const folder = Path.join(yield* folderForAll, "postgres")
       const chosen = yield* choose(folder)
       assert.isAbove(chosen!.userId, 0)
       fs.mkdirSync(folder)

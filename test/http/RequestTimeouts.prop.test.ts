@@ -1,8 +1,8 @@
 /** Whoever waits when the limit is over is interrupted by one sweep, and nobody else, however others came and went. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
-import type { Wait } from "../../src/http/Patience.ts"
-import { Patience } from "../../src/http/Patience.ts"
+import type { Wait } from "../../src/http/RequestTimeouts.ts"
+import { RequestTimeouts } from "../../src/http/RequestTimeouts.ts"
 import { Randomness, Seed } from "../engine/Randomness.ts"
 
 /** Long enough that nobody reaches it by itself; a sweep comes ten times as often. */
@@ -14,31 +14,31 @@ interface Begun {
 }
 
 /** A request that hangs; interrupted, it ends its wait at once, as requests do. */
-const hang = (patience: Patience): Effect.Effect<Begun> =>
+const hang = (timeouts: RequestTimeouts): Effect.Effect<Begun> =>
   Effect.gen(function* () {
     const begun: { wait?: Wait } = {}
     const fiber = yield* Effect.forkChild(
-      Effect.onInterrupt(Effect.never, () => Effect.sync(() => patience.end(begun.wait!))),
+      Effect.onInterrupt(Effect.never, () => Effect.sync(() => timeouts.end(begun.wait!))),
       { startImmediately: true }
     )
-    return { fiber, wait: (begun.wait = patience.begin(fiber)) }
+    return { fiber, wait: (begun.wait = timeouts.begin(fiber)) }
   })
 
-describe("patience", () => {
+describe("the time limit of requests", () => {
   it.live.prop(
     "interrupts exactly those whose wait has not ended, all at once",
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
         const random = new Randomness(seed)
-        const patience = new Patience(LIMIT_MILLIS)
+        const timeouts = new RequestTimeouts(LIMIT_MILLIS)
         const waiting: Array<Begun> = []
         const ended: Array<Begun> = []
         for (let i = 0; i < 60; i++) {
-          if (waiting.length === 0 || random.chance(0.6)) waiting.push(yield* hang(patience))
+          if (waiting.length === 0 || random.chance(0.6)) waiting.push(yield* hang(timeouts))
           else {
             const [begun] = waiting.splice(random.below(waiting.length), 1)
-            patience.end(begun!.wait)
+            timeouts.end(begun!.wait)
             ended.push(begun!)
           }
         }

@@ -28,7 +28,7 @@ let server: TestServer
 beforeAll(async () => void (server = await start(faults, { requestMillisMax: LIMIT_MILLIS })))
 afterAll(() => server.close())
 
-describe("patience", () => {
+describe("the time limit of requests", () => {
   it("a read that hangs is a 503, and others are answered meanwhile", async () => {
     const { body } = await server.request("POST", "/v1/products", { body: { name: "Tea" } })
     close("read")

@@ -40,7 +40,7 @@ export class Wait {
   }
 }
 
-export class Patience {
+export class RequestTimeouts {
   readonly #limitMillis: number
   readonly #waits: Array<Wait> = []
   #timer: NodeJS.Timeout | undefined
