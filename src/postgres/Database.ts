@@ -10,9 +10,9 @@ import { Context, Effect, Layer, Redacted, Schedule, Schema, Scope } from "effec
 import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/Causes.ts"
-import { texts } from "./Arrays.ts"
 import { isMade } from "./Cluster.ts"
 import { make as makeEmbedded, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
+import { texts } from "./Parameters.ts"
 
 /** The configured Postgres does not answer, refuses us, is too old, or busy with another Till. The message is one line. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {

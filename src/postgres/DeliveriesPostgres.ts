@@ -1,6 +1,5 @@
 /** The view of deliveries in Postgres: its part of a projection, its lists, and the leases, which only it keeps. */
 import type { PgClient } from "@effect/sql-pg"
-import { PgTypes } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import type { AccountId, Millis } from "../engine/Document.ts"
@@ -8,10 +7,9 @@ import type { DeliveryRow, Projection } from "../engine/Projection.ts"
 import type { Attempt, DeliveryState } from "../engine/Record.ts"
 import type { DueDelivery, Views } from "../engine/Views.ts"
 import { deliveryId } from "../engine/Views.ts"
-import { bigints, texts } from "./Arrays.ts"
-import { storageFailure } from "./JournalPostgres.ts"
 import { from } from "./ListsPostgres.ts"
-import { placed } from "./Rows.ts"
+import { bigint, bigints, texts } from "./Parameters.ts"
+import { ask, placed, storageFailure } from "./Rows.ts"
 
 interface Row {
   readonly account: string
@@ -43,8 +41,6 @@ const toDelivery = (row: Row): DeliveryRow => ({
   dueAt: numberOrNull(row.due_at)
 })
 
-const int8 = (value: number) => PgTypes.int8(BigInt(value))
-
 /**
  * The part of a projection: rows that it makes, and rows that it moves. Those are found by their keys: `IS TRUE` keeps the
  * planner from the indexes of what is pending, which it takes for empty until it has statistics.
@@ -62,7 +58,7 @@ export const applied = (
         next_attempt_at, due_at, wake_at)
       SELECT account, destination, id, event, event_version, version, at, state, attempts::jsonb,
         next_attempt_at, due_at,
-        CASE WHEN attempts = '[]' THEN greatest(due_at, ${int8(leasedUntil)}) ELSE due_at END
+        CASE WHEN attempts = '[]' THEN greatest(due_at, ${bigint(leasedUntil)}) ELSE due_at END
       FROM unnest(${texts(made.map((d) => d.account))}, ${texts(made.map((d) => d.destination))},
         ${texts(made.map((d) => d.id))}, ${texts(made.map((d) => d.event))},
         ${bigints(made.map((d) => d.eventVersion))}, ${bigints(made.map((d) => d.version))},
@@ -111,8 +107,8 @@ export const clockMoved = (
   accepted: Fragment
 ): Fragment =>
   sql`, nearer AS (
-    UPDATE deliveries SET due_at = next_attempt_at - ${int8(clock)},
-      wake_at = CASE WHEN wake_at > due_at THEN wake_at ELSE next_attempt_at - ${int8(clock)} END
+    UPDATE deliveries SET due_at = next_attempt_at - ${bigint(clock)},
+      wake_at = CASE WHEN wake_at > due_at THEN wake_at ELSE next_attempt_at - ${bigint(clock)} END
     WHERE account = ${account} AND state = 'pending' AND destination <> ALL(${texts(canceled)}) AND ${accepted}
   )`
 
@@ -132,30 +128,24 @@ export const reads = (
   sql: PgClient.PgClient
 ): Pick<Views["Service"], "deliveries" | "delivery" | "pendingDeliveries"> => ({
   deliveries: (account, query) =>
-    storageFailure(
-      Effect.map(
-        sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
-          WHERE account = ${account} AND destination = ${query.destination} ${from(sql, query)} LIMIT ${query.limit}`,
-        (rows) => rows.map(toDelivery)
-      )
+    ask(
+      sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
+        WHERE account = ${account} AND destination = ${query.destination} ${from(sql, query)} LIMIT ${query.limit}`,
+      (rows) => rows.map(toDelivery)
     ),
   delivery: (account, destination, id) =>
-    storageFailure(
-      Effect.map(
-        sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
-          WHERE account = ${account} AND destination = ${destination} AND id = ${id}`,
-        ([row]) => row && toDelivery(row)
-      )
+    ask(
+      sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
+        WHERE account = ${account} AND destination = ${destination} AND id = ${id}`,
+      ([row]) => row && toDelivery(row)
     ),
   pendingDeliveries: (events) =>
-    storageFailure(
-      Effect.map(
-        sql<{ position: bigint; pending: bigint }>`SELECT position, count(*) AS pending
-          FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))})
-            WITH ORDINALITY AS wanted (account, event, position)
-          JOIN deliveries USING (account, event) WHERE state = 'pending' GROUP BY position`,
-        (rows) => placed(events.length, rows, ({ pending }) => Number(pending)).map((pending) => pending ?? 0)
-      )
+    ask(
+      sql<{ position: bigint; pending: bigint }>`SELECT position, count(*) AS pending
+        FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))})
+          WITH ORDINALITY AS wanted (account, event, position)
+        JOIN deliveries USING (account, event) WHERE state = 'pending' GROUP BY position`,
+      (rows) => placed(events.length, rows, ({ pending }) => Number(pending)).map((pending) => pending ?? 0)
     )
 })
 
@@ -165,38 +155,34 @@ export const leases = (
   sql: PgClient.PgClient
 ): Pick<Views["Service"], "takeDeliveries" | "nextDelivery" | "releaseDeliveries"> => ({
   takeDeliveries: ({ busy, leasedUntil, limit, now }) =>
-    storageFailure(
-      Effect.map(
-        sql<Taken & { readonly due_at: bigint }>`WITH due AS MATERIALIZED (
-            SELECT account, destination, id FROM deliveries
-            WHERE state = 'pending' AND wake_at <= ${int8(now)} AND destination <> ALL(${texts(busy)})
-            ORDER BY wake_at, id LIMIT ${limit} FOR UPDATE SKIP LOCKED
-          )
-          UPDATE deliveries SET wake_at = ${int8(leasedUntil)} FROM due
-          WHERE deliveries.account = due.account AND deliveries.destination = due.destination
-            AND deliveries.id = due.id
-          RETURNING deliveries.account, deliveries.destination, deliveries.id, deliveries.event,
-            deliveries.event_version, deliveries.attempts, deliveries.due_at`,
-        (rows) =>
-          rows
-            .toSorted((a, b) => Number(a.due_at - b.due_at) || (deliveryId(a) < deliveryId(b) ? -1 : 1))
-            .map(({ account, attempts, destination, event, event_version, id }): DueDelivery => ({
-              account,
-              id,
-              destination,
-              event,
-              eventVersion: Number(event_version),
-              attempt: attempts.length + 1
-            }))
-      )
+    ask(
+      sql<Taken & { readonly due_at: bigint }>`WITH due AS MATERIALIZED (
+          SELECT account, destination, id FROM deliveries
+          WHERE state = 'pending' AND wake_at <= ${bigint(now)} AND destination <> ALL(${texts(busy)})
+          ORDER BY wake_at, id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+        )
+        UPDATE deliveries SET wake_at = ${bigint(leasedUntil)} FROM due
+        WHERE deliveries.account = due.account AND deliveries.destination = due.destination
+          AND deliveries.id = due.id
+        RETURNING deliveries.account, deliveries.destination, deliveries.id, deliveries.event,
+          deliveries.event_version, deliveries.attempts, deliveries.due_at`,
+      (rows) =>
+        rows
+          .toSorted((a, b) => Number(a.due_at - b.due_at) || (deliveryId(a) < deliveryId(b) ? -1 : 1))
+          .map(({ account, attempts, destination, event, event_version, id }): DueDelivery => ({
+            account,
+            id,
+            destination,
+            event,
+            eventVersion: Number(event_version),
+            attempt: attempts.length + 1
+          }))
     ),
   nextDelivery: (busy) =>
-    storageFailure(
-      Effect.map(
-        sql<{ wake_at: bigint }>`SELECT wake_at FROM deliveries
-          WHERE state = 'pending' AND destination <> ALL(${texts(busy)}) ORDER BY wake_at, id LIMIT 1`,
-        ([row]) => (row === undefined ? Infinity : Number(row.wake_at))
-      )
+    ask(
+      sql<{ wake_at: bigint }>`SELECT wake_at FROM deliveries
+        WHERE state = 'pending' AND destination <> ALL(${texts(busy)}) ORDER BY wake_at, id LIMIT 1`,
+      ([row]) => (row === undefined ? Infinity : Number(row.wake_at))
     ),
   releaseDeliveries: storageFailure(
     sql`UPDATE deliveries SET wake_at = due_at WHERE state = 'pending' AND wake_at > due_at`

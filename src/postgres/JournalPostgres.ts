@@ -1,13 +1,12 @@
 /** The journal in Postgres: one INSERT, and so one round trip and one commit, per flush. */
-import { PgClient, PgTypes } from "@effect/sql-pg"
+import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import { SqlError } from "effect/sql"
 import type { NewRow } from "../engine/Journal.ts"
 import { Fenced, firsts, Journal, StorageFailure } from "../engine/Journal.ts"
 import type { JournalRow } from "../engine/Record.ts"
 import { textOf } from "../engine/Record.ts"
-import { bigints, byteStrings, ints, texts } from "./Arrays.ts"
-import { placed } from "./Rows.ts"
+import { bigint, bigints, byteStrings, ints, texts } from "./Parameters.ts"
+import { ask, placed } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 
 interface Row {
@@ -23,9 +22,6 @@ const toRow = ({ account, hash, record, version }: Row): JournalRow => ({
   hash,
   bytes: record
 })
-
-/** Whatever goes wrong with SQL is a storage failure to the engine. */
-export const storageFailure = Effect.mapError((cause: SqlError.SqlError) => new StorageFailure({ cause }))
 
 /** Appends all rows, or none: each account's first has to follow upon what is there. */
 const append = (sql: PgClient.PgClient, rows: ReadonlyArray<NewRow>) => {
@@ -68,62 +64,52 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
       append: (rows) => within(append(sql, rows)),
       read: (account, after, limit) =>
         within(
-          storageFailure(
-            Effect.map(
-              sql<Row>`SELECT account, version, hash, record FROM journal
-                WHERE account = ${account} AND version > ${PgTypes.int8(BigInt(after))} ORDER BY version LIMIT ${limit}`,
-              (rows) => rows.map(toRow)
-            )
+          ask(
+            sql<Row>`SELECT account, version, hash, record FROM journal
+              WHERE account = ${account} AND version > ${bigint(after)} ORDER BY version LIMIT ${limit}`,
+            (rows) => rows.map(toRow)
           )
         ),
       at: (places) =>
         within(
-          storageFailure(
-            Effect.map(
-              sql<Row & { readonly position: bigint }>`SELECT position, account, version, hash, record
-                FROM unnest(${texts(places.map((p) => p.account))}, ${bigints(places.map((p) => p.version))})
-                  WITH ORDINALITY AS wanted (account, version, position)
-                JOIN journal USING (account, version)`,
-              (rows) => placed(places.length, rows, toRow)
-            )
+          ask(
+            sql<Row & { readonly position: bigint }>`SELECT position, account, version, hash, record
+              FROM unnest(${texts(places.map((p) => p.account))}, ${bigints(places.map((p) => p.version))})
+                WITH ORDINALITY AS wanted (account, version, position)
+              JOIN journal USING (account, version)`,
+            (rows) => placed(places.length, rows, toRow)
           )
         ),
       slices: (slices) =>
         within(
-          storageFailure(
-            Effect.map(
-              sql<{ readonly position: bigint; readonly part: Uint8Array }>`
-                SELECT position, substring(record FROM at + 1 FOR length) AS part
-                FROM unnest(${texts(slices.map((s) => s.account))}, ${bigints(slices.map((s) => s.version))},
-                  ${ints(slices.map((s) => s.span.at))}, ${ints(slices.map((s) => s.span.length))})
-                  WITH ORDINALITY AS wanted (account, version, at, length, position)
-                JOIN journal USING (account, version)`,
-              (rows) => placed(slices.length, rows, ({ part }) => textOf(part))
-            )
+          ask(
+            sql<{ readonly position: bigint; readonly part: Uint8Array }>`
+              SELECT position, substring(record FROM at + 1 FOR length) AS part
+              FROM unnest(${texts(slices.map((s) => s.account))}, ${bigints(slices.map((s) => s.version))},
+                ${ints(slices.map((s) => s.span.at))}, ${ints(slices.map((s) => s.span.length))})
+                WITH ORDINALITY AS wanted (account, version, at, length, position)
+              JOIN journal USING (account, version)`,
+            (rows) => placed(slices.length, rows, ({ part }) => textOf(part))
           )
         ),
       versions: (accounts) =>
         within(
-          storageFailure(
-            Effect.map(
-              sql<{ account: string; version: bigint | null }>`SELECT account,
-                  (SELECT max(version) FROM journal j WHERE j.account = asked.account) AS version
-                FROM unnest(${texts(accounts)}) AS asked (account)`,
-              (rows) => new Map(rows.map(({ account, version }) => [account, Number(version ?? 0)]))
-            )
+          ask(
+            sql<{ account: string; version: bigint | null }>`SELECT account,
+                (SELECT max(version) FROM journal j WHERE j.account = asked.account) AS version
+              FROM unnest(${texts(accounts)}) AS asked (account)`,
+            (rows) => new Map(rows.map(({ account, version }) => [account, Number(version ?? 0)]))
           )
         ),
       // Skips from account to account along the primary key instead of reading the whole journal.
-      accounts: storageFailure(
-        Effect.map(
-          sql<{ account: string }>`WITH RECURSIVE walk AS (
-              (SELECT account FROM journal ORDER BY account LIMIT 1)
-              UNION ALL
-              SELECT (SELECT j.account FROM journal j WHERE j.account > walk.account ORDER BY j.account LIMIT 1)
-              FROM walk WHERE walk.account IS NOT NULL
-            ) SELECT account FROM walk WHERE account IS NOT NULL`,
-          (rows) => rows.map(({ account }) => account)
-        )
+      accounts: ask(
+        sql<{ account: string }>`WITH RECURSIVE walk AS (
+            (SELECT account FROM journal ORDER BY account LIMIT 1)
+            UNION ALL
+            SELECT (SELECT j.account FROM journal j WHERE j.account > walk.account ORDER BY j.account LIMIT 1)
+            FROM walk WHERE walk.account IS NOT NULL
+          ) SELECT account FROM walk WHERE account IS NOT NULL`,
+        (rows) => rows.map(({ account }) => account)
       )
     })
   })

@@ -4,15 +4,13 @@
  * no other, or is planned each time.
  */
 import type { PgClient } from "@effect/sql-pg"
-import { Effect } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import type { AccountId } from "../engine/Document.ts"
 import type { DocumentRow, EventRow } from "../engine/Projection.ts"
 import type { Cursor, EventQuery, ListQuery, Views } from "../engine/Views.ts"
-import { bigints, texts } from "./Arrays.ts"
-import { storageFailure } from "./JournalPostgres.ts"
+import { bigints, texts } from "./Parameters.ts"
 import type { Sql, SqlDocument } from "./Rows.ts"
-import { labelsText, toDocument, toEvent } from "./Rows.ts"
+import { ask, labelsText, toDocument, toEvent } from "./Rows.ts"
 
 /** `AND id < …` or `AND id > …` with the order that puts the nearest to the cursor first. */
 export const from = (sql: PgClient.PgClient, { newerThan, olderThan }: Cursor): Fragment => {
@@ -80,30 +78,28 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
     return labels === null ? rows : rows.unprepared
   }
   return {
-    list: (account, query) => storageFailure(Effect.map(found(account, query), (rows) => rows.map(toDocument))),
+    list: (account, query) => ask(found(account, query), (rows) => rows.map(toDocument)),
     // Compared together and never as equal, account and id leave the planner nothing but the primary key.
     newest: (queries) =>
-      storageFailure(
-        Effect.map(
-          sql<SqlDocument & { position: bigint }>`
-            SELECT position, found.* FROM unnest(${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
-              ${texts(queries.map((q) => boundsOf(q.prefix)[0]))},
-              ${texts(queries.map((q) => q.olderThan ?? boundsOf(q.prefix)[1]))},
-              ${bigints(queries.map((q) => q.limit))})
-              WITH ORDINALITY AS wanted (in_account, of_kind, behind, before, most, position),
-            LATERAL (
-              SELECT ${columns} FROM objects
-              WHERE (account, id) > (in_account, behind) AND (account, id) < (in_account, before)
-                AND kind = of_kind AND document_at IS NOT NULL
-              ORDER BY account DESC, id DESC LIMIT most
-            ) AS found
-            ORDER BY position, id DESC`,
-          (rows) => {
-            const answers = queries.map((): Array<DocumentRow> => [])
-            for (const { position, ...row } of rows) answers[Number(position) - 1]!.push(toDocument(row))
-            return answers
-          }
-        )
+      ask(
+        sql<SqlDocument & { position: bigint }>`
+          SELECT position, found.* FROM unnest(${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
+            ${texts(queries.map((q) => boundsOf(q.prefix)[0]))},
+            ${texts(queries.map((q) => q.olderThan ?? boundsOf(q.prefix)[1]))},
+            ${bigints(queries.map((q) => q.limit))})
+            WITH ORDINALITY AS wanted (in_account, of_kind, behind, before, most, position),
+          LATERAL (
+            SELECT ${columns} FROM objects
+            WHERE (account, id) > (in_account, behind) AND (account, id) < (in_account, before)
+              AND kind = of_kind AND document_at IS NOT NULL
+            ORDER BY account DESC, id DESC LIMIT most
+          ) AS found
+          ORDER BY position, id DESC`,
+        (rows) => {
+          const answers = queries.map((): Array<DocumentRow> => [])
+          for (const { position, ...row } of rows) answers[Number(position) - 1]!.push(toDocument(row))
+          return answers
+        }
       )
   }
 }
@@ -134,15 +130,12 @@ export const events = (sql: PgClient.PgClient): Pick<Views["Service"], "event" |
   }
   return {
     event: ({ account, id }) =>
-      storageFailure(
-        Effect.map(
-          sql<Sql<EventRow>>`${typesFrom(account, "")}
-            SELECT account, id, events.type, version FROM types JOIN events ON events.type = types.type
-            WHERE account = ${account} AND id = ${id}`,
-          ([row]) => row && toEvent(row)
-        )
+      ask(
+        sql<Sql<EventRow>>`${typesFrom(account, "")}
+          SELECT account, id, events.type, version FROM types JOIN events ON events.type = types.type
+          WHERE account = ${account} AND id = ${id}`,
+        ([row]) => row && toEvent(row)
       ),
-    events: (account, query) =>
-      storageFailure(Effect.map(sql<Sql<EventRow>>`${rowsOf(account, query)}`, (rows) => rows.map(toEvent)))
+    events: (account, query) => ask(sql<Sql<EventRow>>`${rowsOf(account, query)}`, (rows) => rows.map(toEvent))
   }
 }

@@ -1,7 +1,5 @@
 /** A projection in Postgres: one statement, and so one transaction and one round trip. */
 import type { PgClient } from "@effect/sql-pg"
-import { PgTypes } from "@effect/sql-pg"
-import { Effect } from "effect"
 import type { AccountId, Millis } from "../engine/Document.ts"
 import type {
   DocumentRow,
@@ -12,10 +10,9 @@ import type {
   Sweep,
   TimerRow
 } from "../engine/Projection.ts"
-import { bigints, ints, texts } from "./Arrays.ts"
+import { bigint, bigints, ints, texts } from "./Parameters.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
-import { storageFailure } from "./JournalPostgres.ts"
-import { labelsText } from "./Rows.ts"
+import { ask, labelsText } from "./Rows.ts"
 
 /**
  * New documents, events, keys and deliveries are inserted without asking whether they are there: the checkpoint lets each
@@ -40,12 +37,10 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUnti
     ${subscribed(sql, projection.subscriptionsSet)} ${DeliveriesPostgres.applied(sql, projection, leasedUntil)}
     ${sweep === null ? sql`` : swept(sql, sweep)}
     SELECT account FROM advanced`
-  return storageFailure(
-    Effect.map(statement, (rows) => {
-      const advanced = new Set(rows.map(({ account }) => account))
-      return checkpoints.map(({ account }) => account).filter((account) => !advanced.has(account))
-    })
-  )
+  return ask(statement, (rows) => {
+    const advanced = new Set(rows.map(({ account }) => account))
+    return checkpoints.map(({ account }) => account).filter((account) => !advanced.has(account))
+  })
 }
 
 const created = (sql: PgClient.PgClient, rows: ReadonlyArray<DocumentRow>) =>
@@ -144,7 +139,7 @@ const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: is
     clock === null
       ? sql``
       : sql`, woken AS (
-        UPDATE timers SET wake_at = due_at - ${PgTypes.int8(BigInt(clock))} WHERE account = ${account} AND ${accepted}
+        UPDATE timers SET wake_at = due_at - ${bigint(clock)} WHERE account = ${account} AND ${accepted}
       ) ${DeliveriesPostgres.clockMoved(sql, account, clock, unsubscribed, accepted)}`
   return sql`${ended} ${moved}`
 }

@@ -1,9 +1,21 @@
 /** Rows as Postgres gives them, and as the engine takes them. */
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
 import type { Labels } from "../engine/Document.ts"
+import { StorageFailure } from "../engine/Journal.ts"
 import type { DocumentRow, EventRow, KeyRow, SubscriptionRow, TimerRow } from "../engine/Projection.ts"
 import type { Span } from "../engine/Record.ts"
 import { textOf } from "../engine/Record.ts"
 import type { DocumentTexts } from "../engine/Views.ts"
+
+/** Whatever goes wrong with SQL is a storage failure to the engine. */
+export const storageFailure = Effect.mapError((cause: SqlError.SqlError) => new StorageFailure({ cause }))
+
+/** Asks Postgres, for what its answer says to the engine. */
+export const ask = <Rows, A>(
+  statement: Effect.Effect<Rows, SqlError.SqlError>,
+  f: (rows: Rows) => A
+): Effect.Effect<A, StorageFailure> => storageFailure(Effect.map(statement, f))
 
 /** A row as Postgres gives it: its bigints are bigint. */
 export type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint : Row[K] }

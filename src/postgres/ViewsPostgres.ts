@@ -1,18 +1,27 @@
 /** The views in Postgres. `ProjectionPostgres.ts` writes them. */
-import { PgClient, PgTypes } from "@effect/sql-pg"
+import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
-import type { AccountId } from "../engine/Document.ts"
+import type { AccountId, Millis } from "../engine/Document.ts"
 import type { EventRow, KeyRow, SubscriptionRow } from "../engine/Projection.ts"
 import type { ViewRow } from "../engine/Views.ts"
 import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
-import { texts } from "./Arrays.ts"
+import { bigint, texts } from "./Parameters.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
-import { storageFailure } from "./JournalPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
 import type { Sql, SqlDocument, SqlDocumentTexts, SqlTimer } from "./Rows.ts"
-import { placed, toDocument, toDocumentTexts, toEvent, toKey, toSubscription, toTimer } from "./Rows.ts"
+import {
+  ask,
+  placed,
+  storageFailure,
+  toDocument,
+  toDocumentTexts,
+  toEvent,
+  toKey,
+  toSubscription,
+  toTimer
+} from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 
 export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
@@ -49,7 +58,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
         const applied = ProjectionPostgres.apply(sql, projection, leasedUntil)
         return projection.sweep === null ? within(applied) : applied
       },
-      expireKeys: (before, limit) => within(expireKeys(sql, PgTypes.int8(BigInt(before)), limit)),
+      expireKeys: (before, limit) => within(expireKeys(sql, before, limit)),
       clear: (account) =>
         storageFailure(
           sql`WITH start AS (UPDATE checkpoints SET version = 0 WHERE account = ${account})
@@ -59,16 +68,14 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
   })
 )
 
-const expireKeys = (sql: PgClient.PgClient, before: PgTypes.Parameter, limit: number) =>
-  storageFailure(
-    Effect.map(
-      sql<{ count: number }>`WITH expired AS (
-          DELETE FROM idempotency
-          WHERE ctid = ANY (ARRAY(SELECT ctid FROM idempotency WHERE at < ${before} LIMIT ${limit}))
-          RETURNING 1
-        ) SELECT count(*)::int AS count FROM expired`,
-      ([row]) => row?.count ?? 0
-    )
+const expireKeys = (sql: PgClient.PgClient, before: Millis, limit: number) =>
+  ask(
+    sql<{ count: number }>`WITH expired AS (
+        DELETE FROM idempotency
+        WHERE ctid = ANY (ARRAY(SELECT ctid FROM idempotency WHERE at < ${bigint(before)} LIMIT ${limit}))
+        RETURNING 1
+      ) SELECT count(*)::int AS count FROM expired`,
+    ([row]) => row?.count ?? 0
   )
 
 /**
@@ -76,12 +83,10 @@ const expireKeys = (sql: PgClient.PgClient, before: PgTypes.Parameter, limit: nu
  * would be a join, and that may read all objects.
  */
 const holder = (sql: PgClient.PgClient, id: string) =>
-  storageFailure(
-    Effect.map(
-      sql<{ account: string }>`SELECT account FROM checkpoints c
-        WHERE (SELECT true FROM objects o WHERE o.account = c.account AND o.id = ${id}) LIMIT 1`,
-      ([row]) => row?.account
-    )
+  ask(
+    sql<{ account: string }>`SELECT account FROM checkpoints c
+      WHERE (SELECT true FROM objects o WHERE o.account = c.account AND o.id = ${id}) LIMIT 1`,
+    ([row]) => row?.account
   )
 
 const reads = (
@@ -91,57 +96,43 @@ const reads = (
   "checkpoint" | "behind" | "accounts" | "timer" | "nextTimers" | "isTimerDue" | "subscriptions" | "scan"
 > => ({
   checkpoint: (account) =>
-    storageFailure(
-      Effect.map(
-        sql<{ version: bigint }>`WITH made AS (
-            INSERT INTO checkpoints (account, version) VALUES (${account}, 0) ON CONFLICT DO NOTHING RETURNING version
-          ) SELECT version FROM made UNION ALL SELECT version FROM checkpoints WHERE account = ${account}`,
-        ([row]) => Number(row?.version ?? 0)
-      )
+    ask(
+      sql<{ version: bigint }>`WITH made AS (
+          INSERT INTO checkpoints (account, version) VALUES (${account}, 0) ON CONFLICT DO NOTHING RETURNING version
+        ) SELECT version FROM made UNION ALL SELECT version FROM checkpoints WHERE account = ${account}`,
+      ([row]) => Number(row?.version ?? 0)
     ),
-  behind: storageFailure(
-    Effect.map(
-      sql<{ account: string }>`SELECT account FROM checkpoints c WHERE EXISTS (
-        SELECT FROM journal j WHERE j.account = c.account AND j.version > c.version)`,
-      (rows) => rows.map(({ account }) => account)
-    )
+  behind: ask(
+    sql<{ account: string }>`SELECT account FROM checkpoints c WHERE EXISTS (
+      SELECT FROM journal j WHERE j.account = c.account AND j.version > c.version)`,
+    (rows) => rows.map(({ account }) => account)
   ),
   timer: ({ account, id }) =>
-    storageFailure(
-      Effect.map(
-        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
-          WHERE account = ${account} AND id = ${id}`,
-        ([row]) => row && toTimer(row)
-      )
+    ask(
+      sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
+        WHERE account = ${account} AND id = ${id}`,
+      ([row]) => row && toTimer(row)
     ),
   nextTimers: (limit) =>
-    storageFailure(
-      Effect.map(
-        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers ORDER BY wake_at, id LIMIT ${limit}`,
-        (rows) => rows.map(toTimer)
-      )
+    ask(
+      sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers ORDER BY wake_at, id LIMIT ${limit}`,
+      (rows) => rows.map(toTimer)
     ),
   // In due order, so that what is not due is not read, however many timers there are.
   isTimerDue: (account, now) =>
-    storageFailure(
-      Effect.map(
-        sql`SELECT 1 FROM timers WHERE account = ${account} AND wake_at <= ${PgTypes.int8(BigInt(now))}
-          ORDER BY wake_at, id LIMIT 1`,
-        (rows) => rows.length > 0
-      )
+    ask(
+      sql`SELECT 1 FROM timers WHERE account = ${account} AND wake_at <= ${bigint(now)}
+        ORDER BY wake_at, id LIMIT 1`,
+      (rows) => rows.length > 0
     ),
   subscriptions: (account) =>
-    storageFailure(
-      Effect.map(
-        sql<Sql<SubscriptionRow>>`SELECT account, destination, types, version FROM subscriptions
-          WHERE account = ${account}`,
-        (rows) => rows.map(toSubscription)
-      )
+    ask(
+      sql<Sql<SubscriptionRow>>`SELECT account, destination, types, version FROM subscriptions
+        WHERE account = ${account}`,
+      (rows) => rows.map(toSubscription)
     ),
-  accounts: storageFailure(
-    Effect.map(sql<{ account: string }>`SELECT account FROM checkpoints WHERE version > 0`, (rows) =>
-      rows.map(({ account }) => account)
-    )
+  accounts: ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE version > 0`, (rows) =>
+    rows.map(({ account }) => account)
   ),
   scan: (account, table, after, limit) => storageFailure(scans(sql)[table](account, after, limit))
 })
@@ -149,28 +140,24 @@ const reads = (
 /** Asked by many requests at once. */
 const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "keys"> => ({
   documents: (addresses) =>
-    storageFailure(
-      Effect.map(
-        sql<SqlDocumentTexts & { position: bigint }>`
-          SELECT position, objects.*,
-            substring(record FROM document_at + 1 FOR document_length) AS document,
-            substring(record FROM hidden_at + 1 FOR hidden_length) AS hidden
-          FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
-            WITH ORDINALITY AS wanted (account, id, position)
-          JOIN objects USING (account, id) LEFT JOIN journal USING (account, version)`,
-        (rows) => placed(addresses.length, rows, toDocumentTexts)
-      )
+    ask(
+      sql<SqlDocumentTexts & { position: bigint }>`
+        SELECT position, objects.*,
+          substring(record FROM document_at + 1 FOR document_length) AS document,
+          substring(record FROM hidden_at + 1 FOR hidden_length) AS hidden
+        FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
+          WITH ORDINALITY AS wanted (account, id, position)
+        JOIN objects USING (account, id) LEFT JOIN journal USING (account, version)`,
+      (rows) => placed(addresses.length, rows, toDocumentTexts)
     ),
   keys: (addresses) =>
-    storageFailure(
-      Effect.map(
-        // Written so that no index but the one by key fits. Of rows for one place, `placed` keeps the last.
-        sql<Sql<KeyRow> & { position: bigint }>`SELECT position, i.account, i.key, fingerprint, version, at
-          FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
-            WITH ORDINALITY AS wanted (account, key, position)
-          JOIN idempotency i ON i.account || i.key = wanted.account || wanted.key AND i.key = wanted.key`,
-        (rows) => placed(addresses.length, rows.toSorted(ascending), toKey)
-      )
+    ask(
+      // Written so that no index but the one by key fits. Of rows for one place, `placed` keeps the last.
+      sql<Sql<KeyRow> & { position: bigint }>`SELECT position, i.account, i.key, fingerprint, version, at
+        FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
+          WITH ORDINALITY AS wanted (account, key, position)
+        JOIN idempotency i ON i.account || i.key = wanted.account || wanted.key AND i.key = wanted.key`,
+      (rows) => placed(addresses.length, rows.toSorted(ascending), toKey)
     )
 })
 
@@ -220,7 +207,7 @@ const scans = (sql: PgClient.PgClient) => {
     keys: (account: AccountId, after: string, limit: number) =>
       rowsOf(
         sql<Sql<KeyRow>>`SELECT account, key, fingerprint, version, at FROM idempotency
-          WHERE account = ${account} AND version > ${PgTypes.int8(BigInt(after))} ORDER BY version LIMIT ${limit}`,
+          WHERE account = ${account} AND version > ${bigint(Number(after))} ORDER BY version LIMIT ${limit}`,
         toKey,
         keyId
       )

@@ -1,4 +1,4 @@
-/** Array parameters with their element type said: the driver cannot infer one from an empty or all-null array. */
+/** Parameters with their type said: the driver infers none from an empty or all-null array, and `int` from small numbers. */
 import { PgTypes } from "@effect/sql-pg"
 import { Result } from "effect"
 
@@ -22,3 +22,6 @@ export const bigints = (values: ReadonlyArray<number | null>): PgTypes.Parameter
       PgTypes.OID.int8
     )
   )
+
+/** `bigint`, of a safe integer. */
+export const bigint = (value: number): PgTypes.Parameter => PgTypes.int8(BigInt(value))
