@@ -77,7 +77,7 @@ export const connect = (
     return yield* Effect.scoped(
       Effect.gen(function* () {
         const first = yield* PgConnection.make({ url, applicationName: `${APPLICATION} start` })
-        const server = yield* ask(first)
+        const server = yield* serverOf(first)
         const obstacle = obstacleOf(server)
         if (obstacle !== undefined) return yield* unavailable(url, obstacle)
         if (server.off.length > 0) {
@@ -127,7 +127,7 @@ interface Server {
   readonly off: ReadonlyArray<string>
 }
 
-const ask = (connection: PgConnection.PgConnection) =>
+const serverOf = (connection: PgConnection.PgConnection) =>
   Effect.map(
     connection.query(`SELECT current_setting('server_version_num')::int / 10000 AS version,
       current_setting('server_encoding') AS encoding, current_setting('transaction_read_only')::bool AS "isReadOnly",

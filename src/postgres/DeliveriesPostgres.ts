@@ -3,7 +3,7 @@ import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import type { AccountId, Millis } from "../engine/Document.ts"
-import type { DeliveryRow, Projection } from "../engine/Projection.ts"
+import type { DeliveryRow, DeliveryStep } from "../engine/Projection.ts"
 import type { Attempt, DeliveryState } from "../engine/Record.ts"
 import type { DueDelivery, Views } from "../engine/Views.ts"
 import { deliveryId } from "../engine/Views.ts"
@@ -41,50 +41,39 @@ const toDelivery = (row: Row): DeliveryRow => ({
   dueAt: numberOrNull(row.due_at)
 })
 
-/**
- * The part of a projection: rows that it makes, and rows that it moves. Those are found by their keys: `IS TRUE` keeps the
- * planner from the indexes of what is pending, which it takes for empty until it has statistics.
- */
-export const applied = (
-  sql: PgClient.PgClient,
-  { deliveriesMade: made, deliverySteps: steps }: Projection,
-  leasedUntil: Millis
-): Fragment => {
-  const insert =
-    made.length === 0
-      ? sql``
-      : sql`, delivered AS (
-      INSERT INTO deliveries (account, destination, id, event, event_version, version, at, state, attempts,
+/** The rows that a projection makes. */
+export const insert =
+  (leasedUntil: Millis) =>
+  (sql: PgClient.PgClient, rows: ReadonlyArray<DeliveryRow>): Fragment =>
+    sql`INSERT INTO deliveries (account, destination, id, event, event_version, version, at, state, attempts,
         next_attempt_at, due_at, wake_at)
       SELECT account, destination, id, event, event_version, version, at, state, attempts::jsonb,
         next_attempt_at, due_at,
         CASE WHEN attempts = '[]' THEN greatest(due_at, ${bigint(leasedUntil)}) ELSE due_at END
-      FROM unnest(${texts(made.map((d) => d.account))}, ${texts(made.map((d) => d.destination))},
-        ${texts(made.map((d) => d.id))}, ${texts(made.map((d) => d.event))},
-        ${bigints(made.map((d) => d.eventVersion))}, ${bigints(made.map((d) => d.version))},
-        ${bigints(made.map((d) => d.at))}, ${texts(made.map((d) => d.state))},
-        ${texts(made.map((d) => JSON.stringify(d.attempts)))}, ${bigints(made.map((d) => d.nextAttemptAt))},
-        ${bigints(made.map((d) => d.dueAt))})
+      FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.destination))},
+        ${texts(rows.map((d) => d.id))}, ${texts(rows.map((d) => d.event))},
+        ${bigints(rows.map((d) => d.eventVersion))}, ${bigints(rows.map((d) => d.version))},
+        ${bigints(rows.map((d) => d.at))}, ${texts(rows.map((d) => d.state))},
+        ${texts(rows.map((d) => JSON.stringify(d.attempts)))}, ${bigints(rows.map((d) => d.nextAttemptAt))},
+        ${bigints(rows.map((d) => d.dueAt))})
         AS d (account, destination, id, event, event_version, version, at, state, attempts, next_attempt_at, due_at)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-    )`
-  const update =
-    steps.length === 0
-      ? sql``
-      : sql`, attempted AS (
-      UPDATE deliveries SET state = s.state, attempts = deliveries.attempts || s.attempt::jsonb,
-        next_attempt_at = s.next_attempt_at, due_at = s.due_at, wake_at = s.due_at
-      FROM unnest(${texts(steps.map((s) => s.account))}, ${texts(steps.map((s) => s.destination))},
-        ${texts(steps.map((s) => s.id))}, ${bigints(steps.map((s) => s.after))},
-        ${texts(steps.map((s) => JSON.stringify([s.attempt])))}, ${texts(steps.map((s) => s.state))},
-        ${bigints(steps.map((s) => s.nextAttemptAt))}, ${bigints(steps.map((s) => s.dueAt))})
-        AS s (account, destination, id, after, attempt, state, next_attempt_at, due_at)
-      WHERE deliveries.account = s.account AND deliveries.destination = s.destination AND deliveries.id = s.id
-        AND (deliveries.state = 'pending') IS TRUE AND jsonb_array_length(deliveries.attempts) = s.after
-        AND (s.account IN (SELECT account FROM advanced)) IS TRUE
-    )`
-  return sql`${insert} ${update}`
-}
+      WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
+
+/**
+ * The rows that it moves. They are found by their keys: `IS TRUE` keeps the planner from the indexes of what is pending,
+ * which it takes for empty until it has statistics.
+ */
+export const move = (sql: PgClient.PgClient, steps: ReadonlyArray<DeliveryStep>): Fragment =>
+  sql`UPDATE deliveries SET state = s.state, attempts = deliveries.attempts || s.attempt::jsonb,
+      next_attempt_at = s.next_attempt_at, due_at = s.due_at, wake_at = s.due_at
+    FROM unnest(${texts(steps.map((s) => s.account))}, ${texts(steps.map((s) => s.destination))},
+      ${texts(steps.map((s) => s.id))}, ${bigints(steps.map((s) => s.after))},
+      ${texts(steps.map((s) => JSON.stringify([s.attempt])))}, ${texts(steps.map((s) => s.state))},
+      ${bigints(steps.map((s) => s.nextAttemptAt))}, ${bigints(steps.map((s) => s.dueAt))})
+      AS s (account, destination, id, after, attempt, state, next_attempt_at, due_at)
+    WHERE deliveries.account = s.account AND deliveries.destination = s.destination AND deliveries.id = s.id
+      AND (deliveries.state = 'pending') IS TRUE AND jsonb_array_length(deliveries.attempts) = s.after
+      AND (s.account IN (SELECT account FROM advanced)) IS TRUE`
 
 /** What is pending for these destinations is over. */
 export const canceled = (

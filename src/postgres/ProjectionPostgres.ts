@@ -1,5 +1,6 @@
 /** A projection in Postgres: one statement, and so one transaction and one round trip. */
 import type { PgClient } from "@effect/sql-pg"
+import type { Fragment } from "effect/sql/Statement"
 import type { AccountId, Millis } from "../engine/Document.ts"
 import type {
   DocumentRow,
@@ -10,8 +11,8 @@ import type {
   Sweep,
   TimerRow
 } from "../engine/Projection.ts"
-import { bigint, bigints, ints, texts } from "./Parameters.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
+import { bigint, bigints, ints, texts } from "./Parameters.ts"
 import { ask, labelsText } from "./Rows.ts"
 
 /**
@@ -23,6 +24,8 @@ import { ask, labelsText } from "./Rows.ts"
  */
 export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Millis) => {
   const { checkpoints, sweep } = projection
+  const part = <Row>(name: string, rows: ReadonlyArray<Row>, statement: Statement<Row>) =>
+    rows.length === 0 ? sql`` : sql`, ${sql.literal(name)} AS (${statement(sql, rows)})`
   const statement = sql<{ account: AccountId }>`
     WITH advanced AS (
       UPDATE checkpoints SET version = step.to_version
@@ -31,10 +34,15 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUnti
       WHERE checkpoints.account = step.account AND checkpoints.version = step.from_version
       RETURNING checkpoints.account
     )
-    ${created(sql, projection.documentsCreated)} ${changed(sql, projection.documentsChanged)}
-    ${happened(sql, projection.events)} ${answered(sql, projection.keys)}
-    ${timed(sql, projection.timersSet)} ${cleared(sql, projection.timersCleared)}
-    ${subscribed(sql, projection.subscriptionsSet)} ${DeliveriesPostgres.applied(sql, projection, leasedUntil)}
+    ${part("created", projection.documentsCreated, insertDocuments)}
+    ${part("changed", projection.documentsChanged, upsertDocuments)}
+    ${part("happened", projection.events, insertEvents)}
+    ${part("answered", projection.keys, insertKeys)}
+    ${part("timed", projection.timersSet, upsertTimers)}
+    ${part("cleared", projection.timersCleared, deleteTimers)}
+    ${part("subscribed", projection.subscriptionsSet, upsertSubscriptions)}
+    ${part("delivered", projection.deliveriesMade, DeliveriesPostgres.insert(leasedUntil))}
+    ${part("attempted", projection.deliverySteps, DeliveriesPostgres.move)}
     ${sweep === null ? sql`` : swept(sql, sweep)}
     SELECT account FROM advanced`
   return ask(statement, (rows) => {
@@ -43,86 +51,62 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUnti
   })
 }
 
-const created = (sql: PgClient.PgClient, rows: ReadonlyArray<DocumentRow>) =>
-  rows.length === 0 ? sql`` : sql`, created AS (${documentsInserted(sql, rows)})`
+/** What is done with rows of a projection whose accounts are among the `advanced`. */
+type Statement<Row> = (sql: PgClient.PgClient, rows: ReadonlyArray<Row>) => Fragment
 
-const changed = (sql: PgClient.PgClient, rows: ReadonlyArray<DocumentRow>) =>
-  rows.length === 0
-    ? sql``
-    : sql`, changed AS (
-      ${documentsInserted(sql, rows)}
-      ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
-        document_at = excluded.document_at, document_length = excluded.document_length,
-        hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length, labels = excluded.labels
-    )`
-
-const documentsInserted = (sql: PgClient.PgClient, rows: ReadonlyArray<DocumentRow>) =>
+const insertDocuments: Statement<DocumentRow> = (sql, rows) =>
   sql`INSERT INTO objects (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
-      SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb
-      FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.id))},
-        ${texts(rows.map((d) => d.kind))}, ${bigints(rows.map((d) => d.version))},
-        ${ints(rows.map((d) => d.documentSpan?.at ?? null))}, ${ints(rows.map((d) => d.documentSpan?.length ?? null))},
-        ${ints(rows.map((d) => d.hiddenSpan?.at ?? null))}, ${ints(rows.map((d) => d.hiddenSpan?.length ?? null))},
-        ${texts(rows.map(labelsText))})
-        AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
+    SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb
+    FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.id))},
+      ${texts(rows.map((d) => d.kind))}, ${bigints(rows.map((d) => d.version))},
+      ${ints(rows.map((d) => d.documentSpan?.at ?? null))}, ${ints(rows.map((d) => d.documentSpan?.length ?? null))},
+      ${ints(rows.map((d) => d.hiddenSpan?.at ?? null))}, ${ints(rows.map((d) => d.hiddenSpan?.length ?? null))},
+      ${texts(rows.map(labelsText))})
+      AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
+    WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
-const happened = (sql: PgClient.PgClient, rows: ReadonlyArray<EventRow>) =>
-  rows.length === 0
-    ? sql``
-    : sql`, happened AS (
-      INSERT INTO events (account, id, type, version)
-      SELECT * FROM unnest(${texts(rows.map((e) => e.account))}, ${texts(rows.map((e) => e.id))},
-        ${texts(rows.map((e) => e.type))}, ${bigints(rows.map((e) => e.version))}) AS e (account, id, type, version)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-    )`
+const upsertDocuments: Statement<DocumentRow> = (sql, rows) =>
+  sql`${insertDocuments(sql, rows)}
+    ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
+      document_at = excluded.document_at, document_length = excluded.document_length,
+      hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length, labels = excluded.labels`
 
-const answered = (sql: PgClient.PgClient, rows: ReadonlyArray<KeyRow>) =>
-  rows.length === 0
-    ? sql``
-    : sql`, answered AS (
-      INSERT INTO idempotency (account, key, fingerprint, version, at)
-      SELECT * FROM unnest(${texts(rows.map((k) => k.account))}, ${texts(rows.map((k) => k.key))},
-        ${texts(rows.map((k) => k.fingerprint))}, ${bigints(rows.map((k) => k.version))},
-        ${bigints(rows.map((k) => k.at))}) AS k (account, key, fingerprint, version, at)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-    )`
+const insertEvents: Statement<EventRow> = (sql, rows) =>
+  sql`INSERT INTO events (account, id, type, version)
+    SELECT * FROM unnest(${texts(rows.map((e) => e.account))}, ${texts(rows.map((e) => e.id))},
+      ${texts(rows.map((e) => e.type))}, ${bigints(rows.map((e) => e.version))}) AS e (account, id, type, version)
+    WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
-const timed = (sql: PgClient.PgClient, rows: ReadonlyArray<TimerRow>) =>
-  rows.length === 0
-    ? sql``
-    : sql`, timed AS (
-      INSERT INTO timers (account, id, name, version, due_at, wake_at)
-      SELECT * FROM unnest(${texts(rows.map((t) => t.account))}, ${texts(rows.map((t) => t.id))},
-        ${texts(rows.map((t) => t.name))}, ${bigints(rows.map((t) => t.version))},
-        ${bigints(rows.map((t) => t.dueAt))}, ${bigints(rows.map((t) => t.wakeAt))})
-        AS t (account, id, name, version, due_at, wake_at)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-      ON CONFLICT (account, id) DO UPDATE SET name = excluded.name, version = excluded.version,
-        due_at = excluded.due_at, wake_at = excluded.wake_at
-    )`
+const insertKeys: Statement<KeyRow> = (sql, rows) =>
+  sql`INSERT INTO idempotency (account, key, fingerprint, version, at)
+    SELECT * FROM unnest(${texts(rows.map((k) => k.account))}, ${texts(rows.map((k) => k.key))},
+      ${texts(rows.map((k) => k.fingerprint))}, ${bigints(rows.map((k) => k.version))},
+      ${bigints(rows.map((k) => k.at))}) AS k (account, key, fingerprint, version, at)
+    WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
-const cleared = (sql: PgClient.PgClient, rows: Projection["timersCleared"]) =>
-  rows.length === 0
-    ? sql``
-    : sql`, cleared AS (
-      DELETE FROM timers USING unnest(${texts(rows.map((t) => t.account))}, ${texts(rows.map((t) => t.id))})
-        AS t (account, id)
-      WHERE timers.account = t.account AND timers.id = t.id AND (t.account IN (SELECT account FROM advanced)) IS TRUE
-    )`
+const upsertTimers: Statement<TimerRow> = (sql, rows) =>
+  sql`INSERT INTO timers (account, id, name, version, due_at, wake_at)
+    SELECT * FROM unnest(${texts(rows.map((t) => t.account))}, ${texts(rows.map((t) => t.id))},
+      ${texts(rows.map((t) => t.name))}, ${bigints(rows.map((t) => t.version))},
+      ${bigints(rows.map((t) => t.dueAt))}, ${bigints(rows.map((t) => t.wakeAt))})
+      AS t (account, id, name, version, due_at, wake_at)
+    WHERE (account IN (SELECT account FROM advanced)) IS TRUE
+    ON CONFLICT (account, id) DO UPDATE SET name = excluded.name, version = excluded.version,
+      due_at = excluded.due_at, wake_at = excluded.wake_at`
 
-const subscribed = (sql: PgClient.PgClient, rows: ReadonlyArray<SubscriptionRow>) =>
-  rows.length === 0
-    ? sql``
-    : sql`, subscribed AS (
-      INSERT INTO subscriptions (account, destination, types, version)
-      SELECT account, destination, ARRAY(SELECT jsonb_array_elements_text(types::jsonb)), version
-      FROM unnest(${texts(rows.map((s) => s.account))}, ${texts(rows.map((s) => s.destination))},
-        ${texts(rows.map((s) => JSON.stringify(s.types)))}, ${bigints(rows.map((s) => s.version))})
-        AS s (account, destination, types, version)
-      WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-      ON CONFLICT (account, destination) DO UPDATE SET types = excluded.types, version = excluded.version
-    )`
+const deleteTimers: Statement<Projection["timersCleared"][number]> = (sql, rows) =>
+  sql`DELETE FROM timers USING unnest(${texts(rows.map((t) => t.account))}, ${texts(rows.map((t) => t.id))})
+      AS t (account, id)
+    WHERE timers.account = t.account AND timers.id = t.id AND (t.account IN (SELECT account FROM advanced)) IS TRUE`
+
+const upsertSubscriptions: Statement<SubscriptionRow> = (sql, rows) =>
+  sql`INSERT INTO subscriptions (account, destination, types, version)
+    SELECT account, destination, ARRAY(SELECT jsonb_array_elements_text(types::jsonb)), version
+    FROM unnest(${texts(rows.map((s) => s.account))}, ${texts(rows.map((s) => s.destination))},
+      ${texts(rows.map((s) => JSON.stringify(s.types)))}, ${bigints(rows.map((s) => s.version))})
+      AS s (account, destination, types, version)
+    WHERE (account IN (SELECT account FROM advanced)) IS TRUE
+    ON CONFLICT (account, destination) DO UPDATE SET types = excluded.types, version = excluded.version`
 
 /** A sweep stands alone in its projection: no other part touches the same rows. */
 const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: isWiped }: Sweep) => {

@@ -1,4 +1,4 @@
-/** Rows as Postgres gives them, and as the engine takes them. */
+/** What Postgres answers: its rows, as it gives them and as the engine takes them, or a failure. */
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Labels } from "../engine/Document.ts"

@@ -1,4 +1,4 @@
-/** The views in Postgres. `ProjectionPostgres.ts` writes them. */
+/** The views in Postgres, as they are read. `ProjectionPostgres.ts` carries records into them. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
@@ -6,9 +6,9 @@ import type { AccountId, Millis } from "../engine/Document.ts"
 import type { EventRow, KeyRow, SubscriptionRow } from "../engine/Projection.ts"
 import type { ViewRow } from "../engine/Views.ts"
 import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
-import { bigint, texts } from "./Parameters.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
+import { bigint, texts } from "./Parameters.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
 import type { Sql, SqlDocument, SqlDocumentTexts, SqlTimer } from "./Rows.ts"
 import {
