@@ -167,6 +167,36 @@ describe("two owners of an account", () => {
     })
   )
 
+  it.effect("are noticed even if the storage has failed when they were looked for", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      yield* Harness.flowingTime
+      const storage = yield* Harness.storageInMemory
+      let looks = 0
+      let failing = false
+      const faults: Faults = (point) =>
+        Effect.suspend(() => {
+          if (point !== "read" || !failing) return Effect.void
+          looks++
+          return Effect.fail(Harness.outage("no connection"))
+        })
+      const watching = yield* Harness.startEngine(storage, { faults })
+      const other = yield* Harness.startEngine(storage)
+      const [account] = ACCOUNTS as [string]
+      const { id } = yield* watching.accounts.run(account, Toy.create("a", "plain"))
+      yield* watching.projector.drained
+      yield* increment(other, account, new Randomness(5))
+      failing = true
+      yield* Effect.sleep(31_000)
+      failing = false
+      assert.isAtLeast(looks, 1)
+      yield* Effect.sleep(31_000)
+      const entry = yield* watching.accounts.read(account, id)
+      assert.strictEqual(entry?.deleted === false ? (entry.value as Toy.Counter).count : undefined, 1)
+      yield* Effect.forEach([watching, other], (engine) => engine.stop)
+    })
+  )
+
   it.effect("replay each other's responses", () =>
     Effect.gen(function* () {
       const { account, one, stop, storage, two } = yield* twoOwners

@@ -108,11 +108,13 @@ describe("equal requests at once", () => {
     Effect.gen(function* () {
       const { engine } = yield* withCounter()
       yield* engine.accounts.run("mer_2:test", Toy.create("a", "plain"))
-      const [one, two] = yield* Effect.all([ask(engine, "key"), ask(engine, "key", increment, "mer_2:test")], {
-        concurrency: "unbounded"
-      })
-      assert.isNull(one.replayOf)
-      assert.isNull(two.replayOf)
+      const gate = yield* Deferred.make<void>()
+      const one = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), increment)))
+      yield* Effect.yieldNow
+      assert.isNull((yield* ask(engine, "key", increment, "mer_2:test")).replayOf)
+      assert.isUndefined(one.pollUnsafe())
+      yield* Deferred.succeed(gate, undefined)
+      assert.isNull((yield* Fiber.join(one)).replayOf)
     })
   )
 })
@@ -329,17 +331,22 @@ describe("a key", () => {
       const { engine, storage } = yield* withCounter({ idleMillis: 1000, cacheBytes: 500 })
       yield* ask(engine, "rename", Toy.command({ op: "rename", slot: "a", name: "\u0000\ud800" }))
       const originals = [yield* ask(engine, "one"), yield* ask(engine, "two", Toy.command({ op: "keep", slot: "a" }))]
+      const ids = (yield* Harness.recordsOf(storage, ACCOUNT)).slice(2).map(({ request }) => request!.id)
       yield* engine.accounts.run(ACCOUNT, Toy.command({ op: "delete", slot: "a" }))
-      const again = (engine: RunningEngine) => Effect.all([ask(engine, "one"), ask(engine, "two")])
+      const assertAllReplay = Effect.fnUntraced(function* (engine: RunningEngine) {
+        for (const [i, key] of ["one", "two"].entries()) {
+          const reply = yield* ask(engine, key)
+          assertReplays(reply, originals[i]!)
+          assert.strictEqual(reply.replayOf, ids[i])
+        }
+      })
       yield* engine.projector.drained
       yield* Harness.pass(5000)
-      for (const [i, reply] of (yield* again(engine)).entries()) assertReplays(reply, originals[i]!)
+      yield* assertAllReplay(engine)
       yield* engine.kill
-      const next = yield* Harness.startEngine(storage)
-      for (const [i, reply] of (yield* again(next)).entries()) assertReplays(reply, originals[i]!)
+      yield* assertAllReplay(yield* Harness.startEngine(storage))
       yield* Harness.rebuilt(storage)
-      const last = yield* Harness.startEngine(storage)
-      for (const [i, reply] of (yield* again(last)).entries()) assertReplays(reply, originals[i]!)
+      yield* assertAllReplay(yield* Harness.startEngine(storage))
     })
   )
 })

@@ -18,8 +18,10 @@ export interface PostgresStorage {
   readonly connectThroughProxy: (
     name: string
   ) => Effect.Effect<{ readonly storage: Storage; readonly proxy: StallingProxy }, never, Scope.Scope>
-  /** Keeps everybody else from a table while an effect runs. */
-  readonly locked: <A, E>(table: string, effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  /** Keeps everybody else from tables while an effect runs. */
+  readonly locked: <A, E>(tables: string, effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  /** Runs an effect while somebody else's transaction is open in which a statement has run. */
+  readonly within: <A, E>(statement: string, effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** Ends all connections under a name from the server's side. */
   readonly terminate: (name: string) => Effect.Effect<void>
   /** Makes the tables as they were after a migration, such as `0002`. */
@@ -41,6 +43,10 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
       Effect.orDie
     )
   const edit = (statement: string) => Effect.asVoid(ask(statement))
+  const within = <A, E>(statement: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    PgClient.PgClient.use((sql) =>
+      sql.withTransaction(Effect.andThen(Effect.orDie(sql.unsafe(statement)), effect))
+    ).pipe(Effect.provide(clientOf(url, "editor", 1)), Effect.catchTag("SqlError", Effect.die)) as Effect.Effect<A, E>
   const layer = (name: string, at = url) =>
     Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer).pipe(
       Layer.provide(Migrations.layer),
@@ -60,12 +66,8 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
       const storage = yield* buildAlone(layer(name, Redacted.make(direct.href)), yield* Effect.scope)
       return { storage, proxy }
     }),
-    locked: (table, effect) =>
-      Effect.gen(function* () {
-        const sql = yield* PgClient.PgClient
-        const lock = Effect.orDie(sql.unsafe(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`))
-        return yield* Effect.catchTag(sql.withTransaction(Effect.andThen(lock, effect)), "SqlError", Effect.die)
-      }).pipe(Effect.provide(clientOf(url, "editor", 1))) as typeof effect,
+    locked: (tables, effect) => within(`LOCK TABLE ${tables} IN ACCESS EXCLUSIVE MODE`, effect),
+    within,
     terminate: (name) =>
       edit(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = '${name}'`),

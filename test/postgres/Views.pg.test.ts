@@ -398,6 +398,26 @@ describe("the views in Postgres", () => {
     })
   )
 
+  it.live("hand out deliveries at once while somebody else is taking others", () =>
+    Effect.gen(function* () {
+      const [account] = ACCOUNTS as [string]
+      const database = yield* PostgresStorage.make
+      const views = viewsOf(yield* database.connect("views"))
+      yield* views.checkpoint(account)
+      const pending = { event: "evt_1", eventVersion: 1, version: 1, at: 1, attempts: [], nextAttemptAt: 1, dueAt: 1 }
+      const deliveriesMade = ["whd_1", "whd_2", "whd_3"].map((id): DeliveryRow => {
+        return { ...pending, account, id, destination: "we_1", state: "pending" }
+      })
+      yield* views.apply({ ...EMPTY, checkpoints: [{ account, from: 0, to: 1 }], deliveriesMade }, 0)
+      const take = Effect.map(views.takeDeliveries({ now: 1, limit: 10, busy: [], leasedUntil: 9 }), (taken) =>
+        taken.map(({ id }) => id)
+      )
+      const meanwhile = yield* database.within("SELECT FROM deliveries WHERE id <> 'whd_2' FOR UPDATE", take)
+      assert.deepStrictEqual(meanwhile, ["whd_2"])
+      assert.deepStrictEqual(yield* take, ["whd_1", "whd_3"])
+    })
+  )
+
   it.live("know which accounts are behind the journal", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
