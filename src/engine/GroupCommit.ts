@@ -9,15 +9,16 @@ import { Cause, Effect, Exit, Latch, Option } from "effect"
 import type { Scope } from "effect"
 import type { Actor, ClosedReason } from "./Actor.ts"
 import { Closed } from "./Actor.ts"
+import { Backlog } from "./Backlog.ts"
 import type { AccountId } from "./Document.ts"
-import type { Fenced, StorageFailure } from "./Journal.ts"
+import type { Fenced, JournalShape, NewRow, StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
 import type { Sealed } from "./Record.ts"
 
 /** A turn of the event loop that is shorter did nothing. */
 const IDLE_TURN_MILLIS = 0.05
-/** Of the records that were about at the end of the last flush, so many are flushed without waiting for more. */
+/** Of the records that the last flush appended or that came meanwhile, so many are flushed without waiting for more. */
 const ENOUGH_PART = 2 / 3
 /** A busy loop holds a flush up for so long at most. */
 const GATHER_MILLIS_MAX = 5
@@ -32,41 +33,69 @@ export interface Entry {
 
 export interface GroupCommit {
   readonly append: (actor: Actor, sealed: Sealed, settle: Entry["settle"]) => void
-  /** Waits until nothing is queued. */
+  /** Waits until what was appended before has come to its end. */
   readonly drained: Effect.Effect<void>
 }
 
-export const make = Effect.fnUntraced(function* (options: {
+interface Options {
   /** Waits until the projector can take more. */
   readonly room: Effect.Effect<void>
   /** Told of each record as it becomes durable, before its command is answered. */
   readonly onDurable: (entry: Entry) => void
   /** Told before whoever waits for the actor. */
   readonly onClosed: (actor: Actor) => void
-}): Effect.fn.Return<GroupCommit, never, Journal | Scope.Scope> {
-  const journal = yield* Journal
+}
+
+export const make = Effect.fnUntraced(function* (
+  options: Options
+): Effect.fn.Return<GroupCommit, never, Journal | Scope.Scope> {
+  const append = makeAppend(yield* Journal, options.onClosed)
   const queue: Array<Entry> = []
+  const backlog = new Backlog()
   const work = Latch.makeUnsafe(false)
-  let unsettled = 0
   let enough = 1
-  const drainWaiters: Array<() => void> = []
 
-  const settle = (entry: Entry, exit: Exit.Exit<void, Closed>) => {
-    entry.settle(exit)
-    if (--unsettled === 0) for (const resume of drainWaiters.splice(0)) resume()
+  const step = Effect.gen(function* () {
+    yield* work.await
+    yield* options.room
+    yield* gathered(queue, enough)
+    const batch = queue.splice(0, FLUSH_MAX)
+    if (queue.length === 0) work.closeUnsafe()
+    const durable = yield* append(batch)
+    // Before anybody has an answer, and asks again at once: what has queued up shows how much comes during a flush.
+    enough = Math.min(Math.ceil((batch.length + queue.length) * ENOUGH_PART), FLUSH_MAX)
+    for (const entry of durable) {
+      entry.actor.markDurable(entry.sealed.record.version)
+      options.onDurable(entry)
+      entry.settle(Exit.void)
+    }
+    backlog.done(batch.length)
+  })
+  yield* Effect.forkScoped(Loop.forever("flushing of records", step))
+
+  return {
+    append: (actor, sealed, settle) => {
+      backlog.take()
+      queue.push({ actor, sealed, settle })
+      work.openUnsafe()
+    },
+    drained: backlog.drained
   }
+})
 
+/** Appends records and answers which of them are durable; tells whoever waits for another one that its actor is closed. */
+const makeAppend = (journal: JournalShape, onClosed: Options["onClosed"]) => {
   const close = (entries: ReadonlyArray<Entry>, reason: ClosedReason) => {
     for (const { actor } of entries) {
       if (actor.closed !== null) continue
       // Whoever waits for the actor learns of its end at once, and must not find it again.
-      options.onClosed(actor)
+      onClosed(actor)
       actor.close(reason)
     }
-    for (const entry of entries) settle(entry, Exit.fail(entry.actor.closed ?? new Closed(reason)))
+    for (const { actor, settle } of entries) settle(Exit.fail(actor.closed ?? new Closed(reason)))
   }
 
-  const flush = (batch: ReadonlyArray<Entry>): Effect.Effect<void> =>
+  const append = (batch: ReadonlyArray<Entry>): Effect.Effect<ReadonlyArray<Entry>> =>
     Effect.suspend(() => {
       const live = batch.filter(({ actor }) => actor.closed === null)
       if (live.length < batch.length) {
@@ -75,63 +104,30 @@ export const make = Effect.fnUntraced(function* (options: {
           "failed"
         )
       }
-      if (live.length === 0) return Effect.void
-      const rows = live.map(({ sealed: { bytes, hash, previous, record } }) => ({
-        account: record.account,
-        version: record.version,
-        hash,
-        bytes,
-        previous
-      }))
-      return Effect.flatMap(Effect.exit(journal.append(rows)), (exit) => {
-        if (Exit.isSuccess(exit)) return Effect.sync(() => live.forEach(durable))
+      if (live.length === 0) return Effect.succeed([])
+      return Effect.flatMap(Effect.exit(journal.append(live.map(rowOf))), (exit) => {
+        if (Exit.isSuccess(exit)) return Effect.succeed(live)
         const lost = fencedAccounts(exit.cause)
         const fenced = live.filter(({ actor }) => lost.includes(actor.account))
         if (fenced.length > 0) {
           close(fenced, "fenced")
-          return flush(live.filter(({ actor }) => actor.closed === null))
+          return append(live.filter(({ actor }) => actor.closed === null))
         }
         close(live, "failed")
-        return Effect.logError("A flush of the journal failed", exit.cause)
+        return Effect.as(Effect.logError("A flush of the journal failed", exit.cause), [])
       })
     })
+  return append
+}
 
-  const durable = (entry: Entry) => {
-    entry.actor.markDurable(entry.sealed.record.version)
-    options.onDurable(entry)
-    settle(entry, Exit.void)
-  }
-
-  const step = Effect.gen(function* () {
-    yield* work.await
-    yield* options.room
-    yield* gathered(queue, enough)
-    const batch = queue.splice(0, FLUSH_MAX)
-    if (queue.length === 0) work.closeUnsafe()
-    yield* flush(batch)
-    // Whoever has an answer now may ask again; what has queued up shows how much comes during a flush.
-    enough = Math.ceil((batch.length + queue.length) * ENOUGH_PART)
-  })
-  yield* Effect.forkScoped(Loop.forever("flushing of records", step))
-
-  return {
-    append: (actor, sealed, settle) => {
-      unsettled++
-      queue.push({ actor, sealed, settle })
-      work.openUnsafe()
-    },
-    drained: Effect.callback<void>((resume) => {
-      if (unsettled === 0) resume(Effect.void)
-      else drainWaiters.push(() => resume(Effect.void))
-    })
-  }
-})
+const rowOf = ({ sealed: { bytes, hash, previous, record } }: Entry): NewRow => {
+  return { account: record.account, version: record.version, hash, bytes, previous }
+}
 
 /**
  * Waits until there is enough to flush, or the event loop has nothing else to do: whoever is about to append something
  * may come along. A flush has a price of its own, however few records are in it, so on a busy process many small ones
- * would take the time that the commands need; an idle process turns its loop at once, and the flush is not held up. What is
- * enough follows the load: twice as many as come while a flush is under way.
+ * would take the time that the commands need; an idle process turns its loop at once, and the flush is not held up.
  */
 const gathered = (queue: ReadonlyArray<Entry>, enough: number) =>
   Effect.callback<void>((resume) => {

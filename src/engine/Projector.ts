@@ -8,6 +8,7 @@
 import { Clock, Context, Effect, Latch, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
 import type { Actor, Closed, Head } from "./Actor.ts"
+import { Backlog } from "./Backlog.ts"
 import type { AccountId } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
@@ -61,10 +62,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
   const catchUp = yield* makeCatchUp
   let pending: Array<Pending> = []
   let pendingBytes = 0
-  // Counts of records, in the order of their offer: under a load that never pauses nothing is ever empty.
-  let offered = 0
-  let projected = 0
-  let drainWaiters: Array<{ readonly target: number; readonly resume: () => void }> = []
+  const backlog = new Backlog()
   const work = Latch.makeUnsafe(false)
   const urgent = Latch.makeUnsafe(false)
   const roomy = Latch.makeUnsafe(true)
@@ -106,38 +104,27 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
       Effect.retry({ schedule: Schedule.spaced("250 millis") }),
       Effect.orDie
     )
-    projected += batch.length
     if (pendingBytes < LAG_BYTES_MAX) roomy.openUnsafe()
     if (pending.length === 0) work.closeUnsafe()
-    const reached = drainWaiters.filter(({ target }) => target <= projected)
-    drainWaiters = drainWaiters.filter(({ target }) => target > projected)
-    for (const { resume } of reached) resume()
+    backlog.done(batch.length)
   })
   yield* Effect.forkScoped(Loop.forever("projection", step))
 
   const hurry = Effect.sync(() => {
     if (pending.length > 0) urgent.openUnsafe()
   })
-  const drained = Effect.callback<void>((resume) => {
-    if (projected === offered) return resume(Effect.void)
-    const waiter = { target: offered, resume: () => resume(Effect.void) }
-    drainWaiters.push(waiter)
-    return Effect.sync(() => {
-      drainWaiters = drainWaiters.filter((other) => other !== waiter)
-    })
-  })
   return {
     offer: (entry) => {
       pending.push(entry)
       pendingBytes += entry.bytes
-      offered++
+      backlog.take()
       work.openUnsafe()
       if (pendingBytes >= LAG_BYTES_MAX) roomy.closeUnsafe()
     },
     reach: (actor, version) =>
       version <= actor.projected ? Effect.void : Effect.andThen(hurry, actor.whenProjected(version)),
     catchUp,
-    drained: Effect.andThen(hurry, drained),
+    drained: Effect.andThen(hurry, backlog.drained),
     room: roomy.await
   }
 })

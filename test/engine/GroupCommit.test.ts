@@ -1,0 +1,124 @@
+/** What a flush waits for, on an event loop that always has something else to do. Counted in its turns, not in time. */
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit } from "effect"
+import type { Actor } from "../../src/engine/Actor.ts"
+import * as GroupCommit from "../../src/engine/GroupCommit.ts"
+import { Journal } from "../../src/engine/Journal.ts"
+import type { Sealed } from "../../src/engine/Record.ts"
+import * as Harness from "./Harness.ts"
+
+/** Longer than a turn that did nothing; many of them fit into the time for which a busy loop may hold a flush up. */
+const TURN_MILLIS = 0.1
+const APPEND_TURNS = 5
+
+/** Keeps the event loop busy as long as the scope lives, and counts its turns. */
+const busyLoop = Effect.acquireRelease(
+  Effect.sync(() => {
+    const loop = { turns: 0, ended: false }
+    const turn = () => {
+      loop.turns++
+      const until = performance.now() + TURN_MILLIS
+      while (performance.now() < until);
+      if (!loop.ended) setImmediate(turn)
+    }
+    setImmediate(turn)
+    return loop
+  }),
+  (loop) => Effect.sync(() => void (loop.ended = true))
+)
+
+interface Flush {
+  readonly records: number
+  /** Between the end of the flush before, or the first record, and its beginning. */
+  readonly turnsWaited: number
+}
+
+/** Group commit into a journal that takes some turns per flush. `ask` appends a record; `flushes` is what came of all. */
+const start = Effect.gen(function* () {
+  const loop = yield* busyLoop
+  const flushes: Array<Flush> = []
+  let freeSince = 0
+  const append = (records: number) =>
+    Effect.callback<void>((resume) => {
+      flushes.push({ records, turnsWaited: loop.turns - freeSince })
+      const end = loop.turns + APPEND_TURNS
+      const look = () => {
+        if (loop.turns < end) return void setImmediate(look)
+        freeSince = loop.turns
+        resume(Effect.void)
+      }
+      look()
+    })
+  const journal = {
+    ...Harness.journalOf(yield* Harness.storageInMemory),
+    append: (rows: ReadonlyArray<unknown>) => append(rows.length)
+  }
+  const commit = yield* Effect.provideContext(
+    GroupCommit.make({ room: Effect.void, onDurable: () => {}, onClosed: () => {} }),
+    Context.add(yield* Effect.context(), Journal, journal)
+  )
+  const actor = { account: "mer_1:test", closed: null, markDurable: () => {} } as unknown as Actor
+  let version = 0
+  const ask = (answered: () => void) => {
+    if (version === 0) freeSince = loop.turns
+    const record = { account: actor.account, version: ++version }
+    const sealed = { bytes: Buffer.alloc(0), hash: "", previous: "", record } as unknown as Sealed
+    commit.append(actor, sealed, (exit) => {
+      assert.isTrue(Exit.isSuccess(exit))
+      answered()
+    })
+  }
+  return { ask, commit, flushes }
+})
+
+/** Clients that each ask so many times, the next time as soon as they have an answer. */
+const clients = (ask: (answered: () => void) => void, count: number, times: number) =>
+  Effect.callback<void>((resume) => {
+    let left = count * times
+    const one = (more: number) =>
+      ask(() => {
+        if (more > 1) one(more - 1)
+        if (--left === 0) resume(Effect.void)
+      })
+    for (let i = 0; i < count; i++) one(times)
+  })
+
+describe("a flush on a busy event loop", () => {
+  for (const count of [1, 40]) {
+    it.effect(`waits for nobody else if ${count} ask again at once`, () =>
+      Effect.gen(function* () {
+        const { ask, flushes } = yield* start
+        yield* clients(ask, count, 10)
+        assert.strictEqual(flushes.length, 10)
+        for (const { records, turnsWaited } of flushes) {
+          assert.strictEqual(records, count)
+          assert.isAtMost(turnsWaited, 2)
+        }
+      })
+    )
+  }
+
+  it.effect("does not wait for more records than it can take", () =>
+    Effect.gen(function* () {
+      const { ask, flushes } = yield* start
+      yield* clients(ask, 1300, 10)
+      assert.strictEqual(Math.max(...flushes.map(({ records }) => records)), 512)
+      for (const { records, turnsWaited } of flushes) if (records === 512) assert.isAtMost(turnsWaited, 2)
+    })
+  )
+
+  it.effect("waits for others that are about, but not for good", () =>
+    Effect.gen(function* () {
+      const { ask, commit, flushes } = yield* start
+      for (let i = 0; i < 10; i++) {
+        yield* clients(ask, 30, 1)
+        yield* clients(ask, 1, 1)
+      }
+      const alone = flushes.filter(({ records }) => records === 1)
+      assert.strictEqual(alone.length, 10)
+      // The process itself may be held up for long enough now and then.
+      assert.isAbove(Math.max(...alone.map(({ turnsWaited }) => turnsWaited)), 2)
+      yield* commit.drained
+    })
+  )
+})
