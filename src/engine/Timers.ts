@@ -18,6 +18,7 @@ import * as Loop from "./Loop.ts"
 import type { TimerRow } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
 import { Transaction } from "./Transaction.ts"
+import type { ViewsShape } from "./Views.ts"
 import { Views } from "./Views.ts"
 
 /** Timers that fire at the same time, at most, not counting those that have failed before. */
@@ -51,93 +52,104 @@ export class TimerHandler extends Context.Service<
 export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | Projector | Views | TimerHandler> =
   Layer.effectDiscard(
     Effect.gen(function* () {
-      const accounts = yield* Accounts
-      const alarm = yield* Alarm
-      const feed = yield* DeliveryFeed
-      const projector = yield* Projector
-      const views = yield* Views
-      const handler = yield* TimerHandler
-
-      const fire = (timer: TimerRow): Effect.Effect<Outcome, Unavailable> =>
-        accounts.run(
-          timer.account,
-          Effect.gen(function* () {
-            const transaction = yield* Transaction
-            if ((yield* transaction.timerDueAt(timer.id)) !== timer.dueAt) return "stale"
-            transaction.clearTimer(timer.id)
-            yield* handler(timer)
-            return "fired"
-          })
-        )
-
-      // One timer that cannot fire must not hold back the others.
-      const attempt = (timer: TimerRow): Effect.Effect<Outcome> =>
-        fire(timer).pipe(
-          Effect.catchCause((cause) =>
-            Effect.as(
-              Effect.logError(`Timer ${timer.id} of account ${timer.account} could not fire`, cause),
-              Cause.hasDies(cause) ? ("failed" as const) : ("put off" as const)
-            )
-          )
-        )
-
-      let forgetKeysAt: Millis = 0
-      // Many are forgotten a few at a time, so that no timer waits for all of them.
-      const forgetKeys = Effect.fnUntraced(function* (now: Millis) {
-        // A clock that was set back must not put it off.
-        if (forgetKeysAt > now && forgetKeysAt <= now + FORGET_KEYS_MILLIS) return
-        const count = yield* views.expireKeys(now - RETENTION_MILLIS, FORGET_KEYS_MAX)
-        forgetKeysAt = count < FORGET_KEYS_MAX ? now + FORGET_KEYS_MILLIS : now
-      })
-
-      // Those that failed stay the first in due order: the others are read from behind them.
-      const pauses = new Pauses()
-      const round = Effect.gen(function* () {
-        yield* projector.drained
-        const timers = yield* views.nextTimers(FIRING_MAX + pauses.size)
-        const now = yield* Clock.currentTimeMillis
-        pauses.keepFor(timers)
-        const due = timers.filter((timer) => pauses.readyAt(timer, now) <= now)
-        const outcomes = yield* Effect.forEach(due, attempt, { concurrency: "unbounded" })
-        const ended = yield* Clock.currentTimeMillis
-        due.forEach((timer, i) => {
-          if (outcomes[i] === "failed") pauses.lengthen(timer, ended)
-          if (outcomes[i] === "put off") pauses.set(timer, ended, RETRY_MILLIS)
-        })
-        yield* forgetKeys(now)
-        if (due.length === 0) {
-          const next = timers.reduce((nearest, timer) => Math.min(nearest, pauses.readyAt(timer, now)), forgetKeysAt)
-          return yield* alarm.sleepUntil(next)
-        }
-        if (outcomes.includes("stale") && !outcomes.includes("fired")) yield* Effect.sleep(RETRY_MILLIS)
-      }).pipe(
-        Effect.catch((failure) =>
-          Effect.andThen(
-            Effect.logError("The scheduler could not read or write the views", failure.message),
-            Effect.sleep(RETRY_MILLIS)
-          )
-        )
-      )
-
-      const catchUpAccount = (account: AccountId) =>
-        Effect.catchTag(projector.catchUp(account), "JournalCorrupt", (corrupt) =>
-          Effect.logError(`The views of account ${account} could not be brought up to date`, corrupt.message)
-        )
-      // After a crash the journal may hold timers and deliveries that the views have not seen.
-      const catchUp = Effect.flatMap(views.behind, (accounts) =>
-        Effect.forEach(accounts, catchUpAccount, { discard: true })
-      ).pipe(
-        Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
-        Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
-        Effect.ignore
-      )
-      const caughtUp = Effect.andThen(
-        catchUp,
-        Effect.sync(() => feed.alarm.set(0))
-      )
+      const caughtUp = yield* makeCaughtUp
+      const round = yield* makeRound
       yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(caughtUp, Effect.forever(round))))
     })
   )
+
+/** After a crash the journal may hold timers and deliveries that the views have not seen. */
+const makeCaughtUp = Effect.gen(function* () {
+  const feed = yield* DeliveryFeed
+  const projector = yield* Projector
+  const views = yield* Views
+  const catchUp = (account: AccountId) =>
+    Effect.catchTag(projector.catchUp(account), "JournalCorrupt", (corrupt) =>
+      Effect.logError(`The views of account ${account} could not be brought up to date`, corrupt.message)
+    )
+  return Effect.flatMap(views.behind, (accounts) => Effect.forEach(accounts, catchUp, { discard: true })).pipe(
+    Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
+    Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
+    Effect.ignore,
+    Effect.andThen(Effect.sync(() => feed.alarm.set(0)))
+  )
+})
+
+/** Fires what is due, and sleeps if nothing is. */
+const makeRound = Effect.gen(function* () {
+  const alarm = yield* Alarm
+  const projector = yield* Projector
+  const views = yield* Views
+  const attempt = yield* makeAttempt
+  const forgetKeys = makeForgetKeys(views)
+  // Those that failed stay the first in due order: the others are read from behind them.
+  const pauses = new Pauses()
+  return Effect.gen(function* () {
+    yield* projector.drained
+    const timers = yield* views.nextTimers(FIRING_MAX + pauses.size)
+    const now = yield* Clock.currentTimeMillis
+    pauses.keepFor(timers)
+    const due = timers.filter((timer) => pauses.readyAt(timer, now) <= now)
+    const outcomes = yield* Effect.forEach(due, attempt, { concurrency: "unbounded" })
+    const ended = yield* Clock.currentTimeMillis
+    due.forEach((timer, i) => {
+      if (outcomes[i] === "failed") pauses.lengthen(timer, ended)
+      if (outcomes[i] === "put off") pauses.set(timer, ended, RETRY_MILLIS)
+    })
+    const forgetAt = yield* forgetKeys(now)
+    if (due.length === 0) {
+      return yield* alarm.sleepUntil(
+        timers.reduce((nearest, timer) => Math.min(nearest, pauses.readyAt(timer, now)), forgetAt)
+      )
+    }
+    if (outcomes.includes("stale") && !outcomes.includes("fired")) yield* Effect.sleep(RETRY_MILLIS)
+  }).pipe(
+    Effect.catch((failure) =>
+      Effect.andThen(
+        Effect.logError("The scheduler could not read or write the views", failure.message),
+        Effect.sleep(RETRY_MILLIS)
+      )
+    )
+  )
+})
+
+/** Fires a timer. One that cannot fire must not hold back the others. */
+const makeAttempt = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const handler = yield* TimerHandler
+
+  const fire = (timer: TimerRow): Effect.Effect<Outcome, Unavailable> =>
+    accounts.run(
+      timer.account,
+      Effect.gen(function* () {
+        const transaction = yield* Transaction
+        if ((yield* transaction.timerDueAt(timer.id)) !== timer.dueAt) return "stale"
+        transaction.clearTimer(timer.id)
+        yield* handler(timer)
+        return "fired"
+      })
+    )
+
+  return (timer: TimerRow): Effect.Effect<Outcome> =>
+    Effect.catchCause(fire(timer), (cause) =>
+      Effect.as(
+        Effect.logError(`Timer ${timer.id} of account ${timer.account} could not fire`, cause),
+        Cause.hasDies(cause) ? ("failed" as const) : ("put off" as const)
+      )
+    )
+})
+
+/** Forgets keys now and then, a few at a time, so that no timer waits for all of them; answers when it wants to again. */
+const makeForgetKeys = (views: ViewsShape) => {
+  let next: Millis = 0
+  return Effect.fnUntraced(function* (now: Millis) {
+    // A clock that was set back must not put it off.
+    if (next > now && next <= now + FORGET_KEYS_MILLIS) return next
+    const count = yield* views.expireKeys(now - RETENTION_MILLIS, FORGET_KEYS_MAX)
+    next = count < FORGET_KEYS_MAX ? now + FORGET_KEYS_MILLIS : now
+    return next
+  })
+}
 
 /** When timers that could not fire are tried again. */
 class Pauses {

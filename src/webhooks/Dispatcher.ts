@@ -88,23 +88,6 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
       work.openUnsafe()
     })
 
-    const round = Effect.gen(function* () {
-      const full = lanes.full
-      const limit = Math.min(TAKE_MAX, lanes.room)
-      if (limit === 0) return clock.currentTimeMillisUnsafe() + STALLED_MILLIS
-      const taken = yield* deliveries.take({ limit, busy: full })
-      for (const delivery of taken) lanes.add(delivery, null)
-      work.openUnsafe()
-      return taken.length === limit ? 0 : yield* deliveries.nextDueAt(full)
-    })
-
-    const committed = ({ account, canceled, deliveries: fresh, wiped }: Committed) => {
-      if (wiped) lanes.cancel(account, null)
-      for (const destination of canceled) lanes.cancel(account, destination)
-      for (const delivery of fresh) lanes.add(delivery, delivery.content)
-      work.openUnsafe()
-    }
-
     yield* Effect.forkScoped(Loop.forever("sending of webhooks", beginning))
     yield* Effect.forkScoped(Loop.forever("watch over webhooks", stalling))
     yield* Effect.addFinalizer(() =>
@@ -115,10 +98,35 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
         yield* Effect.timeoutOption(outcomes.flushed, FLUSH_MILLIS)
       })
     )
-    yield* deliveries.onCommitted(committed)
-    yield* Effect.forkScoped(deliveries.run(round))
+    yield* deliveries.onCommitted((committed) => {
+      follow(lanes, committed)
+      work.openUnsafe()
+    })
+    yield* Effect.forkScoped(deliveries.run(yield* makeRound(lanes, work)))
   })
 )
+
+/** Takes what is due from the table, as far as there is room for it; answers when there may be more. */
+const makeRound = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch) {
+  const clock = yield* Clock.Clock
+  const deliveries = yield* Deliveries
+  return Effect.gen(function* () {
+    const full = lanes.full
+    const limit = Math.min(TAKE_MAX, lanes.room)
+    if (limit === 0) return clock.currentTimeMillisUnsafe() + STALLED_MILLIS
+    const taken = yield* deliveries.take({ limit, busy: full })
+    for (const delivery of taken) lanes.add(delivery, null)
+    work.openUnsafe()
+    return taken.length === limit ? 0 : yield* deliveries.nextDueAt(full)
+  })
+})
+
+/** What a record that is durable now means for deliveries. */
+const follow = (lanes: Lanes, { account, canceled, deliveries, wiped }: Committed) => {
+  if (wiped) lanes.cancel(account, null)
+  for (const destination of canceled) lanes.cancel(account, destination)
+  for (const delivery of deliveries) lanes.add(delivery, delivery.content)
+}
 
 /** The engine that is not there for a moment is no error of webhooks: they wait. Anything else is a mistake of Till's. */
 const logPutBack = ({ delivery: { account, event, id } }: Attempt, cause: Cause.Cause<unknown>) =>

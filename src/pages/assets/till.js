@@ -40,17 +40,7 @@ function enhanceCheckout(form) {
     control.addEventListener("input", () => showError(control, ""))
     control.addEventListener("change", () => control.value !== "" && showError(control, complaint(control)))
   }
-  if (number !== null) {
-    number.addEventListener("input", (event) => {
-      reformat(number, groupNumber, event)
-      showBrand(number)
-    })
-    expiry.addEventListener("input", (event) => {
-      if (event.inputType !== "deleteContentBackward") reformat(expiry, groupExpiry, event)
-    })
-    cvc.addEventListener("input", () => (cvc.value = digits(cvc.value).slice(0, 4)))
-    showBrand(number)
-  }
+  if (number !== null) enhanceCard(number, expiry, cvc)
   for (const card of document.querySelectorAll(".test-card")) {
     card.addEventListener("click", () => {
       number.value = card.dataset.number
@@ -105,6 +95,19 @@ function enhanceCheckout(form) {
     button.setAttribute("aria-disabled", String(isBusy))
     label.textContent = isBusy ? button.dataset.busy : action
   }
+}
+
+/** Card fields group what is typed. */
+function enhanceCard(number, expiry, cvc) {
+  number.addEventListener("input", (event) => {
+    reformat(number, groupNumber, event)
+    showBrand(number)
+  })
+  expiry.addEventListener("input", (event) => {
+    if (event.inputType !== "deleteContentBackward") reformat(expiry, groupExpiry, event)
+  })
+  cvc.addEventListener("input", () => (cvc.value = digits(cvc.value).slice(0, 4)))
+  showBrand(number)
 }
 
 /** The answer to a challenge: one of two buttons, once. */
