@@ -132,8 +132,10 @@ export const events = (sql: PgClient.PgClient): Pick<Views["Service"], "event" |
     event: ({ account, id }) =>
       ask(
         sql<Sql<EventRow>>`${typesFrom(account, "")}
-          SELECT account, id, events.type, version FROM types JOIN events ON events.type = types.type
-          WHERE account = ${account} AND id = ${id}`,
+          SELECT found.* FROM types, LATERAL (
+            SELECT account, id, type, version FROM events
+            WHERE account = ${account} AND type = types.type AND id = ${id} LIMIT 1
+          ) AS found`,
         ([row]) => row && toEvent(row)
       ),
     events: (account, query) => ask(sql<Sql<EventRow>>`${rowsOf(account, query)}`, (rows) => rows.map(toEvent))

@@ -178,7 +178,8 @@ const scans = (sql: PgClient.PgClient) => {
         ({ id }) => id
       ),
     events: (account: AccountId, after: string, limit: number) => {
-      const [type = "", id = ""] = after.split(" ")
+      const end = Math.max(after.lastIndexOf(" "), 0)
+      const [type, id] = [after.slice(0, end), after.slice(end + 1)]
       return rowsOf(
         sql<Sql<EventRow>>`SELECT account, id, type, version FROM events
           WHERE account = ${account} AND (type, id) > (${type}, ${id}) ORDER BY type, id LIMIT ${limit}`,

@@ -126,6 +126,8 @@ describe("a database of an older Till", () => {
       assert.deepStrictEqual(yield* views.events(ACCOUNT, { limit: 100 }), events.toReversed())
       const failed = yield* views.events(ACCOUNT, { type: { exact: "charge.failed" }, limit: 100 })
       assert.deepStrictEqual(failed, events.filter(({ type }) => type === "charge.failed").toReversed())
+      const indexes = yield* database.ask("SELECT indexname FROM pg_indexes WHERE tablename = 'events'")
+      assert.deepStrictEqual(indexes, [{ indexname: "events_pkey" }])
     })
   )
 
