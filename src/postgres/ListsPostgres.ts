@@ -42,6 +42,8 @@ const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "pro
 
 export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest"> => {
   const columns = sql`account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels`
+  // The empty string keeps the planner from the primary key, which without statistics it takes for the better way.
+  const notByKey = sql`account || ''`
   const labelled = (labels: string | null) => (labels === null ? sql`` : sql`AND labels @> ${labels}::jsonb`)
   const ordinary = (account: AccountId, query: ListQuery, labels: string | null) => {
     const [behind, before] = boundsOf(query.prefix)
@@ -49,24 +51,21 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
       WHERE account = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL
         AND id > ${behind} AND id < ${before} ${labelled(labels)} ${from(sql, query)} LIMIT ${query.limit}`
   }
-  // Few, so they may be sorted. The empty string keeps the planner from the primary key, which it takes for the better
-  // way without statistics.
+  // Few, so they may be sorted.
   const rare = (account: AccountId, query: ListQuery, labels: string | null) =>
     sql<SqlDocument>`SELECT * FROM (
         SELECT ${columns} FROM objects
-        WHERE account || '' = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL ${labelled(labels)} OFFSET 0
+        WHERE ${notByKey} = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL ${labelled(labels)} OFFSET 0
       ) AS found WHERE true ${from(sql, query)} LIMIT ${query.limit}`
-  // Compared together with the id and never as equal, the owner makes its index the only one in order.
   const owned = (account: AccountId, query: ListQuery, labelName: "customer" | "product") => {
     const { [labelName]: name, ...others } = query.labels ?? {}
     const owner = sql.literal(`(labels ->> '${labelName}') COLLATE "C"`)
     const [behind, before] = boundsOf(query.prefix)
     return sql<SqlDocument>`SELECT ${columns} FROM objects
-      WHERE (${owner}, id) > (${name}, ${query.newerThan ?? behind})
-        AND (${owner}, id) < (${name}, ${query.olderThan ?? before}) AND ${owner} IS NOT NULL
-        AND account = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL
+      WHERE ${owner} = ${name} AND id > ${query.newerThan ?? behind} AND id < ${query.olderThan ?? before}
+        AND ${notByKey} = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL
         AND labels @> ${JSON.stringify(others)}::jsonb
-      ORDER BY ${owner} ${order(sql, query)}, id ${order(sql, query)} LIMIT ${query.limit}`
+      ORDER BY id ${order(sql, query)} LIMIT ${query.limit}`
   }
   const found = (account: AccountId, query: ListQuery) => {
     const labels = labelsText(query)
@@ -79,7 +78,6 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
   }
   return {
     list: (account, query) => ask(found(account, query), (rows) => rows.map(toDocument)),
-    // Compared together and never as equal, account and id leave the planner nothing but the primary key.
     newest: (queries) =>
       ask(
         sql<SqlDocument & { position: bigint }>`
@@ -90,9 +88,8 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
             WITH ORDINALITY AS wanted (in_account, of_kind, behind, before, most, position),
           LATERAL (
             SELECT ${columns} FROM objects
-            WHERE (account, id) > (in_account, behind) AND (account, id) < (in_account, before)
-              AND kind = of_kind AND document_at IS NOT NULL
-            ORDER BY account DESC, id DESC LIMIT most
+            WHERE account = in_account AND id > behind AND id < before AND kind = of_kind AND document_at IS NOT NULL
+            ORDER BY id DESC LIMIT most
           ) AS found
           ORDER BY position, id DESC`,
         (rows) => {

@@ -132,6 +132,9 @@ const questions = (
   views.nextDelivery(["we_3"])
 ]
 
+/** Of the indexes of a table. One list that goes on behind its end reads more in `ROUNDS`. */
+const PAGES_MAX = 1500
+
 /** After so many, Postgres keeps one plan for all parameters, if it does not look worse. */
 const ROUNDS = 8
 
@@ -143,6 +146,8 @@ interface Reads {
   readonly scans: number
   /** Rows read, in whatever way. */
   readonly rows: number
+  /** Pages of indexes: what a condition throws out within an index is no row that was read. */
+  readonly pages: number
 }
 
 describe("the tables in Postgres", () => {
@@ -158,8 +163,10 @@ describe("the tables in Postgres", () => {
         for (const statement of FILL) yield* database.edit(statement)
         if (statistics === "with") yield* database.edit("ANALYZE")
         const reads = database.ask<Reads>(
-          `SELECT relname AS table, seq_scan::int AS scans, (seq_tup_read + idx_tup_fetch)::int AS rows
-           FROM pg_stat_user_tables WHERE relname IN (${named}) ORDER BY relname`
+          `SELECT relname AS table, seq_scan::int AS scans, (seq_tup_read + idx_tup_fetch)::int AS rows,
+             (idx_blks_read + idx_blks_hit)::int AS pages
+           FROM pg_stat_user_tables JOIN pg_statio_user_tables USING (relname)
+           WHERE relname IN (${named}) ORDER BY relname`
         )
         // What a connection has counted is there for all to see when it is closed, and a little later.
         const settled = Effect.repeat(Effect.delay(reads, "200 millis"), { times: 5 })
@@ -174,9 +181,10 @@ describe("the tables in Postgres", () => {
             assert.strictEqual(yield* views.checkpoint(ACCOUNT), ROUNDS + 1)
           })
         )
-        for (const [i, { rows, scans, table }] of (yield* settled).entries()) {
+        for (const [i, { pages, rows, scans, table }] of (yield* settled).entries()) {
           assert.strictEqual(scans - before[i]!.scans, 0, table)
           assert.isBelow(rows - before[i]!.rows, rowsMax, table)
+          assert.isBelow(pages - before[i]!.pages, PAGES_MAX, `${table}: pages of indexes`)
         }
       })
     )
