@@ -1,7 +1,8 @@
 /** Semantics A7 and A8 over HTTP: keys are listed masked, and rolled with a grace. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys, TestServer } from "./TestServer.ts"
+import type { Keys } from "../support/MemoryService.ts"
+import type { TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
 let server: TestServer

@@ -9,7 +9,8 @@ import { MERCHANT } from "../../src/payments/Merchants.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import { assertEnvelope, assertError, assertOk } from "./Assertions.ts"
 import { clockOf } from "./SettableClock.ts"
-import type { Keys, Reply, TestServer } from "./TestServer.ts"
+import type { Keys } from "../support/MemoryService.ts"
+import type { Reply, TestServer } from "./TestServer.ts"
 import { basic, start, VERSION } from "./TestServer.ts"
 
 /** How far the service's clock is ahead, in milliseconds. */

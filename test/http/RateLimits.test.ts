@@ -2,7 +2,8 @@
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { ACCOUNT_LIMIT, ADDRESS_LIMIT, API_KEYS_LIMIT } from "../../src/http/RateLimits.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys, Reply, TestServer } from "./TestServer.ts"
+import type { Keys } from "../support/MemoryService.ts"
+import type { Reply, TestServer } from "./TestServer.ts"
 import { clockOf } from "./SettableClock.ts"
 import { start } from "./TestServer.ts"
 

@@ -3,7 +3,8 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { CLOCK_AHEAD_SECONDS_MAX, DeletedTestData, TestClock } from "../../src/domain/TestHelpers.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys, TestServer } from "./TestServer.ts"
+import type { Keys } from "../support/MemoryService.ts"
+import type { TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
 let server: TestServer

@@ -2,67 +2,31 @@
  * The real routes on a real socket, over the engine in memory. One server per test file; each test can take a merchant
  * of its own.
  */
-import { NodeHttpServer } from "@effect/platform-node"
-import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { Effect, Layer, ManagedRuntime } from "effect"
 import { HttpServer } from "effect/http"
-import * as NodeServer from "../../src/http/NodeServer.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
-import * as Engine from "../../src/engine/Engine.ts"
-import * as Faults from "../../src/engine/Faults.ts"
-import { Journal } from "../../src/engine/Journal.ts"
-import { textOf } from "../../src/engine/Record.ts"
-import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
+import type * as Faults from "../../src/engine/Faults.ts"
 import type { HttpConfigShape } from "../../src/http/HttpConfig.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
+import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
-import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import * as Merchants from "../../src/payments/Merchants.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
-import { Processor } from "../../src/payments/Processor.ts"
-import * as Timers from "../../src/payments/Timers.ts"
+import type { Keys } from "../support/MemoryService.ts"
+import * as MemoryService from "../support/MemoryService.ts"
+import { paymentsConfig } from "../support/PaymentsConfig.ts"
 
 export const DOCS_URL = "https://docs.example.test"
 export const VERSION = "2026-03-09"
 
-const engine = (faults: Faults.Faults) =>
-  Engine.layer().pipe(
-    Layer.provide(Timers.layer),
-    Layer.provideMerge(Processor.layer),
-    Layer.provide(Faults.layer(faults)),
-    Layer.provide(ViewsMemory.layerMemory),
-    Layer.provideMerge(Journal.layerMemory),
-    Layer.provideMerge(
-      Layer.succeed(PaymentsConfig, {
-        publicUrl: "https://pay.example.test",
-        authorizationHoldSeconds: 604_800,
-        liveProcessor: null,
-        currencies: null,
-        fingerprintKey: Redacted.make(new Uint8Array(32).fill(7)),
-        sealingKey: Redacted.make(new Uint8Array(32).fill(8)),
-        webhookAllowPrivate: false
-      })
-    )
-  )
-
 const service = (faults: Faults.Faults, config: Partial<HttpConfigShape>, clock: Layer.Layer<never>) =>
   Routes.serve.pipe(
-    Layer.provideMerge(
-      NodeHttpServer.layer(() => answerUnreadable(NodeServer.create(), DOCS_URL), { port: 0, host: "127.0.0.1" })
-    ),
+    Layer.provideMerge(MemoryService.listening(() => answerUnreadable(NodeServer.create(), DOCS_URL))),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
-    Layer.provideMerge(engine(faults)),
+    Layer.provideMerge(MemoryService.engine(faults)),
+    Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ publicUrl: "https://pay.example.test" }))),
     Layer.provide(clock)
   )
-
-/** A merchant's keys, in plain text. */
-export interface Keys {
-  readonly merchantId: string
-  readonly secretTest: string
-  readonly publishableTest: string
-  readonly secretLive: string
-  readonly publishableLive: string
-}
 
 export interface Reply {
   readonly status: number
@@ -106,25 +70,11 @@ export const start = async (
   if (!("port" in address)) throw new Error("The server does not listen on a port")
   const { port } = address
   const accounts = await runtime.runPromise(Accounts)
-  const merchant = async (): Promise<Keys> => {
-    const created = await runtime.runPromise(accounts.run(INSTALLATION, Merchants.createWithKeys("Merchant")))
-    const { generated } = created
-    return {
-      merchantId: created.merchant.id,
-      secretTest: Redacted.value(generated.secretTest!),
-      publishableTest: Redacted.value(generated.publishableTest!),
-      secretLive: Redacted.value(generated.secretLive!),
-      publishableLive: Redacted.value(generated.publishableLive!)
-    }
-  }
+  const merchant = () => runtime.runPromise(MemoryService.merchant("Merchant"))
   const keys = await merchant()
   const request = (method: string, path: string, options: RequestOptions = {}) =>
     send(`http://127.0.0.1:${port}${path}`, method, { key: keys.secretTest, ...options })
-  const journal = async (account: string) => {
-    const { read } = await runtime.runPromise(Journal)
-    const rows = await runtime.runPromise(read(account, 0, 1_000_000))
-    return rows.map(({ bytes }) => textOf(bytes)).join("\n")
-  }
+  const journal = (account: string) => runtime.runPromise(MemoryService.journalText(account))
   return { port, keys, accounts, merchant, journal, request, close: () => runtime.dispose() }
 }
 

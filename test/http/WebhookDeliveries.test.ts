@@ -10,7 +10,8 @@ import type { AttemptOutcome } from "../../src/engine/Deliveries.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import { render } from "../../src/payments/Events.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys, TestServer } from "./TestServer.ts"
+import type { Keys } from "../support/MemoryService.ts"
+import type { TestServer } from "./TestServer.ts"
 import { start, VERSION } from "./TestServer.ts"
 
 let server: TestServer

@@ -8,7 +8,8 @@ import type { WebhookEndpointHidden } from "../../src/payments/Documents.ts"
 import { secretsOf } from "../../src/payments/WebhookEndpoints.ts"
 import { MemoryAccount } from "../support/MemoryTransaction.ts"
 import { assertError, assertOk } from "./Assertions.ts"
-import type { Keys, TestServer } from "./TestServer.ts"
+import type { Keys } from "../support/MemoryService.ts"
+import type { TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
 let server: TestServer

@@ -1,14 +1,11 @@
 /** Settlement and expiry on the real engine: the scheduler turns due timers into commands, each at its time. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import type { ApiKey } from "../../src/domain/ApiKey.ts"
 import type { Refund } from "../../src/domain/Refund.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
-import * as Engine from "../../src/engine/Engine.ts"
-import { Journal } from "../../src/engine/Journal.ts"
 import type { Transaction } from "../../src/engine/Transaction.ts"
-import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as ApiKeys from "../../src/payments/ApiKeys.ts"
 import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
@@ -20,24 +17,14 @@ import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { Processor } from "../../src/payments/Processor.ts"
 import * as Products from "../../src/payments/Products.ts"
 import * as Refunds from "../../src/payments/Refunds.ts"
-import * as Timers from "../../src/payments/Timers.ts"
+import * as MemoryService from "../support/MemoryService.ts"
+import { paymentsConfig } from "../support/PaymentsConfig.ts"
 
 const ACCOUNT = "mer_000000000000000000000000:test"
 
-const Config = Layer.succeed(PaymentsConfig, {
-  publicUrl: "https://till.example",
-  authorizationHoldSeconds: 60,
-  liveProcessor: null,
-  currencies: null,
-  fingerprintKey: Redacted.make(new Uint8Array(32)),
-  sealingKey: Redacted.make(new Uint8Array(32)),
-  webhookAllowPrivate: false
-})
-
-const Till = Engine.layer().pipe(
-  Layer.provide(Timers.layer),
-  Layer.provideMerge(Layer.mergeAll(ViewsMemory.layerMemory, Processor.layer)),
-  Layer.provideMerge(Layer.mergeAll(Journal.layerMemory, Config))
+const Till = Layer.provideMerge(
+  MemoryService.engine(),
+  Layer.succeed(PaymentsConfig, paymentsConfig({ authorizationHoldSeconds: 60 }))
 )
 
 const run = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>) =>

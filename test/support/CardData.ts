@@ -1,12 +1,12 @@
 /** Card data as commands get it: tokenized by the simulator. */
-import { Redacted } from "effect"
 import type { PaymentMethodData } from "../../src/domain/PaymentMethod.ts"
 import { simulator } from "../../src/payments/Simulator.ts"
 import type { TokenizedPaymentMethodData } from "../../src/payments/Tokenization.ts"
 import { tokenize } from "../../src/payments/Tokenization.ts"
+import { paymentsConfig } from "./PaymentsConfig.ts"
 
 const tokenizer = {
-  config: { fingerprintKey: Redacted.make(new Uint8Array(32).fill(9)) },
+  config: paymentsConfig(),
   processors: { test: simulator, live: simulator },
   account: "mer_000000000000000000000000:test"
 }

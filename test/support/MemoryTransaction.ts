@@ -2,7 +2,7 @@
  * An account in memory that runs one command at a time: what succeeds is committed, what fails leaves nothing. The
  * fast harness for lifecycles; what the engine adds (the log, concurrency, failures) has tests of its own.
  */
-import { Context, Effect, Exit, Redacted } from "effect"
+import { Context, Effect, Exit } from "effect"
 import type { Document, Identified, Kind, Tombstone } from "../../src/engine/Document.ts"
 import { encode } from "../../src/engine/Document.ts"
 import { idOf, nextSequence, randomText } from "../../src/engine/Identifiers.ts"
@@ -13,6 +13,7 @@ import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { Processor } from "../../src/payments/Processor.ts"
 import { simulator } from "../../src/payments/Simulator.ts"
 import { handleTimer } from "../../src/payments/Timers.ts"
+import { paymentsConfig } from "./PaymentsConfig.ts"
 
 interface Timer {
   readonly id: string
@@ -42,16 +43,7 @@ export class MemoryAccount {
 
   constructor(account: string = "mer_000000000000000000000000:test", config: Partial<PaymentsConfigShape> = {}) {
     this.account = account
-    this.config = {
-      publicUrl: "https://till.example",
-      authorizationHoldSeconds: 604_800,
-      liveProcessor: null,
-      currencies: null,
-      fingerprintKey: Redacted.make(new TextEncoder().encode("a key of the test installation")),
-      sealingKey: Redacted.make(new Uint8Array(32).fill(8)),
-      webhookAllowPrivate: false,
-      ...config
-    }
+    this.config = paymentsConfig(config)
   }
 
   /** Runs a command, and commits it if it succeeds. */

@@ -1,0 +1,55 @@
+/** The service over the engine in memory, as tests start it: its layers, its merchants, and what its journal holds. */
+import { NodeHttpServer } from "@effect/platform-node"
+import { Effect, Layer, Redacted } from "effect"
+import type { Server } from "node:http"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as Faults from "../../src/engine/Faults.ts"
+import { Journal } from "../../src/engine/Journal.ts"
+import { textOf } from "../../src/engine/Record.ts"
+import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as Merchants from "../../src/payments/Merchants.ts"
+import { Processor } from "../../src/payments/Processor.ts"
+import * as Timers from "../../src/payments/Timers.ts"
+
+/** The engine with the lifecycles' timers. */
+export const engine = (faults: Faults.Faults = () => Effect.void) =>
+  Engine.layer().pipe(
+    Layer.provide(Timers.layer),
+    Layer.provideMerge(Processor.layer),
+    Layer.provide(Faults.layer(faults)),
+    Layer.provide(ViewsMemory.layerMemory),
+    Layer.provideMerge(Journal.layerMemory)
+  )
+
+/** A free port of this machine. */
+export const listening = (make: () => Server) => NodeHttpServer.layer(make, { port: 0, host: "127.0.0.1" })
+
+/** A merchant's keys, in plain text. */
+export interface Keys {
+  readonly merchantId: string
+  readonly secretTest: string
+  readonly publishableTest: string
+  readonly secretLive: string
+  readonly publishableLive: string
+}
+
+export const merchant = (name: string): Effect.Effect<Keys, never, Accounts> =>
+  Accounts.use((accounts) => accounts.run(INSTALLATION, Merchants.createWithKeys(name))).pipe(
+    Effect.orDie,
+    Effect.map(({ generated, merchant }) => ({
+      merchantId: merchant.id,
+      secretTest: Redacted.value(generated.secretTest!),
+      publishableTest: Redacted.value(generated.publishableTest!),
+      secretLive: Redacted.value(generated.secretLive!),
+      publishableLive: Redacted.value(generated.publishableLive!)
+    }))
+  )
+
+/** Everything that the journal holds of an account. */
+export const journalText = (account: string): Effect.Effect<string, never, Journal> =>
+  Journal.use((journal) => journal.read(account, 0, 1_000_000)).pipe(
+    Effect.orDie,
+    Effect.map((rows) => rows.map(({ bytes }) => textOf(bytes)).join("\n"))
+  )

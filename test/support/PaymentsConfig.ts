@@ -1,0 +1,14 @@
+/** The configuration of the lifecycles in tests. */
+import { Redacted } from "effect"
+import type { PaymentsConfigShape } from "../../src/payments/PaymentsConfig.ts"
+
+export const paymentsConfig = (config: Partial<PaymentsConfigShape> = {}): PaymentsConfigShape => ({
+  publicUrl: "https://till.example",
+  authorizationHoldSeconds: 604_800,
+  liveProcessor: null,
+  currencies: null,
+  fingerprintKey: Redacted.make(new Uint8Array(32).fill(7)),
+  sealingKey: Redacted.make(new Uint8Array(32).fill(8)),
+  webhookAllowPrivate: false,
+  ...config
+})
