@@ -4,10 +4,8 @@
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
+import { accountsAlone } from "../src/app.ts"
 import { Accounts } from "../src/engine/Accounts.ts"
-import { Alarm } from "../src/engine/Alarm.ts"
-import { DeliveryFeed } from "../src/engine/DeliveryFeed.ts"
-import { Projector } from "../src/engine/Projector.ts"
 import { INSTALLATION } from "../src/payments/AccountIds.ts"
 import { createWithKeys } from "../src/payments/Merchants.ts"
 import * as JournalPostgres from "../src/postgres/JournalPostgres.ts"
@@ -18,9 +16,7 @@ import { failureOf } from "./BenchFailure.ts"
 const MERCHANTS = 100
 
 const engine = (databaseUrl: string) =>
-  Accounts.layer().pipe(
-    Layer.provide([Alarm.layer, DeliveryFeed.layer]),
-    Layer.provide(Projector.layer),
+  accountsAlone.pipe(
     Layer.provide([JournalPostgres.layer, ViewsPostgres.layer]),
     Layer.provide(Migrations.layer),
     Layer.provide(PgClient.layer({ url: Redacted.make(databaseUrl) }))

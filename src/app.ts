@@ -327,7 +327,7 @@ export const serve = (level: LogLevel.LogLevel | undefined) =>
   Layer.launch(app.pipe(Layer.provide(logging(level)), Layer.provide(serveConfig)))
 
 /** Accounts without what runs by itself: no timer fires, no request is taken. */
-const accountsAlone = Accounts.layer().pipe(
+export const accountsAlone = Accounts.layer().pipe(
   Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),
   Layer.provide(Projector.layer)
 )
