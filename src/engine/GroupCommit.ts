@@ -22,8 +22,9 @@ const IDLE_TURN_MILLIS = 0.05
 const ENOUGH_PART = 2 / 3
 /** A busy loop holds a flush up for so long at most. */
 const GATHER_MILLIS_MAX = 5
-/** Records in one flush, at most. */
+/** Records in one flush, at most, and what they may weigh together unless one alone weighs more, in bytes. */
 const FLUSH_MAX = 512
+const FLUSH_BYTES_MAX = 16 * 1_048_576
 
 export interface Entry {
   readonly actor: Actor
@@ -59,7 +60,7 @@ export const make = Effect.fnUntraced(function* (
     yield* work.await
     yield* options.room
     yield* gathered(queue, enough)
-    const batch = queue.splice(0, FLUSH_MAX)
+    const batch = queue.splice(0, portionOf(queue))
     if (queue.length === 0) work.closeUnsafe()
     const durable = yield* append(batch)
     // Before anybody has an answer, and asks again at once: what has queued up shows how much comes during a flush.
@@ -118,6 +119,16 @@ const makeAppend = (journal: JournalShape, onClosed: Options["onClosed"]) => {
       })
     })
   return append
+}
+
+/** How many of the first may go into one flush. */
+const portionOf = (queue: ReadonlyArray<Entry>): number => {
+  let count = 0
+  for (let bytes = 0; count < queue.length && count < FLUSH_MAX; count++) {
+    bytes += queue[count]!.sealed.bytes.length
+    if (bytes > FLUSH_BYTES_MAX && count > 0) break
+  }
+  return count
 }
 
 const rowOf = ({ sealed: { bytes, hash, previous, record } }: Entry): NewRow => {

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit } from "effect"
 import type { Actor } from "../../src/engine/Actor.ts"
 import * as GroupCommit from "../../src/engine/GroupCommit.ts"
+import type { NewRow } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { Sealed } from "../../src/engine/Record.ts"
 import * as Harness from "./Harness.ts"
@@ -29,6 +30,7 @@ const busyLoop = Effect.acquireRelease(
 
 interface Flush {
   readonly records: number
+  readonly bytes: number
   /** Between the end of the flush before, or the first record, and its beginning. */
   readonly turnsWaited: number
 }
@@ -38,9 +40,10 @@ const start = Effect.gen(function* () {
   const loop = yield* busyLoop
   const flushes: Array<Flush> = []
   let freeSince = 0
-  const append = (records: number) =>
+  const append = (rows: ReadonlyArray<NewRow>) =>
     Effect.callback<void>((resume) => {
-      flushes.push({ records, turnsWaited: loop.turns - freeSince })
+      const bytes = rows.reduce((sum, row) => sum + row.bytes.length, 0)
+      flushes.push({ records: rows.length, bytes, turnsWaited: loop.turns - freeSince })
       const end = loop.turns + APPEND_TURNS
       const look = () => {
         if (loop.turns < end) return void setImmediate(look)
@@ -49,20 +52,17 @@ const start = Effect.gen(function* () {
       }
       look()
     })
-  const journal = {
-    ...Harness.journalOf(yield* Harness.storageInMemory),
-    append: (rows: ReadonlyArray<unknown>) => append(rows.length)
-  }
+  const journal = { ...Harness.journalOf(yield* Harness.storageInMemory), append }
   const commit = yield* Effect.provideContext(
     GroupCommit.make({ room: Effect.void, onDurable: () => {}, onClosed: () => {} }),
     Context.add(yield* Effect.context(), Journal, journal)
   )
   const actor = { account: "mer_1:test", closed: null, markDurable: () => {} } as unknown as Actor
   let version = 0
-  const ask = (answered: () => void) => {
+  const ask = (answered: () => void, bytes: number = 0) => {
     if (version === 0) freeSince = loop.turns
     const record = { account: actor.account, version: ++version }
-    const sealed = { bytes: Buffer.alloc(0), hash: "", previous: "", record } as unknown as Sealed
+    const sealed = { bytes: new Uint8Array(bytes), hash: "", previous: "", record } as unknown as Sealed
     commit.append(actor, sealed, (exit) => {
       assert.isTrue(Exit.isSuccess(exit))
       answered()
@@ -72,14 +72,14 @@ const start = Effect.gen(function* () {
 })
 
 /** Clients that each ask so many times, the next time as soon as they have an answer. */
-const clients = (ask: (answered: () => void) => void, count: number, times: number) =>
+const clients = (ask: (answered: () => void, bytes?: number) => void, count: number, times: number, bytes?: number) =>
   Effect.callback<void>((resume) => {
     let left = count * times
     const one = (more: number) =>
       ask(() => {
         if (more > 1) one(more - 1)
         if (--left === 0) resume(Effect.void)
-      })
+      }, bytes)
     for (let i = 0; i < count; i++) one(times)
   })
 
@@ -104,6 +104,19 @@ describe("a flush on a busy event loop", () => {
       yield* clients(ask, 1300, 10)
       assert.strictEqual(Math.max(...flushes.map(({ records }) => records)), 512)
       for (const { records, turnsWaited } of flushes) if (records === 512) assert.isAtMost(turnsWaited, 2)
+    })
+  )
+
+  it.effect("takes 16 MiB at most, but always one record", () =>
+    Effect.gen(function* () {
+      const { ask, flushes } = yield* start
+      yield* clients(ask, 20, 1, 3_000_000)
+      yield* clients(ask, 2, 1, 17_000_000)
+      assert.deepStrictEqual(
+        flushes.map(({ records }) => records),
+        [5, 5, 5, 5, 1, 1]
+      )
+      for (const { bytes, records } of flushes) assert.isTrue(bytes <= 16 * 1_048_576 || records === 1)
     })
   )
 
