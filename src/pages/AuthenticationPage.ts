@@ -13,11 +13,13 @@ export interface AuthenticationPage {
   readonly merchant: string
   /** Language of the amounts. */
   readonly locale: string
+  /** What the payer is asked to agree to; the answer counts for that alone. */
+  readonly terms: string
   /** Makes the form's submission happen once. */
   readonly token: string
 }
 
-export const render = ({ locale, merchant, paymentIntent, token }: AuthenticationPage): Html => {
+export const render = ({ locale, merchant, paymentIntent, terms, token }: AuthenticationPage): Html => {
   const amount = formatAmount(paymentIntent.amount, paymentIntent.currency, locale)
   return layout({
     title: "Confirm your payment",
@@ -29,6 +31,7 @@ export const render = ({ locale, merchant, paymentIntent, token }: Authenticatio
         <h1>Confirm your payment</h1>
         <p>Your bank asks whether it is you who pays <strong>${amount}</strong> to <strong>${merchant}</strong>.</p>
         <form id="authentication" method="post" action="./${paymentIntent.id}">
+          <input type="hidden" name="terms" value="${terms}" />
           <input type="hidden" name="token" value="${token}" />
           <input type="hidden" name="client_secret" value="${paymentIntent.client_secret}" />
           <div id="message" class="message" role="alert" tabindex="-1"></div>

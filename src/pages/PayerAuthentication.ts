@@ -49,16 +49,28 @@ const checkoutUrlOf = Effect.fnUntraced(function* ({ checkoutSession }: FoundPay
 /** What the page's script is told, if not where to go: its page has something else to say now. */
 const reload = data(200, { reload: true })
 
-const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
-  const found = yield* open(id, queryOf(request).get("client_secret") ?? "")
-  if (found === undefined) return page(notice(NOT_FOUND), { status: 404 })
+/** What a payer agrees to. A merchant may change all of it while the payer looks at the page. */
+const termsOf = ({ amount, currency, payment_method }: PaymentIntent): string =>
+  `${amount} ${currency} ${payment_method}`
+
+/** What a form's token is good for. */
+const subjectOf = (id: string, terms: string): string => `${id} ${terms}`
+
+/** Asks, if there is anything to ask. */
+const ask = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, found: FoundPaymentIntent) {
   const { merchant, paymentIntent } = found
   if (paymentIntent.status !== "requires_action") return yield* donePage(found)
-  const token = makeToken(yield* PaymentsConfig, id)
+  const terms = termsOf(paymentIntent)
+  const token = makeToken(yield* PaymentsConfig, subjectOf(paymentIntent.id, terms))
   const locale = localeOf(request.headers["accept-language"])
-  return page(AuthenticationPage.render({ paymentIntent, merchant, locale, token }), {
+  return page(AuthenticationPage.render({ paymentIntent, merchant, locale, terms, token }), {
     formTargets: [returnUrl(paymentIntent), yield* successUrlBehind(paymentIntent)]
   })
+})
+
+const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+  const found = yield* open(id, queryOf(request).get("client_secret") ?? "")
+  return found === undefined ? page(notice(NOT_FOUND), { status: 404 }) : yield* ask(request, found)
 })
 
 /** A checkout page that the payer comes back to leads on at once, so the form leads there as well. */
@@ -77,15 +89,25 @@ interface Kept {
   readonly succeeded: boolean
 }
 
+const NOWHERE: Kept = { returnUrl: null, succeeded: false }
+
+interface Answer {
+  readonly outcome: AuthenticationOutcome
+  /** What the payer was asked to agree to. */
+  readonly terms: string
+  readonly idempotencyKey: string
+}
+
 const answer = (
   submissions: Submissions,
-  { account, paymentIntent }: FoundPaymentIntent,
-  outcome: AuthenticationOutcome,
-  idempotencyKey: string
+  { account, paymentIntent: { id } }: FoundPaymentIntent,
+  { idempotencyKey, outcome, terms }: Answer
 ) => {
-  const { id } = paymentIntent
   const command = Effect.gen(function* () {
-    const url = returnUrl((yield* PaymentIntentChanges.find(id)).value)
+    const { value: paymentIntent } = yield* PaymentIntentChanges.find(id)
+    // Asked anew, the payer may agree to what is wanted now.
+    if (termsOf(paymentIntent) !== terms) return NOWHERE
+    const url = returnUrl(paymentIntent)
     const result: PaymentIntent | KeptFailure = yield* PaymentIntents.authenticate(id, outcome)
     // The answer was given either way; that the card was declined afterwards is for the one who is returned to.
     if ("_tag" in result && result._tag !== "CardDeclined") return result
@@ -110,19 +132,20 @@ const post = Effect.fnUntraced(function* (
   if (values === undefined || found === undefined) return page(notice(NOT_FOUND), { status: 404 })
   const isScript = wantsData(request)
   const outcome = values.get("outcome")
-  const idempotencyKey = idempotencyKeyOf(yield* PaymentsConfig, id, values.get("token") ?? "")
+  const terms = values.get("terms") ?? ""
+  const idempotencyKey = idempotencyKeyOf(yield* PaymentsConfig, subjectOf(id, terms), values.get("token") ?? "")
   if (idempotencyKey === undefined || (outcome !== "success" && outcome !== "failure")) {
     return page(notice(NOT_FROM_HERE), { status: 400 })
   }
   const submitted = yield* Effect.catchTag(
-    answer(submissions, found, outcome, idempotencyKey),
+    answer(submissions, found, { outcome, terms, idempotencyKey }),
     // The same form was sent with the other answer before: the first one counts.
     "IdempotencyKeyReuse",
     () => Effect.succeed(null)
   )
   const kept = submitted?.ok === true ? (submitted.body as Kept) : undefined
   if (kept?.returnUrl == null) {
-    return isScript ? reload : yield* donePage((yield* findPaymentIntent(id)) ?? found)
+    return isScript ? reload : yield* ask(request, (yield* findPaymentIntent(id)) ?? found)
   }
   return leadOn(
     isScript,

@@ -3,7 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { embedderOf, mayOpen, pathOf } from "../../src/pages/Embedding.ts"
 import type { Answer, PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
-import { CARDS, filledIn, openSession, send, tokenIn, visit } from "./Shop.ts"
+import { answerChallenge, CARDS, filledIn, openSession, send, tokenIn, visit } from "./Shop.ts"
 
 let server: PagesServer
 beforeAll(async () => void (server = await start()))
@@ -100,9 +100,7 @@ describe("the page of an embedded session", () => {
     const { body } = await sendAsScript(addressOf(session), filledIn(CARDS.challenged))
     const challenge = await visit(body.location)
     assert.strictEqual(challenge.headers.get("x-frame-options"), "DENY")
-    const [url, query] = body.location.split("?")
-    const client_secret = new URLSearchParams(query).get("client_secret")!
-    const answered = await send(url, { token: tokenIn(challenge.text), client_secret, outcome: "success" })
+    const answered = await answerChallenge(body.location, "success")
     const back = await visit(answered.headers.get("location")!)
     assert.strictEqual(back.headers.get("location"), `${server.url}/healthz?session=${session.id}`)
   })
@@ -110,10 +108,7 @@ describe("the page of an embedded session", () => {
   it("goes on as a page of its own after an authentication that failed, without the payment's secret", async () => {
     const session = await openEmbedded()
     const { body } = await sendAsScript(addressOf(session), filledIn(CARDS.challenged))
-    const [url, query] = body.location.split("?")
-    const client_secret = new URLSearchParams(query).get("client_secret")!
-    const token = tokenIn((await visit(body.location)).text)
-    const answered = await send(url, { token, client_secret, outcome: "failure" })
+    const answered = await answerChallenge(body.location, "failure")
     const back = (await visit(answered.headers.get("location")!)).headers.get("location")!
     assert.strictEqual(back, addressOf(session, null))
     const { headers, text } = await visit(back)

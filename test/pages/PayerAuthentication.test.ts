@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Answer, PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
-import { CARDS, filledIn, linksIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
+import { answerChallenge, CARDS, filledIn, formIn, linksIn, openSession, pay, send, tokenIn, visit } from "./Shop.ts"
 
 let server: PagesServer
 beforeAll(async () => {
@@ -22,13 +22,6 @@ const challenged = (parameters: Readonly<Record<string, unknown>> = {}): Promise
 
 const addressOf = (paymentIntent: Answer): string => paymentIntent.next_action.redirect_to_url.url
 
-/** Opens the page and answers. */
-const answer = async (url: string, outcome: string) => {
-  const { text } = await visit(url)
-  const secret = /name="client_secret" value="([^"]+)"/.exec(text)![1]!
-  return send(url.split("?")[0]!, { token: tokenIn(text), client_secret: secret, outcome })
-}
-
 describe("the authentication page", () => {
   it("says who wants how much, and is neither kept nor framed", async () => {
     const { headers, status, text } = await visit(addressOf(await challenged()))
@@ -43,7 +36,7 @@ describe("the authentication page", () => {
 
   it("leads back with what came of it, and the payment is made (I-14)", async () => {
     const paymentIntent = await challenged()
-    const { headers, status } = await answer(addressOf(paymentIntent), "success")
+    const { headers, status } = await answerChallenge(addressOf(paymentIntent), "success")
     assert.strictEqual(status, 303)
     const url = new URL(headers.get("location")!)
     assert.strictEqual(url.origin + url.pathname, "https://shop.example/back")
@@ -66,7 +59,7 @@ describe("the authentication page", () => {
     ]
   ])("leads %s back with redirect_status=failed", async (_, payment_method, outcome, code) => {
     const paymentIntent = await challenged({ payment_method })
-    const { headers, status } = await answer(addressOf(paymentIntent), outcome)
+    const { headers, status } = await answerChallenge(addressOf(paymentIntent), outcome)
     assert.strictEqual(status, 303)
     assert.strictEqual(new URL(headers.get("location")!).searchParams.get("redirect_status"), "failed")
     const after = await server.get(`/v1/payment_intents/${paymentIntent.id}`)
@@ -78,7 +71,7 @@ describe("the authentication page", () => {
     const paymentIntent = await challenged()
     const { text } = await visit(addressOf(paymentIntent))
     const url = `${server.url}/authenticate/${paymentIntent.id}`
-    const form = { token: tokenIn(text), client_secret: paymentIntent.client_secret, outcome: "success" }
+    const form = { ...formIn(text), outcome: "success" }
     const answers = await Promise.all([send(url, form), send(url, form), send(url, form)])
     for (const { headers, status } of answers) {
       assert.strictEqual(status, 303)
@@ -92,17 +85,42 @@ describe("the authentication page", () => {
     assert.strictEqual(charges.data.length, 1)
   })
 
+  it.each([
+    ["amount", { amount: 999_900 }, "€9,999.00"],
+    ["currency", { currency: "usd" }, "$20.00"],
+    ["payment method", { payment_method: "pm_card_authenticationRequired" }, "€20.00"]
+  ])("takes an answer for what the payer was shown alone, and asks for another %s", async (_, changes, shown) => {
+    const before = await challenged()
+    const { id } = before
+    const url = addressOf(before)
+    const shownBefore = await visit(url)
+    const form = { ...formIn(shownBefore.text), outcome: "success" }
+    await server.post(`/v1/payment_intents/${id}`, changes)
+    const again = await server.post(`/v1/payment_intents/${id}/confirm`, { return_url: "https://shop.example/back" })
+    assert.strictEqual(again.status, "requires_action")
+    for (let i = 0; i < 2; i++) {
+      const { status, text } = await send(url.split("?")[0]!, form)
+      assert.strictEqual(status, 200)
+      assert.include(text, `<strong>${shown}</strong>`)
+    }
+    const script = await send(url.split("?")[0]!, form, { accept: "application/json" })
+    assert.deepStrictEqual(JSON.parse(script.text), { reload: true })
+    assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).status, "requires_action")
+    assert.strictEqual((await answerChallenge(url, "success")).status, 303)
+    assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).status, "succeeded")
+  })
+
   it("shows the result itself if there is nowhere to go back to (I-11)", async () => {
     const [good, bad] = [await challenged({ return_url: null }), await challenged({ return_url: null })]
-    assert.include((await answer(addressOf(good), "success")).text, "Your payment went through")
-    const failed = (await answer(addressOf(bad), "failure")).text
+    assert.include((await answerChallenge(addressOf(good), "success")).text, "Your payment went through")
+    const failed = (await answerChallenge(addressOf(bad), "failure")).text
     assert.include(failed, "Your bank could not confirm that it was you.")
     assert.deepStrictEqual(linksIn(failed), [])
   })
 
   it("leaves the confirmation to the server where the server wants that (I-12)", async () => {
     const paymentIntent = await challenged({ confirmation_method: "manual" })
-    const { headers } = await answer(addressOf(paymentIntent), "success")
+    const { headers } = await answerChallenge(addressOf(paymentIntent), "success")
     assert.include(headers.get("location")!, "redirect_status=succeeded")
     assert.strictEqual((await server.get(`/v1/payment_intents/${paymentIntent.id}`)).status, "requires_confirmation")
   })
@@ -110,7 +128,7 @@ describe("the authentication page", () => {
   it("has nothing to ask where nothing is to be authenticated", async () => {
     const paymentIntent = await challenged()
     const url = addressOf(paymentIntent)
-    await answer(url, "success")
+    await answerChallenge(url, "success")
     const { status, text } = await visit(url)
     assert.strictEqual(status, 200)
     assert.include(text, "Your payment went through")
@@ -143,11 +161,11 @@ describe("the authentication page", () => {
   it("takes no answer from another page", async () => {
     const paymentIntent = await challenged()
     const url = `${server.url}/authenticate/${paymentIntent.id}`
-    const form = { client_secret: paymentIntent.client_secret, outcome: "success" }
-    const token = tokenIn((await visit(addressOf(paymentIntent))).text)
+    const form = { ...formIn((await visit(addressOf(paymentIntent))).text), outcome: "success" }
     assert.strictEqual((await send(url, { ...form, token: "a.b" })).status, 400)
-    assert.strictEqual((await send(url, { ...form, token, outcome: "maybe" })).status, 400)
-    assert.strictEqual((await send(url, { ...form, token }, { "sec-fetch-site": "cross-site" })).status, 403)
+    assert.strictEqual((await send(url, { ...form, terms: "1 eur pm_1" })).status, 400)
+    assert.strictEqual((await send(url, { ...form, outcome: "maybe" })).status, 400)
+    assert.strictEqual((await send(url, form, { "sec-fetch-site": "cross-site" })).status, 403)
     assert.strictEqual((await server.get(`/v1/payment_intents/${paymentIntent.id}`)).status, "requires_action")
   })
 })
@@ -159,7 +177,7 @@ describe("a checkout whose card asks for authentication", () => {
     assert.strictEqual(challenge.status, 303)
     const page = challenge.headers.get("location")!
     assert.isTrue(page.startsWith(`${server.url}/authenticate/${session.payment_intent}?client_secret=`))
-    const back = await answer(page, "success")
+    const back = await answerChallenge(page, "success")
     assert.isTrue(back.headers.get("location")!.startsWith(`${session.url}?`))
     const end = await visit(back.headers.get("location")!)
     assert.strictEqual(end.status, 303)
@@ -175,7 +193,7 @@ describe("a checkout whose card asks for authentication", () => {
   ])("comes back from %s with the reason and what was entered, and goes on", async (_, number, outcome, message) => {
     const session = await openSession(server)
     const challenge = await pay(session, filledIn(number))
-    const back = await answer(challenge.headers.get("location")!, outcome)
+    const back = await answerChallenge(challenge.headers.get("location")!, outcome)
     const first = await visit(back.headers.get("location")!)
     // The secret goes out of the address bar.
     assert.strictEqual(first.headers.get("location"), session.url)
@@ -193,7 +211,7 @@ describe("a checkout whose card asks for authentication", () => {
       ["success", "Your payment went through"]
     ] as const) {
       const challenge = (await pay(session, filledIn(CARDS.challenged))).headers.get("location")!
-      await answer(challenge, outcome)
+      await answerChallenge(challenge, outcome)
       const { text } = await visit(challenge)
       assert.include(text, title)
       assert.include(text, "Go back to Lumen Coffee</a>")
@@ -206,7 +224,7 @@ describe("a checkout whose card asks for authentication", () => {
     const { next_action } = await server.post(`/v1/payment_intents/${session.payment_intent}/confirm`, {
       payment_method: "pm_card_3ds_required"
     })
-    const { text } = await answer(next_action.redirect_to_url.url, "failure")
+    const { text } = await answerChallenge(next_action.redirect_to_url.url, "failure")
     assert.include(text, "Your payment did not go through")
     assert.deepStrictEqual(linksIn(text), [])
   })
@@ -223,8 +241,7 @@ describe("a checkout whose card asks for authentication", () => {
     const url = (await pay(session, filledIn(CARDS.challenged))).headers.get("location")!
     const { text } = await visit(url)
     await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
-    const secret = new URL(url).searchParams.get("client_secret")!
-    const late = await send(url.split("?")[0]!, { token: tokenIn(text), client_secret: secret, outcome: "success" })
+    const late = await send(url.split("?")[0]!, { ...formIn(text), outcome: "success" })
     assert.strictEqual(late.status, 200)
     assert.include(late.text, "You have not been charged")
     assert.include((await visit(session.url)).text, "This checkout has expired")

@@ -60,6 +60,12 @@ export const send = async (
 }
 
 /** The token of the form in a page. */
+/** What a page's form holds that the payer does not see. */
+export const formIn = (page: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...page.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name!, value!])
+  )
+
 export const tokenIn = (page: string): string => {
   const found = /name="token" value="([^"]+)"/.exec(page)?.[1]
   if (found === undefined) throw new Error(`No form: ${page}`)
@@ -73,3 +79,7 @@ export const linksIn = (page: string): ReadonlyArray<string> =>
 /** Opens a session's page and sends its form. */
 export const pay = async (session: Answer, values: Readonly<Record<string, string>> = filledIn()) =>
   send(session.url, { token: tokenIn((await visit(session.url)).text), ...values })
+
+/** Opens the page of a challenge and answers. */
+export const answerChallenge = async (url: string, outcome: string) =>
+  send(url.split("?")[0]!, { ...formIn((await visit(url)).text), outcome })
