@@ -1,11 +1,10 @@
 /**
  * The state table of Checkout Sessions (semantics §2.3): what may happen to a session in which state, and where it may
  * lead. A state is a session's status with its payment status, because both move together.
- *
- * A state that is no key of an operation's row is a `✗` of the table. The lifecycle asks this table before it does
- * anything, and checks every step that it takes against it.
  */
 import { Schema } from "effect"
+import type { OperationOf } from "./StateTable.ts"
+import { stateTable } from "./StateTable.ts"
 
 export const CheckoutSessionStatus = Schema.Literals(["open", "complete", "expired"])
 export type CheckoutSessionStatus = typeof CheckoutSessionStatus.Type
@@ -20,9 +19,7 @@ export type CheckoutSessionState =
   | "complete no_payment_required"
   | "expired unpaid"
 
-type Row = Partial<Record<CheckoutSessionState, ReadonlyArray<CheckoutSessionState>>>
-
-const CHECKOUT_SESSION_TRANSITIONS = {
+export const checkoutSessionStates = stateTable<CheckoutSessionState>()({
   /** Metadata. */
   update: {
     "open unpaid": ["open unpaid"],
@@ -43,9 +40,9 @@ const CHECKOUT_SESSION_TRANSITIONS = {
   capture: { "complete unpaid": ["complete paid"] },
   /** After a payment that failed to settle, another attempt on the PaymentIntent. */
   pay_again: { "complete unpaid": ["complete unpaid", "complete paid"] }
-} as const satisfies Record<string, Row>
+})
 
-export type CheckoutSessionOperation = keyof typeof CHECKOUT_SESSION_TRANSITIONS
+export type CheckoutSessionOperation = OperationOf<typeof checkoutSessionStates>
 
 interface Stateful {
   readonly status: CheckoutSessionStatus
@@ -55,10 +52,3 @@ interface Stateful {
 /** The state of a session, as the table names it. */
 export const stateOf = ({ payment_status, status }: Stateful): CheckoutSessionState =>
   `${status} ${payment_status}` as CheckoutSessionState
-
-export const isAllowed = (operation: CheckoutSessionOperation, session: Stateful): boolean =>
-  stateOf(session) in CHECKOUT_SESSION_TRANSITIONS[operation]
-
-/** Whether an operation may lead from one state to another. */
-export const isTransition = (operation: CheckoutSessionOperation, from: Stateful, to: Stateful): boolean =>
-  (CHECKOUT_SESSION_TRANSITIONS[operation] as Row)[stateOf(from)]?.includes(stateOf(to)) ?? false

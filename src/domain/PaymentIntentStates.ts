@@ -1,11 +1,7 @@
-/**
- * The state table of PaymentIntents (semantics §2.1): which operation is allowed in which
- * status, and where it may lead.
- *
- * A status that is no key of an operation's row is a `✗` of the table. The lifecycle asks this table before it does
- * anything, and checks every step that it takes against it.
- */
+/** The state table of PaymentIntents (semantics §2.1): which operation is allowed in which status, and where it may lead. */
 import { Schema } from "effect"
+import type { OperationOf } from "./StateTable.ts"
+import { stateTable } from "./StateTable.ts"
 
 const PAYMENT_INTENT_STATUSES = [
   "requires_payment_method",
@@ -20,8 +16,6 @@ const PAYMENT_INTENT_STATUSES = [
 export const PaymentIntentStatus = Schema.Literals(PAYMENT_INTENT_STATUSES)
 export type PaymentIntentStatus = typeof PaymentIntentStatus.Type
 
-type Row = Partial<Record<PaymentIntentStatus, ReadonlyArray<PaymentIntentStatus>>>
-
 /** What a confirmation, or an authentication that runs the attempt at once, may lead to. */
 const ATTEMPTED = [
   "succeeded",
@@ -31,7 +25,7 @@ const ATTEMPTED = [
   "processing"
 ] as const satisfies ReadonlyArray<PaymentIntentStatus>
 
-const PAYMENT_INTENT_TRANSITIONS = {
+export const paymentIntentStates = stateTable<PaymentIntentStatus>()({
   /** Description and metadata. */
   update_details: {
     requires_payment_method: ["requires_payment_method"],
@@ -84,20 +78,6 @@ const PAYMENT_INTENT_TRANSITIONS = {
   },
   /** Only what its charge shows changes. */
   refund: { succeeded: ["succeeded"] }
-} as const satisfies Record<string, Row>
+})
 
-export type PaymentIntentOperation = keyof typeof PAYMENT_INTENT_TRANSITIONS
-
-/** The statuses in which an operation is allowed. */
-export const statusesFor = (operation: PaymentIntentOperation): ReadonlyArray<PaymentIntentStatus> =>
-  Object.keys(PAYMENT_INTENT_TRANSITIONS[operation]) as Array<PaymentIntentStatus>
-
-export const isAllowed = (operation: PaymentIntentOperation, status: PaymentIntentStatus): boolean =>
-  status in PAYMENT_INTENT_TRANSITIONS[operation]
-
-/** Whether an operation may lead from one status to another. */
-export const isTransition = (
-  operation: PaymentIntentOperation,
-  from: PaymentIntentStatus,
-  to: PaymentIntentStatus
-): boolean => (PAYMENT_INTENT_TRANSITIONS[operation] as Row)[from]?.includes(to) ?? false
+export type PaymentIntentOperation = OperationOf<typeof paymentIntentStates>

@@ -15,7 +15,7 @@ import { secondsOf } from "../domain/Time.ts"
 import type { AccountId, Kind } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { accountOf } from "./AccountIds.ts"
-import { apiKeyTimer, EXPIRE_API_KEY } from "./TimerNames.ts"
+import { timer, timerId } from "./TimerNames.ts"
 
 export type { ApiKeyType } from "../domain/ApiKey.ts"
 
@@ -123,8 +123,8 @@ export const roll = Effect.fnUntraced(function* (id: string, { account, expiresI
   const endsAt = secondsOf(transaction.now) + (expiresIn ?? API_KEY_GRACE_SECONDS_MAX)
   if ((old.status === "active" || old.status === "rolling") && (old.expires_at === null || endsAt < old.expires_at)) {
     yield* change(id, { status: expiresIn === 0 ? "expired" : "rolling", expires_at: endsAt })
-    if (expiresIn === 0) transaction.clearTimer(apiKeyTimer(id))
-    else transaction.setTimer({ id: apiKeyTimer(id), name: EXPIRE_API_KEY, dueAt: endsAt * 1000 })
+    if (expiresIn === 0) transaction.clearTimer(timerId("api_key.expire", id))
+    else transaction.setTimer(timer("api_key.expire", id, endsAt * 1000))
   }
   return yield* issue(old.merchant_id, old)
 })

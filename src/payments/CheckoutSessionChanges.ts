@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import { violatedInvariant } from "../domain/CheckoutSession.ts"
 import type { CheckoutSessionOperation } from "../domain/CheckoutSessionStates.ts"
-import { isTransition, stateOf } from "../domain/CheckoutSessionStates.ts"
+import { checkoutSessionStates, stateOf } from "../domain/CheckoutSessionStates.ts"
 import type { Document } from "../engine/Document.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import type { CheckoutSessionHidden } from "./Documents.ts"
@@ -27,9 +27,7 @@ export const change = (
   changes: Partial<CheckoutSession>
 ): CheckoutSession => {
   const after = { ...before, ...changes }
-  if (!isTransition(operation, before, after)) {
-    throw new Error(`${before.id}: ${operation} does not lead from ${stateOf(before)} to ${stateOf(after)}`)
-  }
+  checkoutSessionStates.requireTransition(before.id, operation, stateOf(before), stateOf(after))
   return after
 }
 

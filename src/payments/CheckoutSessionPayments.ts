@@ -18,7 +18,7 @@ import * as Customers from "./Customers.ts"
 import type { CheckoutSessionHidden } from "./Documents.ts"
 import { giveUp } from "./PaymentIntentCancellation.ts"
 import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
-import * as TimerNames from "./TimerNames.ts"
+import { timerId } from "./TimerNames.ts"
 
 /** The id of the session that a PaymentIntent belongs to, if it belongs to one. */
 type Owner = string | undefined
@@ -113,7 +113,7 @@ export const complete = Effect.fnUntraced(function* (
     customer_details: detailsAtCompletion(session, hidden, payment.billingDetails)
   })
   save(transaction, completed, { ...hidden, collected: null, awaitsSettlement: payment.paying })
-  transaction.clearTimer(TimerNames.checkoutSessionTimer(session.id))
+  transaction.clearTimer(timerId("checkout.session.expire", session.id))
   transaction.emit("checkout.session.completed", session.id)
   return completed
 })
@@ -127,7 +127,7 @@ export const expire = Effect.fnUntraced(function* ({ hidden, value: session }: C
     yield* giveUp("expire_session", paymentIntent, "automatic")
   }
   save(transaction, expired, { ...hidden, collected: null })
-  transaction.clearTimer(TimerNames.checkoutSessionTimer(session.id))
+  transaction.clearTimer(timerId("checkout.session.expire", session.id))
   transaction.emit("checkout.session.expired", session.id)
   return expired
 })

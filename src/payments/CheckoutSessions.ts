@@ -7,7 +7,7 @@
 import { Clock, Effect } from "effect"
 import type { CheckoutSession, CustomerDetails } from "../domain/CheckoutSession.ts"
 import { SESSION_LIFETIME_SECONDS_MAX } from "../domain/CheckoutSession.ts"
-import { isAllowed } from "../domain/CheckoutSessionStates.ts"
+import { checkoutSessionStates, stateOf } from "../domain/CheckoutSessionStates.ts"
 import type { Customer } from "../domain/Customer.ts"
 import { CheckoutSessionUnexpectedState, ParameterInvalid } from "../domain/Errors.ts"
 import type { KeptFailure } from "../domain/Errors.ts"
@@ -35,7 +35,7 @@ import { requireAcceptedCurrency, requireOnePaymentMethod } from "./PaymentInten
 import * as PaymentIntents from "./PaymentIntents.ts"
 import * as PaymentMethods from "./PaymentMethods.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
-import * as TimerNames from "./TimerNames.ts"
+import { timer } from "./TimerNames.ts"
 
 /** Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). */
 export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSession) {
@@ -87,11 +87,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSes
   const applicationFeeAmount = parameters.payment_intent_data?.application_fee_amount ?? null
   save(transaction, session, { collected: null, awaitsSettlement: false, applicationFeeAmount })
   saveCart(transaction, session, cart)
-  transaction.setTimer({
-    id: TimerNames.checkoutSessionTimer(id),
-    name: TimerNames.EXPIRE_CHECKOUT_SESSION,
-    dueAt: expires_at * 1000
-  })
+  transaction.setTimer(timer("checkout.session.expire", id, expires_at * 1000))
   return session
 })
 
@@ -124,7 +120,7 @@ export const confirm = Effect.fnUntraced(function* (
   yield* requireClientSecretOf(CHECKOUT_SESSION, found.value, parameters.client_secret, { publishableKey })
   if (parameters.payment_method) yield* PaymentMethods.resolve(parameters.payment_method, "payment_method")
   const { hidden, value: session } = yield* findCurrent(id)
-  if (!isAllowed("confirm", session)) return yield* refuse("confirmed", found, session)
+  if (!checkoutSessionStates.isAllowed("confirm", stateOf(session))) return yield* refuse("confirmed", found, session)
   const collected = collectedDetails(parameters.customer_details, hidden.collected ?? session.customer_details)
   yield* requireDetails(session, collected)
   save(transaction, session, { ...hidden, collected })
@@ -141,7 +137,8 @@ export const confirm = Effect.fnUntraced(function* (
 export const expire = Effect.fnUntraced(function* (id: string) {
   const found = yield* find(id)
   const current = yield* findCurrent(id)
-  if (!isAllowed("expire", current.value)) return yield* refuse("expired", found, current.value)
+  if (!checkoutSessionStates.isAllowed("expire", stateOf(current.value)))
+    return yield* refuse("expired", found, current.value)
   return yield* CheckoutSessionPayments.expire(current)
 })
 

@@ -20,7 +20,7 @@ import { resolve } from "./PaymentMethods.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import type { Authorization, Declined, Settlement } from "./Processor.ts"
 import { processorFor } from "./Processor.ts"
-import * as TimerNames from "./TimerNames.ts"
+import { timer } from "./TimerNames.ts"
 
 export interface AttemptOptions {
   /** What the attempt is part of. */
@@ -144,11 +144,9 @@ const reserve = (attempted: Attempted, pending: Charge): PaymentIntent => {
     ...withCharge(paymentIntent, charge)
   })
   write(attempted, reserved, charge, "charge.succeeded", "payment_intent.amount_capturable_updated")
-  transaction.setTimer({
-    id: TimerNames.holdTimer(paymentIntent.id),
-    name: TimerNames.EXPIRE_HOLD,
-    dueAt: transaction.now + config.authorizationHoldSeconds * 1000
-  })
+  transaction.setTimer(
+    timer("payment_intent.expire_hold", paymentIntent.id, transaction.now + config.authorizationHoldSeconds * 1000)
+  )
   return reserved
 }
 
@@ -190,11 +188,7 @@ const process = (attempted: Attempted, source: PaymentSource, settlesAfterMillis
     ...withCharge(paymentIntent, charge)
   })
   write(attempted, processing, charge, "charge.pending", "payment_intent.processing")
-  transaction.setTimer({
-    id: TimerNames.settlementTimer(paymentIntent.id),
-    name: TimerNames.SETTLE,
-    dueAt: transaction.now + settlesAfterMillis
-  })
+  transaction.setTimer(timer("payment_intent.settle", paymentIntent.id, transaction.now + settlesAfterMillis))
   return processing
 }
 

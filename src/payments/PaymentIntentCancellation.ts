@@ -9,7 +9,7 @@ import * as Charges from "./Charges.ts"
 import type { PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE } from "./Documents.ts"
 import { change, lasting, save } from "./PaymentIntentChanges.ts"
-import * as TimerNames from "./TimerNames.ts"
+import { timerId } from "./TimerNames.ts"
 
 /** Cancels the PaymentIntent, and gives a held amount back (semantics §2.2). */
 export const giveUp = Effect.fnUntraced(function* (
@@ -31,7 +31,7 @@ export const giveUp = Effect.fnUntraced(function* (
   save(transaction, canceled, lasting(hidden))
   if (charge !== undefined) {
     transaction.put(CHARGE, charge)
-    transaction.clearTimer(TimerNames.holdTimer(paymentIntent.id))
+    transaction.clearTimer(timerId("payment_intent.expire_hold", paymentIntent.id))
     if (operation === "expire_hold") transaction.emit("charge.expired", charge.id)
     else transaction.emit("charge.updated", charge.id, { released_at: null })
   }

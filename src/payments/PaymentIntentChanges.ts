@@ -7,7 +7,7 @@ import { PaymentIntentUnexpectedState } from "../domain/Errors.ts"
 import type { LastPaymentError, PaymentIntent } from "../domain/PaymentIntent.ts"
 import { violatedInvariant } from "../domain/PaymentIntentInvariants.ts"
 import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
-import { isAllowed, isTransition, statusesFor } from "../domain/PaymentIntentStates.ts"
+import { paymentIntentStates } from "../domain/PaymentIntentStates.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import type { PaymentIntentHidden } from "./Documents.ts"
 import { findDocument, PAYMENT_INTENT } from "./Documents.ts"
@@ -26,12 +26,11 @@ export const requireAllowed = (
   { status }: PaymentIntent,
   words: string = operation,
   param: "id" | "payment_intent" = "id"
-): Effect.Effect<void, PaymentIntentUnexpectedState> =>
-  isAllowed(operation, status)
-    ? Effect.void
-    : Effect.fail(
-        new PaymentIntentUnexpectedState({ status, operation: words, allowed: statusesFor(operation), param })
-      )
+): Effect.Effect<void, PaymentIntentUnexpectedState> => {
+  if (paymentIntentStates.isAllowed(operation, status)) return Effect.void
+  const allowed = paymentIntentStates.statesFor(operation)
+  return Effect.fail(new PaymentIntentUnexpectedState({ status, operation: words, allowed, param }))
+}
 
 /** The PaymentIntent after one step of an operation. */
 export const change = (
@@ -40,9 +39,7 @@ export const change = (
   { last_payment_error, ...changes }: PaymentIntentChanges
 ): PaymentIntent => {
   const status = changes.status ?? before.status
-  if (!isTransition(operation, before.status, status)) {
-    throw new Error(`${before.id}: ${operation} does not lead from ${before.status} to ${status}`)
-  }
+  paymentIntentStates.requireTransition(before.id, operation, before.status, status)
   if (last_payment_error === undefined) return { ...before, ...changes }
   const { last_payment_error: _, ...rest } = before
   return last_payment_error === null ? { ...rest, ...changes } : { ...rest, ...changes, last_payment_error }

@@ -17,7 +17,7 @@ import { normalizeCurrency } from "../domain/Money.ts"
 import type { AuthenticationOutcome, PaymentIntent, RequestedCancellationReason } from "../domain/PaymentIntent.ts"
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
 import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
-import { statusesFor } from "../domain/PaymentIntentStates.ts"
+import { paymentIntentStates } from "../domain/PaymentIntentStates.ts"
 import type { Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import * as Charges from "./Charges.ts"
@@ -44,7 +44,7 @@ import {
 } from "./PaymentIntentParameters.ts"
 import type { PaymentSource } from "./PaymentMethods.ts"
 import * as PaymentMethods from "./PaymentMethods.ts"
-import * as TimerNames from "./TimerNames.ts"
+import { timerId } from "./TimerNames.ts"
 
 /** Creates a PaymentIntent and, with `confirm`, attempts it at once (semantics I-1, I-2). */
 export const create = Effect.fnUntraced(function* (parameters: CreatePaymentIntent) {
@@ -160,7 +160,7 @@ export const capture = Effect.fnUntraced(function* (
   })
   transaction.put(CHARGE, charge)
   save(transaction, succeeded, lasting(hidden))
-  transaction.clearTimer(TimerNames.holdTimer(id))
+  transaction.clearTimer(timerId("payment_intent.expire_hold", id))
   transaction.emit("charge.captured", charge.id)
   transaction.emit("payment_intent.succeeded", id)
   yield* CheckoutSessionPayments.captured(hidden?.checkoutSession)
@@ -192,7 +192,7 @@ const expireHoldIfOverdue = Effect.fnUntraced(function* (
   const { id, status } = document.value
   if (status !== "requires_capture") return false
   const transaction = yield* Transaction
-  const dueAt = yield* transaction.timerDueAt(TimerNames.holdTimer(id))
+  const dueAt = yield* transaction.timerDueAt(timerId("payment_intent.expire_hold", id))
   if (dueAt === undefined || dueAt > transaction.now) return false
   yield* giveUp("expire_hold", document, "automatic")
   return true
@@ -235,7 +235,12 @@ const runConfirmation = Effect.fnUntraced(function* (
 const canceledMeanwhile = (
   operation: "confirm" | "authenticate" | "capture" | "cancel"
 ): PaymentIntentUnexpectedState =>
-  new PaymentIntentUnexpectedState({ status: "canceled", operation, allowed: statusesFor(operation), param: "id" })
+  new PaymentIntentUnexpectedState({
+    status: "canceled",
+    operation,
+    allowed: paymentIntentStates.statesFor(operation),
+    param: "id"
+  })
 
 const failAuthentication = (
   transaction: Transaction,

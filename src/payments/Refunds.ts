@@ -15,7 +15,7 @@ import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
 import type { Refund, RefundReason } from "../domain/Refund.ts"
 import type { RefundOperation } from "../domain/RefundStates.ts"
-import { isRefundTransition } from "../domain/RefundStates.ts"
+import { refundStates } from "../domain/RefundStates.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
@@ -26,7 +26,7 @@ import { CHARGE, findDocument, REFUND } from "./Documents.ts"
 import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
 import { resolve } from "./PaymentMethods.ts"
 import { processorFor } from "./Processor.ts"
-import * as TimerNames from "./TimerNames.ts"
+import { timer } from "./TimerNames.ts"
 
 /** Null and "" are the same as absent (semantics T10, §8.9). */
 export interface CreateRefund {
@@ -67,11 +67,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreateRefund) {
   transaction.emit("refund.created", refund.id)
   if (refund.status === "succeeded") transaction.emit("charge.refunded", charge.id)
   if (answer.settlesAfterMillis !== null) {
-    transaction.setTimer({
-      id: TimerNames.refundTimer(refund.id),
-      name: TimerNames.SETTLE_REFUND,
-      dueAt: transaction.now + answer.settlesAfterMillis
-    })
+    transaction.setTimer(timer("refund.settle", refund.id, transaction.now + answer.settlesAfterMillis))
   }
   return refund
 })
@@ -156,6 +152,6 @@ const change = (
   changes: Partial<Pick<Refund, "status" | "metadata" | "failure_reason">>
 ): Refund => {
   const after = { ...before, ...changes }
-  if (isRefundTransition(operation, before.status, after.status)) return after
-  throw new Error(`${before.id}: ${operation} does not lead from ${before.status} to ${after.status}`)
+  refundStates.requireTransition(before.id, operation, before.status, after.status)
+  return after
 }

@@ -1,29 +1,31 @@
-/** The timers of payments. Each is about one object, and its id says which. */
+/** The timers of payments. Each is about one object, and its id says which. Journals hold names and ids: none may change. */
+import type { Millis } from "../engine/Document.ts"
 
-/** A payment that was processing settles (semantics I-15). */
-export const SETTLE = "payment_intent.settle"
+/** What the ids of each begin with. */
+const PREFIXES = {
+  /** A payment that was processing settles (semantics I-15). */
+  "payment_intent.settle": "settle",
+  /** An authorization was not captured in time (semantics I-17). */
+  "payment_intent.expire_hold": "hold",
+  /** The processor says in the end what became of a refund (semantics §2.4). */
+  "refund.settle": "refund",
+  /** The grace of a rolled API key ends (semantics A8). */
+  "api_key.expire": "api_key",
+  /** A Checkout Session was not completed in time (semantics S17). */
+  "checkout.session.expire": "checkout_session"
+} as const
 
-/** An authorization was not captured in time (semantics I-17). */
-export const EXPIRE_HOLD = "payment_intent.expire_hold"
+export type TimerName = keyof typeof PREFIXES
 
-/** The processor says in the end what became of a refund (semantics §2.4). */
-export const SETTLE_REFUND = "refund.settle"
+export const isTimerName = (name: string): name is TimerName => Object.hasOwn(PREFIXES, name)
 
-export const refundTimer = (refundId: string): string => `refund:${refundId}`
+/** The id of an object's timer. */
+export const timerId = (name: TimerName, objectId: string): string => `${PREFIXES[name]}:${objectId}`
 
-export const settlementTimer = (paymentIntentId: string): string => `settle:${paymentIntentId}`
-
-export const holdTimer = (paymentIntentId: string): string => `hold:${paymentIntentId}`
-
-/** The grace of a rolled API key ends (semantics A8). */
-export const EXPIRE_API_KEY = "api_key.expire"
-
-export const apiKeyTimer = (apiKeyId: string): string => `api_key:${apiKeyId}`
-
-/** A Checkout Session was not completed in time (semantics S17). */
-export const EXPIRE_CHECKOUT_SESSION = "checkout.session.expire"
-
-export const checkoutSessionTimer = (checkoutSessionId: string): string => `checkout_session:${checkoutSessionId}`
+/** An object's timer, to be set. */
+export const timer = (name: TimerName, objectId: string, dueAt: Millis) => {
+  return { id: timerId(name, objectId), name, dueAt }
+}
 
 /** The object that a timer is about. */
 export const subjectOf = (timerId: string): string => timerId.slice(timerId.indexOf(":") + 1)

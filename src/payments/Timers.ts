@@ -3,36 +3,29 @@ import { Effect, Layer } from "effect"
 import type { DueTimer } from "../engine/Timers.ts"
 import { TimerHandler } from "../engine/Timers.ts"
 import type { Transaction } from "../engine/Transaction.ts"
-import { expire as expireApiKey } from "./ApiKeys.ts"
-import { expireWhenDue } from "./CheckoutSessionPayments.ts"
-import { settle } from "./PaymentAttempts.ts"
-import { expireHold } from "./PaymentIntents.ts"
+import * as ApiKeys from "./ApiKeys.ts"
+import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
+import * as PaymentAttempts from "./PaymentAttempts.ts"
+import * as PaymentIntents from "./PaymentIntents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import { Processor } from "./Processor.ts"
-import { settle as settleRefund } from "./Refunds.ts"
-import * as TimerNames from "./TimerNames.ts"
+import * as Refunds from "./Refunds.ts"
+import type { TimerName } from "./TimerNames.ts"
+import { isTimerName, subjectOf } from "./TimerNames.ts"
 
-/** Runs the lifecycle behind a timer. A timer whose object is gone, or that nobody knows, is a broken invariant. */
-export const handleTimer = ({
-  id,
-  name
-}: DueTimer): Effect.Effect<void, never, Transaction | PaymentsConfig | Processor> => {
-  const subject = TimerNames.subjectOf(id)
-  switch (name) {
-    case TimerNames.SETTLE:
-      return Effect.orDie(settle(subject))
-    case TimerNames.EXPIRE_HOLD:
-      return Effect.orDie(expireHold(subject))
-    case TimerNames.SETTLE_REFUND:
-      return Effect.orDie(settleRefund(subject))
-    case TimerNames.EXPIRE_API_KEY:
-      return expireApiKey(subject)
-    case TimerNames.EXPIRE_CHECKOUT_SESSION:
-      return expireWhenDue(subject)
-    default:
-      return Effect.die(new Error(`No lifecycle handles the timer ${name}`))
-  }
+type Handler = (objectId: string) => Effect.Effect<void, never, Transaction | PaymentsConfig | Processor>
+
+/** The lifecycle behind each timer. What else fails than what it can answer for itself is a broken invariant. */
+const HANDLERS: Readonly<Record<TimerName, Handler>> = {
+  "payment_intent.settle": (id) => Effect.orDie(PaymentAttempts.settle(id)),
+  "payment_intent.expire_hold": (id) => Effect.orDie(PaymentIntents.expireHold(id)),
+  "refund.settle": (id) => Effect.orDie(Refunds.settle(id)),
+  "api_key.expire": ApiKeys.expire,
+  "checkout.session.expire": CheckoutSessionPayments.expireWhenDue
 }
+
+export const handleTimer = ({ id, name }: DueTimer): ReturnType<Handler> =>
+  isTimerName(name) ? HANDLERS[name](subjectOf(id)) : Effect.die(new Error(`No lifecycle handles the timer ${name}`))
 
 /** The engine's handler of timers. */
 export const layer: Layer.Layer<TimerHandler, never, PaymentsConfig | Processor> = Layer.effect(

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import { CHECKOUT_SESSION } from "../../src/payments/Documents.ts"
-import * as TimerNames from "../../src/payments/TimerNames.ts"
+import { timerId } from "../../src/payments/TimerNames.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import {
   confirm,
@@ -54,7 +54,7 @@ describe("the end of a session", () => {
       const transaction = yield* Transaction
       const { hidden, value } = (yield* transaction.get(CHECKOUT_SESSION, id))!
       transaction.put(CHECKOUT_SESSION, { ...value, expires_at: value.created - 1 }, hidden)
-      transaction.clearTimer(TimerNames.checkoutSessionTimer(id))
+      transaction.clearTimer(timerId("checkout.session.expire", id))
     })
     await Effect.runPromise(server.accounts.run(`${server.keys.merchantId}:test`, age))
     return { id, payment_intent }

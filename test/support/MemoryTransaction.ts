@@ -113,6 +113,8 @@ class MemoryTransaction implements Transaction {
   readonly request: RequestIdentity | null
   readonly #memory: MemoryAccount
   readonly #documents: Map<string, Document | Tombstone>
+  /** Ids of what was read or written: nothing else may be deleted or told of, as in the engine. */
+  readonly #seen = new Set<string>()
   readonly #timers: Map<string, Timer>
   readonly #events: Array<EventEntry> = []
   readonly #subscriptions: Map<string, ReadonlyArray<string>>
@@ -131,11 +133,13 @@ class MemoryTransaction implements Transaction {
 
   get<V extends Identified, H>(kind: Kind<V, H>, id: string): Effect.Effect<Document<V, H> | undefined> {
     const entry = this.#documents.get(id)
+    this.#seen.add(id)
     const found = entry === undefined || entry.deleted || entry.kind !== kind.name ? undefined : entry
     return Effect.succeed(found as Document<V, H> | undefined)
   }
 
   put<V extends Identified, H>(kind: Kind<V, H>, value: V, hidden?: H): void {
+    this.#seen.add(value.id)
     this.#documents.set(value.id, {
       id: value.id,
       kind: kind.name,
@@ -223,8 +227,8 @@ class MemoryTransaction implements Transaction {
   }
 
   #known(id: string): Document {
-    const entry = this.#documents.get(id)
-    if (entry === undefined || entry.deleted) throw new Error(`${id} is not there`)
+    const entry = this.#seen.has(id) ? this.#documents.get(id) : undefined
+    if (entry === undefined || entry.deleted) throw new Error(`${id} was not read or written in this command`)
     return entry
   }
 }
