@@ -167,13 +167,15 @@ export const capture = Effect.fnUntraced(function* (
   return succeeded
 })
 
-/** Gives the payment up, and a held amount back (semantics I-4). If the hold has run out, that is kept, as by `capture`. */
+/** Gives the payment up, and a held amount back (semantics I-4). If the session's or the hold's time is over, that is kept. */
 export const cancel = Effect.fnUntraced(function* (
   id: string,
   parameters: { readonly cancellation_reason?: RequestedCancellationReason | "" | null }
 ) {
   const document = yield* find(id)
-  yield* CheckoutSessionPayments.requireNoOpenSession(document.hidden?.checkoutSession)
+  const session = document.hidden?.checkoutSession
+  if (yield* CheckoutSessionPayments.expireIfOverdue(session)) return canceledMeanwhile("cancel")
+  yield* CheckoutSessionPayments.requireNoOpenSession(session)
   if (yield* expireHoldIfOverdue(document)) return canceledMeanwhile("cancel")
   yield* requireAllowed("cancel", document.value)
   return yield* giveUp("cancel", document, parameters.cancellation_reason || null)

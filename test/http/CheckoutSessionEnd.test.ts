@@ -95,6 +95,11 @@ describe("the end of a session", () => {
         const path = `test_helpers/payment_intents/${paymentIntent}/authenticate`
         const refused = await post(path, { outcome: "success" }, { idempotencyKey })
         assertError(refused, 400, "payment_intent_unexpected_state", "id")
+      },
+      async (_, paymentIntent, idempotencyKey) => {
+        const refused = await post(`payment_intents/${paymentIntent}/cancel`, {}, { idempotencyKey })
+        assertError(refused, 400, "payment_intent_unexpected_state", "id")
+        assert.notInclude(refused.body.error.message, "expire the session")
       }
     ]
     for (const [index, attempt] of attempts.entries()) {

@@ -1,6 +1,7 @@
 /**
- * Requests made up from the contract's document: whatever operation is added to the contract is driven without a word
- * being written about it. A seed determines every choice; ids are what the service itself has answered with.
+ * Requests made up from the contract's document: an operation that is added to the contract is driven at once, and what has
+ * to be there before it can succeed is said in `PREPARATIONS`. A seed determines every choice; ids are what the service
+ * itself has answered with.
  */
 import type { Document, Operation, Parameter } from "../../src/api/Document.ts"
 import { responseOf } from "../../src/api/Document.ts"
@@ -240,7 +241,8 @@ export class ContractFuzz {
     const start = path.indexOf("/{")
     if (start === -1) return undefined
     const { paths } = document
-    const own = paths[path.slice(0, path.indexOf("}") + 1)] ?? paths[path]!
+    // What a test helper answers may be something else.
+    const own = paths[path.slice(0, path.indexOf("}") + 1).replace("/test_helpers", "")] ?? paths[path]!
     for (const { responses } of Object.values(own)) {
       const { content } = responseOf(responses["200"]!, document)
       const schema = resolve(content["application/json"].schema, this.#schemas)
