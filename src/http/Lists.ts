@@ -52,17 +52,20 @@ export const cursorOf = Effect.fnUntraced(function* (
   return cursor
 })
 
-/** The labels that a list filters by: those that the request gives. */
-export const labelsOf = (filters: Readonly<Record<string, string | undefined>>): Labels =>
+/** What a list filters by; what is undefined was not given. */
+type Filters = Readonly<Record<string, string | undefined>>
+
+/** The labels of what a list gives. */
+export const labelsOf = (filters: Filters): Labels =>
   Object.fromEntries(Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined))
 
 /** One page of an account's documents of a kind, in the envelope. */
 export const listDocuments = Effect.fnUntraced(function* <A extends Identified, H>(
   input: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
   kind: Resource<A, H>,
-  labels: Labels = {}
+  filters: Filters = {}
 ) {
-  const page = yield* readPage(input, kind, labels)
+  const page = yield* readPage(input, kind, filters)
   return listJson<A>(page.documents, page.hasMore, input.path)
 })
 
@@ -99,14 +102,14 @@ export const listFound = Effect.fnUntraced(function* <A extends Identified, H>(
 export const readPage = Effect.fnUntraced(function* <A extends Identified, H>(
   { account, query }: { readonly account: AccountId; readonly query: ListParameters },
   kind: Resource<A, H>,
-  labels: Labels = {}
+  filters: Filters = {}
 ) {
   const accounts = yield* Accounts
   const cursor = yield* documentCursorOf(account, query, kind)
   const page = yield* accounts.list(account, {
     kind: kind.name,
     prefix: kind.prefix,
-    labels,
+    labels: labelsOf(filters),
     limit: query.limit ?? LIMIT_DEFAULT,
     ...cursor
   })

@@ -26,11 +26,7 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   expire: ({ params }) => CheckoutSessions.expire(params.id),
 
   list: Effect.fnUntraced(function* ({ caller, path, query }) {
-    const read = readPage(
-      { account: caller.account, query },
-      CHECKOUT_SESSION,
-      query.status === undefined ? {} : { status: query.status }
-    )
+    const read = readPage({ account: caller.account, query }, CHECKOUT_SESSION, { status: query.status })
     let page = yield* read
     while (yield* CheckoutSessions.expireOverdue(caller.account, page.documents)) page = yield* read
     return listJson<CheckoutSession>(page.documents, page.hasMore, path)

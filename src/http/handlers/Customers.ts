@@ -13,11 +13,7 @@ export const customers = handlers(Contract.Customers, {
   delete: ({ params }) => Customers.remove(params.id),
 
   list: ({ caller, path, query }) =>
-    listDocuments(
-      { account: caller.account, path, query },
-      CUSTOMER,
-      query.email === undefined ? {} : { email: query.email.toLowerCase() }
-    ),
+    listDocuments({ account: caller.account, path, query }, CUSTOMER, { email: query.email?.toLowerCase() }),
 
   retrieve: ({ caller, params }) =>
     Effect.map(readEntry(caller.account, CUSTOMER, params.id), (entry) =>

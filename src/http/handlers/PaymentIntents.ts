@@ -21,11 +21,7 @@ export const paymentIntents = handlers(Contract.PaymentIntents, {
     PaymentIntents.cancel(params.id, { cancellation_reason: payload.cancellation_reason || null }),
 
   list: ({ caller, path, query }) =>
-    listDocuments(
-      { account: caller.account, path, query },
-      PAYMENT_INTENT,
-      query.customer === undefined ? {} : { customer: query.customer }
-    ),
+    listDocuments({ account: caller.account, path, query }, PAYMENT_INTENT, { customer: query.customer }),
 
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
     const document = yield* readDocument(caller.account, PAYMENT_INTENT, params.id)

@@ -22,7 +22,7 @@ export const prices = handlers(Contract.Prices, {
     const { active, currency, "lookup_keys[]": lookupKeys, product, type, ...page } = query
     const input = { account: caller.account, path, query: page }
     const labels = labelsOf({
-      active: active === undefined ? undefined : String(active),
+      active: active?.toString(),
       currency: currency === undefined ? undefined : normalizeCurrency(currency),
       product,
       type

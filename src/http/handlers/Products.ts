@@ -13,11 +13,7 @@ export const products = handlers(Contract.Products, {
   delete: ({ params }) => Products.remove(params.id),
 
   list: ({ caller, path, query }) =>
-    listDocuments(
-      { account: caller.account, path, query },
-      PRODUCT,
-      query.active === undefined ? {} : { active: String(query.active) }
-    ),
+    listDocuments({ account: caller.account, path, query }, PRODUCT, { active: query.active?.toString() }),
 
   retrieve: ({ caller, params }) =>
     Effect.map(readDocument(caller.account, PRODUCT, params.id), (document) => documentJson(document))

@@ -4,7 +4,7 @@ import * as Contract from "../../api/Refunds.ts"
 import { REFUND } from "../../payments/Documents.ts"
 import * as Refunds from "../../payments/Refunds.ts"
 import { documentJson, handlers } from "../Handlers.ts"
-import { labelsOf, listDocuments } from "../Lists.ts"
+import { listDocuments } from "../Lists.ts"
 import { readDocument } from "../Resources.ts"
 
 export const refunds = handlers(Contract.Refunds, {
@@ -12,7 +12,7 @@ export const refunds = handlers(Contract.Refunds, {
   update: ({ params, payload }) => Refunds.update(params.id, payload),
 
   list: ({ caller, path, query }) =>
-    listDocuments({ account: caller.account, path, query }, REFUND, labelsOf({ payment_intent: query.payment_intent })),
+    listDocuments({ account: caller.account, path, query }, REFUND, { payment_intent: query.payment_intent }),
 
   retrieve: ({ caller, params }) =>
     Effect.map(readDocument(caller.account, REFUND, params.id), (refund) => documentJson(refund))
