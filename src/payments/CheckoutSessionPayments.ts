@@ -16,6 +16,7 @@ import type { CheckoutSessionDocument } from "./CheckoutSessionChanges.ts"
 import { change, known, save } from "./CheckoutSessionChanges.ts"
 import * as Customers from "./Customers.ts"
 import type { CheckoutSessionHidden } from "./Documents.ts"
+import { emit } from "./Events.ts"
 import { giveUp } from "./PaymentIntentCancellation.ts"
 import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
 import { timerId } from "./TimerNames.ts"
@@ -74,7 +75,7 @@ export const settled = Effect.fnUntraced(function* (owner: Owner, outcome: Payme
   save(transaction, change("settle", session, { payment_status }), { ...hidden, awaitsSettlement: false })
   if (!hidden.awaitsSettlement) return
   const event = outcome instanceof CardDeclined ? "async_payment_failed" : "async_payment_succeeded"
-  transaction.emit(`checkout.session.${event}`, session.id)
+  emit(transaction, `checkout.session.${event}`, session.id)
 })
 
 /** The held amount, or a part of it, was taken. */
@@ -114,7 +115,7 @@ export const complete = Effect.fnUntraced(function* (
   })
   save(transaction, completed, { ...hidden, collected: null, awaitsSettlement: payment.paying })
   transaction.clearTimer(timerId("checkout.session.expire", session.id))
-  transaction.emit("checkout.session.completed", session.id)
+  emit(transaction, "checkout.session.completed", session.id)
   return completed
 })
 
@@ -128,7 +129,7 @@ export const expire = Effect.fnUntraced(function* ({ hidden, value: session }: C
   }
   save(transaction, expired, { ...hidden, collected: null })
   transaction.clearTimer(timerId("checkout.session.expire", session.id))
-  transaction.emit("checkout.session.expired", session.id)
+  emit(transaction, "checkout.session.expired", session.id)
   return expired
 })
 

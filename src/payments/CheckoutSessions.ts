@@ -29,6 +29,7 @@ import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
 import { requireClientSecretOf } from "./ClientSecrets.ts"
 import * as Customers from "./Customers.ts"
 import { CHECKOUT_SESSION } from "./Documents.ts"
+import { emit } from "./Events.ts"
 import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
 import { newPaymentIntent } from "./PaymentIntentCreation.ts"
 import { requireAcceptedCurrency, requireOnePaymentMethod } from "./PaymentIntentParameters.ts"
@@ -204,7 +205,7 @@ const openPayment = Effect.fnUntraced(function* (
     metadata
   })
   PaymentIntentChanges.save(transaction, paymentIntent, { checkoutSession: id })
-  transaction.emit("payment_intent.created", paymentIntent.id)
+  emit(transaction, "payment_intent.created", paymentIntent.id)
   return paymentIntent.id
 })
 

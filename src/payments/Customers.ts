@@ -9,6 +9,7 @@ import type { AccountId } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import { CUSTOMER, findDocument } from "./Documents.ts"
+import { emit } from "./Events.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
 
 /** Null and "" unset, or leave unset (semantics C4). */
@@ -39,7 +40,7 @@ export const create = Effect.fnUntraced(function* (parameters: CustomerParameter
     metadata
   }
   transaction.put(CUSTOMER, customer)
-  transaction.emit("customer.created", customer.id)
+  emit(transaction, "customer.created", customer.id)
   return customer
 })
 
@@ -52,7 +53,7 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Custo
   const previous = previousAttributes(before, after)
   if (Object.keys(previous).length === 0) return before
   transaction.put(CUSTOMER, after)
-  transaction.emit("customer.updated", id, previous)
+  emit(transaction, "customer.updated", id, previous)
   return after
 })
 
@@ -60,7 +61,7 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Custo
 export const remove = Effect.fnUntraced(function* (id: string) {
   const transaction = yield* Transaction
   yield* find(id, "id")
-  transaction.emit("customer.deleted", id)
+  emit(transaction, "customer.deleted", id)
   transaction.delete(CUSTOMER, id)
   return deletedCustomer(transaction.account, id)
 })

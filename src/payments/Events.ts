@@ -1,12 +1,27 @@
 /**
- * Events as the API shows them (semantics §6). An event's object is text that was frozen when the event happened, and
- * it goes out as it is.
+ * Events as the lifecycles tell of them and as the API shows them (semantics §4, §6). An event's object is text that was
+ * frozen when the event happened, and it goes out as it is.
  */
+import type { EmittedEventType } from "../domain/Event.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/StoredEvent.ts"
+import type { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import { sentKey } from "./FormKeys.ts"
+
+type Update = Extract<EmittedEventType, `${string}.updated`>
+
+/** What happens to an object, other than an update of it. */
+export type Occurrence = Exclude<EmittedEventType, Update>
+
+/** Tells of an object that the command has read or written. Updates alone name what was there before. */
+export const emit = <Type extends EmittedEventType>(
+  transaction: Transaction,
+  type: Type,
+  id: string,
+  ...previous: Type extends Update ? [previous: Readonly<Record<string, unknown>>] : []
+): void => transaction.emit(type, id, ...previous)
 
 export interface EventContext {
   readonly account: AccountId

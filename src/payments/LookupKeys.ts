@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import { LookupKeyTaken } from "../domain/Errors.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { LOOKUP_KEY, PRICE } from "./Documents.ts"
+import { emit } from "./Events.ts"
 
 /**
  * Reserves a key for a price, whose own document the caller writes. A price that has the key loses it if `transfer` is
@@ -24,7 +25,7 @@ export const claim = Effect.fnUntraced(function* (
     if (!transfer) return yield* new LookupKeyTaken({ lookupKey })
     const { value: loser } = (yield* transaction.get(PRICE, entry.value.price))!
     transaction.put(PRICE, { ...loser, lookup_key: null })
-    transaction.emit("price.updated", loser.id, { lookup_key: lookupKey })
+    emit(transaction, "price.updated", loser.id, { lookup_key: lookupKey })
   }
   transaction.put(LOOKUP_KEY, { id: entryIdOf(lookupKey), price })
 })

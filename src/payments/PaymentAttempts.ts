@@ -14,6 +14,8 @@ import * as Charges from "./Charges.ts"
 import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
 import type { PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE } from "./Documents.ts"
+import type { Occurrence } from "./Events.ts"
+import { emit } from "./Events.ts"
 import { change, find, lasting, save } from "./PaymentIntentChanges.ts"
 import type { PaymentSource } from "./PaymentMethods.ts"
 import { resolve } from "./PaymentMethods.ts"
@@ -211,7 +213,7 @@ const challenge = (
     }
   })
   save(transaction, challenged, hidden)
-  transaction.emit("payment_intent.requires_action", id)
+  emit(transaction, "payment_intent.requires_action", id)
   return challenged
 }
 
@@ -225,11 +227,11 @@ const write = (
   { hidden, transaction }: Attempted,
   paymentIntent: PaymentIntent,
   charge: Charge,
-  chargeEvent: string,
-  paymentIntentEvent: string
+  chargeEvent: Occurrence,
+  paymentIntentEvent: Occurrence
 ): void => {
   transaction.put(CHARGE, charge)
   save(transaction, paymentIntent, hidden)
-  transaction.emit(chargeEvent, charge.id)
-  transaction.emit(paymentIntentEvent, paymentIntent.id)
+  emit(transaction, chargeEvent, charge.id)
+  emit(transaction, paymentIntentEvent, paymentIntent.id)
 }

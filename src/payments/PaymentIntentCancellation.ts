@@ -8,6 +8,7 @@ import { Transaction } from "../engine/Transaction.ts"
 import * as Charges from "./Charges.ts"
 import type { PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE } from "./Documents.ts"
+import { emit } from "./Events.ts"
 import { change, lasting, save } from "./PaymentIntentChanges.ts"
 import { timerId } from "./TimerNames.ts"
 
@@ -32,9 +33,9 @@ export const giveUp = Effect.fnUntraced(function* (
   if (charge !== undefined) {
     transaction.put(CHARGE, charge)
     transaction.clearTimer(timerId("payment_intent.expire_hold", paymentIntent.id))
-    if (operation === "expire_hold") transaction.emit("charge.expired", charge.id)
-    else transaction.emit("charge.updated", charge.id, { released_at: null })
+    if (operation === "expire_hold") emit(transaction, "charge.expired", charge.id)
+    else emit(transaction, "charge.updated", charge.id, { released_at: null })
   }
-  transaction.emit("payment_intent.canceled", paymentIntent.id)
+  emit(transaction, "payment_intent.canceled", paymentIntent.id)
   return canceled
 })

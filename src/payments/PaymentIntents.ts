@@ -26,6 +26,7 @@ import * as Customers from "./Customers.ts"
 import { requireClientSecret } from "./ClientSecrets.ts"
 import type { PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE } from "./Documents.ts"
+import { emit } from "./Events.ts"
 import { attempt } from "./PaymentAttempts.ts"
 import { giveUp } from "./PaymentIntentCancellation.ts"
 import { change, find, lasting, requireAllowed, save } from "./PaymentIntentChanges.ts"
@@ -70,7 +71,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePaymentInte
     metadata
   })
   save(transaction, paymentIntent)
-  transaction.emit("payment_intent.created", paymentIntent.id)
+  emit(transaction, "payment_intent.created", paymentIntent.id)
   if (parameters.confirm !== true) return paymentIntent
   return yield* runConfirmation(paymentIntent, source, { returnUrl: parameters.return_url || null, hidden: undefined })
 })
@@ -161,8 +162,8 @@ export const capture = Effect.fnUntraced(function* (
   transaction.put(CHARGE, charge)
   save(transaction, succeeded, lasting(hidden))
   transaction.clearTimer(timerId("payment_intent.expire_hold", id))
-  transaction.emit("charge.captured", charge.id)
-  transaction.emit("payment_intent.succeeded", id)
+  emit(transaction, "charge.captured", charge.id)
+  emit(transaction, "payment_intent.succeeded", id)
   yield* CheckoutSessionPayments.captured(hidden?.checkoutSession)
   return succeeded
 })
@@ -261,7 +262,7 @@ const failAuthentication = (
     }
   })
   save(transaction, failed, hidden)
-  transaction.emit("payment_intent.payment_failed", failed.id)
+  emit(transaction, "payment_intent.payment_failed", failed.id)
   return failed
 }
 

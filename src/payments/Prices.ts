@@ -10,6 +10,7 @@ import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import { findPrice, findProduct, rememberPrice } from "./Catalog.ts"
 import { PRICE } from "./Documents.ts"
+import { emit } from "./Events.ts"
 import * as LookupKeys from "./LookupKeys.ts"
 import { requireAcceptedCurrency } from "./PaymentIntentParameters.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
@@ -61,7 +62,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePrice) {
   }
   rememberPrice(transaction, product)
   transaction.put(PRICE, price)
-  transaction.emit("price.created", price.id)
+  emit(transaction, "price.created", price.id)
   return price
 })
 
@@ -86,7 +87,7 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
     }
   }
   transaction.put(PRICE, after)
-  transaction.emit("price.updated", id, previous)
+  emit(transaction, "price.updated", id, previous)
   return after
 })
 

@@ -11,6 +11,7 @@ import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import { findPrice, findProduct } from "./Catalog.ts"
 import { PRICE, PRODUCT } from "./Documents.ts"
+import { emit } from "./Events.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
 import { requireAmountsWithinCap } from "./PriceParameters.ts"
 import type { InlinePrice } from "./Prices.ts"
@@ -75,10 +76,10 @@ export const create = Effect.fnUntraced(function* (parameters: CreateProduct) {
   }
   const product = withDetails(empty, parameters)
   transaction.put(PRODUCT, product, { hasPrice: price !== null })
-  transaction.emit("product.created", id)
+  emit(transaction, "product.created", id)
   if (price !== null) {
     transaction.put(PRICE, price)
-    transaction.emit("price.created", price.id)
+    emit(transaction, "price.created", price.id)
   }
   return product
 })
@@ -98,7 +99,7 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
   if (Object.keys(previous).length === 0) return before
   const updated: Product = { ...after, updated: secondsOf(transaction.now) }
   transaction.put(PRODUCT, updated, hidden)
-  transaction.emit("product.updated", id, previous)
+  emit(transaction, "product.updated", id, previous)
   return updated
 })
 
@@ -107,7 +108,7 @@ export const remove = Effect.fnUntraced(function* (id: string) {
   const transaction = yield* Transaction
   const { hidden } = yield* findProduct(id, "id")
   if (hidden.hasPrice) return yield* new ProductHasPrices({ id })
-  transaction.emit("product.deleted", id)
+  emit(transaction, "product.deleted", id)
   transaction.delete(PRODUCT, id)
   return deletedProduct(transaction.account, id)
 })

@@ -23,6 +23,7 @@ import { isLive } from "./AccountIds.ts"
 import * as Charges from "./Charges.ts"
 import type { PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE, findDocument, REFUND } from "./Documents.ts"
+import { emit } from "./Events.ts"
 import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
 import { resolve } from "./PaymentMethods.ts"
 import { processorFor } from "./Processor.ts"
@@ -64,8 +65,8 @@ export const create = Effect.fnUntraced(function* (parameters: CreateRefund) {
   }
   writeCharge(transaction, payment, Charges.refunded(charge, amount))
   transaction.put(REFUND, refund)
-  transaction.emit("refund.created", refund.id)
-  if (refund.status === "succeeded") transaction.emit("charge.refunded", charge.id)
+  emit(transaction, "refund.created", refund.id)
+  if (refund.status === "succeeded") emit(transaction, "charge.refunded", charge.id)
   if (answer.settlesAfterMillis !== null) {
     transaction.setTimer(timer("refund.settle", refund.id, transaction.now + answer.settlesAfterMillis))
   }
@@ -83,7 +84,7 @@ export const update = Effect.fnUntraced(function* (
   if (metadata === before.metadata) return before
   const after = change("update", before, { metadata })
   transaction.put(REFUND, after)
-  transaction.emit("refund.updated", id, { metadata: previousMetadata(before.metadata, metadata) })
+  emit(transaction, "refund.updated", id, { metadata: previousMetadata(before.metadata, metadata) })
   return after
 })
 
@@ -102,15 +103,15 @@ export const settle = Effect.fnUntraced(function* (id: string) {
     transaction.put(REFUND, change("settle", before, { status: "succeeded" }))
     // The event shows the charge, which has counted the refund from the start.
     yield* transaction.get(CHARGE, charge.id)
-    transaction.emit("refund.updated", id, { status: before.status })
-    transaction.emit("charge.refunded", charge.id)
+    emit(transaction, "refund.updated", id, { status: before.status })
+    emit(transaction, "charge.refunded", charge.id)
     return
   }
   const { failureReason } = settlement
   transaction.put(REFUND, change("settle", before, { status: "failed", failure_reason: failureReason }))
   writeCharge(transaction, payment, Charges.refunded(charge, -before.amount))
-  transaction.emit("refund.updated", id, { status: before.status, failure_reason: null })
-  transaction.emit("refund.failed", id)
+  emit(transaction, "refund.updated", id, { status: before.status, failure_reason: null })
+  emit(transaction, "refund.failed", id)
 })
 
 const find = (id: string) => Effect.map(findDocument(REFUND, id), ({ value }) => value)
