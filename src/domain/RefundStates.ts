@@ -1,4 +1,7 @@
-/** The state table of refunds (semantics F3, §2.4): which step is possible in which status, and where it leads. */
+/**
+ * The state table of refunds (semantics F3, §2.4): which step is possible in which status, and where it leads. A status that
+ * a step has no row for is one that it leaves as it is.
+ */
 import { Schema } from "effect"
 import type { OperationOf } from "./StateTable.ts"
 import { stateTable } from "./StateTable.ts"
