@@ -2,7 +2,7 @@
 
 const PREFIX = "\u0001"
 
-export const formKey = (id: string, nonce: string): string => `${PREFIX}form/${id}/${nonce}`
+export const formKey = (subject: string, nonce: string): string => `${PREFIX}form/${subject}/${nonce}`
 
 /** The key as a client has sent it; null for a form's. */
 export const sentKey = (key: string | null): string | null => (key?.startsWith(PREFIX) === true ? null : key)

@@ -15,7 +15,10 @@ import { isTimerName, subjectOf } from "./TimerNames.ts"
 
 type Handler = (objectId: string) => Effect.Effect<void, never, Transaction | PaymentsConfig | Processor>
 
-/** The lifecycle behind each timer. What else fails than what it can answer for itself is a broken invariant. */
+/**
+ * The lifecycle behind each timer. One that fails is tried again: its object is gone, which is a broken invariant, or the
+ * processor that it has to ask was taken out of the configuration.
+ */
 const HANDLERS: Readonly<Record<TimerName, Handler>> = {
   "payment_intent.settle": (id) => Effect.orDie(PaymentAttempts.settle(id)),
   "payment_intent.expire_hold": (id) => Effect.orDie(PaymentIntents.expireHold(id)),

@@ -1,4 +1,4 @@
-/** The views in Postgres, as they are read. `ProjectionPostgres.ts` carries records into them. */
+/** The views in Postgres, as they are read, and cleared. `ProjectionPostgres.ts` carries records into them. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
