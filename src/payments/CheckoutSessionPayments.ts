@@ -98,7 +98,12 @@ export const requireNoOpenSession = Effect.fnUntraced(function* (owner: Owner) {
   return yield* new PaymentIntentBelongsToSession({ checkoutSession: owner, open: true })
 })
 
-const isOpen = (owner: string) => Effect.map(known(owner), ({ value }) => value.status === "open")
+/** Whether the session can still be paid, or expired by request. */
+const isOpen = Effect.fnUntraced(function* (owner: string) {
+  const transaction = yield* Transaction
+  const { value: session } = yield* known(owner)
+  return session.status === "open" && !isOverdue(session, transaction.now)
+})
 
 /** Completes an open session (semantics §2.3). */
 export const complete = Effect.fnUntraced(function* (

@@ -111,6 +111,13 @@ describe("the end of a session", () => {
     }
   })
 
+  it("I-18: a payment's terms stay settled when its session is over, and nobody is told to expire it once more", async () => {
+    const { payment_intent } = await overdue()
+    const refused = await post(`payment_intents/${payment_intent}`, { amount: 1 })
+    assertError(refused, 400, "payment_intent_unexpected_state", "id")
+    assert.notInclude(refused.body.error.message, "expire the session")
+  })
+
   it("has one winner when confirmations and expiries meet", async () => {
     for (let round = 0; round < 5; round++) {
       const { id, payment_intent } = await create()
