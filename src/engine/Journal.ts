@@ -7,6 +7,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { innermostMessage } from "./Causes.ts"
 import type { AccountId } from "./Document.ts"
+import { READ_BYTES_MAX } from "./MemoryLimits.ts"
 import type { JournalRow, Span } from "./Record.ts"
 import { textOf } from "./Record.ts"
 
@@ -26,6 +27,13 @@ export interface NewRow extends JournalRow {
 export const firsts = (rows: ReadonlyArray<NewRow>): ReadonlyArray<NewRow> => {
   const accounts = new Set<AccountId>()
   return rows.filter(({ account }) => accounts.size < accounts.add(account).size)
+}
+
+/** Rows that are read at once. */
+const portionOf = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRow> => {
+  let bytes = 0
+  const last = rows.findIndex((row) => (bytes += row.bytes.length) >= READ_BYTES_MAX)
+  return last === -1 ? rows : rows.slice(0, last + 1)
 }
 
 /**
@@ -48,7 +56,10 @@ export interface Slice extends Place {
 export interface JournalShape {
   /** Writes all rows durably, or none. */
   readonly append: (rows: ReadonlyArray<NewRow>) => Effect.Effect<void, Fenced | StorageFailure>
-  /** The account's rows after a version, oldest first, at most `limit`. */
+  /**
+   * The account's rows after a version, oldest first, at most `limit`, and none behind those that weigh `READ_BYTES_MAX`
+   * together. So the end is where there are none, not where there are fewer than were asked for.
+   */
   readonly read: (
     account: AccountId,
     after: number,
@@ -88,7 +99,7 @@ export class Journal extends Context.Service<Journal, JournalShape>()("till/engi
           for (const { previous: _, ...row } of rows) chain(row.account).push(row)
           return Effect.void
         }),
-      read: (account, after, limit) => Effect.sync(() => chain(account).slice(after, after + limit)),
+      read: (account, after, limit) => Effect.sync(() => portionOf(chain(account).slice(after, after + limit))),
       at: (places) => Effect.sync(() => places.map(({ account, version }) => chain(account)[version - 1])),
       slices: (slices) =>
         Effect.sync(() =>

@@ -10,3 +10,5 @@ export const CACHE_BYTES_MAX = Math.min(512 * MEBIBYTE, heap / 4)
 export const VERIFIED_ROWS_MAX = Math.ceil(heap / 2 / 400)
 /** Durable records that may wait for projection before flushes wait for the projector. */
 export const LAG_BYTES_MAX = Math.min(64 * MEBIBYTE, heap / 32)
+/** Records that are read from the journal at once end with the one that reaches this. */
+export const READ_BYTES_MAX = Math.min(16 * MEBIBYTE, heap / 64)

@@ -15,7 +15,7 @@ import type { StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
 import { LAG_BYTES_MAX } from "./MemoryLimits.ts"
 import { piecesOf, project } from "./Projection.ts"
-import type { JournalCorrupt, JournalRow, Sealed, SealedRecord } from "./Record.ts"
+import type { JournalCorrupt, SealedRecord } from "./Record.ts"
 import { fromBytes, GENESIS, lost, unseal } from "./Record.ts"
 import { Views } from "./Views.ts"
 
@@ -132,15 +132,25 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
 const makeCatchUp = Effect.gen(function* () {
   const journal = yield* Journal
   const views = yield* Views
+  const headAt = Effect.fnUntraced(function* (account: AccountId, version: number) {
+    if (version === 0) return { version, hash: GENESIS, sequence: 0, clock: 0 }
+    const [row] = yield* journal.at([{ account, version }])
+    if (row === undefined) return yield* lost(account, version)
+    const { clock, sequence } = yield* checked(() => fromBytes(row))
+    return { version, hash: row.hash, sequence, clock }
+  })
   const step = Effect.fnUntraced(function* (account: AccountId) {
     const checkpoint = yield* views.checkpoint(account)
-    const rows = yield* journal.read(account, Math.max(checkpoint - 1, 0), CATCH_UP_PAGE)
-    const tail = yield* Effect.try({
-      try: () => unsealAll(account, checkpoint, rows),
-      catch: (error) => error as JournalCorrupt
-    })
-    for (const piece of piecesOf(tail.sealed.map(({ record }) => record))) yield* views.apply(project(piece), 0)
-    return { ...tail.head, projected: checkpoint, complete: tail.sealed.length === 0 }
+    let head = yield* headAt(account, checkpoint)
+    const rows = yield* journal.read(account, checkpoint, CATCH_UP_PAGE)
+    const records: Array<SealedRecord> = []
+    for (const row of rows) {
+      const { hash, record } = yield* checked(() => unseal(head, row))
+      records.push(record)
+      head = { version: record.version, hash, sequence: record.sequence, clock: record.clock }
+    }
+    for (const piece of piecesOf(records)) yield* views.apply(project(piece), 0)
+    return { ...head, projected: checkpoint, complete: rows.length === 0 }
   })
   // Ends when nothing is left beyond the checkpoint, whoever moved it there.
   return Effect.fnUntraced(function* (account: AccountId): Effect.fn.Return<Head, StorageFailure | JournalCorrupt> {
@@ -151,21 +161,5 @@ const makeCatchUp = Effect.gen(function* () {
   })
 })
 
-/** Reads rows that start at the checkpoint's own record, if there is one, and checks the chain from there. */
-const unsealAll = (account: AccountId, checkpoint: number, rows: ReadonlyArray<JournalRow>) => {
-  let head = { version: 0, hash: GENESIS, sequence: 0, clock: 0 }
-  const sealed: Array<Sealed> = []
-  for (const [i, row] of rows.entries()) {
-    if (i === 0 && checkpoint > 0) {
-      if (row.version !== checkpoint) break
-      const { clock, sequence } = fromBytes(row)
-      head = { version: checkpoint, hash: row.hash, sequence, clock }
-      continue
-    }
-    const next = unseal(head, row)
-    sealed.push(next)
-    head = { version: next.record.version, hash: next.hash, sequence: next.record.sequence, clock: next.record.clock }
-  }
-  if (head.version < checkpoint) throw lost(account, checkpoint)
-  return { head, sealed }
-}
+const checked = <A>(read: () => A): Effect.Effect<A, JournalCorrupt> =>
+  Effect.try({ try: read, catch: (error) => error as JournalCorrupt })

@@ -12,6 +12,9 @@ import type { AccountId, Labels, Millis } from "./Document.ts"
 /** Version of the record format that this code writes. It reads every version up to its own. */
 export const FORMAT = 2
 
+/** 15 MiB: what may be written in one record, in bytes. A storage may refuse to give back more in one piece. */
+export const RECORD_BYTES_MAX = 15 * 1_048_576
+
 /** The hash before an account's first record. */
 export const GENESIS = ""
 
@@ -187,12 +190,13 @@ export const lost = (account: AccountId, version: number): JournalCorrupt =>
 export const notHeld = (account: AccountId, version: number, what: string): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: `does not hold ${what}, but the views point there` })
 
-/** Seals a record behind the one with hash `previous`. */
+/** Seals a record behind the one with hash `previous`. Throws if it cannot be written down. */
 export const seal = (previous: string, record: JournalRecord): Sealed => {
   const { changes, changesAt, text } = toText(record)
   // Encoded once: what is hashed is, without the hash in front, what is stored.
   const chained = Buffer.from(previous + text)
   const bytes = chained.subarray(previous.length)
+  if (bytes.length > RECORD_BYTES_MAX) throw new Error(`A record of ${bytes.length} bytes could not be read again`)
   const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, bytes) }
   return { record: sealed, bytes, hash: hash("sha256", chained, "hex"), previous }
 }

@@ -146,7 +146,7 @@ const foldJournal = Effect.fnUntraced(function* (account: AccountId, checkpoint:
     const projected = page.records.filter(({ version }) => version <= checkpoint)
     for (const piece of piecesOf(projected)) merge(expected, project(piece), part)
     if (rowsOf(expected) > part.rowsMax) return "too many rows" as const
-    if (rows.length < PAGE) break
+    if (rows.length === 0) break
   }
   if (head.version < checkpoint) return yield* lost(account, head.version + 1)
   return { expected, records: head.version }

@@ -3,6 +3,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { NewRow } from "../engine/Journal.ts"
 import { Fenced, firsts, Journal, StorageFailure } from "../engine/Journal.ts"
+import { READ_BYTES_MAX } from "../engine/MemoryLimits.ts"
 import type { JournalRow } from "../engine/Record.ts"
 import { textOf } from "../engine/Record.ts"
 import { bigint, bigints, byteStrings, ints, texts } from "./Parameters.ts"
@@ -65,8 +66,12 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
       read: (account, after, limit) =>
         within(
           ask(
-            sql<Row>`SELECT account, version, hash, record FROM journal
-              WHERE account = ${account} AND version > ${bigint(after)} ORDER BY version LIMIT ${limit}`,
+            sql<Row>`SELECT account, version, hash, record
+              FROM (SELECT *, sum(octet_length(record)) OVER (ORDER BY version) - octet_length(record) AS before
+                FROM (SELECT * FROM journal
+                  WHERE account = ${account} AND version > ${bigint(after)} ORDER BY version LIMIT ${limit}) AS page
+              ) AS weighed
+              WHERE before < ${bigint(READ_BYTES_MAX)} ORDER BY version`,
             (rows) => rows.map(toRow)
           )
         ),

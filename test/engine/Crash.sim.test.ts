@@ -215,6 +215,32 @@ describe("a failing flush", () => {
   )
 })
 
+describe("a journal with heavy records", () => {
+  it.effect("is read to its end, however few of them come at once", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      yield* Harness.flowingTime
+      const storage = yield* Harness.storageInMemory
+      const [account] = ACCOUNTS as [string]
+      const first = yield* Harness.startEngine(storage)
+      yield* first.accounts.run(account, Toy.create("a", "plain"))
+      yield* first.stop
+      // The views get nothing more.
+      const faults: Faults = (point) => (point === "apply.before" ? Effect.never : Effect.void)
+      const second = yield* Harness.startEngine(storage, { faults })
+      for (let i = 0; i < 5; i++) yield* second.accounts.run(account, incrementSlot)
+      yield* second.kill
+      const journal = Harness.journalOf(storage)
+      const read: JournalShape["read"] = (of, after) => journal.read(of, after, 1)
+      const heavy = Context.add(storage, Journal, { ...journal, read })
+      const third = yield* Harness.startEngine(heavy)
+      assert.strictEqual(yield* third.accounts.run(account, incrementSlot), 6)
+      yield* third.stop
+      yield* Harness.verified(heavy)
+    })
+  )
+})
+
 describe("a damaged journal", () => {
   it.effect("that has lost what the views have is not gone on with", () =>
     Effect.gen(function* () {
@@ -233,9 +259,16 @@ describe("a damaged journal", () => {
       yield* second.kill
       const journal = Harness.journalOf(storage)
       for (const gone of [[2], [2, 3]]) {
-        const read: JournalShape["read"] = (of, after, limit) =>
-          Effect.map(journal.read(of, after, limit), (rows) => rows.filter(({ version }) => !gone.includes(version)))
-        const engine = yield* Harness.startEngine(Context.add(storage, Journal, { ...journal, read }))
+        const damaged: JournalShape = {
+          ...journal,
+          read: (of, after, limit) =>
+            Effect.map(journal.read(of, after, limit), (rows) => rows.filter(({ version }) => !gone.includes(version))),
+          at: (places) =>
+            Effect.map(journal.at(places), (rows) =>
+              rows.map((row) => (row !== undefined && gone.includes(row.version) ? undefined : row))
+            )
+        }
+        const engine = yield* Harness.startEngine(Context.add(storage, Journal, damaged))
         const exit = yield* Effect.exit(engine.accounts.run(account, incrementSlot))
         const problem = `Record 2 of account ${account} is missing, but the views have it`
         assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", problem)

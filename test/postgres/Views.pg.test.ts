@@ -7,8 +7,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import type { NewRow } from "../../src/engine/Journal.ts"
+import { READ_BYTES_MAX } from "../../src/engine/MemoryLimits.ts"
 import type { Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
-import { textOf } from "../../src/engine/Record.ts"
+import { RECORD_BYTES_MAX, textOf } from "../../src/engine/Record.ts"
 import type { DeliveryRow, DocumentRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
 import { project } from "../../src/engine/Projection.ts"
 import type { Cursor, ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
@@ -544,6 +545,35 @@ describe("the journal in Postgres", () => {
         )
         assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
       }
+    })
+  )
+
+  it.live("reads no more than fits into memory, and on to the end, as the one in memory does", () =>
+    Effect.gen(function* () {
+      const third = "x".repeat(Math.ceil(READ_BYTES_MAX / 3))
+      const texts = [third, third, third, "{}", third + third, third, "{}"]
+      const rows = texts.map((text, i) => row("a", i + 1, text))
+      for (const storage of [yield* storageInMemory, yield* (yield* PostgresStorage.make).connect("journal")]) {
+        const journal = journalOf(storage)
+        for (const each of rows) yield* journal.append(following(each))
+        const versionsAfter = (version: number, limit: number) =>
+          Effect.map(journal.read("a", version, limit), (read) => read.map(({ version }) => version))
+        assert.deepStrictEqual(yield* versionsAfter(0, 10), [1, 2, 3])
+        assert.deepStrictEqual(yield* versionsAfter(0, 2), [1, 2])
+        assert.deepStrictEqual(yield* versionsAfter(3, 10), [4, 5, 6])
+        assert.deepStrictEqual(yield* versionsAfter(5, 10), [6, 7])
+        assert.deepStrictEqual(yield* versionsAfter(7, 10), [])
+      }
+    })
+  )
+
+  it.live("gives back the longest record", () =>
+    Effect.gen(function* () {
+      const journal = journalOf(yield* (yield* PostgresStorage.make).connect("journal"))
+      const longest = row("a", 1, "x".repeat(RECORD_BYTES_MAX))
+      yield* journal.append(following(longest))
+      assert.isTrue((yield* journal.read("a", 0, 1))[0]!.bytes.every((byte) => byte === longest.bytes[0]))
+      assert.lengthOf((yield* journal.at([longest]))[0]!.bytes, RECORD_BYTES_MAX)
     })
   )
 
