@@ -10,7 +10,13 @@ import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+import {
+  attempt,
+  describeCause,
+  embeddedPostgresError,
+  errorCode,
+  type EmbeddedPostgresError
+} from "./EmbeddedPostgresError.ts"
 
 /** Rises when the folder's layout changes in a way that an older Till cannot use. */
 export const dataFolderFormat = 1
@@ -19,12 +25,29 @@ export const dataFolderFormat = 1
 export const prepare = (path: string): Effect.Effect<string, EmbeddedPostgresError> =>
   attempt(`use the data folder ${path}`, () => {
     // As root, the database runs as another user, who has to pass through this folder (but cannot list it).
-    fs.mkdirSync(path, { recursive: true, mode: process.geteuid?.() === 0 ? 0o711 : 0o700 })
+    makeFolder(path, process.geteuid?.() === 0 ? 0o711 : 0o700)
     const folder = fs.realpathSync(path)
     if (!fs.statSync(folder).isDirectory()) throw new Error("it exists and is not a folder")
     fs.accessSync(folder, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK)
     return folder
   })
+
+/**
+ * Makes the folder, and those that it lies in. Node's own way to do so never ends where a file system has no folders to
+ * give, such as /proc, and calls one that is read-only one that is missing.
+ */
+const makeFolder = (path: string, mode: number): void => {
+  try {
+    fs.mkdirSync(path, { mode })
+  } catch (error) {
+    const code = errorCode(error)
+    if (code === "EEXIST") return
+    const parent = Path.dirname(path)
+    if (code !== "ENOENT" || fs.existsSync(parent)) throw error
+    makeFolder(parent, mode)
+    makeFolder(path, mode)
+  }
+}
 
 /** Prepares the folder and holds it until the scope closes. */
 export const hold = Effect.fnUntraced(function* (

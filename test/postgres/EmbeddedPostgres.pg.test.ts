@@ -328,6 +328,19 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
+  it.live.skipIf(process.platform !== "linux")("says in one line that a file system has no folders to give", () =>
+    Effect.gen(function* () {
+      for (const folder of ["/proc/till", "/proc/till/below"]) {
+        const { message, reason } = yield* failureOf(folder)
+        assert.strictEqual(reason, "FolderUnusable")
+        assert.strictEqual(
+          message,
+          `Cannot use the data folder ${folder}: ENOENT: no such file or directory, mkdir '/proc/till'.`
+        )
+      }
+    })
+  )
+
   it.live("says in one line why a folder cannot be used", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
