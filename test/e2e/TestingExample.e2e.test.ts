@@ -17,7 +17,8 @@ describe("the example of a test suite", () => {
         root: Path.join(root, "examples/testing"),
         cacheDir: folder,
         resolve: { alias: { "till/client": Path.join(root, "src/client/index.ts") } },
-        test: { globalSetup: "till.setup.mjs", include: ["*.test.mjs"] }
+        // A merchant takes a process to make, and this runs beside other tests.
+        test: { globalSetup: "till.setup.mjs", include: ["*.test.mjs"], hookTimeout: 60_000 }
       }
       const file = Path.join(folder, "vitest.config.mjs")
       fs.writeFileSync(file, `export default ${JSON.stringify(config)}`)
