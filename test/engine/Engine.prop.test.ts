@@ -56,7 +56,7 @@ describe("the engine", () => {
     "folds, views, memory and the model agree after any commands, passivation, restarts and a rebuild",
     { steps: Steps, seed: Seed },
     ({ seed, steps }) => property(steps, seed),
-    { arbitrary: { runs: 100, size: 40 } }
+    { arbitrary: { runs: 600, size: 40 } }
   )
 
   it.effect.prop(

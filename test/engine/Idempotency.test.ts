@@ -387,6 +387,25 @@ describe("a caller that goes away", () => {
     })
   )
 
+  it.effect("is followed by a repetition that waits until the command is durable", () =>
+    Effect.gen(function* () {
+      const gate = Latch.makeUnsafe(true)
+      const faults: Faults = (point) => (point === "append.before" ? gate.await : Effect.void)
+      const { engine } = yield* withCounter({ faults })
+      gate.closeUnsafe()
+      const caller = yield* Effect.forkChild(ask(engine, "key"))
+      yield* Harness.settled
+      yield* Effect.forkChild(Fiber.interrupt(caller))
+      yield* Harness.settled
+      const repetition = yield* Effect.forkChild(ask(engine, "key"))
+      yield* Harness.settled
+      assert.isUndefined(repetition.pollUnsafe())
+      gate.openUnsafe()
+      assert.isNotNull((yield* Fiber.join(repetition)).replayOf)
+      assert.strictEqual(yield* count(engine), 1)
+    })
+  )
+
   it.effect.prop(
     "at any moment leaves its key neither taken nor lost",
     {
