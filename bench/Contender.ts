@@ -73,6 +73,10 @@ export interface StartedServer extends Server {
   readonly kill: Effect.Effect<void>
 }
 
+/** The shell's variables, without those that would configure a Till: they would make it another one than the last time. */
+const inherited = () =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TILL_.*|HOST)$/.test(name)))
+
 const READY_MILLIS = 30_000
 const STOP_MILLIS = 15_000
 /** How much of a server's last words a failure shows. */
@@ -102,7 +106,7 @@ export const start = Effect.fnUntraced(function* (contender: Contender, options:
     Effect.sync(() => {
       const child = spawn(process.execPath, [...startOptions, ...options.nodeOptions, ...contender.parameters], {
         env: {
-          ...process.env,
+          ...inherited(),
           ...startVariables,
           DATABASE_URL: options.databaseUrl,
           PORT: String(port),

@@ -3,7 +3,8 @@
  * Durability is at its defaults, and the run refuses a server where it is not. Every contender gets a database of its
  * own, dropped afterwards.
  */
-import { mkdtempSync, rmSync } from "node:fs"
+import { randomUUID } from "node:crypto"
+import { mkdtempSync, rmSync, statfsSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted, Scope } from "effect"
@@ -30,19 +31,31 @@ export const temporaryFolder = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
 )
 
+/** What Linux calls the type of a file system in memory. */
+const TMPFS = 0x01021994
+
 const url = Effect.gen(function* () {
   const given = process.env["DATABASE_URL"]
   if (given !== undefined && given !== "") return given
   const dataFolder = join(yield* temporaryFolder, "data")
+  if (statfsSync(tmpdir()).type === TMPFS) {
+    return yield* new BenchFailure({
+      problem: `${tmpdir()} is in memory: nothing there is durable. Set TMPDIR to a folder on a disk.`
+    })
+  }
   const server = yield* EmbeddedPostgres.make({ dataFolder })
   return Redacted.value(server.url)
-}).pipe(Effect.mapError(failureOf("Postgres does not start")))
+}).pipe(
+  Effect.mapError((error) => (error instanceof BenchFailure ? error : failureOf("Postgres does not start")(error)))
+)
+
+const CONNECT_MILLIS_MAX = 10_000
 
 const connect = (connectionString: string) =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
-        const client = new Client({ connectionString })
+        const client = new Client({ connectionString, connectionTimeoutMillis: CONNECT_MILLIS_MAX })
         // The server may end before its connections do; nothing is asked of them then.
         client.on("error", () => {})
         await client.connect()
@@ -71,14 +84,18 @@ export const make = Effect.gen(function* () {
   const admin = yield* connect(server)
   yield* requireDurability(admin)
   const [info] = yield* query(admin, "SELECT current_setting('server_version') AS version, pg_backend_pid() AS backend")
-  const postmaster = isLocal(server) ? ProcessTime.parentOf(Number(info!["backend"])) : undefined
+  const backend = Number(info!["backend"])
+  // In a container, process ids mean something else than here.
+  const isHere = isLocal(server) && ProcessTime.nameOf(backend)?.startsWith("postgres") === true
+  const postmaster = isHere ? ProcessTime.parentOf(backend) : undefined
+  // Two runs on one server must not drop each other's databases.
+  const run = randomUUID().slice(0, 8)
   const clients = new Map<string, Client>()
   const scope = yield* Effect.scope
 
   const create = Effect.fnUntraced(function* (name: string) {
-    const database = `till_bench_${name.toLowerCase()}`
+    const database = `till_bench_${name.toLowerCase()}_${run}`
     const address = Object.assign(new URL(server), { pathname: `/${database}` }).toString()
-    yield* query(admin, `DROP DATABASE IF EXISTS ${database} WITH (FORCE)`)
     yield* Effect.acquireRelease(query(admin, `CREATE DATABASE ${database}`), () =>
       Effect.ignore(query(admin, `DROP DATABASE IF EXISTS ${database} WITH (FORCE)`))
     ).pipe(Effect.provideService(Scope.Scope, scope))

@@ -71,4 +71,13 @@ export const ofMachine = (): number | undefined => {
   }
 }
 
+/** What Linux calls the process: the first 15 bytes of its program's name. */
+export const nameOf = (pid: number): string | undefined => {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim()
+  } catch {
+    return undefined
+  }
+}
+
 export const parentOf = (pid: number): number | undefined => statOf(pid)?.parent

@@ -36,6 +36,8 @@ const RESULTS = join(import.meta.dirname, "results")
 const PACE: Pace = { firstWarmUpSeconds: 7, warmUpSeconds: 0.9, secondsPerRound: 0.9, rounds: 3 }
 const PACE_FULL: Pace = { firstWarmUpSeconds: 10, warmUpSeconds: 4, secondsPerRound: 6, rounds: 5 }
 
+const SECONDS_MAX = 3600
+
 const WEBHOOKS = "webhooks"
 const RETRIES = { deliveries: 10_000, createsPerSecond: 200, watchedSeconds: 6 }
 /** A minute and a half; with ten endpoints, most of it is waiting for their deliveries. */
@@ -155,7 +157,14 @@ const bench = Command.make(
       Flag.withDefault(false),
       Flag.withDescription("Leave a CPU profile of Till in bench/results; its figures are lower for it")
     ),
-    seconds: Flag.Finite("seconds").pipe(Flag.optional, Flag.withDescription("Length of a round"))
+    seconds: Flag.Finite("seconds").pipe(
+      Flag.filter(
+        (seconds) => seconds > 0 && seconds <= SECONDS_MAX,
+        (seconds) => `--seconds must be more than 0 and at most ${SECONDS_MAX}, not ${seconds}`
+      ),
+      Flag.optional,
+      Flag.withDescription("Length of a round")
+    )
   },
   Effect.fnUntraced(function* ({ baselines, full, only, profile, seconds }) {
     const pace = full ? PACE_FULL : PACE
@@ -170,7 +179,8 @@ const bench = Command.make(
     }
     const onlyWebhooks = Option.contains(only, WEBHOOKS)
     if (onlyWebhooks && baselines) return yield* new BenchFailure({ problem: "Webhooks have no baselines." })
-    if (!onlyWebhooks) yield* report(yield* run(options), Option.isNone(only) && !baselines && !profile)
+    if (!onlyWebhooks)
+      yield* report(yield* run(options), Option.isNone(only) && Option.isNone(seconds) && !baselines && !profile)
     if (!onlyWebhooks && (Option.isSome(only) || !full || baselines)) return
     const webhookPace = full ? WEBHOOK_PACE_FULL : WEBHOOK_PACE
     const shortened = { ...webhookPace, ...Option.match(seconds, { onNone: () => ({}), onSome: ofSeconds }) }
@@ -178,6 +188,9 @@ const bench = Command.make(
     yield* reportWebhooks(measured, Option.isNone(seconds) && !profile)
   })
 ).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
+
+// Whoever closes the terminal ends the run, and with it all of its processes.
+process.on("SIGHUP", () => process.kill(process.pid, "SIGINT"))
 
 bench.pipe(
   Command.run({ version: "1" }),

@@ -8,9 +8,10 @@
 import { randomUUID } from "node:crypto"
 import type { Socket } from "node:net"
 import { connect } from "node:net"
-import type { LoadAnswer, LoadPlan, LoadResult, Requests } from "./LoadPlan.ts"
+import type { LoadPlan, LoadResult, Requests } from "./LoadPlan.ts"
 import { percentile, Samples } from "./Percentiles.ts"
 import { ResponseReader } from "./ResponseReader.ts"
+import { serve } from "../Worker.ts"
 
 /** How long after the deadline an answer may take. */
 const GRACE_MILLIS = 15_000
@@ -106,7 +107,6 @@ class Load {
 const openConnection = (load: Load): Promise<() => void> => {
   const reader = new ResponseReader()
   let sentAt = 0
-  reader.keepsBody = true
   let done = false
 
   const send = () => {
@@ -127,11 +127,10 @@ const openConnection = (load: Load): Promise<() => void> => {
       return true
     }
     load.latencies.add(performance.now() - sentAt)
-    if (reader.status !== 200 || (reader.keepsBody && !reader.text.includes(load.plan.expect))) {
+    if (reader.status !== 200 || !reader.text.includes(load.plan.expect)) {
       load.fail(`Expected a 200 with ${load.plan.expect}, got:\n${reader.text}`)
       return true
     }
-    reader.keepsBody = false
     reader.reset()
     send()
     return true
@@ -157,11 +156,4 @@ const openConnection = (load: Load): Promise<() => void> => {
   })
 }
 
-process.on("message", (plan: LoadPlan) => {
-  const answer = (answer: LoadAnswer) => process.send!(answer)
-  void new Load(plan).run().then(
-    (result) => answer({ result }),
-    (error: unknown) => answer({ failure: error instanceof Error ? error.message : String(error) })
-  )
-})
-process.on("disconnect", () => process.exit(0))
+serve((plan: LoadPlan) => new Load(plan).run())

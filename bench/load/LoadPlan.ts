@@ -1,4 +1,4 @@
-/** What the load generator is told to do, and what it answers. Both cross a process boundary as JSON. */
+/** What the load generator is told to do, and what it answers. Both cross a process boundary. */
 
 /** The requests of a load; they differ in nothing but path, API key and Idempotency-Key. */
 export interface Requests {
@@ -19,7 +19,7 @@ export interface LoadPlan {
   readonly connections: number
   readonly seconds: number
   readonly requests: Requests
-  /** Text that the first response on every connection must contain: a fast wrong answer is not a result. */
+  /** Text that every response must contain: a fast wrong answer is not a result. */
   readonly expect: string
 }
 
@@ -35,5 +35,3 @@ export interface LoadResult {
   /** CPU time of the generator itself, per request. */
   readonly generatorMicros: number
 }
-
-export type LoadAnswer = { readonly result: LoadResult } | { readonly failure: string }

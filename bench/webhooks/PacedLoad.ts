@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import type { BenchFailure } from "../BenchFailure.ts"
 import type { PacedLoadPlan, PacedLoadRecord } from "./PacedLoadPlan.ts"
-import * as Worker from "./Worker.ts"
+import * as Worker from "../Worker.ts"
 
 export interface PacedLoad {
   readonly pid: number

@@ -9,7 +9,7 @@ import { ResponseReader } from "../load/ResponseReader.ts"
 import { keyOf } from "./Delivery.ts"
 import { nowMicros } from "./MonotonicClock.ts"
 import type { PacedLoadPlan, PacedLoadRecord } from "./PacedLoadPlan.ts"
-import { serve } from "./Worker.ts"
+import { serve } from "../Worker.ts"
 
 /** How long after the last request was sent an answer may take. */
 const GRACE_MILLIS = 15_000

@@ -5,7 +5,7 @@ import type { BenchFailure } from "../BenchFailure.ts"
 import type { ArrivalsRecord } from "./Arrivals.ts"
 import { pathOf } from "./Delivery.ts"
 import type { SinkAnswer, SinkCommand } from "./SinkCommand.ts"
-import * as Worker from "./Worker.ts"
+import * as Worker from "../Worker.ts"
 
 export interface Sink {
   readonly pid: number

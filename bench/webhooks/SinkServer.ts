@@ -9,7 +9,7 @@ import { deliveryOf } from "./Delivery.ts"
 import { nowMicros } from "./MonotonicClock.ts"
 import { RequestReader } from "./RequestReader.ts"
 import type { SinkAnswer, SinkCommand } from "./SinkCommand.ts"
-import { serve } from "./Worker.ts"
+import { serve } from "../Worker.ts"
 
 /** No delivery for so long means that none comes any more. */
 const SILENCE_MILLIS_MAX = 20_000

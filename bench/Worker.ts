@@ -4,7 +4,7 @@
  */
 import { fork } from "node:child_process"
 import { Effect } from "effect"
-import { BenchFailure } from "../BenchFailure.ts"
+import { BenchFailure } from "./BenchFailure.ts"
 
 export type WorkerAnswer = { readonly value: unknown } | { readonly failure: string }
 
