@@ -43,11 +43,9 @@ const url = Effect.gen(function* () {
       problem: `${tmpdir()} is in memory: nothing there is durable. Set TMPDIR to a folder on a disk.`
     })
   }
-  const server = yield* EmbeddedPostgres.make({ dataFolder })
+  const server = yield* Effect.mapError(EmbeddedPostgres.make({ dataFolder }), failureOf("Postgres does not start"))
   return Redacted.value(server.url)
-}).pipe(
-  Effect.mapError((error) => (error instanceof BenchFailure ? error : failureOf("Postgres does not start")(error)))
-)
+})
 
 const CONNECT_MILLIS_MAX = 10_000
 

@@ -30,7 +30,7 @@ export const firsts = (rows: ReadonlyArray<NewRow>): ReadonlyArray<NewRow> => {
 }
 
 /** Rows that are read at once. */
-const portionOf = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRow> => {
+const pageOf = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRow> => {
   let bytes = 0
   const last = rows.findIndex((row) => (bytes += row.bytes.length) >= READ_BYTES_MAX)
   return last === -1 ? rows : rows.slice(0, last + 1)
@@ -99,7 +99,7 @@ export class Journal extends Context.Service<Journal, JournalShape>()("till/engi
           for (const { previous: _, ...row } of rows) chain(row.account).push(row)
           return Effect.void
         }),
-      read: (account, after, limit) => Effect.sync(() => portionOf(chain(account).slice(after, after + limit))),
+      read: (account, after, limit) => Effect.sync(() => pageOf(chain(account).slice(after, after + limit))),
       at: (places) => Effect.sync(() => places.map(({ account, version }) => chain(account)[version - 1])),
       slices: (slices) =>
         Effect.sync(() =>

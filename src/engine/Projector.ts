@@ -15,8 +15,8 @@ import type { StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
 import { LAG_BYTES_MAX } from "./MemoryLimits.ts"
 import { piecesOf, project } from "./Projection.ts"
-import type { JournalCorrupt, SealedRecord } from "./Record.ts"
-import { fromBytes, GENESIS, lost, unseal } from "./Record.ts"
+import type { JournalCorrupt, JournalRecord, SealedRecord } from "./Record.ts"
+import { checked, fromBytes, GENESIS, lost, unsealAll } from "./Record.ts"
 import { Views } from "./Views.ts"
 
 /** Records in one transaction, at most. */
@@ -136,21 +136,17 @@ const makeCatchUp = Effect.gen(function* () {
     if (version === 0) return { version, hash: GENESIS, sequence: 0, clock: 0 }
     const [row] = yield* journal.at([{ account, version }])
     if (row === undefined) return yield* lost(account, version)
-    const { clock, sequence } = yield* checked(() => fromBytes(row))
-    return { version, hash: row.hash, sequence, clock }
+    return headOf(yield* checked(() => fromBytes(row)), row.hash)
   })
   const step = Effect.fnUntraced(function* (account: AccountId) {
     const checkpoint = yield* views.checkpoint(account)
-    let head = yield* headAt(account, checkpoint)
+    const before = yield* headAt(account, checkpoint)
     const rows = yield* journal.read(account, checkpoint, CATCH_UP_PAGE)
-    const records: Array<SealedRecord> = []
-    for (const row of rows) {
-      const { hash, record } = yield* checked(() => unseal(head, row))
-      records.push(record)
-      head = { version: record.version, hash, sequence: record.sequence, clock: record.clock }
-    }
-    for (const piece of piecesOf(records)) yield* views.apply(project(piece), 0)
-    return { ...head, projected: checkpoint, complete: rows.length === 0 }
+    const tail = yield* checked(() => unsealAll(before, rows))
+    for (const piece of piecesOf(tail.map(({ record }) => record))) yield* views.apply(project(piece), 0)
+    const newest = tail.at(-1)
+    const head = newest === undefined ? before : headOf(newest.record, newest.hash)
+    return { ...head, projected: checkpoint, complete: newest === undefined }
   })
   // Ends when nothing is left beyond the checkpoint, whoever moved it there.
   return Effect.fnUntraced(function* (account: AccountId): Effect.fn.Return<Head, StorageFailure | JournalCorrupt> {
@@ -161,5 +157,4 @@ const makeCatchUp = Effect.gen(function* () {
   })
 })
 
-const checked = <A>(read: () => A): Effect.Effect<A, JournalCorrupt> =>
-  Effect.try({ try: read, catch: (error) => error as JournalCorrupt })
+const headOf = ({ clock, sequence, version }: JournalRecord, hash: string) => ({ version, hash, sequence, clock })

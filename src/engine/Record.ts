@@ -6,7 +6,7 @@
  * reordered record is noticed wherever the chain is read.
  */
 import { hash } from "node:crypto"
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { AccountId, Labels, Millis } from "./Document.ts"
 
 /** Version of the record format that this code writes. It reads every version up to its own. */
@@ -219,6 +219,23 @@ export const unseal = (previous: { readonly version: number; readonly hash: stri
   const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, row.bytes) }
   return { record: sealed, bytes: row.bytes, hash: row.hash, previous: previous.hash }
 }
+
+/** Checks consecutive rows, the first of which follows `previous`, and reads them. Throws `JournalCorrupt`. */
+export const unsealAll = (
+  previous: { readonly version: number; readonly hash: string },
+  rows: ReadonlyArray<JournalRow>
+): ReadonlyArray<Sealed> => {
+  let head = previous
+  return rows.map((row) => {
+    const sealed = unseal(head, row)
+    head = { version: row.version, hash: row.hash }
+    return sealed
+  })
+}
+
+/** What `read` gives, if it throws nothing but `JournalCorrupt`. */
+export const checked = <A>(read: () => A): Effect.Effect<A, JournalCorrupt> =>
+  Effect.try({ try: read, catch: (error) => error as JournalCorrupt })
 
 /**
  * Where the texts of changes lie in their record, in which `texts` stand from `changesAt` on, with commas between them.

@@ -17,9 +17,9 @@ import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import type { DeliveryRow, Projection, TimerRow } from "./Projection.ts"
 import { moved, piecesOf, project, sweepTables } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
-import type { JournalCorrupt, JournalRow } from "./Record.ts"
+import type { JournalCorrupt } from "./Record.ts"
 import { VERIFIED_ROWS_MAX } from "./MemoryLimits.ts"
-import { GENESIS, lost, unseal } from "./Record.ts"
+import { checked, GENESIS, lost, unsealAll } from "./Record.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
 import { deliveryId, eventId, keyId, Views, viewTables } from "./Views.ts"
 
@@ -139,30 +139,21 @@ const foldJournal = Effect.fnUntraced(function* (account: AccountId, checkpoint:
   const expected = nothing()
   let head = { version: 0, hash: GENESIS }
   for (;;) {
-    const rows = yield* journal.read(account, head.version, PAGE)
     const from = head
-    const page = yield* Effect.try({ try: () => unsealPage(from, rows), catch: (error) => error as JournalCorrupt })
-    head = page.head
-    const projected = page.records.filter(({ version }) => version <= checkpoint)
+    const rows = yield* journal.read(account, from.version, PAGE)
+    const page = yield* checked(() => unsealAll(from, rows))
+    const newest = page.at(-1)
+    if (newest === undefined) break
+    head = { version: newest.record.version, hash: newest.hash }
+    const projected = page.map(({ record }) => record).filter(({ version }) => version <= checkpoint)
     for (const piece of piecesOf(projected)) merge(expected, project(piece), part)
     if (rowsOf(expected) > part.rowsMax) return "too many rows" as const
-    if (rows.length === 0) break
   }
   if (head.version < checkpoint) return yield* lost(account, head.version + 1)
   return { expected, records: head.version }
 })
 
 const rowsOf = (expected: Expected): number => viewTables.reduce((sum, table) => sum + expected[table].size, 0)
-
-const unsealPage = (from: { readonly version: number; readonly hash: string }, rows: ReadonlyArray<JournalRow>) => {
-  let head = from
-  const records = rows.map((row) => {
-    const { hash, record } = unseal(head, row)
-    head = { version: record.version, hash }
-    return record
-  })
-  return { head, records }
-}
 
 const merge = (expected: Expected, projection: Projection, part: Part): void => {
   const { deliveriesMade, deliverySteps, documentsChanged, events, keys, subscriptionsSet, sweep } = projection

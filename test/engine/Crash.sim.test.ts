@@ -218,24 +218,13 @@ describe("a failing flush", () => {
 describe("a journal with heavy records", () => {
   it.effect("is read to its end, however few of them come at once", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      yield* Harness.flowingTime
-      const storage = yield* Harness.storageInMemory
-      const [account] = ACCOUNTS as [string]
-      const first = yield* Harness.startEngine(storage)
-      yield* first.accounts.run(account, Toy.create("a", "plain"))
-      yield* first.stop
-      // The views get nothing more.
-      const faults: Faults = (point) => (point === "apply.before" ? Effect.never : Effect.void)
-      const second = yield* Harness.startEngine(storage, { faults })
-      for (let i = 0; i < 5; i++) yield* second.accounts.run(account, incrementSlot)
-      yield* second.kill
+      const { account, storage } = yield* projectedInPart(5)
       const journal = Harness.journalOf(storage)
       const read: JournalShape["read"] = (of, after) => journal.read(of, after, 1)
       const heavy = Context.add(storage, Journal, { ...journal, read })
-      const third = yield* Harness.startEngine(heavy)
-      assert.strictEqual(yield* third.accounts.run(account, incrementSlot), 6)
-      yield* third.stop
+      const engine = yield* Harness.startEngine(heavy)
+      assert.strictEqual(yield* engine.accounts.run(account, incrementSlot), 7)
+      yield* engine.stop
       yield* Harness.verified(heavy)
     })
   )
@@ -244,19 +233,7 @@ describe("a journal with heavy records", () => {
 describe("a damaged journal", () => {
   it.effect("that has lost what the views have is not gone on with", () =>
     Effect.gen(function* () {
-      yield* Harness.startClock
-      yield* Harness.flowingTime
-      const storage = yield* Harness.storageInMemory
-      const [account] = ACCOUNTS as [string]
-      const first = yield* Harness.startEngine(storage)
-      yield* first.accounts.run(account, Toy.create("a", "plain"))
-      yield* first.accounts.run(account, incrementSlot)
-      yield* first.stop
-      // The views never get the third.
-      const faults: Faults = (point) => (point === "apply.before" ? Effect.never : Effect.void)
-      const second = yield* Harness.startEngine(storage, { faults })
-      yield* second.accounts.run(account, incrementSlot)
-      yield* second.kill
+      const { account, storage } = yield* projectedInPart(1)
       const journal = Harness.journalOf(storage)
       for (const gone of [[2], [2, 3]]) {
         const damaged: JournalShape = {
@@ -306,6 +283,23 @@ describe("a damaged journal", () => {
       yield* engine.stop
     })
   )
+})
+
+/** An account with two records in the views, and so many more in the journal alone. */
+const projectedInPart = Effect.fnUntraced(function* (more: number) {
+  yield* Harness.startClock
+  yield* Harness.flowingTime
+  const storage = yield* Harness.storageInMemory
+  const [account] = ACCOUNTS as [string]
+  const first = yield* Harness.startEngine(storage)
+  yield* first.accounts.run(account, Toy.create("a", "plain"))
+  yield* first.accounts.run(account, incrementSlot)
+  yield* first.stop
+  const faults: Faults = (point) => (point === "apply.before" ? Effect.never : Effect.void)
+  const second = yield* Harness.startEngine(storage, { faults })
+  for (let i = 0; i < more; i++) yield* second.accounts.run(account, incrementSlot)
+  yield* second.kill
+  return { account, storage }
 })
 
 /** Adds one to the counter in slot a, and answers with its count. */
