@@ -105,7 +105,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     account: AccountId,
     read: (actor: Actor) => Effect.Effect<A, StorageFailure>
   ): Effect.Effect<A, Unavailable> =>
-    actors.use(account, (actor) => Effect.andThen(projector.reach(actor, actor.durable), read(actor)))
+    actors.use(account, (actor) => actor.reading(Effect.andThen(projector.reach(actor, actor.durable), read(actor))))
 
   const isTimerDue = (account: AccountId) =>
     reading(account, () => Effect.flatMap(Clock.currentTimeMillis, (now) => views.isTimerDue(account, now)))
@@ -128,7 +128,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
       Effect.suspend(() => {
         // Nearly every read ends here.
         const known = peek(account, id)
-        return known === undefined ? actors.use(account, (actor) => readDurable(actor, id)) : Effect.succeed(known)
+        if (known !== undefined) return Effect.succeed(known)
+        return actors.use(account, (actor) => actor.reading(readDurable(actor, id)))
       }),
     peek,
     holder: (id) =>

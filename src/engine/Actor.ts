@@ -20,6 +20,7 @@ import { KeyFilter } from "./KeyFilter.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
 import { ActiveTransaction, Transaction } from "./Transaction.ts"
+import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
 
 /** Why an actor stopped: it lost the account to another owner, the log failed, or it was idle. */
 export type ClosedReason = "fenced" | "failed" | "passivated"
@@ -35,11 +36,6 @@ export class Closed {
   toString(): string {
     return `the account's actor has ended (${this.reason})`
   }
-}
-
-/** More commands wait in the account than it may queue. */
-export class MailboxFull {
-  readonly _tag = "MailboxFull"
 }
 
 /** Responses in memory beyond those not projected yet, in bytes: repetitions come soon or hardly ever. */
@@ -98,7 +94,7 @@ interface Mail extends Command<unknown, unknown> {
 /** What an actor needs from the rest of the engine. */
 export interface Surroundings {
   readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
-  /** Commands that may wait for an answer, per account. */
+  /** Commands, and reads of what is not in memory, that may wait for an answer, per account. */
   readonly mailboxCapacity: number
   /** How much an actor may keep in memory, beyond what it must, in bytes. */
   readonly cacheShare: (actor: Actor) => number
@@ -144,10 +140,11 @@ export class Actor {
   #sequence: number
   /** Version of the newest record that has made the account forget; older rows of the views do not count any more. */
   #forgottenAt = 0
-  #unanswered = 0
   #durableWaiters: Array<Waiter> = []
   #projectedWaiters: Array<Waiter> = []
   readonly #mailbox: Queue.Queue<Mail>
+  /** Commands that have no answer yet, and reads. */
+  readonly #waiting: WaitingRoom
   readonly #surroundings: Surroundings
 
   constructor(
@@ -166,6 +163,7 @@ export class Actor {
     this.lastUsed = surroundings.clock.currentTimeMillisUnsafe()
     this.usedKeys = new KeyFilter(this.lastUsed)
     this.#mailbox = mailbox
+    this.#waiting = new WaitingRoom(surroundings.mailboxCapacity)
     this.#surroundings = surroundings
     const projected = () => this.projected
     const part = (of: number) => surroundings.cacheShare(this) * of
@@ -191,7 +189,7 @@ export class Actor {
 
   /** Nobody waits for it, and the views have all it knows. */
   get idle(): boolean {
-    return this.#unanswered === 0 && this.projected === this.version
+    return this.#waiting.isEmpty && this.projected === this.version
   }
 
   /** About how many bytes it takes up. */
@@ -203,14 +201,18 @@ export class Actor {
   submit<A, E>(command: Command<A, E>): Effect.Effect<A, E | Closed | MailboxFull> {
     return Effect.suspend((): Effect.Effect<A, E | Closed | MailboxFull> => {
       if (this.closed !== null) return Effect.fail(this.closed)
-      if (this.#unanswered >= this.#surroundings.mailboxCapacity) return Effect.fail(new MailboxFull())
-      this.#unanswered++
+      if (!this.#waiting.enter()) return Effect.fail(new MailboxFull())
       this.lastUsed = this.#surroundings.clock.currentTimeMillisUnsafe()
       const reply = Deferred.makeUnsafe<unknown, unknown>()
       const { program, request, responseOf } = command as Command<unknown, unknown>
       Queue.offerUnsafe(this.#mailbox, { program, request, responseOf, reply })
       return Deferred.await(reply) as Effect.Effect<A, E | Closed>
     })
+  }
+
+  /** Waits for the storage beside the mailbox, and counts with what waits in it. */
+  reading<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | MailboxFull> {
+    return this.#waiting.during(read)
   }
 
   /** The document, if it is in memory and the journal has it. */
@@ -399,7 +401,7 @@ export class Actor {
   }
 
   #answer(mail: Mail, exit: Exit.Exit<unknown, unknown>): void {
-    this.#unanswered--
+    this.#waiting.leave()
     Deferred.doneUnsafe(mail.reply, exit)
   }
 }

@@ -5,7 +5,7 @@
 import type { Scope } from "effect"
 import { Cause, Clock, Deferred, Effect, Schedule, Schema } from "effect"
 import type { Head, Surroundings } from "./Actor.ts"
-import { Actor, Closed, MailboxFull, storageFailed } from "./Actor.ts"
+import { Actor, Closed, storageFailed } from "./Actor.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import { makeShares } from "./CacheShares.ts"
@@ -19,6 +19,7 @@ import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
 import type { Address, ViewRow } from "./Views.ts"
 import { documentOf, Views } from "./Views.ts"
+import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
 
 /** The log cannot be reached, or the account has more work than it may queue. What was asked for may yet have been done. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { reason: Schema.String }) {
@@ -29,7 +30,7 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable"
 
 /** Bounds of the engine's memory and queues. */
 export interface Options {
-  /** Commands of one account that may wait for an answer; more are refused with `Unavailable`. */
+  /** Commands and reads of one account that may wait for an answer; more are refused with `Unavailable`. */
   readonly mailboxCapacity: number
   /** Documents, keys and timers in memory over all accounts that are in use (see `CacheShares.ts`), in bytes. */
   readonly cacheBytes: number
@@ -99,8 +100,8 @@ export const make = Effect.fnUntraced(function* (
   const restart = (account: AccountId) =>
     activate(account).pipe(
       // The failed flush has been logged; what is damaged stays so.
-      Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS), while: ({ _tag }) => _tag === "StorageFailure" }),
-      Effect.tapError((error) => Effect.logError(`Account ${account} could not be restarted`, error.message)),
+      Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS), while: ({ _tag }) => _tag !== "JournalCorrupt" }),
+      Effect.tapErrorTag("JournalCorrupt", logNotRestarted),
       Effect.andThen(
         Effect.sync(() => {
           alarm.set(0)
@@ -142,6 +143,9 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
+const logNotRestarted = ({ account, message }: JournalCorrupt) =>
+  Effect.logError(`Account ${account} could not be restarted`, message)
+
 /** What a caller learns of a failure of the engine; everything else is the caller's own. */
 const unavailable = <E>(
   cause: Cause.Cause<E | EngineFailure>,
@@ -176,6 +180,11 @@ const makeSurroundings = Effect.fnUntraced(function* (
   return surroundings
 })
 
+interface Activation {
+  readonly outcome: Deferred.Deferred<Actor, StorageFailure | JournalCorrupt>
+  readonly waiting: WaitingRoom
+}
+
 /**
  * Activations: one at a time per account, shared by all who wait for it, and none while an actor is active. Of two actors
  * in one process, one would serve reads that do not show what the other has answered.
@@ -184,7 +193,7 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
   const views = yield* Views
   const projector = yield* Projector
   const scope = yield* Effect.scope
-  const activating = new Map<AccountId, Deferred.Deferred<Actor, StorageFailure | JournalCorrupt>>()
+  const activating = new Map<AccountId, Activation>()
 
   const start = Effect.fnUntraced(function* (account: AccountId, head: Head) {
     const isNew = head.version === 0
@@ -202,25 +211,30 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
     return actor
   })
 
-  return (account: AccountId): Effect.Effect<Actor, StorageFailure | JournalCorrupt> =>
+  const wait = ({ outcome, waiting }: Activation) => waiting.during(Deferred.await(outcome))
+
+  return (account: AccountId): Effect.Effect<Actor, StorageFailure | JournalCorrupt | MailboxFull> =>
     // Nothing may come between announcing an activation and starting it: others wait for it.
     Effect.uninterruptibleMask((restore) => {
       const current = active.get(account)
       if (current?.closed === null) return Effect.succeed(current)
       const running = activating.get(account)
-      if (running !== undefined) return restore(Deferred.await(running))
-      const activation = Deferred.makeUnsafe<Actor, StorageFailure | JournalCorrupt>()
+      if (running !== undefined) return restore(wait(running))
+      const activation: Activation = {
+        outcome: Deferred.makeUnsafe(),
+        waiting: new WaitingRoom(surroundings.mailboxCapacity)
+      }
       activating.set(account, activation)
       const activated = Effect.onExit(
         Effect.flatMap(projector.catchUp(account), (head) => start(account, head)),
         (exit) =>
           Effect.sync(() => {
             activating.delete(account)
-            Deferred.doneUnsafe(activation, exit)
+            Deferred.doneUnsafe(activation.outcome, exit)
           })
       )
       // Callers come and go; the activation is everybody's.
-      return Effect.andThen(Effect.forkIn(activated, scope), restore(Deferred.await(activation)))
+      return Effect.andThen(Effect.forkIn(activated, scope), restore(wait(activation)))
     })
 })
 

@@ -6,7 +6,7 @@
  */
 import { Clock, Deferred, Effect, Exit, Schema } from "effect"
 import type { Scope } from "effect"
-import type { Actor, Closed, KeyState, MailboxFull } from "./Actor.ts"
+import type { Actor, Closed, KeyState } from "./Actor.ts"
 import type { Unavailable, UseActor } from "./Actors.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Millis } from "./Document.ts"
@@ -18,6 +18,7 @@ import { fromBytes, lost, notHeld } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { Address } from "./Views.ts"
 import { Views } from "./Views.ts"
+import type { MailboxFull } from "./WaitingRoom.ts"
 
 /** How long a repetition waits for the first (semantics I8). */
 const WAIT_MILLIS = 25_000
@@ -64,13 +65,17 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
   const exclusively = makeExclusively(clock)
 
   /** What is known of a key that may have been used, if it is within its retention. */
-  const find = (actor: Actor, key: string, now: Millis): Effect.Effect<KeyState | undefined, StorageFailure> => {
+  const find = (
+    actor: Actor,
+    key: string,
+    now: Millis
+  ): Effect.Effect<KeyState | undefined, StorageFailure | MailboxFull> => {
     const row = lookUp({ account: actor.account, id: key })
     const state = actor.keys.load(
       key,
       actor.remembered(Effect.map(row, (row) => row && { ...row, request: null, response: null }))
     )
-    return Effect.map(state, (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
+    return Effect.map(actor.reading(state), (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
   }
 
   const replay = Effect.fnUntraced(function* (account: AccountId, state: KeyState) {
@@ -100,7 +105,7 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
     return Effect.flatMap(find(actor, idempotencyKey, now), (state): typeof submit | ReturnType<typeof once> => {
       if (state === undefined) return submit
       if (state.fingerprint !== fingerprint) return Effect.fail(new IdempotencyKeyReuse())
-      return replay(actor.account, state)
+      return actor.reading(replay(actor.account, state))
     })
   }
 

@@ -9,6 +9,7 @@ import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"
 import { RECORD_BYTES_MAX } from "../../src/engine/Record.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
+import { Views } from "../../src/engine/Views.ts"
 import type { EngineOptions, RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
 import * as Toy from "./Toy.ts"
@@ -119,6 +120,79 @@ describe("a mailbox", () => {
       yield* Fiber.join(other)
       assert.strictEqual((yield* Harness.recordsOf(storage, ACCOUNT)).length, 11)
       assert.strictEqual(yield* increment(engine), 11)
+    })
+  )
+})
+
+describe("what waits for the storage before or beside the mailbox", () => {
+  /** Which of thirty were refused at once, while the storage does not answer; all others must succeed afterwards. */
+  const refusedOfThirty = <A, E>(waiting: (i: number) => Effect.Effect<A, E>, release: () => void) =>
+    Effect.gen(function* () {
+      const fibers = yield* Effect.forEach(Array.from({ length: 30 }), (_, i) => Effect.forkChild(waiting(i)))
+      yield* Harness.settled
+      const refused = fibers.filter((fiber) => fiber.pollUnsafe() !== undefined)
+      for (const fiber of refused) assert.isTrue(isUnavailable(yield* Fiber.await(fiber)))
+      release()
+      for (const fiber of fibers) if (!refused.includes(fiber)) yield* Fiber.join(fiber)
+      return refused.length
+    })
+
+  const restarted = Effect.gen(function* () {
+    const { engine, storage } = yield* start()
+    const { id } = (yield* create(engine)) as Toy.Counter
+    yield* engine.stop
+    // Which keys were used, nobody can tell it before they are asked for.
+    const scan = () => Effect.fail(Harness.outage("no answer"))
+    const place = Context.add(storage, Views, { ...Harness.viewsOf(storage), scan })
+    return { id, ...(yield* start({ mailboxCapacity: 10 }, place)) }
+  })
+
+  it.effect("is bounded: starts of the account", () =>
+    Effect.gen(function* () {
+      const { engine, hold, release } = yield* restarted
+      hold("read")
+      assert.strictEqual(
+        yield* refusedOfThirty(
+          () => engine.accounts.clockOffset(ACCOUNT),
+          () => release("read")
+        ),
+        20
+      )
+      assert.strictEqual(yield* increment(engine), 1)
+    })
+  )
+
+  it.effect("is bounded: look-ups of keys", () =>
+    Effect.gen(function* () {
+      const { engine, hold, release, storage } = yield* restarted
+      const { accounts } = engine
+      yield* accounts.clockOffset(ACCOUNT)
+      const command = Toy.command({ op: "increment", slot: "a", by: 1 })
+      const execute = (i: number) => accounts.execute(ACCOUNT, Toy.request(`key ${i}`), command)
+      hold("read")
+      assert.strictEqual(yield* refusedOfThirty(execute, () => release("read")), 20)
+      assert.strictEqual(yield* increment(engine), 11)
+      assert.strictEqual((yield* Harness.recordsOf(storage, ACCOUNT)).length, 12)
+    })
+  )
+
+  it.effect("is bounded: reads and lists", () =>
+    Effect.gen(function* () {
+      const { engine, hold, id, release } = yield* restarted
+      const { accounts } = engine
+      yield* accounts.clockOffset(ACCOUNT)
+      yield* Harness.settled
+      hold("read")
+      const read = (i: number): Effect.Effect<unknown, Unavailable> =>
+        i % 2 === 0 ? accounts.read(ACCOUNT, id) : accounts.list(ACCOUNT, { kind: Toy.COUNTER.name, limit: 1 })
+      assert.strictEqual(yield* refusedOfThirty(read, () => release("read")), 20)
+      // Who went away does not count any more.
+      hold("read")
+      const gone = yield* Effect.forEach(Array.from({ length: 10 }), () => Effect.forkChild(read(1)))
+      yield* Harness.settled
+      yield* Fiber.interruptAll(gone)
+      release("read")
+      assert.strictEqual(yield* increment(engine), 1)
     })
   )
 })
