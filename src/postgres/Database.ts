@@ -22,6 +22,8 @@ export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>
 export interface DatabaseServer {
   /** Where it is; with the password in it. */
   readonly url: Redacted.Redacted
+  /** What messages call it. */
+  readonly name: string
 }
 
 /** Which Postgres is in use. */
@@ -64,14 +66,15 @@ const layerServer = ({ databaseUrl, dataFolder }: Location): Layer.Layer<Databas
   Layer.effect(
     Database,
     databaseUrl !== undefined
-      ? Effect.succeed({ url: databaseUrl })
-      : Effect.map(makeEmbedded({ dataFolder }), ({ url }) => ({ url }))
+      ? Effect.succeed(serverAt(databaseUrl))
+      : Effect.map(makeEmbedded({ dataFolder }), ({ url }) => ({ url, name: `The Postgres in ${dataFolder}` }))
   )
 
-/** A pool of connections to `url`; fails if the server does not answer now, or not as Till needs it. */
-export const connect = (
-  url: Redacted.Redacted
-): Effect.Effect<PgClient.PgClient, DatabaseUnavailable, Scope.Scope | Reactivity.Reactivity> =>
+/** A pool of connections to a server; fails if it does not answer now, or not as Till needs it. */
+export const connect = ({
+  name,
+  url
+}: DatabaseServer): Effect.Effect<PgClient.PgClient, DatabaseUnavailable, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     return yield* Effect.scoped(
@@ -79,10 +82,10 @@ export const connect = (
         const first = yield* PgConnection.make({ url, applicationName: `${APPLICATION} start` })
         const server = yield* serverOf(first)
         const obstacle = obstacleOf(server)
-        if (obstacle !== undefined) return yield* unavailable(url, obstacle)
+        if (obstacle !== undefined) return yield* unavailable(name, obstacle)
         if (server.off.length > 0) {
           yield* Effect.logWarning(
-            `${whereabouts(url)} runs without ${server.off.join(" and ")}: a crash of its machine may lose or damage what ` +
+            `${name} runs without ${server.off.join(" and ")}: a crash of its machine may lose or damage what ` +
               "was acknowledged"
           )
         }
@@ -98,19 +101,18 @@ export const connect = (
           startupParameters: settings
         }).pipe(Scope.provide(scope))
         const strange = strangenessOf(yield* sessionOf(sql, settings), server.process)
-        return strange === undefined ? sql : yield* unavailable(url, `is behind a pooler that ${strange}`)
+        return strange === undefined ? sql : yield* unavailable(name, `is behind a pooler that ${strange}`)
       })
     )
   }).pipe(
     Effect.mapError((error) =>
       error instanceof DatabaseUnavailable
         ? error
-        : new DatabaseUnavailable({ message: `${whereabouts(url)}: ${withoutSecret(error, url)}.` })
+        : new DatabaseUnavailable({ message: `${name}: ${withoutSecret(error, url)}.` })
     )
   )
 
-const unavailable = (url: Redacted.Redacted, problem: string) =>
-  new DatabaseUnavailable({ message: `${whereabouts(url)} ${problem}.` })
+const unavailable = (name: string, problem: string) => new DatabaseUnavailable({ message: `${name} ${problem}.` })
 
 /** What has to be known of a server first. */
 interface Server {
@@ -174,7 +176,7 @@ const strangenessOf = ({ lost, process }: Session, processOfAnother: number): st
 
 /** `PgClient` and `SqlClient` on the server in use. */
 const layerClient: Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseUnavailable, Database> =
-  PgClient.layerFrom(Effect.flatMap(Database, (database) => connect(database.url)))
+  PgClient.layerFrom(Effect.flatMap(Database, connect))
 
 /** `PgClient`, `SqlClient` and `Database` at a location. */
 export const layer = (
@@ -236,7 +238,11 @@ export const nameOf = (url: Redacted.Redacted): string => {
   return `${server}/${database}`
 }
 
-const whereabouts = (url: Redacted.Redacted): string => `DATABASE_URL: Postgres at ${placeOf(url).server}`
+/** The server that `DATABASE_URL` names. */
+export const serverAt = (url: Redacted.Redacted): DatabaseServer => ({
+  url,
+  name: `DATABASE_URL: Postgres at ${placeOf(url).server}`
+})
 
 // Messages of the driver and of the server do not repeat passwords, as far as known; this makes sure of it.
 const withoutSecret = (error: Error, url: Redacted.Redacted): string => {

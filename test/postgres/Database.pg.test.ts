@@ -1,14 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Logger, Redacted, Schedule } from "effect"
+import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
+import * as fs from "node:fs"
 import * as Path from "node:path"
-import { connect } from "../../src/postgres/Database.ts"
+import { connect, layer, serverAt } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
 import { freshDatabase, freshDatabaseWith } from "../support/Postgres.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { till } from "../support/TillProcess.ts"
 
-const open = (url: Redacted.Redacted) => connect(url).pipe(Effect.provide(Reactivity.layer))
+const open = (url: Redacted.Redacted) => connect(serverAt(url)).pipe(Effect.provide(Reactivity.layer))
 
 /** A fresh database with a setting of its own. */
 const databaseSetTo = Effect.fnUntraced(function* (setting: string) {
@@ -170,6 +171,17 @@ describe("Database", () => {
       assert.include(messages[1], `database "no_such_database" does not exist`)
       assert.include(messages[2], "DATABASE_URL: Postgres at 127.0.0.1:1: connect ECONNREFUSED")
       assert.include(messages[3], "DATABASE_URL: Postgres at /nowhere:5433: connect ENOENT")
+    })
+  )
+
+  it.live("does not call the embedded Postgres by a variable that nobody has set", () =>
+    Effect.gen(function* () {
+      const dataFolder = Path.join(yield* temporaryFolder(), "data")
+      const start = Effect.scoped(Layer.build(layer({ databaseUrl: undefined, dataFolder })))
+      yield* start
+      fs.writeFileSync(Path.join(dataFolder, "postgres", "password"), "another\n")
+      const { message } = yield* Effect.flip(start)
+      assert.strictEqual(message, `The Postgres in ${dataFolder}: password authentication failed for user "till".`)
     })
   )
 })
