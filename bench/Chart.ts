@@ -3,7 +3,7 @@
  * everything that stores. Plain SVG; its colours follow the reader's light or dark scheme.
  */
 import { sentence } from "./Machine.ts"
-import { figure } from "./Report.ts"
+import { figure, heading, warnings } from "./Report.ts"
 import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
 import { medianOf } from "./Results.ts"
 
@@ -26,13 +26,13 @@ const STYLE = `
   .note { font-size: 11px; fill: #59636e }
   .background { fill: #ffffff }
   .till { fill: #0969da }
-  .baseline { fill: #b1bac4 }
+  .baseline { fill: #818b98 }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3 }
     .note { fill: #9198a1 }
     .background { fill: #0d1117 }
     .till { fill: #4493f8 }
-    .baseline { fill: #484f58 }
+    .baseline { fill: #656c76 }
   }`
 
 const escape = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
@@ -46,7 +46,7 @@ const bar = (subject: SubjectResult, y: number, throughputMax: number): string =
   const width = Math.max(1, Math.round((throughput(subject) / throughputMax) * BAR_WIDTH_MAX))
   const x = MARGIN + LABEL_WIDTH
   const baseline = y + BAR_HEIGHT - 5
-  const value = `${figure(throughput(subject))}/s, p99 ${figure(medianOf(subject, "p99Millis"))} ms`
+  const value = `${figure(throughput(subject))}/s, p99 ${figure(subject.latency.p99Millis)} ms`
   return [
     text(MARGIN, baseline, "label", subject.title),
     `<rect x="${x}" y="${y}" width="${width}" height="${BAR_HEIGHT}" rx="2" ` +
@@ -59,9 +59,8 @@ const heightOf = (scenario: ScenarioResult): number => TITLE_HEIGHT + scenario.s
 
 const group = (scenario: ScenarioResult, y: number): string => {
   const throughputMax = Math.max(...scenario.subjects.map(throughput))
-  const title = scenario.connections === 1 ? scenario.title : `${scenario.title}, ${scenario.connections} connections`
   return [
-    text(MARGIN, y + 20, "scenario", title),
+    text(MARGIN, y + 20, "scenario", heading(scenario)),
     ...scenario.subjects.map((subject, i) => bar(subject, y + TITLE_HEIGHT + i * BAR_PITCH, throughputMax))
   ].join("\n")
 }
@@ -78,8 +77,8 @@ export const svg = ({ machine, scenarios }: Results): string => {
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Requests per second">`,
     `<style>${STYLE}\n</style>`,
     `<rect width="${WIDTH}" height="${height}" class="background"/>`,
-    text(MARGIN, 30, "heading", "Requests per second, higher is better"),
-    text(MARGIN, 50, "note", sentence(machine)),
+    text(MARGIN, 30, "heading", "Requests per second, higher is better; each scenario on a scale of its own"),
+    text(MARGIN, 50, "note", [sentence(machine), ...warnings(scenarios)].join(". ")),
     ...groups,
     "</svg>\n"
   ].join("\n")

@@ -1,7 +1,7 @@
 /** What Till wants to reach, as data; each one is judged on the run's own figures. */
 import type { ContenderName } from "./Contender.ts"
 import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
-import { medianOf, throughputRatio } from "./Results.ts"
+import { throughputRatio } from "./Results.ts"
 
 interface Goal {
   readonly scenario: string
@@ -39,10 +39,7 @@ const goals: ReadonlyArray<Goal> = [
   {
     scenario: "create",
     text: "create: p99 of at most 25 ms at 64 connections",
-    figure: (scenario) => {
-      const till = subject(scenario, "till")
-      return till === undefined ? undefined : medianOf(till, "p99Millis")
-    },
+    figure: (scenario) => subject(scenario, "till")?.latency.p99Millis,
     unit: " ms",
     reached: (figure) => figure <= 25
   }

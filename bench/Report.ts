@@ -4,7 +4,7 @@ import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
 import { medianOf, noiseOf, throughputRatio } from "./Results.ts"
 import * as Table from "./Table.ts"
 
-const COLUMNS = ["", "requests/s", "p50 ms", "p99 ms", "CPU µs server", "CPU µs Postgres", "first ÷ this"]
+const COLUMNS = ["", "requests/s", "p50 ms", "p99 ms", "max ms", "CPU µs server", "CPU µs Postgres", "first ÷ this"]
 
 /** Three significant digits are more than such a machine repeats; whole numbers keep theirs. */
 export const figure = (value: number | undefined): string => {
@@ -16,8 +16,9 @@ export const figure = (value: number | undefined): string => {
 const row = (subject: SubjectResult, first: SubjectResult): ReadonlyArray<string> => [
   subject.title,
   figure(medianOf(subject, "requestsPerSecond")),
-  figure(medianOf(subject, "p50Millis")),
-  figure(medianOf(subject, "p99Millis")),
+  figure(subject.latency.p50Millis),
+  figure(subject.latency.p99Millis),
+  figure(subject.latency.maxMillis),
   figure(medianOf(subject, "serverMicros")),
   subject.contender === "echo" ? "–" : figure(medianOf(subject, "postgresMicros")),
   subject === first ? "" : `${figure(throughputRatio(first, subject))} ×`
@@ -26,17 +27,17 @@ const row = (subject: SubjectResult, first: SubjectResult): ReadonlyArray<string
 const rows = ({ subjects }: ScenarioResult): ReadonlyArray<ReadonlyArray<string>> =>
   subjects.map((subject) => row(subject, subjects[0]!))
 
-const heading = (scenario: ScenarioResult): string =>
+export const heading = (scenario: ScenarioResult): string =>
   scenario.connections === 1 ? scenario.title : `${scenario.title}, ${scenario.connections} connections`
 
 /** A warning if the machine was not the bench's own, in the noisiest of the scenarios; else nothing. */
-const warnings = (scenarios: ReadonlyArray<ScenarioResult>): ReadonlyArray<string> => {
+export const warnings = (scenarios: ReadonlyArray<ScenarioResult>): ReadonlyArray<string> => {
   const shareMax = Math.max(0, ...scenarios.flatMap((scenario) => noiseOf(scenario) ?? []))
   return shareMax === 0 ? [] : [noiseText(shareMax)]
 }
 
 export const noiseText = (share: number): string =>
-  `Not a quiet machine: others took ${Math.round(share * 100)} % of its CPU.`
+  `Not a quiet machine: in a quarter of the rounds, others took ${Math.round(share * 100)} % of its CPU or more.`
 
 /** One scenario, for the terminal. */
 export const scenarioText = (scenario: ScenarioResult): string =>

@@ -1,21 +1,19 @@
 /** What a run has measured, and what it comes to. The JSON report is exactly this. */
 import type { ContenderName } from "./Contender.ts"
 import type { LoadResult } from "./load/LoadPlan.ts"
-import { median } from "./load/Percentiles.ts"
+import type { Latency } from "./load/Percentiles.ts"
+import { median, percentile } from "./load/Percentiles.ts"
 import type { Machine } from "./Machine.ts"
+import type { Spent } from "./SpentTime.ts"
 
 /** One load on one server. CPU times are per request and include the work that the server does after its answers. */
-export interface Round extends LoadResult {
-  /** Undefined where the system does not tell. */
-  readonly serverMicros?: number
-  readonly postgresMicros?: number
-  /** Share of the machine's CPU time, from 0 to 1, that went to processes that are no part of the bench. */
-  readonly othersShare?: number
-}
+export interface Round extends Omit<LoadResult, "latencies">, Latency, Spent {}
 
 export interface SubjectResult {
   readonly title: string
   readonly contender: ContenderName
+  /** Of the requests of all rounds together. */
+  readonly latency: Latency
   /** In order; the rounds of all subjects took turns, so equal positions are close in time. */
   readonly rounds: ReadonlyArray<Round>
 }
@@ -38,14 +36,14 @@ export interface Results {
 /** Above this share for others, a machine is not quiet enough to judge by. */
 const OTHERS_SHARE_MAX = 0.1
 
-/** The median of shares of the machine that others had, if it is too much. */
+/** The share of the machine that others had at least in the noisiest quarter of the measurements, if it is too much. */
 export const noiseIn = (shares: ReadonlyArray<number | undefined>): number | undefined => {
-  const known = shares.filter((share) => share !== undefined)
-  const share = known.length === 0 ? 0 : median(known)
+  const known = shares.filter((share) => share !== undefined).toSorted((a, b) => a - b)
+  const share = known.length === 0 ? 0 : percentile(known, 75)
   return share > OTHERS_SHARE_MAX ? share : undefined
 }
 
-/** How much of the machine others had in the scenario's median round, if it is too much. */
+/** How much of the machine others had in the scenario's noisiest rounds, if it is too much. */
 export const noiseOf = ({ subjects }: ScenarioResult): number | undefined =>
   noiseIn(subjects.flatMap(({ rounds }) => rounds.map(({ othersShare }) => othersShare)))
 

@@ -3,16 +3,17 @@
  * round, so that a slow minute of the machine hits all of them alike. A round ends when server and Postgres have come
  * to rest: what is done behind the answers is paid for by who caused it, and never falls into another's round.
  */
-import { availableParallelism } from "node:os"
 import { Console, Effect } from "effect"
 import { BenchFailure } from "./BenchFailure.ts"
 import type { ContenderName, Server } from "./Contender.ts"
 import type { Database } from "./Database.ts"
 import type { Load } from "./load/Load.ts"
 import type { LoadPlan } from "./load/LoadPlan.ts"
+import { latencyOf } from "./load/Percentiles.ts"
 import * as ProcessTime from "./ProcessTime.ts"
 import type { Round, ScenarioResult } from "./Results.ts"
 import type { Refill, Scenario, Subject } from "./scenarios/Scenario.ts"
+import { around, perRequest } from "./SpentTime.ts"
 
 export interface Pace {
   /** Before a server's first scenario: a large program takes longer to be compiled than a small one. */
@@ -39,11 +40,13 @@ interface Prepared {
   readonly plan: LoadPlan
   readonly refill: Refill | undefined
   readonly rounds: Array<Round>
+  /** Of each round. */
+  readonly latencies: Array<Float64Array>
 }
 
 /** Carries out a scenario; subjects whose server does not take part in the run are left out. */
 export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings: Surroundings) {
-  const { database, pace, warm } = surroundings
+  const { database, load, pace, warm } = surroundings
   const prepared = yield* prepare(scenario, surroundings)
   const before = yield* countRecords(prepared, database)
   const acknowledged = new Map<ContenderName, number>()
@@ -53,10 +56,15 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings
       const paths = refill === undefined ? undefined : yield* refill(seconds)
       if (paths !== undefined) yield* rest(server, database)
       const requests = { ...plan.requests, paths: paths ?? plan.requests.paths }
-      const round = yield* measureRound({ ...plan, requests, seconds }, server, surroundings)
+      const { spent, value } = yield* around(
+        { server, database, workers: [load] },
+        Effect.tap(load.run({ ...plan, requests, seconds }), rest(server, database))
+      )
       const earlier = acknowledged.get(subject.contender) ?? 0
-      acknowledged.set(subject.contender, earlier + (paths?.length ?? 0) + round.acknowledged)
-      return round
+      acknowledged.set(subject.contender, earlier + (paths?.length ?? 0) + value.acknowledged)
+      const { latencies, ...result } = value
+      const round = { ...result, ...latencyOf([latencies]), ...perRequest(result.acknowledged, spent) }
+      return { round, latencies }
     },
     (effect, { subject }) =>
       Effect.mapError(
@@ -71,14 +79,23 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings
     warm.add(one.server)
   }
   for (let round = 0; round < pace.rounds + (scenario.moreRounds ?? 0); round++) {
-    for (const one of prepared) one.rounds.push(yield* measure(one, pace.secondsPerRound))
+    for (const one of prepared) {
+      const { latencies, round } = yield* measure(one, pace.secondsPerRound)
+      one.rounds.push(round)
+      one.latencies.push(latencies)
+    }
   }
   if (scenario.writes) yield* requireRecords(scenario, yield* countRecords(prepared, database), before, acknowledged)
   return {
     name: scenario.name,
     title: scenario.title,
     connections: scenario.connections,
-    subjects: prepared.map(({ rounds, subject }) => ({ title: subject.title, contender: subject.contender, rounds }))
+    subjects: prepared.map(({ latencies, rounds, subject: { contender, title } }) => ({
+      title,
+      contender,
+      latency: latencyOf(latencies),
+      rounds
+    }))
   } satisfies ScenarioResult as ScenarioResult
 })
 
@@ -92,45 +109,9 @@ const prepare = (scenario: Scenario, { apiKeys, pace, servers }: Surroundings) =
       const { connections, expect } = scenario
       const plan = { port: server.port, connections, seconds: pace.secondsPerRound, requests, expect }
       const refill = subject.refill === undefined ? undefined : yield* subject.refill(target)
-      return { subject, server, plan, refill, rounds: [] } satisfies Prepared as Prepared
+      return { subject, server, plan, refill, rounds: [], latencies: [] } satisfies Prepared as Prepared
     })
   )
-
-/** CPU time in microseconds that everything has taken so far. */
-const cpuNow = (server: Server, database: Database) => {
-  const { system, user } = process.cpuUsage()
-  return {
-    server: ProcessTime.ofProcess(server.pid),
-    postgres: database.cpuMicros(),
-    bench: user + system,
-    machine: ProcessTime.ofMachine()
-  }
-}
-
-const measureRound = Effect.fnUntraced(function* (plan: LoadPlan, server: Server, { database, load }: Surroundings) {
-  const started = performance.now()
-  const before = cpuNow(server, database)
-  const result = yield* load(plan)
-  yield* rest(server, database)
-  const after = cpuNow(server, database)
-  const capacity = (performance.now() - started) * 1000 * availableParallelism()
-  const spent = (part: keyof typeof before) => {
-    const [from, to] = [before[part], after[part]]
-    return from === undefined || to === undefined ? undefined : to - from
-  }
-  const [ofServer, ofPostgres, ofMachine] = [spent("server"), spent("postgres"), spent("machine")]
-  const ofBench = result.generatorMicros * result.acknowledged + spent("bench")!
-  const ofOthers =
-    ofMachine === undefined || ofServer === undefined || ofPostgres === undefined
-      ? undefined
-      : Math.max(0, ofMachine - ofServer - ofPostgres - ofBench)
-  return {
-    ...result,
-    ...(ofServer !== undefined && { serverMicros: ofServer / result.acknowledged }),
-    ...(ofPostgres !== undefined && { postgresMicros: ofPostgres / result.acknowledged }),
-    ...(ofOthers !== undefined && { othersShare: ofOthers / capacity })
-  } satisfies Round as Round
-})
 
 const REST_MILLIS = 100
 const REST_MILLIS_MAX = 5000

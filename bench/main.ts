@@ -68,26 +68,32 @@ const ofSeconds = (seconds: number): Partial<WebhookPace> => ({
 interface Options {
   readonly pace: Pace
   readonly scenarios: ReadonlyArray<Scenario>
-  readonly withTill: boolean
-  readonly profile: boolean
+  readonly takesPart: (contender: ContenderName) => boolean
+  /** Of Till's Node. */
+  readonly nodeOptions: ReadonlyArray<string>
 }
 
-const profileOptions = () => [
-  "--cpu-prof",
-  `--cpu-prof-dir=${RESULTS}`,
-  `--cpu-prof-name=till-${Date.now()}.cpuprofile`
-]
+/** Measures with options for Till's Node; with those that leave a CPU profile, if one is wanted, and says where it is. */
+const profiled = Effect.fnUntraced(function* <A, E, R>(
+  wanted: boolean,
+  measure: (nodeOptions: ReadonlyArray<string>) => Effect.Effect<A, E, R>
+) {
+  if (!wanted) return yield* measure([])
+  const name = `till-${Date.now()}.cpuprofile`
+  const measured = yield* measure(["--cpu-prof", `--cpu-prof-dir=${RESULTS}`, `--cpu-prof-name=${name}`])
+  yield* Console.log(`\nProfile: ${join(RESULTS, name)}`)
+  return measured
+})
 
 const startServers = Effect.fnUntraced(function* (options: Options, database: Database.Database) {
-  const wanted = new Set(options.scenarios.flatMap(({ subjects }) => subjects.map(({ contender }) => contender)))
+  const wanted = options.scenarios.flatMap(({ subjects }) => subjects.map(({ contender }) => contender))
   const servers = new Map<ContenderName, Server>()
   let apiKeys: ReadonlyArray<string> = ["none"]
-  for (const name of wanted) {
+  for (const name of new Set(wanted.filter(options.takesPart))) {
     const contender = contenders[name]
-    if (name === "till" && !options.withTill) continue
     const url = contender.countQuery === null ? "" : yield* database.create(name)
     if (name === "till") apiKeys = yield* Seed.make(url)
-    const nodeOptions = name === "till" && options.profile ? profileOptions() : []
+    const nodeOptions = name === "till" ? options.nodeOptions : []
     servers.set(name, yield* start(contender, { databaseUrl: url, nodeOptions }))
   }
   return { servers, apiKeys }
@@ -155,7 +161,9 @@ const bench = Command.make(
     ),
     profile: Flag.Boolean("profile").pipe(
       Flag.withDefault(false),
-      Flag.withDescription("Leave a CPU profile of Till in bench/results; its figures are lower for it")
+      Flag.withDescription(
+        "Without baselines: leave a CPU profile of Till in bench/results; its figures are lower for it"
+      )
     ),
     seconds: Flag.Finite("seconds").pipe(
       Flag.filter(
@@ -167,25 +175,28 @@ const bench = Command.make(
     )
   },
   Effect.fnUntraced(function* ({ baselines, full, only, profile, seconds }) {
+    if (baselines && profile) return yield* new BenchFailure({ problem: "A profile is of Till, not of baselines." })
     const pace = full ? PACE_FULL : PACE
-    const options: Options = {
-      pace: { ...pace, secondsPerRound: Option.getOrElse(seconds, () => pace.secondsPerRound) },
-      scenarios: Option.match(only, {
-        onNone: () => scenarios,
-        onSome: (name) => scenarios.filter((scenario) => scenario.name === name)
-      }),
-      withTill: !baselines,
-      profile
-    }
+    const isUsual = Option.isNone(seconds) && !profile
     const onlyWebhooks = Option.contains(only, WEBHOOKS)
     if (onlyWebhooks && baselines) return yield* new BenchFailure({ problem: "Webhooks have no baselines." })
-    if (!onlyWebhooks)
-      yield* report(yield* run(options), Option.isNone(only) && Option.isNone(seconds) && !baselines && !profile)
+    if (!onlyWebhooks) {
+      const options = {
+        pace: { ...pace, secondsPerRound: Option.getOrElse(seconds, () => pace.secondsPerRound) },
+        scenarios: Option.match(only, {
+          onNone: () => scenarios,
+          onSome: (name) => scenarios.filter((scenario) => scenario.name === name)
+        }),
+        takesPart: (contender: ContenderName) => (contender === "till" ? !baselines : !profile)
+      }
+      const results = yield* profiled(profile, (nodeOptions) => run({ ...options, nodeOptions }))
+      if (results.scenarios.length === 0) return yield* new BenchFailure({ problem: "It has no baselines." })
+      yield* report(results, isUsual && Option.isNone(only) && !baselines)
+    }
     if (!onlyWebhooks && (Option.isSome(only) || !full || baselines)) return
     const webhookPace = full ? WEBHOOK_PACE_FULL : WEBHOOK_PACE
     const shortened = { ...webhookPace, ...Option.match(seconds, { onNone: () => ({}), onSome: ofSeconds }) }
-    const measured = yield* WebhookBench.run(shortened, profile ? profileOptions() : undefined)
-    yield* reportWebhooks(measured, Option.isNone(seconds) && !profile)
+    yield* reportWebhooks(yield* profiled(profile, (options) => WebhookBench.run(shortened, options)), isUsual)
   })
 ).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
 

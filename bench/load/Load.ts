@@ -5,12 +5,13 @@ import type { BenchFailure } from "../BenchFailure.ts"
 import * as Worker from "../Worker.ts"
 import type { LoadPlan, LoadResult } from "./LoadPlan.ts"
 
-/** Carries out a load; fails if a single answer was not what it should be. */
-export type Load = (plan: LoadPlan) => Effect.Effect<LoadResult, BenchFailure>
+export interface Load {
+  readonly pid: number
+  /** Carries out a load; fails if a single answer was not what it should be. */
+  readonly run: (plan: LoadPlan) => Effect.Effect<LoadResult, BenchFailure>
+}
 
-export const make = Effect.map(
-  Worker.make(join(import.meta.dirname, "LoadGenerator.ts")),
-  ({ ask }): Load =>
-    (plan) =>
-      ask<LoadResult>(plan)
-)
+export const make = Effect.map(Worker.make(join(import.meta.dirname, "LoadGenerator.ts")), ({ ask, pid }): Load => ({
+  pid,
+  run: (plan) => ask<LoadResult>(plan)
+}))

@@ -9,7 +9,7 @@ import { randomUUID } from "node:crypto"
 import type { Socket } from "node:net"
 import { connect } from "node:net"
 import type { LoadPlan, LoadResult, Requests } from "./LoadPlan.ts"
-import { percentile, Samples } from "./Percentiles.ts"
+import { Samples } from "./Percentiles.ts"
 import { ResponseReader } from "./ResponseReader.ts"
 import { serve } from "../Worker.ts"
 
@@ -95,9 +95,7 @@ class Load {
       acknowledged: ascending.length,
       elapsedMillis,
       requestsPerSecond: (ascending.length / elapsedMillis) * 1000,
-      p50Millis: percentile(ascending, 50),
-      p99Millis: percentile(ascending, 99),
-      maxMillis: percentile(ascending, 100),
+      latencies: ascending,
       generatorMicros: (cpu.user + cpu.system) / ascending.length
     }
   }

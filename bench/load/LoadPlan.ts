@@ -29,9 +29,8 @@ export interface LoadResult {
   /** From the first request to the last response. */
   readonly elapsedMillis: number
   readonly requestsPerSecond: number
-  readonly p50Millis: number
-  readonly p99Millis: number
-  readonly maxMillis: number
+  /** Of every request, in milliseconds and ascending order. */
+  readonly latencies: Float64Array
   /** CPU time of the generator itself, per request. */
   readonly generatorMicros: number
 }

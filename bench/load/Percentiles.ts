@@ -18,6 +18,24 @@ export const median = (values: ReadonlyArray<number>): number => {
   return ascending.length % 2 === 1 ? ascending[middle]! : (ascending[middle - 1]! + ascending[middle]!) / 2
 }
 
+export interface Latency {
+  readonly p50Millis: number
+  readonly p99Millis: number
+  readonly maxMillis: number
+}
+
+/** Of all requests of these rounds, in milliseconds: a request of a slow round counts as much as any other. */
+export const latencyOf = (rounds: ReadonlyArray<Float64Array>): Latency => {
+  const all = new Float64Array(rounds.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const round of rounds) {
+    all.set(round, at)
+    at += round.length
+  }
+  all.sort()
+  return { p50Millis: percentile(all, 50), p99Millis: percentile(all, 99), maxMillis: percentile(all, 100) }
+}
+
 /** Numbers that arrive one at a time and very often; grows by doubling, so that adding costs next to nothing. */
 export class Samples {
   #values = new Float64Array(1 << 16)

@@ -77,16 +77,16 @@ class PacedLoad {
         return
       }
       const send = this.#free.pop()
-      const request = this.#want()
+      const request = this.#want(dueMicros)
       if (send === undefined) this.#waiting.push(request)
       else send(request)
     }
     this.#wantedAll()
   }
 
-  #want(): number {
+  #want(atMicros: number): number {
     this.#underWay++
-    return this.#wanted.push(nowMicros()) - 1
+    return this.#wanted.push(atMicros) - 1
   }
 
   /** What a connection that has nothing to do does next. */
@@ -94,8 +94,9 @@ class PacedLoad {
     const request = this.#waiting.shift()
     if (request !== undefined) return send(request)
     if (this.#plan.ratePerSecond !== null) return void this.#free.push(send)
+    const now = nowMicros()
     const deadlineMicros = this.#startedMicros + this.#plan.seconds * 1_000_000
-    if (this.#wanted.length < this.#requestsMax && nowMicros() < deadlineMicros) send(this.#want())
+    if (this.#wanted.length < this.#requestsMax && now < deadlineMicros) send(this.#want(now))
     else this.#wantedAll()
   }
 

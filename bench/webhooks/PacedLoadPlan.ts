@@ -22,7 +22,7 @@ export interface PacedLoadPlan {
 
 /** By number of the request, in microseconds of the clock that processes share. Every request was answered with a 200. */
 export interface PacedLoadRecord {
-  /** When the plan wanted it sent. With all connections busy, it waits from then on, and that counts. */
+  /** When the plan wanted it sent. With all connections or the generator busy, it waits from then on, and that counts. */
   readonly wantedMicros: Float64Array
   readonly sentMicros: Float64Array
   readonly answeredMicros: Float64Array

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Server } from "../Contender.ts"
 import type { Database } from "../Database.ts"
 import { INTENTS, createObjects, intentBody } from "../scenarios/Scenario.ts"
-import { around } from "./Bystanders.ts"
+import { around, perRequest } from "../SpentTime.ts"
 import { failureIn, figuresOf } from "./Figures.ts"
 import type { PacedLoad } from "./PacedLoad.ts"
 import type { PacedLoadPlan } from "./PacedLoadPlan.ts"
@@ -63,7 +63,7 @@ export const deliver = Effect.fnUntraced(function* (surroundings: Surroundings, 
     yield* Suite.rest(till, database)
     return record
   })
-  const { spent, value: record } = yield* around({ till, database, workers: [load, sink] }, loaded)
+  const { spent, value: record } = yield* around({ server: till, database, workers: [load, sink] }, loaded)
   const requests = record.sentMicros.length
   const arrivals = yield* sink.take
   const failure = failureIn(requests, arrivals)
@@ -73,12 +73,7 @@ export const deliver = Effect.fnUntraced(function* (surroundings: Surroundings, 
 
 /** The same, with what it comes to; for a shop with endpoints. */
 export const trial = (surroundings: Surroundings, shop: Shop, pacing: Pacing) =>
-  Effect.map(deliver(surroundings, shop, pacing), ({ arrivals, record, requests, spent }): Trial => {
-    const { postgresMicros, tillMicros } = spent
-    return {
-      ...figuresOf(record, arrivals),
-      ...spent,
-      ...(tillMicros !== undefined && { tillMicros: tillMicros / requests }),
-      ...(postgresMicros !== undefined && { postgresMicros: postgresMicros / requests })
-    }
-  })
+  Effect.map(deliver(surroundings, shop, pacing), ({ arrivals, record, requests, spent }): Trial => ({
+    ...figuresOf(record, arrivals),
+    ...perRequest(requests, spent)
+  }))

@@ -51,8 +51,8 @@ const part = <A, R>(name: string, effect: Effect.Effect<A, BenchFailure, R>) =>
     Effect.mapError(({ problem }) => new BenchFailure({ problem: `webhooks, ${name}: ${problem}` }))
   )
 
-/** With `profileOptions`, Till is started with these and never killed, so that it leaves its profile. */
-export const run = Effect.fnUntraced(function* (pace: WebhookPace, profileOptions?: ReadonlyArray<string>) {
+/** With `profileOptions`, if there are any, Till is started and never killed, so that it leaves its profile. */
+export const run = Effect.fnUntraced(function* (pace: WebhookPace, profileOptions: ReadonlyArray<string>) {
   const database = yield* Database.make
   const machine = Machine.describe(database.version)
   yield* Console.log(`Webhooks. ${Machine.sentence(machine)}`)
@@ -61,8 +61,7 @@ export const run = Effect.fnUntraced(function* (pace: WebhookPace, profileOption
   const scope = yield* Effect.scope
   // The secrets of endpoints are sealed with a key in this folder, so a restart needs the same one.
   const dataFolder = yield* Database.temporaryFolder
-  const nodeOptions = profileOptions ?? []
-  const startTill = start(contenders.till, { databaseUrl, nodeOptions, dataFolder }).pipe(
+  const startTill = start(contenders.till, { databaseUrl, nodeOptions: profileOptions, dataFolder }).pipe(
     Effect.provideService(Scope.Scope, scope)
   )
   const till = yield* startTill
@@ -86,7 +85,7 @@ export const run = Effect.fnUntraced(function* (pace: WebhookPace, profileOption
   const idling = yield* measure("one at a time", idle)
   yield* database.checkpoint
   const measureRetries = Retries.measure(surroundings, { subscribed: retried, other: silent }, startTill, pace.retries)
-  const retries = profileOptions === undefined ? yield* part("retries", measureRetries) : undefined
+  const retries = profileOptions.length === 0 ? yield* part("retries", measureRetries) : undefined
   return {
     at: new Date().toISOString(),
     machine,

@@ -18,7 +18,7 @@ const trials = ({ half, idle, offered, offeredPerSecond, saturated }: WebhookRes
     figure(trial.deliveriesPerSecond),
     ...[trial.fromSent.averageMillis, trial.fromSent.p50Millis, trial.fromSent.p95Millis].map(figure),
     ...[trial.fromSent.p99Millis, trial.fromSent.maxMillis, trial.fromAnswered.p50Millis].map(figure),
-    figure(trial.tillMicros),
+    figure(trial.serverMicros),
     figure(trial.postgresMicros)
   ]
   return {

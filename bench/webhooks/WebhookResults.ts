@@ -1,14 +1,10 @@
 /** What the bench of webhooks has measured. `results/webhooks.json` is exactly this, and the goals. */
 import type { Machine } from "../Machine.ts"
+import type { Spent } from "../SpentTime.ts"
 import type { Distribution, Figures } from "./Figures.ts"
 
-/** CPU times are per event and include what is done after the last delivery. Undefined where the system does not tell. */
-export interface Trial extends Figures {
-  readonly tillMicros?: number
-  readonly postgresMicros?: number
-  /** Share of the machine's CPU time, from 0 to 1, that went to processes that are no part of the bench. */
-  readonly othersShare?: number
-}
+/** CPU times are per event and include what is done after the last delivery. */
+export interface Trial extends Figures, Spent {}
 
 /** Creates with so many endpoints subscribed; none has no deliveries to tell about. */
 export interface FanOut {

@@ -11,11 +11,12 @@ const subject = (
   contender: ContenderName,
   throughputs: ReadonlyArray<number>,
   p99Millis = 10,
-  othersShare = 0.05
+  othersShares: ReadonlyArray<number> = [0.05]
 ): SubjectResult => ({
   title: `<${contender}>`,
   contender,
-  rounds: throughputs.map((requestsPerSecond) => ({
+  latency: { p50Millis: 1.234, p99Millis, maxMillis: 50 },
+  rounds: throughputs.map((requestsPerSecond, i) => ({
     acknowledged: 1000,
     elapsedMillis: 1000,
     requestsPerSecond,
@@ -24,7 +25,7 @@ const subject = (
     maxMillis: 50,
     generatorMicros: 13,
     serverMicros: 100,
-    othersShare
+    othersShare: othersShares[i % othersShares.length]!
   }))
 })
 
@@ -69,16 +70,18 @@ describe("report", () => {
       Report.scenarioText(two.scenarios[0]!),
       [
         "Create, 64 connections",
-        "                           requests/s  p50 ms  p99 ms  CPU µs server  CPU µs Postgres  first ÷ this",
-        "  <till>                        9 000    1.23    10.0            100                –",
-        "  <transactionPerRequest>       3 000    1.23    10.0            100                –        3.00 ×"
+        "                           requests/s  p50 ms  p99 ms  max ms  CPU µs server  CPU µs Postgres  first ÷ this",
+        "  <till>                        9 000    1.23    10.0    50.0            100                –",
+        "  <transactionPerRequest>       3 000    1.23    10.0    50.0            100                –        3.00 ×"
       ].join("\n")
     ))
 
-  it("warns if the machine was not quiet, and only then", () => {
-    const noisy = results(subject("till", [9000], 10, 0.42))
+  it("warns if the machine was not quiet for a part of the time, and only then", () => {
+    const noisy = results(subject("till", [9000, 9000, 9000, 9000], 10, [0, 0, 0.42, 0.5]))
     assert.include(Report.scenarioText(noisy.scenarios[0]!), "others took 42 % of its CPU")
     assert.include(Report.markdown(noisy), "others took 42 % of its CPU")
+    assert.include(Chart.svg(noisy), "others took 42 % of its CPU")
+    assert.notInclude(Chart.svg(two), "quiet")
     assert.notInclude(Report.scenarioText(two.scenarios[0]!), "quiet")
     assert.notInclude(Report.markdown(two), "quiet")
   })

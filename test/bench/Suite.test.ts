@@ -27,9 +27,7 @@ const result: LoadResult = {
   acknowledged: ACKNOWLEDGED,
   elapsedMillis: 1,
   requestsPerSecond: 1,
-  p50Millis: 1,
-  p99Millis: 1,
-  maxMillis: 1,
+  latencies: Float64Array.of(1),
   generatorMicros: 1
 }
 
@@ -57,11 +55,14 @@ const run = (
       checkpoint: Effect.void,
       cpuMicros: () => undefined
     },
-    load: (plan) =>
-      Effect.sync(() => (loads.push(plan.port), seconds.push(plan.seconds))).pipe(
-        Effect.andThen(onLoad(plan)),
-        Effect.as(result)
-      ),
+    load: {
+      pid: process.pid,
+      run: (plan) =>
+        Effect.sync(() => (loads.push(plan.port), seconds.push(plan.seconds))).pipe(
+          Effect.andThen(onLoad(plan)),
+          Effect.map(() => ({ ...result, latencies: Float64Array.of(loads.length) }))
+        )
+    },
     servers: new Map([server("till"), server("groupCommit")]),
     apiKeys: ["k"],
     pace: { firstWarmUpSeconds: 4, warmUpSeconds: 1, secondsPerRound: 2, rounds: 2 },
@@ -89,6 +90,14 @@ describe("Suite", () => {
       const { loads, ran } = run(ACKNOWLEDGED, () => Effect.void, { ...scenario, moreRounds: 3 })
       const { subjects } = yield* ran
       assert.deepStrictEqual(loads, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2])
+      // The n-th load takes n ms here: those of the rounds count together, and not the warm-up's.
+      assert.deepStrictEqual(
+        subjects.map(({ latency }) => latency),
+        [
+          { p50Millis: 7, p99Millis: 11, maxMillis: 11 },
+          { p50Millis: 8, p99Millis: 12, maxMillis: 12 }
+        ]
+      )
       assert.deepStrictEqual(
         subjects.map(({ rounds }) => rounds.length),
         [5, 5]

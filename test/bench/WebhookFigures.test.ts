@@ -112,7 +112,7 @@ const figures: Figures = {
   fromSent: distribution,
   fromAnswered: { ...distribution, p50Millis: -0.5 }
 }
-const trial: Trial = { ...figures, tillMicros: 300, postgresMicros: 150, othersShare: 0.05 }
+const trial: Trial = { ...figures, serverMicros: 300, postgresMicros: 150, othersShare: 0.05 }
 const results: WebhookResults = {
   at: "2026-11-21T00:00:00.000Z",
   machine: { cpu: "A", cores: 2, memoryGigabytes: 24, system: "linux", node: "v24", postgres: "18.4", commit: "abc" },

@@ -1,32 +1,41 @@
-/** CPU time around a measurement: of Till and Postgres, and what went to processes that are no part of the bench. */
+/** CPU time around a measurement: of server and Postgres, and what went to processes that are no part of the bench. */
 import { availableParallelism } from "node:os"
 import { Effect } from "effect"
-import type { Server } from "../Contender.ts"
-import type { Database } from "../Database.ts"
-import * as ProcessTime from "../ProcessTime.ts"
+import type { Server } from "./Contender.ts"
+import type { Database } from "./Database.ts"
+import * as ProcessTime from "./ProcessTime.ts"
 
+/** Undefined where the system does not tell. */
 export interface Spent {
-  readonly tillMicros?: number
+  readonly serverMicros?: number
   readonly postgresMicros?: number
+  /** Share of the machine's CPU time, from 0 to 1, that went to processes that are no part of the bench. */
   readonly othersShare?: number
 }
 
 export interface Measured {
-  readonly till: Server
+  readonly server: Server
   readonly database: Database
   /** The bench's own processes beside this one. */
   readonly workers: ReadonlyArray<{ readonly pid: number }>
 }
 
-const cpuNow = ({ database, till, workers }: Measured) => {
+const cpuNow = ({ database, server, workers }: Measured) => {
   const { system, user } = process.cpuUsage()
   return {
-    till: ProcessTime.ofProcess(till.pid),
+    server: ProcessTime.ofProcess(server.pid),
     postgres: database.cpuMicros(),
     bench: workers.reduce((sum, { pid }) => sum + (ProcessTime.ofProcess(pid) ?? 0), user + system),
     machine: ProcessTime.ofMachine()
   }
 }
+
+/** The same per request. */
+export const perRequest = (requests: number, { postgresMicros, serverMicros, ...spent }: Spent): Spent => ({
+  ...spent,
+  ...(serverMicros !== undefined && { serverMicros: serverMicros / requests }),
+  ...(postgresMicros !== undefined && { postgresMicros: postgresMicros / requests })
+})
 
 /** Carries something out and tells what CPU time it took, in all. */
 export const around = <A, E, R>(measured: Measured, effect: Effect.Effect<A, E, R>) =>
@@ -40,13 +49,14 @@ export const around = <A, E, R>(measured: Measured, effect: Effect.Effect<A, E, 
         const [from, to] = [before[part], after[part]]
         return from === undefined || to === undefined ? undefined : to - from
       }
-      const [tillMicros, postgresMicros, machine] = [difference("till"), difference("postgres"), difference("machine")]
+      const [serverMicros, postgresMicros] = [difference("server"), difference("postgres")]
+      const machine = difference("machine")
       const others =
-        machine === undefined || tillMicros === undefined || postgresMicros === undefined
+        machine === undefined || serverMicros === undefined || postgresMicros === undefined
           ? undefined
-          : Math.max(0, machine - tillMicros - postgresMicros - difference("bench")!)
+          : Math.max(0, machine - serverMicros - postgresMicros - difference("bench")!)
       const spent: Spent = {
-        ...(tillMicros !== undefined && { tillMicros }),
+        ...(serverMicros !== undefined && { serverMicros }),
         ...(postgresMicros !== undefined && { postgresMicros }),
         ...(others !== undefined && { othersShare: others / capacity })
       }
