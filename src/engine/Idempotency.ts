@@ -114,12 +114,16 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
       // Once begun, the request is carried out, whether or not its client stays.
       const effect = use(account, (actor) => once(actor, request, command))
       if (request.idempotencyKey === null) return Effect.uninterruptible(effect)
-      return exclusively(`${account} ${request.idempotencyKey}`, effect)
+      const name = `${account} ${request.idempotencyKey}`
+      return exclusively(name, effect, (wait) => use(account, (actor) => actor.reading(wait)))
     }
   }
 })
 
-/** Holds a name while an effect runs, to its end; whoever comes meanwhile waits for that, and then looks again. */
+/**
+ * Holds a name while an effect runs, to its end; whoever comes meanwhile waits for that, as `waiting` lets them, and then
+ * looks again.
+ */
 const makeExclusively = (clock: Clock.Clock) => {
   const executing = new Map<string, Deferred.Deferred<void>>()
   const wait = (running: Deferred.Deferred<void>, deadline: Millis) =>
@@ -127,17 +131,18 @@ const makeExclusively = (clock: Clock.Clock) => {
       duration: Math.max(deadline - clock.currentTimeMillisUnsafe(), 0),
       orElse: () => Effect.fail(new IdempotencyKeyInUse())
     })
-  const exclusively = <A, E>(
+  const exclusively = <A, E, F>(
     name: string,
     effect: Effect.Effect<A, E>,
+    waiting: (wait: Effect.Effect<void, IdempotencyKeyInUse>) => Effect.Effect<void, F>,
     deadline?: Millis
-  ): Effect.Effect<A, E | IdempotencyKeyInUse> =>
+  ): Effect.Effect<A, E | F> =>
     // Nothing may come between taking the name and the promise to release it.
-    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | IdempotencyKeyInUse> => {
+    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | F> => {
       const running = executing.get(name)
       if (running !== undefined) {
         const latest = deadline ?? clock.currentTimeMillisUnsafe() + WAIT_MILLIS
-        return restore(Effect.andThen(wait(running, latest), exclusively(name, effect, latest)))
+        return restore(Effect.andThen(waiting(wait(running, latest)), exclusively(name, effect, waiting, latest)))
       }
       const end = Deferred.makeUnsafe<void>()
       executing.set(name, end)

@@ -176,6 +176,17 @@ describe("what waits for the storage before or beside the mailbox", () => {
     })
   )
 
+  it.effect("is bounded: repetitions", () =>
+    Effect.gen(function* () {
+      const { engine, hold, release, storage } = yield* restarted
+      const command = Toy.command({ op: "increment", slot: "a", by: 1 })
+      const execute = () => engine.accounts.execute(ACCOUNT, Toy.request("key"), command)
+      hold("append.before")
+      assert.strictEqual(yield* refusedOfThirty(execute, () => release("append.before")), 20)
+      assert.strictEqual((yield* Harness.recordsOf(storage, ACCOUNT)).length, 2)
+    })
+  )
+
   it.effect("is bounded: reads and lists", () =>
     Effect.gen(function* () {
       const { engine, hold, id, release } = yield* restarted
