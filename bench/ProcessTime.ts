@@ -10,6 +10,8 @@ const MICROS_PER_TICK = 10_000
 
 interface Stat {
   readonly pid: number
+  /** The first 15 bytes of its program's name. */
+  readonly name: string
   readonly parent: number
   readonly own: number
   /** Of children that have ended. */
@@ -18,9 +20,11 @@ interface Stat {
 
 /** Reads the text of /proc/<pid>/stat; the process's name may hold spaces and parentheses. */
 export const parseStat = (text: string): Stat => {
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ")
+  const [begin, end] = [text.indexOf("("), text.lastIndexOf(")")]
+  const fields = text.slice(end + 2).split(" ")
   const ticks = (first: number) => (Number(fields[first]) + Number(fields[first + 1])) * MICROS_PER_TICK
-  return { pid: Number.parseInt(text, 10), parent: Number(fields[1]), own: ticks(11), children: ticks(13) }
+  const [pid, name] = [Number.parseInt(text, 10), text.slice(begin + 1, end)]
+  return { pid, name, parent: Number(fields[1]), own: ticks(11), children: ticks(13) }
 }
 
 const statOf = (pid: number | string): Stat | undefined => {
@@ -71,13 +75,5 @@ export const ofMachine = (): number | undefined => {
   }
 }
 
-/** What Linux calls the process: the first 15 bytes of its program's name. */
-export const nameOf = (pid: number): string | undefined => {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, "utf8").trim()
-  } catch {
-    return undefined
-  }
-}
-
+export const nameOf = (pid: number): string | undefined => statOf(pid)?.name
 export const parentOf = (pid: number): number | undefined => statOf(pid)?.parent

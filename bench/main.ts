@@ -190,7 +190,7 @@ const bench = Command.make(
         takesPart: (contender: ContenderName) => (contender === "till" ? !baselines : !profile)
       }
       const results = yield* profiled(profile, (nodeOptions) => run({ ...options, nodeOptions }))
-      if (results.scenarios.length === 0) return yield* new BenchFailure({ problem: "It has no baselines." })
+      if (results.scenarios.length === 0) return yield* new BenchFailure({ problem: "This scenario has no baselines." })
       yield* report(results, isUsual && Option.isNone(only) && !baselines)
     }
     if (!onlyWebhooks && (Option.isSome(only) || !full || baselines)) return

@@ -122,7 +122,7 @@ export class Actor {
   readonly account: AccountId
   readonly documents: EntryCache<Document | Tombstone, StorageFailure>
   readonly timers: EntryCache<TimerState, StorageFailure>
-  readonly keys: EntryCache<KeyState, StorageFailure>
+  readonly keys: EntryCache<KeyState, StorageFailure | MailboxFull>
   readonly usedKeys: KeyFilter
   /** Event types by destination. */
   readonly subscriptions: Map<string, ReadonlyArray<string>>
@@ -243,7 +243,7 @@ export class Actor {
   }
 
   /** Reads the views once they have forgotten what the account has. */
-  remembered<A>(read: Effect.Effect<A, StorageFailure>): Effect.Effect<A, StorageFailure> {
+  remembered<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | StorageFailure> {
     if (this.#forgottenAt <= this.projected) return read
     const forgotten = Effect.mapError(this.whenProjected(this.#forgottenAt), (cause) => new StorageFailure({ cause }))
     return Effect.andThen(forgotten, read)

@@ -70,17 +70,18 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
     key: string,
     now: Millis
   ): Effect.Effect<KeyState | undefined, StorageFailure | MailboxFull> => {
-    const row = lookUp({ account: actor.account, id: key })
+    const row = actor.reading(lookUp({ account: actor.account, id: key }))
     const state = actor.keys.load(
       key,
       actor.remembered(Effect.map(row, (row) => row && { ...row, request: null, response: null }))
     )
-    return Effect.map(actor.reading(state), (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
+    return Effect.map(state, (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
   }
 
-  const replay = Effect.fnUntraced(function* (account: AccountId, state: KeyState) {
+  const replay = Effect.fnUntraced(function* (actor: Actor, state: KeyState) {
+    const { account } = actor
     if (state.request !== null && state.response !== null) return replyOf(state.request, state.response, true)
-    const [row] = yield* journal.at([{ account, version: state.version }])
+    const [row] = yield* actor.reading(journal.at([{ account, version: state.version }]))
     if (row === undefined) throw lost(account, state.version)
     const { request, response } = fromBytes(row)
     if (request !== null && response !== null) return replyOf(request, response, true)
@@ -105,7 +106,7 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
     return Effect.flatMap(find(actor, idempotencyKey, now), (state): typeof submit | ReturnType<typeof once> => {
       if (state === undefined) return submit
       if (state.fingerprint !== fingerprint) return Effect.fail(new IdempotencyKeyReuse())
-      return actor.reading(replay(actor.account, state))
+      return replay(actor, state)
     })
   }
 
@@ -115,34 +116,35 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
       const effect = use(account, (actor) => once(actor, request, command))
       if (request.idempotencyKey === null) return Effect.uninterruptible(effect)
       const name = `${account} ${request.idempotencyKey}`
-      return exclusively(name, effect, (wait) => use(account, (actor) => actor.reading(wait)))
+      return exclusively(name, effect, (end) => use(account, (actor) => actor.reading(end)))
     }
   }
 })
 
 /**
- * Holds a name while an effect runs, to its end; whoever comes meanwhile waits for that, as `waiting` lets them, and then
+ * Holds a name while an effect runs, to its end; whoever comes meanwhile waits for that, if `admit` lets them, and then
  * looks again.
  */
 const makeExclusively = (clock: Clock.Clock) => {
   const executing = new Map<string, Deferred.Deferred<void>>()
-  const wait = (running: Deferred.Deferred<void>, deadline: Millis) =>
-    Effect.timeoutOrElse(Deferred.await(running), {
+  const until = <F>(end: Effect.Effect<void, F>, deadline: Millis) =>
+    Effect.timeoutOrElse(end, {
       duration: Math.max(deadline - clock.currentTimeMillisUnsafe(), 0),
       orElse: () => Effect.fail(new IdempotencyKeyInUse())
     })
   const exclusively = <A, E, F>(
     name: string,
     effect: Effect.Effect<A, E>,
-    waiting: (wait: Effect.Effect<void, IdempotencyKeyInUse>) => Effect.Effect<void, F>,
+    admit: (end: Effect.Effect<void>) => Effect.Effect<void, F>,
     deadline?: Millis
-  ): Effect.Effect<A, E | F> =>
+  ): Effect.Effect<A, E | F | IdempotencyKeyInUse> =>
     // Nothing may come between taking the name and the promise to release it.
-    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | F> => {
+    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | F | IdempotencyKeyInUse> => {
       const running = executing.get(name)
       if (running !== undefined) {
         const latest = deadline ?? clock.currentTimeMillisUnsafe() + WAIT_MILLIS
-        return restore(Effect.andThen(waiting(wait(running, latest)), exclusively(name, effect, waiting, latest)))
+        const end = until(admit(Deferred.await(running)), latest)
+        return restore(Effect.andThen(end, exclusively(name, effect, admit, latest)))
       }
       const end = Deferred.makeUnsafe<void>()
       executing.set(name, end)

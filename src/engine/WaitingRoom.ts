@@ -6,6 +6,7 @@ export class MailboxFull {
   readonly _tag = "MailboxFull"
 }
 
+/** Effect's `Semaphore` counts as well, but only with effects; a command comes and goes without one. */
 export class WaitingRoom {
   readonly #capacity: number
   #waiting = 0

@@ -107,6 +107,7 @@ describe("ProcessTime", () => {
   it("reads /proc/<pid>/stat, whatever the process is called", () =>
     assert.deepStrictEqual(parseStat("42 (a) b (c) S 7 42 42 0 -1 4194560 1000 2000 0 0 150 50 30 20 20 0 11 0 100"), {
       pid: 42,
+      name: "a) b (c",
       parent: 7,
       own: 2_000_000,
       children: 500_000

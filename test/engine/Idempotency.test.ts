@@ -247,6 +247,28 @@ describe("a key", () => {
     })
   )
 
+  it.effect("makes a twin wait no longer if the account cannot be started", () =>
+    Effect.gen(function* () {
+      const { engine: before, storage } = yield* withCounter()
+      yield* before.stop
+      const gate = Latch.makeUnsafe(false)
+      const engine = yield* Harness.startEngine(storage, {
+        faults: (point) => (point === "read" ? gate.await : Effect.void)
+      })
+      yield* Effect.addFinalizer(() => engine.kill)
+      const first = yield* Effect.forkChild(ask(engine, "key"))
+      yield* Harness.pass(1000)
+      const twin = yield* Effect.forkChild(Effect.flip(ask(engine, "key")))
+      yield* Harness.pass(24_999)
+      assert.isUndefined(twin.pollUnsafe())
+      yield* Harness.pass(1)
+      yield* Harness.settled
+      assert.instanceOf(twin.pollUnsafe() && (yield* Fiber.join(twin)), IdempotencyKeyInUse)
+      gate.openUnsafe()
+      assertReplays(yield* ask(engine, "key"), yield* Fiber.join(first))
+    })
+  )
+
   it.effect("makes a twin wait no longer if yet another one comes before it", () =>
     Effect.gen(function* () {
       const { engine } = yield* withCounter()
