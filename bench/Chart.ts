@@ -17,6 +17,7 @@ const BAR_PITCH = 25
 const TITLE_HEIGHT = 30
 const GAP = 16
 const HEADER_HEIGHT = 62
+const NOTE_HEIGHT = 18
 
 const STYLE = `
   svg { color-scheme: light dark }
@@ -67,7 +68,8 @@ const group = (scenario: ScenarioResult, y: number): string => {
 
 /** The whole chart as an SVG document. */
 export const svg = ({ machine, scenarios }: Results): string => {
-  let height = HEADER_HEIGHT
+  const notes = [sentence(machine), ...warnings(scenarios)]
+  let height = HEADER_HEIGHT + (notes.length - 1) * NOTE_HEIGHT
   const groups = scenarios.map((scenario) => {
     const drawn = group(scenario, height)
     height += heightOf(scenario)
@@ -78,7 +80,7 @@ export const svg = ({ machine, scenarios }: Results): string => {
     `<style>${STYLE}\n</style>`,
     `<rect width="${WIDTH}" height="${height}" class="background"/>`,
     text(MARGIN, 30, "heading", "Requests per second, higher is better; each scenario on a scale of its own"),
-    text(MARGIN, 50, "note", [sentence(machine), ...warnings(scenarios)].join(". ")),
+    ...notes.map((note, i) => text(MARGIN, 50 + i * NOTE_HEIGHT, "note", note)),
     ...groups,
     "</svg>\n"
   ].join("\n")

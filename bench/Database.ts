@@ -19,7 +19,7 @@ export interface Database {
   readonly create: (name: string) => Effect.Effect<string, BenchFailure>
   /** The number that a query answers. */
   readonly count: (name: string, query: string) => Effect.Effect<number, BenchFailure>
-  /** Flushes what earlier scenarios have left to write, so that the next one does not pay for it. */
+  /** Writes what was left in memory, so that whoever comes next does not pay for it. */
   readonly checkpoint: Effect.Effect<void, BenchFailure>
   /** CPU time of the whole server in microseconds; undefined if it is not on this machine, or not on Linux. */
   readonly cpuMicros: () => number | undefined

@@ -1,7 +1,7 @@
 /** The results as text: a table for the terminal, the same as Markdown, and the goals. */
 import type { Verdict } from "./Goals.ts"
-import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
-import { medianOf, noiseOf, throughputRatio } from "./Results.ts"
+import type { Results, ScenarioResult, Speeds, SubjectResult } from "./Results.ts"
+import { medianOf, noiseOf, throughputRatio, unsteadinessOf } from "./Results.ts"
 import * as Table from "./Table.ts"
 
 const COLUMNS = ["", "requests/s", "p50 ms", "p99 ms", "max ms", "CPU µs server", "CPU µs Postgres", "first ÷ this"]
@@ -30,14 +30,21 @@ const rows = ({ subjects }: ScenarioResult): ReadonlyArray<ReadonlyArray<string>
 export const heading = (scenario: ScenarioResult): string =>
   scenario.connections === 1 ? scenario.title : `${scenario.title}, ${scenario.connections} connections`
 
-/** A warning if the machine was not the bench's own, in the noisiest of the scenarios; else nothing. */
+/** Warnings if the machine was not the bench's own, or not always as fast, by the worst of the scenarios. */
 export const warnings = (scenarios: ReadonlyArray<ScenarioResult>): ReadonlyArray<string> => {
   const shareMax = Math.max(0, ...scenarios.flatMap((scenario) => noiseOf(scenario) ?? []))
-  return shareMax === 0 ? [] : [noiseText(shareMax)]
+  const [worst] = scenarios
+    .flatMap((scenario) => unsteadinessOf(scenario) ?? [])
+    .toSorted((a, b) => b.slowMicros / b.quickMicros - a.slowMicros / a.quickMicros)
+  return [...(shareMax === 0 ? [] : [noiseText(shareMax)]), ...(worst === undefined ? [] : [unsteadinessText(worst)])]
 }
 
 export const noiseText = (share: number): string =>
   `Not a quiet machine: in a quarter of the rounds, others took ${Math.round(share * 100)} % of its CPU or more.`
+
+const unsteadinessText = ({ quickMicros, slowMicros }: Speeds): string =>
+  `Not a steady machine: a request to the same echo took ${figure(quickMicros)} µs of CPU in its quick rounds, ` +
+  `${figure(slowMicros)} in its slow ones.`
 
 /** One scenario, for the terminal. */
 export const scenarioText = (scenario: ScenarioResult): string =>

@@ -47,6 +47,27 @@ export const noiseIn = (shares: ReadonlyArray<number | undefined>): number | und
 export const noiseOf = ({ subjects }: ScenarioResult): number | undefined =>
   noiseIn(subjects.flatMap(({ rounds }) => rounds.map(({ othersShare }) => othersShare)))
 
+/** From so many times the CPU time for the same work on, the machine is not steady enough to judge by. */
+const SPEED_RATIO_MAX = 1.25
+
+/** CPU time of a request in the quickest and in the slowest quarter of some rounds, in microseconds. */
+export interface Speeds {
+  readonly quickMicros: number
+  readonly slowMicros: number
+}
+
+/**
+ * How fast the machine was in the scenario's rounds, if that differed too much. The echo tells: it always does the same,
+ * and nothing for others. With one connection it is the system's waking up that is measured, so that tells nothing.
+ */
+export const unsteadinessOf = ({ connections, subjects }: ScenarioResult): Speeds | undefined => {
+  const echo = subjects.find(({ contender }) => contender === "echo")
+  const micros = (echo?.rounds ?? []).flatMap(({ serverMicros }) => serverMicros ?? []).toSorted((a, b) => a - b)
+  if (micros.length === 0 || connections === 1) return undefined
+  const speeds = { quickMicros: percentile(micros, 25), slowMicros: percentile(micros, 75) }
+  return speeds.slowMicros > speeds.quickMicros * SPEED_RATIO_MAX ? speeds : undefined
+}
+
 /** The median round by each measure on its own. */
 export const medianOf = (subject: SubjectResult, measure: keyof Round): number | undefined => {
   const values = subject.rounds.map((round) => round[measure]).filter((value) => value !== undefined)

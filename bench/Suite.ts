@@ -1,7 +1,8 @@
 /**
  * The run. All servers stand side by side and idle; each scenario warms them up and then loads them in turn, round by
  * round, so that a slow minute of the machine hits all of them alike. A round ends when server and Postgres have come
- * to rest: what is done behind the answers is paid for by who caused it, and never falls into another's round.
+ * to rest and all is written: what is done behind the answers is paid for by who caused it, and never falls into
+ * another's round.
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "./BenchFailure.ts"
@@ -54,11 +55,11 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings
   const measure = Effect.fnUntraced(
     function* ({ plan, refill, server, subject }: Prepared, seconds: number) {
       const paths = refill === undefined ? undefined : yield* refill(seconds)
-      if (paths !== undefined) yield* rest(server, database)
+      if (paths !== undefined) yield* settled(server, database)
       const requests = { ...plan.requests, paths: paths ?? plan.requests.paths }
       const { spent, value } = yield* around(
         { server, database, workers: [load] },
-        Effect.tap(load.run({ ...plan, requests, seconds }), rest(server, database))
+        Effect.tap(load.run({ ...plan, requests, seconds }), settled(server, database))
       )
       const earlier = acknowledged.get(subject.contender) ?? 0
       acknowledged.set(subject.contender, earlier + (paths?.length ?? 0) + value.acknowledged)
@@ -117,6 +118,9 @@ const REST_MILLIS = 100
 const REST_MILLIS_MAX = 5000
 /** CPU time within `REST_MILLIS` that still counts as rest. */
 const REST_MICROS_MAX = 10_000
+
+/** Waits for rest, and writes what is left in Postgres' memory: its checkpoint would fall into the round of another. */
+const settled = (server: Server, database: Database) => Effect.andThen(rest(server, database), database.checkpoint)
 
 /** Waits until neither the server nor Postgres computes any more; after a while it gives up. */
 export const rest = Effect.fnUntraced(function* (server: Server, database: Database) {

@@ -11,7 +11,8 @@ const subject = (
   contender: ContenderName,
   throughputs: ReadonlyArray<number>,
   p99Millis = 10,
-  othersShares: ReadonlyArray<number> = [0.05]
+  othersShares: ReadonlyArray<number> = [0.05],
+  serverMicros: ReadonlyArray<number> = [100]
 ): SubjectResult => ({
   title: `<${contender}>`,
   contender,
@@ -24,7 +25,7 @@ const subject = (
     p99Millis,
     maxMillis: 50,
     generatorMicros: 13,
-    serverMicros: 100,
+    serverMicros: serverMicros[i % serverMicros.length]!,
     othersShare: othersShares[i % othersShares.length]!
   }))
 })
@@ -84,6 +85,19 @@ describe("report", () => {
     assert.notInclude(Chart.svg(two), "quiet")
     assert.notInclude(Report.scenarioText(two.scenarios[0]!), "quiet")
     assert.notInclude(Report.markdown(two), "quiet")
+  })
+
+  it("warns if the same echo took more CPU in some of its rounds, and only then", () => {
+    const withEcho = (serverMicros: ReadonlyArray<number>) =>
+      results(subject("till", [9000]), subject("echo", [30_000, 30_000, 30_000, 30_000], 10, [0], serverMicros))
+    const warning = "the same echo took 20.0 µs of CPU in its quick rounds, 26.0 in its slow ones"
+    const unsteady = withEcho([26, 20, 90, 20])
+    assert.include(Report.scenarioText(unsteady.scenarios[0]!), warning)
+    assert.include(Report.markdown(unsteady), warning)
+    assert.include(Chart.svg(unsteady), warning)
+    assert.notInclude(Report.markdown(withEcho([25, 20, 90, 20])), "steady")
+    const [scenario] = unsteady.scenarios
+    assert.notInclude(Report.markdown({ ...unsteady, scenarios: [{ ...scenario!, connections: 1 }] }), "steady")
   })
 
   it("is a Markdown table with as many cells in every row", () => {

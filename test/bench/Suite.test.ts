@@ -38,6 +38,7 @@ const run = (
   ofScenario: Scenario = scenario
 ) => {
   const loads: Array<number> = []
+  const steps: Array<string> = []
   const seconds: Array<number> = []
   const warm = new Set<Server>()
   const server = (name: keyof typeof PORTS): [ContenderName, Server] => [
@@ -52,13 +53,13 @@ const run = (
         Effect.sync(
           () => 7 + recordsPerLoad * loads.filter((port) => port === PORTS[name as keyof typeof PORTS]).length
         ),
-      checkpoint: Effect.void,
+      checkpoint: Effect.sync(() => steps.push("checkpoint")),
       cpuMicros: () => undefined
     },
     load: {
       pid: process.pid,
       run: (plan) =>
-        Effect.sync(() => (loads.push(plan.port), seconds.push(plan.seconds))).pipe(
+        Effect.sync(() => (loads.push(plan.port), steps.push("load"), seconds.push(plan.seconds))).pipe(
           Effect.andThen(onLoad(plan)),
           Effect.map(() => ({ ...result, latencies: Float64Array.of(loads.length) }))
         )
@@ -68,7 +69,7 @@ const run = (
     pace: { firstWarmUpSeconds: 4, warmUpSeconds: 1, secondsPerRound: 2, rounds: 2 },
     warm
   })
-  return { loads, seconds, ran }
+  return { loads, steps, seconds, ran }
 }
 
 describe("Suite", () => {
@@ -82,6 +83,14 @@ describe("Suite", () => {
         subjects.map(({ rounds }) => rounds.length),
         [2, 2]
       )
+    })
+  )
+
+  it.live("writes what a load has left in Postgres' memory before the next one begins", () =>
+    Effect.gen(function* () {
+      const { ran, steps } = run(ACKNOWLEDGED)
+      yield* ran
+      assert.strictEqual(steps.join(" "), `checkpoint${" load checkpoint".repeat(6)}`)
     })
   )
 
