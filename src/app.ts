@@ -326,9 +326,9 @@ export const serveConfig = Layer.effect(
 export const serve = (level: LogLevel.LogLevel | undefined) =>
   Layer.launch(app.pipe(Layer.provide(logging(level)), Layer.provide(serveConfig)))
 
-/** Accounts without what runs by itself: no timer fires, no request is taken. */
+/** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
-  Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),
+  Layer.provide(Layer.mergeAll(Alarm.layer, DeliveryFeed.layer, Timers.layerInstallation)),
   Layer.provide(Projector.layer)
 )
 

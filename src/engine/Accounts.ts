@@ -1,5 +1,5 @@
 /** The one door to accounts: nothing outside may assume that an account's actor is in this process. */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { Actor, Closed } from "./Actor.ts"
 import type { Options } from "./Actors.ts"
 import { Unavailable } from "./Actors.ts"
@@ -15,6 +15,7 @@ import * as Lists from "./Lists.ts"
 import type { Journal, StorageFailure } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
+import type { TimerHandler } from "./Timers.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { DeliveryRow } from "./Projection.ts"
@@ -24,9 +25,6 @@ import { Views } from "./Views.ts"
 
 export { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable }
 export type { Reply, Response }
-
-/** Pause between two looks for timers that are due. */
-const SETTLING_MILLIS = 10
 
 export interface AccountsShape {
   /** Runs a command and waits until it is durable. */
@@ -63,10 +61,14 @@ export interface AccountsShape {
    */
   readonly clockOffset: (account: AccountId) => Effect.Effect<Millis, Unavailable>
 
-  /**
-   * Waits until the timers of the account that are due have fired, and those that become due meanwhile; so long at most.
-   */
+  /** Waits until all timers of the account that are due have fired; so long at most. */
   readonly settled: (account: AccountId, millisMax: Millis) => Effect.Effect<void, Unavailable>
+
+  /** Fires all timers of the account that are due, those too that could not fire before and are to be tried again. */
+  readonly wake: (account: AccountId) => Effect.Effect<void, Unavailable>
+
+  /** When each account in memory is to be woken for its timers, by the wall clock. */
+  readonly wakeTimes: (now: Millis) => ReadonlyMap<AccountId, Millis>
 
   /** One page of a kind's documents, newest first. Shows everything that was acknowledged before the call. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ListPage, Unavailable>
@@ -91,7 +93,7 @@ export interface AccountsShape {
 export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/engine/Accounts") {
   static readonly layer = (
     options: Partial<Options> = {}
-  ): Layer.Layer<Accounts, never, Journal | Views | Projector | Alarm | DeliveryFeed> =>
+  ): Layer.Layer<Accounts, never, Alarm | DeliveryFeed | Journal | Projector | TimerHandler | Views> =>
     Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 
@@ -100,25 +102,26 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const projector = yield* Projector
   const actors = yield* Actors.make(options)
 
-  /** Reads the views once they show everything that was acknowledged before the call. */
+  /** Reads the views once what is due has fired, and they show everything that was acknowledged before the call. */
   const reading = <A>(
     account: AccountId,
     read: (actor: Actor) => Effect.Effect<A, StorageFailure>
   ): Effect.Effect<A, Unavailable> =>
-    actors.use(account, (actor) => actor.reading(Effect.andThen(projector.reach(actor, actor.durable), read(actor))))
-
-  const isTimerDue = (account: AccountId) =>
-    reading(account, () => Effect.flatMap(Clock.currentTimeMillis, (now) => views.isTimerDue(account, now)))
-  const settled = Effect.fnUntraced(function* (account: AccountId) {
-    while (yield* isTimerDue(account)) yield* Effect.sleep(SETTLING_MILLIS)
-  })
+    actors.use(account, (actor) =>
+      actor.timely(
+        Effect.suspend(() => actor.reading(Effect.andThen(projector.reach(actor, actor.durable), read(actor))))
+      )
+    )
 
   const list = yield* Lists.make
   const readEvents = yield* EventReader.make(Lists.LISTS_MAX)
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
-  const peek = (account: AccountId, id: string) => actors.active(account)?.durableDocument(id)
+  const peek = (account: AccountId, id: string) => {
+    const actor = actors.active(account)
+    return actor?.isTimely === true ? actor.durableDocument(id) : undefined
+  }
 
   return Accounts.of({
     run: (account, program) =>
@@ -129,7 +132,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         // Nearly every read ends here.
         const known = peek(account, id)
         if (known !== undefined) return Effect.succeed(known)
-        return actors.use(account, (actor) => actor.reading(readDurable(actor, id)))
+        return actors.use(account, (actor) => actor.timely(Effect.suspend(() => actor.reading(readDurable(actor, id)))))
       }),
     peek,
     holder: (id) =>
@@ -142,7 +145,12 @@ const make = Effect.fnUntraced(function* (options: Options) {
         return Effect.mapError(found, () => new Unavailable({ reason: "The database does not answer." }))
       }),
     clockOffset: (account) => actors.use(account, (actor) => Effect.succeed(actor.clockOffset)),
-    settled: (account, millisMax) => Effect.asVoid(Effect.timeoutOption(settled(account), millisMax)),
+    settled: (account, millisMax) => {
+      const settled = actors.use(account, (actor) => actor.settle)
+      return Effect.asVoid(Effect.timeoutOption(settled, millisMax))
+    },
+    wake: (account) => actors.use(account, (actor) => actor.wake),
+    wakeTimes: (now) => new Map(Array.from(actors.all(), (actor) => [actor.account, actor.wakeAt(now)])),
     list: (account, query) => reading(account, (actor) => list(actor, query)),
     event: (account, id) =>
       reading(account, () =>

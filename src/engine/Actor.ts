@@ -19,6 +19,9 @@ import { StorageFailure } from "./Journal.ts"
 import { KeyFilter } from "./KeyFilter.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
+import type { DueTimer, Timer } from "./Timers.ts"
+import { Timers } from "./Timers.ts"
+import type { AccountState, Moment } from "./Transaction.ts"
 import { ActiveTransaction, Transaction } from "./Transaction.ts"
 import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
 
@@ -42,10 +45,12 @@ export class Closed {
 const KEYS_BYTES_MAX = 1_048_576
 /** What a key takes up beside its response, in bytes. */
 const KEY_BYTES = 500
-const TIMER_BYTES = 200
 /** Of what an actor may keep; all else is for documents, which are what is asked for most. */
-const TIMERS_PART = 1 / 8
 const KEYS_PART = 1 / 16
+/** Timers that fire before one command, at most: what else is due waits for the next, and time with it. */
+const FIRING_MAX = 256
+/** Records that may wait for their flush while timers go on firing. */
+const UNFLUSHED_MAX = 1024
 
 /** Where an account stands in the log. */
 export interface Head {
@@ -54,6 +59,8 @@ export interface Head {
   readonly sequence: number
   /** How far the account's clock is ahead of the wall clock. */
   readonly clock: Millis
+  /** When its newest record happened, by the account's clock. */
+  readonly now: Millis
   /** The version that the views have reached. */
   readonly projected: number
 }
@@ -62,13 +69,8 @@ export interface Head {
 export interface Start {
   readonly head: Head
   readonly subscriptions: ReadonlyArray<{ readonly destination: string; readonly types: ReadonlyArray<string> }>
-}
-
-export interface TimerState {
-  readonly version: number
-  readonly name: string
-  /** Null once cleared. */
-  readonly dueAt: Millis | null
+  /** The first in due order, a page of them. */
+  readonly timers: ReadonlyArray<Timer>
 }
 
 /** What is known of an idempotency key: where its response lies in the journal, and the response if it is at hand. */
@@ -92,7 +94,7 @@ interface Mail extends Command<unknown, unknown> {
 }
 
 /** What an actor needs from the rest of the engine. */
-export interface Surroundings {
+export interface ActorServices {
   readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
   /** Commands, and reads of what is not in memory, that may wait for an answer, per account. */
   readonly mailboxCapacity: number
@@ -102,7 +104,12 @@ export interface Surroundings {
     account: AccountId,
     id: string
   ) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
-  readonly loadTimer: (account: AccountId, id: string) => Effect.Effect<TimerState | undefined, StorageFailure>
+  /** The account's first timers in due order. */
+  readonly loadTimers: (account: AccountId, limit: number) => Effect.Effect<ReadonlyArray<Timer>, StorageFailure>
+  /** Carries out what is to happen when a timer is due. */
+  readonly handleTimer: (timer: DueTimer) => Effect.Effect<void, never, Transaction>
+  /** Waits until the views have a version of the account, and hurries them. */
+  readonly reach: (actor: Actor, version: number) => Effect.Effect<void, Closed>
   /** Ends an actor that does not know the newest state: somebody else has written to its account, or it has died. */
   readonly lose: (actor: Actor, reason: "fenced" | "failed") => void
   /** Queues a record for the next flush, behind all earlier ones. */
@@ -118,10 +125,10 @@ const NOTHING: ReadonlyArray<never> = []
 
 const durableNow: Exit.Exit<void, Closed> = Exit.void
 
-export class Actor {
+export class Actor implements AccountState {
   readonly account: AccountId
   readonly documents: EntryCache<Document | Tombstone, StorageFailure>
-  readonly timers: EntryCache<TimerState, StorageFailure>
+  readonly timers = new Timers()
   readonly keys: EntryCache<KeyState, StorageFailure | MailboxFull>
   readonly usedKeys: KeyFilter
   /** Event types by destination. */
@@ -138,6 +145,8 @@ export class Actor {
   lastUsed: Millis
   #hash: string
   #sequence: number
+  /** When the newest record happened, by the account's clock. */
+  #now: Millis
   /** Version of the newest record that has made the account forget; older rows of the views do not count any more. */
   #forgottenAt = 0
   #durableWaiters: Array<Waiter> = []
@@ -145,13 +154,13 @@ export class Actor {
   readonly #mailbox: Queue.Queue<Mail>
   /** Commands that have no answer yet, and reads. */
   readonly #waiting: WaitingRoom
-  readonly #surroundings: Surroundings
+  readonly #services: ActorServices
 
   constructor(
     account: AccountId,
-    { head, subscriptions }: Start,
+    { head, subscriptions, timers }: Start,
     mailbox: Queue.Queue<Mail>,
-    surroundings: Surroundings
+    services: ActorServices
   ) {
     this.account = account
     this.subscriptions = new Map(subscriptions.map(({ destination, types }) => [destination, types]))
@@ -160,15 +169,16 @@ export class Actor {
     this.projected = head.projected
     this.#hash = head.hash
     this.#sequence = head.sequence
-    this.lastUsed = surroundings.clock.currentTimeMillisUnsafe()
+    this.#now = head.now
+    this.timers.fill(timers)
+    this.lastUsed = services.clock.currentTimeMillisUnsafe()
     this.usedKeys = new KeyFilter(this.lastUsed)
     this.#mailbox = mailbox
-    this.#waiting = new WaitingRoom(surroundings.mailboxCapacity)
-    this.#surroundings = surroundings
+    this.#waiting = new WaitingRoom(services.mailboxCapacity)
+    this.#services = services
     const projected = () => this.projected
-    const part = (of: number) => surroundings.cacheShare(this) * of
-    this.documents = new EntryCache({ weightOf, projected, capacity: () => part(1 - TIMERS_PART - KEYS_PART) })
-    this.timers = new EntryCache({ weightOf: () => TIMER_BYTES, projected, capacity: () => part(TIMERS_PART) })
+    const part = (of: number) => services.cacheShare(this) * of
+    this.documents = new EntryCache({ weightOf, projected, capacity: () => part(1 - KEYS_PART) })
     this.keys = new EntryCache({
       weightOf: ({ response }) => KEY_BYTES + (response?.body.length ?? 0),
       projected,
@@ -176,8 +186,8 @@ export class Actor {
     })
   }
 
-  static make(account: AccountId, start: Start, surroundings: Surroundings): Effect.Effect<Actor> {
-    return Effect.map(Queue.unbounded<Mail>(), (mailbox) => new Actor(account, start, mailbox, surroundings))
+  static make(account: AccountId, start: Start, services: ActorServices): Effect.Effect<Actor> {
+    return Effect.map(Queue.unbounded<Mail>(), (mailbox) => new Actor(account, start, mailbox, services))
   }
 
   /** Drains the mailbox, one command after the other, until the actor closes. Dies of what no command can be blamed for. */
@@ -202,7 +212,7 @@ export class Actor {
     return Effect.suspend((): Effect.Effect<A, E | Closed | MailboxFull> => {
       if (this.closed !== null) return Effect.fail(this.closed)
       if (!this.#waiting.enter()) return Effect.fail(new MailboxFull())
-      this.lastUsed = this.#surroundings.clock.currentTimeMillisUnsafe()
+      this.lastUsed = this.#services.clock.currentTimeMillisUnsafe()
       const reply = Deferred.makeUnsafe<unknown, unknown>()
       const { program, request, responseOf } = command as Command<unknown, unknown>
       Queue.offerUnsafe(this.#mailbox, { program, request, responseOf, reply })
@@ -223,12 +233,35 @@ export class Actor {
 
   /** The document for this actor's own commands: the newest state, durable or not. */
   document(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure> {
-    return this.documents.load(id, this.#own(this.remembered(this.#surroundings.loadDocument(this.account, id))))
+    return this.documents.load(id, this.#own(this.remembered(this.#services.loadDocument(this.account, id))))
   }
 
-  /** The timer as the newest record left it. */
-  timer(id: string): Effect.Effect<TimerState | undefined, StorageFailure> {
-    return this.timers.load(id, this.#own(this.remembered(this.#surroundings.loadTimer(this.account, id))))
+  /** Whether no timer is due, so that what is in memory is how things stand. */
+  get isTimely(): boolean {
+    return this.timers.nextDueAt > this.#services.clock.currentTimeMillisUnsafe() + this.clockOffset
+  }
+
+  /** When the account has to be woken for its timers, by the wall clock. */
+  wakeAt(now: Millis): Millis {
+    return Math.min(this.timers.nextDueAt - this.clockOffset, this.timers.retryAt(now))
+  }
+
+  /** Fires what is due, but no more than may fire at once. */
+  readonly fireDue: Effect.Effect<void, Closed | MailboxFull> = Effect.suspend(() => this.#ask(Effect.void))
+
+  /** Fires everything that is due. Other commands of the account run in between. */
+  readonly settle: Effect.Effect<void, Closed | MailboxFull> = Effect.suspend(() =>
+    this.isTimely ? Effect.void : Effect.andThen(this.fireDue, this.settle)
+  )
+
+  /** The same, and tries again what could not fire before. */
+  readonly wake: Effect.Effect<void, Closed | MailboxFull> = Effect.suspend(() =>
+    Effect.andThen(this.#ask(this.#retryTimers), this.settle)
+  )
+
+  /** Reads once everything that is due has fired, or as much of it as may fire at once. */
+  timely<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | Closed | MailboxFull> {
+    return Effect.suspend(() => (this.isTimely ? read : Effect.andThen(this.fireDue, read)))
   }
 
   /** What was read; if this actor's account had no such version yet, the actor is not its only owner any more. */
@@ -237,7 +270,7 @@ export class Actor {
   ): Effect.Effect<Entry | undefined, StorageFailure> {
     return Effect.flatMap(read, (entry) => {
       if (entry === undefined || entry.version <= this.version) return Effect.succeed(entry)
-      this.#surroundings.lose(this, "fenced")
+      this.#services.lose(this, "fenced")
       return Effect.fail(new StorageFailure({ cause: this.closed }))
     })
   }
@@ -245,7 +278,10 @@ export class Actor {
   /** Reads the views once they have forgotten what the account has. */
   remembered<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | StorageFailure> {
     if (this.#forgottenAt <= this.projected) return read
-    const forgotten = Effect.mapError(this.whenProjected(this.#forgottenAt), (cause) => new StorageFailure({ cause }))
+    const forgotten = Effect.mapError(
+      this.#services.reach(this, this.#forgottenAt),
+      (cause) => new StorageFailure({ cause })
+    )
     return Effect.andThen(forgotten, read)
   }
 
@@ -272,7 +308,6 @@ export class Actor {
     if (version <= this.projected) return
     this.projected = version
     this.documents.trim()
-    this.timers.trim()
     this.keys.trim()
     settleUpTo(version, this.#projectedWaiters)
   }
@@ -299,10 +334,23 @@ export class Actor {
     })
   }
 
+  /** Runs what is no command of the account's in the mailbox's order. */
+  #ask(program: Effect.Effect<void>): Effect.Effect<void, Closed | MailboxFull> {
+    return this.submit({ program, request: null, responseOf: () => null })
+  }
+
   #perform(mail: Mail): Effect.Effect<void> {
-    const now = this.#surroundings.clock.currentTimeMillisUnsafe()
-    const transaction = new ActiveTransaction(this, now, mail.request)
-    return Effect.map(Effect.exit(Effect.provideService(mail.program, Transaction, transaction)), (exit) => {
+    const at = this.#services.clock.currentTimeMillisUnsafe()
+    if (this.timers.nextDueAt > at + this.clockOffset) return this.#carryOut(mail, at)
+    return Effect.flatMap(Effect.exit(this.#fireTimers(at)), (exit) =>
+      Exit.isSuccess(exit) ? this.#carryOut(mail, at) : Effect.sync(() => this.#answer(mail, exit))
+    )
+  }
+
+  #carryOut(mail: Mail, at: Millis): Effect.Effect<void> {
+    // While more is due than may fire at once, time stands still where the next timer is due: no command comes too late.
+    const now = Math.min(at + this.clockOffset, this.timers.nextDueAt)
+    return this.#transact(mail.program, { at, now }, mail.request, (transaction, exit) => {
       try {
         this.#finish(mail, transaction, exit)
       } catch (defect) {
@@ -310,6 +358,62 @@ export class Actor {
         throw defect
       }
     })
+  }
+
+  #transact(
+    program: Effect.Effect<unknown, unknown, Transaction>,
+    moment: Moment,
+    request: RequestIdentity | null,
+    finish: (transaction: ActiveTransaction, exit: Exit.Exit<unknown, unknown>) => void
+  ): Effect.Effect<void> {
+    const transaction = new ActiveTransaction(this, moment, request)
+    return Effect.map(Effect.exit(Effect.provideService(program, Transaction, transaction)), (exit) =>
+      finish(transaction, exit)
+    )
+  }
+
+  /** Fires what is due, in due order, each timer as a record of its own and at its own time. */
+  readonly #fireTimers = Effect.fnUntraced({ self: this }, function* (at: Millis) {
+    for (let fired = 0; fired < FIRING_MAX && this.version - this.durable < UNFLUSHED_MAX; fired++) {
+      const now = at + this.clockOffset
+      if (this.timers.mustFill(now)) {
+        yield* this.#services.reach(this, this.version)
+        this.timers.fill(yield* this.#services.loadTimers(this.account, this.timers.pageSize))
+      }
+      const timer = this.timers.due(now)
+      if (timer === undefined || this.closed !== null) return
+      yield* this.#fire(timer, at)
+    }
+  })
+
+  /** Tries timers again that could not fire. What the storage fails at is tried once more later. */
+  readonly #retryTimers = Effect.suspend(() => {
+    const at = this.#services.clock.currentTimeMillisUnsafe()
+    return Effect.forEach(this.timers.retries(at), (timer) => Effect.ignore(this.#fire(timer, at)), { discard: true })
+  })
+
+  #fire(timer: Timer, at: Millis): Effect.Effect<void, StorageFailure> {
+    const now = Math.min(Math.max(timer.dueAt, this.#now), at + this.clockOffset)
+    const program = Effect.flatMap(Transaction, (transaction) => {
+      transaction.clearTimer(timer.id)
+      return this.#services.handleTimer(timer)
+    })
+    let after: Effect.Effect<void, StorageFailure> = Effect.void
+    const finish = (transaction: ActiveTransaction, exit: Exit.Exit<unknown, unknown>) => {
+      if (this.closed !== null) return
+      const sealed = Exit.isSuccess(exit) ? this.#seal(null, transaction, true, null) : exit
+      if (Exit.isSuccess(sealed)) return this.#append(sealed.value, true, () => {})
+      if (storageFailed(sealed.cause)) {
+        after = Effect.fail(new StorageFailure({ cause: Cause.squash(sealed.cause) }))
+      } else {
+        this.timers.park(timer, at)
+        after = Effect.logError(`Timer ${timer.id} of account ${this.account} could not fire`, sealed.cause)
+      }
+    }
+    return Effect.andThen(
+      this.#transact(program, { at, now }, null, finish),
+      Effect.suspend(() => after)
+    )
   }
 
   #finish(mail: Mail, transaction: ActiveTransaction, exit: Exit.Exit<unknown, unknown>): void {
@@ -324,30 +428,41 @@ export class Actor {
       })
       return
     }
-    const sealed = this.#seal(mail, transaction, kept, response)
-    if (Exit.isExit(sealed)) return this.#answer(mail, sealed)
+    const sealed = this.#seal(mail.request, transaction, kept, response)
+    if (Exit.isFailure(sealed)) return this.#answer(mail, sealed)
+    this.#append(sealed.value, kept, (durable) => this.#answer(mail, Exit.isSuccess(durable) ? exit : durable))
+  }
+
+  /** Makes a record the newest, in memory at once, and in the log as soon as can be. */
+  #append(sealed: Sealed, kept: boolean, settle: (durable: Exit.Exit<void, Closed>) => void): void {
     this.#hash = sealed.hash
     this.version = sealed.record.version
+    this.#now = sealed.record.now
     if (kept) this.#install(sealed.record)
     this.#rememberResponse(sealed.record)
-    this.#surroundings.append(this, sealed, (durable) => this.#answer(mail, Exit.isSuccess(durable) ? exit : durable))
+    this.#services.append(this, sealed, settle)
   }
 
   /** The record of a command; what cannot be written down is a bug of the command's, and costs nobody else anything. */
   #seal(
-    mail: Mail,
+    request: RequestIdentity | null,
     transaction: ActiveTransaction,
     kept: boolean,
     response: StoredResponse | null
-  ): Sealed | Exit.Exit<never> {
+  ): Exit.Exit<Sealed> {
     try {
-      return seal(this.#hash, this.#recordOf(mail, transaction, kept, response))
+      return Exit.succeed(seal(this.#hash, this.#recordOf(request, transaction, kept, response)))
     } catch (defect) {
       return Exit.die(defect)
     }
   }
 
-  #recordOf(mail: Mail, transaction: ActiveTransaction, kept: boolean, response: StoredResponse | null): JournalRecord {
+  #recordOf(
+    request: RequestIdentity | null,
+    transaction: ActiveTransaction,
+    kept: boolean,
+    response: StoredResponse | null
+  ): JournalRecord {
     if (kept) transaction.requireConsistent()
     // Deliveries get ids, so they come before the counter behind the ids is read.
     const deliveries = kept ? transaction.deliveries() : NOTHING
@@ -355,11 +470,13 @@ export class Actor {
       account: this.account,
       version: this.version + 1,
       at: transaction.startedAt,
+      // What becomes due by a clock that is moved ahead happens after this, each at its time.
+      now: transaction.now - transaction.advanced,
       clock: kept ? transaction.clockOffset : this.clockOffset,
       advanced: kept ? transaction.advanced : 0,
       wiped: kept && transaction.wiped,
       sequence: this.#sequence,
-      request: mail.request,
+      request,
       changes: kept ? transaction.changes() : NOTHING,
       events: kept ? transaction.events : NOTHING,
       timers: kept ? transaction.timerChanges() : NOTHING,
@@ -381,7 +498,10 @@ export class Actor {
     for (const { document, hidden, id, kind, labels } of changes) {
       this.documents.set(id, stored({ id, kind, version, document, hidden, labels }))
     }
-    for (const { dueAt, id, name } of timers) this.timers.set(id, { version, name, dueAt })
+    for (const { dueAt, id, name } of timers) {
+      if (dueAt === null) this.timers.clear(id)
+      else this.timers.set({ id, name, dueAt })
+    }
   }
 
   /** Nothing that was there before a version is there any more. */
@@ -390,7 +510,7 @@ export class Actor {
     this.clockOffset = 0
     this.subscriptions.clear()
     this.documents.clear()
-    this.timers.clear()
+    this.timers.clearAll()
     this.keys.clear()
   }
 

@@ -4,7 +4,7 @@
  */
 import type { Scope } from "effect"
 import { Cause, Clock, Deferred, Effect, Schedule, Schema } from "effect"
-import type { Head, Surroundings } from "./Actor.ts"
+import type { Head, ActorServices } from "./Actor.ts"
 import { Actor, Closed, storageFailed } from "./Actor.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
@@ -17,6 +17,7 @@ import * as Loop from "./Loop.ts"
 import { CACHE_BYTES_MAX } from "./MemoryLimits.ts"
 import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
+import { TimerHandler, TIMERS_PAGE } from "./Timers.ts"
 import type { Address, ViewRow } from "./Views.ts"
 import { documentOf, Views } from "./Views.ts"
 import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
@@ -70,7 +71,7 @@ export interface Actors {
 
 export const make = Effect.fnUntraced(function* (
   options: Options
-): Effect.fn.Return<Actors, never, Alarm | DeliveryFeed | Journal | Projector | Scope.Scope | Views> {
+): Effect.fn.Return<Actors, never, Alarm | DeliveryFeed | Journal | Projector | Scope.Scope | TimerHandler | Views> {
   const projector = yield* Projector
   const alarm = yield* Alarm
   const feed = yield* DeliveryFeed
@@ -91,11 +92,11 @@ export const make = Effect.fnUntraced(function* (
     if (active.get(account) === actor) active.delete(account)
     runFork(Effect.forkIn(restart(account), scope))
   }
-  const lose: Surroundings["lose"] = (actor, reason) => {
+  const lose: ActorServices["lose"] = (actor, reason) => {
     startAnew(actor)
     actor.close(reason)
   }
-  const activate = yield* makeActivation(active, yield* makeSurroundings(options, active, commit, lose))
+  const activate = yield* makeActivation(active, yield* makeServices(options, active, commit, lose))
   /** What the failed flush may have left in the log counts, its timers and deliveries too, even if nobody asks for it. */
   const restart = (account: AccountId) =>
     activate(account).pipe(
@@ -160,24 +161,26 @@ const unavailable = <E>(
   return Effect.failCause(cause as Cause.Cause<E>)
 }
 
-const makeSurroundings = Effect.fnUntraced(function* (
+const makeServices = Effect.fnUntraced(function* (
   options: Options,
   active: ReadonlyMap<AccountId, Actor>,
   commit: GroupCommit.GroupCommit,
-  lose: Surroundings["lose"]
+  lose: ActorServices["lose"]
 ) {
   const views = yield* Views
   const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
-  const surroundings: Surroundings = {
+  const services: ActorServices = {
     clock: yield* Clock.Clock,
     mailboxCapacity: options.mailboxCapacity,
     cacheShare: makeShares(options.cacheBytes, active, (actor) => actor.weight),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && documentOf(row)),
-    loadTimer: (account, id) => views.timer({ account, id }),
+    loadTimers: views.timers,
+    handleTimer: yield* TimerHandler,
+    reach: (yield* Projector).reach,
     lose,
     append: commit.append
   }
-  return surroundings
+  return services
 })
 
 interface Activation {
@@ -189,7 +192,7 @@ interface Activation {
  * Activations: one at a time per account, shared by all who wait for it, and none while an actor is active. Of two actors
  * in one process, one would serve reads that do not show what the other has answered.
  */
-const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor>, surroundings: Surroundings) {
+const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor>, services: ActorServices) {
   const views = yield* Views
   const projector = yield* Projector
   const scope = yield* Effect.scope
@@ -197,11 +200,13 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
 
   const start = Effect.fnUntraced(function* (account: AccountId, head: Head) {
     const isNew = head.version === 0
-    const subscriptions = isNew ? [] : yield* views.subscriptions(account)
-    const actor = yield* Actor.make(account, { head, subscriptions }, surroundings)
+    const [subscriptions, timers] = isNew
+      ? [[], []]
+      : yield* Effect.all([views.subscriptions(account), views.timers(account, TIMERS_PAGE)], { concurrency: 2 })
+    const actor = yield* Actor.make(account, { head, subscriptions, timers }, services)
     active.set(account, actor)
     const died = (cause: Cause.Cause<never>) => {
-      surroundings.lose(actor, "failed")
+      services.lose(actor, "failed")
       return Effect.logFatal(`Account ${account} starts anew`, cause)
     }
     const run = Effect.tapCause(actor.run, (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : died(cause)))
@@ -222,7 +227,7 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
       if (running !== undefined) return restore(wait(running))
       const activation: Activation = {
         outcome: Deferred.makeUnsafe(),
-        waiting: new WaitingRoom(surroundings.mailboxCapacity)
+        waiting: new WaitingRoom(services.mailboxCapacity)
       }
       activating.set(account, activation)
       const activated = Effect.onExit(
@@ -275,7 +280,7 @@ const retireIdle = (options: Options, active: Map<AccountId, Actor>) => {
  */
 const watchLog = Effect.fnUntraced(function* (
   active: ReadonlyMap<AccountId, Actor>,
-  lose: Surroundings["lose"]
+  lose: ActorServices["lose"]
 ): Effect.fn.Return<void, never, Journal | Scope.Scope> {
   const journal = yield* Journal
   const look = Effect.gen(function* () {

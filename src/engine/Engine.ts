@@ -7,15 +7,15 @@ import { Deliveries } from "./Deliveries.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { Journal } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
+import * as Scheduler from "./Scheduler.ts"
 import type { TimerHandler } from "./Timers.ts"
-import * as Timers from "./Timers.ts"
 import type { Views } from "./Views.ts"
 
 /** Accounts, with the scheduler of their timers running, and their deliveries for whoever carries them out. */
 export const layer = (
   options: Partial<Options> = {}
 ): Layer.Layer<Accounts | Deliveries | Projector, never, Journal | Views | TimerHandler> =>
-  Layer.merge(Timers.layer, Deliveries.layer).pipe(
+  Layer.merge(Scheduler.layer, Deliveries.layer).pipe(
     Layer.provideMerge(Accounts.layer(options)),
     Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),
     Layer.provideMerge(Projector.layer)

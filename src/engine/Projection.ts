@@ -258,14 +258,14 @@ class DeliveryFold {
   }
 }
 
-const newDelivery = ({ account, at, clock, version }: JournalRecord, delivery: DeliveryEntry): DeliveryRow => ({
+const newDelivery = ({ account, at, clock, now, version }: JournalRecord, delivery: DeliveryEntry): DeliveryRow => ({
   account,
   destination: delivery.destination,
   id: delivery.id,
   event: delivery.event,
   eventVersion: delivery.eventVersion,
   version,
-  at: at + clock,
+  at: now,
   state: "pending",
   attempts: [],
   nextAttemptAt: at + clock,

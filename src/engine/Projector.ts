@@ -133,7 +133,7 @@ const makeCatchUp = Effect.gen(function* () {
   const journal = yield* Journal
   const views = yield* Views
   const headAt = Effect.fnUntraced(function* (account: AccountId, version: number) {
-    if (version === 0) return { version, hash: GENESIS, sequence: 0, clock: 0 }
+    if (version === 0) return { version, hash: GENESIS, sequence: 0, clock: 0, now: 0 }
     const [row] = yield* journal.at([{ account, version }])
     if (row === undefined) return yield* lost(account, version)
     return headOf(yield* checked(() => fromBytes(row)), row.hash)
@@ -157,4 +157,6 @@ const makeCatchUp = Effect.gen(function* () {
   })
 })
 
-const headOf = ({ clock, sequence, version }: JournalRecord, hash: string) => ({ version, hash, sequence, clock })
+const headOf = ({ clock, now, sequence, version }: JournalRecord, hash: string) => {
+  return { version, hash, sequence, clock, now }
+}

@@ -10,7 +10,7 @@ import { Effect, Schema } from "effect"
 import type { AccountId, Labels, Millis } from "./Document.ts"
 
 /** Version of the record format that this code writes. It reads every version up to its own. */
-export const FORMAT = 2
+export const FORMAT = 3
 
 /** 15 MiB: what may be written in one record, in bytes. A storage may refuse to give back more in one piece. */
 export const RECORD_BYTES_MAX = 15 * 1_048_576
@@ -129,6 +129,8 @@ export interface JournalRecord {
   readonly version: number
   /** By the wall clock. */
   readonly at: Millis
+  /** By the account's clock: the time at which a timer was due, if the record is of a timer. */
+  readonly now: Millis
   /** How far the account's clock is ahead of the wall clock. */
   readonly clock: Millis
   /** How far this command has moved it. */
@@ -295,10 +297,11 @@ const toText = (
 }
 
 /** What most records do not have. */
-const rareText = ({ advanced, attempts, clock, subscriptions, wiped }: JournalRecord): string => {
+const rareText = ({ advanced, at, attempts, clock, now, subscriptions, wiped }: JournalRecord): string => {
   let text = ""
   if (subscriptions.length > 0) text += `"subscriptions":${JSON.stringify(subscriptions)},`
   if (attempts.length > 0) text += `"attempts":${JSON.stringify(attempts)},`
+  if (now !== at + clock) text += `"now":${now},`
   if (clock !== 0) text += `"clock":${clock},`
   if (advanced !== 0) text += `"advanced":${advanced},`
   if (wiped) text += `"wiped":true,`
@@ -355,6 +358,7 @@ interface RecordJson {
   readonly deliveries: ReadonlyArray<DeliveryEntry>
   readonly subscriptions?: ReadonlyArray<SubscriptionChange>
   readonly attempts?: ReadonlyArray<AttemptEntry>
+  readonly now?: Millis
   readonly clock?: Millis
   readonly advanced?: Millis
   readonly wiped?: boolean
@@ -399,6 +403,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
       previous: previous ?? null
     })),
     timers: json.timers,
+    now: json.now ?? json.at + (json.clock ?? 0),
     clock: json.clock ?? 0,
     advanced: json.advanced ?? 0,
     wiped: json.wiped ?? false,

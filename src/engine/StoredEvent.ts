@@ -24,7 +24,7 @@ export const storedEvents = (record: JournalRecord): ReadonlyMap<string, StoredE
 
 const storedEvent = (record: JournalRecord, event: EventEntry): StoredEvent => ({
   ...event,
-  at: record.at + record.clock,
+  at: record.now,
   request: record.request,
   version: record.version,
   deliveries: record.deliveries.filter((delivery) => delivery.event === event.id).length

@@ -1,40 +1,14 @@
 /**
- * The scheduler: one fiber that sleeps until the next timer is due and turns due timers into commands, in due order.
+ * The timers of one account in memory: those that are due next, always.
  *
- * A timer fires at least once after its time, however long the process was down, and has its effect exactly once: the
- * command that carries out its handler clears it in the same record, and does nothing if it is not set as it was.
- *
- * It also has the views forget the idempotency keys that are past their retention. Nobody sees when: every look at a key
- * decides by the key's own time.
+ * - The list holds every timer up to its horizon, so an actor knows its earliest due time without asking. What lies beyond
+ *   the horizon is only in the views; the list is filled from there again once time gets that far.
+ * - A timer that could not fire is parked: it must not hold the others back, and is tried again ever less often.
  */
-import { Cause, Clock, Context, Effect, Layer, Schedule } from "effect"
-import type { Unavailable } from "./Accounts.ts"
-import { Accounts } from "./Accounts.ts"
-import { Alarm } from "./Alarm.ts"
-import { DeliveryFeed } from "./DeliveryFeed.ts"
-import type { AccountId, Millis } from "./Document.ts"
-import { RETENTION_MILLIS } from "./KeyFilter.ts"
-import * as Loop from "./Loop.ts"
-import type { TimerRow } from "./Projection.ts"
-import { Projector } from "./Projector.ts"
-import { Transaction } from "./Transaction.ts"
-import type { ViewsShape } from "./Views.ts"
-import { Views } from "./Views.ts"
-
-/** Timers that fire at the same time, at most, not counting those that have failed before. */
-const FIRING_MAX = 256
-/** Pause after a timer could not fire; each further one is twice as long, up to the maximum. */
-const RETRY_MILLIS = 1000
-const RETRY_MILLIS_MAX = 60_000
-/** Time between two looks for idempotency keys that are past their retention. */
-const FORGET_KEYS_MILLIS = 60_000
-const FORGET_KEYS_MAX = 10_000
-
-/**
- * What came of a due timer; stale is one that stands differently in its account than in the views. What was put off because
- * the account could not be had is nothing that the timer could help.
- */
-type Outcome = "fired" | "stale" | "failed" | "put off"
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Millis } from "./Document.ts"
+import type { Transaction } from "./Transaction.ts"
 
 /** A timer that is due. */
 export interface DueTimer {
@@ -48,143 +22,147 @@ export class TimerHandler extends Context.Service<
   (timer: DueTimer) => Effect.Effect<void, never, Transaction>
 >()("till/engine/TimerHandler") {}
 
-/** Runs the scheduler as long as the layer lives. */
-export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | Projector | Views | TimerHandler> =
-  Layer.effectDiscard(
-    Effect.gen(function* () {
-      const caughtUp = yield* makeCaughtUp
-      const round = yield* makeRound
-      yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(caughtUp, Effect.forever(round))))
-    })
-  )
-
-/** After a crash the journal may hold timers and deliveries that the views have not seen. */
-const makeCaughtUp = Effect.gen(function* () {
-  const feed = yield* DeliveryFeed
-  const projector = yield* Projector
-  const views = yield* Views
-  const catchUp = (account: AccountId) =>
-    Effect.catchTag(projector.catchUp(account), "JournalCorrupt", (corrupt) =>
-      Effect.logError(`The views of account ${account} could not be brought up to date`, corrupt.message)
-    )
-  return Effect.flatMap(views.behind, (accounts) => Effect.forEach(accounts, catchUp, { discard: true })).pipe(
-    Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
-    Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
-    Effect.ignore,
-    Effect.andThen(Effect.sync(() => feed.alarm.set(0)))
-  )
-})
-
-/** Fires what is due, and sleeps if nothing is. */
-const makeRound = Effect.gen(function* () {
-  const alarm = yield* Alarm
-  const projector = yield* Projector
-  const views = yield* Views
-  const attempt = yield* makeAttempt
-  const forgetKeys = makeForgetKeys(views)
-  // Those that failed stay the first in due order: the others are read from behind them.
-  const pauses = new Pauses()
-  return Effect.gen(function* () {
-    yield* projector.drained
-    const timers = yield* views.nextTimers(FIRING_MAX + pauses.size)
-    const now = yield* Clock.currentTimeMillis
-    pauses.keepFor(timers)
-    const due = timers.filter((timer) => pauses.readyAt(timer, now) <= now)
-    const outcomes = yield* Effect.forEach(due, attempt, { concurrency: "unbounded" })
-    const ended = yield* Clock.currentTimeMillis
-    due.forEach((timer, i) => {
-      if (outcomes[i] === "failed") pauses.lengthen(timer, ended)
-      if (outcomes[i] === "put off") pauses.set(timer, ended, RETRY_MILLIS)
-    })
-    const forgetAt = yield* forgetKeys(now)
-    if (due.length === 0) {
-      return yield* alarm.sleepUntil(
-        timers.reduce((nearest, timer) => Math.min(nearest, pauses.readyAt(timer, now)), forgetAt)
-      )
-    }
-    if (outcomes.includes("stale") && !outcomes.includes("fired")) yield* Effect.sleep(RETRY_MILLIS)
-  }).pipe(
-    Effect.catch((failure) =>
-      Effect.andThen(
-        Effect.logError("The scheduler could not read or write the views", failure.message),
-        Effect.sleep(RETRY_MILLIS)
-      )
-    )
-  )
-})
-
-/** Fires a timer. One that cannot fire must not hold back the others. */
-const makeAttempt = Effect.gen(function* () {
-  const accounts = yield* Accounts
-  const handler = yield* TimerHandler
-
-  const fire = (timer: TimerRow): Effect.Effect<Outcome, Unavailable> =>
-    accounts.run(
-      timer.account,
-      Effect.gen(function* () {
-        const transaction = yield* Transaction
-        if ((yield* transaction.timerDueAt(timer.id)) !== timer.dueAt) return "stale"
-        transaction.clearTimer(timer.id)
-        yield* handler(timer)
-        return "fired"
-      })
-    )
-
-  return (timer: TimerRow): Effect.Effect<Outcome> =>
-    Effect.catchCause(fire(timer), (cause) =>
-      Effect.as(
-        Effect.logError(`Timer ${timer.id} of account ${timer.account} could not fire`, cause),
-        Cause.hasDies(cause) ? ("failed" as const) : ("put off" as const)
-      )
-    )
-})
-
-/** Forgets keys now and then, a few at a time, so that no timer waits for all of them; answers when it wants to again. */
-const makeForgetKeys = (views: ViewsShape) => {
-  let next: Millis = 0
-  return Effect.fnUntraced(function* (now: Millis) {
-    // A clock that was set back must not put it off.
-    if (next > now && next <= now + FORGET_KEYS_MILLIS) return next
-    const count = yield* views.expireKeys(now - RETENTION_MILLIS, FORGET_KEYS_MAX)
-    next = count < FORGET_KEYS_MAX ? now + FORGET_KEYS_MILLIS : now
-    return next
-  })
+export interface Timer extends DueTimer {
+  /** By the account's clock. */
+  readonly dueAt: Millis
 }
 
-/** When timers that could not fire are tried again. */
-class Pauses {
-  #pauses = new Map<string, { readonly until: Millis; readonly millis: Millis }>()
+/** Timers that one look into the views brings into memory. */
+export const TIMERS_PAGE = 4096
+/** Pause after a timer could not fire; each further one is twice as long, up to the maximum. */
+export const RETRY_MILLIS = 1000
+export const RETRY_MILLIS_MAX = 60_000
+/** What a timer takes up, in bytes. */
+const TIMER_BYTES = 200
 
-  get size(): number {
-    return this.#pauses.size
+interface Parked {
+  readonly timer: Timer
+  /** When it is tried again, by the wall clock. */
+  readonly retryAt: Millis
+  readonly pauseMillis: Millis
+}
+
+export class Timers {
+  /** In due order; equal times in the order of ids. */
+  #next: Array<Timer> = []
+  readonly #known = new Map<string, Timer>()
+  readonly #parked = new Map<string, Parked>()
+  /** The last timer in due order up to which all are in the list; null if they all are. */
+  #horizon: Timer | null = null
+  readonly #page: number
+
+  constructor(page: number = TIMERS_PAGE) {
+    this.#page = page
   }
 
-  /** Forgets all others: they have fired, or are not set any more. */
-  keepFor(timers: ReadonlyArray<TimerRow>): void {
-    const known = this.#pauses
-    this.#pauses = new Map()
-    for (const timer of timers) {
-      const pause = known.get(nameOf(timer))
-      if (pause !== undefined) this.#pauses.set(nameOf(timer), pause)
+  /** How many of the views' timers a fill must ask for: those that are parked come first, and do not count. */
+  get pageSize(): number {
+    return this.#page + this.#parked.size
+  }
+
+  /** About how many bytes they take up. */
+  get weight(): number {
+    return (this.#known.size + this.#parked.size) * TIMER_BYTES
+  }
+
+  /** When the next timer is due, by the account's clock; never later than it is. `Infinity` if none is set. */
+  get nextDueAt(): Millis {
+    return this.#next[0]?.dueAt ?? this.#horizon?.dueAt ?? Infinity
+  }
+
+  /** When a parked timer is to be tried again, by the wall clock. A clock that was set back does not put it off. */
+  retryAt(now: Millis): Millis {
+    let nearest = Infinity
+    for (const { retryAt } of this.#parked.values()) {
+      nearest = Math.min(nearest, retryAt > now + RETRY_MILLIS_MAX ? now : retryAt)
     }
+    return nearest
   }
 
-  readyAt(timer: TimerRow, now: Millis): Millis {
-    const until = this.#pauses.get(nameOf(timer))?.until ?? 0
-    // A clock that was set back must not put it off.
-    return until > now + RETRY_MILLIS_MAX ? timer.wakeAt : Math.max(timer.wakeAt, until)
+  /** Whether the list has come to its end before the account's time has. */
+  mustFill(now: Millis): boolean {
+    return this.#next.length === 0 && this.#horizon !== null && this.#horizon.dueAt <= now
   }
 
-  /** A pause twice as long as the one before. */
-  lengthen(timer: TimerRow, now: Millis): void {
-    const before = this.#pauses.get(nameOf(timer))?.millis ?? RETRY_MILLIS / 2
-    this.set(timer, now, Math.min(2 * before, RETRY_MILLIS_MAX))
+  /** Takes over the views' first timers in due order, `pageSize` of them if there are so many. */
+  fill(timers: ReadonlyArray<Timer>): void {
+    this.#horizon = timers.length < this.pageSize ? null : timers.at(-1)!
+    this.#next = timers.filter((timer) => !this.#isParked(timer))
+    this.#known.clear()
+    for (const timer of this.#next) this.#known.set(timer.id, timer)
   }
 
-  set(timer: TimerRow, now: Millis, millis: Millis): void {
-    this.#pauses.set(nameOf(timer), { until: now + millis, millis })
+  set(timer: Timer): void {
+    this.clear(timer.id)
+    if (this.#horizon !== null && compare(timer, this.#horizon) > 0) return
+    this.#insert(timer)
+    if (this.#next.length >= 2 * this.#page) this.#cut()
+  }
+
+  clear(id: string): void {
+    this.#parked.delete(id)
+    const timer = this.#known.get(id)
+    if (timer === undefined) return
+    this.#known.delete(id)
+    this.#next.splice(this.#placeOf(timer), 1)
+  }
+
+  /** Nothing is set any more. */
+  clearAll(): void {
+    this.#next = []
+    this.#known.clear()
+    this.#parked.clear()
+    this.#horizon = null
+  }
+
+  /** The next timer that is due by the account's clock. It stays until it is cleared or parked. */
+  due(now: Millis): Timer | undefined {
+    const [timer] = this.#next
+    return timer !== undefined && timer.dueAt <= now ? timer : undefined
+  }
+
+  /** The parked timers whose pause is over by the wall clock, in due order. They stay parked until they are cleared. */
+  retries(now: Millis): ReadonlyArray<Timer> {
+    return [...this.#parked.values()]
+      .filter(({ retryAt }) => retryAt <= now || retryAt > now + RETRY_MILLIS_MAX)
+      .map(({ timer }) => timer)
+      .toSorted(compare)
+  }
+
+  /** Puts a timer that could not fire aside, for twice as long as the time before. `now` is of the wall clock. */
+  park(timer: Timer, now: Millis): void {
+    const pauseMillis = Math.min(2 * (this.#parked.get(timer.id)?.pauseMillis ?? RETRY_MILLIS / 2), RETRY_MILLIS_MAX)
+    this.clear(timer.id)
+    this.#parked.set(timer.id, { timer, retryAt: now + pauseMillis, pauseMillis })
+  }
+
+  #isParked({ dueAt, id }: Timer): boolean {
+    return this.#parked.get(id)?.timer.dueAt === dueAt
+  }
+
+  #insert(timer: Timer): void {
+    this.#known.set(timer.id, timer)
+    this.#next.splice(this.#placeOf(timer), 0, timer)
+  }
+
+  /** Where a timer stands in the list, or belongs. Most are due later than all others, so the end is looked at first. */
+  #placeOf(timer: Timer): number {
+    const last = this.#next.at(-1)
+    if (last === undefined || compare(last, timer) < 0) return this.#next.length
+    let low = 0
+    for (let high = this.#next.length - 1; low < high;) {
+      const middle = (low + high) >>> 1
+      if (compare(this.#next[middle]!, timer) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** Leaves what lies further ahead to the views. */
+  #cut(): void {
+    for (const { id } of this.#next.splice(this.#page)) this.#known.delete(id)
+    this.#horizon = this.#next.at(-1)!
   }
 }
 
-/** A timer that is set anew is another one. */
-const nameOf = ({ account, id, version }: TimerRow): string => `${account} ${id} ${version}`
+const compare = (a: Timer, b: Timer): number => a.dueAt - b.dueAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)

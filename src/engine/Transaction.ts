@@ -6,10 +6,10 @@
  * An outcome that must be kept although it is no success (a declined card) is therefore returned, not failed with.
  */
 import { Context, Effect } from "effect"
-import type { Actor } from "./Actor.ts"
 import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
 import { encode } from "./Document.ts"
 import { idOf, randomText } from "./Identifiers.ts"
+import type { StorageFailure } from "./Journal.ts"
 import type {
   AttemptEntry,
   AttemptOutcome,
@@ -26,7 +26,10 @@ const ALL_TYPES = "*"
 
 export interface Transaction {
   readonly account: AccountId
-  /** Start of the command by the account's clock; the same for everything in one record. Milliseconds. */
+  /**
+   * When the command happens by the account's clock, the same for everything in one record: its start, or the time at which
+   * its timer was due. Milliseconds.
+   */
   readonly now: Millis
   /** How far the account's clock is ahead of the wall clock. */
   readonly clockOffset: Millis
@@ -54,9 +57,6 @@ export interface Transaction {
 
   /** Sets (or moves) the timer with this id: at `dueAt` the account runs the handler of `name`. */
   readonly setTimer: (timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }) => void
-
-  /** When a timer is due, in milliseconds; undefined if it is not set. */
-  readonly timerDueAt: (id: string) => Effect.Effect<Millis | undefined>
 
   /** Clears a timer, if it is set. */
   readonly clearTimer: (id: string) => void
@@ -109,7 +109,30 @@ const labelsOf = <V extends Identified, H>(kind: Kind<V, H>, value: V): Labels =
   return labels
 }
 
-/** A command's transaction: what it has read and written so far. Its actor commits it or drops it. */
+/** What a transaction needs of its account. */
+export interface AccountState {
+  readonly account: AccountId
+  /** Version of the newest record. */
+  readonly version: number
+  /** How far the account's clock is ahead of the wall clock. */
+  readonly clockOffset: Millis
+  /** Event types by destination. */
+  readonly subscriptions: ReadonlyMap<string, ReadonlyArray<string>>
+  /** The newest state of a document. */
+  readonly document: (id: string) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
+  /** Counts up the counter behind ids, which follows the account's time. */
+  readonly nextSequence: (now: Millis) => number
+}
+
+/** When a command happens. */
+export interface Moment {
+  /** By the wall clock. */
+  readonly at: Millis
+  /** By the account's clock. */
+  readonly now: Millis
+}
+
+/** A command's transaction: what it has read and written so far. Its account commits it or drops it. */
 export class ActiveTransaction implements Transaction {
   readonly account: AccountId
   readonly request: RequestIdentity | null
@@ -117,10 +140,11 @@ export class ActiveTransaction implements Transaction {
   readonly attempts: Array<AttemptEntry> = []
   /** Start of the command by the wall clock. */
   readonly startedAt: Millis
+  now: Millis
   clockOffset: Millis
   advanced: Millis = 0
   wiped = false
-  readonly #actor: Actor
+  readonly #state: AccountState
   /** Version of the record that this command will become. */
   readonly #version: number
   /** What was read or written, as it is now. */
@@ -133,17 +157,14 @@ export class ActiveTransaction implements Transaction {
   readonly #deliveries: Array<DeliveryEntry> = []
   #subscriptions: Map<string, SubscriptionChange> | undefined
 
-  constructor(actor: Actor, startedAt: Millis, request: RequestIdentity | null) {
-    this.#actor = actor
-    this.#version = actor.version + 1
-    this.account = actor.account
-    this.startedAt = startedAt
-    this.clockOffset = actor.clockOffset
+  constructor(state: AccountState, { at, now }: Moment, request: RequestIdentity | null) {
+    this.#state = state
+    this.#version = state.version + 1
+    this.account = state.account
+    this.startedAt = at
+    this.now = now
+    this.clockOffset = state.clockOffset
     this.request = request
-  }
-
-  get now(): Millis {
-    return this.startedAt + this.clockOffset
   }
 
   get<V extends Identified, H>(kind: Kind<V, H>, id: string): Effect.Effect<Document<V, H> | undefined> {
@@ -151,7 +172,7 @@ export class ActiveTransaction implements Transaction {
       entry === undefined || entry.deleted || entry.kind !== kind.name ? undefined : (entry as Document<V, H>)
     const seen = this.#seen.get(id)
     if (seen !== undefined) return Effect.succeed(ofKind(seen))
-    const load = Effect.map(this.#actor.document(id), (entry) => {
+    const load = Effect.map(this.#state.document(id), (entry) => {
       if (entry !== undefined) this.#seen.set(id, entry)
       return ofKind(entry)
     })
@@ -185,12 +206,6 @@ export class ActiveTransaction implements Transaction {
     ;(this.#timers ??= new Map()).set(timer.id, { id: timer.id, name: timer.name, dueAt: timer.dueAt })
   }
 
-  timerDueAt(id: string): Effect.Effect<Millis | undefined> {
-    const written = this.#timers?.get(id)
-    if (written !== undefined) return Effect.succeed(written.dueAt ?? undefined)
-    return Effect.orDie(Effect.map(this.#actor.timer(id), (timer) => timer?.dueAt ?? undefined))
-  }
-
   clearTimer(id: string): void {
     ;(this.#timers ??= new Map()).set(id, { id, name: "", dueAt: null })
   }
@@ -207,7 +222,7 @@ export class ActiveTransaction implements Transaction {
     const wants = (types: ReadonlyArray<string> | null) =>
       types !== null && (types.includes(type) || types.includes(ALL_TYPES))
     const destinations: Array<string> = []
-    for (const [destination, types] of this.#actor.subscriptions) {
+    for (const [destination, types] of this.#state.subscriptions) {
       if (this.#subscriptions?.has(destination) !== true && wants(types)) destinations.push(destination)
     }
     for (const { destination, types } of this.subscriptionChanges()) if (wants(types)) destinations.push(destination)
@@ -229,12 +244,14 @@ export class ActiveTransaction implements Transaction {
   }
 
   advanceClock(millis: Millis): void {
+    this.now += millis
     this.clockOffset += millis
     this.advanced += millis
   }
 
   wipe(): void {
     this.wiped = true
+    this.now = this.startedAt
     this.clockOffset = 0
   }
 
@@ -276,7 +293,7 @@ export class ActiveTransaction implements Transaction {
 
   /** What was asked for, and one delivery of each event to each destination that is subscribed to its type. */
   deliveries(): ReadonlyArray<DeliveryEntry> {
-    if (this.#actor.subscriptions.size === 0 && this.#subscriptions === undefined) return this.#deliveries
+    if (this.#state.subscriptions.size === 0 && this.#subscriptions === undefined) return this.#deliveries
     for (const { id, type } of this.events) {
       for (const destination of this.destinationsOf(type)) this.deliver({ id, version: this.#version }, destination)
     }
@@ -292,7 +309,7 @@ export class ActiveTransaction implements Transaction {
   }
 
   #nextId(prefix: string): string {
-    return idOf(prefix, this.#actor.nextSequence(this.now))
+    return idOf(prefix, this.#state.nextSequence(this.now))
   }
 
   #write(entry: Document | Tombstone): void {

@@ -143,11 +143,13 @@ export interface ViewsShape {
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, StorageFailure>
   /** One answer per address (`id` is the idempotency key), in order: of a key that was used again, the newest row. */
   readonly keys: (addresses: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<KeyRow | undefined>, StorageFailure>
-  readonly timer: (address: Address) => Effect.Effect<TimerRow | undefined, StorageFailure>
-  /** The timers that come next, in due order. */
-  readonly nextTimers: (limit: number) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
-  /** Whether a timer of the account is due, by the wall clock. */
-  readonly isTimerDue: (account: AccountId, now: Millis) => Effect.Effect<boolean, StorageFailure>
+  /** The timers of an account that come next, in due order; those of the same time in the order of their ids. */
+  readonly timers: (account: AccountId, limit: number) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
+  /** The timers that come next by the wall clock, but for those of some accounts. */
+  readonly nextTimers: (
+    limit: number,
+    except: ReadonlyArray<AccountId>
+  ) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
   /** The rows of up to `limit` documents that are not deleted, nearest to the cursor first. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
   /** One answer per query, in order: the rows of up to `limit` documents that are not deleted, newest first. */

@@ -205,16 +205,19 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
         Effect.sync(() =>
           addresses.map(({ account, id }) => [...tables(account).keys.values()].findLast(({ key }) => key === id))
         ),
-      timer: ({ account, id }) => Effect.sync(() => tables(account).timers.get(id)),
-      nextTimers: (limit) =>
+      timers: (account, limit) =>
         Effect.sync(() =>
-          [...accounts.all.values()]
-            .flatMap((account) => [...account.timers.values()])
+          [...tables(account).timers.values()]
+            .toSorted((a, b) => a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1))
+            .slice(0, limit)
+        ),
+      nextTimers: (limit, except) =>
+        Effect.sync(() =>
+          [...accounts.all]
+            .flatMap(([account, { timers }]) => (except.includes(account) ? [] : [...timers.values()]))
             .toSorted((a, b) => a.wakeAt - b.wakeAt || (a.id < b.id ? -1 : 1))
             .slice(0, limit)
         ),
-      isTimerDue: (account, now) =>
-        Effect.sync(() => [...tables(account).timers.values()].some(({ wakeAt }) => wakeAt <= now)),
       list: (account, query) => Effect.sync(() => listed(tables(account), query)),
       newest: (queries) => Effect.sync(() => queries.map(({ account, ...query }) => listed(tables(account), query))),
       event: ({ account, id }) =>

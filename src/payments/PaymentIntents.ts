@@ -145,7 +145,6 @@ export const capture = Effect.fnUntraced(function* (
 ) {
   const transaction = yield* Transaction
   const document = yield* find(id)
-  if (yield* expireHoldIfOverdue(document)) return canceledMeanwhile("capture")
   const { hidden, value: paymentIntent } = document
   yield* requireAllowed("capture", paymentIntent)
   const amount = parameters.amount_to_capture ?? paymentIntent.amount_capturable
@@ -177,7 +176,6 @@ export const cancel = Effect.fnUntraced(function* (
   const session = document.hidden?.checkoutSession
   if (yield* CheckoutSessionPayments.expireIfOverdue(session)) return canceledMeanwhile("cancel")
   yield* CheckoutSessionPayments.requireNoOpenSession(session)
-  if (yield* expireHoldIfOverdue(document)) return canceledMeanwhile("cancel")
   yield* requireAllowed("cancel", document.value)
   return yield* giveUp("cancel", document, parameters.cancellation_reason || null)
 })
@@ -186,19 +184,6 @@ export const cancel = Effect.fnUntraced(function* (
 export const expireHold = Effect.fnUntraced(function* (id: string) {
   const document = yield* find(id)
   if (document.value.status === "requires_capture") yield* giveUp("expire_hold", document, "automatic")
-})
-
-/** The same if the hold's time has come and its timer has not yet got to it. Says whether it did. */
-const expireHoldIfOverdue = Effect.fnUntraced(function* (
-  document: Document<PaymentIntent, PaymentIntentHidden | undefined>
-) {
-  const { id, status } = document.value
-  if (status !== "requires_capture") return false
-  const transaction = yield* Transaction
-  const dueAt = yield* transaction.timerDueAt(timerId("payment_intent.expire_hold", id))
-  if (dueAt === undefined || dueAt > transaction.now) return false
-  yield* giveUp("expire_hold", document, "automatic")
-  return true
 })
 
 /** What the payer answered to a challenge (semantics I-12, I-14). A decline afterwards is returned: it is kept. */

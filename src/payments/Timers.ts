@@ -37,3 +37,8 @@ export const layer: Layer.Layer<TimerHandler, never, PaymentsConfig | Processor>
     TimerHandler.of((timer) => Effect.provideContext(handleTimer(timer), services))
   )
 )
+
+/** The same where only the installation's own account is used: nothing there needs a processor, or what is configured. */
+export const layerInstallation: Layer.Layer<TimerHandler> = Layer.succeed(TimerHandler, ({ id, name }) =>
+  name === "api_key.expire" ? ApiKeys.expire(subjectOf(id)) : Effect.die(new Error(`The installation has no ${name}`))
+)

@@ -169,6 +169,10 @@ export const migrations = {
     // One index for all: events are written far more often than they are listed.
     `DROP INDEX events_by_type`,
     `ALTER TABLE events DROP CONSTRAINT events_pkey, ADD PRIMARY KEY (account, type, id)`
+  ),
+  "0009_timers_by_account": statements(
+    // An actor knows the timers that its account has next. The account may have a million of them.
+    `CREATE INDEX timers_by_account ON timers (account, due_at, id)`
   )
 }
 

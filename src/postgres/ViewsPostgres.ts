@@ -41,9 +41,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       checkpoint: (account) => within(single.checkpoint(account)),
       documents: (addresses) => within(loaded.documents(addresses)),
       keys: (addresses) => within(loaded.keys(addresses)),
-      timer: (address) => within(single.timer(address)),
-      nextTimers: (limit) => within(single.nextTimers(limit)),
-      isTimerDue: (account, now) => within(single.isTimerDue(account, now)),
+      timers: (account, limit) => within(single.timers(account, limit)),
+      nextTimers: (limit, except) => within(single.nextTimers(limit, except)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
       newest: (queries) => within(listed.newest(queries)),
@@ -93,7 +92,7 @@ const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  "checkpoint" | "behind" | "accounts" | "timer" | "nextTimers" | "isTimerDue" | "subscriptions" | "scan"
+  "checkpoint" | "behind" | "accounts" | "timers" | "nextTimers" | "subscriptions" | "scan"
 > => ({
   checkpoint: (account) =>
     ask(
@@ -107,23 +106,17 @@ const reads = (
       SELECT FROM journal j WHERE j.account = c.account AND j.version > c.version)`,
     (rows) => rows.map(({ account }) => account)
   ),
-  timer: ({ account, id }) =>
+  timers: (account, limit) =>
     ask(
       sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
-        WHERE account = ${account} AND id = ${id}`,
-      ([row]) => row && toTimer(row)
-    ),
-  nextTimers: (limit) =>
-    ask(
-      sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers ORDER BY wake_at, id LIMIT ${limit}`,
+        WHERE account = ${account} ORDER BY due_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
     ),
-  // In due order, so that what is not due is not read, however many timers there are.
-  isTimerDue: (account, now) =>
+  nextTimers: (limit, except) =>
     ask(
-      sql`SELECT 1 FROM timers WHERE account = ${account} AND wake_at <= ${bigint(now)}
-        ORDER BY wake_at, id LIMIT 1`,
-      (rows) => rows.length > 0
+      sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
+        WHERE account <> ALL (${texts(except)}) ORDER BY wake_at, id LIMIT ${limit}`,
+      (rows) => rows.map(toTimer)
     ),
   subscriptions: (account) =>
     ask(

@@ -421,11 +421,12 @@ describe("a read", () => {
       const answered = engine.accounts.execute(ACCOUNT, Toy.request("key"), answer)
       yield* answered
       assert.isNotNull((yield* answered).replayOf)
-      const timer = (use: (transaction: Transaction) => Effect.Effect<number | undefined | void>) =>
-        engine.accounts.run(ACCOUNT, Effect.flatMap(Transaction, use))
-      yield* timer((transaction) =>
-        Effect.sync(() => transaction.setTimer({ id: "t", name: "n", dueAt: Harness.START * 2 }))
+      yield* engine.accounts.run(
+        ACCOUNT,
+        Effect.map(Transaction, (transaction) => transaction.setTimer({ id: "t", name: "n", dueAt: Harness.START * 2 }))
       )
+      const wakeAt = () => engine.accounts.wakeTimes(Harness.START).get(ACCOUNT)
+      assert.strictEqual(wakeAt(), Harness.START * 2)
       yield* engine.projector.drained
       hold("apply.before")
       yield* engine.accounts.run(
@@ -439,7 +440,7 @@ describe("a read", () => {
       yield* engine.projector.drained
       assert.isUndefined(yield* Fiber.join(reader))
       assert.isNull((yield* Fiber.join(repetition)).replayOf)
-      assert.isUndefined(yield* timer((transaction) => transaction.timerDueAt("t")))
+      assert.strictEqual(wakeAt(), Infinity)
     })
   )
 
@@ -855,28 +856,6 @@ describe("the memory of an account", () => {
         })
       assert.strictEqual(yield* readsOf("short", "s"), 0)
       assert.isAtLeast(yield* readsOf("long".repeat(5000), "l"), 90)
-    })
-  )
-
-  it.effect("is one for all that is in it: what timers take is not taken twice", () =>
-    Effect.gen(function* () {
-      const { engine, reads } = yield* start({ cacheBytes: 40_000 })
-      const each = <A>(use: (transaction: Transaction, id: string) => Effect.Effect<A>) =>
-        Effect.forEach(Array.from({ length: 100 }), (_, i) =>
-          Effect.tap(
-            engine.accounts.run(
-              ACCOUNT,
-              Effect.flatMap(Transaction, (transaction) => use(transaction, `timer_${i}`))
-            ),
-            engine.projector.drained
-          )
-        )
-      yield* each((transaction, id) =>
-        Effect.sync(() => transaction.setTimer({ id, name: "increment", dueAt: transaction.now + 1_000_000 }))
-      )
-      const before = reads()
-      yield* each((transaction, id) => transaction.timerDueAt(id))
-      assert.isAtLeast(reads() - before, 70)
     })
   )
 

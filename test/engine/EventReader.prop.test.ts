@@ -24,6 +24,7 @@ const recordOf = (account: string, version: number, events: number): JournalReco
   account,
   version,
   at: version,
+  now: version,
   clock: 0,
   advanced: 0,
   wiped: false,

@@ -8,6 +8,8 @@ import { TestClock } from "effect/testing"
 import type { AccountsShape } from "../../src/engine/Accounts.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { DeliveriesShape } from "../../src/engine/Deliveries.ts"
+import { Alarm } from "../../src/engine/Alarm.ts"
+import { DeliveryFeed } from "../../src/engine/DeliveryFeed.ts"
 import { Deliveries } from "../../src/engine/Deliveries.ts"
 import type { Document } from "../../src/engine/Document.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -19,6 +21,7 @@ import { Projector } from "../../src/engine/Projector.ts"
 import type { JournalRecord } from "../../src/engine/Record.ts"
 import { GENESIS, unseal } from "../../src/engine/Record.ts"
 import type { DueTimer } from "../../src/engine/Timers.ts"
+import * as Scheduler from "../../src/engine/Scheduler.ts"
 import { TimerHandler } from "../../src/engine/Timers.ts"
 import type { Transaction } from "../../src/engine/Transaction.ts"
 import { rebuild, verify } from "../../src/engine/Verify.ts"
@@ -47,6 +50,8 @@ export const storageInMemory: Effect.Effect<Storage> = Effect.suspend(() =>
 export interface EngineOptions extends NonNullable<Parameters<typeof Engine.layer>[0]> {
   readonly faults?: Faults.Faults
   readonly handler?: (timer: DueTimer) => Effect.Effect<void, never, Transaction>
+  /** How many schedulers wake accounts for their timers; one, if it is not said. */
+  readonly schedulers?: 0 | 1 | 2
 }
 
 export interface RunningEngine {
@@ -61,14 +66,24 @@ export interface RunningEngine {
 
 const alive: Faults.Faults = () => Effect.void
 
+const layerWith = (schedulers: 0 | 1 | 2, options: Parameters<typeof Engine.layer>[0]) => {
+  if (schedulers === 1) return Engine.layer(options)
+  const alone = Deliveries.layer
+  return (schedulers === 0 ? alone : Layer.mergeAll(alone, Scheduler.layer, Layer.fresh(Scheduler.layer))).pipe(
+    Layer.provideMerge(Accounts.layer(options)),
+    Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),
+    Layer.provideMerge(Projector.layer)
+  )
+}
+
 /** Starts an engine; it lives until it is stopped or killed. */
 export const startEngine = Effect.fnUntraced(function* (
   storage: Storage,
-  { faults = alive, handler = handleTimer, ...options }: EngineOptions = {}
+  { faults = alive, handler = handleTimer, schedulers = 1, ...options }: EngineOptions = {}
 ): Effect.fn.Return<RunningEngine> {
   let dead = false
   const scope = yield* Scope.make()
-  const layer = Engine.layer(options).pipe(
+  const layer = layerWith(schedulers, options).pipe(
     Layer.provide(Faults.layer((point) => (dead ? Effect.never : Effect.andThen(faults(point), dying)))),
     Layer.provide(Layer.succeedContext(storage)),
     Layer.provide(Layer.succeed(TimerHandler, handler)),

@@ -70,11 +70,14 @@ const record = (seed: Randomness, version: number, account: string): JournalReco
     }
     return change?.document != null && seed.chance(0.6) ? change.document : text(seed)
   }
+  const at = seed.below(2 ** 42)
+  const clock = seed.chance(0.5) ? 0 : seed.below(2 ** 40)
   return {
     account,
     version,
-    at: seed.below(2 ** 42),
-    clock: seed.chance(0.5) ? 0 : seed.below(2 ** 40),
+    at,
+    now: seed.chance(0.5) ? at + clock : seed.below(2 ** 43),
+    clock,
     advanced: seed.chance(0.8) ? 0 : seed.below(2 ** 40),
     wiped: seed.chance(0.1),
     sequence: seed.below(2 ** 52),

@@ -142,7 +142,7 @@ describe("timers", () => {
         }
       }
       yield* engine.projector.drained
-      assert.deepStrictEqual(yield* Harness.viewsOf(storage).nextTimers(10), [])
+      assert.deepStrictEqual(yield* Harness.viewsOf(storage).nextTimers(10, []), [])
       yield* Harness.verified(storage)
     }),
     { arbitrary: { runs: 50, size: 25 } }

@@ -22,6 +22,7 @@ const inserted = (table: string, rows: ReadonlyArray<object>): string =>
 
 const NOTHING_DONE = {
   at: 1,
+  now: 1,
   clock: 0,
   advanced: 0,
   wiped: false,

@@ -97,9 +97,9 @@ const questions = (
     { account: ACCOUNT, id: "missing" },
     { account: ACCOUNT, id: `key_${digits(MIDDLE)}` }
   ]),
-  views.timer(address),
-  views.nextTimers(10),
-  views.isTimerDue("nobody", ROWS / 1000),
+  views.timers("nobody", 10),
+  views.timers(ACCOUNT, 10),
+  views.nextTimers(10, ["nobody"]),
   views.newest([
     { ...intents, account: ACCOUNT },
     { ...intents, account: "nobody" }

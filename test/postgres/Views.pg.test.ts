@@ -221,12 +221,12 @@ const questions = (random: Randomness) => {
   ])
   const events = { limit: 1 + random.below(5), ...cursor(random), ...(type && { type }) }
   const event = { account, id: `${random.pick(IDS)}1` }
-  const timer = { account, id: `${random.pick(IDS)} of ${account}` }
   const limit = 1 + random.below(8)
   const table = random.pick(viewTables)
   const destination = random.pick(DESTINATIONS)
   const delivery = `whd_${random.below(6)}_${random.below(3)}_${random.pick(ACCOUNTS)}`
   const busy = distinct(random, DESTINATIONS)
+  const passedOver = distinct(random, ACCOUNTS)
   const now = random.below(TIME_MAX)
   const lease = { now, limit, busy, leasedUntil: now + 1 + random.below(TIME_MAX / 2) }
   const happened = distinct(random, IDS).map((id) => ({ account: random.pick(ACCOUNTS), id: `${id}1` }))
@@ -248,9 +248,8 @@ const questions = (random: Randomness) => {
         return row === undefined ? "somebody else" : "its holder"
       }),
     keys: (views: ViewsShape) => views.keys(addresses),
-    timer: (views: ViewsShape) => views.timer(timer),
-    nextTimers: (views: ViewsShape) => views.nextTimers(limit),
-    isTimerDue: (views: ViewsShape) => views.isTimerDue(account, now),
+    timers: (views: ViewsShape) => views.timers(account, limit),
+    nextTimers: (views: ViewsShape) => views.nextTimers(limit, passedOver),
     list: (views: ViewsShape) => views.list(account, list),
     newest: (views: ViewsShape) => views.newest(newest),
     event: (views: ViewsShape) => views.event(event),
@@ -460,7 +459,7 @@ describe("the views in Postgres", () => {
       const database = yield* PostgresStorage.make
       const views = viewsOf(yield* database.connect("views"))
       yield* database.edit("DROP TABLE timers")
-      const { message } = yield* Effect.flip(views.nextTimers(1))
+      const { message } = yield* Effect.flip(views.nextTimers(1, []))
       assert.strictEqual(message, 'The storage failed: relation "timers" does not exist')
     })
   )

@@ -1,0 +1,129 @@
+/**
+ * The scheduler: one fiber that sleeps until the next timer is due, and wakes the timer's account, which fires it.
+ *
+ * Nobody depends on when it does: an account fires what is due before it carries out a command or answers a read. The
+ * scheduler is there for accounts that nobody uses. What an account in memory has next, its actor knows; of all others the
+ * views tell. A timer fires at least once after its time, however long the process was down, and has its effect exactly
+ * once: the command that carries out its handler clears it in the same record.
+ *
+ * It also has the views forget the idempotency keys that are past their retention. Nobody sees when: every look at a key
+ * decides by the key's own time.
+ */
+import { Clock, Effect, Layer, Schedule } from "effect"
+import { Accounts } from "./Accounts.ts"
+import { Alarm } from "./Alarm.ts"
+import { DeliveryFeed } from "./DeliveryFeed.ts"
+import type { AccountId, Millis } from "./Document.ts"
+import type { StorageFailure } from "./Journal.ts"
+import { RETENTION_MILLIS } from "./KeyFilter.ts"
+import * as Loop from "./Loop.ts"
+import { Projector } from "./Projector.ts"
+import { RETRY_MILLIS } from "./Timers.ts"
+import type { ViewsShape } from "./Views.ts"
+import { Views } from "./Views.ts"
+
+/** Timers of accounts that are not in memory that one look into the views finds. */
+const TIMERS_MAX = 256
+/** Accounts that are woken at the same time, at most. */
+const WAKING_MAX = 64
+/** Time between two looks for idempotency keys that are past their retention. */
+const FORGET_KEYS_MILLIS = 60_000
+const FORGET_KEYS_MAX = 10_000
+
+/** Runs the scheduler as long as the layer lives. */
+export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | Projector | Views> =
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const caughtUp = yield* makeCaughtUp
+      const round = yield* makeRound
+      yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(caughtUp, Effect.forever(round))))
+    })
+  )
+
+/** After a crash the journal may hold timers and deliveries that the views have not seen. */
+const makeCaughtUp = Effect.gen(function* () {
+  const feed = yield* DeliveryFeed
+  const projector = yield* Projector
+  const views = yield* Views
+  const catchUp = (account: AccountId) =>
+    Effect.catchTag(projector.catchUp(account), "JournalCorrupt", (corrupt) =>
+      Effect.logError(`The views of account ${account} could not be brought up to date`, corrupt.message)
+    )
+  return Effect.flatMap(views.behind, (accounts) => Effect.forEach(accounts, catchUp, { discard: true })).pipe(
+    Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
+    Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
+    Effect.ignore,
+    Effect.andThen(Effect.sync(() => feed.alarm.set(0)))
+  )
+})
+
+/** Wakes the accounts that have something due, and sleeps if none has. */
+const makeRound = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const alarm = yield* Alarm
+  const projector = yield* Projector
+  const views = yield* Views
+  const forgetKeys = makeForgetKeys(views)
+  /** Accounts that could not be had, and when they are asked again. */
+  const resting = new Map<AccountId, Millis>()
+
+  const wake = (account: AccountId) =>
+    Effect.catchCause(accounts.wake(account), (cause) =>
+      Effect.gen(function* () {
+        resting.set(account, (yield* Clock.currentTimeMillis) + RETRY_MILLIS)
+        yield* Effect.logError(`The timers of account ${account} could not fire`, cause)
+      })
+    )
+
+  return Effect.gen(function* () {
+    yield* projector.drained
+    const now = yield* Clock.currentTimeMillis
+    // A clock that was set back must not keep an account waiting.
+    for (const [account, until] of resting) {
+      if (until <= now || until > now + RETRY_MILLIS) resting.delete(account)
+    }
+    // In this order: whoever comes into memory meanwhile is among the first, and then knows better.
+    const found = yield* stored(accounts, views, now)
+    const wakeTimes = new Map([...found, ...accounts.wakeTimes(now), ...resting])
+    const due = [...wakeTimes].filter(([, at]) => at <= now).map(([account]) => account)
+    yield* Effect.forEach(due, wake, { concurrency: WAKING_MAX, discard: true })
+    const forgetAt = yield* forgetKeys(now)
+    if (due.length === 0) yield* alarm.sleepUntil(Math.min(forgetAt, ...wakeTimes.values()))
+  }).pipe(
+    Effect.catch((failure) =>
+      Effect.andThen(
+        Effect.logError("The scheduler could not read or write the views", failure.message),
+        Effect.sleep(RETRY_MILLIS)
+      )
+    )
+  )
+})
+
+/** When accounts are to be woken as the views say: those that have something due, and the next one not in memory. */
+const stored = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  views: ViewsShape,
+  now: Millis
+): Effect.fn.Return<ReadonlyMap<AccountId, Millis>, StorageFailure> {
+  const found = new Map<AccountId, Millis>()
+  for (;;) {
+    // Of one account very many may be due: once met, it is passed over.
+    const timers = yield* views.nextTimers(TIMERS_MAX, [...found.keys()])
+    for (const { account, wakeAt } of timers) if (!found.has(account)) found.set(account, wakeAt)
+    const active = accounts.wakeTimes(now)
+    const isNextFound = [...found].some(([account, wakeAt]) => wakeAt > now && !active.has(account))
+    if (timers.length < TIMERS_MAX || isNextFound) return found
+  }
+})
+
+/** Forgets keys now and then, a few at a time, so that no timer waits for all of them; answers when it wants to again. */
+const makeForgetKeys = (views: ViewsShape) => {
+  let next: Millis = 0
+  return Effect.fnUntraced(function* (now: Millis) {
+    // A clock that was set back must not put it off.
+    if (next > now && next <= now + FORGET_KEYS_MILLIS) return next
+    const count = yield* views.expireKeys(now - RETENTION_MILLIS, FORGET_KEYS_MAX)
+    next = count < FORGET_KEYS_MAX ? now + FORGET_KEYS_MILLIS : now
+    return next
+  })
+}
