@@ -1,4 +1,4 @@
-/** PaymentIntents (spec.md, PaymentIntents; semantics §1.12). */
+/** PaymentIntents (spec: PaymentIntents; semantics §1.12). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Customer, DeletedCustomer } from "../domain/Customer.ts"
