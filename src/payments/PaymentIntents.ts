@@ -29,7 +29,7 @@ import { CHARGE } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { attempt } from "./PaymentAttempts.ts"
 import { giveUp } from "./PaymentIntentCancellation.ts"
-import { change, find, lasting, requireAllowed, save } from "./PaymentIntentChanges.ts"
+import { change, find, isAuthenticated, lasting, requireAllowed, save } from "./PaymentIntentChanges.ts"
 import { newPaymentIntent } from "./PaymentIntentCreation.ts"
 import type {
   ConfirmPaymentIntent,
@@ -105,9 +105,7 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
     const metadata = yield* updateMetadata(after.metadata, parameters.metadata)
     after = change("update_details", after, { metadata })
   }
-  // An authentication stands as long as the payment method that it was given for.
-  const authenticated = hidden?.authenticatedPaymentMethod === after.payment_method
-  if (after !== before) save(transaction, after, authenticated ? hidden : lasting(hidden))
+  if (after !== before) save(transaction, after, hidden)
   return after
 })
 
@@ -214,7 +212,9 @@ export const authenticate = Effect.fnUntraced(function* (id: string, outcome: Au
     return yield* attempt(paymentIntent, source, options)
   }
   const authenticated = change("authenticate", paymentIntent, { status: "requires_confirmation", next_action: null })
-  save(transaction, authenticated, { ...lasting(hidden), authenticatedPaymentMethod: source.id })
+  const { amount, currency } = authenticated
+  const authentication = { paymentMethod: source.id, amount, currency }
+  save(transaction, authenticated, { ...lasting(hidden), authentication })
   return authenticated
 })
 
@@ -228,7 +228,7 @@ const runConfirmation = Effect.fnUntraced(function* (
   yield* PaymentMethods.requireUsableBy(source, paymentIntent.customer)
   return yield* attempt(paymentIntent, source, {
     operation: "confirm",
-    authenticated: hidden?.authenticatedPaymentMethod === source.id,
+    authenticated: isAuthenticated(hidden, paymentIntent, source.id),
     returnUrl,
     hidden
   })
