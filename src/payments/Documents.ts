@@ -129,8 +129,6 @@ export interface CheckoutSessionHidden {
   readonly collected: CustomerDetails | null
   /** Whether the payment that completed it is still processing. */
   readonly awaitsSettlement: boolean
-  /** Minor units. Stored, without effect (semantics S19). */
-  readonly applicationFeeAmount: number | null
 }
 
 export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> = {

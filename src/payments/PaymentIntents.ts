@@ -67,7 +67,8 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePaymentInte
     customer: parameters.customer || null,
     paymentMethod: source?.id ?? null,
     description: parameters.description || null,
-    statementDescriptor: null,
+    statementDescriptor: parameters.statement_descriptor || null,
+    applicationFeeAmount: null,
     metadata
   })
   save(transaction, paymentIntent)
@@ -96,6 +97,11 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
     const operation = source === undefined ? "unset_payment_method" : "set_payment_method"
     yield* requireAllowed(operation, before, "update of `payment_method`")
     after = changePaymentMethod(operation, after, source)
+  }
+  if (parameters.statement_descriptor !== undefined) {
+    yield* requireAllowed("update_statement_descriptor", before, "update of `statement_descriptor`")
+    const statement_descriptor = parameters.statement_descriptor || null
+    after = change("update_statement_descriptor", after, { statement_descriptor })
   }
   if (parameters.amount !== undefined) yield* requireAcceptedAmount(parameters.amount)
   if (parameters.description !== undefined) {

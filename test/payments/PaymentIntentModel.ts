@@ -48,6 +48,7 @@ export interface Model extends Terms {
   readonly status: string
   readonly customer: boolean
   readonly description: string | null
+  readonly descriptor: string | null
   readonly capture: "automatic" | "manual"
   readonly confirmation: "automatic" | "manual"
   readonly card: CardName | null
@@ -77,6 +78,7 @@ export type Command =
       readonly customer: boolean | null
       readonly capture: "automatic" | "manual" | null
       readonly details: string | null
+      readonly descriptor: string | null
       readonly method: CardName | "unset" | null
     }
   | ({ readonly op: "confirm" } & CardSent)
@@ -109,6 +111,7 @@ export const create = (sent: Creation, now: number): Step | { readonly after: nu
     currency: "usd",
     customer: false,
     description: null,
+    descriptor: null,
     capture: sent.capture,
     confirmation: sent.confirmation,
     card: sent.card,
@@ -166,10 +169,10 @@ export const timePasses = (before: Model, now: number): Step | undefined => {
 }
 
 const update = (before: Model, command: Extract<Command, { op: "update" }>): Step => {
-  const { amount, capture, currency, customer, details, method } = command
+  const { amount, capture, currency, customer, descriptor, details, method } = command
   let after = before
   const changesTerms = [amount, currency, customer, capture].some((term) => term !== null)
-  if (changesTerms || method !== null) {
+  if (changesTerms || method !== null || descriptor !== null) {
     const no = wrongState(before, ["requires_payment_method", "requires_confirmation", "requires_action"])
     if (no !== undefined) return no
   }
@@ -200,6 +203,7 @@ const update = (before: Model, command: Extract<Command, { op: "update" }>): Ste
     after = { ...after, authenticated: null }
   }
   if (details !== null) after = { ...after, description: details }
+  if (descriptor !== null) after = { ...after, descriptor }
   return { after, answer: "ok", events: [] }
 }
 

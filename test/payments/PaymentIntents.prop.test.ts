@@ -39,7 +39,8 @@ const update = {
   currency: Schema.NullOr(currency),
   customer: Schema.NullOr(Schema.Boolean),
   capture: Schema.NullOr(method),
-  details: Schema.NullOr(Schema.Literals(["a", "b"]))
+  details: Schema.NullOr(Schema.Literals(["a", "b"])),
+  descriptor: Schema.NullOr(Schema.Literals(["S", "T"]))
 }
 
 const command = Schema.Union([
@@ -122,6 +123,7 @@ const runIn = (account: MemoryAccount, id: string, command: Command) => {
           ...(command.customer === null ? {} : { customer: command.customer ? customerOf(account) : null }),
           ...(command.capture === null ? {} : { capture_method: command.capture }),
           ...(command.details === null ? {} : { description: command.details }),
+          ...(command.descriptor === null ? {} : { statement_descriptor: command.descriptor }),
           ...(command.method === null ? {} : { payment_method: command.method === "unset" ? null : command.method })
         })
       )
@@ -147,6 +149,7 @@ const seen = (account: MemoryAccount, id: string) => {
     customer: paymentIntent.customer !== null,
     capture: paymentIntent.capture_method,
     description: paymentIntent.description,
+    descriptor: paymentIntent.statement_descriptor,
     card: paymentIntent.payment_method?.startsWith("pm_card_") === true ? paymentIntent.payment_method : null,
     inline: paymentIntent.payment_method !== null && !paymentIntent.payment_method.startsWith("pm_card_"),
     received: paymentIntent.amount_received,
@@ -171,6 +174,7 @@ const expected = (model: Model): ReturnType<typeof seen> => ({
   customer: model.customer,
   capture: model.capture,
   description: model.description,
+  descriptor: model.descriptor,
   card: model.inline ? null : model.card,
   inline: model.inline,
   received: model.received,
@@ -320,6 +324,7 @@ const NO_UPDATE: Update = {
   customer: null,
   capture: null,
   details: null,
+  descriptor: null,
   method: null
 }
 
@@ -332,6 +337,7 @@ const EVERY_COMMAND: ReadonlyArray<Command | typeof wait.Type> = [
   updateOf({ customer: true }),
   updateOf({ capture: "manual" }),
   updateOf({ details: "a" }),
+  updateOf({ descriptor: "S" }),
   updateOf({ method: "unset" }),
   updateOf({ method: "pm_card_amex" }),
   updateOf({ amount: 3, details: "b", method: "unset" }),

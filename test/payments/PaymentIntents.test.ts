@@ -59,6 +59,7 @@ describe("PaymentIntents.create", () => {
         payment_method: null,
         description: null,
         statement_descriptor: null,
+        application_fee_amount: null,
         metadata: { order: "7" },
         merchant_id: "mer_000000000000000000000000",
         next_action: null,
@@ -171,7 +172,9 @@ describe("PaymentIntents.update", () => {
         [{ currency: "EUR" }, { currency: "eur" }],
         [{ customer }, { customer }],
         [{ capture_method: "manual" }, { capture_method: "manual" }],
-        [{ description: "d" }, { description: "d" }]
+        [{ description: "d" }, { description: "d" }],
+        [{ statement_descriptor: "s" }, { statement_descriptor: "s" }],
+        [{ statement_descriptor: "" }, { statement_descriptor: null }]
       ] as const
       for (const [parameters, changed] of changes) {
         const after = yield* account.run(PaymentIntents.update(before.id, parameters))
