@@ -96,6 +96,11 @@ const params = { id: Schema.String }
 const ONLY_AUTOMATIC =
   "It cannot confirm where `confirmation_method` is `manual`, nor the PaymentIntent of a Checkout Session."
 
+/** What a passed authentication does not cover (semantics 9.3). */
+const AUTHENTICATED_TERMS =
+  "Where the payer has authenticated and the server is to confirm again (`confirmation_method: manual`), a higher amount, " +
+  "another currency or another payment method ends that: the next confirmation asks the payer again."
+
 export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
   HttpApiEndpoint.post("create", "/v1/payment_intents", {
     headers: commandHeaders,
@@ -125,7 +130,7 @@ export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
     payload: UpdatePaymentIntent,
     success: PaymentIntent,
     error: commandErrors
-  }),
+  }).annotate(OpenApi.Description, AUTHENTICATED_TERMS),
   HttpApiEndpoint.post("confirm", "/v1/payment_intents/:id/confirm", {
     headers: commandHeaders,
     params,
