@@ -48,6 +48,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         accounts: reading(views.accounts),
         timer: (address) => reading(views.timer(address)),
         nextTimers: (limit) => reading(views.nextTimers(limit)),
+        timerCounts: (name) => reading(views.timerCounts(name)),
         isTimerDue: (account, now) => reading(views.isTimerDue(account, now)),
         subscriptions: (account) => reading(views.subscriptions(account)),
         takeDeliveries: (options) => reading(views.takeDeliveries(options)),

@@ -7,7 +7,7 @@
  * It also has the views forget the idempotency keys that are past their retention. Nobody sees when: every look at a key
  * decides by the key's own time.
  */
-import { Cause, Clock, Context, Effect, Layer, Schedule } from "effect"
+import { Cause, Clock, Context, Data, Effect, Layer, Schedule } from "effect"
 import type { Unavailable } from "./Accounts.ts"
 import { Accounts } from "./Accounts.ts"
 import { Alarm } from "./Alarm.ts"
@@ -36,6 +36,9 @@ const FORGET_KEYS_MAX = 10_000
  */
 type Outcome = "fired" | "stale" | "failed" | "put off"
 
+/** A timer cannot be carried out for now, which is nobody's mistake. It stays set, and is tried again. */
+export class Postponed extends Data.TaggedError("Postponed") {}
+
 /** A timer that is due. */
 export interface DueTimer {
   readonly id: string
@@ -45,7 +48,7 @@ export interface DueTimer {
 /** What happens when a timer is due: a command, by the timer's name. */
 export class TimerHandler extends Context.Service<
   TimerHandler,
-  (timer: DueTimer) => Effect.Effect<void, never, Transaction>
+  (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
 >()("till/engine/TimerHandler") {}
 
 /** Runs the scheduler as long as the layer lives. */
@@ -118,7 +121,7 @@ const makeAttempt = Effect.gen(function* () {
   const accounts = yield* Accounts
   const handler = yield* TimerHandler
 
-  const fire = (timer: TimerRow): Effect.Effect<Outcome, Unavailable> =>
+  const fire = (timer: TimerRow): Effect.Effect<Outcome, Unavailable | Postponed> =>
     accounts.run(
       timer.account,
       Effect.gen(function* () {
@@ -131,10 +134,13 @@ const makeAttempt = Effect.gen(function* () {
     )
 
   return (timer: TimerRow): Effect.Effect<Outcome> =>
-    Effect.catchCause(fire(timer), (cause) =>
-      Effect.as(
-        Effect.logError(`Timer ${timer.id} of account ${timer.account} could not fire`, cause),
-        Cause.hasDies(cause) ? ("failed" as const) : ("put off" as const)
+    fire(timer).pipe(
+      Effect.catchTag("Postponed", () => Effect.succeed("failed" as const)),
+      Effect.catchCause((cause) =>
+        Effect.as(
+          Effect.logError(`Timer ${timer.id} of account ${timer.account} could not fire`, cause),
+          Cause.hasDies(cause) ? ("failed" as const) : ("put off" as const)
+        )
       )
     )
 })

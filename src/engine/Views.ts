@@ -89,6 +89,11 @@ export interface Address {
   readonly id: string
 }
 
+export interface TimerCount {
+  readonly account: AccountId
+  readonly count: number
+}
+
 /** The tables of the views. */
 export const viewTables = ["documents", "events", "timers", "keys", "subscriptions", "deliveries"] as const
 export type ViewTable = (typeof viewTables)[number]
@@ -146,6 +151,8 @@ export interface ViewsShape {
   readonly timer: (address: Address) => Effect.Effect<TimerRow | undefined, StorageFailure>
   /** The timers that come next, in due order. */
   readonly nextTimers: (limit: number) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
+  /** How many timers of a name the accounts have that have any. Reads all timers. */
+  readonly timerCounts: (name: string) => Effect.Effect<ReadonlyArray<TimerCount>, StorageFailure>
   /** Whether a timer of the account is due, by the wall clock. */
   readonly isTimerDue: (account: AccountId, now: Millis) => Effect.Effect<boolean, StorageFailure>
   /** The rows of up to `limit` documents that are not deleted, nearest to the cursor first. */

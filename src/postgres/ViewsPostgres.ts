@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import type { AccountId, Millis } from "../engine/Document.ts"
 import type { EventRow, KeyRow, SubscriptionRow } from "../engine/Projection.ts"
-import type { ViewRow } from "../engine/Views.ts"
+import type { TimerCount, ViewRow } from "../engine/Views.ts"
 import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
@@ -43,6 +43,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       keys: (addresses) => within(loaded.keys(addresses)),
       timer: (address) => within(single.timer(address)),
       nextTimers: (limit) => within(single.nextTimers(limit)),
+      timerCounts: (name) => within(single.timerCounts(name)),
       isTimerDue: (account, now) => within(single.isTimerDue(account, now)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
@@ -93,7 +94,15 @@ const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  "checkpoint" | "behind" | "accounts" | "timer" | "nextTimers" | "isTimerDue" | "subscriptions" | "scan"
+  | "checkpoint"
+  | "behind"
+  | "accounts"
+  | "timer"
+  | "nextTimers"
+  | "timerCounts"
+  | "isTimerDue"
+  | "subscriptions"
+  | "scan"
 > => ({
   checkpoint: (account) =>
     ask(
@@ -117,6 +126,11 @@ const reads = (
     ask(
       sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers ORDER BY wake_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
+    ),
+  timerCounts: (name) =>
+    ask(
+      sql<TimerCount>`SELECT account, count(*)::int AS count FROM timers WHERE name = ${name} GROUP BY account`,
+      (rows) => rows
     ),
   // In due order, so that what is not due is not read, however many timers there are.
   isTimerDue: (account, now) =>

@@ -56,6 +56,7 @@ const urgent = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, { reado
   views.keys([address]),
   views.timer(address),
   views.nextTimers(1),
+  views.timerCounts("expire"),
   views.isTimerDue(ACCOUNT, 0),
   views.subscriptions(ACCOUNT),
   views.newest([{ account: ACCOUNT, kind: "counter", limit: 1 }]),
