@@ -1,4 +1,4 @@
-/** Checkout Sessions and their line items (spec.md, Checkout Sessions; semantics §1.15). */
+/** Checkout Sessions and their line items (spec: Checkout Sessions; semantics §1.15). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { BillingDetailsParameter } from "../domain/Address.ts"
@@ -17,7 +17,7 @@ import { Email } from "../domain/Email.ts"
 import { CustomerId, PaymentMethodId, PriceId, ProductId } from "../domain/Identifiers.ts"
 import { MetadataParameter } from "../domain/Metadata.ts"
 import { AMOUNT_CAP, AMOUNT_MAX, AmountOrZero, Currency } from "../domain/Money.ts"
-import { CaptureMethod, PaymentIntentDescription } from "../domain/PaymentIntent.ts"
+import { CaptureMethod, PaymentIntentDescription, StatementDescriptor } from "../domain/PaymentIntent.ts"
 import { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import { InlinePrice } from "../domain/Price.ts"
 import { clearable, text } from "../domain/Text.ts"
@@ -51,10 +51,10 @@ const LineItemParameter = Schema.Struct({
 const PaymentIntentData = Schema.Struct({
   capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
   description: Schema.optionalKey(clearable(PaymentIntentDescription)),
-  statement_descriptor: Schema.optionalKey(clearable(text(22))),
+  statement_descriptor: Schema.optionalKey(clearable(StatementDescriptor)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
   application_fee_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({
-    description: "At most the session's total."
+    description: "At most the session's total. The PaymentIntent shows it; it has no other effect."
   })
 })
 

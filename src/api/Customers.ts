@@ -1,4 +1,4 @@
-/** Customers (spec.md, Customers; semantics §1.10). */
+/** Customers (spec: Customers; semantics §1.10). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import {

@@ -1,4 +1,4 @@
-/** Events: what happened, newest first (spec.md, Events; semantics W15, W16). */
+/** Events: what happened, newest first (spec: Events; semantics W15, W16). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Event, eventTypeFilterOf } from "../domain/Event.ts"

@@ -20,7 +20,9 @@ export const commandHeaders = {
     Schema.isMinLength(1),
     Schema.isMaxLength(IDEMPOTENCY_KEY_LENGTH_MAX)
   ).annotate({
-    description: "A repetition with the same key and the same request gets the first one's response for 24 hours."
+    description:
+      "A repetition with the same key and the same request gets the first one's response for 24 hours. Keys sent with a " +
+      "publishable API key are apart from those sent with a secret one."
   }),
   ...requestHeaders
 }

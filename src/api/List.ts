@@ -1,4 +1,4 @@
-/** Lists: the envelope and the parameters that every list takes (spec.md, Pagination). */
+/** Lists: the envelope and the parameters that every list takes (spec: Pagination). */
 import { Schema, SchemaGetter } from "effect"
 
 export const LIMIT_DEFAULT = 10

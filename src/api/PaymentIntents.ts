@@ -1,4 +1,4 @@
-/** PaymentIntents (spec.md, PaymentIntents; semantics §1.12). */
+/** PaymentIntents (spec: PaymentIntents; semantics §1.12). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Customer, DeletedCustomer } from "../domain/Customer.ts"
@@ -10,7 +10,8 @@ import {
   ConfirmationMethod,
   PaymentIntent,
   PaymentIntentDescription,
-  RequestedCancellationReason
+  RequestedCancellationReason,
+  StatementDescriptor
 } from "../domain/PaymentIntent.ts"
 import { PaymentMethodData, PaymentMethodType } from "../domain/PaymentMethod.ts"
 import { clearable, text } from "../domain/Text.ts"
@@ -50,7 +51,8 @@ export const CreatePaymentIntent = Schema.Struct({
   ...attempt,
   payment_method_data: attempt.payment_method_data.annotate(WITH_CONFIRM),
   payment_method_type: attempt.payment_method_type.annotate(WITH_CONFIRM),
-  return_url: attempt.return_url.annotate({ description: `${WITH_CONFIRM.description} ${RETURN_URL}` })
+  return_url: attempt.return_url.annotate({ description: `${WITH_CONFIRM.description} ${RETURN_URL}` }),
+  statement_descriptor: Schema.optionalKey(clearable(StatementDescriptor))
 }).annotate({ identifier: "CreatePaymentIntent" })
 
 export const UpdatePaymentIntent = Schema.Struct({
@@ -60,7 +62,10 @@ export const UpdatePaymentIntent = Schema.Struct({
   description: Schema.optionalKey(clearable(PaymentIntentDescription)),
   metadata: Schema.optionalKey(clearable(MetadataParameter)),
   payment_method: Schema.optionalKey(clearable(PaymentMethodId)),
-  capture_method: Schema.optionalKey(CaptureMethod)
+  capture_method: Schema.optionalKey(CaptureMethod),
+  statement_descriptor: Schema.optionalKey(clearable(StatementDescriptor)).annotate({
+    description: "Until it is charged: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
+  })
 }).annotate({ identifier: "UpdatePaymentIntent" })
 
 /** `client_secret` lets a publishable key confirm; from a secret key it is only checked (semantics A5, §8.5). */
@@ -91,6 +96,11 @@ const params = { id: Schema.String }
 const ONLY_AUTOMATIC =
   "It cannot confirm where `confirmation_method` is `manual`, nor the PaymentIntent of a Checkout Session."
 
+/** What a passed authentication does not cover (semantics 9.3). */
+const AUTHENTICATED_TERMS =
+  "Where the payer has authenticated and the server is to confirm again (`confirmation_method: manual`), a higher amount, " +
+  "another currency or another payment method ends that: the next confirmation asks the payer again."
+
 export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
   HttpApiEndpoint.post("create", "/v1/payment_intents", {
     headers: commandHeaders,
@@ -120,7 +130,7 @@ export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
     payload: UpdatePaymentIntent,
     success: PaymentIntent,
     error: commandErrors
-  }),
+  }).annotate(OpenApi.Description, AUTHENTICATED_TERMS),
   HttpApiEndpoint.post("confirm", "/v1/payment_intents/:id/confirm", {
     headers: commandHeaders,
     params,

@@ -1,4 +1,4 @@
-/** Prices (spec.md, Prices; semantics §1.11). */
+/** Prices (spec: Prices; semantics §1.11). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { ProductId } from "../domain/Identifiers.ts"

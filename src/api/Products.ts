@@ -1,4 +1,4 @@
-/** Products (spec.md, Products; semantics §1.11). */
+/** Products (spec: Products; semantics §1.11). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { PriceId } from "../domain/Identifiers.ts"

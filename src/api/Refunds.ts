@@ -1,4 +1,4 @@
-/** Refunds (spec.md, Refunds; semantics §1.14). */
+/** Refunds (spec: Refunds; semantics §1.14). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { PaymentIntentId } from "../domain/Identifiers.ts"

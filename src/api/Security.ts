@@ -1,4 +1,4 @@
-/** Authentication as part of the contract: HTTP Basic, the API key as username (spec.md, Authentication). */
+/** Authentication as part of the contract: HTTP Basic, the API key as username (spec: Authentication). */
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 
 /** Marks endpoints that need an API key. */

@@ -1,4 +1,4 @@
-/** Webhook endpoints (spec.md, Webhook endpoints; semantics §1.16). */
+/** Webhook endpoints (spec: Webhook endpoints; semantics §1.16). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { MetadataParameter } from "../domain/Metadata.ts"

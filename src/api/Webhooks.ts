@@ -1,6 +1,6 @@
 /**
- * What Till sends by itself, for the document: the request to a webhook endpoint, and what its answer means (spec.md,
- * Events: Signature, Delivery; semantics W5–W9).
+ * What Till sends by itself, for the document: the request to a webhook endpoint, and what its answer means (spec:
+ * Events, Signature, Delivery; semantics W5–W9).
  */
 import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { exampleOf } from "./Examples.ts"

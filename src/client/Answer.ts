@@ -2,7 +2,7 @@
  * Reads answers.
  *
  * A success is taken as it is: the contract may gain response fields and enum values without a new version (spec:
- * Versioning, rule 7), so a client that refused what its own contract does not know yet would break with the next
+ * Versioning 7), so a client that refused what its own contract does not know yet would break with the next
  * server. Types say what the contract promises; that the server keeps it is tested with the server.
  */
 import { Result } from "effect"

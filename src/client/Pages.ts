@@ -1,5 +1,5 @@
 /**
- * Walks lists (spec.md, Pagination), always away from the cursor: without one or with `starting_after` in the list's
+ * Walks lists (spec: Pagination), always away from the cursor: without one or with `starting_after` in the list's
  * own order, with `ending_before` against it. No item comes twice and none is left out, whatever is added or removed
  * meanwhile, because a cursor is the last item seen.
  */

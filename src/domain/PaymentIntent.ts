@@ -32,6 +32,9 @@ export type CancellationReason = typeof CancellationReason.Type
 
 export const PaymentIntentDescription = text()
 
+/** What the payer's bank statement calls the payment. */
+export const StatementDescriptor = text(22)
+
 /** What the payer answers when asked to authenticate. */
 export const AuthenticationOutcome = Schema.Literals(["success", "failure"])
 export type AuthenticationOutcome = typeof AuthenticationOutcome.Type
@@ -80,6 +83,7 @@ export const PaymentIntent = Schema.Struct({
   payment_method: Schema.NullOr(PaymentMethodId),
   description: Schema.NullOr(Schema.String),
   statement_descriptor: Schema.NullOr(Schema.String),
+  application_fee_amount: Schema.NullOr(AmountOrZero),
   metadata: Metadata,
   merchant_id: MerchantId,
   client_secret: Schema.String,

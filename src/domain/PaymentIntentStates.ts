@@ -42,6 +42,12 @@ export const paymentIntentStates = stateTable<PaymentIntentStatus>()({
     requires_confirmation: ["requires_confirmation"],
     requires_action: ["requires_confirmation"]
   },
+  /** The payer is not asked about it, so it drops no action; a charge that was made has the one of its time. */
+  update_statement_descriptor: {
+    requires_payment_method: ["requires_payment_method"],
+    requires_confirmation: ["requires_confirmation"],
+    requires_action: ["requires_action"]
+  },
   set_payment_method: {
     requires_payment_method: ["requires_confirmation"],
     requires_confirmation: ["requires_confirmation"],

@@ -19,7 +19,7 @@ import { StorageFailure } from "./Journal.ts"
 import { KeyFilter } from "./KeyFilter.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
-import type { DueTimer, Timer } from "./Timers.ts"
+import type { DueTimer, Postponed, Timer } from "./Timers.ts"
 import { Timers } from "./Timers.ts"
 import type { AccountState, Moment } from "./Transaction.ts"
 import { ActiveTransaction, Transaction } from "./Transaction.ts"
@@ -107,7 +107,7 @@ export interface ActorServices {
   /** The account's first timers in due order. */
   readonly loadTimers: (account: AccountId, limit: number) => Effect.Effect<ReadonlyArray<Timer>, StorageFailure>
   /** Carries out what is to happen when a timer is due. */
-  readonly handleTimer: (timer: DueTimer) => Effect.Effect<void, never, Transaction>
+  readonly handleTimer: (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
   /** Waits until the views have a version of the account, and hurries them. */
   readonly reach: (actor: Actor, version: number) => Effect.Effect<void, Closed>
   /** Ends an actor that does not know the newest state: somebody else has written to its account, or it has died. */
@@ -407,6 +407,8 @@ export class Actor implements AccountState {
         after = Effect.fail(new StorageFailure({ cause: Cause.squash(sealed.cause) }))
       } else {
         this.timers.park(timer, at)
+        // What is postponed is nobody's mistake.
+        if (!Cause.hasDies(sealed.cause)) return
         after = Effect.logError(`Timer ${timer.id} of account ${this.account} could not fire`, sealed.cause)
       }
     }

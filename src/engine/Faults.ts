@@ -48,6 +48,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         accounts: reading(views.accounts),
         timers: (account, limit) => reading(views.timers(account, limit)),
         nextTimers: (limit, except) => reading(views.nextTimers(limit, except)),
+        timerCounts: (name) => reading(views.timerCounts(name)),
         subscriptions: (account) => reading(views.subscriptions(account)),
         takeDeliveries: (options) => reading(views.takeDeliveries(options)),
         nextDelivery: (busy) => reading(views.nextDelivery(busy)),

@@ -5,10 +5,13 @@
  *   the horizon is only in the views; the list is filled from there again once time gets that far.
  * - A timer that could not fire is parked: it must not hold the others back, and is tried again ever less often.
  */
-import { Context } from "effect"
+import { Context, Data } from "effect"
 import type { Effect } from "effect"
 import type { Millis } from "./Document.ts"
 import type { Transaction } from "./Transaction.ts"
+
+/** A timer cannot be carried out for now, which is nobody's mistake. It stays set, and is tried again. */
+export class Postponed extends Data.TaggedError("Postponed") {}
 
 /** A timer that is due. */
 export interface DueTimer {
@@ -19,7 +22,7 @@ export interface DueTimer {
 /** What happens when a timer is due: a command, by the timer's name. */
 export class TimerHandler extends Context.Service<
   TimerHandler,
-  (timer: DueTimer) => Effect.Effect<void, never, Transaction>
+  (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
 >()("till/engine/TimerHandler") {}
 
 export interface Timer extends DueTimer {

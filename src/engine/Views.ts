@@ -89,6 +89,11 @@ export interface Address {
   readonly id: string
 }
 
+export interface TimerCount {
+  readonly account: AccountId
+  readonly count: number
+}
+
 /** The tables of the views. */
 export const viewTables = ["documents", "events", "timers", "keys", "subscriptions", "deliveries"] as const
 export type ViewTable = (typeof viewTables)[number]
@@ -150,6 +155,8 @@ export interface ViewsShape {
     limit: number,
     except: ReadonlyArray<AccountId>
   ) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
+  /** How many timers of a name the accounts have that have any. Reads all timers. */
+  readonly timerCounts: (name: string) => Effect.Effect<ReadonlyArray<TimerCount>, StorageFailure>
   /** The rows of up to `limit` documents that are not deleted, nearest to the cursor first. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
   /** One answer per query, in order: the rows of up to `limit` documents that are not deleted, newest first. */

@@ -4,7 +4,7 @@ import type { AccountId, Millis } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
 import { moved, sweepTables } from "./Projection.ts"
-import type { Cursor, DueDelivery, EventQuery, ListQuery, ViewRow, ViewsShape, ViewTable } from "./Views.ts"
+import type { Cursor, DueDelivery, EventQuery, ListQuery, TimerCount, ViewRow, ViewsShape, ViewTable } from "./Views.ts"
 import { deliveryId, eventId, keyId, Views } from "./Views.ts"
 
 class Tables {
@@ -69,6 +69,13 @@ class Accounts {
     const made = new Tables()
     this.all.set(account, made)
     return made
+  }
+
+  timerCounts(name: string): ReadonlyArray<TimerCount> {
+    return [...this.all].flatMap(([account, { timers }]) => {
+      const count = [...timers.values()].filter((timer) => timer.name === name).length
+      return count === 0 ? [] : [{ account, count }]
+    })
   }
 
   /** Applies what the checkpoints allow, and answers the accounts that it refused. */
@@ -218,6 +225,7 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
             .toSorted((a, b) => a.wakeAt - b.wakeAt || (a.id < b.id ? -1 : 1))
             .slice(0, limit)
         ),
+      timerCounts: (name) => Effect.sync(() => accounts.timerCounts(name)),
       list: (account, query) => Effect.sync(() => listed(tables(account), query)),
       newest: (queries) => Effect.sync(() => queries.map(({ account, ...query }) => listed(tables(account), query))),
       event: ({ account, id }) =>

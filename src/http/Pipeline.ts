@@ -11,6 +11,7 @@ import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { Response } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
+import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Processor } from "../payments/Processor.ts"
 import { tokenize } from "../payments/Tokenization.ts"
@@ -158,7 +159,7 @@ const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: C
   const { method, path, request, source } = exchange
   const isPost = method === "POST"
   // 7. Idempotency key.
-  const idempotencyKey = isPost ? yield* idempotencyKeyOf(source) : null
+  const idempotencyKey = isPost ? requestKey(caller.keyType, yield* idempotencyKeyOf(source)) : null
   // 8. Size, content type, JSON.
   wait.pause()
   const body = isPost ? yield* parseBody(yield* readBody(request), source.headers["content-type"]) : NO_BODY

@@ -1,8 +1,7 @@
 /**
  * Publishable keys: what they have to bring along (semantics A5, §8.5), and what they get to see (A6, §8.28).
  *
- * The projection is applied to every response on its way out, replays included: an idempotency key may have been used with a
- * secret key before.
+ * The projection is applied to every response on its way out, replays included: the journal keeps responses in full.
  */
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { publishable } from "../domain/PaymentIntent.ts"

@@ -1,6 +1,7 @@
 /**
  * How many requests a merchant and an address may send in a minute (semantics R1), where the installation limits them at
- * all (R2).
+ * all (R2). Publishable keys, which everybody has who has seen the merchant's page, count apart from secret ones (9.4):
+ * nobody can use up what the merchant's server may send.
  *
  * A request counts once it is authenticated, whatever becomes of it, and is refused after its version was checked (T14).
  * A request that is not authenticated counts against the address that it came from, and the refusal takes the place of
@@ -16,7 +17,7 @@ import type { Standing } from "./FixedWindows.ts"
 import { FixedWindows } from "./FixedWindows.ts"
 import { RateLimitExceeded } from "./HttpErrors.ts"
 
-/** Requests per minute of a merchant in one environment. */
+/** Requests per minute of a merchant in one environment, and with one type of key. */
 export const ACCOUNT_LIMIT = 1500
 /** Of those, to API keys; they are counted apart. */
 export const API_KEYS_LIMIT = 10
@@ -56,7 +57,7 @@ export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) =
       Effect.matchEffect(caller, {
         onSuccess: (found) => {
           const windows = isOfApiKeys(exchange.path) ? apiKeys : accounts
-          standings.set(exchange, windows.count(found.account, now()))
+          standings.set(exchange, windows.count(`${found.account} ${found.keyType}`, now()))
           return Exit.succeed(found)
         },
         onFailure: (failure): Exit.Exit<never, AuthenticationFailure | RateLimitExceeded> => {

@@ -5,7 +5,7 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Redacted } from "effect"
-import { formKey } from "../payments/FormKeys.ts"
+import { formKey } from "../payments/IdempotencyKeys.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 
 type Keys = Pick<PaymentsConfigShape, "fingerprintKey">

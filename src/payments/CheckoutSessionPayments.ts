@@ -92,7 +92,7 @@ export const requireNoSession = Effect.fnUntraced(function* (owner: Owner) {
   return yield* new PaymentIntentBelongsToSession({ checkoutSession: owner, open: yield* isOpen(owner) })
 })
 
-/** Fails as long as the session can still be paid (semantics I-18); a completed one cannot be expired any more. */
+/** Fails as long as the session can be expired instead (semantics I-18, 9.5): a complete one cannot be any more. */
 export const requireNoOpenSession = Effect.fnUntraced(function* (owner: Owner) {
   if (owner === undefined || !(yield* isOpen(owner))) return
   return yield* new PaymentIntentBelongsToSession({ checkoutSession: owner, open: true })

@@ -85,8 +85,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSes
     total_details: { amount_discount: 0, amount_shipping: 0, amount_tax: 0 },
     client_reference_id: parameters.client_reference_id || null
   }
-  const applicationFeeAmount = parameters.payment_intent_data?.application_fee_amount ?? null
-  save(transaction, session, { collected: null, awaitsSettlement: false, applicationFeeAmount })
+  save(transaction, session, { collected: null, awaitsSettlement: false })
   saveCart(transaction, session, cart)
   transaction.setTimer(timer("checkout.session.expire", id, expires_at * 1000))
   return session
@@ -202,6 +201,7 @@ const openPayment = Effect.fnUntraced(function* (
     paymentMethod: null,
     description: data.description || null,
     statementDescriptor: data.statement_descriptor || null,
+    applicationFeeAmount: data.application_fee_amount ?? null,
     metadata
   })
   PaymentIntentChanges.save(transaction, paymentIntent, { checkoutSession: id })

@@ -40,13 +40,23 @@ export const CUSTOMER: Resource<Customer> = {
   labels: ({ email }) => (email === null ? {} : { email: email.toLowerCase() })
 }
 
+/** What a payer agreed to when they passed an authentication; it holds for nothing else (semantics 9.3). */
+export interface PassedAuthentication {
+  readonly paymentMethod: string
+  /** Minor units: what may be charged by it, at most. */
+  readonly amount: number
+  /** In lower case. */
+  readonly currency: string
+}
+
 /** What is known of a PaymentIntent beyond what it shows. */
 export interface PaymentIntentHidden {
   /**
-   * The payment method for which the payer has authenticated, while the server has yet to confirm again (semantics
-   * I-12). A change of the payment method voids it.
+   * The authentication that the payer has passed, while the server has yet to confirm again (semantics I-12). Terms that it
+   * does not cover void it for good. Older documents name a payment method as `authenticatedPaymentMethod`, without an
+   * amount: that counts for nothing, so the payer is asked again.
    */
-  readonly authenticatedPaymentMethod?: string
+  readonly authentication?: PassedAuthentication
   /** The Checkout Session that it belongs to (semantics I-18). Lasts. */
   readonly checkoutSession?: string
 }
@@ -119,8 +129,6 @@ export interface CheckoutSessionHidden {
   readonly collected: CustomerDetails | null
   /** Whether the payment that completed it is still processing. */
   readonly awaitsSettlement: boolean
-  /** Minor units. Stored, without effect (semantics S19). */
-  readonly applicationFeeAmount: number | null
 }
 
 export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> = {

@@ -8,7 +8,7 @@ import type { AccountId } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/StoredEvent.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
-import { sentKey } from "./FormKeys.ts"
+import { sentKey } from "./IdempotencyKeys.ts"
 
 type Update = Extract<EmittedEventType, `${string}.updated`>
 

@@ -49,9 +49,28 @@ export const change = (
 export const lasting = (hidden: PaymentIntentHidden | undefined): PaymentIntentHidden | undefined =>
   hidden?.checkoutSession === undefined ? undefined : { checkoutSession: hidden.checkoutSession }
 
-/** Writes the PaymentIntent, with what is to be hidden of it from now on. */
+/** Whether the payer has authenticated for a charge of the PaymentIntent to a payment method (semantics 9.3). */
+export const isAuthenticated = (
+  hidden: PaymentIntentHidden | undefined,
+  { amount, currency }: PaymentIntent,
+  paymentMethod: string | null
+): boolean => {
+  const passed = hidden?.authentication
+  return (
+    passed !== undefined &&
+    passed.paymentMethod === paymentMethod &&
+    passed.currency === currency &&
+    passed.amount >= amount
+  )
+}
+
+/**
+ * Writes the PaymentIntent, with what is to be hidden of it from now on. An authentication that does not cover what is
+ * written ends here, so going back to the former terms does not bring it back.
+ */
 export const save = (transaction: Transaction, paymentIntent: PaymentIntent, hidden?: PaymentIntentHidden): void => {
   const violated = violatedInvariant(paymentIntent)
   if (violated !== undefined) throw new Error(`${paymentIntent.id} would not be sound: ${violated}`)
-  transaction.put(PAYMENT_INTENT, paymentIntent, hidden)
+  const holds = isAuthenticated(hidden, paymentIntent, paymentIntent.payment_method)
+  transaction.put(PAYMENT_INTENT, paymentIntent, holds ? hidden : lasting(hidden))
 }

@@ -19,6 +19,8 @@ export interface PaymentTerms {
   readonly paymentMethod: string | null
   readonly description: string | null
   readonly statementDescriptor: string | null
+  /** Minor units. Only shown (semantics S19). */
+  readonly applicationFeeAmount: number | null
   readonly metadata: Metadata
 }
 
@@ -41,6 +43,7 @@ export const newPaymentIntent = (transaction: Transaction, terms: PaymentTerms):
     payment_method: terms.paymentMethod,
     description: terms.description,
     statement_descriptor: terms.statementDescriptor,
+    application_fee_amount: terms.applicationFeeAmount,
     metadata: terms.metadata,
     merchant_id: merchantIdOf(transaction.account),
     client_secret: `${id}_secret_${transaction.newSecret(24)}`,

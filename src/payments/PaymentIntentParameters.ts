@@ -29,6 +29,7 @@ export interface CreatePaymentIntent extends ConfirmationParameters {
   readonly description?: string | null
   readonly metadata?: MetadataParameter | null | ""
   readonly confirm?: boolean | null
+  readonly statement_descriptor?: string | null
 }
 
 /** Null and "" unset. */
@@ -41,6 +42,7 @@ export interface UpdatePaymentIntent {
   readonly metadata?: MetadataParameter | null | ""
   readonly payment_method?: string | null
   readonly capture_method?: CaptureMethod
+  readonly statement_descriptor?: string | null
 }
 
 export interface ConfirmPaymentIntent extends ConfirmationParameters {

@@ -29,7 +29,7 @@ import { CHARGE } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { attempt } from "./PaymentAttempts.ts"
 import { giveUp } from "./PaymentIntentCancellation.ts"
-import { change, find, lasting, requireAllowed, save } from "./PaymentIntentChanges.ts"
+import { change, find, isAuthenticated, lasting, requireAllowed, save } from "./PaymentIntentChanges.ts"
 import { newPaymentIntent } from "./PaymentIntentCreation.ts"
 import type {
   ConfirmPaymentIntent,
@@ -67,7 +67,8 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePaymentInte
     customer: parameters.customer || null,
     paymentMethod: source?.id ?? null,
     description: parameters.description || null,
-    statementDescriptor: null,
+    statementDescriptor: parameters.statement_descriptor || null,
+    applicationFeeAmount: null,
     metadata
   })
   save(transaction, paymentIntent)
@@ -97,6 +98,11 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
     yield* requireAllowed(operation, before, "update of `payment_method`")
     after = changePaymentMethod(operation, after, source)
   }
+  if (parameters.statement_descriptor !== undefined) {
+    yield* requireAllowed("update_statement_descriptor", before, "update of `statement_descriptor`")
+    const statement_descriptor = parameters.statement_descriptor || null
+    after = change("update_statement_descriptor", after, { statement_descriptor })
+  }
   if (parameters.amount !== undefined) yield* requireAcceptedAmount(parameters.amount)
   if (parameters.description !== undefined) {
     after = change("update_details", after, { description: parameters.description || null })
@@ -105,9 +111,7 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
     const metadata = yield* updateMetadata(after.metadata, parameters.metadata)
     after = change("update_details", after, { metadata })
   }
-  // An authentication stands as long as the payment method that it was given for.
-  const authenticated = hidden?.authenticatedPaymentMethod === after.payment_method
-  if (after !== before) save(transaction, after, authenticated ? hidden : lasting(hidden))
+  if (after !== before) save(transaction, after, hidden)
   return after
 })
 
@@ -199,7 +203,9 @@ export const authenticate = Effect.fnUntraced(function* (id: string, outcome: Au
     return yield* attempt(paymentIntent, source, options)
   }
   const authenticated = change("authenticate", paymentIntent, { status: "requires_confirmation", next_action: null })
-  save(transaction, authenticated, { ...lasting(hidden), authenticatedPaymentMethod: source.id })
+  const { amount, currency } = authenticated
+  const authentication = { paymentMethod: source.id, amount, currency }
+  save(transaction, authenticated, { ...lasting(hidden), authentication })
   return authenticated
 })
 
@@ -213,7 +219,7 @@ const runConfirmation = Effect.fnUntraced(function* (
   yield* PaymentMethods.requireUsableBy(source, paymentIntent.customer)
   return yield* attempt(paymentIntent, source, {
     operation: "confirm",
-    authenticated: hidden?.authenticatedPaymentMethod === source.id,
+    authenticated: isAuthenticated(hidden, paymentIntent, source.id),
     returnUrl,
     hidden
   })

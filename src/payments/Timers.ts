@@ -1,7 +1,8 @@
 /** What happens when a timer is due. Time may have overtaken it: a handler whose object has moved on does nothing. */
 import { Effect, Layer } from "effect"
+import type { ProcessorNotConfigured } from "../domain/Errors.ts"
 import type { DueTimer } from "../engine/Timers.ts"
-import { TimerHandler } from "../engine/Timers.ts"
+import { Postponed, TimerHandler } from "../engine/Timers.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
@@ -13,16 +14,19 @@ import * as Refunds from "./Refunds.ts"
 import type { TimerName } from "./TimerNames.ts"
 import { isTimerName, subjectOf } from "./TimerNames.ts"
 
-type Handler = (objectId: string) => Effect.Effect<void, never, Transaction | PaymentsConfig | Processor>
+type Handler = (objectId: string) => Effect.Effect<void, Postponed, Transaction | PaymentsConfig | Processor>
 
-/**
- * The lifecycle behind each timer. One that fails is tried again: its object is gone, which is a broken invariant, or the
- * processor that it has to ask was taken out of the configuration.
- */
+/** What a processor that was taken out of the configuration has to say waits until it is back (semantics 9.9). */
+const unlessWithoutProcessor = <E extends { readonly _tag: string }, R>(
+  settle: Effect.Effect<void, E | ProcessorNotConfigured, R>
+): Effect.Effect<void, Postponed, R> =>
+  Effect.catch(settle, (error) => (error._tag === "ProcessorNotConfigured" ? new Postponed() : Effect.die(error)))
+
+/** The lifecycle behind each timer. One that dies is tried again: its object is gone, which is a broken invariant. */
 const HANDLERS: Readonly<Record<TimerName, Handler>> = {
-  "payment_intent.settle": (id) => Effect.orDie(PaymentAttempts.settle(id)),
+  "payment_intent.settle": (id) => unlessWithoutProcessor(PaymentAttempts.settle(id)),
   "payment_intent.expire_hold": (id) => Effect.orDie(PaymentIntents.expireHold(id)),
-  "refund.settle": (id) => Effect.orDie(Refunds.settle(id)),
+  "refund.settle": (id) => unlessWithoutProcessor(Refunds.settle(id)),
   "api_key.expire": ApiKeys.expire,
   "checkout.session.expire": CheckoutSessionPayments.expireWhenDue
 }

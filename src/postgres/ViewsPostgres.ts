@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import type { AccountId, Millis } from "../engine/Document.ts"
 import type { EventRow, KeyRow, SubscriptionRow } from "../engine/Projection.ts"
-import type { ViewRow } from "../engine/Views.ts"
+import type { TimerCount, ViewRow } from "../engine/Views.ts"
 import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
@@ -43,6 +43,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       keys: (addresses) => within(loaded.keys(addresses)),
       timers: (account, limit) => within(single.timers(account, limit)),
       nextTimers: (limit, except) => within(single.nextTimers(limit, except)),
+      timerCounts: (name) => within(single.timerCounts(name)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
       newest: (queries) => within(listed.newest(queries)),
@@ -92,7 +93,7 @@ const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  "checkpoint" | "behind" | "accounts" | "timers" | "nextTimers" | "subscriptions" | "scan"
+  "checkpoint" | "behind" | "accounts" | "timers" | "nextTimers" | "timerCounts" | "subscriptions" | "scan"
 > => ({
   checkpoint: (account) =>
     ask(
@@ -117,6 +118,11 @@ const reads = (
       sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
         WHERE account <> ALL (${texts(except)}) ORDER BY wake_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
+    ),
+  timerCounts: (name) =>
+    ask(
+      sql<TimerCount>`SELECT account, count(*)::int AS count FROM timers WHERE name = ${name} GROUP BY account`,
+      (rows) => rows
     ),
   subscriptions: (account) =>
     ask(

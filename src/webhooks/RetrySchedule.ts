@@ -1,4 +1,4 @@
-/** When a delivery is tried again (spec.md, Events: Delivery; semantics §2.5). */
+/** When a delivery is tried again (spec: Events, Delivery; semantics §2.5). */
 import type { AttemptOutcome } from "../engine/Deliveries.ts"
 
 /** Pause before the second, third, … attempt, from the end of the one before it. Seconds. */

@@ -21,7 +21,7 @@ import * as Connector from "./Connector.ts"
 import type { Endpoint } from "./Endpoints.ts"
 import { signatureOf } from "./Signature.ts"
 
-/** How long an endpoint may take to answer (spec.md, Events: Delivery). */
+/** How long an endpoint may take to answer (spec: Events, Delivery). */
 const TIME_LIMIT_MILLIS = 30_000
 /** How much of an answer's body is read, and for how long. */
 const BODY_MAX_BYTES = 65_536

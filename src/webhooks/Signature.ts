@@ -1,4 +1,4 @@
-/** The signature of a delivery (spec.md, Events: Signature; semantics W5). */
+/** The signature of a delivery (spec: Events, Signature; semantics W5). */
 import { Redacted } from "effect"
 import { createHmac } from "node:crypto"
 

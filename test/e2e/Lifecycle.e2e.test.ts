@@ -2,7 +2,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { inParallel, walk, type Answer } from "../support/HttpExchange.ts"
-import { family, KEYS, pause, signalIfThere, startTill, until, type TillProcess } from "../support/TillProcess.ts"
+import {
+  family,
+  KEYS,
+  pause,
+  prepareTill,
+  signalIfThere,
+  startTill,
+  until,
+  type TillProcess
+} from "../support/TillProcess.ts"
 
 /** Runs a session against a service of its own. */
 const session = (
@@ -90,6 +99,46 @@ describe("a PaymentIntent", () => {
       assert.strictEqual(await statusOf(till, captured.id), "succeeded")
     },
     { TILL_AUTH_HOLD_SECONDS: "2" }
+  )
+})
+
+describe("live PaymentIntents that are processing", () => {
+  it.live("wait for a processor that is not configured any more, and the start says how many do", () =>
+    Effect.gen(function* () {
+      const simulating = yield* startTill({ variables: { TILL_LIVE_PROCESSOR: "simulator" } })
+      const without = yield* prepareTill({ variables: { TILL_DATA_DIR: simulating.folder } })
+      yield* Effect.promise(async () => {
+        const key = { key: KEYS.secretLive }
+        const intents = async (till: TillProcess) =>
+          (await till.get("/v1/payment_intents", key)).data.map(({ status }: Answer["body"]) => status)
+        const card = { number: "4000000000006017", exp_month: 12, exp_year: 2040 }
+        const payment = { amount: 2000, currency: "usd", confirm: true, payment_method_data: { type: "card", card } }
+        for (let i = 0; i < 3; i++) await simulating.post("/v1/payment_intents", payment, key)
+        assert.strictEqual((await simulating.kill("SIGTERM")).code, 0)
+        assert.notInclude(simulating.stderr, "stay `processing`")
+
+        await without.start()
+        // They are due while it runs, and those of test mode fire.
+        const test = await create(without, { payment_method: "pm_card_processing_success", confirm: true })
+        await until("test mode settles", async () => (await statusOf(without, test.id)) === "succeeded")
+        assert.deepStrictEqual(await intents(without), ["processing", "processing", "processing"])
+        const refused = await without.request("POST", "/v1/payment_intents", { body: payment, ...key })
+        assert.strictEqual(refused.body.error.code, "processor_not_configured")
+        assert.strictEqual((await without.kill("SIGTERM")).code, 0)
+        const lines = without.stderr.trim().split("\n")
+        const message =
+          "Live PaymentIntents that stay `processing` until TILL_LIVE_PROCESSOR names their processor again: 3"
+        assert.deepStrictEqual(
+          lines.map((line) => JSON.parse(line)).map(({ level, message }) => [level, message]),
+          [["WARN", message]]
+        )
+
+        await simulating.start()
+        const paid = ["succeeded", "succeeded", "succeeded"]
+        await until("live mode settles", async () => (await intents(simulating)).join() === paid.join())
+        assert.notInclude(simulating.stderr, "stay `processing`")
+      })
+    })
   )
 })
 

@@ -9,7 +9,7 @@ import { startTill, till, until, type TillProcess } from "../support/TillProcess
 import { answerOf, answersWith, receiver, type RawReceiver, type Request } from "../webhooks/RawReceiver.ts"
 
 const HOUR = 3600
-/** Seconds before attempts 2 to 8 (spec.md, Events: Delivery): 107 hours, but for a few minutes. */
+/** Seconds before attempts 2 to 8 (spec: Events, Delivery): 107 hours, but for a few minutes. */
 const SCHEDULE = [60, 300, 1800, 2 * HOUR, 8 * HOUR, 24 * HOUR, 72 * HOUR]
 
 interface Delivery {

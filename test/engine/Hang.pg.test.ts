@@ -56,6 +56,7 @@ const urgent = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, { reado
   views.keys([address]),
   views.timers(ACCOUNT, 1),
   views.nextTimers(1, []),
+  views.timerCounts("expire"),
   views.subscriptions(ACCOUNT),
   views.newest([{ account: ACCOUNT, kind: "counter", limit: 1 }]),
   views.holder("a"),

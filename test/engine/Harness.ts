@@ -20,10 +20,8 @@ import type { ProjectorShape } from "../../src/engine/Projector.ts"
 import { Projector } from "../../src/engine/Projector.ts"
 import type { JournalRecord } from "../../src/engine/Record.ts"
 import { GENESIS, unseal } from "../../src/engine/Record.ts"
-import type { DueTimer } from "../../src/engine/Timers.ts"
 import * as Scheduler from "../../src/engine/Scheduler.ts"
 import { TimerHandler } from "../../src/engine/Timers.ts"
-import type { Transaction } from "../../src/engine/Transaction.ts"
 import { rebuild, verify } from "../../src/engine/Verify.ts"
 import type { StoredEvent } from "../../src/engine/StoredEvent.ts"
 import type { ViewsShape } from "../../src/engine/Views.ts"
@@ -49,7 +47,7 @@ export const storageInMemory: Effect.Effect<Storage> = Effect.suspend(() =>
 
 export interface EngineOptions extends NonNullable<Parameters<typeof Engine.layer>[0]> {
   readonly faults?: Faults.Faults
-  readonly handler?: (timer: DueTimer) => Effect.Effect<void, never, Transaction>
+  readonly handler?: TimerHandler["Service"]
   /** How many schedulers wake accounts for their timers; one, if it is not said. */
   readonly schedulers?: 0 | 1 | 2
 }

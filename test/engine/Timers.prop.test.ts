@@ -4,13 +4,14 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Latch, Schema } from "effect"
+import { Context, Effect, Fiber, Latch, Logger, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { Kind } from "../../src/engine/Document.ts"
 import type { FaultPoint, Faults } from "../../src/engine/Faults.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { KeyRow } from "../../src/engine/Projection.ts"
 import type { DueTimer } from "../../src/engine/Timers.ts"
+import { Postponed } from "../../src/engine/Timers.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import type { EngineOptions, RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
@@ -249,6 +250,38 @@ describe("timers", () => {
       assert.isBelow(Math.max(...late), 100)
     })
   )
+
+  it.effect("that are postponed stay set, are tried again ever more rarely, and are nothing to log", () => {
+    const logged: Array<unknown> = []
+    const quiet = Logger.layer([Logger.make(({ message }) => logged.push(message))])
+    return Effect.gen(function* () {
+      let tried = 0
+      let isPostponed = true
+      const handler = (timer: DueTimer) =>
+        Effect.suspend((): Effect.Effect<void, Postponed, Transaction> => {
+          if (timer.name !== "later" || !isPostponed) return fired(timer)
+          tried++
+          return Effect.andThen(fired(timer), new Postponed())
+        })
+      const { engine, storage } = yield* start({ handler })
+      const [account] = ACCOUNTS as [string]
+      yield* set(engine, account, "later", Harness.START, "later")
+      yield* set(engine, account, "other", Harness.START)
+      yield* Harness.pass(600_000, 250)
+      assert.strictEqual(tried, 1 + 6 + 8)
+      assert.deepStrictEqual(
+        (yield* firingsOf(storage, account)).map(({ timer }) => timer),
+        ["other"]
+      )
+      isPostponed = false
+      yield* Harness.pass(60_000, 250)
+      assert.deepStrictEqual(
+        (yield* firingsOf(storage, account)).map(({ timer }) => timer),
+        ["other", "later"]
+      )
+      assert.deepStrictEqual(logged, [])
+    }).pipe(Effect.provide(quiet))
+  })
 
   it.effect("fire soon after the storage is back, which is not asked without pause meanwhile", () =>
     Effect.gen(function* () {

@@ -251,6 +251,81 @@ describe("I-18: the PaymentIntent of a session", () => {
     assert.include(late.body.error.message, `belongs to Checkout Session ${id}, which settled its terms.`)
   })
 
+  const TERMS = [
+    { amount: 1 },
+    { currency: "eur" },
+    { customer: null },
+    { capture_method: "automatic" },
+    { payment_method: "pm_card_visa" },
+    { payment_method: null }
+  ]
+
+  const assertTermsFixed = async (id: string, path: string) => {
+    const before = await get(path)
+    for (const body of TERMS) {
+      const refused = await post(path, body)
+      assertError(refused, 400, "payment_intent_unexpected_state", "id")
+      assert.include(refused.body.error.message, `belongs to Checkout Session ${id}, which settled its terms.`)
+    }
+    assert.strictEqual((await get(path)).text, before.text)
+  }
+
+  /** A complete session whose payment has failed to settle. */
+  const failedToSettle = async () => {
+    const { id, payment_intent } = await create()
+    assertOk(await confirm(id, { payment_method: "pm_card_processing_failure" }))
+    const path = `payment_intents/${payment_intent}`
+    assertError(await post(`${path}/cancel`), 400, "payment_intent_unexpected_state", "id")
+    assertOk(await post("test_helpers/clock/advance", { seconds: 2 }))
+    assert.deepInclude(await intent(payment_intent), { status: "requires_payment_method", payment_method: null })
+    return { id, payment_intent, path }
+  }
+
+  it("9.5: keeps its terms when the session is complete and the amount held, and can be canceled", async () => {
+    const { id, payment_intent } = await create({ payment_intent_data: { capture_method: "manual" } })
+    assertOk(await confirm(id))
+    const path = `payment_intents/${payment_intent}`
+    await assertTermsFixed(id, path)
+    const since = await newestEvent()
+    const canceled = await post(`${path}/cancel`, { cancellation_reason: "requested_by_customer" })
+    assertOk(canceled)
+    const reason = { status: "canceled", cancellation_reason: "requested_by_customer", amount_capturable: 0 }
+    assert.deepInclude(canceled.body, reason)
+    assert.deepStrictEqual(await eventsSince(since), ["charge.updated", "payment_intent.canceled"])
+    assert.strictEqual(await state(id), "complete unpaid")
+  })
+
+  it("9.5: can be canceled after an asynchronous failure, its terms as they were", async () => {
+    const { id, path } = await failedToSettle()
+    await assertTermsFixed(id, path)
+    const since = await newestEvent()
+    assertOk(await post(`${path}/cancel`))
+    assert.deepStrictEqual(await eventsSince(since), ["payment_intent.canceled"])
+    assert.strictEqual(await state(id), "complete unpaid")
+    const late = await post(`${path}/confirm`, { payment_method: "pm_card_visa" })
+    assertError(late, 400, "payment_intent_unexpected_state", "id")
+    assertError(await post(`checkout_sessions/${id}/expire`), 400, "checkout_session_unexpected_state", "id")
+  })
+
+  it("9.5: can be confirmed again after an asynchronous failure, with an authentication and a decline between", async () => {
+    const { id, path, payment_intent } = await failedToSettle()
+    const again = (payment_method: string) => post(`${path}/confirm`, { payment_method })
+    assertError(await again("pm_card_declined"), 402, "card_declined")
+    assertOk(await again("pm_card_3ds_required"))
+    await assertTermsFixed(id, path)
+    assert.strictEqual(await state(id), "complete unpaid")
+    const since = await newestEvent()
+    assertOk(await post(`test_helpers/payment_intents/${payment_intent}/authenticate`, { outcome: "success" }))
+    assert.strictEqual(await state(id), "complete paid")
+    assert.deepStrictEqual(await eventsSince(since), ["charge.succeeded", "payment_intent.succeeded"])
+    assertError(await post(`${path}/cancel`), 400, "payment_intent_unexpected_state", "id")
+    // A browser with the client secret has no part in it.
+    const other = await failedToSettle()
+    const body = { payment_method: "pm_card_visa", client_secret: (await intent(other.payment_intent)).client_secret }
+    const key = server.keys.publishableTest
+    assertError(await post(`${other.path}/confirm`, body, { key }), 403, "secret_key_required")
+  })
+
   it("is not for publishable keys: those pay for the session", async () => {
     const { payment_intent } = await create()
     const { client_secret } = await intent(payment_intent)

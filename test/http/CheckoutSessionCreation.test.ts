@@ -240,7 +240,7 @@ describe("creation", () => {
     }
   })
 
-  it("S19: what the PaymentIntent begins with", async () => {
+  it("S19, 9.16: what the PaymentIntent begins with", async () => {
     const payment_intent_data = {
       capture_method: "manual",
       description: "An order",
@@ -250,8 +250,14 @@ describe("creation", () => {
     }
     const { metadata, payment_intent } = await create({ payment_intent_data, metadata: { own: "1" } })
     assert.deepStrictEqual(metadata, { own: "1" })
-    const { application_fee_amount: _, ...shown } = payment_intent_data
-    assert.deepInclude(await intent(payment_intent), shown)
+    const begun = await intent(payment_intent)
+    assert.deepInclude(begun, payment_intent_data)
+    const [event] = (await get("events?type=payment_intent.created&limit=1")).body.data
+    assert.deepStrictEqual(event.data.object, begun)
+    for (const application_fee_amount of [null, undefined, 0]) {
+      const { payment_intent } = await create({ payment_intent_data: { application_fee_amount } })
+      assert.deepInclude(await intent(payment_intent), { application_fee_amount: application_fee_amount ?? null })
+    }
     for (const [field, value] of [
       ["application_fee_amount", 3999],
       ["application_fee_amount", -1],

@@ -68,6 +68,32 @@ describe("idempotency", () => {
     assert.notStrictEqual(live.body.id, test.body.id)
   })
 
+  it("9.4: keys of browsers are other keys than a server's, though both see them as they sent them", async () => {
+    const { body: intent } = await server.request("POST", "/v1/payment_intents", {
+      body: { amount: 1, currency: "usd" }
+    })
+    const confirm = (idempotencyKey: string, key: string) =>
+      server.request("POST", `/v1/payment_intents/${intent.id}/confirm`, {
+        idempotencyKey,
+        key,
+        body: { client_secret: intent.client_secret, payment_method: "pm_card_visa" }
+      })
+    const key = newKey()
+    // A browser that guesses a server's key, and uses it first.
+    const claimed = await confirm(key, server.keys.publishableTest)
+    assertOk(claimed)
+    assert.strictEqual(claimed.headers.get("idempotency-key"), key)
+    const { data } = (await server.request("GET", "/v1/events?limit=2")).body
+    for (const event of data) assert.strictEqual(event.request.idempotency_key, key)
+    const created = await create(key)
+    assertOk(created)
+    assert.isFalse(created.headers.has("idempotent-replayed"))
+    const repeated = await confirm(key, server.keys.publishableTest)
+    assert.strictEqual(repeated.text, claimed.text)
+    assert.strictEqual(repeated.headers.get("idempotent-replayed"), "true")
+    assertError(await confirm(key, server.keys.secretTest), 422, "idempotency_key_reuse")
+  })
+
   it("I7: another request with the same key", async () => {
     const key = newKey()
     const { body } = await create(key)

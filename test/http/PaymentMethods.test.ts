@@ -150,11 +150,22 @@ describe("payment methods", () => {
     ] as const) {
       assertError(await server.request(method, path, payer), 403, "secret_key_required")
     }
-    assertError(
-      await create({ type: "card", card }, { key: server.keys.publishableLive }),
-      400,
-      "processor_not_configured"
-    )
+  })
+
+  it("9.9: are not made in live mode without a processor, whatever the key", async () => {
+    const { merchantId, publishableLive, secretLive } = server.keys
+    for (const key of [secretLive, publishableLive]) {
+      for (const idempotencyKey of ["live-1", "live-1", "live-2"]) {
+        const refused = await create({ type: "card", card }, { key, idempotencyKey })
+        assertError(refused, 400, "processor_not_configured")
+        assert.strictEqual(refused.body.error.type, "invalid_request_error")
+      }
+      // What was sent is looked at first.
+      assertError(await create({ type: "card" }, { key }), 400, "parameter_missing", "card")
+      const wrong = await create({ type: "card", card: { ...card, number: "4242" } }, { key })
+      assertError(wrong, 400, "parameter_invalid", "card[number]")
+    }
+    assert.notInclude(await server.journal(`${merchantId}:live`), "payment_method")
   })
 
   it("I6: a repetition is the same payment method", async () => {

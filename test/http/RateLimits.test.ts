@@ -66,15 +66,14 @@ describe("rate limits", () => {
       ACCOUNT_LIMIT,
       ACCOUNT_LIMIT - 3
     )
-    assertStanding(await get("/v1/customers", keys.publishableTest), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 4)
     const created = await server.request("POST", "/v1/customers", { key: keys.secretTest, idempotencyKey: "once" })
-    assertStanding(created, ACCOUNT_LIMIT, ACCOUNT_LIMIT - 5)
+    assertStanding(created, ACCOUNT_LIMIT, ACCOUNT_LIMIT - 4)
+    assertStanding(await get("/v1/customers", keys.publishableTest), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
   })
 
   it("R1: a merchant's environment has 1500 requests a minute, and another one its own", async () => {
     await exhaust(keys.secretTest)
     assertLimited(await get("/v1/customers"), ACCOUNT_LIMIT, 30)
-    assertLimited(await get("/v1/customers", keys.publishableTest), ACCOUNT_LIMIT, 30)
     assertStanding(await get("/v1/customers", keys.secretLive), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
     // T14: 3 is before it, 5 behind it.
     const wrongVersion = await get("/v1/customers", keys.secretTest, { "x-api-version": "1" })
@@ -84,6 +83,25 @@ describe("rate limits", () => {
     assertLimited(await get("/v1/customers"), ACCOUNT_LIMIT, 1)
     now += 999
     assertOk(await get("/v1/customers"))
+  })
+
+  it("9.4: what browsers send with publishable keys leaves the merchant's server all of its own, and the reverse", async () => {
+    let left = ACCOUNT_LIMIT
+    const sender = async () => {
+      while (left-- > 0) assertError(await get("/v1/customers", keys.publishableTest), 403, "secret_key_required")
+    }
+    await Promise.all(Array.from({ length: 20 }, sender))
+    assertLimited(await get("/v1/customers", keys.publishableTest), ACCOUNT_LIMIT, 30)
+    assertStanding(await get("/v1/customers"), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
+    assertStanding(await get("/v1/customers", keys.publishableLive), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 1)
+    for (let i = 1; i <= API_KEYS_LIMIT; i++) {
+      assertStanding(await get("/v1/api_keys", keys.publishableTest), API_KEYS_LIMIT, API_KEYS_LIMIT - i)
+    }
+    assertLimited(await get("/v1/api_keys", keys.publishableTest), API_KEYS_LIMIT, 30)
+    assertStanding(await get("/v1/api_keys"), API_KEYS_LIMIT, API_KEYS_LIMIT - 1)
+    await exhaust(keys.secretLive)
+    assertLimited(await get("/v1/customers", keys.secretLive), ACCOUNT_LIMIT, 30)
+    assertStanding(await get("/v1/customers", keys.publishableLive), ACCOUNT_LIMIT, ACCOUNT_LIMIT - 2)
   })
 
   it("R1, I10: a refused request leaves its idempotency key free", async () => {

@@ -77,6 +77,9 @@ describe("sockets", () => {
       assert.strictEqual(codeOf(answer), "parameter_invalid")
       assert.notMatch(answer, /^idempotency-key:/im)
     }
+    // 9.4: by this character an account knows the keys that are no server's.
+    const marked = await exchange(postHead(["Idempotency-Key: \u0001publishable/a", "Content-Length: 0"]))
+    assert.strictEqual(statusOf(marked), 400)
     const comma = await exchange(postHead(["idempotency-KEY: a, b", "Content-Length: 0"]))
     assert.strictEqual(statusOf(comma), 200)
     assert.match(comma, /^idempotency-key: a, b\r$/im)

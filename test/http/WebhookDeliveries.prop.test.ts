@@ -26,7 +26,7 @@ const ENDPOINTS = "/v1/webhook_endpoints"
 const TYPES = ["*", "customer.created", "product.created", "payment_intent.succeeded", "charge.succeeded"]
 const STEPS = 40
 
-/** Pauses after the first, second, … attempt; there is none after the eighth (spec.md, Events: Delivery). */
+/** Pauses after the first, second, … attempt; there is none after the eighth (spec: Events, Delivery). */
 const RETRY_AFTER_SECONDS = [60, 300, 1800, 7200, 28_800, 86_400, 259_200]
 
 const nextOf = (attempt: number, status: number | null): AttemptOutcome["next"] => {

@@ -35,11 +35,20 @@ export interface ModelCharge {
   readonly failureCode: string | null
 }
 
-/** What a client can see of a PaymentIntent, and what the table remembers besides. */
-export interface Model {
-  readonly status: string
+/** What a passed authentication holds for, besides the card that it was passed with. */
+export interface Terms {
   readonly amount: number
+  readonly currency: Currency
+}
+
+export type Currency = "usd" | "eur"
+
+/** What a client can see of a PaymentIntent, and what the table remembers besides. */
+export interface Model extends Terms {
+  readonly status: string
+  readonly customer: boolean
   readonly description: string | null
+  readonly descriptor: string | null
   readonly capture: "automatic" | "manual"
   readonly confirmation: "automatic" | "manual"
   readonly card: CardName | null
@@ -50,8 +59,8 @@ export interface Model {
   readonly charges: ReadonlyArray<ModelCharge>
   readonly lastError: string | null
   readonly reason: string | null
-  /** 3DS was passed for the present card, and the server has to confirm again. */
-  readonly authenticated: boolean
+  /** What 3DS was passed for with the present card, where the server has to confirm again. */
+  readonly authenticated: Terms | null
   /** When something happens by itself. */
   readonly dueAt: number | null
 }
@@ -65,7 +74,11 @@ export type Command =
   | {
       readonly op: "update"
       readonly amount: number | null
+      readonly currency: Currency | null
+      readonly customer: boolean | null
+      readonly capture: "automatic" | "manual" | null
       readonly details: string | null
+      readonly descriptor: string | null
       readonly method: CardName | "unset" | null
     }
   | ({ readonly op: "confirm" } & CardSent)
@@ -95,7 +108,10 @@ export const create = (sent: Creation, now: number): Step | { readonly after: nu
   const created: Model = {
     status: sent.card === null ? "requires_payment_method" : "requires_confirmation",
     amount: sent.amount,
+    currency: "usd",
+    customer: false,
     description: null,
+    descriptor: null,
     capture: sent.capture,
     confirmation: sent.confirmation,
     card: sent.card,
@@ -105,7 +121,7 @@ export const create = (sent: Creation, now: number): Step | { readonly after: nu
     charges: [],
     lastError: null,
     reason: null,
-    authenticated: false,
+    authenticated: null,
     dueAt: null
   }
   const events = ["payment_intent.created"]
@@ -152,17 +168,26 @@ export const timePasses = (before: Model, now: number): Step | undefined => {
   return outcome({ ...before, charges, dueAt: null }, CARDS[before.card!].does.replace("async ", ""), before.dueAt)
 }
 
-const update = (before: Model, { amount, details, method }: Extract<Command, { op: "update" }>): Step => {
+const update = (before: Model, command: Extract<Command, { op: "update" }>): Step => {
+  const { amount, capture, currency, customer, descriptor, details, method } = command
   let after = before
-  if (amount !== null || method !== null) {
+  const changesTerms = [amount, currency, customer, capture].some((term) => term !== null)
+  if (changesTerms || method !== null || descriptor !== null) {
     const no = wrongState(before, ["requires_payment_method", "requires_confirmation", "requires_action"])
     if (no !== undefined) return no
   }
-  if (amount !== null) {
-    after = { ...after, amount, status: after.status === "requires_action" ? "requires_confirmation" : after.status }
+  if (changesTerms) {
+    after = {
+      ...after,
+      amount: amount ?? after.amount,
+      currency: currency ?? after.currency,
+      customer: customer ?? after.customer,
+      capture: capture ?? after.capture,
+      status: after.status === "requires_action" ? "requires_confirmation" : after.status
+    }
   }
   if (method === "unset") {
-    after = { ...after, status: "requires_payment_method", card: null, inline: false, authenticated: false }
+    after = { ...after, status: "requires_payment_method", card: null, inline: false, authenticated: null }
   } else if (method !== null) {
     const same = method === after.card && !after.inline
     after = {
@@ -170,10 +195,15 @@ const update = (before: Model, { amount, details, method }: Extract<Command, { o
       status: "requires_confirmation",
       card: method,
       inline: false,
-      authenticated: same && after.authenticated
+      authenticated: same ? after.authenticated : null
     }
   }
+  const passed = after.authenticated
+  if (passed !== null && (after.currency !== passed.currency || after.amount > passed.amount)) {
+    after = { ...after, authenticated: null }
+  }
   if (details !== null) after = { ...after, description: details }
+  if (descriptor !== null) after = { ...after, descriptor }
   return { after, answer: "ok", events: [] }
 }
 
@@ -185,9 +215,9 @@ const confirm = (before: Model, sent: CardSent, now: number): Step => {
   const does = CARDS[card].does
   if (does === "fault") return refused(before, "processor_unavailable")
   if (does.startsWith("3ds ")) {
-    if (!(same && before.authenticated)) {
+    if (!(same && before.authenticated !== null)) {
       return {
-        after: { ...attempted, status: "requires_action", authenticated: false },
+        after: { ...attempted, status: "requires_action", authenticated: null },
         answer: "ok",
         events: ["payment_intent.requires_action"]
       }
@@ -201,7 +231,7 @@ const confirm = (before: Model, sent: CardSent, now: number): Step => {
         ...attempted,
         status: "processing",
         charges: [...attempted.charges, pending],
-        authenticated: false,
+        authenticated: null,
         dueAt: now + 2000
       },
       answer: "ok",
@@ -222,7 +252,7 @@ const outcome = (before: Model, does: string, now: number): Step => {
         inline: false,
         charges: [...before.charges, failed],
         lastError: `card_declined ${does}`,
-        authenticated: false
+        authenticated: null
       },
       answer: `declined ${does}`,
       events: ["charge.failed", "payment_intent.payment_failed"]
@@ -243,7 +273,7 @@ const outcome = (before: Model, does: string, now: number): Step => {
       capturable: taken ? 0 : before.amount,
       charges: [...before.charges, charge],
       lastError: null,
-      authenticated: false,
+      authenticated: null,
       dueAt: taken ? null : now + HOLD_MILLIS
     },
     answer: "ok",
@@ -266,7 +296,9 @@ const authenticate = (before: Model, answered: "success" | "failure", now: numbe
     }
   }
   if (before.confirmation === "manual") {
-    return { after: { ...before, status: "requires_confirmation", authenticated: true }, answer: "ok", events: [] }
+    const { amount, currency } = before
+    const authenticated = { amount, currency }
+    return { after: { ...before, status: "requires_confirmation", authenticated }, answer: "ok", events: [] }
   }
   return outcome(before, CARDS[before.card!].does.replace("3ds ", ""), now)
 }
@@ -289,7 +321,7 @@ const giveUp = (before: Model, reason: string | null, chargeEvent: string): Step
   const held = before.status === "requires_capture"
   const charges = held ? changeLast(before.charges, { released: true }) : before.charges
   return {
-    after: { ...before, status: "canceled", capturable: 0, charges, reason, authenticated: false, dueAt: null },
+    after: { ...before, status: "canceled", capturable: 0, charges, reason, authenticated: null, dueAt: null },
     answer: "ok",
     events: [...(held ? [chargeEvent] : []), "payment_intent.canceled"]
   }

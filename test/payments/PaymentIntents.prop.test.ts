@@ -9,7 +9,8 @@ import { CardDeclined } from "../../src/domain/Errors.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { PaymentIntent as PaymentIntentSchema } from "../../src/domain/PaymentIntent.ts"
 import { violatedInvariant } from "../../src/domain/PaymentIntentInvariants.ts"
-import { CHARGE, PAYMENT_INTENT } from "../../src/payments/Documents.ts"
+import { CHARGE, CUSTOMER, PAYMENT_INTENT } from "../../src/payments/Documents.ts"
+import * as Customers from "../../src/payments/Customers.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import { tokenized } from "../support/CardData.ts"
 import { MemoryAccount } from "../support/MemoryTransaction.ts"
@@ -21,6 +22,7 @@ const card = Schema.Literals(CARD_NAMES)
 /** Amounts of a small range, so that captures lie below, at and above them. */
 const amount = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 }))
 const method = Schema.Literals(["automatic", "manual"])
+const currency = Schema.Literals(["usd", "eur"])
 
 const creation = Schema.Struct({
   amount,
@@ -31,11 +33,19 @@ const creation = Schema.Struct({
   confirm: Schema.Boolean
 })
 
+const update = {
+  op: Schema.Literal("update"),
+  amount: Schema.NullOr(amount),
+  currency: Schema.NullOr(currency),
+  customer: Schema.NullOr(Schema.Boolean),
+  capture: Schema.NullOr(method),
+  details: Schema.NullOr(Schema.Literals(["a", "b"])),
+  descriptor: Schema.NullOr(Schema.Literals(["S", "T"]))
+}
+
 const command = Schema.Union([
   Schema.Struct({
-    op: Schema.Literal("update"),
-    amount: Schema.NullOr(amount),
-    details: Schema.NullOr(Schema.Literals(["a", "b"])),
+    ...update,
     method: Schema.NullOr(Schema.Union([card, Schema.Literal("unset")]))
   }),
   Schema.Struct({ op: Schema.Literal("confirm"), card: Schema.NullOr(card), inline: Schema.Boolean }),
@@ -101,13 +111,19 @@ const createIn = (account: MemoryAccount, sent: Creation) =>
     })
   )
 
+const customerOf = (account: MemoryAccount): string => account.all(CUSTOMER)[0]!.id
+
 const runIn = (account: MemoryAccount, id: string, command: Command) => {
   switch (command.op) {
     case "update":
       return account.run(
         PaymentIntents.update(id, {
           ...(command.amount === null ? {} : { amount: command.amount }),
+          ...(command.currency === null ? {} : { currency: command.currency.toUpperCase() }),
+          ...(command.customer === null ? {} : { customer: command.customer ? customerOf(account) : null }),
+          ...(command.capture === null ? {} : { capture_method: command.capture }),
           ...(command.details === null ? {} : { description: command.details }),
+          ...(command.descriptor === null ? {} : { statement_descriptor: command.descriptor }),
           ...(command.method === null ? {} : { payment_method: command.method === "unset" ? null : command.method })
         })
       )
@@ -129,7 +145,11 @@ const seen = (account: MemoryAccount, id: string) => {
   return {
     status: paymentIntent.status,
     amount: paymentIntent.amount,
+    currency: paymentIntent.currency,
+    customer: paymentIntent.customer !== null,
+    capture: paymentIntent.capture_method,
     description: paymentIntent.description,
+    descriptor: paymentIntent.statement_descriptor,
     card: paymentIntent.payment_method?.startsWith("pm_card_") === true ? paymentIntent.payment_method : null,
     inline: paymentIntent.payment_method !== null && !paymentIntent.payment_method.startsWith("pm_card_"),
     received: paymentIntent.amount_received,
@@ -150,7 +170,11 @@ const seen = (account: MemoryAccount, id: string) => {
 const expected = (model: Model): ReturnType<typeof seen> => ({
   status: model.status as PaymentIntent["status"],
   amount: model.amount,
+  currency: model.currency,
+  customer: model.customer,
+  capture: model.capture,
   description: model.description,
+  descriptor: model.descriptor,
   card: model.inline ? null : model.card,
   inline: model.inline,
   received: model.received,
@@ -173,6 +197,26 @@ const assertSound = (account: MemoryAccount) => {
   }
 }
 
+/** What a payer has agreed to by passing an authentication. */
+type Grant = Pick<PaymentIntent, "amount" | "currency" | "payment_method">
+
+/** Cards that challenge were charged for nothing but what their payer has agreed to, whatever happened in between. */
+const assertAuthenticated = (account: MemoryAccount, grants: ReadonlyArray<Grant>) => {
+  for (const { value: charge } of account.all(CHARGE)) {
+    if (!challenges(charge.payment_method, charge.payment_method_details.card.last4)) continue
+    assert.isTrue(
+      grants.some(
+        ({ amount, currency, payment_method }) =>
+          payment_method === charge.payment_method && currency === charge.currency && amount >= charge.amount
+      ),
+      `${charge.amount} ${charge.currency} without an authentication`
+    )
+  }
+}
+
+const challenges = (id: string, last4: string): boolean =>
+  CHALLENGING.some((name) => (id.startsWith("pm_card_") ? id === name : CARDS[name].number.endsWith(last4)))
+
 const decode = Schema.decodeUnknownSync(PaymentIntentSchema, { onExcessProperty: "error" })
 
 /** What came out is what the specification says, and no card number is in anything that is kept. */
@@ -189,16 +233,19 @@ const compare = Effect.fnUntraced(function* (
   visited: Set<string> = new Set()
 ) {
   const account = new MemoryAccount()
+  yield* account.run(Customers.create({}))
+  const { documents: untouched } = account
   const created = Table.create(creation, account.now)
   assert.strictEqual(yield* answerOf(createIn(account, creation)), created.answer)
   if (created.after === null) {
-    assert.strictEqual(account.documents.size, 0)
-    assert.deepStrictEqual(account.events, [])
+    assert.strictEqual(account.documents, untouched)
+    assert.lengthOf(account.events, 1)
     return visited
   }
   const { id } = account.all(PAYMENT_INTENT)[0]!.value
   let model = created.after
-  let events = [...created.events]
+  let events = ["customer.created", ...created.events]
+  const grants: Array<Grant> = []
   const check = (label: string) => {
     assert.deepStrictEqual(seen(account, id), expected(model), label)
     assert.deepStrictEqual(
@@ -207,6 +254,7 @@ const compare = Effect.fnUntraced(function* (
       label
     )
     assertSound(account)
+    assertAuthenticated(account, grants)
   }
   check("create")
   for (const command of commands) {
@@ -222,6 +270,7 @@ const compare = Effect.fnUntraced(function* (
       continue
     }
     const { documents, timers } = account
+    const challenged = account.value(PAYMENT_INTENT, id)!
     const step = Table.apply(model, command, account.now)
     const answer = yield* answerOf(runIn(account, id, command))
     assert.strictEqual(answer, step.answer, `${command.op} in ${model.status}`)
@@ -229,6 +278,10 @@ const compare = Effect.fnUntraced(function* (
       assert.isTrue(account.documents === documents && account.timers === timers, "a refusal leaves nothing")
     }
     visited.add(`${model.status} ${command.op} ${step.after.status}`)
+    if (command.op === "authenticate" && command.outcome === "success" && challenged.status === "requires_action") {
+      const { amount, currency, payment_method } = challenged
+      grants.push({ amount, currency, payment_method })
+    }
     events = [...events, ...step.events]
     model = step.after
     check(`${command.op} in ${model.status}`)
@@ -262,13 +315,32 @@ const WAYS: Readonly<Record<PaymentIntent["status"], readonly [CardName | null, 
   succeeded: ["pm_card_visa", [confirmWith(null)]]
 }
 
+type Update = Extract<Command, { op: "update" }>
+
+const NO_UPDATE: Update = {
+  op: "update",
+  amount: null,
+  currency: null,
+  customer: null,
+  capture: null,
+  details: null,
+  descriptor: null,
+  method: null
+}
+
+const updateOf = (changes: Partial<Update>): Update => ({ ...NO_UPDATE, ...changes })
+
 const EVERY_COMMAND: ReadonlyArray<Command | typeof wait.Type> = [
   ...[null, ...CARD_NAMES].flatMap((card) => [true, false].map((inline) => ({ op: "confirm" as const, card, inline }))),
-  { op: "update", amount: 3, details: null, method: null },
-  { op: "update", amount: null, details: "a", method: null },
-  { op: "update", amount: null, details: null, method: "unset" },
-  { op: "update", amount: null, details: null, method: "pm_card_amex" },
-  { op: "update", amount: 3, details: "b", method: "unset" },
+  updateOf({ amount: 3 }),
+  updateOf({ currency: "eur" }),
+  updateOf({ customer: true }),
+  updateOf({ capture: "manual" }),
+  updateOf({ details: "a" }),
+  updateOf({ descriptor: "S" }),
+  updateOf({ method: "unset" }),
+  updateOf({ method: "pm_card_amex" }),
+  updateOf({ amount: 3, details: "b", method: "unset" }),
   { op: "capture", amount: null },
   { op: "capture", amount: 3 },
   { op: "capture", amount: 6 },
@@ -316,22 +388,30 @@ describe("PaymentIntents agree with the state table", () => {
   )
 
   it.effect.prop(
-    "after any sequence of authentications and changes of the payment method",
+    "9.3: after any sequence of authentications and changes of what they were for",
     {
       capture: method,
       commands: Schema.Array(
         Schema.Union([
           Schema.Struct({
             op: Schema.Literal("confirm"),
-            // The authentication of one card says nothing of another one.
-            card: Schema.NullOr(Schema.Literals(CHALLENGING)),
+            // The authentication of one card says nothing of another one. A decline, or a fault, may come in between.
+            card: Schema.NullOr(
+              Schema.Literals([
+                ...CHALLENGING,
+                "pm_card_declined",
+                "pm_card_processing_failure",
+                "pm_card_processor_error"
+              ])
+            ),
             inline: Schema.Boolean
           }),
-          Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literal("success") }),
+          Schema.Struct({ op: Schema.Literal("confirm"), card: Schema.Null, inline: Schema.Literal(false) }),
+          Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literals(["success", "failure"]) }),
+          Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literal(2000) }),
+          Schema.Struct({ ...update, method: Schema.Null }),
           Schema.Struct({
-            op: Schema.Literal("update"),
-            amount: Schema.Null,
-            details: Schema.NullOr(Schema.Literal("a")),
+            ...update,
             method: Schema.NullOr(Schema.Literals([...CHALLENGING, "pm_card_amex", "unset"]))
           })
         ])
@@ -343,7 +423,7 @@ describe("PaymentIntents agree with the state table", () => {
         { op: "authenticate", outcome: "success" },
         ...commands
       ]),
-    { arbitrary: { runs: 1000, size: 10 } }
+    { arbitrary: { runs: 3000, size: 10 } }
   )
 
   it.effect.prop(

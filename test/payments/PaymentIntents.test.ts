@@ -4,6 +4,8 @@ import { Effect, Redacted } from "effect"
 import { CardDeclined } from "../../src/domain/Errors.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { publishable } from "../../src/domain/PaymentIntent.ts"
+import type { Kind } from "../../src/engine/Document.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
 import * as Customers from "../../src/payments/Customers.ts"
 import { CHARGE, PAYMENT_INTENT, PAYMENT_METHOD } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
@@ -57,6 +59,7 @@ describe("PaymentIntents.create", () => {
         payment_method: null,
         description: null,
         statement_descriptor: null,
+        application_fee_amount: null,
         metadata: { order: "7" },
         merchant_id: "mer_000000000000000000000000",
         next_action: null,
@@ -169,7 +172,9 @@ describe("PaymentIntents.update", () => {
         [{ currency: "EUR" }, { currency: "eur" }],
         [{ customer }, { customer }],
         [{ capture_method: "manual" }, { capture_method: "manual" }],
-        [{ description: "d" }, { description: "d" }]
+        [{ description: "d" }, { description: "d" }],
+        [{ statement_descriptor: "s" }, { statement_descriptor: "s" }],
+        [{ statement_descriptor: "" }, { statement_descriptor: null }]
       ] as const
       for (const [parameters, changed] of changes) {
         const after = yield* account.run(PaymentIntents.update(before.id, parameters))
@@ -224,6 +229,27 @@ describe("PaymentIntents.confirm", () => {
         const redirect_to_url = { url, return_url }
         assert.deepStrictEqual(challenged.next_action, { type: "redirect_to_url", redirect_to_url })
       }
+    })
+  )
+
+  it.effect("9.3: challenges again where an older Till kept no terms of the authentication", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount()
+      const payment_method = "pm_card_3ds_required"
+      const paymentIntent = yield* createIn(account, { payment_method, confirmation_method: "manual" })
+      const older: Kind<PaymentIntent, object> = { name: PAYMENT_INTENT.name, labels: PAYMENT_INTENT.labels! }
+      const hidden = { authenticatedPaymentMethod: payment_method }
+      yield* account.run(
+        Effect.gen(function* () {
+          const transaction = yield* Transaction
+          transaction.put(older, paymentIntent, hidden)
+        })
+      )
+      const { id } = paymentIntent
+      yield* account.run(PaymentIntents.update(id, { description: "D" }))
+      assert.include(yield* account.run(PaymentIntents.confirm(id, {})), { status: "requires_action" })
+      yield* account.run(PaymentIntents.authenticate(id, "success"))
+      assert.include(yield* account.run(PaymentIntents.confirm(id, {})), { status: "succeeded" })
     })
   )
 

@@ -20,6 +20,7 @@ import { Randomness, Seed } from "../engine/Randomness.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_1:live", "mer_2:test"]
 const IDS = ["a", "B", "b", "Z", "z_1", "z_2", "z-1", "ä", "😀", "';--", "%", "a_1", "a_2"]
+const TIMER_NAMES = ["increment", "settle"]
 const TYPES = ["counter.created", "counter.deleted", "counter", "counted.x", "c%.created", "other_type"]
 const KINDS = ["counter", "slot"]
 /** Kinds whose ids have a prefix, which is the kind's own name here. */
@@ -160,7 +161,7 @@ const projection = (
     timersSet: perAccount((account, version, id) => ({
       account,
       id: `${id} of ${account}`,
-      name: "increment",
+      name: random.pick(TIMER_NAMES),
       version,
       dueAt: random.below(random.pick([TIME_MAX, 2 ** 42])),
       wakeAt: random.below(random.pick([TIME_MAX, 2 ** 42]))
@@ -222,6 +223,7 @@ const questions = (random: Randomness) => {
   const events = { limit: 1 + random.below(5), ...cursor(random), ...(type && { type }) }
   const event = { account, id: `${random.pick(IDS)}1` }
   const limit = 1 + random.below(8)
+  const timerName = random.pick(TIMER_NAMES)
   const table = random.pick(viewTables)
   const destination = random.pick(DESTINATIONS)
   const delivery = `whd_${random.below(6)}_${random.below(3)}_${random.pick(ACCOUNTS)}`
@@ -250,6 +252,8 @@ const questions = (random: Randomness) => {
     keys: (views: ViewsShape) => views.keys(addresses),
     timers: (views: ViewsShape) => views.timers(account, limit),
     nextTimers: (views: ViewsShape) => views.nextTimers(limit, passedOver),
+    timerCounts: (views: ViewsShape) =>
+      Effect.map(views.timerCounts(timerName), (counts) => counts.toSorted((a, b) => (a.account < b.account ? -1 : 1))),
     list: (views: ViewsShape) => views.list(account, list),
     newest: (views: ViewsShape) => views.newest(newest),
     event: (views: ViewsShape) => views.event(event),

@@ -14,10 +14,13 @@ import { Processor } from "../../src/payments/Processor.ts"
 import * as Timers from "../../src/payments/Timers.ts"
 
 /** The engine with the lifecycles' timers. */
-export const engine = (faults: Faults.Faults = () => Effect.void) =>
+export const engine = (faults?: Faults.Faults) => engineWith(Processor.layer, faults)
+
+/** The same with other processors. */
+export const engineWith = <E, R>(processor: Layer.Layer<Processor, E, R>, faults: Faults.Faults = () => Effect.void) =>
   Engine.layer().pipe(
     Layer.provide(Timers.layer),
-    Layer.provideMerge(Processor.layer),
+    Layer.provideMerge(processor),
     Layer.provide(Faults.layer(faults)),
     Layer.provide(ViewsMemory.layerMemory),
     Layer.provideMerge(Journal.layerMemory)

@@ -77,7 +77,7 @@ export class MemoryAccount {
         Effect.gen(function* () {
           const transaction = yield* Transaction
           transaction.clearTimer(due.id)
-          yield* handleTimer(due)
+          yield* Effect.orDie(handleTimer(due))
         }),
         null
       )

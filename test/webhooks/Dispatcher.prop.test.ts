@@ -13,7 +13,7 @@ import { Randomness, Seed } from "../engine/Randomness.ts"
 import type { Receiver } from "./DispatcherHarness.ts"
 import { answers, DispatcherHarness, hangs } from "./DispatcherHarness.ts"
 
-/** Seconds before attempts 2 to 8 (spec.md, Events: Delivery). */
+/** Seconds before attempts 2 to 8 (spec: Events, Delivery). */
 const SCHEDULE = [60, 300, 1800, 7200, 28_800, 86_400, 259_200]
 /** Longer than an outcome takes to be kept, an attempt to be begun, and a step of the clock. */
 const TOLERANCE_MILLIS = 6000
