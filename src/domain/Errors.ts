@@ -169,6 +169,6 @@ export type DomainError =
 
 /**
  * The failures that a lifecycle may also return, because something that happened on the way to them is kept: an attempt
- * that was declined, or a Checkout Session that turned out to have expired.
+ * that was declined (semantics 9.25).
  */
-export type KeptFailure = CardDeclined | CheckoutSessionUnexpectedState | PaymentIntentUnexpectedState
+export type KeptFailure = CardDeclined

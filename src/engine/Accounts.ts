@@ -55,12 +55,6 @@ export interface AccountsShape {
    */
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, Unavailable>
 
-  /**
-   * How far the account's clock is ahead of the wall clock, in milliseconds. Sees what was acknowledged before the call,
-   * and may see more.
-   */
-  readonly clockOffset: (account: AccountId) => Effect.Effect<Millis, Unavailable>
-
   /** Waits until all timers of the account that are due have fired; so long at most. */
   readonly settled: (account: AccountId, millisMax: Millis) => Effect.Effect<void, Unavailable>
 
@@ -144,7 +138,6 @@ const make = Effect.fnUntraced(function* (options: Options) {
         const found = Effect.andThen(projector.drained, views.holder(id))
         return Effect.mapError(found, () => new Unavailable({ reason: "The database does not answer." }))
       }),
-    clockOffset: (account) => actors.use(account, (actor) => Effect.succeed(actor.clockOffset)),
     settled: (account, millisMax) => {
       const settled = actors.use(account, (actor) => actor.settle)
       return Effect.asVoid(Effect.timeoutOption(settled, millisMax))

@@ -66,8 +66,9 @@ export const make = Effect.fnUntraced(function* (
     // Before anybody has an answer, and asks again at once: what has queued up shows how much comes during a flush.
     enough = Math.min(Math.ceil((batch.length + queue.length) * ENOUGH_PART), FLUSH_MAX)
     for (const entry of durable) {
-      entry.actor.markDurable(entry.sealed.record.version)
+      // In this order: whoever waits for the record may at once want to see it in the views.
       options.onDurable(entry)
+      entry.actor.markDurable(entry.sealed.record.version)
       entry.settle(Exit.void)
     }
     backlog.done(batch.length)

@@ -31,6 +31,8 @@ export interface Transaction {
    * its timer was due. Milliseconds.
    */
   readonly now: Millis
+  /** Start of the command by the wall clock. Milliseconds. */
+  readonly startedAt: Millis
   /** How far the account's clock is ahead of the wall clock. */
   readonly clockOffset: Millis
   /** The HTTP request behind the command; null for a timer's. */

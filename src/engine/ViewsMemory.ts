@@ -7,6 +7,8 @@ import { moved, sweepTables } from "./Projection.ts"
 import type { Cursor, DueDelivery, EventQuery, ListQuery, TimerCount, ViewRow, ViewsShape, ViewTable } from "./Views.ts"
 import { deliveryId, eventId, keyId, Views } from "./Views.ts"
 
+const byTime = (time: "dueAt" | "wakeAt") => (a: TimerRow, b: TimerRow) => a[time] - b[time] || (a.id < b.id ? -1 : 1)
+
 class Tables {
   checkpoint = 0
   readonly documents = new Map<string, DocumentRow>()
@@ -69,6 +71,13 @@ class Accounts {
     const made = new Tables()
     this.all.set(account, made)
     return made
+  }
+
+  nextTimers(limit: number, except: ReadonlyArray<AccountId>): ReadonlyArray<TimerRow> {
+    return [...this.all]
+      .flatMap(([account, { timers }]) => (except.includes(account) ? [] : [...timers.values()]))
+      .toSorted(byTime("wakeAt"))
+      .slice(0, limit)
   }
 
   timerCounts(name: string): ReadonlyArray<TimerCount> {
@@ -213,18 +222,8 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
           addresses.map(({ account, id }) => [...tables(account).keys.values()].findLast(({ key }) => key === id))
         ),
       timers: (account, limit) =>
-        Effect.sync(() =>
-          [...tables(account).timers.values()]
-            .toSorted((a, b) => a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1))
-            .slice(0, limit)
-        ),
-      nextTimers: (limit, except) =>
-        Effect.sync(() =>
-          [...accounts.all]
-            .flatMap(([account, { timers }]) => (except.includes(account) ? [] : [...timers.values()]))
-            .toSorted((a, b) => a.wakeAt - b.wakeAt || (a.id < b.id ? -1 : 1))
-            .slice(0, limit)
-        ),
+        Effect.sync(() => [...tables(account).timers.values()].toSorted(byTime("dueAt")).slice(0, limit)),
+      nextTimers: (limit, except) => Effect.sync(() => accounts.nextTimers(limit, except)),
       timerCounts: (name) => Effect.sync(() => accounts.timerCounts(name)),
       list: (account, query) => Effect.sync(() => listed(tables(account), query)),
       newest: (queries) => Effect.sync(() => queries.map(({ account, ...query }) => listed(tables(account), query))),

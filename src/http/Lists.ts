@@ -61,12 +61,20 @@ export const labelsOf = (filters: Filters): Labels =>
 
 /** One page of an account's documents of a kind, in the envelope. */
 export const listDocuments = Effect.fnUntraced(function* <A extends Identified, H>(
-  input: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
+  { account, path, query }: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
   kind: Resource<A, H>,
   filters: Filters = {}
 ) {
-  const page = yield* readPage(input, kind, filters)
-  return listJson<A>(page.documents, page.hasMore, input.path)
+  const accounts = yield* Accounts
+  const cursor = yield* documentCursorOf(account, query, kind)
+  const { documents, hasMore } = yield* accounts.list(account, {
+    kind: kind.name,
+    prefix: kind.prefix,
+    labels: labelsOf(filters),
+    limit: query.limit ?? LIMIT_DEFAULT,
+    ...cursor
+  })
+  return listJson<A>(documents, hasMore, path)
 })
 
 /** The cursor of a list of documents. A tombstone is as good as a document: cursors outlive what is removed (G3). */
@@ -96,24 +104,6 @@ export const listFound = Effect.fnUntraced(function* <A extends Identified, H>(
   // The nearest to the cursor (G5).
   const page = newerThan === undefined ? within.slice(0, limit) : within.slice(-limit)
   return listJson<A>(page, within.length > limit, path)
-})
-
-/** One page of an account's documents of a kind. */
-export const readPage = Effect.fnUntraced(function* <A extends Identified, H>(
-  { account, query }: { readonly account: AccountId; readonly query: ListParameters },
-  kind: Resource<A, H>,
-  filters: Filters = {}
-) {
-  const accounts = yield* Accounts
-  const cursor = yield* documentCursorOf(account, query, kind)
-  const page = yield* accounts.list(account, {
-    kind: kind.name,
-    prefix: kind.prefix,
-    labels: labelsOf(filters),
-    limit: query.limit ?? LIMIT_DEFAULT,
-    ...cursor
-  })
-  return { documents: page.documents as ReadonlyArray<Document<A, H>>, hasMore: page.hasMore }
 })
 
 /** The envelope of a page. */

@@ -9,7 +9,6 @@ import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Kind } from "../engine/Document.ts"
 import { INSTALLATION, merchantIdOf } from "../payments/AccountIds.ts"
-import * as CheckoutSessions from "../payments/CheckoutSessions.ts"
 import type { CheckoutSessionHidden } from "../payments/Documents.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, PAYMENT_INTENT } from "../payments/Documents.ts"
 import { MERCHANT } from "../payments/Merchants.ts"
@@ -35,20 +34,18 @@ export interface FoundPaymentIntent {
 /** Ids begin with the prefix of their kind; nothing else is worth looking for. */
 const isId = (prefix: string, id: string): boolean => new RegExp(`^${prefix}_[0-9A-Za-z]{1,64}$`).test(id)
 
-/** The session with this id; undefined if there is none. Never shows one open whose time has come (semantics S17). */
+/** The session with this id; undefined if there is none. */
 export const findSession = Effect.fnUntraced(function* (id: string) {
   const accounts = yield* Accounts
   const account = isId(PREFIXES["checkout.session"], id) ? yield* accounts.holder(id) : undefined
   if (account === undefined) return undefined
-  const found = yield* read(account, CHECKOUT_SESSION, id)
-  if (found === undefined) return undefined
-  const expired = yield* CheckoutSessions.expireOverdue(account, [found])
-  const document = expired ? yield* read(account, CHECKOUT_SESSION, id) : found
+  const document = yield* read(account, CHECKOUT_SESSION, id)
+  if (document === undefined) return undefined
   const lines = yield* read(account, LINE_ITEMS, lineItemsId(id))
-  const payment = found.value.payment_intent
+  const payment = document.value.payment_intent
   const paymentIntent = payment === null ? null : yield* read(account, PAYMENT_INTENT, payment)
   // A test environment can be emptied between two reads.
-  if (document === undefined || lines === undefined || paymentIntent === undefined) return undefined
+  if (lines === undefined || paymentIntent === undefined) return undefined
   const session: FoundSession = {
     account,
     merchant: yield* merchantName(account),

@@ -100,9 +100,8 @@ export const requireNoOpenSession = Effect.fnUntraced(function* (owner: Owner) {
 
 /** Whether the session can still be paid, or expired by request. */
 const isOpen = Effect.fnUntraced(function* (owner: string) {
-  const transaction = yield* Transaction
   const { value: session } = yield* known(owner)
-  return session.status === "open" && !isOverdue(session, transaction.now)
+  return session.status === "open"
 })
 
 /** Completes an open session (semantics §2.3). */
@@ -143,23 +142,6 @@ export const expireWhenDue = Effect.fnUntraced(function* (id: string) {
   const document = yield* known(id)
   if (document.value.status === "open") yield* expire(document)
 })
-
-/**
- * Expires the session if its time has come and the timer has not yet got to it (semantics S17). Says whether it did:
- * what it did must be kept, so whoever asked returns a refusal then and does not fail with one.
- */
-export const expireIfOverdue = Effect.fnUntraced(function* (owner: Owner) {
-  if (owner === undefined) return false
-  const transaction = yield* Transaction
-  const document = yield* known(owner)
-  if (!isOverdue(document.value, transaction.now)) return false
-  yield* expire(document)
-  return true
-})
-
-/** Whether a session should have expired by now (milliseconds). */
-export const isOverdue = ({ expires_at, status }: CheckoutSession, now: number): boolean =>
-  status === "open" && expires_at * 1000 <= now
 
 /** Manual capture and asynchronous payments complete a session that is not paid yet (semantics S8). */
 const paymentStatusOf = ({ status }: PaymentIntent): CheckoutPaymentStatus =>

@@ -4,23 +4,19 @@
  * A session, its PaymentIntent, the charge and the customer move together: one record per step. What the payment does to
  * the session is in `CheckoutSessionPayments.ts`, whichever way the payment was moved.
  */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { CheckoutSession, CustomerDetails } from "../domain/CheckoutSession.ts"
 import { SESSION_LIFETIME_SECONDS_MAX } from "../domain/CheckoutSession.ts"
 import { checkoutSessionStates, stateOf } from "../domain/CheckoutSessionStates.ts"
 import type { Customer } from "../domain/Customer.ts"
 import { CheckoutSessionUnexpectedState, ParameterInvalid } from "../domain/Errors.ts"
-import type { KeptFailure } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import type { Metadata, MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
-import { Accounts } from "../engine/Accounts.ts"
-import type { AccountId, Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import { change, find, save } from "./CheckoutSessionChanges.ts"
-import type { CheckoutSessionDocument } from "./CheckoutSessionChanges.ts"
 import type { Cart } from "./CheckoutSessionLines.ts"
 import { fillCart, requireInlinePrices, saveCart } from "./CheckoutSessionLines.ts"
 import type { ConfirmCheckoutSession, CreateCheckoutSession } from "./CheckoutSessionParameters.ts"
@@ -97,7 +93,7 @@ export const update = Effect.fnUntraced(function* (
   parameters: { readonly metadata?: MetadataParameter | null | "" }
 ) {
   const transaction = yield* Transaction
-  const { hidden, value: before } = yield* findCurrent(id)
+  const { hidden, value: before } = yield* find(id)
   const metadata = yield* updateMetadata(before.metadata, parameters.metadata)
   if (metadata === before.metadata) return before
   const after = change("update", before, { metadata })
@@ -105,10 +101,7 @@ export const update = Effect.fnUntraced(function* (
   return after
 })
 
-/**
- * Pays for the session with what the payer entered (semantics S15). A decline is returned, because it is kept; so is the
- * refusal of a session that turns out to have expired.
- */
+/** Pays for the session with what the payer entered (semantics S15). A decline is returned, because it is kept. */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
   parameters: ConfirmCheckoutSession,
@@ -116,11 +109,10 @@ export const confirm = Effect.fnUntraced(function* (
 ) {
   const transaction = yield* Transaction
   yield* requireOnePaymentMethod(parameters)
-  const found = yield* find(id)
-  yield* requireClientSecretOf(CHECKOUT_SESSION, found.value, parameters.client_secret, { publishableKey })
+  const { hidden, value: session } = yield* find(id)
+  yield* requireClientSecretOf(CHECKOUT_SESSION, session, parameters.client_secret, { publishableKey })
   if (parameters.payment_method) yield* PaymentMethods.resolve(parameters.payment_method, "payment_method")
-  const { hidden, value: session } = yield* findCurrent(id)
-  if (!checkoutSessionStates.isAllowed("confirm", stateOf(session))) return yield* refuse("confirmed", found, session)
+  yield* requireAllowed("confirm", session)
   const collected = collectedDetails(parameters.customer_details, hidden.collected ?? session.customer_details)
   yield* requireDetails(session, collected)
   save(transaction, session, { ...hidden, collected })
@@ -135,46 +127,24 @@ export const confirm = Effect.fnUntraced(function* (
 
 /** Closes an open session, and gives its payment up (semantics S16). */
 export const expire = Effect.fnUntraced(function* (id: string) {
-  const found = yield* find(id)
-  const current = yield* findCurrent(id)
-  if (!checkoutSessionStates.isAllowed("expire", stateOf(current.value)))
-    return yield* refuse("expired", found, current.value)
-  return yield* CheckoutSessionPayments.expire(current)
+  const document = yield* find(id)
+  yield* requireAllowed("expire", document.value)
+  return yield* CheckoutSessionPayments.expire(document)
 })
 
-/**
- * Expires those of an account's sessions whose time has come by the account's clock, for a read that must not show them
- * open (semantics S17), and says whether there were any. It is the read that saw it: should the clock have been set back
- * meanwhile, they expire all the same.
- */
-export const expireOverdue = Effect.fnUntraced(function* (
-  account: AccountId,
-  documents: ReadonlyArray<Document<CheckoutSession>>
-) {
-  const accounts = yield* Accounts
-  const now = (yield* Clock.currentTimeMillis) + (yield* accounts.clockOffset(account))
-  const overdue = documents.filter(({ value }) => CheckoutSessionPayments.isOverdue(value, now)).map(({ id }) => id)
-  if (overdue.length === 0) return false
-  yield* accounts.run(account, Effect.forEach(overdue, CheckoutSessionPayments.expireWhenDue, { discard: true }))
-  return true
-})
-
-/** The session as time has left it. */
-const findCurrent = Effect.fnUntraced(function* (id: string) {
-  const { value } = yield* find(id)
-  yield* CheckoutSessionPayments.expireIfOverdue(value.id)
-  return yield* find(id)
-})
-
-/** A refusal: kept if the session has just expired, so that its expiry is. */
-const refuse = (
-  operation: "confirmed" | "expired",
-  before: CheckoutSessionDocument,
-  { status }: CheckoutSession
-): Effect.Effect<KeptFailure, CheckoutSessionUnexpectedState> => {
-  const refusal = new CheckoutSessionUnexpectedState({ status, operation })
-  return before.value.status === status ? Effect.fail(refusal) : Effect.succeed(refusal)
-}
+/** Fails where the state table does not allow an operation (semantics §2.3). */
+const requireAllowed = (
+  operation: "confirm" | "expire",
+  session: CheckoutSession
+): Effect.Effect<void, CheckoutSessionUnexpectedState> =>
+  checkoutSessionStates.isAllowed(operation, stateOf(session))
+    ? Effect.void
+    : Effect.fail(
+        new CheckoutSessionUnexpectedState({
+          status: session.status,
+          operation: operation === "confirm" ? "confirmed" : "expired"
+        })
+      )
 
 /** Nothing is to be paid: the payer's details are enough (semantics S8). */
 const completeWithoutPayment = Effect.fnUntraced(function* (id: string) {

@@ -6,19 +6,12 @@
  */
 import { Effect } from "effect"
 import type { CardDeclined } from "../domain/Errors.ts"
-import {
-  AmountTooLarge,
-  PaymentIntentUnexpectedState,
-  PaymentMethodRequired,
-  SecretKeyRequired
-} from "../domain/Errors.ts"
+import { AmountTooLarge, PaymentMethodRequired, SecretKeyRequired } from "../domain/Errors.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { normalizeCurrency } from "../domain/Money.ts"
 import type { AuthenticationOutcome, PaymentIntent, RequestedCancellationReason } from "../domain/PaymentIntent.ts"
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
 import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
-import { paymentIntentStates } from "../domain/PaymentIntentStates.ts"
-import type { Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import * as Charges from "./Charges.ts"
 import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
@@ -116,7 +109,7 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
 })
 
 /** What a confirmation comes to: the PaymentIntent, or a failure that is kept. */
-export type Confirmed = PaymentIntent | CardDeclined | PaymentIntentUnexpectedState
+export type Confirmed = PaymentIntent | CardDeclined
 
 /** Attempts the payment (semantics I-6 to I-13). A decline is returned, because it is kept. */
 export const confirm = Effect.fnUntraced(function* (
@@ -130,7 +123,6 @@ export const confirm = Effect.fnUntraced(function* (
   // Who pays for a session goes through the session, which asks for more than a payment method.
   if (publishableKey && hidden?.checkoutSession !== undefined) return yield* new SecretKeyRequired()
   const sent = yield* sentSource(parameters)
-  if (yield* CheckoutSessionPayments.expireIfOverdue(hidden?.checkoutSession)) return canceledMeanwhile("confirm")
   yield* requireAllowed("confirm", paymentIntent)
   const source = sent ?? (yield* inlineSource(parameters)) ?? (yield* attachedSource(paymentIntent))
   return yield* runConfirmation(paymentIntent, source, {
@@ -139,17 +131,13 @@ export const confirm = Effect.fnUntraced(function* (
   })
 })
 
-/**
- * Takes the held amount, or a part of it; the rest is given back (semantics I-16). If the hold has run out, that is kept,
- * and the refusal returned.
- */
+/** Takes the held amount, or a part of it; the rest is given back (semantics I-16). */
 export const capture = Effect.fnUntraced(function* (
   id: string,
   parameters: { readonly amount_to_capture?: number | null }
 ) {
   const transaction = yield* Transaction
-  const document = yield* find(id)
-  const { hidden, value: paymentIntent } = document
+  const { hidden, value: paymentIntent } = yield* find(id)
   yield* requireAllowed("capture", paymentIntent)
   const amount = parameters.amount_to_capture ?? paymentIntent.amount_capturable
   if (amount > paymentIntent.amount_capturable) {
@@ -171,15 +159,13 @@ export const capture = Effect.fnUntraced(function* (
   return succeeded
 })
 
-/** Gives the payment up, and a held amount back (semantics I-4). If the session's or the hold's time is over, that is kept. */
+/** Gives the payment up, and a held amount back (semantics I-4). */
 export const cancel = Effect.fnUntraced(function* (
   id: string,
   parameters: { readonly cancellation_reason?: RequestedCancellationReason | "" | null }
 ) {
   const document = yield* find(id)
-  const session = document.hidden?.checkoutSession
-  if (yield* CheckoutSessionPayments.expireIfOverdue(session)) return canceledMeanwhile("cancel")
-  yield* CheckoutSessionPayments.requireNoOpenSession(session)
+  yield* CheckoutSessionPayments.requireNoOpenSession(document.hidden?.checkoutSession)
   yield* requireAllowed("cancel", document.value)
   return yield* giveUp("cancel", document, parameters.cancellation_reason || null)
 })
@@ -194,7 +180,6 @@ export const expireHold = Effect.fnUntraced(function* (id: string) {
 export const authenticate = Effect.fnUntraced(function* (id: string, outcome: AuthenticationOutcome) {
   const transaction = yield* Transaction
   const { hidden, value: paymentIntent } = yield* find(id)
-  if (yield* CheckoutSessionPayments.expireIfOverdue(hidden?.checkoutSession)) return canceledMeanwhile("authenticate")
   yield* requireAllowed("authenticate", paymentIntent)
   if (outcome === "failure") return failAuthentication(transaction, paymentIntent, lasting(hidden))
   const source = (yield* attachedSource(paymentIntent))!
@@ -224,17 +209,6 @@ const runConfirmation = Effect.fnUntraced(function* (
     hidden
   })
 })
-
-/** The PaymentIntent's session or hold turned out to have expired; that is kept, so this is returned. */
-const canceledMeanwhile = (
-  operation: "confirm" | "authenticate" | "capture" | "cancel"
-): PaymentIntentUnexpectedState =>
-  new PaymentIntentUnexpectedState({
-    status: "canceled",
-    operation,
-    allowed: paymentIntentStates.statesFor(operation),
-    param: "id"
-  })
 
 const failAuthentication = (
   transaction: Transaction,

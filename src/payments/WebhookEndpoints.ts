@@ -98,7 +98,7 @@ export const rollSecret = Effect.fnUntraced(function* (id: string, { expiresIn }
   const transaction = yield* Transaction
   const { hidden, value: webhookEndpoint } = yield* find(id)
   const { sealedSecret, secret } = yield* newSecret(id)
-  const expiresAt = transaction.now - transaction.clockOffset + expiresIn * 1000
+  const expiresAt = transaction.startedAt + expiresIn * 1000
   const previous = expiresIn === 0 ? {} : { previous: { sealedSecret: hidden.sealedSecret, expiresAt } }
   transaction.put(WEBHOOK_ENDPOINT, webhookEndpoint, { sealedSecret, ...previous })
   return { webhookEndpoint, secret }

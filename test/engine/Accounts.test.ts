@@ -70,7 +70,7 @@ const manyLists = Effect.gen(function* () {
   yield* engine.kill
   // Nothing is in this one's memory.
   const restarted = yield* start({}, storage)
-  for (const account of [ACCOUNT, other]) yield* restarted.engine.accounts.clockOffset(account)
+  for (const account of [ACCOUNT, other]) yield* restarted.engine.accounts.wake(account)
   const asked = Array.from({ length: 60 }, (_, i) => ({ account: i % 3 === 0 ? other : ACCOUNT, limit: 1 + (i % 5) }))
   const slots = asked.map(({ account, limit }) =>
     account === other ? [SUBSCRIBED] : ours.toReversed().slice(0, limit)
@@ -153,7 +153,7 @@ describe("what waits for the storage before or beside the mailbox", () => {
       hold("read")
       assert.strictEqual(
         yield* refusedOfThirty(
-          () => engine.accounts.clockOffset(ACCOUNT),
+          () => engine.accounts.wake(ACCOUNT),
           () => release("read")
         ),
         20
@@ -166,7 +166,7 @@ describe("what waits for the storage before or beside the mailbox", () => {
     Effect.gen(function* () {
       const { engine, hold, release, storage } = yield* restarted
       const { accounts } = engine
-      yield* accounts.clockOffset(ACCOUNT)
+      yield* accounts.wake(ACCOUNT)
       const command = Toy.command({ op: "increment", slot: "a", by: 1 })
       const execute = (i: number) => accounts.execute(ACCOUNT, Toy.request(`key ${i}`), command)
       hold("read")
@@ -191,7 +191,7 @@ describe("what waits for the storage before or beside the mailbox", () => {
     Effect.gen(function* () {
       const { engine, hold, id, release } = yield* restarted
       const { accounts } = engine
-      yield* accounts.clockOffset(ACCOUNT)
+      yield* accounts.wake(ACCOUNT)
       yield* Harness.settled
       hold("read")
       const read = (i: number): Effect.Effect<unknown, Unavailable> =>
@@ -788,7 +788,7 @@ describe("an idle account", () => {
           const { engine, reads } = yield* start({}, first.storage)
           yield* Harness.settled
           const before = reads()
-          yield* Effect.forEach(Array.from({ length: callers }), () => engine.accounts.clockOffset(ACCOUNT), {
+          yield* Effect.forEach(Array.from({ length: callers }), () => engine.accounts.wake(ACCOUNT), {
             concurrency: "unbounded"
           })
           yield* Harness.settled

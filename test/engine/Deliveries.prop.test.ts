@@ -262,7 +262,7 @@ class DeliveryRun {
         }
         yield* this.start()
         // Which the views have now, whatever they had not got yet.
-        for (const account of ACCOUNTS) yield* this.engine.accounts.clockOffset(account)
+        for (const account of ACCOUNTS) yield* this.engine.accounts.wake(account)
       }
     }
   })

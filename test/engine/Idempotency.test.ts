@@ -312,7 +312,7 @@ describe("a key", () => {
       const gate = Latch.makeUnsafe(true)
       const faults: Faults = (point) => (point === "read" ? gate.await : Effect.void)
       const engine = yield* Harness.startEngine(storage, { faults, idleMillis: 1000 })
-      yield* engine.accounts.clockOffset(ACCOUNT)
+      yield* engine.accounts.wake(ACCOUNT)
       gate.closeUnsafe()
       const asking = yield* Effect.forEach(["key", "new"], (key) => Effect.forkChild(ask(engine, key)))
       yield* Harness.pass(5000, 500)

@@ -75,10 +75,7 @@ const sourceOf = ({ card, inline }: CardSent) => {
 /** What the lifecycle answers, in the model's words. */
 const answerOf = <R>(operation: Effect.Effect<PaymentIntent | KeptFailure, { readonly _tag: string }, R>) =>
   operation.pipe(
-    Effect.map((answer) => {
-      if (answer instanceof CardDeclined) return `declined ${answer.declineCode}`
-      return "_tag" in answer ? refusalOf(answer as typeof answer & Record<string, unknown>) : "ok"
-    }),
+    Effect.map((answer) => (answer instanceof CardDeclined ? `declined ${answer.declineCode}` : "ok")),
     Effect.catch((error) => Effect.succeed(refusalOf(error as { readonly _tag: string } & Record<string, unknown>)))
   )
 

@@ -1,13 +1,8 @@
-/**
- * Checkout Sessions over HTTP (semantics §1.15).
- *
- * A session is never shown open when its time has come, whether or not its timer has fired (S17). A list of the expired
- * ones is the exception: it shows a session from the moment that it was expired, by its timer or by another read.
- */
+/** Checkout Sessions over HTTP (semantics §1.15). */
 import { Effect } from "effect"
 import * as Contract from "../../api/CheckoutSessions.ts"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
-import type { CheckoutSession, LineItem } from "../../domain/CheckoutSession.ts"
+import type { LineItem } from "../../domain/CheckoutSession.ts"
 import type { AccountId } from "../../engine/Document.ts"
 import { encode } from "../../engine/Document.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
@@ -15,7 +10,7 @@ import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
 import { documentJson, handlers } from "../Handlers.ts"
 import type { ListParameters } from "../Lists.ts"
-import { cursorOf, listJson, readPage } from "../Lists.ts"
+import { cursorOf, listDocuments, listJson } from "../Lists.ts"
 import { readDocument } from "../Resources.ts"
 
 export const checkoutSessions = handlers(Contract.CheckoutSessions, {
@@ -25,21 +20,15 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
     CheckoutSessions.confirm(params.id, payload, { publishableKey: caller.keyType === "publishable" }),
   expire: ({ params }) => CheckoutSessions.expire(params.id),
 
-  list: Effect.fnUntraced(function* ({ caller, path, query }) {
-    const read = readPage({ account: caller.account, query }, CHECKOUT_SESSION, { status: query.status })
-    let page = yield* read
-    while (yield* CheckoutSessions.expireOverdue(caller.account, page.documents)) page = yield* read
-    return listJson<CheckoutSession>(page.documents, page.hasMore, path)
-  }),
+  list: ({ caller, path, query }) =>
+    listDocuments({ account: caller.account, path, query }, CHECKOUT_SESSION, { status: query.status }),
 
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
-    const read = readDocument(caller.account, CHECKOUT_SESSION, params.id)
-    const document = yield* read
+    const document = yield* readDocument(caller.account, CHECKOUT_SESSION, params.id)
     yield* requireClientSecretOf(CHECKOUT_SESSION, document.value, query.client_secret, {
       publishableKey: caller.keyType === "publishable"
     })
-    const expired = yield* CheckoutSessions.expireOverdue(caller.account, [document])
-    return documentJson(expired ? yield* read : document)
+    return documentJson(document)
   }),
 
   line_items: Effect.fnUntraced(function* ({ caller, params, path, query }) {
