@@ -9,6 +9,7 @@ import { Journal } from "../../src/engine/Journal.ts"
 import { textOf } from "../../src/engine/Record.ts"
 import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as Formats from "../../src/payments/Formats.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import { Processor } from "../../src/payments/Processor.ts"
 import * as Timers from "../../src/payments/Timers.ts"
@@ -16,7 +17,7 @@ import * as Timers from "../../src/payments/Timers.ts"
 /** The engine with the lifecycles' timers. */
 export const engine = (faults: Faults.Faults = () => Effect.void) =>
   Engine.layer().pipe(
-    Layer.provide(Timers.layer),
+    Layer.provide([Timers.layer, Formats.layer]),
     Layer.provideMerge(Processor.layer),
     Layer.provide(Faults.layer(faults)),
     Layer.provide(ViewsMemory.layerMemory),

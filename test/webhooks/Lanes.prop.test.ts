@@ -29,6 +29,8 @@ const event: StoredEvent = {
   at: 0,
   request: null,
   object: "{}",
+  kind: "counter",
+  format: 1,
   previous: null,
   version: 1,
   deliveries: 1
