@@ -8,14 +8,14 @@
  *   repeated requests stay, byte for byte, what they were (semantics W8, I6).
  */
 import { Context, Layer } from "effect"
-import type { Document, JsonObject, Step, Tombstone } from "./Document.ts"
-import { formatOf, stored } from "./Document.ts"
+import type { AccountId, Document, JsonObject, Step, Tombstone } from "./Document.ts"
+import { stored } from "./Document.ts"
 import { JournalCorrupt, lost } from "./Record.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
 import type { DocumentTexts } from "./Views.ts"
 
 /** What is to be known of a kind to read its older documents. */
-interface Formatted {
+export interface Formatted {
   readonly name: string
   readonly steps?: ReadonlyArray<Step>
 }
@@ -26,48 +26,53 @@ export interface FormatsShape {
    * newer Till wrote it.
    */
   readonly document: (row: DocumentTexts) => Document | Tombstone
-  /** An event with its object in the newest format; `account` is who it happened to. Throws `JournalCorrupt`. */
-  readonly event: (account: string, event: StoredEvent) => StoredEvent
+  /** An event of an account with its object in the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
+  readonly event: (account: AccountId, event: StoredEvent) => StoredEvent
 }
 
-/** The formats of all kinds that the engine is to keep. Whoever knows the kinds provides it. */
+/**
+ * The formats of all kinds that the engine is to keep; `kindOfEvent` says which kind the events of a type tell of. Whoever
+ * knows the kinds provides it.
+ */
 export class Formats extends Context.Service<Formats, FormatsShape>()("till/engine/Formats") {
-  static readonly layer = (kinds: ReadonlyArray<Formatted>): Layer.Layer<Formats> => Layer.succeed(Formats, make(kinds))
+  static readonly layer = (
+    kinds: ReadonlyArray<Formatted>,
+    kindOfEvent: (type: string) => string | undefined
+  ): Layer.Layer<Formats> => Layer.succeed(Formats, make(kinds, kindOfEvent))
 }
 
 const NO_STEPS: ReadonlyArray<Step> = []
 
-export const make = (kinds: ReadonlyArray<Formatted>): FormatsShape => {
-  // Kinds without steps have one format, and so need no entry.
-  const stepsOf = new Map(kinds.flatMap(({ name, steps = [] }) => (steps.length === 0 ? [] : [[name, steps] as const])))
-  const later = (account: string, { format, id, kind, version }: Written): ReadonlyArray<Step> => {
-    const steps = stepsOf.get(kind) ?? NO_STEPS
-    if (format <= steps.length) return steps.slice(format - 1)
-    const problem = `holds ${id} in format ${format}, which a newer Till wrote; this one reads formats up to ${1 + steps.length}`
-    throw new JournalCorrupt({ account, version, problem })
-  }
-  const newestOf = (kind: string): number => formatOf({ steps: stepsOf.get(kind) ?? NO_STEPS })
+export const make = (
+  kinds: ReadonlyArray<Formatted>,
+  kindOfEvent: (type: string) => string | undefined
+): FormatsShape => {
+  const known = new Map(kinds.map(({ name, steps = NO_STEPS }) => [name, steps]))
+  const stepsOf = (kind: string): ReadonlyArray<Step> => known.get(kind) ?? NO_STEPS
   return {
     document: (row) => {
-      const { account, document, format, hidden, kind } = row
-      if (row.documentSpan !== null && document === null) throw lost(account, row.version)
-      if (document === null || format === newestOf(kind)) return stored(row)
-      return stored({ ...row, ...textsAfter(later(account, row), document, hidden), format: newestOf(kind) })
+      const { account, document, format, hidden, id, kind, version } = row
+      if (document === null && row.documentSpan !== null) throw lost(account, version)
+      const steps = stepsOf(kind)
+      const newest = 1 + steps.length
+      if (document === null || format === newest) return stored(row)
+      if (format > newest) throw tooNew(account, version, id, format, newest)
+      return stored({ ...row, ...textsAfter(steps.slice(format - 1), document, hidden), format: newest })
     },
     event: (account, event) => {
-      const { format, kind, object } = event
-      if (kind === null || format === newestOf(kind)) return event
-      const { document } = textsAfter(later(account, { ...event, kind }), object, null)
-      return { ...event, object: document, format: newestOf(kind) }
+      const { format, id, object, version } = event
+      const steps = stepsOf(kindOfEvent(event.type) ?? "")
+      const newest = 1 + steps.length
+      if (format === newest) return event
+      if (format > newest) throw tooNew(account, version, id, format, newest)
+      return { ...event, object: textsAfter(steps.slice(format - 1), object, null).document, format: newest }
     }
   }
 }
 
-interface Written {
-  readonly id: string
-  readonly kind: string
-  readonly format: number
-  readonly version: number
+const tooNew = (account: AccountId, version: number, id: string, format: number, newest: number): JournalCorrupt => {
+  const problem = `holds ${id} in format ${format}, which a newer Till wrote; this one reads formats up to ${newest}`
+  return new JournalCorrupt({ account, version, problem })
 }
 
 /** JSON texts of a document after steps. */

@@ -61,9 +61,7 @@ export interface EventEntry {
   readonly type: string
   /** JSON text of the object as it was when the event happened. */
   readonly object: string
-  /** The object's; null if an older Till did not write it down, nor changed the object in the same record. */
-  readonly kind: string | null
-  /** In which the object was written. */
+  /** Of the object, among those of its kind. */
   readonly format: number
   readonly previous: Readonly<Record<string, unknown>> | null
 }
@@ -283,7 +281,8 @@ const toText = (
     const head = `{"id":"${event.id}","type":"${event.type}",`
     const previous = event.previous === null ? "" : `,"previous":${JSON.stringify(event.previous)}`
     const object = imageText(record.changes, "object", event.object)
-    return `${head}${object}${object.startsWith(OF) ? "" : keptAs(event)}${previous}}`
+    // Of a change that it repeats, the format is known.
+    return `${head}${object}${object.startsWith(OF) ? "" : formatText(event)}${previous}}`
   })
   const response =
     record.response === null
@@ -329,10 +328,6 @@ const changeText = (change: Change): string => {
 
 const formatText = ({ format }: { readonly format: number }): string => (format === 1 ? "" : `,"format":${format}`)
 
-/** What is known of an image from the change that it repeats, and else has to be said. */
-const keptAs = (event: EventEntry): string =>
-  `${event.kind === null ? "" : `,"kind":"${event.kind}"`}${formatText(event)}`
-
 const OF = `"of":`
 
 const imageText = (
@@ -370,8 +365,7 @@ interface RecordJson {
     id: string
     type: string
     of?: string
-    object?: { readonly id?: string }
-    kind?: string
+    object?: unknown
     format?: number
     previous?: EventEntry["previous"]
   }>
@@ -405,10 +399,10 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     format: change.format ?? 1,
     created: false
   }))
-  const image = (id: string): string => {
-    const found = changes.find((change) => change.id === id)?.document
-    if (found == null) throw corrupt(`refers to ${id}, which it does not change`)
-    return found
+  const imageOf = (id: string): Pick<EventEntry, "object" | "format"> => {
+    const { document: object, format = 1 } = changes.find((change) => change.id === id) ?? {}
+    if (object == null) throw corrupt(`refers to ${id}, which it does not change`)
+    return { object, format }
   }
   return {
     account: json.account,
@@ -417,17 +411,9 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     sequence: json.sequence,
     request: json.request,
     changes,
-    events: json.events.map(({ format, id, kind, object, of, previous, type }) => {
-      // Records up to format 2 do not say what kind an image is of.
-      const change = changes.find((change) => change.id === (of ?? object?.id))
-      return {
-        id,
-        type,
-        object: of === undefined ? JSON.stringify(object) : image(of),
-        kind: kind ?? change?.kind ?? null,
-        format: (of === undefined ? format : change?.format) ?? 1,
-        previous: previous ?? null
-      }
+    events: json.events.map(({ format = 1, id, object, of, previous = null, type }) => {
+      const kept = of === undefined ? { object: JSON.stringify(object), format } : imageOf(of)
+      return { id, type, ...kept, previous }
     }),
     timers: json.timers,
     clock: json.clock ?? 0,
@@ -441,7 +427,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
         ? null
         : {
             status: json.response.status,
-            body: json.response.of === undefined ? JSON.stringify(json.response.body) : image(json.response.of)
+            body: json.response.of === undefined ? JSON.stringify(json.response.body) : imageOf(json.response.of).object
           }
   }
 }

@@ -10,8 +10,6 @@ export interface StoredEvent {
   readonly request: RequestIdentity | null
   /** JSON of the object as it was. */
   readonly object: string
-  /** The object's; null where the journal does not say. */
-  readonly kind: string | null
   /** Of `object`: the one that it was written in, unless `Formats.ts` has made it a newer one. */
   readonly format: number
   /** Old values of what an update changed. */

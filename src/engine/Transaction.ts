@@ -178,8 +178,8 @@ export class ActiveTransaction implements Transaction {
   }
 
   emit(type: string, id: string, previous?: Readonly<Record<string, unknown>>): void {
-    const { format, json, kind } = this.#known(id)
-    this.events.push({ id: this.#nextId("evt"), type, object: json, kind, format, previous: previous ?? null })
+    const { format, json } = this.#known(id)
+    this.events.push({ id: this.#nextId("evt"), type, object: json, format, previous: previous ?? null })
   }
 
   setTimer(timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }): void {

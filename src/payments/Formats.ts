@@ -1,4 +1,5 @@
 /** All kinds of documents that payments has the engine keep, with the steps by which older ones are read (semantics 9.27). */
+import { EMITTED_EVENT_TYPES } from "../domain/Event.ts"
 import { Formats } from "../engine/Formats.ts"
 import { API_KEY, API_KEY_LOOKUP } from "./ApiKeys.ts"
 import {
@@ -36,5 +37,8 @@ export const KINDS = [
   WEBHOOK_ENDPOINT
 ] as const
 
+/** Events tell of the kind that their object names; what a later Till emits is nothing that this one could read. */
+const kindsOfEvents: Readonly<Record<string, string>> = EMITTED_EVENT_TYPES
+
 /** What the engine knows of them. */
-export const layer = Formats.layer(KINDS)
+export const layer = Formats.layer(KINDS, (type) => kindsOfEvents[type])

@@ -34,7 +34,7 @@ const recordOf = (account: string, version: number, events: number): JournalReco
   events: Array.from({ length: events }, (_, i) => {
     const id = `evt_${i}`
     const object = objectOf({ account, id, version })
-    return { id, type: "counter.created", object, kind: "counter", format: 1, previous: null }
+    return { id, type: "counter.created", object, format: 1, previous: null }
   }),
   timers: [],
   subscriptions: [],

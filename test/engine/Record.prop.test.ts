@@ -94,7 +94,6 @@ const record = (seed: Randomness, version: number, account: string): JournalReco
         id: `evt_${i}`,
         type: "counter.created",
         object,
-        kind: "counter",
         format: changes.find(({ document }) => document === object)?.format ?? 1 + seed.below(3),
         previous: seed.chance(0.5) ? null : { count: JSON.parse(text(seed)) }
       }
@@ -193,7 +192,7 @@ describe("a record", () => {
     const { bytes } = seal(GENESIS, {
       ...base,
       changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {}, format: 1, created: true }],
-      events: [{ id: "evt_1", type: "counter.created", object: document, kind: "counter", format: 1, previous: null }],
+      events: [{ id: "evt_1", type: "counter.created", object: document, format: 1, previous: null }],
       response: { status: 200, body: document }
     })
     assert.strictEqual(textOf(bytes).split(marker).length - 1, 1)
@@ -279,7 +278,7 @@ describe("a record", () => {
     const sealed = seal(GENESIS, {
       ...record(new Randomness(seed), 1, "mer_1:test"),
       changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {}, format: 1, created: true }],
-      events: [{ id: "evt_1", type: "counter.created", object: document, kind: "counter", format: 1, previous: null }]
+      events: [{ id: "evt_1", type: "counter.created", object: document, format: 1, previous: null }]
     })
     const row = rowOf(sealed)
     const damages: ReadonlyArray<readonly [JournalRow, string]> = [

@@ -159,8 +159,8 @@ class MemoryTransaction implements Transaction {
   }
 
   emit(type: string, id: string, previous?: Readonly<Record<string, unknown>>): void {
-    const { format, json, kind } = this.#known(id)
-    this.#events.push({ id: this.newId("evt"), type, object: json, kind, format, previous: previous ?? null })
+    const { format, json } = this.#known(id)
+    this.#events.push({ id: this.newId("evt"), type, object: json, format, previous: previous ?? null })
   }
 
   setTimer(timer: Timer): void {

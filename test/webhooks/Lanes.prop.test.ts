@@ -29,7 +29,6 @@ const event: StoredEvent = {
   at: 0,
   request: null,
   object: "{}",
-  kind: "counter",
   format: 1,
   previous: null,
   version: 1,
