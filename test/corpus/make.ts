@@ -5,7 +5,8 @@
  *
  *     ./node_modules/node-*\/bin/node test/corpus/make.ts
  *
- * writes `test/corpus/<version>.json.gz` (`Corpus.ts` says what is in there). It takes some seconds, a Postgres of its own
+ * writes `test/corpus/<version>.json.gz` (`Corpus.ts` says what is in there) and, beside it, what documents of each kind look
+ * like in that release, from which `Formats.prop.test.ts` makes up more of them. It takes some seconds, a Postgres of its own
  * and ports of this machine. What a later release adds to the API is to be added to `shop` here, before its corpus is made.
  */
 import { PgClient } from "@effect/sql-pg"
@@ -20,6 +21,7 @@ import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { KEYS, prepareTill, type TillProcess, until } from "../support/TillProcess.ts"
 import { type Corpus, type Exchange, fileOf, type ReceivedWebhook } from "./Corpus.ts"
+import { shapes, shapesFileOf } from "./Shapes.ts"
 
 /** Requests, and the answers that a repetition must get for a day. */
 class Merchant {
@@ -312,6 +314,7 @@ const make = Effect.gen(function* () {
   if (fs.existsSync(file)) throw new Error(`${file} is there already; what was released is not made anew`)
   const text = JSON.stringify(corpus)
   fs.writeFileSync(file, gzipSync(text, { level: 9 }))
+  fs.writeFileSync(shapesFileOf(version), JSON.stringify(shapes, null, 2) + "\n")
   console.log(
     `${file}: ${tables["journal"]!.length} records, ${text.length} bytes, ${fs.statSync(file).size} compressed`
   )

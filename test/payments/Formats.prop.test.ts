@@ -1,0 +1,123 @@
+/**
+ * Whatever document a released Till may have written is read as one of today's (semantics 9.27): made up from the schemas
+ * that were kept of each release, it fits today's to the last field once the steps of its kind are done.
+ *
+ * Fails if a field was added, dropped, renamed or narrowed without a step; `src/payments/Documents.ts` says how to add one.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema, SchemaRepresentation } from "effect"
+import type { Document, JsonObject, Step } from "../../src/engine/Document.ts"
+import { formatOf } from "../../src/engine/Document.ts"
+import type { FormatsShape } from "../../src/engine/Formats.ts"
+import * as EngineFormats from "../../src/engine/Formats.ts"
+import { EMITTED_EVENT_TYPES } from "../../src/domain/Event.ts"
+import { KINDS } from "../../src/payments/Formats.ts"
+import { versions } from "../corpus/Corpus.ts"
+import type { Shape } from "../corpus/Shapes.ts"
+import { loadShapes, shapes } from "../corpus/Shapes.ts"
+
+/** A kind, with what its documents are made of forgotten. */
+interface AnyKind {
+  readonly name: string
+  readonly shape: { readonly value: Schema.Constraint; readonly hidden?: Schema.Constraint }
+  readonly steps?: ReadonlyArray<Step>
+  readonly labels?: (value: never) => object
+}
+const kinds: ReadonlyArray<AnyKind> = KINDS
+
+const formatsOf = (of: ReadonlyArray<AnyKind>): FormatsShape =>
+  EngineFormats.make(of, (type) => (EMITTED_EVENT_TYPES as Readonly<Record<string, string>>)[type])
+
+/** A schema that was kept, to make values of. */
+const revived = (document: Shape["value"]): Schema.Codec<unknown> =>
+  SchemaRepresentation.fromJsonSchemaDocument(document, { patterns: "apply" }) as Schema.Top & Schema.Codec<unknown>
+
+const ROW = { account: "mer_1:test", version: 1, labels: {}, documentSpan: { at: 0, length: 1 }, hiddenSpan: null }
+
+/** A document of a kind as it is read by today's Till. */
+const readBack = (kind: AnyKind, format: number, value: unknown, hidden: unknown): Document =>
+  formatsOf([kind]).document({
+    ...ROW,
+    id: (value as { readonly id: string }).id,
+    kind: kind.name,
+    format,
+    document: JSON.stringify(value),
+    hidden: hidden === null ? null : JSON.stringify(hidden)
+  }) as Document
+
+const fits = (schema: Schema.Constraint, value: unknown): void =>
+  void Schema.decodeUnknownSync(schema as Schema.Decoder<unknown>, { onExcessProperty: "error" })(value)
+
+const requireReadable = (kind: AnyKind, { format }: Shape, value: unknown, hidden: unknown): void => {
+  const document = readBack(kind, format, value, hidden)
+  fits(kind.shape.value, document.value)
+  fits(kind.shape.hidden ?? Schema.Undefined, document.hidden)
+  assert.strictEqual(document.format, formatOf(kind))
+  // Labels are kept as they were written: a step that changes what they derive from would leave lists behind.
+  assert.deepStrictEqual(kind.labels?.(document.value as never), kind.labels?.(value as never))
+}
+
+describe.each(versions)("documents of Till %s", (version) => {
+  const released = loadShapes(version)
+
+  it("are all of a kind that there still is", () => {
+    assert.includeMembers(Object.keys(shapes), Object.keys(released))
+    for (const [name, { format }] of Object.entries(released)) {
+      assert.isAtMost(format, shapes[name]!.format, `${name}: a step that was released is gone`)
+    }
+  })
+
+  for (const kind of kinds) {
+    const shape = released[kind.name]
+    if (shape === undefined) continue
+    const values = revived(shape.value)
+    const hidden = shape.hidden === null ? Schema.Null : revived(shape.hidden)
+    it.prop(`are read as today's: ${kind.name}`, [values, hidden], ([value, hidden]) =>
+      requireReadable(kind, shape, value, hidden)
+    )
+  }
+})
+
+describe("the check of documents", () => {
+  const [version] = versions
+  const released = loadShapes(version!)
+  const customer = kinds.find(({ name }) => name === "customer")!
+  const value = Schema.decodeUnknownSync(revived(released["customer"]!.value))
+  const older = value({
+    id: "cus_1",
+    object: "customer",
+    livemode: false,
+    created: 1,
+    merchant_id: "mer_1",
+    email: "a@example.com",
+    name: null,
+    phone: null,
+    description: null,
+    metadata: {}
+  })
+  const { fields } = customer.shape.value as Schema.Struct<Schema.Struct.Fields>
+  const check = (changes: Schema.Struct.Fields, without: string | null, steps: ReadonlyArray<Step> = []) => {
+    const { [without ?? ""]: _, ...others } = fields
+    const kind = { ...customer, shape: { value: Schema.Struct({ ...others, ...changes }) }, steps }
+    return () => requireReadable(kind, released["customer"]!, older, null)
+  }
+
+  it("fails for a field that was added, dropped, renamed or narrowed without a step, and not with one", () => {
+    const taxId = { tax_id: Schema.NullOr(Schema.String) }
+    assert.doesNotThrow(check({}, null))
+    assert.throws(check(taxId, null), /tax_id/)
+    assert.doesNotThrow(check(taxId, null, [{ value: EngineFormats.adding({ tax_id: null }) }]))
+    assert.throws(check({}, "phone"), /phone/)
+    assert.throws(check({ mobile: Schema.NullOr(Schema.String) }, "phone"), /phone/)
+    assert.doesNotThrow(
+      check({ mobile: Schema.NullOr(Schema.String) }, "phone", [{ value: EngineFormats.renaming({ phone: "mobile" }) }])
+    )
+    assert.throws(check({ name: Schema.String }, null), /name/)
+    assert.throws(check({}, null, [{ hidden: () => ({ secret: 1 }) }]))
+  })
+
+  it("fails for a step that changes what lists filter by", () => {
+    const other = (older: JsonObject) => ({ ...older, email: "b@example.com" })
+    assert.throws(check({}, null, [{ value: other }]), /b@example\.com/)
+  })
+})
