@@ -2,9 +2,14 @@
  * Corpora: installations as released versions of Till left them, kept so that every later Till can be started on them.
  * `make.ts` makes them.
  */
+import { NodeServices } from "@effect/platform-node"
+import { PgClient, PgMigrator } from "@effect/sql-pg"
+import type { Redacted, Scope } from "effect"
+import { Effect, Layer } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { gunzipSync } from "node:zlib"
+import { migrations } from "../../src/postgres/Migrations.ts"
 
 /** A POST under an idempotency key, and its answer. */
 export interface Exchange {
@@ -50,3 +55,24 @@ export const versions: ReadonlyArray<string> = fs
 export const fileOf = (version: string): string => Path.join(import.meta.dirname, `${version}.json.gz`)
 
 export const load = (version: string): Corpus => JSON.parse(gunzipSync(fs.readFileSync(fileOf(version))).toString())
+
+/** Fills an empty database with the tables of a corpus, as its version had them. */
+export const restore = Effect.fnUntraced(function* (
+  { tables: { effect_sql_migrations: done = [], ...tables } }: Corpus,
+  url: Redacted.Redacted
+): Effect.fn.Return<void, never, Scope.Scope> {
+  const newest = Math.max(...done.map((row) => Number(JSON.parse(row).migration_id)))
+  const earlier = Object.entries(migrations).filter(([name]) => Number.parseInt(name, 10) <= newest)
+  const migrated = PgMigrator.layer({ loader: PgMigrator.fromRecord(Object.fromEntries(earlier)) })
+  const client = PgClient.layer({ url, maxConnections: 1 })
+  const insert = PgClient.PgClient.use((sql) =>
+    Effect.forEach(Object.entries(tables), ([table, rows]) =>
+      sql.unsafe(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`, [
+        `[${rows.join(",")}]`
+      ])
+    )
+  )
+  yield* Effect.orDie(
+    insert.pipe(Effect.provide(migrated.pipe(Layer.provide(NodeServices.layer), Layer.provideMerge(client))))
+  )
+})

@@ -3,6 +3,7 @@ import type { JsonSchema } from "effect"
 import { Schema } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
+import type { Step } from "../../src/engine/Document.ts"
 import { formatOf } from "../../src/engine/Document.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
 
@@ -18,19 +19,26 @@ export interface Shape {
 /** By the names of kinds. */
 export type Shapes = Readonly<Record<string, Shape>>
 
-const describe = (schema: Schema.Constraint): JsonSchemaDocument =>
+interface Shaped {
+  readonly name: string
+  readonly steps?: ReadonlyArray<Step>
+  readonly shape: { readonly value: Schema.Constraint; readonly hidden?: Schema.Constraint }
+}
+
+const documentOf = (schema: Schema.Constraint): JsonSchemaDocument =>
   Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
 
+export const shapeOf = (kind: Shaped): Shape => {
+  const { hidden, value } = kind.shape
+  return {
+    format: formatOf(kind),
+    value: documentOf(value),
+    hidden: hidden === undefined ? null : documentOf(hidden)
+  }
+}
+
 /** Those that this Till writes. */
-export const shapes: Shapes = Object.fromEntries(
-  KINDS.map((kind) => {
-    const { hidden, value } = kind.shape as (typeof kind)["shape"] & { readonly hidden?: Schema.Constraint }
-    return [
-      kind.name,
-      { format: formatOf(kind), value: describe(value), hidden: hidden === undefined ? null : describe(hidden) }
-    ]
-  })
-)
+export const shapes: Shapes = Object.fromEntries(KINDS.map((kind) => [kind.name, shapeOf(kind)]))
 
 /** The file with those that a released version wrote. */
 export const shapesFileOf = (version: string): string => Path.join(import.meta.dirname, `${version}.shapes.json`)
