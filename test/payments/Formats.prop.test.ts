@@ -12,7 +12,8 @@ import type { FormatsShape } from "../../src/engine/Formats.ts"
 import * as EngineFormats from "../../src/engine/Formats.ts"
 import { EMITTED_EVENT_TYPES } from "../../src/domain/Event.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
-import { versions } from "../corpus/Corpus.ts"
+import { migrations } from "../../src/postgres/Migrations.ts"
+import { load, versions } from "../corpus/Corpus.ts"
 import type { Shape } from "../corpus/Shapes.ts"
 import { loadShapes, shapeOf, shapes } from "../corpus/Shapes.ts"
 
@@ -65,6 +66,13 @@ describe.each(versions)("documents of Till %s", (version) => {
     for (const [name, { format }] of Object.entries(released)) {
       assert.isAtMost(format, shapes[name]!.format, `${name}: a step that was released is gone`)
     }
+  })
+
+  it("are not written in newer formats without a migration, by which that version refuses the database", () => {
+    const isNewer = Object.entries(released).some(([name, { format }]) => format < shapes[name]!.format)
+    const done = load(version).tables["effect_sql_migrations"]!.map((row) => Number(JSON.parse(row).migration_id))
+    const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+    assert.isTrue(!isNewer || newest > Math.max(...done))
   })
 
   for (const kind of kinds) {
