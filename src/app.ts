@@ -32,6 +32,7 @@ import { PagesConfig } from "./pages/PagesConfig.ts"
 import * as Administration from "./payments/Administration.ts"
 import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
 import { render as renderEvent } from "./payments/Events.ts"
+import * as Formats from "./payments/Formats.ts"
 import type { ApiKeys, ApiKeySlot, Merchant } from "./payments/Merchants.ts"
 import { ensureDefault } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
@@ -140,6 +141,7 @@ export const engine = Engine.layer().pipe(
   Layer.provide(Timers.layer),
   // Timers and webhooks would work with the wrong secret from the first moment on.
   Layer.provide(Layer.effectDiscard(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret))),
+  Layer.provide(Formats.layer),
   Layer.provideMerge(Processor.layer),
   Layer.provideMerge(paymentsConfig),
   Layer.provideMerge(storage)
@@ -329,7 +331,7 @@ export const serve = (level: LogLevel.LogLevel | undefined) =>
 
 /** Accounts without what runs by itself: no timer fires, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
-  Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),
+  Layer.provide([Alarm.layer, DeliveryFeed.layer, Formats.layer]),
   Layer.provide(Projector.layer)
 )
 

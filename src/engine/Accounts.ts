@@ -8,6 +8,7 @@ import type { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import * as EventReader from "./EventReader.ts"
+import { Formats } from "./Formats.ts"
 import type { Reply, Response } from "./Idempotency.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
 import * as Idempotency from "./Idempotency.ts"
@@ -91,7 +92,7 @@ export interface AccountsShape {
 export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/engine/Accounts") {
   static readonly layer = (
     options: Partial<Options> = {}
-  ): Layer.Layer<Accounts, never, Journal | Views | Projector | Alarm | DeliveryFeed> =>
+  ): Layer.Layer<Accounts, never, Journal | Views | Projector | Alarm | DeliveryFeed | Formats> =>
     Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 
@@ -115,6 +116,9 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   const list = yield* Lists.make
   const readEvents = yield* EventReader.make(Lists.LISTS_MAX)
+  const formats = yield* Formats
+  const eventsAt = (places: ReadonlyArray<EventReader.EventPlace>) =>
+    Effect.map(readEvents(places), (events) => events.map((event, i) => formats.event(places[i]!.account, event)))
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
@@ -148,14 +152,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
       reading(account, () =>
         Effect.gen(function* () {
           const row = yield* views.event({ account, id })
-          return row === undefined ? undefined : (yield* readEvents([row]))[0]
+          return row === undefined ? undefined : (yield* eventsAt([row]))[0]
         })
       ),
     events: (account, query) =>
       reading(account, () =>
         Effect.gen(function* () {
           const { hasMore, page } = yield* Lists.pageOf(query, (query) => views.events(account, query))
-          return { events: yield* readEvents(page), hasMore }
+          return { events: yield* eventsAt(page), hasMore }
         })
       ),
     deliveries: (account, query) =>

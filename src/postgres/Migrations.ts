@@ -169,6 +169,11 @@ export const migrations = {
     // One index for all: events are written far more often than they are listed.
     `DROP INDEX events_by_type`,
     `ALTER TABLE events DROP CONSTRAINT events_pkey, ADD PRIMARY KEY (account, type, id)`
+  ),
+  "0008_formats": statements(
+    // What was written before documents had formats is in the first.
+    `ALTER TABLE objects ADD COLUMN format int NOT NULL DEFAULT 1`,
+    statistics("TABLE objects", { format: 0 })
   )
 }
 

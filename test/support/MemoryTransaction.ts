@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Exit } from "effect"
 import type { Document, Identified, Kind, Tombstone } from "../../src/engine/Document.ts"
-import { encode } from "../../src/engine/Document.ts"
+import { encode, formatOf } from "../../src/engine/Document.ts"
 import { idOf, nextSequence, randomText } from "../../src/engine/Identifiers.ts"
 import type { EventEntry, RequestIdentity } from "../../src/engine/Record.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
@@ -144,6 +144,7 @@ class MemoryTransaction implements Transaction {
       id: value.id,
       kind: kind.name,
       version: this.#memory.version + 1,
+      format: formatOf(kind),
       deleted: false,
       value,
       hidden,
@@ -158,7 +159,8 @@ class MemoryTransaction implements Transaction {
   }
 
   emit(type: string, id: string, previous?: Readonly<Record<string, unknown>>): void {
-    this.#events.push({ id: this.newId("evt"), type, object: this.#known(id).json, previous: previous ?? null })
+    const { format, json } = this.#known(id)
+    this.#events.push({ id: this.newId("evt"), type, object: json, format, previous: previous ?? null })
   }
 
   setTimer(timer: Timer): void {
