@@ -13,7 +13,7 @@ import {
   RequestedCancellationReason
 } from "../domain/PaymentIntent.ts"
 import { PaymentMethodData, PaymentMethodType } from "../domain/PaymentMethod.ts"
-import { clearable, text } from "../domain/Text.ts"
+import { text, unsettable } from "../domain/Text.ts"
 import { RedirectUrl } from "../domain/Url.ts"
 import { PublishableKey } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
@@ -27,12 +27,12 @@ export const RETURN_URL =
 
 /** What an attempt can be made with. */
 const attempt = {
-  payment_method: Schema.optionalKey(clearable(PaymentMethodId)).annotate({
+  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)).annotate({
     description: "In test mode, also a test card's: `pm_card_visa`."
   }),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
   payment_method_type: Schema.optionalKey(Schema.NullOr(PaymentMethodType)),
-  return_url: Schema.optionalKey(clearable(RedirectUrl)).annotate({ description: RETURN_URL })
+  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL })
 }
 
 /** Where nothing is attempted, they would be of no use (semantics I-2). */
@@ -43,8 +43,8 @@ export const CreatePaymentIntent = Schema.Struct({
   currency: Currency,
   capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
   confirmation_method: Schema.optionalKey(Schema.NullOr(ConfirmationMethod)),
-  customer: Schema.optionalKey(clearable(CustomerId)),
-  description: Schema.optionalKey(clearable(PaymentIntentDescription)),
+  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
   confirm: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   ...attempt,
@@ -56,10 +56,10 @@ export const CreatePaymentIntent = Schema.Struct({
 export const UpdatePaymentIntent = Schema.Struct({
   amount: Schema.optionalKey(Amount).annotate({ description: AMOUNT_CAP }),
   currency: Schema.optionalKey(Currency),
-  customer: Schema.optionalKey(clearable(CustomerId)),
-  description: Schema.optionalKey(clearable(PaymentIntentDescription)),
-  metadata: Schema.optionalKey(clearable(MetadataParameter)),
-  payment_method: Schema.optionalKey(clearable(PaymentMethodId)),
+  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
+  metadata: Schema.optionalKey(unsettable(MetadataParameter)),
+  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
   capture_method: Schema.optionalKey(CaptureMethod)
 }).annotate({ identifier: "UpdatePaymentIntent" })
 
@@ -76,7 +76,7 @@ export const CapturePaymentIntent = Schema.Struct({
 }).annotate({ identifier: "CapturePaymentIntent" })
 
 export const CancelPaymentIntent = Schema.Struct({
-  cancellation_reason: Schema.optionalKey(clearable(RequestedCancellationReason))
+  cancellation_reason: Schema.optionalKey(Schema.NullOr(RequestedCancellationReason))
 }).annotate({ identifier: "CancelPaymentIntent" })
 
 /** A PaymentIntent, with its customer in full where `expand[]=customer` asked for it. */

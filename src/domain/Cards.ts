@@ -36,6 +36,9 @@ export const brandOf = (number: string): string => {
   return BRANDS.find(([from, to]) => start >= from && start <= to)?.[2] ?? "unknown"
 }
 
+/** How many digits the security code of such a card has (semantics 9.7). */
+export const cvcLengthOf = (number: string): number => (brandOf(number) === "amex" ? 4 : 3)
+
 /** Whether a card's last month is over, at a time in milliseconds. Cards expire with the end of their month, in UTC. */
 export const isExpired = (card: { readonly exp_month: number; readonly exp_year: number }, now: number): boolean => {
   const date = new Date(now)

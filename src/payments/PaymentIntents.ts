@@ -171,7 +171,7 @@ export const capture = Effect.fnUntraced(function* (
 /** Gives the payment up, and a held amount back (semantics I-4). If the session's or the hold's time is over, that is kept. */
 export const cancel = Effect.fnUntraced(function* (
   id: string,
-  parameters: { readonly cancellation_reason?: RequestedCancellationReason | "" | null }
+  parameters: { readonly cancellation_reason?: RequestedCancellationReason | null }
 ) {
   const document = yield* find(id)
   const session = document.hidden?.checkoutSession
@@ -179,7 +179,7 @@ export const cancel = Effect.fnUntraced(function* (
   yield* CheckoutSessionPayments.requireNoOpenSession(session)
   if (yield* expireHoldIfOverdue(document)) return canceledMeanwhile("cancel")
   yield* requireAllowed("cancel", document.value)
-  return yield* giveUp("cancel", document, parameters.cancellation_reason || null)
+  return yield* giveUp("cancel", document, parameters.cancellation_reason ?? null)
 })
 
 /** Gives a held amount back that was not captured in time (semantics I-17). Does nothing if it is not held any more. */

@@ -23,17 +23,17 @@ export interface InlinePrice extends PriceTermsParameters {
   readonly tax_behavior?: TaxBehavior | null
 }
 
-/** Null and "" are the same as absent (semantics T10, §8.9). */
+/** Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
 export interface CreatePrice extends InlinePrice {
   readonly product: string
   readonly active?: boolean | null
   readonly lookup_key?: string | null
   readonly transfer_lookup_key?: boolean | null
   readonly nickname?: string | null
-  readonly metadata?: MetadataParameter | null | ""
+  readonly metadata?: MetadataParameter | null
 }
 
-/** Null and "" unset. What a price amounts to never changes (semantics PR19). */
+/** Null and "" unset texts. What a price amounts to never changes (semantics PR19). */
 export interface UpdatePrice {
   readonly active?: boolean
   readonly nickname?: string | null

@@ -17,17 +17,17 @@ import { requireAmountsWithinCap } from "./PriceParameters.ts"
 import type { InlinePrice } from "./Prices.ts"
 import { inlinePrice, requireInlinePrice } from "./Prices.ts"
 
-/** Null and "" are the same as absent on creation, and unset on update (semantics T10, §8.9). */
+/** Null, and "" of a text, are the same as absent on creation, and unset on update (semantics T10, 9.1, 9.2). */
 interface ProductDetails {
   readonly description?: string | null
   readonly url?: string | null
-  readonly shippable?: boolean | null | ""
+  readonly shippable?: boolean | null
   readonly statement_descriptor?: string | null
   readonly unit_label?: string | null
   readonly tax_code?: string | null
-  readonly images?: ReadonlyArray<string> | null | ""
-  readonly marketing_features?: ReadonlyArray<MarketingFeature> | null | ""
-  readonly package_dimensions?: PackageDimensions | null | ""
+  readonly images?: ReadonlyArray<string> | null
+  readonly marketing_features?: ReadonlyArray<MarketingFeature> | null
+  readonly package_dimensions?: PackageDimensions | null
   readonly metadata?: MetadataParameter | null | ""
 }
 
@@ -124,7 +124,7 @@ export const deletedProduct = (account: AccountId, id: string): DeletedProduct =
 /** The default price that an update asks for: an active price of the product (semantics PR5). */
 const defaultPrice = Effect.fnUntraced(function* (product: Product, { default_price: id }: UpdateProduct) {
   if (id === undefined) return product.default_price
-  if (id === null || id === "") return null
+  if (id === null) return null
   const price = yield* findPrice(id, "default_price")
   if (price.product !== product.id) {
     return yield* new ParameterInvalid({ param: "default_price", rule: "a price of this product" })
@@ -142,9 +142,9 @@ const withDetails = (product: Product, sent: ProductDetails): Product => {
     ...Object.fromEntries(
       TEXT_FIELDS.filter((field) => sent[field] !== undefined).map((field) => [field, sent[field] || null])
     ),
-    ...(sent.shippable !== undefined && { shippable: sent.shippable === "" ? null : sent.shippable }),
-    ...(sent.images !== undefined && { images: sent.images || [] }),
-    ...(sent.marketing_features !== undefined && { marketing_features: sent.marketing_features || [] }),
+    ...(sent.shippable !== undefined && { shippable: sent.shippable }),
+    ...(sent.images !== undefined && { images: sent.images ?? [] }),
+    ...(sent.marketing_features !== undefined && { marketing_features: sent.marketing_features ?? [] }),
     ...(dimensions && { package_dimensions: orderedDimensions(dimensions) })
   }
 }
