@@ -124,7 +124,7 @@ export const CheckoutSessions = HttpApiGroup.make("checkout_sessions").add(
   HttpApiEndpoint.get("retrieve", "/v1/checkout_sessions/:id", {
     headers: requestHeaders,
     params,
-    query: { client_secret: Schema.optionalKey(Schema.String) },
+    query: { client_secret: Schema.optionalKey(text()) },
     success: CheckoutSession,
     error: errors
   }).annotate(PublishableKey, true),

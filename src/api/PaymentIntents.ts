@@ -109,7 +109,7 @@ export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
     params,
     query: {
       "expand[]": Schema.optionalKey(Schema.Array(Schema.Literals(["customer"]))),
-      client_secret: Schema.optionalKey(Schema.String)
+      client_secret: Schema.optionalKey(text())
     },
     success: ExpandablePaymentIntent,
     error: errors

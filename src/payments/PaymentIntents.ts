@@ -1,7 +1,8 @@
 /**
  * The lifecycle of PaymentIntents (semantics §1.12, §2.1, §2.2).
  *
- * Each operation checks in the same order: what was sent, the PaymentIntent, what it refers to, its state, the limits.
+ * Each operation checks in the same order (T14, 9.10): the PaymentIntent, what is referred to, its state, then the limits
+ * and what does not go together.
  * Everything an operation does is committed at once or not at all.
  */
 import { Effect } from "effect"
@@ -51,12 +52,12 @@ import { timerId } from "./TimerNames.ts"
 export const create = Effect.fnUntraced(function* (parameters: CreatePaymentIntent) {
   const transaction = yield* Transaction
   yield* requireAcceptedCurrency(parameters.currency)
-  if (parameters.confirm !== true) yield* requireNoConfirmation(parameters)
-  yield* requireOnePaymentMethod(parameters)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   if (parameters.customer) yield* Customers.find(parameters.customer, "customer")
   const sent = yield* sentSource(parameters)
   yield* requireAcceptedAmount(parameters.amount)
+  if (parameters.confirm !== true) yield* requireNoConfirmation(parameters)
+  yield* requireOnePaymentMethod(parameters)
   const source = sent ?? (yield* inlineSource(parameters))
 
   const paymentIntent = newPaymentIntent(transaction, {
@@ -120,7 +121,6 @@ export const confirm = Effect.fnUntraced(function* (
   parameters: ConfirmPaymentIntent,
   { publishableKey = false }: { readonly publishableKey?: boolean } = {}
 ) {
-  yield* requireOnePaymentMethod(parameters)
   const { hidden, value: paymentIntent } = yield* find(id)
   yield* requireClientSecret(paymentIntent, parameters.client_secret, { publishableKey })
   // Who pays for a session goes through the session, which asks for more than a payment method.
@@ -128,6 +128,7 @@ export const confirm = Effect.fnUntraced(function* (
   const sent = yield* sentSource(parameters)
   if (yield* CheckoutSessionPayments.expireIfOverdue(hidden?.checkoutSession)) return canceledMeanwhile("confirm")
   yield* requireAllowed("confirm", paymentIntent)
+  yield* requireOnePaymentMethod(parameters)
   const source = sent ?? (yield* inlineSource(parameters)) ?? (yield* attachedSource(paymentIntent))
   return yield* runConfirmation(paymentIntent, source, {
     returnUrl: parameters.return_url || null,

@@ -46,10 +46,10 @@ export interface UpdatePrice {
 /** Emits `price.created`; before it, `price.updated` of a price that loses its lookup key. */
 export const create = Effect.fnUntraced(function* (parameters: CreatePrice) {
   const transaction = yield* Transaction
-  yield* requireInlinePrice(parameters)
+  yield* requireAcceptedCurrency(parameters.currency)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   const product = yield* findProduct(parameters.product, "product")
-  yield* requireAmountsWithinCap(parameters)
+  yield* requireInlinePrice(parameters)
   const lookup_key = parameters.lookup_key || null
   const price: Price = {
     ...inlinePrice(transaction, parameters.product, parameters, { active: parameters.active ?? true }),
@@ -92,12 +92,12 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
 })
 
 /**
- * Fails unless the price could be made. `within` is the parameter that it is part of, e.g. `default_price_data`. Whether
- * its amounts are above the cap is another question, because it comes later (semantics T14).
+ * Fails unless the terms belong together and are within the cap. `within` is the parameter that they are part of, e.g.
+ * `default_price_data`.
  */
 export const requireInlinePrice = Effect.fnUntraced(function* (parameters: InlinePrice, within?: string) {
   yield* requirePriceTerms(parameters, within)
-  yield* requireAcceptedCurrency(parameters.currency, within === undefined ? "currency" : `${within}[currency]`)
+  yield* requireAmountsWithinCap(parameters, within)
 })
 
 /** A price as its terms make it. It is not written yet, and its product has to remember it (`rememberPrice`). */

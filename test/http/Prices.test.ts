@@ -344,9 +344,10 @@ describe("prices", () => {
     assert.strictEqual((await get(`/v1/prices/${created.body.id}`)).text, created.text)
   })
 
-  it("T14, T17: what is wrong comes before what is not there, and that before what is too much", async () => {
+  it("T14, T17, 9.10: what is not there comes before what does not go together, or is too much", async () => {
     const nobody = "prod_000000000000000000000000"
-    assertError(await create({ product: nobody, type: "recurring" }), 400, "parameter_missing", "unit_amount")
+    assertError(await create({ product: nobody, unit_amount: -1 }), 400, "parameter_invalid", "unit_amount")
+    assertError(await create({ product: nobody, type: "recurring" }), 404, "resource_missing", "product")
     assertError(await create({ product: nobody, unit_amount: 1e12 }), 404, "resource_missing", "product")
     const live = await post("/v1/prices", { product: tea, currency: "usd", unit_amount: 1 }, server.keys.secretLive)
     assertError(live, 404, "resource_missing", "product")
