@@ -37,7 +37,10 @@ export const PaymentMethod = Schema.Struct({
 export type PaymentMethod = typeof PaymentMethod.Type
 
 const CardNumber = Schema.String.check(
-  Schema.makeFilter(isCardNumber, { rule: "a valid card number of 12 to 19 digits" })
+  Schema.makeFilter(isCardNumber, {
+    rule: "a valid card number of 12 to 19 digits",
+    toJsonSchema: () => ({ pattern: "^[0-9]{12,19}$" })
+  })
 )
 const CardExpiryMonth = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })).annotate({
   rule: "an integer from 1 to 12"

@@ -2,10 +2,12 @@
  * Every parameter of every operation, at any depth, over HTTP: null, the empty string, values of other types, values beside
  * what it takes and one above each limit get the answers that spec.md and semantics.md have for them (T7 to T12, T18, 8.8,
  * 8.14, 9.1, 9.2, 9.6, 9.7). Which parameters there are, the contract's document says; what they take is said anew in
- * `ParameterTable.ts`, and a parameter or an operation that is not in it fails the test.
+ * `ParameterTable.ts`, and a parameter or an operation that is not in it fails the test. What the document says of null, of
+ * the empty string and of types is what the service does.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Ajv2020 } from "ajv/dist/2020.js"
 import * as Document from "../../src/api/Document.ts"
 import { requestFields } from "../support/RequestFields.ts"
 import type { Meaning, Rule, Says } from "./ParameterKinds.ts"
@@ -296,6 +298,39 @@ const otherThan = (reply: Reply, { code, param, status, value }: Says, of: strin
   return `${of} ${seen(value)}: ${code} of ${param} expected, got ${reply.status} ${reply.text.slice(0, 200)}`
 }
 
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+ajv.addSchema(contract, "document")
+
+/** Whether the document allows bodies of an operation. */
+const validators: ReadonlyMap<string, (body: unknown) => boolean> = new Map(
+  Object.entries(contract.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, { operationId, requestBody }]) => {
+      if (requestBody === undefined) return []
+      const at = ["paths", path, method, "requestBody", "content", "application/json", "schema"]
+      const pointer = at.map((part) => part.replaceAll("~", "~0").replaceAll("/", "~1")).join("/")
+      return [[operationId, ajv.compile({ $ref: `document#/${pointer}` })] as const]
+    })
+  )
+)
+
+/**
+ * What the document says of a parameter and the table does not. A schema cannot say all that is wrong, but which types a
+ * parameter has, whether it can be null and whether it can be empty, it can. What is missing depends on other parameters.
+ */
+const undocumented = (operation: string, field: string, rule: Rule, body: object): ReadonlyArray<string> => {
+  const { kind, whenEmpty, whenNull } = rule
+  const allows = (value: unknown) => validators.get(operation)!(withValue(body, keysOf(field), value))
+  const means = (value: unknown, meaning: Meaning) =>
+    meaning === "missing" || allows(value) === (meaning !== "invalid") ? [] : [value]
+  const wrong = [
+    ...means(null, whenNull),
+    ...means("", whenEmpty),
+    ...kind.takes.filter((value) => !allows(value)),
+    ...wrongTypes(kind).filter(allows)
+  ]
+  return wrong.map((value) => `${operation} ${field} ${seen(value)}: the document says otherwise`)
+}
+
 /** Tries a parameter of a body; what is not as the table has it. */
 const tryParameter = async (operation: string, field: string, rule: Rule): Promise<ReadonlyArray<string>> => {
   const { kind, variant, whenEmpty, whenNull } = rule
@@ -308,6 +343,7 @@ const tryParameter = async (operation: string, field: string, rule: Rule): Promi
 
   // What is refused changes nothing, so all of it can be sent to one object.
   const refusing = await request()
+  problems.push(...undocumented(operation, field, rule, refusing.body))
   const refuse = async (says: Says) =>
     void problems.push(otherThan(await send(refusing, says.value), { param, ...says }, of))
   const invalid = { status: 400, code: "parameter_invalid" }
