@@ -103,6 +103,8 @@ function enhanceCard(number, expiry, cvc) {
     reformat(number, groupNumber, event)
     showBrand(number)
   })
+  // How long the security code is depends on the number.
+  number.addEventListener("change", () => cvc.value !== "" && showError(cvc, complaint(cvc)))
   expiry.addEventListener("input", (event) => {
     if (event.inputType !== "deleteContentBackward") reformat(expiry, groupExpiry, event)
   })
