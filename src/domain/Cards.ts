@@ -55,6 +55,7 @@ export const withoutCardNumbers = (text: string): string =>
 
 /** Whether there is a number of a known scheme among digits, in groups or with something before or behind it. */
 const holdsCardNumber = (grouped: string): boolean => {
+  if (grouped.length > GROUPED_LENGTH_MAX) return true
   const digits = grouped.replaceAll(/[^0-9]/gu, "")
   for (let start = 0; start + 14 <= digits.length; start++) {
     if (brandOf(digits.slice(start, start + 4)) === "unknown") continue
@@ -62,6 +63,9 @@ const holdsCardNumber = (grouped: string): boolean => {
   }
   return false
 }
+
+/** No id and no card number is longer; whatever it is, looking into it would take too long. */
+const GROUPED_LENGTH_MAX = 100
 
 /** How many digits the numbers of the schemes have. */
 const LENGTHS = [14, 15, 16]
