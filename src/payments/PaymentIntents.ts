@@ -1,9 +1,8 @@
 /**
  * The lifecycle of PaymentIntents (semantics §1.12, §2.1, §2.2).
  *
- * Each operation checks in the same order (T14, 9.10): the PaymentIntent, what is referred to, its state, then the limits
- * and what does not go together.
- * Everything an operation does is committed at once or not at all.
+ * Each operation checks in the same order (T14, 9.10): the PaymentIntent, what it refers to, the states, then the limits
+ * and what does not go together. Everything an operation does is committed at once or not at all.
  */
 import { Effect } from "effect"
 import type { CardDeclined } from "../domain/Errors.ts"
