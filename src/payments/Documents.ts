@@ -14,6 +14,8 @@
  *    this one has written.
  */
 import { Effect, Schema } from "effect"
+import type { Address } from "../domain/Address.ts"
+import { addressOf, billingDetailsOf } from "../domain/Address.ts"
 import { Charge } from "../domain/Charge.ts"
 import { CheckoutSession, CustomerDetails, LineItem } from "../domain/CheckoutSession.ts"
 import { Customer } from "../domain/Customer.ts"
@@ -26,7 +28,8 @@ import { Price } from "../domain/Price.ts"
 import { Product } from "../domain/Product.ts"
 import { Refund } from "../domain/Refund.ts"
 import { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
-import type { Identified, Kind } from "../engine/Document.ts"
+import type { Identified, JsonObject, Kind } from "../engine/Document.ts"
+import { inside } from "../engine/Formats.ts"
 import { Transaction } from "../engine/Transaction.ts"
 
 /** A kind of documents that says what they are made of. */
@@ -86,8 +89,36 @@ export const PaymentIntentHidden = Schema.Struct({
 })
 export type PaymentIntentHidden = typeof PaymentIntentHidden.Type
 
+/**
+ * People's details as they were before semantics 9.6: an unknown address could be one of six nulls, and a country was kept
+ * in the letters that it was sent in.
+ */
+const withAddressOf96 = (older: JsonObject): JsonObject => {
+  const address = older["address"] as Address | null | undefined
+  return address == null ? older : { ...older, address: addressOf(address) }
+}
+
+/** Charges of that time had no billing details at all where none were known. */
+const withBillingDetailsOf96 = (older: JsonObject): JsonObject =>
+  older["billing_details"] === null
+    ? { ...older, billing_details: billingDetailsOf({}) }
+    : inside("billing_details", withAddressOf96)(older)
+
 export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undefined> = {
   name: "payment_intent",
+  steps: [
+    {
+      value: (older) => ({
+        ...inside("charges", inside("data", withBillingDetailsOf96))(older),
+        application_fee_amount: null
+      }),
+      // Of an authentication only the payment method was kept, without the amount: it counts for nothing (semantics 9.3).
+      hidden: (older) => {
+        const { checkoutSession } = (older ?? {}) as PaymentIntentHidden
+        return checkoutSession === undefined ? undefined : { checkoutSession }
+      }
+    }
+  ],
   resourceKind: "PaymentIntent",
   shape: { value: PaymentIntent, hidden: Schema.UndefinedOr(PaymentIntentHidden) },
   prefix: PREFIXES.payment_intent,
@@ -96,6 +127,7 @@ export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undef
 
 export const CHARGE: Resource<Charge> = {
   name: "charge",
+  steps: [{ value: withBillingDetailsOf96 }],
   resourceKind: "Charge",
   shape: { value: Charge },
   prefix: PREFIXES.charge,
@@ -118,6 +150,7 @@ export type PaymentMethodHidden = typeof PaymentMethodHidden.Type
 
 export const PAYMENT_METHOD: Resource<PaymentMethod, PaymentMethodHidden> = {
   name: "payment_method",
+  steps: [{ value: withBillingDetailsOf96 }],
   resourceKind: "PaymentMethod",
   shape: { value: PaymentMethod, hidden: PaymentMethodHidden },
   prefix: PREFIXES.payment_method,
@@ -168,6 +201,16 @@ export type CheckoutSessionHidden = typeof CheckoutSessionHidden.Type
 
 export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> = {
   name: "checkout.session",
+  steps: [
+    {
+      value: inside("customer_details", withAddressOf96),
+      // The fee has moved to the PaymentIntent of later sessions (semantics 9.16).
+      hidden: (older) => {
+        const { awaitsSettlement, collected } = older as CheckoutSessionHidden
+        return { collected: collected && { ...collected, address: addressOf(collected.address) }, awaitsSettlement }
+      }
+    }
+  ],
   resourceKind: "Checkout Session",
   shape: { value: CheckoutSession, hidden: CheckoutSessionHidden },
   prefix: PREFIXES["checkout.session"],

@@ -276,6 +276,27 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.isNull(await number.getAttribute("aria-invalid"))
   })
 
+  it("9.7: asks for as many digits of the security code as the card's scheme has", async () => {
+    const session = await newSession({ customer_email: "ana@example.com" })
+    const { page } = await open(session)
+    const cvc = page.getByLabel("Security code")
+    const isWrong = () => cvc.getAttribute("aria-invalid")
+    await cvc.fill("1234")
+    await page.getByLabel("Card number").fill("4242424242424242")
+    await page.getByLabel("Card number").press("Tab")
+    await page.getByText("The security code has 3 digits, or 4 on American Express.").waitFor()
+    await page.getByLabel("Card number").fill("378282246310005")
+    await page.getByLabel("Card number").press("Tab")
+    assert.isNull(await isWrong())
+    await cvc.fill("123")
+    await cvc.press("Tab")
+    assert.strictEqual(await isWrong(), "true")
+    await cvc.fill("1234")
+    await page.getByLabel("Expiry date").fill("12 / 34")
+    await payButton(page).click()
+    await atShop(page, session)
+  })
+
   it("has the test cards one click away", async () => {
     const session = await newSession({ customer_email: "ana@example.com" })
     const { page } = await open(session)

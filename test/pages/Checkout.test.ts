@@ -217,12 +217,22 @@ describe("a form that is not right", () => {
     ["card_expiry", "1 2 3 4"],
     ["card_expiry", ""],
     ["card_cvc", "12"],
+    ["card_cvc", "1234"],
     ["card_cvc", "abc"],
     ["card_cvc", ""]
   ])("complains about %s %j, and about nothing else", async (field, value) => {
     const { status, text } = await pay(await openSession(server), { ...filledIn(), [field]: value })
     assert.strictEqual(status, 400)
     assert.deepStrictEqual(Object.keys(complaints(text)), [field])
+  })
+
+  it("9.7: asks for the four digits of American Express", async () => {
+    const amex = filledIn("3782 822463 10005")
+    const session = await openSession(server)
+    const refused = await pay(session, amex)
+    assert.strictEqual(refused.status, 400)
+    assert.deepStrictEqual(Object.keys(complaints(refused.text)), ["card_cvc"])
+    assert.strictEqual((await pay(session, { ...amex, card_cvc: "1234" })).status, 303)
   })
 
   it.each(["12/34", "12 / 34", "1234", "12/2034", "12-34"])("takes the expiry date %s", async (card_expiry) => {

@@ -431,7 +431,7 @@ describe("PaymentIntents.confirm", () => {
       const account = new MemoryAccount()
       const parameters = { payment_method: "pm_card_visa", confirm: true, capture_method: "manual" } as const
       const { id } = yield* createIn(account, parameters)
-      yield* account.run(PaymentIntents.cancel(id, { cancellation_reason: "" }))
+      yield* account.run(PaymentIntents.cancel(id, { cancellation_reason: null }))
       const event = account.events.find(({ type }) => type === "charge.updated")
       assert.deepStrictEqual(event?.previous, { released_at: null })
       assert.strictEqual(account.value(PAYMENT_INTENT, id)!.canceled_at, account.now / 1000)
