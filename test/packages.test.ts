@@ -18,6 +18,20 @@ describe("package.json", () => {
   })
 })
 
+describe("the license", () => {
+  it("is the Apache License 2.0, in full, and the manifests name it", () => {
+    const license = fs.readFileSync(Path.join(import.meta.dirname, "..", "LICENSE"), "utf8")
+    assert.match(license, /Apache License\s+Version 2\.0, January 2004/u)
+    for (const section of ["1. Definitions.", "9. Accepting Warranty", "END OF TERMS AND CONDITIONS", "APPENDIX"]) {
+      assert.include(license, section)
+    }
+    assert.match(license, /^ +Copyright \d{4} The Till authors$/mu)
+    const { license: named } = jsonIn("package.json")
+    assert.strictEqual(named, "Apache-2.0")
+    assert.strictEqual(jsonIn("package-lock.json").packages[""].license, named)
+  })
+})
+
 describe("package-lock.json", () => {
   // All of them run on the Node that comes along. npm would look at the one that it runs on itself, and on one older than
   // they ask for leave out, without a word, what vitest, oxlint and oxfmt have for each platform.
