@@ -9,6 +9,7 @@ import type * as Faults from "../../src/engine/Faults.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import * as Pages from "../../src/pages/Pages.ts"
 import { PagesConfig } from "../../src/pages/PagesConfig.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
@@ -57,7 +58,7 @@ const service = (faults: Faults.Faults, requestMillisMax: number, embedOrigins: 
         Effect.map(addressOf, (publicUrl) => paymentsConfig({ publicUrl }))
       )
     ),
-    Layer.provideMerge(MemoryService.listening(() => NodeServer.create()))
+    Layer.provideMerge(MemoryService.listening(() => answerUnreadable(NodeServer.create(), "/docs")))
   )
 
 /** Starts a server with one merchant. */
