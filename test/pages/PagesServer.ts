@@ -42,7 +42,12 @@ const addressOf = Effect.map(HttpServer.HttpServer, ({ address }) => {
   return `http://127.0.0.1:${address.port}`
 })
 
-const service = (faults: Faults.Faults, requestMillisMax: number, embedOrigins: ReadonlySet<string> | null) =>
+const service = (
+  faults: Faults.Faults,
+  requestMillisMax: number,
+  embedOrigins: ReadonlySet<string> | null,
+  liveProcessor: "simulator" | null
+) =>
   Routes.serveWith(Pages.layer).pipe(
     Layer.provide(Layer.succeed(PagesConfig, { embedOrigins })),
     Layer.provide(
@@ -55,7 +60,7 @@ const service = (faults: Faults.Faults, requestMillisMax: number, embedOrigins: 
     Layer.provideMerge(
       Layer.effect(
         PaymentsConfig,
-        Effect.map(addressOf, (publicUrl) => paymentsConfig({ publicUrl }))
+        Effect.map(addressOf, (publicUrl) => paymentsConfig({ publicUrl, liveProcessor }))
       )
     ),
     Layer.provideMerge(MemoryService.listening(() => answerUnreadable(NodeServer.create(), "/docs")))
@@ -66,9 +71,10 @@ export const start = async (
   merchantName = "Lumen Coffee",
   faults: Faults.Faults = () => Effect.void,
   requestMillisMax: number = 30_000,
-  embedOrigins: ReadonlySet<string> | null = null
+  embedOrigins: ReadonlySet<string> | null = null,
+  liveProcessor: "simulator" | null = null
 ): Promise<PagesServer> => {
-  const runtime = ManagedRuntime.make(service(faults, requestMillisMax, embedOrigins))
+  const runtime = ManagedRuntime.make(service(faults, requestMillisMax, embedOrigins, liveProcessor))
   const url = await runtime.runPromise(addressOf)
   const accounts = await runtime.runPromise(Accounts)
   const keys = await runtime.runPromise(MemoryService.merchant(merchantName))
