@@ -21,8 +21,24 @@ describe("the command till trigger", () => {
         assert.strictEqual(event.type, "payment_intent.payment_failed")
         assert.deepInclude(event.data.object, { amount: 700, metadata: { order: "7" } })
 
-        const byFlags = await run(["customer.created", "--api-key", KEYS.secretTest, ...url])
-        assert.match(byFlags.stdout, /^evt_\w{24}\n$/u)
+        const byVariable = await run(["customer.created", ...url], { TILL_API_KEY: KEYS.secretTest })
+        assert.match(byVariable.stdout, /^evt_\w{24}\n$/u)
+        // The key of another merchant counts more than that of the default one.
+        const keys = { TILL_API_KEY: `${KEYS.secretTest}x`, TILL_SK_TEST: KEYS.secretTest }
+        assert.match((await run(["customer.created", ...url], keys)).stderr, /^till: .*API key.*\n$/u)
+        const byInput = (input: string) =>
+          till(["trigger", "customer.created", "--api-key", "-", ...url], keys, { text: input, ends: true })
+        for (const input of [KEYS.secretTest, `${KEYS.secretTest}\n`, ` ${KEYS.secretTest}\r\nmore\n`]) {
+          assert.match((await byInput(input)).stdout, /^evt_\w{24}\n$/u)
+        }
+        // A terminal does not end behind the key.
+        const terminal = { text: `${KEYS.secretTest}\n`, ends: false }
+        const ended = await till(["trigger", "customer.created", "--api-key", "-", ...url], keys, terminal)
+        assert.deepInclude(ended, { code: 0, stderr: "" })
+        for (const input of ["", "\n", KEYS.publishableTest]) {
+          const stderr = "till: the API key must be a secret one of test mode, sk_test_…\n"
+          assert.deepStrictEqual(await byInput(input), { code: 1, stderr, stdout: "" })
+        }
 
         const help = await run(["--help"])
         assert.match(help.stdout, /charge\.expired moves the clock of the test environment ahead/u)
@@ -32,10 +48,13 @@ describe("the command till trigger", () => {
         const refusals: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
           ["price.deleted cannot be triggered: nothing emits it so far", ["price.deleted"]],
           [
-            "the API key must be a secret one of test mode, sk_test_…",
-            ["customer.created", "--api-key", KEYS.secretLive, ...url]
+            "others can see a key on the command line: set TILL_API_KEY, or pipe it to --api-key -",
+            ["customer.created", "--api-key", KEYS.secretTest, ...url]
           ],
-          ["there is no API key: give one with --api-key sk_test_… or in TILL_SK_TEST", ["customer.created", ...url]]
+          [
+            "there is no API key: set TILL_API_KEY to sk_test_…, or pipe it to --api-key -",
+            ["customer.created", ...url]
+          ]
         ]
         const refused = await Promise.all(refusals.map(([, args]) => run(args)))
         for (const [index, [line]] of refusals.entries()) {
