@@ -13,8 +13,8 @@ import * as Path from "node:path"
 import { running } from "../../src/postgres/Postmaster.ts"
 import { HttpExchange, type Answer, type RequestOptions } from "./HttpExchange.ts"
 
-/** What Node has to be told to be Till. The warnings of the one for Apple's chips are off, as in the command `till`. */
-export const TILL = ["--disable-warning=ExperimentalWarning", Path.resolve(import.meta.dirname, "../../src/main.ts")]
+/** What Node has to be told to be Till. */
+export const TILL = [Path.resolve(import.meta.dirname, "../../src/main.ts")]
 
 type Environment = Readonly<Record<string, string>>
 
