@@ -62,7 +62,7 @@ const GRACE_MILLIS = 4000
 /** What the commands that use the API know of it from the environment, where the service has the same one. */
 export interface ClientDefaults {
   readonly baseUrl: string
-  readonly secretTest: Redacted.Redacted | undefined
+  readonly apiKey: Redacted.Redacted | undefined
   readonly authorizationHoldSeconds: number
 }
 
@@ -70,7 +70,7 @@ export const clientDefaults: Effect.Effect<ClientDefaults, InvalidConfiguration>
   Config.load,
   (config) => ({
     baseUrl: publicUrlOf(config),
-    secretTest: config.defaultKeys.secretTest,
+    apiKey: config.apiKey ?? config.defaultKeys.secretTest,
     authorizationHoldSeconds: config.authorizationHoldSeconds
   })
 )

@@ -167,8 +167,10 @@ const readAll = async (http: HttpExchange, corpus: Corpus): Promise<void> => {
 }
 
 /** Repeated requests get the bytes that they got first (semantics I6). */
-const replayAll = async (http: HttpExchange, { exchanges }: Corpus): Promise<void> => {
+const replayAll = async (http: HttpExchange, { exchanges }: Corpus, version: string): Promise<void> => {
   for (const { path, status, text, ...request } of exchanges) {
+    // Till 0.1.0 kept what browsers sent beside what servers sent (semantics 9.4): their repetitions are carried out anew.
+    if (version === "0.1.0" && request.key.startsWith("pk_")) continue
     const answer = await http.request("POST", path, request)
     assert.strictEqual(answer.headers["idempotent-replayed"], "true", path)
     assert.deepStrictEqual({ status: answer.status, text: answer.text }, { status, text }, path)
@@ -279,7 +281,7 @@ describe.each(versions)("an installation of Till %s", (version) => {
         const before = corpus.tables["journal"]!.length
         // On the tables as they were brought up to date, and again on those that are made from the journal.
         yield* served(installation, async (http) => {
-          await replayAll(http, corpus)
+          await replayAll(http, corpus, version)
           await readAll(http, corpus)
         })
         assert.isAtLeast(yield* verified(installation), before)
@@ -287,12 +289,12 @@ describe.each(versions)("an installation of Till %s", (version) => {
         yield* verified(installation)
         yield* served(installation, async (http) => {
           await readAll(http, corpus)
-          await replayAll(http, corpus)
+          await replayAll(http, corpus, version)
           await new Business(http).carryOn()
           await deliverLate(http, corpus)
           await new Business(http).post("test_helpers/clock/advance", { seconds: 9 * 86_400 })
           await readAll(http, corpus)
-          await replayAll(http, corpus)
+          await replayAll(http, corpus, version)
         })
         assert.isAbove(yield* verified(installation), before + 50)
       }),

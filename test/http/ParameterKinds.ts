@@ -1,6 +1,6 @@
 /**
- * What kinds of values parameters take and refuse, and what null and the empty string mean to them: said anew after spec.md
- * and semantics.md (T9 to T11, T18, T22, T23, N1, N2, M1 to M3, 8.8, 9.1, 9.2, 9.6, 9.7), and not read off the code.
+ * What kinds of values parameters take and refuse, and what null and the empty string mean to them: said anew after
+ * interface.md and semantics.md (T9 to T11, T18, T22, T23, N1, N2, M1 to M3, 8.8, 9.1, 9.2, 9.6, 9.7), and not read off the code.
  */
 
 /** A kind of values. */

@@ -1,5 +1,5 @@
 /**
- * Every parameter of every operation, as spec.md and semantics.md have it. Whoever adds a parameter, or an operation, says
+ * Every parameter of every operation, as interface.md and semantics.md have it. Whoever adds a parameter, or an operation, says
  * here what it takes, and what null and the empty string mean to it.
  */
 import * as Kinds from "./ParameterKinds.ts"

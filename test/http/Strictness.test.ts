@@ -1,6 +1,6 @@
 /**
  * Every parameter of every operation, at any depth, over HTTP: null, the empty string, values of other types, values beside
- * what it takes and one above each limit get the answers that spec.md and semantics.md have for them (T7 to T12, T18, 8.8,
+ * what it takes and one above each limit get the answers that interface.md and semantics.md have for them (T7 to T12, T18, 8.8,
  * 8.14, 9.1, 9.2, 9.6, 9.7). Which parameters there are, the contract's document says; what they take is said anew in
  * `ParameterTable.ts`, and a parameter or an operation that is not in it fails the test. What the document says of null, of
  * the empty string and of types is what the service does.

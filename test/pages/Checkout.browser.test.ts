@@ -550,4 +550,21 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.isBelow(await brightness("dark"), 100)
     assert.isAbove(await brightness("light"), 600)
   })
+
+  it.each([
+    ["on a desk", { viewport: { width: 1280, height: 800 } }],
+    ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }]
+  ] as const)("9.9: says that a shop cannot take cards yet, %s", async (_, options) => {
+    const parameters = { success_url: `${shop.url}/thanks`, cancel_url: `${shop.url}/cart` }
+    const session = await openSession(server, parameters, { key: server.secretLive })
+    const { complaints, page } = await open(session, options)
+    const said = page.getByRole("region", { name: "This shop cannot take cards yet" })
+    await said.waitFor()
+    assert.strictEqual(await page.getByRole("textbox").count(), 0)
+    assert.isFalse(await overflows(page))
+    assert.deepStrictEqual(await accessibilityProblems(page), [])
+    await said.getByRole("link", { name: "Go back to" }).click()
+    await page.waitForURL(`${shop.url}/cart`)
+    assert.deepStrictEqual(complaints, [])
+  })
 })
