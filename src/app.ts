@@ -32,6 +32,7 @@ import { PagesConfig } from "./pages/PagesConfig.ts"
 import * as Administration from "./payments/Administration.ts"
 import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
 import { render as renderEvent } from "./payments/Events.ts"
+import * as Formats from "./payments/Formats.ts"
 import type { ApiKeys, ApiKeySlot, Merchant } from "./payments/Merchants.ts"
 import { ensureDefault } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
@@ -61,7 +62,7 @@ const GRACE_MILLIS = 4000
 /** What the commands that use the API know of it from the environment, where the service has the same one. */
 export interface ClientDefaults {
   readonly baseUrl: string
-  readonly secretTest: Redacted.Redacted | undefined
+  readonly apiKey: Redacted.Redacted | undefined
   readonly authorizationHoldSeconds: number
 }
 
@@ -69,7 +70,7 @@ export const clientDefaults: Effect.Effect<ClientDefaults, InvalidConfiguration>
   Config.load,
   (config) => ({
     baseUrl: publicUrlOf(config),
-    secretTest: config.defaultKeys.secretTest,
+    apiKey: config.apiKey ?? config.defaultKeys.secretTest,
     authorizationHoldSeconds: config.authorizationHoldSeconds
   })
 )
@@ -140,6 +141,7 @@ export const engine = Engine.layer().pipe(
   Layer.provide(Timers.layer),
   // Timers and webhooks would work with the wrong secret from the first moment on.
   Layer.provide(Layer.effectDiscard(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret))),
+  Layer.provide(Formats.layer),
   Layer.provideMerge(Processor.layer),
   Layer.provideMerge(paymentsConfig),
   Layer.provideMerge(storage)
@@ -329,7 +331,7 @@ export const serve = (level: LogLevel.LogLevel | undefined) =>
 
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
-  Layer.provide(Layer.mergeAll(Alarm.layer, DeliveryFeed.layer, Timers.layerInstallation)),
+  Layer.provide([Alarm.layer, DeliveryFeed.layer, Formats.layer, Timers.layerInstallation]),
   Layer.provide(Projector.layer)
 )
 

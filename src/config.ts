@@ -48,6 +48,8 @@ export interface TillConfigShape {
   /** Base of every link that Till hands out, without a trailing slash; undefined means where it listens. */
   readonly publicUrl: string | undefined
   readonly defaultKeys: DefaultKeys
+  /** The key that commands use the API with; undefined means the default merchant's, if the environment sets it. */
+  readonly apiKey: Redacted.Redacted | undefined
   /** Processor of live card payments (A10); undefined means none is set up. */
   readonly liveProcessor: "simulator" | undefined
   /** How long an authorization holds, in seconds of the environment's clock (I-17). */
@@ -171,6 +173,7 @@ const parsers = {
   TILL_PK_TEST: key("pk_test_"),
   TILL_SK_LIVE: key("sk_live_"),
   TILL_PK_LIVE: key("pk_live_"),
+  TILL_API_KEY: key("sk_test_"),
   TILL_LIVE_PROCESSOR: liveProcessor,
   TILL_AUTH_HOLD_SECONDS: integer(1, centurySeconds),
   TILL_CURRENCIES: currencies,
@@ -205,6 +208,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
       secretLive: read(KEY_VARIABLES.secretLive),
       publishableLive: read(KEY_VARIABLES.publishableLive)
     }),
+    apiKey: yield* read("TILL_API_KEY"),
     liveProcessor: yield* read("TILL_LIVE_PROCESSOR"),
     authorizationHoldSeconds: (yield* read("TILL_AUTH_HOLD_SECONDS")) ?? weekSeconds,
     currencies: yield* read("TILL_CURRENCIES"),

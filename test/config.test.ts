@@ -24,6 +24,7 @@ describe("configuration", () => {
         host: "127.0.0.1",
         databaseUrl: undefined,
         publicUrl: undefined,
+        apiKey: undefined,
         liveProcessor: undefined,
         authorizationHoldSeconds: 604_800,
         currencies: undefined,
@@ -50,6 +51,7 @@ describe("configuration", () => {
         TILL_PUBLIC_URL: "https://pay.example/till/",
         TILL_SK_TEST: "sk_test_12345678",
         TILL_PK_LIVE: "pk_live_abcdefgh_ABC",
+        TILL_API_KEY: "sk_test_87654321",
         TILL_LIVE_PROCESSOR: "simulator",
         TILL_AUTH_HOLD_SECONDS: "60",
         TILL_CURRENCIES: "USD, eur",
@@ -72,6 +74,7 @@ describe("configuration", () => {
         logLevel: "Debug"
       })
       assert.strictEqual(Redacted.value(config.defaultKeys.secretTest!), "sk_test_12345678")
+      assert.strictEqual(Redacted.value(config.apiKey!), "sk_test_87654321")
       assert.strictEqual(Redacted.value(config.defaultKeys.publishableLive!), "pk_live_abcdefgh_ABC")
       assert.isUndefined(config.defaultKeys.secretLive)
     })
@@ -94,6 +97,8 @@ describe("configuration", () => {
     ["TILL_PUBLIC_URL", "ftp://pay.example"],
     ["TILL_PUBLIC_URL", "https://pay.example/?a=b"],
     ["TILL_SK_TEST", "sk_live_12345678"],
+    ["TILL_API_KEY", "sk_live_12345678"],
+    ["TILL_API_KEY", "pk_test_12345678"],
     ["TILL_SK_TEST", "sk_test_1234567"],
     ["TILL_SK_TEST", `sk_test_${"1".repeat(201)}`],
     ["TILL_PK_TEST", "sk_test_12345678"],

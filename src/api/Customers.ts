@@ -10,26 +10,27 @@ import {
   DeletedCustomer
 } from "../domain/Customer.ts"
 import { MetadataParameter } from "../domain/Metadata.ts"
-import { clearable } from "../domain/Text.ts"
+import { unsettable } from "../domain/Text.ts"
 import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Headers.ts"
 import { List, listQuery } from "./List.ts"
 
 const details = {
-  email: Schema.optionalKey(clearable(CustomerEmail)),
-  name: Schema.optionalKey(clearable(CustomerName)),
-  phone: Schema.optionalKey(clearable(CustomerPhone)),
-  description: Schema.optionalKey(clearable(CustomerDescription))
+  name: Schema.optionalKey(Schema.NullOr(CustomerName)),
+  phone: Schema.optionalKey(Schema.NullOr(CustomerPhone)),
+  description: Schema.optionalKey(Schema.NullOr(CustomerDescription))
 }
 
 export const CreateCustomer = Schema.Struct({
+  email: Schema.optionalKey(Schema.NullOr(CustomerEmail)),
   ...details,
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
 }).annotate({ identifier: "CreateCustomer" })
 
 export const UpdateCustomer = Schema.Struct({
+  email: Schema.optionalKey(unsettable(CustomerEmail)),
   ...details,
-  metadata: Schema.optionalKey(clearable(MetadataParameter))
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
 }).annotate({ identifier: "UpdateCustomer" })
 
 const params = { id: Schema.String }

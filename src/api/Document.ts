@@ -223,6 +223,7 @@ const RESPONSE_HEADERS = {
   "X-Request-Id": header("The request's own ID, `req_…`."),
   "X-API-Version": header("The version that the response is written in."),
   "Cache-Control": header("`no-store`."),
+  "X-Content-Type-Options": header("`nosniff`."),
   "X-RateLimit-Limit": header("How many such requests a minute may have. Absent where requests are not limited."),
   "X-RateLimit-Remaining": header("How many of them are left in this minute. Absent where requests are not limited.")
 }

@@ -1,5 +1,6 @@
 /** Lists: the envelope and the parameters that every list takes (spec: Pagination). */
 import { Schema, SchemaGetter } from "effect"
+import { text } from "../domain/Text.ts"
 
 export const LIMIT_DEFAULT = 10
 export const LIMIT_MAX = 100
@@ -14,7 +15,7 @@ const Limit = Schema.String.check(Schema.isPattern(/^(?:[1-9][0-9]?|100)$/u))
     })
   )
 
-const Cursor = Schema.String.check(Schema.isMinLength(1)).annotate({ rule: "the ID of an object" })
+const Cursor = text().check(Schema.isMinLength(1)).annotate({ rule: "the ID of an object" })
 const StartingAfter = Cursor.annotate({
   description:
     "The ID of an object: the page begins behind it, with what is older. For the next page, the `next_cursor` of this one."

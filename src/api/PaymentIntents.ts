@@ -14,7 +14,7 @@ import {
   StatementDescriptor
 } from "../domain/PaymentIntent.ts"
 import { PaymentMethodData, PaymentMethodType } from "../domain/PaymentMethod.ts"
-import { clearable, text } from "../domain/Text.ts"
+import { text, unsettable } from "../domain/Text.ts"
 import { RedirectUrl } from "../domain/Url.ts"
 import { PublishableKey } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
@@ -28,12 +28,12 @@ export const RETURN_URL =
 
 /** What an attempt can be made with. */
 const attempt = {
-  payment_method: Schema.optionalKey(clearable(PaymentMethodId)).annotate({
+  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)).annotate({
     description: "In test mode, also a test card's: `pm_card_visa`."
   }),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
   payment_method_type: Schema.optionalKey(Schema.NullOr(PaymentMethodType)),
-  return_url: Schema.optionalKey(clearable(RedirectUrl)).annotate({ description: RETURN_URL })
+  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL })
 }
 
 /** Where nothing is attempted, they would be of no use (semantics I-2). */
@@ -44,26 +44,26 @@ export const CreatePaymentIntent = Schema.Struct({
   currency: Currency,
   capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
   confirmation_method: Schema.optionalKey(Schema.NullOr(ConfirmationMethod)),
-  customer: Schema.optionalKey(clearable(CustomerId)),
-  description: Schema.optionalKey(clearable(PaymentIntentDescription)),
+  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
   confirm: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   ...attempt,
   payment_method_data: attempt.payment_method_data.annotate(WITH_CONFIRM),
   payment_method_type: attempt.payment_method_type.annotate(WITH_CONFIRM),
   return_url: attempt.return_url.annotate({ description: `${WITH_CONFIRM.description} ${RETURN_URL}` }),
-  statement_descriptor: Schema.optionalKey(clearable(StatementDescriptor))
+  statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor))
 }).annotate({ identifier: "CreatePaymentIntent" })
 
 export const UpdatePaymentIntent = Schema.Struct({
   amount: Schema.optionalKey(Amount).annotate({ description: AMOUNT_CAP }),
   currency: Schema.optionalKey(Currency),
-  customer: Schema.optionalKey(clearable(CustomerId)),
-  description: Schema.optionalKey(clearable(PaymentIntentDescription)),
-  metadata: Schema.optionalKey(clearable(MetadataParameter)),
-  payment_method: Schema.optionalKey(clearable(PaymentMethodId)),
+  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
+  metadata: Schema.optionalKey(unsettable(MetadataParameter)),
+  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
   capture_method: Schema.optionalKey(CaptureMethod),
-  statement_descriptor: Schema.optionalKey(clearable(StatementDescriptor)).annotate({
+  statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor)).annotate({
     description: "Until it is charged: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
   })
 }).annotate({ identifier: "UpdatePaymentIntent" })
@@ -81,7 +81,7 @@ export const CapturePaymentIntent = Schema.Struct({
 }).annotate({ identifier: "CapturePaymentIntent" })
 
 export const CancelPaymentIntent = Schema.Struct({
-  cancellation_reason: Schema.optionalKey(clearable(RequestedCancellationReason))
+  cancellation_reason: Schema.optionalKey(Schema.NullOr(RequestedCancellationReason))
 }).annotate({ identifier: "CancelPaymentIntent" })
 
 /** A PaymentIntent, with its customer in full where `expand[]=customer` asked for it. */
@@ -119,7 +119,7 @@ export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
     params,
     query: {
       "expand[]": Schema.optionalKey(Schema.Array(Schema.Literals(["customer"]))),
-      client_secret: Schema.optionalKey(Schema.String)
+      client_secret: Schema.optionalKey(text())
     },
     success: ExpandablePaymentIntent,
     error: errors

@@ -20,7 +20,7 @@ import {
 } from "../domain/Price.ts"
 import { DeletedProduct, Product } from "../domain/Product.ts"
 import { ruleOf } from "../domain/Rule.ts"
-import { clearable } from "../domain/Text.ts"
+import { unsettable } from "../domain/Text.ts"
 import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Headers.ts"
 import { Flag, List, listQuery } from "./List.ts"
@@ -29,7 +29,7 @@ export const CreatePrice = Schema.Struct({
   product: ProductId,
   currency: Currency,
   unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
-  unit_amount_decimal: Schema.optionalKey(clearable(DecimalAmount)),
+  unit_amount_decimal: Schema.optionalKey(Schema.NullOr(DecimalAmount)),
   custom_unit_amount: Schema.optionalKey(Schema.NullOr(CustomUnitAmountParameter)),
   active: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   type: Schema.optionalKey(Schema.NullOr(PriceType)),
@@ -39,20 +39,20 @@ export const CreatePrice = Schema.Struct({
   tiers_mode: Schema.optionalKey(Schema.NullOr(TiersMode)),
   tiers: Schema.optionalKey(Schema.NullOr(TiersParameter)),
   transform_quantity: Schema.optionalKey(Schema.NullOr(TransformQuantity)),
-  lookup_key: Schema.optionalKey(clearable(LookupKey)),
+  lookup_key: Schema.optionalKey(Schema.NullOr(LookupKey)),
   transfer_lookup_key: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  nickname: Schema.optionalKey(clearable(PriceNickname)),
+  nickname: Schema.optionalKey(Schema.NullOr(PriceNickname)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
 }).annotate({ identifier: "CreatePrice" })
 
 /** What a price amounts to is not among it: that never changes (semantics PR19). */
 export const UpdatePrice = Schema.Struct({
   active: Schema.optionalKey(Schema.Boolean),
-  nickname: Schema.optionalKey(clearable(PriceNickname)),
+  nickname: Schema.optionalKey(Schema.NullOr(PriceNickname)),
   tax_behavior: Schema.optionalKey(TaxBehavior),
-  lookup_key: Schema.optionalKey(clearable(LookupKey)),
+  lookup_key: Schema.optionalKey(Schema.NullOr(LookupKey)),
   transfer_lookup_key: Schema.optionalKey(Schema.Boolean),
-  metadata: Schema.optionalKey(clearable(MetadataParameter))
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
 }).annotate({ identifier: "UpdatePrice" })
 
 /** A price, with its product in full where `expand[]=product` asked for it. */

@@ -5,7 +5,7 @@ import { PaymentIntentId } from "../domain/Identifiers.ts"
 import { MetadataParameter } from "../domain/Metadata.ts"
 import { Amount } from "../domain/Money.ts"
 import { Refund, RefundReason } from "../domain/Refund.ts"
-import { clearable } from "../domain/Text.ts"
+import { unsettable } from "../domain/Text.ts"
 import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Headers.ts"
 import { List, listQuery } from "./List.ts"
@@ -15,12 +15,12 @@ export const CreateRefund = Schema.Struct({
   amount: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
     description: "At most what is left to refund, and that by default."
   }),
-  reason: Schema.optionalKey(clearable(RefundReason)),
+  reason: Schema.optionalKey(Schema.NullOr(RefundReason)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
 }).annotate({ identifier: "CreateRefund" })
 
 export const UpdateRefund = Schema.Struct({
-  metadata: Schema.optionalKey(clearable(MetadataParameter))
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
 }).annotate({ identifier: "UpdateRefund" })
 
 const params = { id: Schema.String }

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { MetadataParameter } from "../domain/Metadata.ts"
-import { clearable } from "../domain/Text.ts"
+import { unsettable } from "../domain/Text.ts"
 import { WebhookDelivery } from "../domain/WebhookDelivery.ts"
 import {
   CreatedWebhookEndpoint,
@@ -21,15 +21,15 @@ import { List, listQuery } from "./List.ts"
 export const CreateWebhookEndpoint = Schema.Struct({
   url: WebhookEndpointUrl,
   enabled_events: EnabledEvents,
-  description: Schema.optionalKey(clearable(WebhookEndpointDescription)),
+  description: Schema.optionalKey(Schema.NullOr(WebhookEndpointDescription)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
 }).annotate({ identifier: "CreateWebhookEndpoint" })
 
 export const UpdateWebhookEndpoint = Schema.Struct({
   url: Schema.optionalKey(WebhookEndpointUrl),
   enabled_events: Schema.optionalKey(EnabledEvents),
-  description: Schema.optionalKey(clearable(WebhookEndpointDescription)),
-  metadata: Schema.optionalKey(clearable(MetadataParameter)),
+  description: Schema.optionalKey(Schema.NullOr(WebhookEndpointDescription)),
+  metadata: Schema.optionalKey(unsettable(MetadataParameter)),
   status: Schema.optionalKey(WebhookEndpointStatus)
 }).annotate({ identifier: "UpdateWebhookEndpoint" })
 

@@ -50,7 +50,8 @@ const HEADERS: ReadonlyArray<WebhookHeader> = [
 
 const DESCRIPTION =
   "Till posts each event to the webhook endpoints that are subscribed to its type. An event comes at least once, so it can " +
-  "come twice, and in any order: recognize it by its `id`. Its body is the same, byte for byte, at every attempt."
+  "come twice, and in any order: recognize it by its `id`. Its body is the same, byte for byte, at every attempt. One that is " +
+  "still to be delivered when Till is upgraded lacks the fields that are new then; `GET /v1/events/{id}` shows them."
 
 const RESPONSES = {
   "2XX": { description: "The event is safe with you. Till waits 30 seconds for it, and follows no redirects." },

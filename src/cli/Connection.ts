@@ -1,5 +1,10 @@
-/** How a command finds Till and says who it is. Only test mode: what these commands do is for trying things out. */
-import { Data, Effect, Option, Redacted } from "effect"
+/**
+ * How a command finds Till and says who it is. Only test mode: what these commands do is for trying things out.
+ *
+ * A key comes from the environment or from standard input, never from the command line, which every user of the machine
+ * can read as long as the command runs, and which shells write down.
+ */
+import { Data, Effect, Option, Redacted, Stdio, Stream } from "effect"
 import { Flag } from "effect/cli"
 import * as app from "../app.ts"
 import type { EffectMethods } from "../client/index.ts"
@@ -11,7 +16,10 @@ export class WrongArguments extends Data.TaggedError("WrongArguments")<{ readonl
 export const connectionFlags = {
   apiKey: Flag.Redacted("api-key").pipe(
     Flag.optional,
-    Flag.withDescription("Secret key, test mode (sk_test_…); TILL_SK_TEST by default")
+    Flag.withMetavar("-"),
+    Flag.withDescription(
+      "- reads the secret key (sk_test_…) from standard input; TILL_API_KEY or TILL_SK_TEST by default"
+    )
   ),
   url: Flag.String("url").pipe(
     Flag.optional,
@@ -30,22 +38,42 @@ export interface Connection {
   readonly defaults: app.ClientDefaults
 }
 
-/** A client by what the flags say, or else the environment. */
-export const connect = Effect.fnUntraced(function* (flags: ConnectionFlags) {
-  const defaults = yield* app.clientDefaults
-  const apiKey = Option.getOrUndefined(flags.apiKey) ?? defaults.secretTest
+/** The first line of standard input. */
+const keyOfInput = Effect.fnUntraced(function* () {
+  const { stdin } = yield* Stdio.Stdio
+  const line = yield* stdin.pipe(Stream.decodeText, Stream.splitLines, Stream.runHead)
+  // Left open, it would keep the command from ending before its terminal or pipe does.
+  process.stdin.destroy()
+  return Redacted.make(Option.getOrElse(line, () => "").trim(), { label: "API key" })
+})
+
+/** The key that the command is to use. Messages never repeat what was given. */
+const apiKeyOf = Effect.fnUntraced(function* (flag: ConnectionFlags["apiKey"], preset: Redacted.Redacted | undefined) {
+  if (Option.isSome(flag) && Redacted.value(flag.value) !== "-") {
+    return yield* new WrongArguments({
+      message: "others can see a key on the command line: set TILL_API_KEY, or pipe it to --api-key -"
+    })
+  }
+  const apiKey = Option.isSome(flag) ? yield* keyOfInput() : preset
   if (apiKey === undefined) {
     return yield* new WrongArguments({
-      message: "there is no API key: give one with --api-key sk_test_… or in TILL_SK_TEST"
+      message: "there is no API key: set TILL_API_KEY to sk_test_…, or pipe it to --api-key -"
     })
   }
   if (!Redacted.value(apiKey).startsWith("sk_test_")) {
     return yield* new WrongArguments({ message: "the API key must be a secret one of test mode, sk_test_…" })
   }
+  return apiKey
+})
+
+/** A client by what the flags say, or else the environment. */
+export const connect = Effect.fnUntraced(function* (flags: ConnectionFlags) {
+  const defaults = yield* app.clientDefaults
   const baseUrl = httpUrlOf(Option.getOrElse(flags.url, () => defaults.baseUrl))
   if (baseUrl === undefined) {
     return yield* new WrongArguments({ message: "--url must begin with http:// or https://" })
   }
+  const apiKey = yield* apiKeyOf(flags.apiKey, defaults.apiKey)
   const till = yield* Till.pipe(Effect.provide(Till.layerFetch({ apiKey, baseUrl })))
   return { till, baseUrl, defaults } satisfies Connection
 })

@@ -1,4 +1,4 @@
-/** Arithmetic of card numbers and expiry dates. */
+/** Arithmetic of card numbers and expiry dates, and card numbers within texts. */
 
 /** 12 to 19 digits with a right check digit (semantics I-9). */
 export const isCardNumber = (number: string): boolean => /^[0-9]{12,19}$/u.test(number) && luhnChecksum(number) === 0
@@ -36,9 +36,36 @@ export const brandOf = (number: string): string => {
   return BRANDS.find(([from, to]) => start >= from && start <= to)?.[2] ?? "unknown"
 }
 
+/** How many digits the security code of such a card has (semantics 9.7). */
+export const cvcLengthOf = (number: string): number => (brandOf(number) === "amex" ? 4 : 3)
+
 /** Whether a card's last month is over, at a time in milliseconds. Cards expire with the end of their month, in UTC. */
 export const isExpired = (card: { readonly exp_month: number; readonly exp_year: number }, now: number): boolean => {
   const date = new Date(now)
   const months = date.getUTCFullYear() * 12 + date.getUTCMonth()
   return card.exp_year * 12 + (card.exp_month - 1) < months
 }
+
+/** Digits that a reader takes for one number, however they are grouped. */
+const DIGITS = /[0-9](?:[^0-9A-Za-z]{0,2}[0-9]){11,}/gu
+
+/** The text with asterisks in the place of card numbers: for texts that anybody may have sent, and others may read. */
+export const withoutCardNumbers = (text: string): string =>
+  text.replaceAll(DIGITS, (digits) => (isCardNumber(digits) || holdsCardNumber(digits) ? "****" : digits))
+
+/** Whether there is a number of a known scheme among digits, in groups or with something before or behind it. */
+const holdsCardNumber = (grouped: string): boolean => {
+  if (grouped.length > GROUPED_LENGTH_MAX) return true
+  const digits = grouped.replaceAll(/[^0-9]/gu, "")
+  for (let start = 0; start + 14 <= digits.length; start++) {
+    if (brandOf(digits.slice(start, start + 4)) === "unknown") continue
+    if (LENGTHS.some((length) => isCardNumber(digits.slice(start, start + length)))) return true
+  }
+  return false
+}
+
+/** No id and no card number is longer; whatever it is, looking into it would take too long. */
+const GROUPED_LENGTH_MAX = 100
+
+/** How many digits the numbers of the schemes have. */
+const LENGTHS = [14, 15, 16]

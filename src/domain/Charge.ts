@@ -49,7 +49,7 @@ export const Charge = Schema.Struct({
   description: Schema.NullOr(Schema.String),
   merchant_id: MerchantId,
   decline_code: Schema.NullOr(DeclineCode),
-  billing_details: Schema.NullOr(BillingDetails),
+  billing_details: BillingDetails,
   payment_method_details: PaymentMethodDetails
 }).annotate({ identifier: "Charge" })
 export type Charge = typeof Charge.Type

@@ -1,7 +1,7 @@
 /** Payment methods (semantics §6, I-9). A card number is only ever part of a request, never of an object. */
 import { Schema } from "effect"
 import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
-import { isCardNumber } from "./Cards.ts"
+import { cvcLengthOf, isCardNumber } from "./Cards.ts"
 import { CustomerId, PaymentMethodId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { Timestamp } from "./Time.ts"
@@ -37,7 +37,10 @@ export const PaymentMethod = Schema.Struct({
 export type PaymentMethod = typeof PaymentMethod.Type
 
 const CardNumber = Schema.String.check(
-  Schema.makeFilter(isCardNumber, { rule: "a valid card number of 12 to 19 digits" })
+  Schema.makeFilter(isCardNumber, {
+    rule: "a valid card number of 12 to 19 digits",
+    toJsonSchema: () => ({ pattern: "^[0-9]{12,19}$" })
+  })
 )
 const CardExpiryMonth = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })).annotate({
   rule: "an integer from 1 to 12"
@@ -50,6 +53,21 @@ const CardVerificationCode = Schema.String.check(Schema.isPattern(/^[0-9]{3,4}$/
   rule: "a string of 3 or 4 digits"
 })
 
+/** The security code is as long as the scheme of the number has it (semantics 9.7). */
+const CardParameter = Schema.Struct({
+  number: CardNumber,
+  exp_month: CardExpiryMonth,
+  exp_year: CardExpiryYear,
+  cvc: Schema.optionalKey(Schema.NullOr(CardVerificationCode)).annotate({
+    description: "4 digits for American Express, 3 for all others."
+  })
+}).check(
+  Schema.makeFilter(({ cvc, number }) => {
+    const length = cvcLengthOf(number)
+    return cvc == null || cvc.length === length ? undefined : { path: ["cvc"], issue: `a string of ${length} digits` }
+  })
+)
+
 /**
  * `card` is the only type so far (semantics I-10). Not a plain literal: a decoder would take that for the mark
  * of a union's member, and no longer say what is wrong inside.
@@ -59,12 +77,7 @@ export const PaymentMethodType = Schema.Literals(["card"])
 /** `payment_method_data`: a payment method made inline (semantics I-9). */
 export const PaymentMethodData = Schema.Struct({
   type: PaymentMethodType,
-  card: Schema.Struct({
-    number: CardNumber,
-    exp_month: CardExpiryMonth,
-    exp_year: CardExpiryYear,
-    cvc: Schema.optionalKey(Schema.NullOr(CardVerificationCode))
-  }),
+  card: CardParameter,
   billing_details: Schema.optionalKey(Schema.NullOr(BillingDetailsParameter)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
 })

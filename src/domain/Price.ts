@@ -4,7 +4,7 @@ import { DECIMAL_PATTERN, DECIMAL_RULE } from "./Decimal.ts"
 import { PriceId, ProductId } from "./Identifiers.ts"
 import { Metadata } from "./Metadata.ts"
 import { AMOUNT_CAP, AmountOrZero, Currency } from "./Money.ts"
-import { clearable, text } from "./Text.ts"
+import { text } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 export const PriceType = Schema.Literals(["one_time", "recurring"])
@@ -116,9 +116,9 @@ export const TierParameter = Schema.Struct({
     Schema.Union([AtLeastOne, Schema.Literal("inf"), Schema.Null]).annotate({ rule: TIER_END_RULE })
   ),
   flat_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
-  flat_amount_decimal: Schema.optionalKey(clearable(DecimalAmount)),
+  flat_amount_decimal: Schema.optionalKey(Schema.NullOr(DecimalAmount)),
   unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
-  unit_amount_decimal: Schema.optionalKey(clearable(DecimalAmount))
+  unit_amount_decimal: Schema.optionalKey(Schema.NullOr(DecimalAmount))
 })
 export type TierParameter = typeof TierParameter.Type
 

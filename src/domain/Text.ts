@@ -16,8 +16,12 @@ export const text = (max: number = TEXT_LENGTH_MAX) =>
     )
   )
 
-/** A parameter that null and the empty string unset, or leave unset (semantics T10, §8.8, §8.9). */
-export const clearable = <S extends Schema.Constraint>(schema: S) =>
+/**
+ * A parameter of an update that both null and the empty string unset, though `schema` alone would refuse the latter: a
+ * text with a format, or metadata (semantics C4, M2, 9.2). Free text takes the empty string anyway, and everything else
+ * only null.
+ */
+export const unsettable = <S extends Schema.Constraint>(schema: S) =>
   Schema.Union([schema, Schema.Null, Schema.Literal("")]).annotate({ rule: ruleOf(schema) })
 
 /** Whether a string has at most `max` code points; code units are only an upper bound. */

@@ -16,7 +16,7 @@ const REDIRECT_SCHEMES_FORBIDDEN: ReadonlySet<string> = new Set([
 export const WebUrl = text()
   .check(
     Schema.makeFilter((url: string) => ["http:", "https:"].includes(schemeOf(url) ?? ""), {
-      toJsonSchema: () => ({ format: "uri" })
+      toJsonSchema: () => ({ format: "uri", minLength: 1 })
     })
   )
   .annotate({ rule: `an absolute http or https URL of at most ${TEXT_LENGTH_MAX} characters` })
@@ -29,7 +29,7 @@ export const RedirectUrl = text()
         const scheme = schemeOf(url)
         return scheme !== undefined && !REDIRECT_SCHEMES_FORBIDDEN.has(scheme)
       },
-      { toJsonSchema: () => ({ format: "uri" }) }
+      { toJsonSchema: () => ({ format: "uri", minLength: 1 }) }
     )
   )
   .annotate({ rule: `an absolute URL of at most ${TEXT_LENGTH_MAX} characters that a browser can be redirected to` })

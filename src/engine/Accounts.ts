@@ -8,6 +8,7 @@ import type { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import * as EventReader from "./EventReader.ts"
+import { Formats } from "./Formats.ts"
 import type { Reply, Response } from "./Idempotency.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
 import * as Idempotency from "./Idempotency.ts"
@@ -87,7 +88,7 @@ export interface AccountsShape {
 export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/engine/Accounts") {
   static readonly layer = (
     options: Partial<Options> = {}
-  ): Layer.Layer<Accounts, never, Alarm | DeliveryFeed | Journal | Projector | TimerHandler | Views> =>
+  ): Layer.Layer<Accounts, never, Alarm | DeliveryFeed | Formats | Journal | Projector | TimerHandler | Views> =>
     Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 
@@ -109,6 +110,9 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   const list = yield* Lists.make
   const readEvents = yield* EventReader.make(Lists.LISTS_MAX)
+  const formats = yield* Formats
+  const eventsAt = (places: ReadonlyArray<EventReader.EventPlace>) =>
+    Effect.map(readEvents(places), (events) => events.map((event, i) => formats.event(places[i]!.account, event)))
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
@@ -138,25 +142,20 @@ const make = Effect.fnUntraced(function* (options: Options) {
         const found = Effect.andThen(projector.drained, views.holder(id))
         return Effect.mapError(found, () => new Unavailable({ reason: "The database does not answer." }))
       }),
-    settled: (account, millisMax) => {
-      const settled = actors.use(account, (actor) => actor.settle)
-      return Effect.asVoid(Effect.timeoutOption(settled, millisMax))
-    },
-    wake: (account) => actors.use(account, (actor) => actor.wake),
-    wakeTimes: (now) => new Map(Array.from(actors.all(), (actor) => [actor.account, actor.wakeAt(now)])),
+    ...timersOf(actors),
     list: (account, query) => reading(account, (actor) => list(actor, query)),
     event: (account, id) =>
       reading(account, () =>
         Effect.gen(function* () {
           const row = yield* views.event({ account, id })
-          return row === undefined ? undefined : (yield* readEvents([row]))[0]
+          return row === undefined ? undefined : (yield* eventsAt([row]))[0]
         })
       ),
     events: (account, query) =>
       reading(account, () =>
         Effect.gen(function* () {
           const { hasMore, page } = yield* Lists.pageOf(query, (query) => views.events(account, query))
-          return { events: yield* readEvents(page), hasMore }
+          return { events: yield* eventsAt(page), hasMore }
         })
       ),
     deliveries: (account, query) =>
@@ -170,6 +169,15 @@ const make = Effect.fnUntraced(function* (options: Options) {
 })
 
 const none = () => null
+
+const timersOf = (actors: Actors.Actors): Pick<AccountsShape, "settled" | "wake" | "wakeTimes"> => ({
+  settled: (account, millisMax) => {
+    const settled = actors.use(account, (actor) => actor.settle)
+    return Effect.asVoid(Effect.timeoutOption(settled, millisMax))
+  },
+  wake: (account) => actors.use(account, (actor) => actor.wake),
+  wakeTimes: (now) => new Map(Array.from(actors.all(), (actor) => [actor.account, actor.wakeAt(now)]))
+})
 
 /** A read never shows what is not durable: it waits for that record's flush. */
 const readDurable = (

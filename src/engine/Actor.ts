@@ -497,8 +497,8 @@ export class Actor implements AccountState {
       if (types === null) this.subscriptions.delete(destination)
       else this.subscriptions.set(destination, types)
     }
-    for (const { document, hidden, id, kind, labels } of changes) {
-      this.documents.set(id, stored({ id, kind, version, document, hidden, labels }))
+    for (const { document, format, hidden, id, kind, labels } of changes) {
+      this.documents.set(id, stored({ id, kind, version, document, hidden, labels, format }))
     }
     for (const { dueAt, id, name } of timers) {
       if (dueAt === null) this.timers.clear(id)

@@ -11,6 +11,7 @@ import * as Batcher from "./Batcher.ts"
 import { makeShares } from "./CacheShares.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
+import { Formats } from "./Formats.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Journal, StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
@@ -19,7 +20,7 @@ import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
 import { TimerHandler, TIMERS_PAGE } from "./Timers.ts"
 import type { Address, ViewRow } from "./Views.ts"
-import { documentOf, Views } from "./Views.ts"
+import { Views } from "./Views.ts"
 import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
 
 /** The log cannot be reached, or the account has more work than it may queue. What was asked for may yet have been done. */
@@ -69,9 +70,9 @@ export interface Actors {
   readonly all: () => Iterable<Actor>
 }
 
-export const make = Effect.fnUntraced(function* (
-  options: Options
-): Effect.fn.Return<Actors, never, Alarm | DeliveryFeed | Journal | Projector | Scope.Scope | TimerHandler | Views> {
+type Needs = Alarm | DeliveryFeed | Formats | Journal | Projector | Scope.Scope | TimerHandler | Views
+
+export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Actors, never, Needs> {
   const projector = yield* Projector
   const alarm = yield* Alarm
   const feed = yield* DeliveryFeed
@@ -167,13 +168,14 @@ const makeServices = Effect.fnUntraced(function* (
   commit: GroupCommit.GroupCommit,
   lose: ActorServices["lose"]
 ) {
+  const formats = yield* Formats
   const views = yield* Views
   const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
   const services: ActorServices = {
     clock: yield* Clock.Clock,
     mailboxCapacity: options.mailboxCapacity,
     cacheShare: makeShares(options.cacheBytes, active, (actor) => actor.weight),
-    loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && documentOf(row)),
+    loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && formats.document(row)),
     loadTimers: views.timers,
     handleTimer: yield* TimerHandler,
     reach: (yield* Projector).reach,

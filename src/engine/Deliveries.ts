@@ -66,7 +66,7 @@ export interface DeliveriesShape {
   /** Keeps outcomes as one record, and waits until it is durable. */
   readonly report: (account: AccountId, outcomes: ReadonlyArray<AttemptOutcome>) => Effect.Effect<void, Unavailable>
 
-  /** The event that a delivery carries. */
+  /** The event that a delivery carries, with its object as it was written. */
   readonly content: (delivery: DueDelivery) => Effect.Effect<StoredEvent, StorageFailure>
 }
 

@@ -18,11 +18,32 @@ export interface Kind<Value extends Identified, Hidden = undefined> {
   readonly name: string
   /** How its ids begin, without the underscore: a list reads only the ids between `prefix_` and the next prefix. */
   readonly prefix?: string
-  /** What lists can filter by: a few short strings without NUL and unpaired surrogates, indexed by the views. */
+  /**
+   * What lists can filter by: a few short strings without NUL and unpaired surrogates, indexed by the views. Journal and
+   * views keep those that a document was written with, so no step may change what they are made of.
+   */
   readonly labels?: (value: Value) => Labels
+  /** What an older Till's documents become when they are read, oldest step first; see `Formats.ts`. */
+  readonly steps?: ReadonlyArray<Step>
   /** Only carries the type. */
   readonly _hidden?: Hidden
 }
+
+/**
+ * From one format of a kind to the next, as pure functions of JSON that do not change what they are given. What is left
+ * out stays as it is.
+ */
+export interface Step {
+  /** Of the public part alone: the images in events, and copies inside other documents, have no other. */
+  readonly value?: (older: JsonObject) => JsonObject
+  /** Gets the public part as well, as it was before the step. */
+  readonly hidden?: (older: unknown, value: JsonObject) => unknown
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** The format that documents of a kind are written in, from 1. */
+export const formatOf = ({ steps }: { readonly steps?: ReadonlyArray<Step> }): number => 1 + (steps?.length ?? 0)
 
 export interface Identified {
   readonly id: string
@@ -35,6 +56,8 @@ export interface Document<Value extends Identified = Identified, Hidden = unknow
   readonly kind: string
   /** The account's version that wrote this document. */
   readonly version: number
+  /** The newest format of its kind, whatever it was written in. */
+  readonly format: number
   readonly deleted: false
   readonly value: Value
   readonly hidden: Hidden
@@ -65,18 +88,24 @@ export const encode = (value: object): string => {
   return json
 }
 
-/** A document from its stored text; parsed when, and only if, somebody looks inside. */
-export const stored = (row: {
+/** A document as it is stored. */
+export interface StoredTexts {
   readonly id: string
   readonly kind: string
   readonly version: number
+  readonly format: number
+  /** JSON text; null for a tombstone. */
   readonly document: string | null
+  /** JSON text. */
   readonly hidden: string | null
   readonly labels: Labels
-}): Document | Tombstone =>
+}
+
+/** A document from its stored text in the newest format; parsed when, and only if, somebody looks inside. */
+export const stored = (row: StoredTexts): Document | Tombstone =>
   row.document === null
     ? { id: row.id, kind: row.kind, version: row.version, deleted: true }
-    : new StoredDocument(row.id, row.kind, row.version, row.labels, row.document, row.hidden)
+    : new StoredDocument(row, row.document)
 
 /** What an entry takes up beside its texts, in bytes. */
 const ENTRY_BYTES = 300
@@ -89,19 +118,21 @@ class StoredDocument implements Document {
   readonly id: string
   readonly kind: string
   readonly version: number
+  readonly format: number
   readonly deleted = false
   readonly labels: Labels
   readonly json: string
   readonly #hiddenJson: string | null
   #value: Identified | undefined
 
-  constructor(id: string, kind: string, version: number, labels: Labels, json: string, hiddenJson: string | null) {
+  constructor({ format, hidden, id, kind, labels, version }: StoredTexts, json: string) {
     this.id = id
     this.kind = kind
     this.version = version
+    this.format = format
     this.labels = labels
     this.json = json
-    this.#hiddenJson = hiddenJson
+    this.#hiddenJson = hidden
   }
 
   get textLength(): number {

@@ -7,12 +7,13 @@ import type { Scope } from "effect"
 import type { Actor } from "./Actor.ts"
 import * as Batcher from "./Batcher.ts"
 import type { Document } from "./Document.ts"
+import { Formats } from "./Formats.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import type { DocumentRow } from "./Projection.ts"
 import type { Span } from "./Record.ts"
 import type { ListPage, ListQuery } from "./Views.ts"
-import { documentOf, Views } from "./Views.ts"
+import { Views } from "./Views.ts"
 
 /** Lists in one query, at most: each asks for up to a hundred documents or records. */
 export const LISTS_MAX = 32
@@ -20,7 +21,8 @@ export const LISTS_MAX = 32
 /** One page of the documents that the views of an actor's account have. */
 export type List = (actor: Actor, query: ListQuery) => Effect.Effect<ListPage, StorageFailure>
 
-export const make: Effect.Effect<List, never, Journal | Scope.Scope | Views> = Effect.gen(function* () {
+export const make: Effect.Effect<List, never, Formats | Journal | Scope.Scope | Views> = Effect.gen(function* () {
+  const formats = yield* Formats
   const journal = yield* Journal
   const views = yield* Views
   // Any other list may take long, and then ends with its request; nobody is to wait for it.
@@ -46,7 +48,7 @@ export const make: Effect.Effect<List, never, Journal | Scope.Scope | Views> = E
     const texts = (yield* slices(spans)).values()
     const next = (span: Span | null) => (span === null ? null : (texts.next().value ?? null))
     return rows.map((row, i) => {
-      return known[i] ?? documentOf({ ...row, document: next(row.documentSpan), hidden: next(row.hiddenSpan) })
+      return known[i] ?? formats.document({ ...row, document: next(row.documentSpan), hidden: next(row.hiddenSpan) })
     }) as ReadonlyArray<Document>
   })
 

@@ -26,6 +26,8 @@ export interface DocumentRow {
   readonly documentSpan: Span | null
   readonly hiddenSpan: Span | null
   readonly labels: Labels
+  /** In which it was written: see `Formats.ts`. */
+  readonly format: number
 }
 
 /** Points to an event inside the journal. */
@@ -199,9 +201,9 @@ class AccountFold {
   add({ at, changes, clock, request, response, subscriptions, timers, version }: SealedRecord): void {
     const { account } = this
     this.to = version
-    for (const { created, documentSpan, hiddenSpan, id, kind, labels } of changes) {
+    for (const { created, documentSpan, format, hiddenSpan, id, kind, labels } of changes) {
       const rows = created || this.created.has(id) ? this.created : this.changed
-      rows.set(id, { account, id, kind, version, documentSpan, hiddenSpan, labels })
+      rows.set(id, { account, id, kind, version, documentSpan, hiddenSpan, labels, format })
     }
     for (const { dueAt, id, name } of timers) {
       const timer =

@@ -44,6 +44,8 @@ export interface Change {
   /** JSON text. */
   readonly hidden: string | null
   readonly labels: Labels
+  /** Of the document, among those of its kind: see `Formats.ts`. */
+  readonly format: number
   /** Whether its id is known to be new. The journal does not say, so of what was read from there it never is. */
   readonly created: boolean
 }
@@ -59,6 +61,8 @@ export interface EventEntry {
   readonly type: string
   /** JSON text of the object as it was when the event happened. */
   readonly object: string
+  /** Of the object, among those of its kind. */
+  readonly format: number
   readonly previous: Readonly<Record<string, unknown>> | null
 }
 
@@ -257,13 +261,13 @@ const located = (
       : { at: Buffer.byteLength(text.slice(0, at)), length: Buffer.byteLength(part) }
   let start = changesAt
   return changes.map((change, i) => {
-    const { created, document, hidden, id, kind, labels } = change
+    const { created, document, format, hidden, id, kind, labels } = change
     const documentAt = start + headText(change).length
     const hiddenAt = documentAt + (document ?? "null").length + HIDDEN.length
     start += texts[i]!.length + 1
     const documentSpan = document === null ? null : spanOf(documentAt, document)
     const hiddenSpan = hidden === null ? null : spanOf(hiddenAt, hidden)
-    return { id, kind, document, hidden, labels, created, documentSpan, hiddenSpan }
+    return { id, kind, document, hidden, labels, format, created, documentSpan, hiddenSpan }
   })
 }
 
@@ -278,7 +282,9 @@ const toText = (
   const events = record.events.map((event) => {
     const head = `{"id":"${event.id}","type":"${event.type}",`
     const previous = event.previous === null ? "" : `,"previous":${JSON.stringify(event.previous)}`
-    return `${head}${imageText(record.changes, "object", event.object)}${previous}}`
+    const object = imageText(record.changes, "object", event.object)
+    // Of a change that it repeats, the format is known.
+    return `${head}${object}${object.startsWith(OF) ? "" : formatText(event)}${previous}}`
   })
   const response =
     record.response === null
@@ -320,8 +326,12 @@ const changeText = (change: Change): string => {
     labels = `,"labels":${JSON.stringify(change.labels)}`
     break
   }
-  return `${headText(change)}${change.document ?? "null"}${hidden}${labels}}`
+  return `${headText(change)}${change.document ?? "null"}${hidden}${labels}${formatText(change)}}`
 }
+
+const formatText = ({ format }: { readonly format: number }): string => (format === 1 ? "" : `,"format":${format}`)
+
+const OF = `"of":`
 
 const imageText = (
   images: ReadonlyArray<Change>,
@@ -329,7 +339,7 @@ const imageText = (
   json: string,
   check: (json: string) => string = (json) => json
 ): string => {
-  for (const { document, id } of images) if (document === json) return `"of":${JSON.stringify(id)}`
+  for (const { document, id } of images) if (document === json) return `${OF}${JSON.stringify(id)}`
   return `"${name}":${check(json)}`
 }
 
@@ -346,12 +356,20 @@ interface RecordJson {
   readonly at: Millis
   readonly sequence: number
   readonly request: RequestIdentity | null
-  readonly changes: ReadonlyArray<{ id: string; kind: string; document: unknown; hidden?: unknown; labels?: Labels }>
+  readonly changes: ReadonlyArray<{
+    id: string
+    kind: string
+    document: unknown
+    hidden?: unknown
+    labels?: Labels
+    format?: number
+  }>
   readonly events: ReadonlyArray<{
     id: string
     type: string
     of?: string
     object?: unknown
+    format?: number
     previous?: EventEntry["previous"]
   }>
   readonly timers: ReadonlyArray<TimerChange>
@@ -382,12 +400,13 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     document: change.document === null ? null : JSON.stringify(change.document),
     hidden: change.hidden === undefined ? null : JSON.stringify(change.hidden),
     labels: change.labels ?? {},
+    format: change.format ?? 1,
     created: false
   }))
-  const image = (id: string): string => {
-    const found = changes.find((change) => change.id === id)?.document
-    if (found == null) throw corrupt(`refers to ${id}, which it does not change`)
-    return found
+  const imageOf = (id: string): Pick<EventEntry, "object" | "format"> => {
+    const { document: object, format = 1 } = changes.find((change) => change.id === id) ?? {}
+    if (object == null) throw corrupt(`refers to ${id}, which it does not change`)
+    return { object, format }
   }
   return {
     account: json.account,
@@ -396,12 +415,10 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     sequence: json.sequence,
     request: json.request,
     changes,
-    events: json.events.map(({ id, object, of, previous, type }) => ({
-      id,
-      type,
-      object: of === undefined ? JSON.stringify(object) : image(of),
-      previous: previous ?? null
-    })),
+    events: json.events.map(({ format = 1, id, object, of, previous = null, type }) => {
+      const kept = of === undefined ? { object: JSON.stringify(object), format } : imageOf(of)
+      return { id, type, ...kept, previous }
+    }),
     timers: json.timers,
     now: json.now ?? json.at + (json.clock ?? 0),
     clock: json.clock ?? 0,
@@ -415,7 +432,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
         ? null
         : {
             status: json.response.status,
-            body: json.response.of === undefined ? JSON.stringify(json.response.body) : image(json.response.of)
+            body: json.response.of === undefined ? JSON.stringify(json.response.body) : imageOf(json.response.of).object
           }
   }
 }

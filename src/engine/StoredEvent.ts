@@ -10,6 +10,8 @@ export interface StoredEvent {
   readonly request: RequestIdentity | null
   /** JSON of the object as it was. */
   readonly object: string
+  /** Of `object`: the one that it was written in, unless `Formats.ts` has made it a newer one. */
+  readonly format: number
   /** Old values of what an update changed. */
   readonly previous: Readonly<Record<string, unknown>> | null
   /** The record that holds it. */

@@ -7,7 +7,7 @@
  */
 import { Context, Effect } from "effect"
 import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
-import { encode } from "./Document.ts"
+import { encode, formatOf } from "./Document.ts"
 import { idOf, randomText } from "./Identifiers.ts"
 import type { StorageFailure } from "./Journal.ts"
 import type {
@@ -186,6 +186,7 @@ export class ActiveTransaction implements Transaction {
       id: value.id,
       kind: kind.name,
       version: this.#version,
+      format: formatOf(kind),
       deleted: false,
       value,
       hidden,
@@ -200,8 +201,8 @@ export class ActiveTransaction implements Transaction {
   }
 
   emit(type: string, id: string, previous?: Readonly<Record<string, unknown>>): void {
-    const document = this.#known(id)
-    this.events.push({ id: this.#nextId("evt"), type, object: document.json, previous: previous ?? null })
+    const { format, json } = this.#known(id)
+    this.events.push({ id: this.#nextId("evt"), type, object: json, format, previous: previous ?? null })
   }
 
   setTimer(timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }): void {
@@ -332,8 +333,9 @@ export class ActiveTransaction implements Transaction {
 
 const changeOf = (entry: Document | Tombstone, created: boolean): Change => {
   const { id, kind } = entry
-  if (entry.deleted) return { id, kind, document: null, hidden: null, labels: NO_LABELS, created }
-  return { id, kind, document: entry.json, hidden: hiddenText(entry), labels: entry.labels, created }
+  if (entry.deleted) return { id, kind, document: null, hidden: null, labels: NO_LABELS, format: 1, created }
+  const { format, json, labels } = entry
+  return { id, kind, document: json, hidden: hiddenText(entry), labels, format, created }
 }
 
 const hiddenText = ({ hidden }: Document): string | null => (hidden === undefined ? null : encode(hidden as object))

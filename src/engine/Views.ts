@@ -6,11 +6,9 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { AccountId, Document, Labels, Millis, Tombstone } from "./Document.ts"
-import { stored } from "./Document.ts"
+import type { AccountId, Document, Labels, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
-import { lost } from "./Record.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
 
 /** Where a page starts: strictly older than `olderThan`, or strictly newer than `newerThan`. */
@@ -113,12 +111,6 @@ export interface DocumentTexts extends DocumentRow {
   /** JSON text. */
   readonly document: string | null
   readonly hidden: string | null
-}
-
-/** What a row stands for. Throws `JournalCorrupt` if the journal has lost the record: the object was there. */
-export const documentOf = (row: DocumentTexts): Document | Tombstone => {
-  if (row.documentSpan !== null && row.document === null) throw lost(row.account, row.version)
-  return stored(row)
 }
 
 /** A row of any table, under the id that it is stored with. */

@@ -17,7 +17,7 @@ import type { ApiKeyLookup, ApiKeyType } from "../payments/ApiKeys.ts"
 import { API_KEY_LOOKUP, lookupIdOf } from "../payments/ApiKeys.ts"
 import type { Merchant } from "../payments/Merchants.ts"
 import { MERCHANT } from "../payments/Merchants.ts"
-import { ApiKeyExpired, CredentialsInvalid, CredentialsMissing } from "./HttpErrors.ts"
+import { ApiKeyExpired, CredentialsBearer, CredentialsInvalid, CredentialsMissing } from "./HttpErrors.ts"
 
 /** Who sent a request. */
 export interface Caller {
@@ -28,7 +28,12 @@ export interface Caller {
   readonly apiVersion: string
 }
 
-export type AuthenticationFailure = CredentialsMissing | CredentialsInvalid | ApiKeyExpired | Unavailable
+export type AuthenticationFailure =
+  | CredentialsMissing
+  | CredentialsBearer
+  | CredentialsInvalid
+  | ApiKeyExpired
+  | Unavailable
 
 /** Longer texts are no keys, and not worth hashing. */
 const KEY_LENGTH_MAX = 255
@@ -39,6 +44,7 @@ const KNOWN_MAX = 10_000
 const KNOWN_LENGTH_MAX = 512
 
 const missing = Exit.fail(new CredentialsMissing())
+const bearer = Exit.fail(new CredentialsBearer())
 const invalid = Exit.fail(new CredentialsInvalid())
 const expired = Exit.fail(new ApiKeyExpired())
 
@@ -72,6 +78,7 @@ export const make = Effect.gen(function* () {
   }
 
   const find = Effect.fnUntraced(function* (authorization: string): Effect.fn.Return<Caller, AuthenticationFailure> {
+    if (isBearer(authorization)) return yield* bearer
     const key = keyOf(authorization)
     const entry = key === undefined ? undefined : yield* accounts.read(INSTALLATION, lookupIdOf(key))
     if (!isOfKind(entry, API_KEY_LOOKUP)) return yield* invalid
@@ -102,6 +109,9 @@ export const usernameOf = (authorization: string): string | undefined => {
   const credentials = /^basic +([A-Za-z0-9+/_=-]+) *$/i.exec(authorization)?.[1]
   return credentials === undefined ? undefined : Buffer.from(credentials, "base64").toString("utf8").split(":", 1)[0]
 }
+
+/** Whether the token is a key or not, so that a guess of one learns nothing. */
+const isBearer = (authorization: string): boolean => /^bearer(?: |$)/i.test(authorization)
 
 /** The username, if it looks like a key. */
 const keyOf = (authorization: string): string | undefined => {

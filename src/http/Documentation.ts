@@ -38,7 +38,6 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | PaymentsCo
             headers: {
               "cache-control": CACHING,
               "content-security-policy": DocumentationPage.contentSecurityPolicy,
-              "x-content-type-options": "nosniff",
               "referrer-policy": "no-referrer"
             }
           })

@@ -13,7 +13,7 @@ import { outcomeOf, TEST_CARDS } from "../domain/TestCards.ts"
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8882 }
 html { background: #fff; color: #14181f }
-body { font: 0.9375rem/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 62rem; overflow-wrap: anywhere; padding: 1.5rem }
+body { font: 0.9375rem/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 62rem; overflow-wrap: break-word; padding: 1.5rem }
 @media (prefers-color-scheme: dark) { html { background: #0e1116; color: #e9ecf1 } }
 nav ul { columns: 3 14rem; list-style: none; padding: 0 }
 nav li { padding: .125rem 0 }
@@ -23,9 +23,19 @@ h3 code { font-size: 1rem }
 .method { border: 1px solid var(--line); border-radius: 3px; padding: 0 .4em }
 table { border-collapse: collapse; width: 100% }
 th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem .3rem 0; text-align: left; vertical-align: top }
-pre { background: var(--soft); padding: .8rem; white-space: pre-wrap }
+td:first-child, #test_cards td:nth-child(2) { white-space: nowrap }
+td:last-child { overflow-wrap: anywhere; width: 100% }
+wbr { display: none }
+@media (max-width: 48rem) {
+  wbr { display: inline }
+  body { padding: 1rem }
+  table, tbody, tr, td { display: block }
+  tr { border-bottom: 1px solid var(--line); padding: .3rem 0 }
+  td { border: 0; font-size: .875rem; padding: 0 }
+  td:first-child, #test_cards td:nth-child(2) { white-space: normal }
+}
+pre { background: var(--soft); overflow-x: auto; padding: .8rem }
 small { opacity: .7 }
-#test_cards td:nth-child(2) { white-space: nowrap }
 `
 
 /** For the page's `Content-Security-Policy`. */
@@ -76,7 +86,8 @@ const testCards = (): string => `<section id="test_cards"><h2>Test cards</h2>
 )}</p>
 <table>${TEST_CARDS.map((card) => {
   const [ids, numbers] = [card.ids, card.numbers].map((all) =>
-    all.map((one) => `<code>${text(one)}</code>`).join("<br>")
+    // Some ids are longer than a phone's line.
+    all.map((one) => `<code>${text(one).replaceAll(/(?<=[a-z])(?=[A-Z])/g, "<wbr>")}</code>`).join("<br>")
   )
   return `<tr><td>${ids}</td><td>${numbers}</td><td>${text(outcomeOf(card))}</td></tr>`
 }).join("")}</table></section>`
@@ -107,7 +118,7 @@ const renderOperation = (method: string, path: string, operation: Operation, doc
   const body = requestBody?.content["application/json"]
   const parts = [
     `<h3>${text(summary)}</h3>`,
-    `<p><code><span class="method">${method.toUpperCase()}</span> ${text(path)}</code> ` +
+    `<p><code><span class="method">${method.toUpperCase()}</span> ${text(path).replaceAll("/", "/<wbr>")}</code> ` +
       `<small>In TypeScript <code>till.${text(operationId)}</code></small></p>`,
     description === undefined ? "" : `<p>${prose(description)}</p>`,
     table(parameters.map((parameter) => parameterRow(parameter, schemas)))
@@ -194,7 +205,8 @@ const table = (rows: ReadonlyArray<Row>): string => {
   return lines.length === 0 ? "" : `<table>${lines.join("")}</table>`
 }
 
-const json = (value: unknown): string => `<pre>${text(JSON.stringify(value, null, 2) ?? "")}</pre>`
+const json = (value: unknown): string =>
+  `<pre tabindex="0" role="group" aria-label="Example">${text(JSON.stringify(value, null, 2) ?? "")}</pre>`
 
 /** Text with `code` in backticks. */
 const prose = (markdown: string): string => text(markdown).replaceAll(/`([^`]+)`/g, "<code>$1</code>")

@@ -12,7 +12,7 @@ import type { Unavailable } from "../engine/Accounts.ts"
 import type { Caller } from "./Authentication.ts"
 import type { AwaitedCommandHandler, CommandServices, GroupHandlers, QueryServices } from "./Handlers.ts"
 import type { Parsed } from "./JsonBody.ts"
-import { pathOfUnstorableText, STORABLE_RULE } from "./JsonBody.ts"
+import { pathOfUnstorableText, STORABLE_RULE, withoutUnstorableText } from "./JsonBody.ts"
 import type { ParameterError } from "./ParameterErrors.ts"
 import { parameterErrorOf } from "./ParameterErrors.ts"
 import { parameterPath } from "./ParameterPath.ts"
@@ -138,13 +138,13 @@ const makePayloadDecoder = (schema: Schema.Top): CommandEndpoint["decodePayload"
   const diagnose = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error", errors: "all" })
   return ({ escapes, value }) => {
     const decoded = decode(value)
-    if (Exit.isSuccess(decoded)) {
-      const unstorable = escapes ? pathOfUnstorableText(value) : undefined
-      if (unstorable === undefined) return Exit.succeed(decoded.value)
-      return Exit.fail(new ParameterInvalid({ param: parameterPath(unstorable), rule: STORABLE_RULE }))
-    }
-    const diagnosed = diagnose(abridged(value))
-    return Exit.fail(parameterErrorOf(schema.ast, Exit.isSuccess(diagnosed) ? decoded : diagnosed, value))
+    const unstorable = escapes ? pathOfUnstorableText(value) : undefined
+    if (Exit.isSuccess(decoded) && unstorable === undefined) return Exit.succeed(decoded.value)
+    const input = unstorable === undefined ? value : withoutUnstorableText(value)
+    const diagnosed = diagnose(abridged(input))
+    if (Exit.isFailure(diagnosed)) return Exit.fail(parameterErrorOf(schema.ast, diagnosed, input))
+    if (Exit.isFailure(decoded)) return Exit.fail(parameterErrorOf(schema.ast, decoded, value))
+    return Exit.fail(new ParameterInvalid({ param: parameterPath(unstorable!), rule: STORABLE_RULE }))
   }
 }
 

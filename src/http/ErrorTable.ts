@@ -3,9 +3,11 @@
  * again (I9, I10). The compiler refuses a failure that has no row.
  */
 import type { ErrorType } from "../api/Errors.ts"
+import { withoutCardNumbers } from "../domain/Cards.ts"
 import type { DomainError } from "../domain/Errors.ts"
 import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Response, Unavailable } from "../engine/Accounts.ts"
 import { encode } from "../engine/Document.ts"
+import { said, shownPath } from "./ClientText.ts"
 import type { HttpError } from "./HttpErrors.ts"
 
 /** Everything a request can fail with. Anything else is a defect, and answered as one. */
@@ -41,7 +43,7 @@ const invalidRequest = (
   type: "invalid_request_error",
   code,
   message,
-  param,
+  param: param === null ? null : withoutCardNumbers(param),
   stored: false,
   ...(headers && { headers })
 })
@@ -87,6 +89,11 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
       "authentication_failed",
       "You did not provide an API key. Send it as the username of HTTP Basic authentication, with an empty password."
     ),
+  CredentialsBearer: () =>
+    unauthenticated(
+      "authentication_failed",
+      "Send the API key by HTTP Basic, as the user name with an empty password."
+    ),
   CredentialsInvalid: () => unauthenticated("authentication_failed", "Invalid API key provided."),
   ApiKeyExpired: () => unauthenticated("api_key_expired", "This API key has expired."),
   SecretKeyRequired: () => ({
@@ -100,7 +107,7 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
   TestModeOnly: () => invalidRequest(400, "test_mode_only", "This operation is only available in test mode.", null),
 
   InvalidApiVersion: ({ version }) =>
-    invalidRequest(400, "invalid_api_version", `Unknown API version '${version}'.`, "X-API-Version"),
+    invalidRequest(400, "invalid_api_version", said`Unknown API version '${version}'.`, "X-API-Version"),
   RateLimitExceeded: ({ retryAfterSeconds }) => ({
     status: 429,
     type: "rate_limit_error",
@@ -111,12 +118,12 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     headers: { "retry-after": String(retryAfterSeconds) }
   }),
   RouteNotFound: ({ method, path }) =>
-    invalidRequest(404, "route_not_found", `Unrecognized request URL (${method} ${path}).`, null),
+    invalidRequest(404, "route_not_found", `Unrecognized request URL (${method} ${shownPath(path)}).`, null),
   MethodNotAllowed: ({ allowed, method, path }) =>
     invalidRequest(
       405,
       "method_not_allowed",
-      `The method ${method} is not allowed for ${path}; it takes ${allowed.join(", ")}.`,
+      `The method ${method} is not allowed for ${shownPath(path)}; it takes ${allowed.join(", ")}.`,
       null,
       { allow: allowed.join(", ") }
     ),
@@ -134,22 +141,22 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
   InvalidJson: () => invalidRequest(400, "invalid_json", "The request body is not valid JSON.", null),
 
   ParameterUnknown: ({ param }) =>
-    invalidRequest(400, "parameter_unknown", `Received unknown parameter: ${param}.`, param),
+    invalidRequest(400, "parameter_unknown", said`Received unknown parameter: ${param}.`, param),
   ParameterMissing: ({ param }) =>
-    invalidRequest(400, "parameter_missing", `Missing required parameter: \`${param}\`.`, param),
+    invalidRequest(400, "parameter_missing", said`Missing required parameter: \`${param}\`.`, param),
   ParameterInvalid: ({ param, rule }) =>
     invalidRequest(
       400,
       "parameter_invalid",
-      param === null ? `The request body must be ${rule}.` : `The \`${param}\` field must be ${rule}.`,
+      param === null ? `The request body must be ${rule}.` : `${said`The \`${param}\` field`} must be ${rule}.`,
       param
     ),
   ParametersExclusive: ({ first, second }) =>
-    invalidRequest(400, "parameters_exclusive", `Only one of ${first} and ${second} may be sent.`, second),
+    invalidRequest(400, "parameters_exclusive", said`Only one of ${first} and ${second} may be sent.`, second),
   FieldNotExpandable: ({ field, route }) =>
-    invalidRequest(400, "parameter_invalid", `The field '${field}' is not expandable on ${route}.`, "expand[]"),
+    invalidRequest(400, "parameter_invalid", said`The field '${field}' is not expandable on ${route}.`, "expand[]"),
   ResourceMissing: ({ id, kind, param }) =>
-    invalidRequest(404, "resource_missing", `No ${kind} found with ID '${id}'.`, param),
+    invalidRequest(404, "resource_missing", said`No ${kind} found with ID '${id}'.`, param),
 
   IdempotencyKeyInUse: () =>
     invalidRequest(
@@ -182,7 +189,7 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
       invalidRequest(
         400,
         "resource_already_exists",
-        `A price already uses the lookup_key '${lookupKey}'.`,
+        said`A price already uses the lookup_key '${lookupKey}'.`,
         "lookup_key"
       )
     ),

@@ -8,6 +8,7 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
 import { Unavailable } from "../engine/Accounts.ts"
+import { shownPath } from "./ClientText.ts"
 import type { Failure } from "./ErrorTable.ts"
 import { envelope, internalError, wireErrorOf } from "./ErrorTable.ts"
 import type { LogThrottle } from "./LogThrottle.ts"
@@ -117,8 +118,8 @@ export const respondFailed = (
     ...(failure instanceof Unavailable && { reason: failure.reason }),
     ...(unlogged > 0 && { unlogged_before: unlogged })
   }
-  return Effect.logError(`${exchange.method} ${exchange.path} failed`, ...(failure === undefined ? [cause] : [])).pipe(
-    Effect.annotateLogs(annotations),
-    Effect.as(response)
-  )
+  return Effect.logError(
+    `${exchange.method} ${shownPath(exchange.path)} failed`,
+    ...(failure === undefined ? [cause] : [])
+  ).pipe(Effect.annotateLogs(annotations), Effect.as(response))
 }

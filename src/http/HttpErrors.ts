@@ -3,6 +3,8 @@ import { Data } from "effect"
 
 /** No `Authorization` header (A1). */
 export class CredentialsMissing extends Data.TaggedError("CredentialsMissing") {}
+/** A bearer token, which is what many take an API key for (9.26). */
+export class CredentialsBearer extends Data.TaggedError("CredentialsBearer") {}
 /** A key that is unknown, revoked or not readable (A2). */
 export class CredentialsInvalid extends Data.TaggedError("CredentialsInvalid") {}
 /** A rolled key after its grace (A3). */
@@ -46,6 +48,7 @@ export class FieldNotExpandable extends Data.TaggedError("FieldNotExpandable")<{
 
 export type HttpError =
   | CredentialsMissing
+  | CredentialsBearer
   | CredentialsInvalid
   | ApiKeyExpired
   | InvalidApiVersion

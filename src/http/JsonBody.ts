@@ -65,16 +65,34 @@ const endOfString = (text: string, start: number): number => {
   return text.length
 }
 
+/** Takes the place of strings that are no text; no schema takes it. */
+export const UNSTORABLE: unique symbol = Symbol("unstorable text")
+
+/** The value with a mark for every string that is no text, and for every member whose name is none. */
+export const withoutUnstorableText = (value: unknown): unknown => {
+  if (typeof value === "string") return isStorable(value) ? value : UNSTORABLE
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map(withoutUnstorableText)
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) =>
+      isStorable(key) ? [key, withoutUnstorableText(member)] : [storable(key), UNSTORABLE]
+    )
+  )
+}
+
 /** Path of the first string, as a key or as a value, that is no text: it holds a NUL or half a surrogate pair. */
 export const pathOfUnstorableText = (value: unknown): ReadonlyArray<PropertyKey> | undefined => {
   if (typeof value === "string") return isStorable(value) ? undefined : []
   if (typeof value !== "object" || value === null) return undefined
   for (const [key, member] of Object.entries(value)) {
     const inside = isStorable(key) ? pathOfUnstorableText(member) : []
-    if (inside !== undefined) return [isStorable(key) ? key : key.toWellFormed().replaceAll("\0", "\ufffd"), ...inside]
+    if (inside !== undefined) return [storable(key), ...inside]
   }
   return undefined
 }
+
+/** A name in which replacement characters show what is no text. */
+const storable = (key: string): string => key.toWellFormed().replaceAll("\0", "\ufffd")
 
 /** Completes "The `param` field must be …" (semantics §8.14). */
 export const STORABLE_RULE = "text without NUL characters and unpaired surrogates"

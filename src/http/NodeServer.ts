@@ -1,11 +1,15 @@
 /**
- * Node's HTTP server, with five habits of its own.
+ * Node's HTTP server, with seven habits of its own.
  *
  * - It writes its answers in bursts: those that get ready within a turn of the event loop go out at the turn's end, one
  *   right after the other. A write is mostly the price of waking up whoever reads, and one that comes while they are
  *   still awake costs little.
  * - It can be closed while clients keep their connections busy: once it is closed, every answer ends its connection.
  *   Node's own would take request after request on connections that were open before, and so never come to its end.
+ * - It resets nobody by closing. A connection without a request stays open for a moment, because a request may be on its
+ *   way, and is ended then; one that has ended is read until the client ends it as well. Node's own would destroy it at
+ *   once, and with it what the client has sent meanwhile.
+ * - It tells browsers with every answer not to guess at its type, so that nothing here can be taken for a page or a script.
  * - It takes up one request of a connection at a time. Node's own would take up all that a client sends ahead, and keep the
  *   answers until they are read: from a few thousand bytes, more of them than there is memory.
  * - It ignores an `Expect` that it does not know. Node's own answers that with a 417, which nobody else gets to see.
@@ -24,6 +28,90 @@ const KEEP_ALIVE_MILLIS = 65_000
 const ARRIVAL_MILLIS_MAX = 60_000
 /** How long nothing may move on a connection with a request; longer than any answer takes. */
 const STILL_MILLIS_MAX = 120_000
+/** How long a closed server leaves a connection open on which nothing moves. Whoever is busy has sent by then. */
+const QUIET_MILLIS = 500
+/** How long a closed server then waits for the client to end the connection as well. */
+const LINGER_MILLIS_MAX = 1000
+
+/** Node keeps the response that is under way on a connection there (`lib/_http_server.js`). */
+interface Connection extends Socket {
+  readonly _httpMessage?: http.ServerResponse | null
+}
+
+/**
+ * Ends a connection, and reads on until the client ends it, too. With something left to read, closing it would reset it,
+ * and the client would lose the answer that it has not read yet.
+ */
+const hangUp = (connection: Connection): void => {
+  if (connection.writableEnded) return
+  connection.end()
+  const timer = setTimeout(() => connection.destroy(), LINGER_MILLIS_MAX)
+  connection.once("close", () => clearTimeout(timer))
+}
+
+/** Ends the connections of a server that is closed: those with a request after its answer, the others once they are quiet. */
+const hangUpAll = (server: http.Server, connections: ReadonlySet<Connection>): void => {
+  const bytesRead = new Map<Connection, number>()
+  const endQuiet = () => {
+    for (const connection of connections) {
+      const isQuiet = connection._httpMessage == null && bytesRead.get(connection) === connection.bytesRead
+      if (isQuiet) hangUp(connection)
+      bytesRead.set(connection, connection.bytesRead)
+    }
+  }
+  // Node calls it after the last answer.
+  for (const connection of connections) connection.destroySoon = () => hangUp(connection)
+  endQuiet()
+  const timer = setInterval(endQuiet, QUIET_MILLIS)
+  server.once("close", () => clearInterval(timer))
+}
+
+/** Makes the server take up one request of a connection at a time. */
+const takeTurns = (server: http.Server): void => {
+  const emit = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
+  const pipelined = new WeakMap<Socket, number>()
+  const inTurn = (event: string, request: http.IncomingMessage, response: http.ServerResponse) => {
+    const { socket } = request
+    // Nobody could be answered any more.
+    if (socket.writableEnded) {
+      request.resume()
+      return true
+    }
+    // Only the first response of a connection has its socket.
+    if (response.socket !== null) return emit(event, request, response)
+    const waiting = (pipelined.get(socket) ?? 0) + 1
+    if (waiting > PIPELINED_MAX) socket.destroy()
+    pipelined.set(socket, waiting)
+    response.once("socket", () => {
+      pipelined.set(socket, pipelined.get(socket)! - 1)
+      emit(event, request, response)
+    })
+    return true
+  }
+  // oxlint-disable-next-line typescript/no-explicit-any -- Node's own overloads, passed through
+  server.emit = (event: string, ...args: any) =>
+    event === "request" || event === "checkContinue" ? inTurn(event, args[0], args[1]) : emit(event, ...args)
+}
+
+/** Makes the server close as the module's comment says. `onClose` is called before anything is ended. */
+const closeGently = (server: http.Server, onClose: () => void): void => {
+  const connections = new Set<Socket>()
+  server.on("connection", (connection: Socket) => {
+    connections.add(connection)
+    connection.once("close", () => connections.delete(connection))
+  })
+  const close = server.close.bind(server)
+  // Node's own closing calls it first of all.
+  server.closeIdleConnections = () => {}
+  server.close = (callback) => {
+    onClose()
+    if (server.listening) hangUpAll(server, connections)
+    return close(callback)
+  }
+}
+
+const isHeaders = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 export const create = (stillMillisMax: number = STILL_MILLIS_MAX): http.Server => {
   let closed = false
@@ -39,6 +127,10 @@ export const create = (stillMillisMax: number = STILL_MILLIS_MAX): http.Server =
     // oxlint-disable-next-line typescript/no-explicit-any -- Node's own overloads, passed through
     override writeHead(...args: any): this {
       if (closed) this.shouldKeepAlive = false
+      const headers: unknown = args.at(-1)
+      // Headers that are set one by one make Node copy all the others first.
+      if (isHeaders(headers)) headers["x-content-type-options"] = "nosniff"
+      else this.setHeader("x-content-type-options", "nosniff")
       return super.writeHead(...(args as Parameters<http.ServerResponse["writeHead"]>))
     }
 
@@ -60,32 +152,13 @@ export const create = (stillMillisMax: number = STILL_MILLIS_MAX): http.Server =
     keepAliveTimeout: KEEP_ALIVE_MILLIS,
     requestTimeout: ARRIVAL_MILLIS_MAX,
     requireHostHeader: false,
-    ServerResponse: Response
+    ServerResponse: Response,
+    // Nothing here speaks another protocol, and what Node hands over for one is answered without any of these habits.
+    shouldUpgradeCallback: () => false
   })
   server.timeout = stillMillisMax
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
-  const emit = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
-  const pipelined = new WeakMap<Socket, number>()
-  const inTurn = (event: string, request: http.IncomingMessage, response: http.ServerResponse) => {
-    // Only the first response of a connection has its socket.
-    if (response.socket !== null) return emit(event, request, response)
-    const { socket } = request
-    const waiting = (pipelined.get(socket) ?? 0) + 1
-    if (waiting > PIPELINED_MAX) socket.destroy()
-    pipelined.set(socket, waiting)
-    response.once("socket", () => {
-      pipelined.set(socket, pipelined.get(socket)! - 1)
-      emit(event, request, response)
-    })
-    return true
-  }
-  // oxlint-disable-next-line typescript/no-explicit-any -- as above
-  server.emit = (event: string, ...args: any) =>
-    event === "request" || event === "checkContinue" ? inTurn(event, args[0], args[1]) : emit(event, ...args)
-  const close = server.close.bind(server)
-  server.close = (callback) => {
-    closed = true
-    return close(callback)
-  }
+  takeTurns(server)
+  closeGently(server, () => (closed = true))
   return server
 }

@@ -1,12 +1,14 @@
 /**
  * From a decode failure to the one error that the client gets (semantics T7, T8, T10, T14): unknown parameters come
- * first, then missing ones, then invalid ones, each in the order of the contract's fields.
+ * first, then missing ones, then invalid ones, strings that are no text among them (9.10), each in the order of the
+ * contract's fields.
  */
 import { SchemaAST } from "effect"
 import type { Cause, Exit, Schema, SchemaIssue } from "effect"
 import { ParameterInvalid, ParameterMissing, ParameterUnknown } from "../domain/Errors.ts"
 import type { Violation } from "../domain/Rule.ts"
 import { violations } from "../domain/Rule.ts"
+import { STORABLE_RULE, UNSTORABLE } from "./JsonBody.ts"
 import { parameterPath } from "./ParameterPath.ts"
 
 export type ParameterError = ParameterUnknown | ParameterMissing | ParameterInvalid
@@ -23,9 +25,9 @@ export const parameterErrorOf = (
   const missing = found.find((violation) => isMissing(schema, violation, input))
   if (missing !== undefined) return new ParameterMissing({ param: parameterPath(missing.path) })
   const { path, rule } = found[0]!
-  return path.length === 0
-    ? new ParameterInvalid({ param: null, rule: "a JSON object" })
-    : new ParameterInvalid({ param: parameterPath(path), rule })
+  if (path.length === 0) return new ParameterInvalid({ param: null, rule: "a JSON object" })
+  const isText = valueAt(input, path) !== UNSTORABLE
+  return new ParameterInvalid({ param: parameterPath(path), rule: isText ? rule : STORABLE_RULE })
 }
 
 const issueOf = (cause: Cause.Cause<Schema.SchemaError>): SchemaIssue.Issue => {

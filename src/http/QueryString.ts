@@ -1,6 +1,7 @@
 /**
- * Decodes query parameters by the contract (semantics T7, G7, G8, E1, E2, §8.14): unknown parameters come first, then repeated
- * or invalid ones. `expand[]` is a parameter of every GET; which fields it takes is the endpoint's matter.
+ * Decodes query parameters by the contract (semantics T7, T14, G7, G8, E1, E2, §8.14): unknown parameters come first,
+ * then invalid ones, repeated and empty ones among them, in the order of the contract. `expand[]` is a parameter of every
+ * GET; which fields it takes is the endpoint's matter.
  */
 import { Exit, Schema, SchemaAST } from "effect"
 import { ParameterInvalid, ParametersExclusive, ParameterUnknown } from "../domain/Errors.ts"
@@ -38,6 +39,15 @@ export const makeQueryDecoder = (
     return Exit.isSuccess(decoded) ? Exit.succeed(decoded.value) : Exit.fail(parameterErrorOf(ast, decoded, input))
   }
   const ofNothing = decode({})
+  const documented = new Set([...names, ...lists])
+  const problemOf = (name: string, given: ReadonlyArray<string>): ParameterInvalid | FieldNotExpandable | undefined => {
+    if (name === EXPAND) {
+      const field = given.find((asked) => !expandable.has(asked))
+      return field === undefined ? undefined : new FieldNotExpandable({ field, route: options.route })
+    }
+    const rule = wrongIn(given, lists.has(name))
+    return rule === undefined ? undefined : new ParameterInvalid({ param: name, rule })
+  }
 
   return (query) => {
     if (query === "") return ofNothing
@@ -52,17 +62,17 @@ export const makeQueryDecoder = (
       if (!names.has(name) && !lists.has(name)) return Exit.fail(new ParameterUnknown({ param: name }))
     }
     const input: Record<string, unknown> = {}
-    for (const [name, given] of values) {
-      if (name === EXPAND) continue
-      const rule = wrongIn(given, lists.has(name))
-      if (rule !== undefined) return Exit.fail(new ParameterInvalid({ param: name, rule }))
-      input[name] = lists.has(name) ? given : given[0]
+    for (const name of documented) {
+      const given = values.get(name)
+      if (given === undefined) continue
+      const problem = problemOf(name, given)
+      if (problem !== undefined) {
+        // What comes before it has yet to be decoded, and may be wrong as well.
+        const before = decode(input)
+        return Exit.isFailure(before) ? before : Exit.fail(problem)
+      }
+      input[name] = name === EXPAND ? [...new Set(given)] : lists.has(name) ? given : given[0]
     }
-    const expand = [...new Set(values.get(EXPAND))]
-    for (const field of expand) {
-      if (!expandable.has(field)) return Exit.fail(new FieldNotExpandable({ field, route: options.route }))
-    }
-    if (expand.length > 0) input[EXPAND] = expand
     const decoded = decode(input)
     return hasBothCursors(input) && Exit.isSuccess(decoded) ? bothCursors : decoded
   }

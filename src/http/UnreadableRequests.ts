@@ -42,6 +42,7 @@ export const answerUnreadable = (server: Server, docsUrl: string): Server => {
       "Content-Type: application/json",
       `Content-Length: ${Buffer.byteLength(body)}`,
       "Cache-Control: no-store",
+      "X-Content-Type-Options: nosniff",
       `X-API-Version: ${API_VERSION_DEFAULT}`,
       `X-Request-Id: ${nextRequestId()}`,
       "Connection: close"

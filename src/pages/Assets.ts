@@ -72,7 +72,6 @@ const respond = (
     "cache-control": caching,
     etag,
     vary: "accept-encoding",
-    "x-content-type-options": "nosniff",
     "cross-origin-resource-policy": "cross-origin"
   }
   if (sent["if-none-match"]?.includes(etag)) return HttpServerResponse.empty({ status: 304, headers })

@@ -38,6 +38,8 @@ interface Visit {
   readonly locale: string
   readonly wantsData: boolean
   readonly publicUrl: string
+  /** As on the page. */
+  readonly takesCards: boolean
   /** The origin whose page shows this one in a frame; null if none may. */
   readonly embedder: string | null
 }
@@ -64,12 +66,13 @@ const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
 
 /** The session's form. */
 const formPage = (visit: Visit, problem: Problem): Answer => {
-  const { embedder, found, locale, wantsData } = visit
+  const { embedder, found, locale, takesCards, wantsData } = visit
   const { lines, merchant, session } = found
   const { details, errors = {}, message, status, token } = problem
   if (wantsData) return data(status, { message, errors, token })
   const frame = frameOf(visit)
-  return page(CheckoutPage.render({ session, lines, merchant, locale, token, details, errors, message, frame }), {
+  const shown = { session, lines, merchant, takesCards, locale, token, details, errors, message, frame }
+  return page(CheckoutPage.render(shown), {
     status,
     formTargets: [session.success_url],
     frameAncestors: embedder === null ? [] : [embedder]
@@ -217,12 +220,13 @@ const visitOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServ
   const found = yield* findSession(id)
   const query = queryOf(request)
   if (found === undefined || !mayOpen(found.session, query)) return undefined
-  const { publicUrl } = yield* PaymentsConfig
+  const { liveProcessor, publicUrl } = yield* PaymentsConfig
   const visit: Visit = {
     found,
     locale: localeOf(request.headers["accept-language"]),
     wantsData: wantsData(request),
     publicUrl,
+    takesCards: !found.session.livemode || liveProcessor !== null,
     embedder: embedderOf(found.session, query, yield* PagesConfig)
   }
   return visit

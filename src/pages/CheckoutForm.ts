@@ -5,11 +5,13 @@
  */
 import { Schema } from "effect"
 import type { BillingDetailsParameter } from "../domain/Address.ts"
-import { isCardNumber } from "../domain/Cards.ts"
+import { AddressText, PersonName, PersonPhone } from "../domain/Address.ts"
+import { cvcLengthOf, isCardNumber } from "../domain/Cards.ts"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
+import { isCountry } from "../domain/Countries.ts"
 import { Email } from "../domain/Email.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
-import { isCountry } from "./Countries.ts"
+import { TEXT_LENGTH_MAX } from "../domain/Text.ts"
 import type { FormValues } from "./FormBody.ts"
 
 /** Fields whose values are shown again. */
@@ -43,19 +45,24 @@ export interface Complaints {
   readonly invalid?: string
 }
 
+const TOO_LONG = `Enter at most ${TEXT_LENGTH_MAX} characters.`
+
 export const COMPLAINTS: Readonly<Record<Field, Complaints>> = {
   email: { missing: "Enter your email address.", invalid: "Enter an email address such as name@example.com." },
   name: { invalid: "Enter a name of at most 256 characters." },
   phone: { invalid: "Enter a phone number of at most 64 characters." },
-  line1: { missing: "Enter your address." },
-  line2: {},
-  city: { missing: "Enter your city." },
-  state: {},
-  postal_code: { missing: "Enter your postal code." },
+  line1: { missing: "Enter your address.", invalid: TOO_LONG },
+  line2: { invalid: TOO_LONG },
+  city: { missing: "Enter your city.", invalid: TOO_LONG },
+  state: { invalid: TOO_LONG },
+  postal_code: { missing: "Enter your postal code.", invalid: TOO_LONG },
   country: { missing: "Choose your country.", invalid: "Choose a country of the list." },
   card_number: { missing: "Enter your card number.", invalid: "This card number is not valid. Check its digits." },
   card_expiry: { missing: "Enter your card's expiry date.", invalid: "Enter the expiry date as MM / YY." },
-  card_cvc: { missing: "Enter your card's security code.", invalid: "The security code has 3 or 4 digits." }
+  card_cvc: {
+    missing: "Enter your card's security code.",
+    invalid: "The security code has 3 digits, or 4 on American Express."
+  }
 }
 
 /** What a session asks of its payer. */
@@ -98,7 +105,7 @@ export const readEntered = (asked: Asked, values: FormValues): Entered => {
   )
   const errors: FieldErrors = Object.fromEntries(
     fields.flatMap((field) => {
-      const complaint = complaintAbout(field, values.get(field) ?? "")
+      const complaint = complaintAbout(field, values)
       return complaint === undefined ? [] : [[field, complaint]]
     })
   )
@@ -108,24 +115,34 @@ export const readEntered = (asked: Asked, values: FormValues): Entered => {
   return { details, errors, confirmation: { customer_details, payment_method_data } }
 }
 
-const complaintAbout = (field: Field, value: string): string | undefined => {
+const complaintAbout = (field: Field, values: FormValues): string | undefined => {
   const { invalid, missing } = COMPLAINTS[field]
+  const value = values.get(field) ?? ""
   if (value === "") return missing
-  return RULES[field]?.(value) === false ? (invalid ?? missing) : undefined
+  return RULES[field](value, values) ? undefined : invalid
 }
 
-const isEmail = Schema.is(Email)
-const isAtMost = (max: number) => (value: string) => [...value].length <= max
+const isAddressText = Schema.is(AddressText)
 
-const RULES: Readonly<Partial<Record<Field, (value: string) => boolean>>> = {
-  email: isEmail,
-  name: isAtMost(256),
-  phone: isAtMost(64),
+/** Whether a field holds what it should, beside others where these matter. */
+const RULES: Readonly<Record<Field, (value: string, values: FormValues) => boolean>> = {
+  email: Schema.is(Email),
+  name: Schema.is(PersonName),
+  phone: Schema.is(PersonPhone),
+  line1: isAddressText,
+  line2: isAddressText,
+  city: isAddressText,
+  state: isAddressText,
+  postal_code: isAddressText,
   country: isCountry,
   card_number: (value) => isCardNumber(digitsOf(value)),
   card_expiry: (value) => expiryOf(value) !== undefined,
-  card_cvc: (value) => /^[0-9]{3,4}$/.test(value)
+  card_cvc: (value, values) => isSecurityCode(value, digitsOf(values.get("card_number") ?? ""))
 }
+
+/** As long as the card's scheme has it (semantics 9.7); of no card yet, as long as any has it. */
+const isSecurityCode = (code: string, cardNumber: string): boolean =>
+  /^[0-9]{3,4}$/.test(code) && (!isCardNumber(cardNumber) || code.length === cvcLengthOf(cardNumber))
 
 /** A card number as it is printed has spaces, or hyphens, between its groups. */
 const digitsOf = (cardNumber: string): string => cardNumber.replaceAll(/[\s-]/g, "")
@@ -142,17 +159,17 @@ export const expiryOf = (value: string): { readonly exp_month: number; readonly 
 }
 
 const customerDetailsOf = (details: Details, { address }: Asked): BillingDetailsParameter => ({
-  email: details.email ?? "",
-  name: details.name ?? "",
-  phone: details.phone ?? "",
+  email: details.email || null,
+  name: details.name || null,
+  phone: details.phone || null,
   address: address
     ? {
-        line1: details.line1 ?? "",
-        line2: details.line2 ?? "",
-        city: details.city ?? "",
-        state: details.state ?? "",
-        postal_code: details.postal_code ?? "",
-        country: details.country ?? ""
+        line1: details.line1 || null,
+        line2: details.line2 || null,
+        city: details.city || null,
+        state: details.state || null,
+        postal_code: details.postal_code || null,
+        country: details.country || null
       }
     : null
 })

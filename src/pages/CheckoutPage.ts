@@ -1,4 +1,7 @@
-/** The hosted checkout page (semantics S14): what is bought, what it costs, and the form to pay with. */
+/**
+ * The hosted checkout page (semantics S14): what is bought, what it costs, and the form to pay with; or, where nobody could
+ * take a card, that and no form (semantics 9.9).
+ */
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
 import type { Asked, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, COMPLAINTS, isRequired } from "./CheckoutForm.ts"
@@ -14,6 +17,8 @@ export interface CheckoutPage {
   readonly session: CheckoutSession
   readonly lines: ReadonlyArray<LineItem>
   readonly merchant: string
+  /** Whether there is a processor to pay with a card at. */
+  readonly takesCards: boolean
   /** Language of the amounts. */
   readonly locale: string
   /** Makes the form's submission happen once. */
@@ -29,14 +34,15 @@ export interface CheckoutPage {
 export const render = (page: CheckoutPage): Html => {
   const { merchant, session } = page
   const asked = askedBy(session)
-  const hasProblem = page.message !== null || Object.keys(page.errors).length > 0
+  const isPayable = page.takesCards || !asked.card
+  const hasProblem = !isPayable || page.message !== null || Object.keys(page.errors).length > 0
   return layout({
     title: `${hasProblem ? "Problem: " : ""}Pay ${merchant}`,
     kind: "checkout",
-    script: true,
+    script: isPayable,
     frame: page.frame,
     content: html`${!session.livemode && testModePanel(asked.card)}
-      <main>${summary(page)} ${form(page, asked)}</main>`
+      <main>${summary(page)} ${isPayable ? form(page, asked) : noCards(page)}</main>`
   })
 }
 
@@ -70,6 +76,20 @@ const lineItem = ({ amount_total, description, quantity }: LineItem, amount: (mi
     <span class="what"><bdi>${description}</bdi>${quantity > 1 && html` <small>Quantity ${quantity}</small>`}</span>
     <span class="price">${amount(amount_total)}</span>
   </li>`
+
+/** Said before anybody enters a card: it would be of no use. */
+const noCards = ({ merchant, session }: CheckoutPage): Html =>
+  html`<section class="no-cards" aria-labelledby="no-cards">
+    <h2 id="no-cards">This shop cannot take cards yet</h2>
+    <p>
+      <bdi>${merchant}</bdi> has not set up card payments. You have not been charged. Get in touch with the shop to pay
+      in another way.
+    </p>
+    ${
+      session.cancel_url !== null &&
+      html`<p><a class="go" href="${session.cancel_url}" rel="noreferrer">Go back to ${merchant}</a></p>`
+    }
+  </section>`
 
 const LOCK = html`<svg width="16" height="16" viewBox="0 0 16 16" fill="currentColor" aria-hidden="true">
   <path d="M4 6V5a4 4 0 0 1 8 0v1h1v8H3V6zm2 0h4V5a2 2 0 0 0-4 0z" />

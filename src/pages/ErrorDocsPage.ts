@@ -46,6 +46,9 @@ const ofCode = (examples: ReadonlyArray<ErrorExample>, code: string): ReadonlyAr
 const statusesOf = (examples: ReadonlyArray<ErrorExample>, code: string): string =>
   [...new Set(ofCode(examples, code).map(({ status }) => status))].join(", ")
 
+/** Longer names are written smaller, to have room on a phone's line. */
+const LARGE_CHARACTERS_MAX = 24
+
 /** The page of a code; undefined for what is none. */
 export const renderCode = (examples: ReadonlyArray<ErrorExample>, code: string): Html | undefined => {
   const explanation = EXPLANATIONS.get(code)
@@ -55,7 +58,7 @@ export const renderCode = (examples: ReadonlyArray<ErrorExample>, code: string):
     `Error: ${code}`,
     2,
     html`<nav aria-label="Breadcrumb"><a href="../../docs">API</a> / <a href="../errors">Errors</a></nav>
-      <h1><code>${code}</code></h1>
+      <h1><code${code.length > LARGE_CHARACTERS_MAX && html` class="long"`}>${code}</code></h1>
       <p>${prose(explanation.meaning)}</p>
       <p class="facts">HTTP status <code>${first.status}</code>, type <code>${first.type}</code></p>
       ${sections(explanation)} ${code === "card_declined" && declineCodes()} ${responses([first, ...others])}`

@@ -37,6 +37,7 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
   MethodNotAllowed: new Http.MethodNotAllowed({ method: "DELETE", path: "/v1/prices", allowed: ["GET", "POST"] }),
 
   CredentialsMissing: new Http.CredentialsMissing(),
+  CredentialsBearer: new Http.CredentialsBearer(),
   CredentialsInvalid: new Http.CredentialsInvalid(),
   ApiKeyExpired: new Http.ApiKeyExpired(),
   SecretKeyRequired: new Domain.SecretKeyRequired(),

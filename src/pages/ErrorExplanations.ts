@@ -30,6 +30,7 @@ const PARAMETERS: Readonly<Record<string, Explanation>> = {
     causes: [
       'The value has another JSON type: the text "2000" is no integer, and nothing is converted.',
       "It is out of range, too long, of another format, or none of the values that are possible.",
+      "It is null on an update, where null does not unset it, or empty, which only free text can be.",
       "It names an object that does not fit, such as the payment method of another customer.",
       "`expand[]` names a field that cannot be expanded on this route."
     ],
@@ -167,7 +168,7 @@ const ACCESS: Readonly<Record<string, Explanation>> = {
   authentication_failed: {
     meaning: "The request has no API key, or none that is valid.",
     causes: [
-      "There is no `Authorization` header, or one of another scheme than Basic.",
+      "There is no `Authorization` header, or one of another scheme than Basic, such as Bearer.",
       "The key is misspelled, was revoked, or belongs to another installation."
     ],
     remedies: [

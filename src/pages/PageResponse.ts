@@ -36,7 +36,7 @@ export const leadOn = (wantsData: boolean, location: string): HttpServerResponse
 export const data = (status: number, body: object): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(body, { status, headers: { ...COMMON, "cache-control": "no-store" } })
 
-const COMMON = { "referrer-policy": "no-referrer", "x-content-type-options": "nosniff" }
+const COMMON = { "referrer-policy": "no-referrer" }
 
 const headersOf = ({ cacheControl = "no-store", formTargets = [], frameAncestors = [] }: PageOptions) => ({
   ...COMMON,

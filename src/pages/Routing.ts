@@ -3,6 +3,7 @@ import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpRouter } from "effect/http"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
+import { shownPath } from "../http/ClientText.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
 import { RequestTooLarge } from "../http/HttpErrors.ts"
 import { REQUEST_MILLIS_MAX } from "../http/RequestTimeouts.ts"
@@ -65,7 +66,7 @@ const guarded = <E, R>(
     if (failure instanceof RequestTooLarge) return Effect.succeed(page(notice(NOT_FROM_HERE), { status: 413 }))
     if (failure instanceof Unavailable) return Effect.succeed(page(notice(UNAVAILABLE), { status: 503 }))
     return Effect.as(
-      Effect.logError(`${method} ${url.split("?", 1)[0]} failed`, cause),
+      Effect.logError(`${method} ${shownPath(url.split("?", 1)[0]!)} failed`, cause),
       page(notice(UNAVAILABLE), { status: 500 })
     )
   })

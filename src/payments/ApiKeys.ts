@@ -6,18 +6,18 @@
  * no salt, because a generated key is 32 random characters; who sets one of their own has to make it as hard to guess.
  */
 import { hash } from "node:crypto"
-import { Effect, Redacted } from "effect"
-import type { ApiKey, ApiKeyStatus, ApiKeyType } from "../domain/ApiKey.ts"
-import { API_KEY_GRACE_SECONDS_MAX } from "../domain/ApiKey.ts"
+import { Effect, Redacted, Schema } from "effect"
+import { API_KEY_GRACE_SECONDS_MAX, ApiKey, ApiKeyStatus, ApiKeyType } from "../domain/ApiKey.ts"
 import { ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { secondsOf } from "../domain/Time.ts"
-import type { AccountId, Kind } from "../engine/Document.ts"
+import type { AccountId } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { accountOf } from "./AccountIds.ts"
+import type { Kept } from "./Documents.ts"
 import { timer, timerId } from "./TimerNames.ts"
 
-export type { ApiKeyType } from "../domain/ApiKey.ts"
+export type { ApiKeyType }
 
 /** Which of a merchant's four kinds of keys. */
 export interface ApiKeyUse {
@@ -26,28 +26,33 @@ export interface ApiKeyUse {
 }
 
 /** What is known of a key beyond what it shows. */
-export interface ApiKeyHidden {
+export const ApiKeyHidden = Schema.Struct({
   /** Id of the entry that requests find the key by. */
-  readonly lookup: string
-}
+  lookup: Schema.String
+})
+export type ApiKeyHidden = typeof ApiKeyHidden.Type
 
 /** What a request's key leads to. */
-export interface ApiKeyLookup extends ApiKeyUse {
+export const ApiKeyLookup = Schema.Struct({
   /** `keyhash_<SHA-256 of the key, hex>` */
-  readonly id: string
-  readonly api_key: string
-  readonly merchant_id: string
-  readonly status: ApiKeyStatus
+  id: Schema.String,
+  api_key: Schema.String,
+  merchant_id: Schema.String,
+  type: ApiKeyType,
+  livemode: Schema.Boolean,
+  status: ApiKeyStatus,
   /** Unix seconds; null for a key without an end. */
-  readonly expires_at: number | null
-}
+  expires_at: Schema.NullOr(Schema.Int)
+})
+export type ApiKeyLookup = typeof ApiKeyLookup.Type
 
-export const API_KEY: Kind<ApiKey, ApiKeyHidden> = {
+export const API_KEY: Kept<ApiKey, ApiKeyHidden> = {
   name: "api_key",
+  shape: { value: ApiKey, hidden: ApiKeyHidden },
   prefix: PREFIXES.api_key,
   labels: ({ livemode, merchant_id }) => ({ merchant_id, account: accountOf(merchant_id, livemode) })
 }
-export const API_KEY_LOOKUP: Kind<ApiKeyLookup> = { name: "api_key_lookup" }
+export const API_KEY_LOOKUP: Kept<ApiKeyLookup> = { name: "api_key_lookup", shape: { value: ApiKeyLookup } }
 
 const SECRET_LENGTH = 32
 

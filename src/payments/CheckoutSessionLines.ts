@@ -1,6 +1,6 @@
 /**
  * The lines of a Checkout Session: which prices they refer to, and what they amount to (semantics S3 to S6, N4 to N9).
- * Checks what was sent for all lines, then what they refer to, then the state of that, then the limits (T14).
+ * Finds what all lines refer to, then checks the state of that, then what does not go together, and the limits (9.10).
  */
 import { Effect } from "effect"
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
@@ -12,20 +12,28 @@ import { lineAmount, totalAmount } from "../domain/PriceArithmetic.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import type { ProductDocument } from "./Catalog.ts"
 import { findPrice, findProduct, rememberPrice } from "./Catalog.ts"
-import type { LineItemParameter, PriceData } from "./CheckoutSessionParameters.ts"
+import type { LineItemParameter } from "./CheckoutSessionParameters.ts"
 import { LINE_ITEMS, lineItemsId, PRICE } from "./Documents.ts"
-import { requireAmountsWithinCap } from "./PriceParameters.ts"
 import { inlinePrice, requireInlinePrice } from "./Prices.ts"
+
+/** What a line refers to: a price, or the product of a price that is to be made. */
+interface Reference {
+  /** The parameter that names it. */
+  readonly param: string
+  readonly price: Price | null
+  readonly product: ProductDocument
+}
+
+/** The references of each line: one, unless the line is wrong. */
+type References = ReadonlyArray<ReadonlyArray<Reference>>
 
 /** A line whose price is known. */
 interface Line {
-  /** The parameter that named the price, or the product of a new one. */
-  readonly param: string
   readonly price: Price
   readonly product: ProductDocument
   readonly quantity: number
-  /** The data that the price was made of; it is yet to be written. */
-  readonly data: PriceData | null
+  /** Whether the price was made of the line's data; it is yet to be written. */
+  readonly isNew: boolean
 }
 
 /** Lines, what they add up to, and in which currency. Amounts in minor units. */
@@ -37,21 +45,25 @@ export interface Cart {
   readonly currency: string
 }
 
-/** Fails for `price_data` of which no price can be made. */
-export const requireInlinePrices = (items: ReadonlyArray<LineItemParameter>) =>
-  Effect.forEach(
-    items,
-    ({ price_data }, index) =>
-      price_data == null ? Effect.void : requireInlinePrice(price_data, `line_items[${index}][price_data]`),
-    { discard: true }
-  )
+/** Finds what the lines refer to. */
+export const findReferences = (items: ReadonlyArray<LineItemParameter>) => Effect.forEach(items, findReferencesOf)
 
-/** Finds the prices of all lines, and makes those that are sent as data. Nothing is written yet. */
+/** Fails for what has been taken off the market (semantics S3, §8.19, 9.11). */
+export const requireOnSale = (references: References): Effect.Effect<void, PriceInactive | ProductInactive> => {
+  for (const { param, price, product } of references.flat()) {
+    if (price?.active === false) return Effect.fail(new PriceInactive({ id: price.id, param }))
+    if (!product.value.active) return Effect.fail(new ProductInactive({ id: product.id, param }))
+  }
+  return Effect.void
+}
+
+/** Makes the prices that are sent as data, and adds up. Nothing is written yet. Each line has to have one reference. */
 export const fillCart = Effect.fnUntraced(function* (
   items: ReadonlyArray<LineItemParameter>,
+  references: References,
   currencySent: string | null
 ) {
-  const lines = yield* Effect.forEach(items, findLine)
+  const lines = yield* Effect.forEach(items, (item, index) => fillLine(item, references[index]![0]!, index))
   const currency = currencySent === null ? lines[0]!.price.currency : normalizeCurrency(currencySent)
   // Amounts are carried over as they are: nothing is converted (semantics S6).
   if (currencySent === null && lines.some(({ price }) => price.currency !== currency)) {
@@ -62,7 +74,6 @@ export const fillCart = Effect.fnUntraced(function* (
     const rule = "1 for a price whose amount the payer chooses"
     return yield* new ParameterInvalid({ param: `line_items[${index}][quantity]`, rule })
   }
-  for (const [index, line] of lines.entries()) yield* requireUsable(line, index)
   const amounts = lines.map(({ price, quantity }) => lineAmount(price, quantity))
   const total = totalAmount(amounts)
   if (total === undefined) return yield* new AmountTooLarge({ param: "line_items", max: AMOUNT_MAX })
@@ -72,8 +83,8 @@ export const fillCart = Effect.fnUntraced(function* (
 
 /** Writes the lines of a session, and the prices that were made for them: inactive, and without an event (S4). */
 export const saveCart = (transaction: Transaction, session: CheckoutSession, cart: Cart): void => {
-  for (const { data, price, product } of cart.lines) {
-    if (data === null) continue
+  for (const { isNew, price, product } of cart.lines) {
+    if (!isNew) continue
     rememberPrice(transaction, product)
     transaction.put(PRICE, price)
   }
@@ -90,28 +101,35 @@ export const saveCart = (transaction: Transaction, session: CheckoutSession, car
   transaction.put(LINE_ITEMS, { id: lineItemsId(session.id), data })
 }
 
-const findLine = Effect.fnUntraced(function* (
-  { price: priceId, price_data: data, quantity }: LineItemParameter,
+const findReferencesOf = Effect.fnUntraced(function* (
+  { price: id, price_data: data }: LineItemParameter,
+  index: number
+) {
+  const references: Array<Reference> = []
+  if (id != null) {
+    const param = `line_items[${index}][price]`
+    const price = yield* findPrice(id, param)
+    references.push({ param, price, product: yield* findProduct(price.product, param) })
+  }
+  if (data != null) {
+    const param = `line_items[${index}][price_data][product]`
+    references.push({ param, price: null, product: yield* findProduct(data.product, param) })
+  }
+  return references
+})
+
+const fillLine = Effect.fnUntraced(function* (
+  { price_data: data, quantity }: LineItemParameter,
+  { price, product }: Reference,
   index: number
 ) {
   const transaction = yield* Transaction
-  const found = { quantity: quantity ?? 1, data: data ?? null }
-  if (data == null) {
-    const param = `line_items[${index}][price]`
-    const price = yield* findPrice(priceId!, param)
-    const line: Line = { ...found, param, price, product: yield* findProduct(price.product, param) }
-    return line
+  if (data != null) yield* requireInlinePrice(data, `line_items[${index}][price_data]`)
+  const line: Line = {
+    price: data == null ? price! : inlinePrice(transaction, product.id, data, { active: false }),
+    product,
+    quantity: quantity ?? 1,
+    isNew: data != null
   }
-  const param = `line_items[${index}][price_data][product]`
-  const product = yield* findProduct(data.product, param)
-  const price = inlinePrice(transaction, data.product, data, { active: false })
-  const line: Line = { ...found, param, price, product }
   return line
-})
-
-/** Fails for what has been taken off the market, and for an amount that no price can have (semantics S3, §8.10). */
-const requireUsable = Effect.fnUntraced(function* ({ data, param, price, product }: Line, index: number) {
-  if (data === null && !price.active) return yield* new PriceInactive({ id: price.id, param })
-  if (!product.value.active) return yield* new ProductInactive({ id: product.id, param })
-  if (data !== null) yield* requireAmountsWithinCap(data, `line_items[${index}][price_data]`)
 })

@@ -39,12 +39,12 @@ export interface PaymentIntentDataParameter {
   readonly capture_method?: CaptureMethod | null
   readonly description?: string | null
   readonly statement_descriptor?: string | null
-  readonly metadata?: MetadataParameter | null | ""
+  readonly metadata?: MetadataParameter | null
   /** Minor units, at most the session's total. */
   readonly application_fee_amount?: number | null
 }
 
-/** Null and "" are the same as absent (semantics T10, §8.9). */
+/** Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
 export interface CreateCheckoutSession {
   readonly mode: "payment"
   readonly line_items: ReadonlyArray<LineItemParameter>
@@ -60,7 +60,7 @@ export interface CreateCheckoutSession {
   readonly currency?: string | null
   /** Unix seconds. */
   readonly expires_at?: number | null
-  readonly metadata?: MetadataParameter | null | ""
+  readonly metadata?: MetadataParameter | null
 }
 
 /** What the payer enters (semantics S15). */
@@ -107,7 +107,7 @@ export const collectedDetails = (
   email: sent?.email || (known?.email ?? null),
   name: sent?.name || (known?.name ?? null),
   phone: sent?.phone || (known?.phone ?? null),
-  address: sent?.address ? addressOf(sent.address) : (known?.address ?? null)
+  address: addressOf(sent?.address) ?? known?.address ?? null
 })
 
 const ADDRESS_REQUIRED = ["line1", "country", "postal_code", "city"] as const

@@ -18,7 +18,7 @@ import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import { change, find, save } from "./CheckoutSessionChanges.ts"
 import type { Cart } from "./CheckoutSessionLines.ts"
-import { fillCart, requireInlinePrices, saveCart } from "./CheckoutSessionLines.ts"
+import { fillCart, findReferences, requireOnSale, saveCart } from "./CheckoutSessionLines.ts"
 import type { ConfirmCheckoutSession, CreateCheckoutSession } from "./CheckoutSessionParameters.ts"
 import { collectedDetails, requireComplete, requireDetails, requireLifetime } from "./CheckoutSessionParameters.ts"
 import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
@@ -40,14 +40,15 @@ export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSes
   const { publicUrl } = yield* PaymentsConfig
   const created = secondsOf(transaction.now)
   const expires_at = parameters.expires_at ?? created + SESSION_LIFETIME_SECONDS_MAX
-  yield* requireComplete(parameters)
-  yield* requireInlinePrices(parameters.line_items)
-  if (parameters.currency) yield* requireAcceptedCurrency(parameters.currency)
+  yield* requireAcceptedCurrencies(parameters)
   yield* requireLifetime(expires_at, created)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   const paymentMetadata = mergeMetadata({}, parameters.payment_intent_data?.metadata ?? null)
-  const customer = parameters.customer ? yield* Customers.find(parameters.customer, "customer") : null
-  const cart = yield* fillCart(parameters.line_items, parameters.currency || null)
+  const references = yield* findReferences(parameters.line_items)
+  const customer = parameters.customer == null ? null : yield* Customers.find(parameters.customer, "customer")
+  yield* requireOnSale(references)
+  yield* requireComplete(parameters)
+  const cart = yield* fillCart(parameters.line_items, references, parameters.currency ?? null)
   yield* requireFeeWithin(cart, parameters)
 
   const id = transaction.newId(PREFIXES["checkout.session"])
@@ -108,11 +109,11 @@ export const confirm = Effect.fnUntraced(function* (
   { publishableKey = false }: { readonly publishableKey?: boolean } = {}
 ) {
   const transaction = yield* Transaction
-  yield* requireOnePaymentMethod(parameters)
   const { hidden, value: session } = yield* find(id)
   yield* requireClientSecretOf(CHECKOUT_SESSION, session, parameters.client_secret, { publishableKey })
   if (parameters.payment_method) yield* PaymentMethods.resolve(parameters.payment_method, "payment_method")
   yield* requireAllowed("confirm", session)
+  yield* requireOnePaymentMethod(parameters)
   const collected = collectedDetails(parameters.customer_details, hidden.collected ?? session.customer_details)
   yield* requireDetails(session, collected)
   save(transaction, session, { ...hidden, collected })
@@ -177,6 +178,15 @@ const openPayment = Effect.fnUntraced(function* (
   PaymentIntentChanges.save(transaction, paymentIntent, { checkoutSession: id })
   emit(transaction, "payment_intent.created", paymentIntent.id)
   return paymentIntent.id
+})
+
+/** Fails for a currency that the installation does not take, of a line or of all of them (semantics N2). */
+const requireAcceptedCurrencies = Effect.fnUntraced(function* ({ currency, line_items }: CreateCheckoutSession) {
+  for (const [index, { price_data }] of line_items.entries()) {
+    const param = `line_items[${index}][price_data][currency]`
+    if (price_data != null) yield* requireAcceptedCurrency(price_data.currency, param)
+  }
+  if (currency != null) yield* requireAcceptedCurrency(currency)
 })
 
 /** Fails for a fee above the total (semantics S19, §8.19). */

@@ -12,7 +12,7 @@ import { CUSTOMER, findDocument } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
 
-/** Null and "" unset, or leave unset (semantics C4). */
+/** Null and "" unset, or leave unset (semantics C4, 9.2). */
 export interface CustomerParameters {
   readonly email?: string | null
   readonly name?: string | null

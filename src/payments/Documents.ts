@@ -1,22 +1,48 @@
-/** What payments keeps in an account: the kinds of documents, what lists filter them by, and what they hide. */
-import { Effect } from "effect"
-import type { Charge } from "../domain/Charge.ts"
-import type { CheckoutSession, CustomerDetails, LineItem } from "../domain/CheckoutSession.ts"
-import type { Customer } from "../domain/Customer.ts"
+/**
+ * What payments keeps in an account: the kinds of documents, what lists filter them by, and what they hide.
+ *
+ * A field is added, renamed, dropped or retyped as follows (semantics 9.27); what was written stays as it is.
+ * 1. Change the schema in `src/domain`, or that of the hidden part here, and whatever writes such documents.
+ * 2. Give the kind one more step, which says what older documents have there. If Customer gets `tax_id: string | null`, it
+ *    is `steps: [{ value: adding({ tax_id: null }) }]`; `src/engine/Formats.ts` has `renaming` and `inside` as well, and any
+ *    pure function will do. All changes between two releases can share one step. One that was released never changes.
+ * 3. Give a step to every kind that holds copies of the document, too: to PAYMENT_INTENT for a change of Charge,
+ *    `{ value: inside("charges", inside("data", adding({ fee: null }))) }`.
+ * 4. Keep steps from what `labels` derives from, and labels from changing: lists find documents by those that were written.
+ * 5. Run `npm test -- test/payments/Formats.prop.test.ts test/corpus`. It fails until each document that a release may have
+ *    written fits today's schemas, and until there is a migration, maybe an empty one, by which that release refuses what
+ *    this one has written.
+ */
+import { Effect, Schema } from "effect"
+import type { Address } from "../domain/Address.ts"
+import { addressOf, billingDetailsOf } from "../domain/Address.ts"
+import { Charge } from "../domain/Charge.ts"
+import { CheckoutSession, CustomerDetails, LineItem } from "../domain/CheckoutSession.ts"
+import { Customer } from "../domain/Customer.ts"
 import type { ResourceKind } from "../domain/Errors.ts"
 import { ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import type { PaymentMethod } from "../domain/PaymentMethod.ts"
-import type { Price } from "../domain/Price.ts"
-import type { Product } from "../domain/Product.ts"
-import type { Refund } from "../domain/Refund.ts"
-import type { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
-import type { Identified, Kind } from "../engine/Document.ts"
+import { PaymentIntent } from "../domain/PaymentIntent.ts"
+import { PaymentMethod } from "../domain/PaymentMethod.ts"
+import { Price } from "../domain/Price.ts"
+import { Product } from "../domain/Product.ts"
+import { Refund } from "../domain/Refund.ts"
+import { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
+import type { Identified, JsonObject, Kind } from "../engine/Document.ts"
+import { inside } from "../engine/Formats.ts"
 import { Transaction } from "../engine/Transaction.ts"
 
+/** A kind of documents that says what they are made of. */
+export interface Kept<Value extends Identified, Hidden = undefined> extends Kind<Value, Hidden> {
+  readonly shape: {
+    readonly value: Schema.Codec<Value>
+    /** Absent if nothing is hidden. */
+    readonly hidden?: Schema.Codec<Hidden>
+  }
+}
+
 /** A kind of documents that requests name by their ids. */
-export interface Resource<Value extends Identified, Hidden = undefined> extends Kind<Value, Hidden> {
+export interface Resource<Value extends Identified, Hidden = undefined> extends Kept<Value, Hidden> {
   /** How it is called in messages. */
   readonly resourceKind: ResourceKind
 }
@@ -36,41 +62,74 @@ export const findDocument = Effect.fnUntraced(function* <A extends Identified, H
 export const CUSTOMER: Resource<Customer> = {
   name: "customer",
   resourceKind: "Customer",
+  shape: { value: Customer },
   prefix: PREFIXES.customer,
   labels: ({ email }) => (email === null ? {} : { email: email.toLowerCase() })
 }
 
 /** What a payer agreed to when they passed an authentication; it holds for nothing else (semantics 9.3). */
-export interface PassedAuthentication {
-  readonly paymentMethod: string
+export const PassedAuthentication = Schema.Struct({
+  paymentMethod: Schema.String,
   /** Minor units: what may be charged by it, at most. */
-  readonly amount: number
+  amount: Schema.Int,
   /** In lower case. */
-  readonly currency: string
-}
+  currency: Schema.String
+})
+export type PassedAuthentication = typeof PassedAuthentication.Type
 
 /** What is known of a PaymentIntent beyond what it shows. */
-export interface PaymentIntentHidden {
+export const PaymentIntentHidden = Schema.Struct({
   /**
    * The authentication that the payer has passed, while the server has yet to confirm again (semantics I-12). Terms that it
-   * does not cover void it for good. Older documents name a payment method as `authenticatedPaymentMethod`, without an
-   * amount: that counts for nothing, so the payer is asked again.
+   * does not cover void it for good.
    */
-  readonly authentication?: PassedAuthentication
+  authentication: Schema.optionalKey(PassedAuthentication),
   /** The Checkout Session that it belongs to (semantics I-18). Lasts. */
-  readonly checkoutSession?: string
+  checkoutSession: Schema.optionalKey(Schema.String)
+})
+export type PaymentIntentHidden = typeof PaymentIntentHidden.Type
+
+/**
+ * People's details as they were before semantics 9.6: an unknown address could be one of six nulls, and a country was kept
+ * in the letters that it was sent in.
+ */
+const withAddressOf96 = (older: JsonObject): JsonObject => {
+  const address = older["address"] as Address | null | undefined
+  return address == null ? older : { ...older, address: addressOf(address) }
 }
+
+/** Charges of that time had no billing details at all where none were known. */
+const withBillingDetailsOf96 = (older: JsonObject): JsonObject =>
+  older["billing_details"] === null
+    ? { ...older, billing_details: billingDetailsOf({}) }
+    : inside("billing_details", withAddressOf96)(older)
 
 export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undefined> = {
   name: "payment_intent",
+  steps: [
+    {
+      value: (older) => ({
+        ...inside("charges", inside("data", withBillingDetailsOf96))(older),
+        application_fee_amount: null
+      }),
+      // Of an authentication only the payment method was kept, without the amount: it counts for nothing (semantics 9.3).
+      hidden: (older) => {
+        const { checkoutSession } = (older ?? {}) as PaymentIntentHidden
+        return checkoutSession === undefined ? undefined : { checkoutSession }
+      }
+    }
+  ],
   resourceKind: "PaymentIntent",
+  shape: { value: PaymentIntent, hidden: Schema.UndefinedOr(PaymentIntentHidden) },
   prefix: PREFIXES.payment_intent,
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
 
 export const CHARGE: Resource<Charge> = {
   name: "charge",
+  steps: [{ value: withBillingDetailsOf96 }],
   resourceKind: "Charge",
+  shape: { value: Charge },
   prefix: PREFIXES.charge,
   labels: ({ customer, payment_intent }) => (customer === null ? { payment_intent } : { payment_intent, customer })
 }
@@ -78,31 +137,37 @@ export const CHARGE: Resource<Charge> = {
 export const REFUND: Resource<Refund> = {
   name: "refund",
   resourceKind: "Refund",
+  shape: { value: Refund },
   prefix: PREFIXES.refund,
   labels: ({ payment_intent }) => ({ payment_intent })
 }
 
-export interface PaymentMethodHidden {
+export const PaymentMethodHidden = Schema.Struct({
   /** What the processor knows the card by; never the card's number. */
-  readonly token: string
-}
+  token: Schema.String
+})
+export type PaymentMethodHidden = typeof PaymentMethodHidden.Type
 
 export const PAYMENT_METHOD: Resource<PaymentMethod, PaymentMethodHidden> = {
   name: "payment_method",
+  steps: [{ value: withBillingDetailsOf96 }],
   resourceKind: "PaymentMethod",
+  shape: { value: PaymentMethod, hidden: PaymentMethodHidden },
   prefix: PREFIXES.payment_method,
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
 
 /** What is known of a product beyond what it shows. */
-export interface ProductHidden {
+export const ProductHidden = Schema.Struct({
   /** Whether it ever got a price. Prices are never deleted, so it has one from then on (semantics PR2, PR3). */
-  readonly hasPrice: boolean
-}
+  hasPrice: Schema.Boolean
+})
+export type ProductHidden = typeof ProductHidden.Type
 
 export const PRODUCT: Resource<Product, ProductHidden> = {
   name: "product",
   resourceKind: "Product",
+  shape: { value: Product, hidden: ProductHidden },
   prefix: PREFIXES.product,
   labels: ({ active }) => ({ active: String(active) })
 }
@@ -110,57 +175,77 @@ export const PRODUCT: Resource<Product, ProductHidden> = {
 export const PRICE: Resource<Price> = {
   name: "price",
   resourceKind: "Price",
+  shape: { value: Price },
   prefix: PREFIXES.price,
   labels: ({ active, currency, product, type }) => ({ active: String(active), currency, product, type })
 }
 
 /** Who has a lookup key: found by the key, because a key belongs to one price at most (semantics PR17). */
-export interface LookupKeyEntry {
+export const LookupKeyEntry = Schema.Struct({
   /** `lookup_key:<key>` */
-  readonly id: string
-  readonly price: string
-}
+  id: Schema.String,
+  price: Schema.String
+})
+export type LookupKeyEntry = typeof LookupKeyEntry.Type
 
-export const LOOKUP_KEY: Kind<LookupKeyEntry> = { name: "lookup_key" }
+export const LOOKUP_KEY: Kept<LookupKeyEntry> = { name: "lookup_key", shape: { value: LookupKeyEntry } }
 
 /** What is known of a Checkout Session beyond what it shows. */
-export interface CheckoutSessionHidden {
+export const CheckoutSessionHidden = Schema.Struct({
   /** What the payer has entered, while the payment has yet to go through. */
-  readonly collected: CustomerDetails | null
+  collected: Schema.NullOr(CustomerDetails),
   /** Whether the payment that completed it is still processing. */
-  readonly awaitsSettlement: boolean
-}
+  awaitsSettlement: Schema.Boolean
+})
+export type CheckoutSessionHidden = typeof CheckoutSessionHidden.Type
 
 export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> = {
   name: "checkout.session",
+  steps: [
+    {
+      value: inside("customer_details", withAddressOf96),
+      // The fee has moved to the PaymentIntent of later sessions (semantics 9.16).
+      hidden: (older) => {
+        const { awaitsSettlement, collected } = older as CheckoutSessionHidden
+        return { collected: collected && { ...collected, address: addressOf(collected.address) }, awaitsSettlement }
+      }
+    }
+  ],
   resourceKind: "Checkout Session",
+  shape: { value: CheckoutSession, hidden: CheckoutSessionHidden },
   prefix: PREFIXES["checkout.session"],
   labels: ({ status }) => ({ status })
 }
 
 /** All lines of one Checkout Session, in their order: written once, and always read together, as a part of it. */
-export interface LineItems {
-  readonly id: string
-  readonly data: ReadonlyArray<LineItem>
-}
+export const LineItems = Schema.Struct({ id: Schema.String, data: Schema.Array(LineItem) })
+export type LineItems = typeof LineItems.Type
 
-export const LINE_ITEMS: Resource<LineItems> = { name: "checkout.session.line_items", resourceKind: "Checkout Session" }
+export const LINE_ITEMS: Resource<LineItems> = {
+  name: "checkout.session.line_items",
+  resourceKind: "Checkout Session",
+  shape: { value: LineItems }
+}
 
 export const lineItemsId = (checkoutSessionId: string): string => `${checkoutSessionId}_line_items`
 
-export interface WebhookEndpointHidden {
+export const WebhookEndpointHidden = Schema.Struct({
   /** The signing secret, encrypted (semantics W2). */
-  readonly sealedSecret: string
+  sealedSecret: Schema.String,
   /** The secret that was in its place before, if it was rolled with a grace. */
-  readonly previous?: {
-    readonly sealedSecret: string
-    /** From then on it does not sign any more. Milliseconds, by the wall clock (semantics §8.25). */
-    readonly expiresAt: number
-  }
-}
+  previous: Schema.optionalKey(
+    Schema.Struct({
+      sealedSecret: Schema.String,
+      /** From then on it does not sign any more. Milliseconds, by the wall clock (semantics §8.25). */
+      expiresAt: Schema.Int
+    })
+  )
+})
+export type WebhookEndpointHidden = typeof WebhookEndpointHidden.Type
 
 export const WEBHOOK_ENDPOINT: Resource<WebhookEndpoint, WebhookEndpointHidden> = {
   name: "webhook_endpoint",
   resourceKind: "WebhookEndpoint",
+  shape: { value: WebhookEndpoint, hidden: WebhookEndpointHidden },
   prefix: PREFIXES.webhook_endpoint
 }

@@ -1,6 +1,7 @@
 /**
  * Events as the lifecycles tell of them and as the API shows them (semantics §4, §6). An event's object is text that was
- * frozen when the event happened, and it goes out as it is.
+ * frozen when the event happened. Webhooks carry that text, whatever Till sends them, because their bodies are the same at
+ * every attempt and endpoint (semantics W8). Answers of the API have the fields of today's contract in it (semantics 9.27).
  */
 import type { EmittedEventType } from "../domain/Event.ts"
 import { secondsOf } from "../domain/Time.ts"

@@ -1,30 +1,35 @@
 /** Merchants: who an account belongs to. They and their keys lie in the installation's account. */
-import { Data, Effect } from "effect"
+import { Data, Effect, Schema } from "effect"
 import type { Redacted } from "effect"
-import type { ApiVersion } from "../domain/ApiVersion.ts"
-import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { API_VERSION_DEFAULT, ApiVersion } from "../domain/ApiVersion.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { secondsOf } from "../domain/Time.ts"
-import type { Kind } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import type { ApiKeyUse } from "./ApiKeys.ts"
 import { findLookup, issue, register } from "./ApiKeys.ts"
+import type { Kept } from "./Documents.ts"
 
-export interface Merchant {
+export const Merchant = Schema.Struct({
   /** `mer_…` */
-  readonly id: string
-  readonly object: "merchant"
-  readonly name: string
+  id: Schema.String,
+  object: Schema.Literal("merchant"),
+  name: Schema.String,
   /** The version of requests that name none, and of events (semantics V3). */
-  readonly api_version: ApiVersion
+  api_version: ApiVersion,
   /** Unix seconds. */
-  readonly created: number
-}
+  created: Schema.Int
+})
+export type Merchant = typeof Merchant.Type
 
-export const MERCHANT: Kind<Merchant> = { name: "merchant", prefix: PREFIXES.merchant }
+export const MERCHANT: Kept<Merchant> = { name: "merchant", shape: { value: Merchant }, prefix: PREFIXES.merchant }
+
+const DefaultMerchant = Schema.Struct({ id: Schema.String, merchant_id: Schema.String })
 
 /** Says which merchant was made at the first start. */
-const DEFAULT_MERCHANT: Kind<{ readonly id: string; readonly merchant_id: string }> = { name: "default_merchant" }
+export const DEFAULT_MERCHANT: Kept<typeof DefaultMerchant.Type> = {
+  name: "default_merchant",
+  shape: { value: DefaultMerchant }
+}
 const DEFAULT_MERCHANT_ID = "default_merchant"
 
 /** A key that was set for the default merchant belongs to another one. */

@@ -18,7 +18,7 @@ interface ConfirmationParameters extends PaymentMethodParameters {
   readonly return_url?: string | null
 }
 
-/** Null and "" are the same as absent (semantics T10, §8.9). */
+/** Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
 export interface CreatePaymentIntent extends ConfirmationParameters {
   /** Minor units, at least 1. */
   readonly amount: number
@@ -27,12 +27,12 @@ export interface CreatePaymentIntent extends ConfirmationParameters {
   readonly confirmation_method?: ConfirmationMethod | null
   readonly customer?: string | null
   readonly description?: string | null
-  readonly metadata?: MetadataParameter | null | ""
+  readonly metadata?: MetadataParameter | null
   readonly confirm?: boolean | null
   readonly statement_descriptor?: string | null
 }
 
-/** Null and "" unset. */
+/** Null unsets, and so does "" of a text (semantics 9.2). */
 export interface UpdatePaymentIntent {
   /** Minor units, at least 1. */
   readonly amount?: number
@@ -54,7 +54,7 @@ const CONFIRMATION_ONLY = ["payment_method_data", "payment_method_type", "return
 
 /** Without `confirm`, what only a confirmation uses would be ignored, so it is refused (semantics I-2). */
 export const requireNoConfirmation = (parameters: CreatePaymentIntent): Effect.Effect<void, ParameterInvalid> => {
-  const param = CONFIRMATION_ONLY.find((field) => parameters[field] != null && parameters[field] !== "")
+  const param = CONFIRMATION_ONLY.find((field) => parameters[field] != null)
   return param === undefined
     ? Effect.void
     : Effect.fail(new ParameterInvalid({ param, rule: "absent unless `confirm` is true" }))

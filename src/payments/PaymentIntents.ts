@@ -1,8 +1,8 @@
 /**
  * The lifecycle of PaymentIntents (semantics §1.12, §2.1, §2.2).
  *
- * Each operation checks in the same order: what was sent, the PaymentIntent, what it refers to, its state, the limits.
- * Everything an operation does is committed at once or not at all.
+ * Each operation checks in the same order (T14, 9.10): the PaymentIntent, what it refers to, the states, then the limits
+ * and what does not go together. Everything an operation does is committed at once or not at all.
  */
 import { Effect } from "effect"
 import type { CardDeclined } from "../domain/Errors.ts"
@@ -44,12 +44,12 @@ import { timerId } from "./TimerNames.ts"
 export const create = Effect.fnUntraced(function* (parameters: CreatePaymentIntent) {
   const transaction = yield* Transaction
   yield* requireAcceptedCurrency(parameters.currency)
-  if (parameters.confirm !== true) yield* requireNoConfirmation(parameters)
-  yield* requireOnePaymentMethod(parameters)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   if (parameters.customer) yield* Customers.find(parameters.customer, "customer")
   const sent = yield* sentSource(parameters)
   yield* requireAcceptedAmount(parameters.amount)
+  if (parameters.confirm !== true) yield* requireNoConfirmation(parameters)
+  yield* requireOnePaymentMethod(parameters)
   const source = sent ?? (yield* inlineSource(parameters))
 
   const paymentIntent = newPaymentIntent(transaction, {
@@ -117,13 +117,13 @@ export const confirm = Effect.fnUntraced(function* (
   parameters: ConfirmPaymentIntent,
   { publishableKey = false }: { readonly publishableKey?: boolean } = {}
 ) {
-  yield* requireOnePaymentMethod(parameters)
   const { hidden, value: paymentIntent } = yield* find(id)
   yield* requireClientSecret(paymentIntent, parameters.client_secret, { publishableKey })
   // Who pays for a session goes through the session, which asks for more than a payment method.
   if (publishableKey && hidden?.checkoutSession !== undefined) return yield* new SecretKeyRequired()
   const sent = yield* sentSource(parameters)
   yield* requireAllowed("confirm", paymentIntent)
+  yield* requireOnePaymentMethod(parameters)
   const source = sent ?? (yield* inlineSource(parameters)) ?? (yield* attachedSource(paymentIntent))
   return yield* runConfirmation(paymentIntent, source, {
     returnUrl: parameters.return_url || null,
@@ -162,12 +162,12 @@ export const capture = Effect.fnUntraced(function* (
 /** Gives the payment up, and a held amount back (semantics I-4). */
 export const cancel = Effect.fnUntraced(function* (
   id: string,
-  parameters: { readonly cancellation_reason?: RequestedCancellationReason | "" | null }
+  parameters: { readonly cancellation_reason?: RequestedCancellationReason | null }
 ) {
   const document = yield* find(id)
   yield* CheckoutSessionPayments.requireNoOpenSession(document.hidden?.checkoutSession)
   yield* requireAllowed("cancel", document.value)
-  return yield* giveUp("cancel", document, parameters.cancellation_reason || null)
+  return yield* giveUp("cancel", document, parameters.cancellation_reason ?? null)
 })
 
 /** Gives a held amount back that was not captured in time (semantics I-17). Does nothing if it is not held any more. */

@@ -27,7 +27,7 @@ export interface PaymentSource {
   readonly id: string
   readonly token: string
   readonly card: Pick<Card, "brand" | "last4" | "exp_month" | "exp_year" | "funding" | "country">
-  readonly billingDetails: BillingDetails | null
+  readonly billingDetails: BillingDetails
   /** The customer it is attached to. */
   readonly customer: string | null
 }
@@ -114,7 +114,7 @@ const builtInSource = (id: string, { brand, country, funding, ids, numbers }: Te
   id,
   token: ids[0],
   card: { brand, last4: numbers[0].slice(-4), ...TEST_CARD_EXPIRY, funding, country },
-  billingDetails: null,
+  billingDetails: billingDetailsOf({}),
   customer: null
 })
 

@@ -21,7 +21,7 @@ import type {
 import type { Path, Problem } from "./PriceRules.ts"
 import { CHECKS, isTiered, missingIn, TIER_AMOUNTS } from "./PriceRules.ts"
 
-/** Amounts in minor units. Null is the same as absent, and so is the empty string (semantics T10, §8.9). */
+/** Amounts in minor units. Null is the same as absent (semantics T10). */
 export interface PriceTermsParameters {
   readonly unit_amount?: number | null
   readonly unit_amount_decimal?: string | null
@@ -52,10 +52,9 @@ export type PriceTermsFields = Pick<
  * Fails unless the terms belong together. `within` is the parameter that they are part of, e.g. `default_price_data`.
  */
 export const requirePriceTerms = (
-  sent: PriceTermsParameters,
+  terms: PriceTermsParameters,
   within?: string
 ): Effect.Effect<void, ParameterMissing | Problem> => {
-  const terms = withoutEmpty(sent)
   const missing = missingIn(terms)
   if (missing !== undefined) return Effect.fail(new ParameterMissing({ param: parameter(missing, within) }))
   for (const check of CHECKS) {
@@ -71,15 +70,14 @@ export const requireAmountsWithinCap = (
   within?: string
 ): Effect.Effect<void, AmountTooLarge> => {
   const max = scaledOf(AMOUNT_MAX)
-  const exceeding = amountsIn(withoutEmpty(terms)).find(([, amount]) => amount > max)
+  const exceeding = amountsIn(terms).find(([, amount]) => amount > max)
   return exceeding === undefined
     ? Effect.void
     : Effect.fail(new AmountTooLarge({ param: parameter(exceeding[0], within), max: AMOUNT_MAX }))
 }
 
 /** The terms as a price holds them; they must have passed `requirePriceTerms`. */
-export const priceTermsFields = (sent: PriceTermsParameters): PriceTermsFields => {
-  const terms = withoutEmpty(sent)
+export const priceTermsFields = (terms: PriceTermsParameters): PriceTermsFields => {
   const { custom_unit_amount: custom, recurring, tiers, transform_quantity } = terms
   const [unit_amount, unit_amount_decimal] = amountOf(terms.unit_amount, terms.unit_amount_decimal)
   return {
@@ -108,18 +106,6 @@ export const priceTermsFields = (sent: PriceTermsParameters): PriceTermsFields =
     })
   }
 }
-
-/** An empty decimal says nothing, so that no rule has to know of it. */
-const withoutEmpty = (terms: PriceTermsParameters): PriceTermsParameters => ({
-  ...terms,
-  unit_amount_decimal: terms.unit_amount_decimal || null,
-  tiers:
-    terms.tiers?.map((tier) => ({
-      ...tier,
-      flat_amount_decimal: tier.flat_amount_decimal || null,
-      unit_amount_decimal: tier.unit_amount_decimal || null
-    })) ?? null
-})
 
 /** `recurring` says it: a `type` that says something else was refused (semantics PR12). */
 const typeOf = ({ recurring }: PriceTermsParameters): PriceType => (recurring == null ? "one_time" : "recurring")

@@ -23,17 +23,17 @@ export interface InlinePrice extends PriceTermsParameters {
   readonly tax_behavior?: TaxBehavior | null
 }
 
-/** Null and "" are the same as absent (semantics T10, §8.9). */
+/** Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
 export interface CreatePrice extends InlinePrice {
   readonly product: string
   readonly active?: boolean | null
   readonly lookup_key?: string | null
   readonly transfer_lookup_key?: boolean | null
   readonly nickname?: string | null
-  readonly metadata?: MetadataParameter | null | ""
+  readonly metadata?: MetadataParameter | null
 }
 
-/** Null and "" unset. What a price amounts to never changes (semantics PR19). */
+/** Null and "" unset texts. What a price amounts to never changes (semantics PR19). */
 export interface UpdatePrice {
   readonly active?: boolean
   readonly nickname?: string | null
@@ -46,10 +46,10 @@ export interface UpdatePrice {
 /** Emits `price.created`; before it, `price.updated` of a price that loses its lookup key. */
 export const create = Effect.fnUntraced(function* (parameters: CreatePrice) {
   const transaction = yield* Transaction
-  yield* requireInlinePrice(parameters)
+  yield* requireAcceptedCurrency(parameters.currency)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   const product = yield* findProduct(parameters.product, "product")
-  yield* requireAmountsWithinCap(parameters)
+  yield* requireInlinePrice(parameters)
   const lookup_key = parameters.lookup_key || null
   const price: Price = {
     ...inlinePrice(transaction, parameters.product, parameters, { active: parameters.active ?? true }),
@@ -92,12 +92,12 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
 })
 
 /**
- * Fails unless the price could be made. `within` is the parameter that it is part of, e.g. `default_price_data`. Whether
- * its amounts are above the cap is another question, because it comes later (semantics T14).
+ * Fails unless the terms belong together and are within the cap. `within` is the parameter that they are part of, e.g.
+ * `default_price_data`.
  */
 export const requireInlinePrice = Effect.fnUntraced(function* (parameters: InlinePrice, within?: string) {
   yield* requirePriceTerms(parameters, within)
-  yield* requireAcceptedCurrency(parameters.currency, within === undefined ? "currency" : `${within}[currency]`)
+  yield* requireAmountsWithinCap(parameters, within)
 })
 
 /** A price as its terms make it. It is not written yet, and its product has to remember it (`rememberPrice`). */

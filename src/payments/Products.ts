@@ -12,34 +12,36 @@ import { isLive } from "./AccountIds.ts"
 import { findPrice, findProduct } from "./Catalog.ts"
 import { PRICE, PRODUCT } from "./Documents.ts"
 import { emit } from "./Events.ts"
+import { requireAcceptedCurrency } from "./PaymentIntentParameters.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
-import { requireAmountsWithinCap } from "./PriceParameters.ts"
 import type { InlinePrice } from "./Prices.ts"
 import { inlinePrice, requireInlinePrice } from "./Prices.ts"
 
-/** Null and "" are the same as absent on creation, and unset on update (semantics T10, §8.9). */
+/** Null, and "" of a text, are the same as absent on creation, and unset on update (semantics T10, 9.1, 9.2). */
 interface ProductDetails {
   readonly description?: string | null
   readonly url?: string | null
-  readonly shippable?: boolean | null | ""
+  readonly shippable?: boolean | null
   readonly statement_descriptor?: string | null
   readonly unit_label?: string | null
   readonly tax_code?: string | null
-  readonly images?: ReadonlyArray<string> | null | ""
-  readonly marketing_features?: ReadonlyArray<MarketingFeature> | null | ""
-  readonly package_dimensions?: PackageDimensions | null | ""
+  readonly package_dimensions?: PackageDimensions | null
   readonly metadata?: MetadataParameter | null | ""
 }
 
 export interface CreateProduct extends ProductDetails {
   readonly name: string
   readonly active?: boolean | null
+  readonly images?: ReadonlyArray<string> | null
+  readonly marketing_features?: ReadonlyArray<MarketingFeature> | null
   readonly default_price_data?: InlinePrice | null
 }
 
 export interface UpdateProduct extends ProductDetails {
   readonly name?: string
   readonly active?: boolean
+  readonly images?: ReadonlyArray<string>
+  readonly marketing_features?: ReadonlyArray<MarketingFeature>
   readonly default_price?: string | null
 }
 
@@ -49,9 +51,11 @@ const TEXT_FIELDS = ["description", "url", "statement_descriptor", "unit_label",
 export const create = Effect.fnUntraced(function* (parameters: CreateProduct) {
   const transaction = yield* Transaction
   const { default_price_data } = parameters
-  if (default_price_data != null) yield* requireInlinePrice(default_price_data, "default_price_data")
+  if (default_price_data != null) {
+    yield* requireAcceptedCurrency(default_price_data.currency, "default_price_data[currency]")
+    yield* requireInlinePrice(default_price_data, "default_price_data")
+  }
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
-  if (default_price_data != null) yield* requireAmountsWithinCap(default_price_data, "default_price_data")
   const id = transaction.newId(PREFIXES.product)
   const price = default_price_data == null ? null : inlinePrice(transaction, id, default_price_data, { active: true })
   const now = secondsOf(transaction.now)
@@ -124,17 +128,20 @@ export const deletedProduct = (account: AccountId, id: string): DeletedProduct =
 /** The default price that an update asks for: an active price of the product (semantics PR5). */
 const defaultPrice = Effect.fnUntraced(function* (product: Product, { default_price: id }: UpdateProduct) {
   if (id === undefined) return product.default_price
-  if (id === null || id === "") return null
+  if (id === null) return null
   const price = yield* findPrice(id, "default_price")
+  if (!price.active) return yield* new PriceInactive({ id, param: "default_price" })
   if (price.product !== product.id) {
     return yield* new ParameterInvalid({ param: "default_price", rule: "a price of this product" })
   }
-  if (!price.active) return yield* new PriceInactive({ id, param: "default_price" })
   return id
 })
 
 /** Lists and dimensions are replaced as a whole (semantics PR6). */
-const withDetails = (product: Product, sent: ProductDetails): Product => {
+const withDetails = (
+  product: Product,
+  sent: ProductDetails & Pick<CreateProduct, "images" | "marketing_features">
+): Product => {
   const { package_dimensions, ...rest } = product
   const dimensions = sent.package_dimensions === undefined ? package_dimensions : sent.package_dimensions
   return {
@@ -142,9 +149,9 @@ const withDetails = (product: Product, sent: ProductDetails): Product => {
     ...Object.fromEntries(
       TEXT_FIELDS.filter((field) => sent[field] !== undefined).map((field) => [field, sent[field] || null])
     ),
-    ...(sent.shippable !== undefined && { shippable: sent.shippable === "" ? null : sent.shippable }),
-    ...(sent.images !== undefined && { images: sent.images || [] }),
-    ...(sent.marketing_features !== undefined && { marketing_features: sent.marketing_features || [] }),
+    ...(sent.shippable !== undefined && { shippable: sent.shippable }),
+    ...(sent.images !== undefined && { images: sent.images ?? [] }),
+    ...(sent.marketing_features !== undefined && { marketing_features: sent.marketing_features ?? [] }),
     ...(dimensions && { package_dimensions: orderedDimensions(dimensions) })
   }
 }

@@ -29,12 +29,12 @@ import { resolve } from "./PaymentMethods.ts"
 import { processorFor } from "./Processor.ts"
 import { timer } from "./TimerNames.ts"
 
-/** Null and "" are the same as absent (semantics T10, §8.9). */
+/** Null is the same as absent (semantics T10). */
 export interface CreateRefund {
   readonly payment_intent: string
   /** Minor units, at least 1; what is left of the captured amount unless given. */
   readonly amount?: number | null
-  readonly reason?: RefundReason | "" | null
+  readonly reason?: RefundReason | null
   readonly metadata?: MetadataParameter | null
 }
 

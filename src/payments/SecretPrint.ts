@@ -2,20 +2,20 @@
  * Which secret an installation's data was written with. With another one, the secrets of webhook endpoints and what
  * repeated requests are answered cannot be read, and a request with a card is not known again; so nothing may start.
  */
-import { Data, Effect, Redacted } from "effect"
+import { Data, Effect, Redacted, Schema } from "effect"
 import { createHmac } from "node:crypto"
-import type { Document, Kind } from "../engine/Document.ts"
+import type { Document } from "../engine/Document.ts"
+import { Formats } from "../engine/Formats.ts"
 import { Transaction } from "../engine/Transaction.ts"
-import { documentOf, Views } from "../engine/Views.ts"
+import { Views } from "../engine/Views.ts"
 import { INSTALLATION } from "./AccountIds.ts"
+import type { Kept } from "./Documents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import type { PaymentsConfigShape } from "./PaymentsConfig.ts"
 
-interface SecretPrint {
-  readonly id: string
-  readonly print: string
-}
-const SECRET_PRINT: Kind<SecretPrint> = { name: "secret_print" }
+const SecretPrint = Schema.Struct({ id: Schema.String, print: Schema.String })
+type SecretPrint = typeof SecretPrint.Type
+export const SECRET_PRINT: Kept<SecretPrint> = { name: "secret_print", shape: { value: SecretPrint } }
 const ID = "secret_print"
 
 /** The data was written with another secret. */
@@ -34,9 +34,10 @@ export const keepPrint = Effect.fnUntraced(function* (config: PaymentsConfigShap
 
 /** Fails if the views have another print: to be asked before anything runs that works by itself. */
 export const requireOwnSecret = Effect.gen(function* () {
+  const formats = yield* Formats
   const views = yield* Views
   const [row] = yield* views.documents([{ account: INSTALLATION, id: ID }])
   if (row === undefined) return
-  const { value } = documentOf(row) as Document<SecretPrint>
+  const { value } = formats.document(row) as Document<SecretPrint>
   if (value.print !== printOf(yield* PaymentsConfig)) return yield* new ForeignSecret()
 })

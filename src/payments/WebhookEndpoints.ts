@@ -25,7 +25,7 @@ import * as Sealing from "./Sealing.ts"
 
 const SECRET_LENGTH = 32
 
-/** Null and "" are the same as absent (semantics T10, §8.9). */
+/** Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
 export interface CreateWebhookEndpoint {
   readonly url: string
   readonly enabled_events: EnabledEvents

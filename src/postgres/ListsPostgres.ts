@@ -41,7 +41,7 @@ const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "pro
 }
 
 export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest"> => {
-  const columns = sql`account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels`
+  const columns = sql`account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format`
   // The empty string keeps the planner from the primary key, which without statistics it takes for the better way.
   const notByKey = sql`account || ''`
   const labelled = (labels: string | null) => (labels === null ? sql`` : sql`AND labels @> ${labels}::jsonb`)

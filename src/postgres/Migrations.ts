@@ -170,6 +170,11 @@ export const migrations = {
     `DROP INDEX events_by_type`,
     `ALTER TABLE events DROP CONSTRAINT events_pkey, ADD PRIMARY KEY (account, type, id)`
   ),
+  "0008_formats": statements(
+    // What was written before documents had formats is in the first.
+    `ALTER TABLE objects ADD COLUMN format int NOT NULL DEFAULT 1`,
+    statistics("TABLE objects", { format: 0 })
+  ),
   "0009_timers_by_account": statements(
     // An actor knows the timers that its account has next. The account may have a million of them.
     `CREATE INDEX timers_by_account ON timers (account, due_at, id)`

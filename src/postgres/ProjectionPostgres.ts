@@ -55,21 +55,23 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUnti
 type Statement<Row> = (sql: PgClient.PgClient, rows: ReadonlyArray<Row>) => Fragment
 
 const insertDocuments: Statement<DocumentRow> = (sql, rows) =>
-  sql`INSERT INTO objects (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
-    SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb
+  sql`INSERT INTO objects
+      (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format)
+    SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb, format
     FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.id))},
       ${texts(rows.map((d) => d.kind))}, ${bigints(rows.map((d) => d.version))},
       ${ints(rows.map((d) => d.documentSpan?.at ?? null))}, ${ints(rows.map((d) => d.documentSpan?.length ?? null))},
       ${ints(rows.map((d) => d.hiddenSpan?.at ?? null))}, ${ints(rows.map((d) => d.hiddenSpan?.length ?? null))},
-      ${texts(rows.map(labelsText))})
-      AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels)
+      ${texts(rows.map(labelsText))}, ${ints(rows.map((d) => d.format))})
+      AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format)
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 const upsertDocuments: Statement<DocumentRow> = (sql, rows) =>
   sql`${insertDocuments(sql, rows)}
     ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
       document_at = excluded.document_at, document_length = excluded.document_length,
-      hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length, labels = excluded.labels`
+      hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length,
+      labels = excluded.labels, format = excluded.format`
 
 const insertEvents: Statement<EventRow> = (sql, rows) =>
   sql`INSERT INTO events (account, id, type, version)

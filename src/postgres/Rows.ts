@@ -27,6 +27,7 @@ export interface SqlDocument extends Pick<Sql<DocumentRow>, "account" | "id" | "
   readonly hidden_at: number | null
   readonly hidden_length: number | null
   readonly labels: Labels | null
+  readonly format: number
 }
 
 const toSpan = (at: number | null, length: number | null): Span | null =>
@@ -39,7 +40,8 @@ export const toDocument = (row: SqlDocument): DocumentRow => ({
   version: Number(row.version),
   documentSpan: toSpan(row.document_at, row.document_length),
   hiddenSpan: toSpan(row.hidden_at, row.hidden_length),
-  labels: row.labels ?? {}
+  labels: row.labels ?? {},
+  format: row.format
 })
 
 export interface SqlDocumentTexts extends SqlDocument {

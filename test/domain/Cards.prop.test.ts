@@ -1,7 +1,14 @@
 /** Card numbers and expiry dates. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { brandOf, isCardNumber, isExpired, luhnChecksum } from "../../src/domain/Cards.ts"
+import {
+  brandOf,
+  cvcLengthOf,
+  isCardNumber,
+  isExpired,
+  luhnChecksum,
+  withoutCardNumbers
+} from "../../src/domain/Cards.ts"
 import { TEST_CARDS } from "../../src/domain/TestCards.ts"
 
 const digits = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })))
@@ -64,4 +71,53 @@ describe("Cards", () => {
       assert.isTrue(isExpired({ exp_month: month, exp_year: year }, over))
     }
   )
+})
+
+describe("Security codes", () => {
+  it("9.7: have four digits on American Express, three elsewhere", () => {
+    for (const { brand, numbers } of TEST_CARDS) {
+      for (const number of numbers) assert.strictEqual(cvcLengthOf(number), brand === "amex" ? 4 : 3, number)
+    }
+    assert.strictEqual(cvcLengthOf("9000000000000001"), 3)
+  })
+})
+
+describe("Card numbers in texts", () => {
+  const around = Schema.Literals(["", "x", "cus_", "12", " and ", "][", "'"])
+  const between = Schema.Literals(["", " ", "-", ".", "_", "][", "/"])
+  const number = Schema.Literals(TEST_CARDS.flatMap(({ numbers }) => numbers) as [string, ...Array<string>])
+
+  it.prop(
+    "are not shown, however they are grouped, and whatever is around them",
+    { around, between, number },
+    (input) => {
+      const grouped = (input.number.match(/.{1,4}/gu) ?? []).join(input.between)
+      const shown = withoutCardNumbers(`${input.around}${grouped}${input.around}`)
+      assert.notInclude(shown, grouped)
+      assert.notMatch(shown, /[0-9]{4}/u)
+    }
+  )
+
+  it("take no time to find in texts that are nothing but digits", () => {
+    const begun = performance.now()
+    for (const text of ["4".repeat(1e6), "4 ".repeat(5e5), "42424242424,,,".repeat(7e4), "3x".repeat(5e5)]) {
+      withoutCardNumbers(text)
+    }
+    assert.isBelow(performance.now() - begun, 5000)
+    assert.strictEqual(withoutCardNumbers("4".repeat(1e6)), "****")
+  })
+
+  it("leave other texts as they are", () => {
+    for (const text of [
+      "cus_000000000000000000000000",
+      "1000000000000001",
+      "line_items[0][price_data][product]",
+      "2026-03-09, 2026-03-10",
+      "pi_1fK3dV9ab7Qe0TzXw5MnR2Lc",
+      "424242424241",
+      ""
+    ]) {
+      assert.strictEqual(withoutCardNumbers(text), text)
+    }
+  })
 })

@@ -10,7 +10,7 @@ import { Amount, Currency } from "../../src/domain/Money.ts"
 import { CaptureMethod } from "../../src/domain/PaymentIntent.ts"
 import { PaymentMethodData } from "../../src/domain/PaymentMethod.ts"
 import { violations } from "../../src/domain/Rule.ts"
-import { clearable, text } from "../../src/domain/Text.ts"
+import { text, unsettable } from "../../src/domain/Text.ts"
 import { RedirectUrl, WebUrl } from "../../src/domain/Url.ts"
 
 const body = () =>
@@ -18,15 +18,15 @@ const body = () =>
     amount: Amount,
     currency: Schema.optionalKey(Currency),
     capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
-    customer: Schema.optionalKey(clearable(CustomerId)),
-    email: Schema.optionalKey(clearable(Email)),
-    name: Schema.optionalKey(clearable(text(3))),
+    customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+    email: Schema.optionalKey(unsettable(Email)),
+    name: Schema.optionalKey(Schema.NullOr(text(3))),
     confirm: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-    metadata: Schema.optionalKey(clearable(MetadataParameter)),
+    metadata: Schema.optionalKey(unsettable(MetadataParameter)),
     payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
     billing_details: Schema.optionalKey(BillingDetailsParameter),
     url: Schema.optionalKey(WebUrl),
-    return_url: Schema.optionalKey(clearable(RedirectUrl))
+    return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl))
   })
 
 const decoder = (schema: ReturnType<typeof body>) =>
@@ -69,6 +69,7 @@ describe("Rules", () => {
     ["capture_method", 1, "one of `automatic`, `manual`"],
     ["customer", "cus-1", "an ID that begins with cus_"],
     ["customer", 1, "an ID that begins with cus_"],
+    ["customer", "", "an ID that begins with cus_"],
     ["email", "a@b", "a valid email address of at most 320 characters"],
     ["email", `${"a".repeat(320)}@b.c`, "a valid email address of at most 320 characters"],
     ["name", "abcd", "a string of at most 3 characters"],
@@ -98,12 +99,12 @@ describe("Rules", () => {
     const input = {
       amount: 9_007_199_254_740_991,
       currency: "uSd",
-      customer: "",
-      email: null,
+      customer: null,
+      email: "",
       name: "𝒳𝒳𝒳",
       confirm: null,
       metadata: "",
-      payment_method_data: { type: "card", card: { ...card, cvc: null }, billing_details: { email: "" } },
+      payment_method_data: { type: "card", card: { ...card, cvc: null }, billing_details: { name: "" } },
       return_url: "app://back?id={CHECKOUT_SESSION_ID}"
     }
     assert.deepStrictEqual(wrongs(input), [])

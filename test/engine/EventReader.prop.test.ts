@@ -34,7 +34,8 @@ const recordOf = (account: string, version: number, events: number): JournalReco
   // The same ids in every record: an event is looked for in its own.
   events: Array.from({ length: events }, (_, i) => {
     const id = `evt_${i}`
-    return { id, type: "counter.created", object: objectOf({ account, id, version }), previous: null }
+    const object = objectOf({ account, id, version })
+    return { id, type: "counter.created", object, format: 1, previous: null }
   }),
   timers: [],
   subscriptions: [],

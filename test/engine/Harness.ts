@@ -14,6 +14,8 @@ import { Deliveries } from "../../src/engine/Deliveries.ts"
 import type { Document } from "../../src/engine/Document.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Faults from "../../src/engine/Faults.ts"
+import type { Formatted } from "../../src/engine/Formats.ts"
+import { Formats } from "../../src/engine/Formats.ts"
 import type { JournalShape } from "../../src/engine/Journal.ts"
 import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
 import type { ProjectorShape } from "../../src/engine/Projector.ts"
@@ -47,6 +49,8 @@ export const storageInMemory: Effect.Effect<Storage> = Effect.suspend(() =>
 
 export interface EngineOptions extends NonNullable<Parameters<typeof Engine.layer>[0]> {
   readonly faults?: Faults.Faults
+  /** The kinds whose older documents it can read; all others have one format. */
+  readonly kinds?: ReadonlyArray<Formatted>
   readonly handler?: TimerHandler["Service"]
   /** How many schedulers wake accounts for their timers; one, if it is not said. */
   readonly schedulers?: 0 | 1 | 2
@@ -77,7 +81,7 @@ const layerWith = (schedulers: 0 | 1 | 2, options: Parameters<typeof Engine.laye
 /** Starts an engine; it lives until it is stopped or killed. */
 export const startEngine = Effect.fnUntraced(function* (
   storage: Storage,
-  { faults = alive, handler = handleTimer, schedulers = 1, ...options }: EngineOptions = {}
+  { faults = alive, handler = handleTimer, kinds = [], schedulers = 1, ...options }: EngineOptions = {}
 ): Effect.fn.Return<RunningEngine> {
   let dead = false
   const scope = yield* Scope.make()
@@ -85,6 +89,7 @@ export const startEngine = Effect.fnUntraced(function* (
     Layer.provide(Faults.layer((point) => (dead ? Effect.never : Effect.andThen(faults(point), dying)))),
     Layer.provide(Layer.succeedContext(storage)),
     Layer.provide(Layer.succeed(TimerHandler, handler)),
+    Layer.provide(Formats.layer(kinds, (type) => type.split(".")[0])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )
   // What was under way when the process died does not come back either.

@@ -9,7 +9,7 @@ const run = (program: string) => {
     import { Effect, Fiber } from "effect"
     import * as Loop from "${loop}"
     ${program}`
-  return spawnSync(process.execPath, ["--disable-warning=ExperimentalWarning", "--input-type=module", "-e", script], {
+  return spawnSync(process.execPath, ["--input-type=module", "-e", script], {
     cwd: import.meta.dirname,
     encoding: "utf8",
     timeout: 30_000

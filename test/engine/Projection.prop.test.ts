@@ -26,7 +26,8 @@ const recordsOf = (random: Randomness): ReadonlyArray<SealedRecord> => {
         const created = n % 2 === 1 && !made.has(n)
         made.add(n)
         const document = random.chance(0.2) ? null : JSON.stringify({ id: `ctr_${n}`, count: i })
-        return { id: `ctr_${n}`, kind: "counter", document, hidden: null, labels: {}, created }
+        const format = 1 + random.below(3)
+        return { id: `ctr_${n}`, kind: "counter", document, hidden: null, labels: {}, format, created }
       })
     const nothing = { events: [], timers: [], subscriptions: [], deliveries: [], attempts: [], response: null }
     const record = { ...nothing, account: ACCOUNT, version: i + 1, at: 1, now: 1, clock: 0, advanced: 0, wiped: false }
@@ -42,9 +43,9 @@ describe("the fold of records", () => {
       [...new Set(changes.map(({ id }) => id))]
         .filter((id) => changes.some((change) => change.id === id && change.created) === created)
         .map((id) => changes.findLast((change) => change.id === id)!)
-        .map(({ documentSpan, id, version }) => ({ id, version, documentSpan }))
+        .map(({ documentSpan, format, id, version }) => ({ id, version, format, documentSpan }))
     const found = (rows: Projection["documentsCreated"]) =>
-      rows.map(({ documentSpan, id, version }) => ({ id, version, documentSpan }))
+      rows.map(({ documentSpan, format, id, version }) => ({ id, version, format, documentSpan }))
     const { documentsChanged, documentsCreated } = project(records)
     assert.deepStrictEqual(found(documentsCreated), expected(true))
     assert.deepStrictEqual(found(documentsChanged), expected(false))

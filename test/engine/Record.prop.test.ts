@@ -59,6 +59,7 @@ const record = (seed: Randomness, version: number, account: string): JournalReco
     kind: "counter",
     document: seed.chance(0.2) ? null : JSON.stringify({ id: `ctr_${i}`, value: value(seed, 3) }),
     hidden: seed.chance(0.5) ? null : text(seed),
+    format: 1 + seed.below(3),
     labels: seed.chance(0.5) ? {} : Object.fromEntries([[seed.pick(AWKWARD_KEYS), seed.pick(AWKWARD_STRINGS)]]),
     created: seed.chance(0.5)
   }))
@@ -90,12 +91,16 @@ const record = (seed: Randomness, version: number, account: string): JournalReco
           apiVersion: "2026-03-09"
         },
     changes,
-    events: Array.from({ length: seed.below(3) }, (_, i) => ({
-      id: `evt_${i}`,
-      type: "counter.created",
-      object: body(),
-      previous: seed.chance(0.5) ? null : { count: JSON.parse(text(seed)) }
-    })),
+    events: Array.from({ length: seed.below(3) }, (_, i) => {
+      const object = body()
+      return {
+        id: `evt_${i}`,
+        type: "counter.created",
+        object,
+        format: changes.find(({ document }) => document === object)?.format ?? 1 + seed.below(3),
+        previous: seed.chance(0.5) ? null : { count: JSON.parse(text(seed)) }
+      }
+    }),
     timers: Array.from({ length: seed.below(3) }, (_, i) => ({
       id: `timer_${i}`,
       name: "increment",
@@ -189,8 +194,8 @@ describe("a record", () => {
     const base = record(new Randomness(seed), 1, "mer_1:test")
     const { bytes } = seal(GENESIS, {
       ...base,
-      changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {}, created: true }],
-      events: [{ id: "evt_1", type: "counter.created", object: document, previous: null }],
+      changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {}, format: 1, created: true }],
+      events: [{ id: "evt_1", type: "counter.created", object: document, format: 1, previous: null }],
       response: { status: 200, body: document }
     })
     assert.strictEqual(textOf(bytes).split(marker).length - 1, 1)
@@ -275,8 +280,8 @@ describe("a record", () => {
     const document = '{"id":"ctr_1","count":1}'
     const sealed = seal(GENESIS, {
       ...record(new Randomness(seed), 1, "mer_1:test"),
-      changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {}, created: true }],
-      events: [{ id: "evt_1", type: "counter.created", object: document, previous: null }]
+      changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {}, format: 1, created: true }],
+      events: [{ id: "evt_1", type: "counter.created", object: document, format: 1, previous: null }]
     })
     const row = rowOf(sealed)
     const damages: ReadonlyArray<readonly [JournalRow, string]> = [

@@ -63,7 +63,6 @@ describe("authentication", () => {
       basic(lookupIdOf(secretTest)),
       basic("sk_test_".padEnd(10_000, "x")),
       encoded(` ${secretTest}:`),
-      `Bearer ${secretTest}`,
       secretTest,
       "Basic",
       "Basic !!!",
@@ -74,6 +73,20 @@ describe("authentication", () => {
       assertError(reply, 401, "authentication_failed")
       assert.strictEqual(reply.body.error.message, "Invalid API key provided.")
       assert.notInclude(reply.text, secretTest)
+    }
+  })
+
+  it("9.26: a key as a bearer token is told the scheme to use, whether it is one or not", async () => {
+    for (const token of [` ${server.keys.secretTest}`, " sk_test_wrong", " ", ""]) {
+      for (const scheme of ["Bearer", "bearer", "BEARER"]) {
+        const reply = await withAuthorization(`${scheme}${token}`)
+        assertError(reply, 401, "authentication_failed")
+        assert.strictEqual(
+          reply.body.error.message,
+          "Send the API key by HTTP Basic, as the user name with an empty password."
+        )
+        assert.strictEqual(reply.headers.get("www-authenticate"), 'Basic realm="payments"')
+      }
     }
   })
 

@@ -133,9 +133,19 @@ describe("confirmation", () => {
     for (const field of ["line1", "country", "postal_code", "city"]) {
       const asked = await confirm(billed, { customer_details: { address } })
       assertError(asked, 400, "parameter_missing", `customer_details[address][${field}]`)
-      address[field] = "x"
+      address[field] = field === "country" ? "pt" : "x"
     }
-    assertOk(await confirm(billed, { customer_details: { address } }))
+    const confirmed = await confirm(billed, { customer_details: { address } })
+    assertOk(confirmed)
+    assert.deepStrictEqual(confirmed.body.customer_details.address, {
+      ...address,
+      country: "PT",
+      line2: null,
+      state: null
+    })
+    const { id: blank } = await create({ customer_email: "a@b.co" })
+    const empty = await confirm(blank, { customer_details: { address: { line1: "", city: null } } })
+    assert.isNull(empty.body.customer_details.address)
   })
 
   it("S11: what came with the card fills what nobody entered", async () => {

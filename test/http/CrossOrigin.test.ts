@@ -1,5 +1,6 @@
 /** Pages of other origins: what a publishable key may call is open to them, and nothing else is (semantics A5, T19). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Document from "../../src/api/Document.ts"
 import type { TestServer } from "./TestServer.ts"
 import { basic, start } from "./TestServer.ts"
 
@@ -57,6 +58,27 @@ describe("a preflight", () => {
     assert.isNull(headers.get("access-control-allow-methods"))
   })
 
+  it("9.21: of every operation is answered if a publishable key may call it, and only then", async () => {
+    const document = Document.make("https://pay.example.test")
+    const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, { description = "" }]) => ({
+        path,
+        method: method.toUpperCase(),
+        description
+      }))
+    )
+    assert.isAbove(operations.length, 40)
+    const opened: Array<string> = []
+    for (const { description, method, path } of operations) {
+      const { headers, status } = await preflight(method, path.replaceAll(/\{\w+\}/g, "id_1"))
+      const isPublishable = description.includes("A publishable key may call this, too")
+      assert.strictEqual(status, isPublishable ? 204 : 401, `${method} ${path}`)
+      assert.strictEqual(headers.get("access-control-allow-origin"), isPublishable ? "*" : null, `${method} ${path}`)
+      if (isPublishable) opened.push(`${method} ${path}`)
+    }
+    assert.isAtLeast(opened.length, OPEN.length)
+  })
+
   it("is one only if a browser sends it: OPTIONS is a method like others (T15)", async () => {
     assert.strictEqual((await preflight("POST", "/v1/payment_methods", {})).status, 401)
     const reply = await server.request("OPTIONS", "/v1/payment_methods")
@@ -77,12 +99,16 @@ describe("an answer", () => {
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/payment_methods", {}), [400, "*"])
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/customers"), [403, "*"])
     assert.deepStrictEqual(await allowedOrigin(`${key}x`, "/v1/payment_methods", card), [401, "*"])
+    // Whatever it calls itself: a sandboxed frame's page is `null`.
+    assert.deepStrictEqual(await allowedOrigin(key, "/v1/customers", undefined, { origin: "null" }), [403, "*"])
+    assert.deepStrictEqual(await allowedOrigin(server.keys.publishableLive, "/v1/customers"), [403, "*"])
   })
 
   it("to a secret key can be read by no page, nor one to no key", async () => {
     const { publishableTest, secretTest } = server.keys
     assert.deepStrictEqual(await allowedOrigin(secretTest, "/v1/payment_methods", card), [200, null])
     assert.deepStrictEqual(await allowedOrigin(secretTest, "/v1/customers"), [200, null])
+    assert.deepStrictEqual(await allowedOrigin(server.keys.secretLive, "/v1/customers"), [200, null])
     assert.deepStrictEqual(await allowedOrigin(`${secretTest}x`, "/v1/customers"), [401, null])
     assert.deepStrictEqual(await allowedOrigin(null, "/v1/payment_methods", card), [401, null])
     // A key is what stands before the colon.

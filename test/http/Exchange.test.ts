@@ -45,6 +45,21 @@ describe("failures", () => {
     })
   )
 
+  it.effect("are logged without a card number that somebody took for an id", () =>
+    Effect.gen(function* () {
+      const logged: Array<string> = []
+      const logger = Logger.make(({ message }) => void logged.push(String(message)))
+      for (const path of ["/v1/customers/4242424242424242", "/v1/customers/4242%204242%204242%34242"]) {
+        yield* Effect.provide(
+          respondFailed({ ...exchange, path }, unavailable, { ...options, outages: new LogThrottle(1000) }),
+          Logger.layer([logger])
+        )
+      }
+      const line = "POST /v1/customers/**** failed"
+      assert.deepStrictEqual(logged, [line, line])
+    })
+  )
+
   it.effect("that come in a flood are logged now and then, with how many there were", () =>
     Effect.gen(function* () {
       const outages = new LogThrottle(1000)

@@ -1,4 +1,4 @@
-/** Bursts of answers. How the server drains is seen from outside, in Lifecycle.e2e.test.ts. */
+/** Bursts of answers, and how the server comes to its end. How Till does under load is in Shutdown.e2e.test.ts. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { request } from "node:http"
@@ -121,6 +121,102 @@ describe("answers", () => {
     socket.on("error", () => {})
     socket.write(head("/"))
     assert.isFalse((await gone).writableFinished)
+    socket.destroy()
+  })
+})
+
+describe("a server that is closed", () => {
+  /** An open connection, with what has come on it so far, and how it ended. */
+  const open = async (port: number, allowHalfOpen = false) => {
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen })
+    const connection = { socket, text: "", hasEnded: false, error: "" }
+    socket.on("data", (chunk) => (connection.text += String(chunk)))
+    socket.on("end", () => (connection.hasEnded = true))
+    socket.on("error", (error: NodeJS.ErrnoException) => (connection.error = error.code ?? error.message))
+    const closed = new Promise((resolve) => socket.once("close", resolve))
+    await new Promise((resolve) => socket.once("connect", resolve))
+    return { connection, closed, socket }
+  }
+  const until = async (condition: () => boolean) => {
+    while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  const closing = () => new Promise<void>((resolve) => void server.close(() => resolve()))
+
+  it("still answers what was on its way on a connection without a request, and takes no new connection", async () => {
+    const port = await listen((_, response) => void response.end("answer"))
+    const { closed, connection, socket } = await open(port)
+    socket.write(head("/"))
+    await until(() => connection.text.endsWith("answer"))
+    assert.include(connection.text, "Connection: keep-alive")
+    connection.text = ""
+    const end = closing()
+    assert.strictEqual(await get(port, "/"), "ECONNREFUSED")
+    socket.write(head("/"))
+    await closed
+    assert.include(connection.text, "Connection: close")
+    assert.isTrue(connection.text.endsWith("answer"))
+    assert.strictEqual(connection.error, "")
+    await end
+  })
+
+  it("ends connections on which nothing comes", async () => {
+    const port = await listen((_, response) => void response.end("answer"))
+    const quiet = [await open(port), await open(port)]
+    quiet[1]!.socket.write("GET / HTTP/1.1\r\nHost: half a requ")
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await closing()
+    for (const { closed, connection } of quiet) {
+      await closed
+      assert.deepInclude(connection, { text: "", hasEnded: true, error: "" })
+    }
+  })
+
+  it("waits for a request that is arriving, however slowly", async () => {
+    const port = await listen((_, response) => void response.end("answer"))
+    const { closed, connection, socket } = await open(port)
+    const end = closing()
+    for (const part of head("/slow").match(/.{1,8}/gsu)!) {
+      socket.write(part)
+      await new Promise((resolve) => setTimeout(resolve, 250))
+    }
+    await closed
+    assert.isTrue(connection.text.endsWith("answer"))
+    await end
+  })
+
+  it("does not reset a client that has sent more than is answered, and carries that out no more", async () => {
+    const begun: Array<string> = []
+    const waiting: Array<ServerResponse> = []
+    const port = await listen((request, response) => {
+      begun.push(request.url!)
+      waiting.push(response)
+    })
+    const { connection, socket } = await open(port, true)
+    socket.write(head("/first"))
+    await until(() => waiting.length === 1)
+    const end = closing()
+    waiting[0]!.end("answer to the first")
+    socket.write(head("/second") + head("/third").repeat(100))
+    await until(() => connection.hasEnded)
+    // The second would fail on a connection that the first has had reset.
+    for (const path of ["/fourth", "/fifth"]) {
+      socket.write(head(path))
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    socket.end()
+    await end
+    assert.deepStrictEqual(begun, ["/first"])
+    assert.isTrue(connection.text.endsWith("answer to the first"))
+    assert.strictEqual(connection.error, "")
+  })
+
+  it("does not wait for long for a client that leaves its connection open", async () => {
+    const port = await listen((_, response) => void response.end("answer"))
+    const { connection, socket } = await open(port, true)
+    const begun = performance.now()
+    await closing()
+    assert.isTrue(connection.hasEnded)
+    assert.isBelow(performance.now() - begun, 3000)
     socket.destroy()
   })
 })

@@ -4,8 +4,8 @@ import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Api } from "../../src/api/Api.ts"
 import { PaymentMethod } from "../../src/domain/PaymentMethod.ts"
-import { TEST_CARDS } from "../../src/domain/TestCards.ts"
 import { assertError, assertOk } from "./Assertions.ts"
+import { TEST_CARDS } from "../../src/domain/TestCards.ts"
 import type { RequestOptions, TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
@@ -178,16 +178,79 @@ describe("payment methods", () => {
     assertError(await create({ type: "card", card: other }, options), 422, "idempotency_key_reuse")
   })
 
+  it("9.6: whose card it is, on the payment method and on its charges", async () => {
+    const nobody = { email: null, name: null, phone: null, address: null }
+    const nowhere = { city: null, country: null, line1: null, line2: null, postal_code: null, state: null }
+    for (const [sent, shown] of [
+      [undefined, nobody],
+      [null, nobody],
+      [{}, nobody],
+      [{ name: "", phone: null, address: null }, nobody],
+      [{ address: {} }, nobody],
+      [{ address: { city: "", country: null, line1: null, line2: "" } }, nobody],
+      [{ address: { country: "ch" } }, { ...nobody, address: { ...nowhere, country: "CH" } }],
+      [
+        { address: { state: "BE" }, phone: "1" },
+        { ...nobody, phone: "1", address: { ...nowhere, state: "BE" } }
+      ]
+    ] as const) {
+      const data = { type: "card", card: { ...card, number: "4242424242424242" }, billing_details: sent }
+      assert.deepStrictEqual((await create(data)).body.billing_details, shown)
+      const payment = { amount: 1, currency: "usd", confirm: true, payment_method_data: data }
+      const { body } = await server.request("POST", "/v1/payment_intents", { body: payment })
+      assert.deepStrictEqual(body.charges.data[0].billing_details, shown)
+      const charge = await server.request("GET", `/v1/charges/${body.latest_charge}`)
+      assert.deepStrictEqual(charge.body.billing_details, shown)
+    }
+    const builtIn = { amount: 1, currency: "usd", confirm: true, payment_method: "pm_card_visa" }
+    const { body } = await server.request("POST", "/v1/payment_intents", { body: builtIn })
+    assert.deepStrictEqual(body.charges.data[0].billing_details, nobody)
+    assert.deepStrictEqual((await get("pm_card_visa")).body.billing_details, nobody)
+  })
+
+  it("9.7: a security code is as long as the card's scheme has it", async () => {
+    const payment = (data: object) => ({
+      body: { amount: 1, currency: "usd", confirm: true, payment_method_data: { type: "card", card: data } }
+    })
+    for (const { brand, numbers } of TEST_CARDS) {
+      for (const cvc of ["123", "1234", undefined, null]) {
+        const data = { ...card, number: numbers[0], cvc }
+        const fits = cvc == null || cvc.length === (brand === "amex" ? 4 : 3)
+        const created = await create({ type: "card", card: data })
+        const paid = await server.request("POST", "/v1/payment_intents", payment(data))
+        if (fits) {
+          assertOk(created)
+          assert.notStrictEqual(paid.body.error?.code, "parameter_invalid")
+        } else {
+          assertError(created, 400, "parameter_invalid", "card[cvc]")
+          assertError(paid, 400, "parameter_invalid", "payment_method_data[card][cvc]")
+          assert.match(
+            paid.body.error.message,
+            brand === "amex" ? /a string of 4 digits\.$/ : /a string of 3 digits\.$/
+          )
+        }
+      }
+    }
+    const wrong = { ...card, number: "378282246310005", cvc: "123" }
+    const both = await create({ type: "card", card: { ...wrong, exp_month: 13 } })
+    assertError(both, 400, "parameter_invalid", "card[exp_month]")
+    const before = await create({ type: "card", card: wrong, billing_details: { name: 1 } })
+    assertError(before, 400, "parameter_invalid", "card[cvc]")
+  })
+
   it("§7.22: neither number nor security code is in anything that is kept", async () => {
     const { merchantId, secretTest: key } = await server.merchant()
     const cvc = "9517"
-    const secret = { ...card, cvc }
+    const number = "378282246310005"
+    const secret = { ...card, number, cvc }
     await create({ type: "card", card: secret }, { key })
-    await create({ type: "card", card: { ...secret, number: `${NUMBER.slice(0, -1)}5` } }, { key })
+    await create({ type: "card", card: { ...secret, number: `${number.slice(0, -1)}6` } }, { key })
+    await create({ type: "card", card: { ...secret, number: NUMBER } }, { key })
     const payment = { amount: 1, currency: "usd", payment_method_data: { type: "card", card: secret }, confirm: true }
     assertOk(await server.request("POST", "/v1/payment_intents", { body: payment, key }))
     const journal = await server.journal(`${merchantId}:test`)
-    assert.include(journal, '"last4":"4444"')
+    assert.include(journal, '"last4":"0005"')
+    assert.notInclude(journal, number.slice(0, 11))
     assert.notInclude(journal, NUMBER.slice(0, 12))
     assert.notMatch(journal, new RegExp(`(?<![0-9A-Za-z])${cvc}(?![0-9A-Za-z])`, "u"))
   })

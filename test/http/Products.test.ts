@@ -72,7 +72,7 @@ describe("products", () => {
         .filter((field) => !["livemode", "default_price"].includes(field))
         .map((field) => [field, null])
     )
-    for (const body of [{}, nulls, { description: "", url: "", unit_label: "", images: [] }]) {
+    for (const body of [{}, nulls, { description: "", unit_label: "", images: [] }]) {
       const { created, id, updated, ...rest } = await product({ ...body, name: "Tea" })
       assert.deepStrictEqual(rest, defaults)
       assert.deepStrictEqual([typeof created, typeof updated, typeof id], ["number", "number", "string"])
@@ -257,7 +257,7 @@ describe("products", () => {
     }
     assert.deepInclude((await update(id, changed)).body, changed)
     const { package_dimensions: _, ...cleared } = (
-      await update(id, { images: null, marketing_features: [], package_dimensions: null })
+      await update(id, { images: [], marketing_features: [], package_dimensions: null })
     ).body
     assert.deepInclude(cleared, { images: [], marketing_features: [] })
     assert.notProperty((await get(`/v1/products/${id}`)).body, "package_dimensions")

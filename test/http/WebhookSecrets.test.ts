@@ -6,7 +6,7 @@ import type { WebhookEndpoint } from "../../src/domain/WebhookEndpoint.ts"
 import type { Document } from "../../src/engine/Document.ts"
 import type { WebhookEndpointHidden } from "../../src/payments/Documents.ts"
 import { secretsOf } from "../../src/payments/WebhookEndpoints.ts"
-import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { MemoryAccount } from "../support/MemoryAccount.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/MemoryService.ts"
 import type { TestServer } from "./TestServer.ts"
@@ -74,6 +74,52 @@ describe("rolling a secret", () => {
     assert.deepStrictEqual(await signing(keys, id, before + HOUR - 1), [secret, old])
   })
 
+  it("9.20: rolling again within a grace ends the older secret", async () => {
+    const keys = await server.merchant()
+    const { id, secret: first } = await create(keys)
+    const { secret: second } = (await roll(keys, id, { expires_in: 86_400 })).body
+    assert.deepStrictEqual(await signing(keys, id, Date.now()), [second, first])
+    const { secret: third } = (await roll(keys, id, { expires_in: 3600 })).body
+    assert.deepStrictEqual(await signing(keys, id, Date.now()), [third, second])
+    const { secret: fourth } = (await roll(keys, id, {})).body
+    assert.deepStrictEqual(await signing(keys, id, Date.now()), [fourth])
+    assert.strictEqual(new Set([first, second, third, fourth]).size, 4)
+  })
+
+  it("9.20: the longest grace is a day", async () => {
+    const keys = await server.merchant()
+    const { id, secret: old } = await create(keys)
+    const before = Date.now()
+    const { secret } = (await roll(keys, id, { expires_in: 86_400 })).body
+    const after = Date.now()
+    assert.deepStrictEqual(await signing(keys, id, before + 24 * HOUR - 1), [secret, old])
+    assert.deepStrictEqual(await signing(keys, id, after + 24 * HOUR), [secret])
+  })
+
+  it("9.20: a disabled endpoint's secret is rolled as well, and it stays disabled", async () => {
+    const keys = await server.merchant()
+    const { id, secret: old } = await create(keys)
+    const update = (status: string) =>
+      server.request("POST", `${PATH}/${id}`, { key: keys.secretTest, body: { status } })
+    assertOk(await update("disabled"))
+    const rolled = await roll(keys, id, { expires_in: 3600 })
+    assertOk(rolled)
+    assert.strictEqual(rolled.body.status, "disabled")
+    assertOk(await update("enabled"))
+    assert.deepStrictEqual(await signing(keys, id, Date.now()), [rolled.body.secret, old])
+  })
+
+  it("9.20: an answer that is repeated after a later roll shows its own secret, and rolls nothing", async () => {
+    const keys = await server.merchant()
+    const { id } = await create(keys)
+    const first = await roll(keys, id, { expires_in: 60 }, "first")
+    const second = await roll(keys, id, { expires_in: 60 }, "second")
+    const repeated = await roll(keys, id, { expires_in: 60 }, "first")
+    assert.strictEqual(repeated.text, first.text)
+    assert.deepStrictEqual(await signing(keys, id, Date.now()), [second.body.secret, first.body.secret])
+    assertError(await roll(keys, id, { expires_in: 61 }, "first"), 422, "idempotency_key_reuse")
+  })
+
   it("W2, I6: the secret is in the answer and its repetitions, and nowhere else", async () => {
     const keys = await server.merchant()
     const { id } = await create(keys)
@@ -96,6 +142,10 @@ describe("rolling a secret", () => {
     }
     assertError(await roll(keys, id, { grace: 1 }), 400, "parameter_unknown", "grace")
     assertError(await roll(stranger, id, {}), 404, "resource_missing", "id")
+    const of = (key: string | null) => server.request("POST", `${PATH}/${id}/roll_secret`, { key, body: {} })
+    assertError(await of(keys.publishableTest), 403, "secret_key_required")
+    assertError(await of(keys.secretLive), 404, "resource_missing", "id")
+    assertError(await of(null), 401, "authentication_failed")
     assertError(await roll(keys, "we_000000000000000000000000", {}), 404, "resource_missing", "id")
     assert.deepStrictEqual(await signing(keys, id, 0), [secret])
     assertOk(await roll(keys, id, { expires_in: 86_400 }))

@@ -57,3 +57,42 @@ export const accessibilityProblems = async (page: Page | Frame): Promise<Readonl
 /** Whether a page is wider than its window. */
 export const overflows = (page: Page): Promise<boolean> =>
   page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)
+
+/** A name of more characters may be longer than a phone's line. It is held to its words instead. */
+const NAME_CHARACTERS_MAX = 40
+
+/** The names of a page that do not stand whole on one line, in whatever place. */
+export const brokenNames = (page: Page): Promise<ReadonlyArray<string>> =>
+  page.evaluate((longest) => {
+    const broken = new Set<string>()
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    const all: Array<Text> = []
+    while (texts.nextNode() !== null) all.push(texts.currentNode as Text)
+    const isFirst = ({ previousSibling }: Text) => previousSibling?.nodeName !== "WBR"
+    for (const first of all.filter(isFirst)) {
+      // Places where a name may be broken do not make it two.
+      const parts = [first]
+      for (let at: ChildNode = first; at.nextSibling?.nodeName === "WBR" && at.nextSibling.nextSibling !== null;) {
+        at = at.nextSibling.nextSibling
+        parts.push(at as Text)
+      }
+      const place = (offset: number): readonly [Text, number] => {
+        let [index, rest] = [0, offset]
+        while (rest > parts[index]!.length) rest -= parts[index++]!.length
+        return [parts[index]!, rest]
+      }
+      for (const { 0: name, index } of parts
+        .map(({ data }) => data)
+        .join("")
+        .matchAll(/[\w.]+/g)) {
+        let start = index
+        for (const word of name.length > longest ? name.split(/(?<=[a-z])(?=[A-Z])/) : [name]) {
+          const range = document.createRange()
+          range.setStart(...place(start + 1))
+          range.setEnd(...place((start += word.length)))
+          if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) broken.add(word)
+        }
+      }
+    }
+    return [...broken]
+  }, NAME_CHARACTERS_MAX)

@@ -276,6 +276,27 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     assert.isNull(await number.getAttribute("aria-invalid"))
   })
 
+  it("9.7: asks for as many digits of the security code as the card's scheme has", async () => {
+    const session = await newSession({ customer_email: "ana@example.com" })
+    const { page } = await open(session)
+    const cvc = page.getByLabel("Security code")
+    const isWrong = () => cvc.getAttribute("aria-invalid")
+    await cvc.fill("1234")
+    await page.getByLabel("Card number").fill("4242424242424242")
+    await page.getByLabel("Card number").press("Tab")
+    await page.getByText("The security code has 3 digits, or 4 on American Express.").waitFor()
+    await page.getByLabel("Card number").fill("378282246310005")
+    await page.getByLabel("Card number").press("Tab")
+    assert.isNull(await isWrong())
+    await cvc.fill("123")
+    await cvc.press("Tab")
+    assert.strictEqual(await isWrong(), "true")
+    await cvc.fill("1234")
+    await page.getByLabel("Expiry date").fill("12 / 34")
+    await payButton(page).click()
+    await atShop(page, session)
+  })
+
   it("has the test cards one click away", async () => {
     const session = await newSession({ customer_email: "ana@example.com" })
     const { page } = await open(session)
@@ -528,5 +549,22 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     }
     assert.isBelow(await brightness("dark"), 100)
     assert.isAbove(await brightness("light"), 600)
+  })
+
+  it.each([
+    ["on a desk", { viewport: { width: 1280, height: 800 } }],
+    ["on a phone, in the dark", { viewport: { width: 360, height: 740 }, colorScheme: "dark" }]
+  ] as const)("9.9: says that a shop cannot take cards yet, %s", async (_, options) => {
+    const parameters = { success_url: `${shop.url}/thanks`, cancel_url: `${shop.url}/cart` }
+    const session = await openSession(server, parameters, { key: server.secretLive })
+    const { complaints, page } = await open(session, options)
+    const said = page.getByRole("region", { name: "This shop cannot take cards yet" })
+    await said.waitFor()
+    assert.strictEqual(await page.getByRole("textbox").count(), 0)
+    assert.isFalse(await overflows(page))
+    assert.deepStrictEqual(await accessibilityProblems(page), [])
+    await said.getByRole("link", { name: "Go back to" }).click()
+    await page.waitForURL(`${shop.url}/cart`)
+    assert.deepStrictEqual(complaints, [])
   })
 })

@@ -217,12 +217,22 @@ describe("a form that is not right", () => {
     ["card_expiry", "1 2 3 4"],
     ["card_expiry", ""],
     ["card_cvc", "12"],
+    ["card_cvc", "1234"],
     ["card_cvc", "abc"],
     ["card_cvc", ""]
   ])("complains about %s %j, and about nothing else", async (field, value) => {
     const { status, text } = await pay(await openSession(server), { ...filledIn(), [field]: value })
     assert.strictEqual(status, 400)
     assert.deepStrictEqual(Object.keys(complaints(text)), [field])
+  })
+
+  it("9.7: asks for the four digits of American Express", async () => {
+    const amex = filledIn("3782 822463 10005")
+    const session = await openSession(server)
+    const refused = await pay(session, amex)
+    assert.strictEqual(refused.status, 400)
+    assert.deepStrictEqual(Object.keys(complaints(refused.text)), ["card_cvc"])
+    assert.strictEqual((await pay(session, { ...amex, card_cvc: "1234" })).status, 303)
   })
 
   it.each(["12/34", "12 / 34", "1234", "12/2034", "12-34"])("takes the expiry date %s", async (card_expiry) => {
@@ -414,17 +424,67 @@ describe("a form from somewhere else", () => {
 })
 
 describe("live mode", () => {
-  it("has no test mode on its page, and says so if the shop cannot take cards yet (A10)", async () => {
-    const product = await server.post("/v1/products", { name: "Real Coffee" }, { key: server.secretLive })
-    const line_items = [{ price_data: { currency: "usd", product: product.id, unit_amount: 100 } }]
-    const body = { mode: "payment", line_items, success_url: "https://shop.example/" }
-    const session = await server.post("/v1/checkout_sessions", body, { key: server.secretLive })
+  const live = (from: PagesServer, parameters = {}, amount = 2450) =>
+    openSession(from, parameters, { amount, key: from.secretLive })
+
+  it("9.9: without a processor, says that the shop cannot take cards yet, before it asks for one", async () => {
+    const { url } = await live(server)
+    const { headers, status, text } = await visit(url)
+    assert.strictEqual(status, 200)
+    assert.strictEqual(headers.get("cache-control"), "no-store")
+    assert.include(text, "House Espresso")
+    assert.include(text, "$24.50")
+    assert.include(text, "This shop cannot take cards yet")
+    assert.deepStrictEqual(linksIn(text), [`${server.url}/healthz?canceled`, `${server.url}/healthz?canceled`])
+    assert.notMatch(text, /<form|<input|<script|test mode|4242/i)
+  })
+
+  it("9.9: says so in a frame as well", async () => {
+    const named = await start("Shop", undefined, undefined, new Set(["https://shop.example"]))
+    const { client_secret, id } = await live(named, { ui_mode: "embedded", cancel_url: null })
+    const query = new URLSearchParams({ client_secret, origin: "https://shop.example" })
+    const { status, text } = await visit(`${named.url}/checkout/${id}?${query}`)
+    assert.strictEqual(status, 200)
+    assert.include(text, 'data-embedder="https://shop.example" data-status="open"')
+    assert.include(text, "This shop cannot take cards yet")
+    assert.notInclude(text, "<form")
+    await named.close()
+  })
+
+  it("9.9: without a processor, takes no form either, and keeps the session open", async () => {
+    const { id, payment_intent, url } = await live(server)
+    const token = tokenIn((await visit((await live(server, {}, 0)).url)).text)
+    for (const values of [filledIn(), { ...filledIn(), token }, {}]) {
+      const refused = await send(url, values)
+      assert.strictEqual(refused.status, 400)
+      assert.include(refused.text, "This shop cannot take cards yet")
+      const asData = await send(url, values, { accept: "application/json" })
+      assert.strictEqual(asData.status, 400)
+    }
+    assert.strictEqual((await server.get(`/v1/checkout_sessions/${id}`, server.secretLive)).status, "open")
+    const { charges } = await server.get(`/v1/payment_intents/${payment_intent}`, server.secretLive)
+    assert.deepStrictEqual(charges.data, [])
+  })
+
+  it("9.9: without a processor, completes what costs nothing", async () => {
+    const session = await live(server, {}, 0)
     const { text } = await visit(session.url)
-    assert.include(text, "Real Coffee")
-    assert.notMatch(text, /test mode|4242/i)
-    const refused = await pay(session)
-    assert.strictEqual(refused.status, 400)
-    assert.include(refused.text, "This shop cannot take card payments yet. You have not been charged.")
+    assert.include(text, "Complete order")
+    assert.notInclude(text, "cannot take cards")
+    const { headers, status } = await pay(session, { email: "ana@example.com", name: "Ana Lima" })
+    assert.strictEqual(status, 303)
+    assert.strictEqual(headers.get("location"), `${server.url}/healthz?session=${session.id}`)
+  })
+
+  it("has no test mode on its page, and takes cards if there is a processor (A10)", async () => {
+    const simulating = await start("Shop", undefined, undefined, null, "simulator")
+    const session = await live(simulating)
+    const { text } = await visit(session.url)
+    assert.notMatch(text, /cannot take cards|test mode|4242/i)
+    assert.strictEqual((await pay(session)).status, 303)
+    const paid = await simulating.get(`/v1/checkout_sessions/${session.id}`, simulating.secretLive)
+    assert.strictEqual(paid.payment_status, "paid")
+    await simulating.close()
   })
 })
 

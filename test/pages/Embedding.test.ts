@@ -117,7 +117,40 @@ describe("the page of an embedded session", () => {
   })
 })
 
+describe("9.21: a page that is no embedded session's", () => {
+  it("may be framed by nobody, whatever its address says", async () => {
+    const { id, url } = await openSession(server)
+    const query = `?${new URLSearchParams({ origin: SHOP, client_secret: `${id}_secret_x` })}`
+    const led = await visit(url + query)
+    assert.deepStrictEqual([led.status, led.headers.get("location")], [303, url])
+    const { client_secret, id: custom } = await openSession(server, { ui_mode: "custom", cancel_url: null })
+    const customQuery = new URLSearchParams({ origin: SHOP, client_secret })
+    for (const [address, status] of [
+      [url, 200],
+      [`${server.url}/checkout/${custom}?${customQuery}`, 404],
+      [`${server.url}/checkout/cs_1${query}`, 404],
+      [`${server.url}/challenge/${id}${query}`, 404],
+      [`${server.url}/authenticate/pi_1${query}`, 404],
+      [`${server.url}/docs/errors${query}`, 200]
+    ] as const) {
+      const answer = await visit(address)
+      assert.strictEqual(answer.status, status, address)
+      assert.strictEqual(ancestorsIn(answer), "'none'", address)
+      assert.strictEqual(answer.headers.get("x-frame-options"), "DENY", address)
+      assert.isNull(answer.headers.get("access-control-allow-origin"))
+    }
+  })
+})
+
 describe("origins that may embed", () => {
+  it("9.21: are none in live mode that the installation does not name", async () => {
+    const parameters = { ui_mode: "embedded", cancel_url: null }
+    const answer = await visit(addressOf(await openSession(server, parameters, { key: server.secretLive })))
+    assert.strictEqual(answer.status, 200)
+    assert.strictEqual(ancestorsIn(answer), "'none'")
+    assert.strictEqual(answer.headers.get("x-frame-options"), "DENY")
+  })
+
   it("are those that the installation names", async () => {
     const named = await start("Shop", undefined, undefined, new Set([SHOP]))
     const { client_secret, id } = await openSession(named, { ui_mode: "embedded", cancel_url: null })
@@ -199,11 +232,17 @@ describe("the way of a custom session's payer to an authentication", () => {
     assert.include(text, "This order is paid")
   })
 
-  it("is not there without the client secret", async () => {
+  it("9.21: is not there without the client secret, as if there were no session", async () => {
     const session = await openCustom()
     await confirm(session, CARDS.challenged)
-    for (const query of ["", "?client_secret=x"]) {
-      assert.strictEqual((await visit(`${server.url}/challenge/${session.id}${query}`)).status, 404)
+    const other = await openCustom()
+    const none = await visit(`${server.url}/challenge/cs_000000000000000000000000?client_secret=x`)
+    const secrets = ["", session.client_secret.slice(0, -1), `${session.client_secret}x`, other.client_secret]
+    for (const query of ["", ...secrets.map((secret) => `?client_secret=${secret}`)]) {
+      const { headers, status, text } = await visit(`${server.url}/challenge/${session.id}${query}`)
+      assert.strictEqual(status, 404)
+      assert.isNull(headers.get("location"))
+      assert.strictEqual(text, none.text)
     }
   })
 })

@@ -1,7 +1,7 @@
 /** The reference and the documentation of errors in a real browser: accessible, and no wider than a phone, by day and by night. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
-import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
+import { accessibilityProblems, brokenNames, hasBrowser, launch, overflows } from "./Browser.ts"
 import type { PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
 
@@ -39,5 +39,17 @@ describe.skipIf(!hasBrowser)("the documentation in a browser", () => {
     assert.deepStrictEqual(await accessibilityProblems(page), [])
     assert.isFalse(await overflows(page))
     await context.close()
+  })
+
+  it.each([360, 1280])("breaks no name, and is no wider than a window of %d", async (width) => {
+    const page = await (await browser.newContext({ viewport: { width, height: 740 } })).newPage()
+    const codes = ["card_declined", "payment_intent_authentication_failure", "parameter_invalid", "no_such_code"]
+    for (const path of ["/docs", "/docs/errors", ...codes.map((code) => `/docs/errors/${code}`)]) {
+      await page.goto(server.url + path)
+      await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)))
+      assert.deepStrictEqual(await brokenNames(page), [], path)
+      assert.isFalse(await overflows(page), path)
+    }
+    await page.context().close()
   })
 })

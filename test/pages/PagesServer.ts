@@ -9,6 +9,7 @@ import type * as Faults from "../../src/engine/Faults.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import * as Pages from "../../src/pages/Pages.ts"
 import { PagesConfig } from "../../src/pages/PagesConfig.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
@@ -41,7 +42,12 @@ const addressOf = Effect.map(HttpServer.HttpServer, ({ address }) => {
   return `http://127.0.0.1:${address.port}`
 })
 
-const service = (faults: Faults.Faults, requestMillisMax: number, embedOrigins: ReadonlySet<string> | null) =>
+const service = (
+  faults: Faults.Faults,
+  requestMillisMax: number,
+  embedOrigins: ReadonlySet<string> | null,
+  liveProcessor: "simulator" | null
+) =>
   Routes.serveWith(Pages.layer).pipe(
     Layer.provide(Layer.succeed(PagesConfig, { embedOrigins })),
     Layer.provide(
@@ -54,10 +60,10 @@ const service = (faults: Faults.Faults, requestMillisMax: number, embedOrigins: 
     Layer.provideMerge(
       Layer.effect(
         PaymentsConfig,
-        Effect.map(addressOf, (publicUrl) => paymentsConfig({ publicUrl }))
+        Effect.map(addressOf, (publicUrl) => paymentsConfig({ publicUrl, liveProcessor }))
       )
     ),
-    Layer.provideMerge(MemoryService.listening(() => NodeServer.create()))
+    Layer.provideMerge(MemoryService.listening(() => answerUnreadable(NodeServer.create(), "/docs")))
   )
 
 /** Starts a server with one merchant. */
@@ -65,9 +71,10 @@ export const start = async (
   merchantName = "Lumen Coffee",
   faults: Faults.Faults = () => Effect.void,
   requestMillisMax: number = 30_000,
-  embedOrigins: ReadonlySet<string> | null = null
+  embedOrigins: ReadonlySet<string> | null = null,
+  liveProcessor: "simulator" | null = null
 ): Promise<PagesServer> => {
-  const runtime = ManagedRuntime.make(service(faults, requestMillisMax, embedOrigins))
+  const runtime = ManagedRuntime.make(service(faults, requestMillisMax, embedOrigins, liveProcessor))
   const url = await runtime.runPromise(addressOf)
   const accounts = await runtime.runPromise(Accounts)
   const keys = await runtime.runPromise(MemoryService.merchant(merchantName))

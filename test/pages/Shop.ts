@@ -3,19 +3,20 @@ import type { Answer, PagesServer } from "./PagesServer.ts"
 
 /** A session for coffee of 24.50 dollars, unless said otherwise. */
 export const openSession = async (
-  { post, url }: PagesServer,
+  { post, secretTest, url }: PagesServer,
   parameters: Readonly<Record<string, unknown>> = {},
-  { amount = 2450, currency = "usd", name = "House Espresso" } = {}
+  { amount = 2450, currency = "usd", name = "House Espresso", key = secretTest } = {}
 ): Promise<Answer> => {
-  const product = await post("/v1/products", { name })
-  return post("/v1/checkout_sessions", {
+  const product = await post("/v1/products", { name }, { key })
+  const body = {
     mode: "payment",
     // A page of Till's own that is never paid for stands for the shop's.
     success_url: `${url}/healthz?session={CHECKOUT_SESSION_ID}`,
     cancel_url: `${url}/healthz?canceled`,
     line_items: [{ price_data: { currency, product: product.id, unit_amount: amount } }],
     ...parameters
-  })
+  }
+  return post("/v1/checkout_sessions", body, { key })
 }
 
 export const CARDS = {

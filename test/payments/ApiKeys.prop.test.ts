@@ -5,7 +5,7 @@ import type { ApiKey } from "../../src/domain/ApiKey.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import { API_KEY, API_KEY_LOOKUP, lookupIdOf, roll } from "../../src/payments/ApiKeys.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
-import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { MemoryAccount } from "../support/MemoryAccount.ts"
 
 const seconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 86_400 }))
 

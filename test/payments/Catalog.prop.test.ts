@@ -10,7 +10,7 @@ import { Product } from "../../src/domain/Product.ts"
 import { LOOKUP_KEY, PRICE, PRODUCT } from "../../src/payments/Documents.ts"
 import * as Prices from "../../src/payments/Prices.ts"
 import * as Products from "../../src/payments/Products.ts"
-import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { MemoryAccount } from "../support/MemoryAccount.ts"
 import { Random } from "../support/Random.ts"
 
 const SEED = Number(process.env["SEED"] ?? 20_261_121)
@@ -106,7 +106,7 @@ class Catalog {
       active: maybe(random, () => random.chance(0.5)),
       description: maybe(random, () => random.pick(["one", "two", "", null])),
       shippable: maybe(random, () => random.pick([true, false, null])),
-      images: maybe(random, () => random.pick([["https://a.b/1"], [], null])),
+      images: maybe(random, () => random.pick([["https://a.b/1"], []])),
       package_dimensions: maybe(random, () =>
         random.pick([{ weight: 1, height: 1, width: 1, length: random.integer(1, 2) }, null])
       ),
@@ -121,15 +121,15 @@ class Catalog {
     if (default_price != null) {
       const price = this.model.prices.get(default_price)
       if (price === undefined) return [exit, { fails: "ResourceMissing" }, "missing default price"] as Step
-      if (price.product !== id) return [exit, { fails: "ParameterInvalid" }, "foreign default price"] as Step
       if (!price.active) return [exit, { fails: "PriceInactive" }, "archived default price"] as Step
+      if (price.product !== id) return [exit, { fails: "ParameterInvalid" }, "foreign default price"] as Step
     }
     const changes = () => {
       if (default_price !== undefined) product.defaultPrice = default_price
       if (!Exit.isSuccess(exit)) return
       const { metadata, package_dimensions, ...plain } = parameters
       for (const [field, value] of Object.entries(plain)) {
-        const expected = field === "images" ? (value ?? []) : value === "" ? null : value
+        const expected = value === "" ? null : value
         assert.deepStrictEqual(exit.value[field as "name"], expected as never, field)
       }
       if (package_dimensions !== undefined) {

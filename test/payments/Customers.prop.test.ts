@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { CUSTOMER } from "../../src/payments/Documents.ts"
 import * as Customers from "../../src/payments/Customers.ts"
-import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { MemoryAccount } from "../support/MemoryAccount.ts"
 
 const word = Schema.optionalKey(Schema.NullOr(Schema.Literals(["", "one", "two"])))
 const metadata = Schema.optionalKey(
@@ -77,11 +77,10 @@ describe("Customers", () => {
 
 /** The same account once more, to try something in. */
 class MemoryCopy extends MemoryAccount {
-  constructor({ documents, now, sequence }: MemoryAccount) {
+  constructor({ documents, now }: MemoryAccount) {
     super()
     this.documents = new Map(documents)
     this.now = now
-    this.sequence = sequence
   }
 
   undo(id: string, previous: Record<string, unknown>) {

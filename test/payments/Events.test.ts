@@ -11,6 +11,7 @@ const stored = {
   type: "customer.updated",
   at: 1_700_000_000_999,
   object: '{"id":"cus_1","a":1.0}',
+  format: 1,
   version: 1,
   deliveries: 0
 }

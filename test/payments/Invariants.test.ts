@@ -11,7 +11,7 @@ import { CHECKOUT_SESSION, PAYMENT_INTENT } from "../../src/payments/Documents.t
 import * as PaymentIntentChanges from "../../src/payments/PaymentIntentChanges.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import * as Products from "../../src/payments/Products.ts"
-import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { MemoryAccount } from "../support/MemoryAccount.ts"
 
 /** Fails with the message of the defect that a write of `value` is; succeeds if it is written. */
 const written = <A>(account: MemoryAccount, value: A, save: (transaction: Transaction, value: A) => void) =>

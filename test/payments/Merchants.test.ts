@@ -7,7 +7,7 @@ import { API_KEY, API_KEY_LOOKUP, lookupIdOf } from "../../src/payments/ApiKeys.
 import type { ApiKeys, ApiKeySlot } from "../../src/payments/Merchants.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import { API_KEY_SLOTS, MERCHANT } from "../../src/payments/Merchants.ts"
-import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { MemoryAccount } from "../support/MemoryAccount.ts"
 
 const PREFIXES: Readonly<Record<ApiKeySlot, string>> = {
   secretTest: "sk_test_",

@@ -12,7 +12,7 @@ import type { Processor } from "../../src/payments/Processor.ts"
 import * as Products from "../../src/payments/Products.ts"
 import * as Refunds from "../../src/payments/Refunds.ts"
 import * as WebhookEndpoints from "../../src/payments/WebhookEndpoints.ts"
-import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { MemoryAccount } from "../support/MemoryAccount.ts"
 
 type Lifecycle<A> = Effect.Effect<A, object, Transaction | PaymentsConfig | Processor>
 

@@ -13,7 +13,7 @@ import { CHARGE, CUSTOMER, PAYMENT_INTENT } from "../../src/payments/Documents.t
 import * as Customers from "../../src/payments/Customers.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import { tokenized } from "../support/CardData.ts"
-import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { MemoryAccount } from "../support/MemoryAccount.ts"
 import type { CardName, CardSent, Command, Creation, Model } from "./PaymentIntentModel.ts"
 import * as Table from "./PaymentIntentModel.ts"
 import { CARD_NAMES, CARDS } from "./PaymentIntentModel.ts"

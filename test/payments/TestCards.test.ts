@@ -8,7 +8,7 @@ import { PAYMENT_INTENT } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import type { PaymentMethodParameters } from "../../src/payments/PaymentIntentParameters.ts"
 import { tokenized } from "../support/CardData.ts"
-import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { MemoryAccount } from "../support/MemoryAccount.ts"
 
 const DECLINED = "Your card was declined."
 const APPROVES = ["succeeded"]

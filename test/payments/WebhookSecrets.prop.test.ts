@@ -8,7 +8,7 @@ import { Effect, Redacted, Schema } from "effect"
 import { WEBHOOK_SECRET_GRACE_SECONDS_MAX } from "../../src/domain/WebhookEndpoint.ts"
 import { WEBHOOK_ENDPOINT } from "../../src/payments/Documents.ts"
 import * as WebhookEndpoints from "../../src/payments/WebhookEndpoints.ts"
-import { MemoryAccount } from "../support/MemoryTransaction.ts"
+import { MemoryAccount } from "../support/MemoryAccount.ts"
 
 const seconds = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum }))
 

@@ -70,7 +70,7 @@ const spawnOwner = (folder: string, detached = false): Effect.Effect<Owner, neve
   Effect.acquireRelease(
     Effect.sync(() => {
       const script = Path.resolve(import.meta.dirname, "../support/PostgresOwner.ts")
-      const args = ["--disable-warning=ExperimentalWarning", script, folder]
+      const args = [script, folder]
       const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], detached })
       let errors = ""
       child.stderr.on("data", (chunk) => (errors += String(chunk)))

@@ -37,7 +37,7 @@ const NOTHING_DONE = {
 }
 
 const counter = (id: string, document: string | null, hidden: string | null) => {
-  return { id, kind: "counter", document, hidden, labels: { customer: "cus_1" }, created: false }
+  return { id, kind: "counter", document, hidden, labels: { customer: "cus_1" }, format: 1, created: false }
 }
 
 /** What three commands have changed. */

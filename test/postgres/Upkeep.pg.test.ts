@@ -57,7 +57,7 @@ const projection = (from: number): Projection => {
     dueAt: null
   }
   const version = ROWS + from
-  const row = { account: ACCOUNT, kind: "payment_intent", version, hiddenSpan: null, labels: {} }
+  const row = { account: ACCOUNT, kind: "payment_intent", version, hiddenSpan: null, labels: {}, format: 1 }
   const documentSpan = { at: 0, length: 10 }
   return {
     checkpoints: [{ account: ACCOUNT, from, to: from + 1 }],

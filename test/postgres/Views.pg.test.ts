@@ -145,7 +145,8 @@ const projection = (
     version,
     documentSpan: random.chance(0.2) ? null : spanOf(random.pick(JSONS)),
     hiddenSpan: random.chance(0.5) ? null : spanOf(random.pick(JSONS)),
-    labels: labels(random)
+    labels: labels(random),
+    format: 1 + random.below(3)
   })
   const cleared = perAccount((account, _, id) => ({ account, id }))
   return {
@@ -387,7 +388,9 @@ describe("the views in Postgres", () => {
       const everyTable: Projection = {
         ...EMPTY,
         checkpoints: [{ account, from: 0, to: 1 }],
-        documentsCreated: [{ ...of, id: "a", kind: "counter", documentSpan: null, hiddenSpan: null, labels: {} }],
+        documentsCreated: [
+          { ...of, id: "a", kind: "counter", documentSpan: null, hiddenSpan: null, labels: {}, format: 1 }
+        ],
         events: [{ ...of, id: "evt_1", type: "counter.created" }],
         timersSet: [{ ...of, id: "a", name: "increment", dueAt: 9, wakeAt: 9 }],
         keys: [{ ...of, key: "key", fingerprint: "f", at: 1 }],

@@ -9,6 +9,7 @@ import { Journal } from "../../src/engine/Journal.ts"
 import { textOf } from "../../src/engine/Record.ts"
 import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as Formats from "../../src/payments/Formats.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import { Processor } from "../../src/payments/Processor.ts"
 import * as Timers from "../../src/payments/Timers.ts"
@@ -19,7 +20,7 @@ export const engine = (faults?: Faults.Faults) => engineWith(Processor.layer, fa
 /** The same with other processors. */
 export const engineWith = <E, R>(processor: Layer.Layer<Processor, E, R>, faults: Faults.Faults = () => Effect.void) =>
   Engine.layer().pipe(
-    Layer.provide(Timers.layer),
+    Layer.provide([Timers.layer, Formats.layer]),
     Layer.provideMerge(processor),
     Layer.provide(Faults.layer(faults)),
     Layer.provide(ViewsMemory.layerMemory),

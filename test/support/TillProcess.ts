@@ -13,8 +13,8 @@ import * as Path from "node:path"
 import { running } from "../../src/postgres/Postmaster.ts"
 import { HttpExchange, type Answer, type RequestOptions } from "./HttpExchange.ts"
 
-/** What Node has to be told to be Till. The warnings of the one for Apple's chips are off, as in the command `till`. */
-export const TILL = ["--disable-warning=ExperimentalWarning", Path.resolve(import.meta.dirname, "../../src/main.ts")]
+/** What Node has to be told to be Till. */
+export const TILL = [Path.resolve(import.meta.dirname, "../../src/main.ts")]
 
 type Environment = Readonly<Record<string, string>>
 
@@ -53,25 +53,34 @@ interface Running {
   readonly ended: Promise<End>
 }
 
-const run = (args: ReadonlyArray<string>, variables: Environment): Running => {
+/** What a command reads from its standard input, and whether that ends then. */
+interface Input {
+  readonly text: string
+  readonly ends: boolean
+}
+
+const run = (args: ReadonlyArray<string>, variables: Environment, input?: Input): Running => {
   const child = spawn(process.execPath, [...TILL, ...args], {
     env: environmentOf(variables),
-    stdio: ["ignore", "pipe", "pipe"]
+    stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"]
   })
+  child.stdin?.write(input?.text ?? "")
+  if (input?.ends === true) child.stdin?.end()
   let stdout = ""
   let stderr = ""
-  child.stdout.on("data", (chunk) => (stdout += String(chunk)))
-  child.stderr.on("data", (chunk) => (stderr += String(chunk)))
+  child.stdout!.on("data", (chunk) => (stdout += String(chunk)))
+  child.stderr!.on("data", (chunk) => (stderr += String(chunk)))
   const ended = new Promise<End>((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })))
   return { child, stdout: () => stdout, stderr: () => stderr, ended }
 }
 
-/** Runs a command of `till` to its end. */
+/** Runs a command of `till` to its end, with `input`, if any, as its standard input. */
 export const till = async (
   args: ReadonlyArray<string>,
-  variables: Environment
+  variables: Environment,
+  input?: Input
 ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> => {
-  const { child, ended, stderr, stdout } = run(args, variables)
+  const { child, ended, stderr, stdout } = run(args, variables, input)
   const timer = setTimeout(() => child.kill("SIGKILL"), 40_000)
   const closed = new Promise((resolve) => child.once("close", resolve))
   const { code } = await ended

@@ -29,6 +29,7 @@ const event: StoredEvent = {
   at: 0,
   request: null,
   object: "{}",
+  format: 1,
   previous: null,
   version: 1,
   deliveries: 1

@@ -17,8 +17,7 @@ export const paymentIntents = handlers(Contract.PaymentIntents, {
   confirm: ({ caller, params, payload }) =>
     PaymentIntents.confirm(params.id, payload, { publishableKey: caller.keyType === "publishable" }),
   capture: ({ params, payload }) => PaymentIntents.capture(params.id, payload),
-  cancel: ({ params, payload }) =>
-    PaymentIntents.cancel(params.id, { cancellation_reason: payload.cancellation_reason || null }),
+  cancel: ({ params, payload }) => PaymentIntents.cancel(params.id, payload),
 
   list: ({ caller, path, query }) =>
     listDocuments({ account: caller.account, path, query }, PAYMENT_INTENT, { customer: query.customer }),

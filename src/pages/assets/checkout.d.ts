@@ -15,7 +15,7 @@ export interface Address {
   readonly city?: string | null
   readonly state?: string | null
   readonly postal_code?: string | null
-  /** Two letters. */
+  /** Two letters, of ISO 3166-1. */
   readonly country?: string | null
 }
 
@@ -69,6 +69,7 @@ export interface Card {
   readonly exp_month: number
   /** Four digits. */
   readonly exp_year: number
+  /** 4 digits for American Express, 3 for all others. */
   readonly cvc?: string
 }
 

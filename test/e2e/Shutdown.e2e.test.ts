@@ -1,0 +1,112 @@
+/** How the real service stops under load: whoever keeps its connections and honours `Connection: close` loses nothing. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as http from "node:http"
+import { connect } from "node:net"
+import { basic } from "../support/HttpExchange.ts"
+import { KEYS, pause, startTill, type TillProcess } from "../support/TillProcess.ts"
+
+const STOPS = 10
+const CLIENTS = 32
+const IDLE_CLIENTS = 8
+/** Longer than the server leaves a quiet connection open and then waits for the client; shorter than it may take in all. */
+const STOP_MILLIS_MAX = 6000
+
+const HEADERS = { authorization: basic(KEYS.secretTest), "content-type": "application/json" }
+const BODY = JSON.stringify({ amount: 2000, currency: "usd" })
+
+interface Tally {
+  answered: number
+  /** Answers that told their client to close. */
+  closing: number
+  /** What went wrong on a connection that the client had, by code. */
+  readonly lost: Array<string>
+}
+
+/** One request on the client's connection; what the answer says of the connection, or how it was lost. */
+const send = (till: TillProcess, agent: http.Agent, idempotencyKey: string) =>
+  new Promise<{ readonly connection?: string; readonly lost?: string }>((resolve) => {
+    const lost = (error: NodeJS.ErrnoException) => resolve({ lost: error.code ?? error.message })
+    const headers = { ...HEADERS, "idempotency-key": idempotencyKey, "content-length": BODY.length }
+    const address = { host: "127.0.0.1", port: till.port, path: "/v1/payment_intents", method: "POST", headers, agent }
+    const request = http.request(address, (response) => {
+      const { connection = "" } = response.headers
+      response
+        .on("error", lost)
+        .on("end", () => resolve(response.statusCode === 200 ? { connection } : { lost: "5xx" }))
+      response.resume()
+    })
+    request.on("error", lost).end(BODY)
+  })
+
+/**
+ * Sends one request after the other, with a pause between them, until an answer says that the connection ends, or the
+ * connection is lost.
+ */
+const client = async (till: TillProcess, name: string, pauseMillis: number, tally: Tally) => {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  for (let i = 0; ; i++) {
+    const { connection, lost } = await send(till, agent, `${name}-${i}`)
+    if (lost !== undefined) {
+      tally.lost.push(lost)
+      break
+    }
+    tally.answered++
+    if (connection === "close") {
+      tally.closing++
+      break
+    }
+    if (pauseMillis > 0) await pause(pauseMillis)
+  }
+  agent.destroy()
+}
+
+/** Asks once, and then keeps the connection without a word. */
+const idleClient = (till: TillProcess) => {
+  const answered = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<string>()
+  const socket = connect(till.port, "127.0.0.1", () => socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+  socket.once("data", () => answered.resolve())
+  socket.on("error", (error: NodeJS.ErrnoException) => ended.resolve(error.code ?? error.message))
+  socket.on("end", () => ended.resolve("end"))
+  return { answered: answered.promise, ended: ended.promise }
+}
+
+/** Stops the service while everybody sends. */
+const stop = async (till: TillProcess, round: number) => {
+  const tally: Tally = { answered: 0, closing: 0, lost: [] }
+  const clients = Array.from({ length: CLIENTS }, (_, i) =>
+    // Half of them are always waiting for an answer; the others may be about to send.
+    client(till, `stop-${round}-${i}`, i % 2 === 0 ? 0 : i, tally)
+  )
+  const idle = Array.from({ length: IDLE_CLIENTS }, () => idleClient(till))
+  await Promise.all(idle.map(({ answered }) => answered))
+  await pause(200 + 37 * round)
+  const begun = performance.now()
+  const { code } = await till.kill("SIGTERM")
+  const millis = performance.now() - begun
+  await Promise.all(clients)
+  return { code, millis, tally, ends: await Promise.all(idle.map(({ ended }) => ended)) }
+}
+
+describe("a service that is stopped under load", () => {
+  it.live(
+    "resets no connection, and ends in time",
+    () =>
+      Effect.flatMap(startTill(), (till) =>
+        Effect.promise(async () => {
+          for (let round = 0; round < STOPS; round++) {
+            if (round > 0) await till.start()
+            const { code, ends, millis, tally } = await stop(till, round)
+            assert.strictEqual(code, 0, till.stderr)
+            assert.isAbove(tally.answered, CLIENTS)
+            assert.deepStrictEqual(tally.lost, [])
+            assert.strictEqual(tally.closing, CLIENTS)
+            assert.deepStrictEqual(ends, Array<string>(IDLE_CLIENTS).fill("end"))
+            assert.isBelow(millis, STOP_MILLIS_MAX)
+          }
+        })
+      ),
+    240_000
+  )
+})

@@ -1,0 +1,144 @@
+/**
+ * An account in memory that runs one command at a time: what succeeds is committed, what fails leaves nothing. The
+ * fast harness for lifecycles; what the engine adds (the log, concurrency, failures) has tests of its own.
+ */
+import { Context, Effect, Exit } from "effect"
+import type { Document, Identified, Kind, Tombstone } from "../../src/engine/Document.ts"
+import { stored } from "../../src/engine/Document.ts"
+import { nextSequence } from "../../src/engine/Identifiers.ts"
+import type { EventEntry, RequestIdentity } from "../../src/engine/Record.ts"
+import type { AccountState } from "../../src/engine/Transaction.ts"
+import { ActiveTransaction, Transaction } from "../../src/engine/Transaction.ts"
+import type { PaymentsConfigShape } from "../../src/payments/PaymentsConfig.ts"
+import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import { Processor } from "../../src/payments/Processor.ts"
+import { simulator } from "../../src/payments/Simulator.ts"
+import { handleTimer } from "../../src/payments/Timers.ts"
+import { paymentsConfig } from "./PaymentsConfig.ts"
+
+interface Timer {
+  readonly id: string
+  readonly name: string
+  readonly dueAt: number
+}
+
+const REQUEST: RequestIdentity = {
+  id: "req_000000000000000000000000",
+  idempotencyKey: "key",
+  fingerprint: "fingerprint",
+  apiVersion: "2026-03-09"
+}
+
+export class MemoryAccount implements AccountState {
+  readonly account: string
+  readonly config: PaymentsConfigShape
+  documents = new Map<string, Document | Tombstone>()
+  timers = new Map<string, Timer>()
+  events: Array<EventEntry> = []
+  subscriptions = new Map<string, ReadonlyArray<string>>()
+  deliveries: Array<{ readonly destination: string; readonly event: string }> = []
+  now = Date.UTC(2026, 10, 20)
+  version = 0
+  readonly clockOffset = 0
+  #sequence = 0
+
+  constructor(account: string = "mer_000000000000000000000000:test", config: Partial<PaymentsConfigShape> = {}) {
+    this.account = account
+    this.config = paymentsConfig(config)
+  }
+
+  document(id: string): Effect.Effect<Document | Tombstone | undefined> {
+    return Effect.succeed(this.documents.get(id))
+  }
+
+  nextSequence(now: number): number {
+    return (this.#sequence = nextSequence(this.#sequence, now))
+  }
+
+  /** Runs a command, and commits it if it succeeds. */
+  readonly run = <A, E>(
+    command: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>,
+    request: RequestIdentity | null = REQUEST
+  ): Effect.Effect<A, E> =>
+    Effect.suspend(() => {
+      const transaction = new ActiveTransaction(this, { at: this.now, now: this.now }, request)
+      const services = Context.make(Transaction, transaction as Transaction).pipe(
+        Context.add(PaymentsConfig, this.config),
+        Context.add(Processor, { test: simulator, live: this.config.liveProcessor === null ? null : simulator })
+      )
+      return Effect.onExit(Effect.provideContext(command, services), (exit) =>
+        Effect.sync(() => {
+          if (Exit.isSuccess(exit)) this.#commit(transaction)
+        })
+      )
+    })
+
+  /** Lets time pass; timers fire in due order, each at its time. */
+  readonly advance = Effect.fnUntraced({ self: this }, function* (millis: number) {
+    const until = this.now + millis
+    for (;;) {
+      const [due] = [...this.timers.values()]
+        .filter(({ dueAt }) => dueAt <= until)
+        .toSorted((a, b) => a.dueAt - b.dueAt)
+      if (due === undefined) break
+      this.now = Math.max(this.now, due.dueAt)
+      yield* this.run(
+        Effect.gen(function* () {
+          const transaction = yield* Transaction
+          transaction.clearTimer(due.id)
+          yield* handleTimer(due)
+        }),
+        null
+      )
+    }
+    this.now = until
+  })
+
+  /** The documents of a kind, oldest first. */
+  all<V extends Identified, H>(kind: Kind<V, H>): ReadonlyArray<Document<V, H>> {
+    return [...this.documents.values()].filter(
+      (document): document is Document<V, H> => !document.deleted && document.kind === kind.name
+    )
+  }
+
+  value<V extends Identified, H>(kind: Kind<V, H>, id: string): V | undefined {
+    return this.all(kind).find((document) => document.id === id)?.value
+  }
+
+  /** Everything that the account would ever write down. */
+  get text(): string {
+    const documents = [...this.documents.values()].map((entry) =>
+      entry.deleted
+        ? entry.id
+        : `${entry.id}${entry.json}${JSON.stringify(entry.hidden)}${JSON.stringify(entry.labels)}`
+    )
+    return [...documents, JSON.stringify(this.events), JSON.stringify([...this.timers])].join("\n")
+  }
+
+  /** Takes over what the command did. What was there is not touched: who has kept it can compare. */
+  #commit(transaction: ActiveTransaction): void {
+    transaction.requireConsistent()
+    const { wiped } = transaction
+    const documents = new Map(wiped ? [] : this.documents)
+    const timers = new Map(wiped ? [] : this.timers)
+    const subscriptions = new Map(wiped ? [] : this.subscriptions)
+    this.deliveries.push(...transaction.deliveries())
+    this.version++
+    for (const { document, format, hidden, id, kind, labels } of transaction.changes()) {
+      documents.set(id, stored({ id, kind, version: this.version, format, document, hidden, labels }))
+    }
+    for (const { dueAt, id, name } of transaction.timerChanges()) {
+      if (dueAt === null) timers.delete(id)
+      else timers.set(id, { id, name, dueAt })
+    }
+    for (const { destination, types } of transaction.subscriptionChanges()) {
+      if (types === null) subscriptions.delete(destination)
+      else subscriptions.set(destination, types)
+    }
+    this.documents = documents
+    this.timers = timers
+    this.subscriptions = subscriptions
+    this.now += transaction.advanced
+    this.events.push(...transaction.events)
+  }
+}
