@@ -65,7 +65,9 @@ export const make = (
       const newest = 1 + steps.length
       if (format === newest) return event
       if (format > newest) throw tooNew(account, version, id, format, newest)
-      return { ...event, object: textsAfter(steps.slice(format - 1), object, null).document, format: newest }
+      // An image is of what is public.
+      const values = steps.slice(format - 1).flatMap(({ value }) => (value === undefined ? [] : [{ value }]))
+      return { ...event, object: textsAfter(values, object, null).document, format: newest }
     }
   }
 }
