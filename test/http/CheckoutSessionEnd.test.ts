@@ -50,6 +50,7 @@ describe("the end of a session", () => {
   /** A session whose time has come. */
   const overdue = async (body: object = {}) => {
     const { id, payment_intent } = await create(body)
+    const since = await newestEvent()
     const age = Effect.gen(function* () {
       const transaction = yield* Transaction
       const { hidden, value } = (yield* transaction.get(CHECKOUT_SESSION, id))!
@@ -57,7 +58,7 @@ describe("the end of a session", () => {
       transaction.setTimer(timer("checkout.session.expire", id, transaction.now))
     })
     await Effect.runPromise(server.accounts.run(`${server.keys.merchantId}:test`, age))
-    return { id, payment_intent }
+    return { id, payment_intent, since }
   }
   it("S17: is over for every read at its time", async () => {
     const reads: ReadonlyArray<(id: string) => Promise<unknown>> = [
@@ -66,8 +67,7 @@ describe("the end of a session", () => {
       async (id) => assert.notInclude((await get("checkout_sessions?limit=5&status=open")).text, id)
     ]
     for (const read of reads) {
-      const { id, payment_intent } = await overdue()
-      const since = await newestEvent()
+      const { id, payment_intent, since } = await overdue()
       await read(id)
       assert.strictEqual(await state(id), "expired unpaid")
       assert.strictEqual((await intent(payment_intent)).status, "canceled")
@@ -103,8 +103,7 @@ describe("the end of a session", () => {
       }
     ]
     for (const [index, attempt] of attempts.entries()) {
-      const { id, payment_intent } = await overdue()
-      const since = await newestEvent()
+      const { id, payment_intent, since } = await overdue()
       for (let repetition = 0; repetition < 2; repetition++) await attempt(id, payment_intent, `overdue-${index}`)
       assert.deepStrictEqual(await eventsSince(since), EXPIRED)
       assert.strictEqual(await state(id), "expired unpaid")

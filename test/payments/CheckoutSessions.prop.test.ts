@@ -18,7 +18,6 @@ import {
   PRICE,
   lineItemsId
 } from "../../src/payments/Documents.ts"
-import { expireWhenDue } from "../../src/payments/CheckoutSessionPayments.ts"
 import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import * as Products from "../../src/payments/Products.ts"

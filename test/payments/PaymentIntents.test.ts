@@ -1,6 +1,6 @@
 /** PaymentIntents: what refers to other objects, live mode, publishable keys, and the shape of what comes out. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted, Result } from "effect"
+import { Effect, Option, Redacted, Result } from "effect"
 import { CardDeclined } from "../../src/domain/Errors.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { publishable } from "../../src/domain/PaymentIntent.ts"
