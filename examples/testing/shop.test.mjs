@@ -1,4 +1,4 @@
-// What a shop does with Till, tested against Till.
+// Tests the calls of a shop to Till against Till itself.
 import { once } from "node:events"
 import { createServer } from "node:http"
 import { buffer } from "node:stream/consumers"

@@ -31,7 +31,7 @@ public class Receiver {
     static final List<String> SECRETS =
         Stream.of(environment("TILL_WEBHOOK_SECRET", "").split(",")).filter(secret -> !secret.isEmpty()).toList();
 
-    /** Whether Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
+    /** True if Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
     static boolean isGenuine(byte[] body, String header) throws GeneralSecurityException {
         String time = "";
         List<byte[]> signatures = new ArrayList<>();

@@ -10,7 +10,7 @@ if (secrets.length === 0) throw new Error("TILL_WEBHOOK_SECRET must hold the end
 const TOLERANCE_SECONDS = 300
 const BODY_BYTES_MAX = 1024 * 1024
 
-/** Whether Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
+/** True if Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
 const isGenuine = (body, header = "") => {
   const entries = header.split(",").map((entry) => entry.trim().split("="))
   const time = entries.find(([name]) => name === "t")?.[1] ?? ""

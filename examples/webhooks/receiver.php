@@ -7,7 +7,7 @@ declare(strict_types=1);
 const TOLERANCE_SECONDS = 300;
 const BODY_BYTES_MAX = 1024 * 1024;
 
-/** Whether Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
+/** True if Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
 function isGenuine(string $body, string $header, array $secrets): bool
 {
     $time = '';

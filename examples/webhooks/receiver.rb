@@ -16,7 +16,7 @@ abort "TILL_WEBHOOK_SECRET must hold the endpoint's secret, whsec_..." if SECRET
 TOLERANCE_SECONDS = 300
 BODY_BYTES_MAX = 1024 * 1024
 
-# Whether Till signed exactly these bytes, with one of our secrets, in the last five minutes.
+# True if Till signed exactly these bytes, with one of our secrets, in the last five minutes.
 def genuine?(body, header)
   # As bytes: what is no text in its encoding cannot be split.
   entries = header.to_s.b.split(",").map { |entry| entry.strip.split("=", 2) }

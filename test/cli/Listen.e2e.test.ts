@@ -95,7 +95,7 @@ describe("till listen", () => {
           verifyWebhook({ body: received.body, header: received.headers["x-signature"], secret })
         }
 
-        // What Till has not signed reaches no app, and the terminal does not show it.
+        // A request that Till has not signed reaches no app, and the terminal does not show it.
         assert.strictEqual(await post(endpoint.url, headers, `${BODY} `), 400)
         assert.strictEqual(await post(endpoint.url, {}, BODY), 400)
         assert.strictEqual(await post(endpoint.url, headersFor(BODY, "whsec_wrong"), BODY), 400)

@@ -8,7 +8,7 @@ const leaf = Schema.Union([Schema.Int, Schema.Boolean, Schema.Null, Schema.Strin
 const inner = Schema.Record(name, leaf)
 const body = Schema.Record(name, Schema.Union([leaf, inner, Schema.NonEmptyArray(inner), Schema.NonEmptyArray(leaf)]))
 
-/** What to type for each leaf. */
+/** The `--override` arguments that a developer would type, one for each leaf. */
 const typedFor = (value: unknown, path: string): ReadonlyArray<string> => {
   if (Array.isArray(value)) return value.flatMap((item, index) => typedFor(item, `${path}[${index}]`))
   if (typeof value === "object" && value !== null) {

@@ -24,7 +24,7 @@ const VECTOR = {
 const signatureOf = (secret: string, time: number, body: string): string =>
   createHmac("sha256", secret).update(`v1=${time}.${body}`, "utf8").digest("hex")
 
-/** What keeps a webhook from being believed; undefined if nothing does. */
+/** The reason why a webhook is not believed; undefined if it is. */
 const reasonOf = (options: VerifyWebhookOptions) => {
   try {
     verifyWebhook(options)
@@ -46,7 +46,7 @@ const webhook = Schema.Struct({
   secret: secretArbitrary,
   otherSecret: secretArbitrary,
   time: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 99_999_999_999 })),
-  /** How much later it arrives, in seconds. */
+  /** Seconds from the signature to the arrival. */
   age: Schema.Int.check(Schema.isBetween({ minimum: -700, maximum: 700 })),
   event: Schema.Struct({ id: Schema.String, type: Schema.String, data: Schema.Record(Schema.String, Schema.Json) }),
   /** Chooses a bit. */

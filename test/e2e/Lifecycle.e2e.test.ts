@@ -306,7 +306,7 @@ const fillQueue = async (till: TillProcess) => {
   await new Promise((sent) => setTimeout(sent, 1000))
   signalIfThere(till.processId, "SIGCONT")
   await until("the excess is refused", () => refusedEarly >= EXCESS)
-  // What is in memory is served meanwhile.
+  // Meanwhile Till serves from memory.
   assert.deepStrictEqual(await till.get(`/v1/customers/${early.id}`), early)
   assert.strictEqual((await till.get("/healthz", { key: null })).status, "ok")
   isOver = true

@@ -1,4 +1,6 @@
-/** How the real service stops under load: whoever keeps its connections and honours `Connection: close` loses nothing. */
+/**
+ * The real service stops under load. A client that keeps its connections and honours `Connection: close` loses nothing.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as http from "node:http"
@@ -19,7 +21,7 @@ interface Tally {
   answered: number
   /** Answers that told their client to close. */
   closing: number
-  /** What went wrong on a connection that the client had, by code. */
+  /** Codes of the errors on connections that the client had. */
   readonly lost: Array<string>
 }
 

@@ -13,7 +13,7 @@ import type { Keys } from "../support/MemoryService.ts"
 import type { Reply, TestServer } from "./TestServer.ts"
 import { basic, start, VERSION } from "./TestServer.ts"
 
-/** How far the service's clock is ahead, in milliseconds. */
+/** Milliseconds by which the service's clock is ahead. */
 let ahead = 0
 let server: TestServer
 beforeAll(

@@ -99,7 +99,7 @@ describe("an answer", () => {
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/payment_methods", {}), [400, "*"])
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/customers"), [403, "*"])
     assert.deepStrictEqual(await allowedOrigin(`${key}x`, "/v1/payment_methods", card), [401, "*"])
-    // Whatever it calls itself: a sandboxed frame's page is `null`.
+    // The page's name for its own origin does not matter: a sandboxed frame's page is `null`.
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/customers", undefined, { origin: "null" }), [403, "*"])
     assert.deepStrictEqual(await allowedOrigin(server.keys.publishableLive, "/v1/customers"), [403, "*"])
   })

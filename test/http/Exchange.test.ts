@@ -1,4 +1,4 @@
-/** How failures are answered, and which of them are logged. */
+/** Every failure is answered; some are logged as well. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Logger } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"

@@ -1,4 +1,4 @@
-/** Whatever is sent, it is answered: never with a 5xx, and every refusal has the whole envelope. */
+/** Every request is answered, however odd: never with a 5xx, and every refusal has the whole envelope. */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

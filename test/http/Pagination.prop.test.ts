@@ -11,7 +11,7 @@ let server: TestServer
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 
-/** What happens between two pages. `at` picks one of what is there. */
+/** A change between two pages. `at` picks one of the objects that exist. */
 const change = Schema.Union([
   Schema.Struct({ op: Schema.Literal("create") }),
   Schema.Struct({ op: Schema.Literal("delete"), at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })) }),

@@ -1,6 +1,7 @@
 /**
- * What kinds of values parameters take and refuse, and what null and the empty string mean to them: said anew after
- * interface.md and semantics.md (T9 to T11, T18, T22, T23, N1, N2, M1 to M3, 8.8, 9.1, 9.2, 9.6, 9.7), and not read off the code.
+ * The kinds of values that parameters take and refuse, and the meanings of null and the empty string. All is said anew
+ * after interface.md and semantics.md (T9 to T11, T18, T22, T23, N1, N2, M1 to M3, 8.8, 9.1, 9.2, 9.6, 9.7), and not
+ * read off the code.
  */
 
 /** A kind of values. */
@@ -24,10 +25,10 @@ export interface Says {
   readonly param?: string
 }
 
-/** What null or the empty string means: the same as no parameter, or an error. */
+/** The meaning of null or the empty string: the same as no parameter, "unset it", or one of two errors. */
 export type Meaning = "nothing" | "unsets" | "missing" | "invalid"
 
-/** What an operation makes of one of its parameters. */
+/** The values that an operation takes for one of its parameters. */
 export interface Rule {
   readonly kind: Kind
   readonly whenNull: Meaning
@@ -178,7 +179,7 @@ export const metadata: Kind = {
 }
 export const metadataValue = text(500)
 
-/** What a card of this scheme has as its security code. */
+/** A security code as cards of this scheme have it. */
 export const cvc: Kind = {
   type: "string",
   takes: ["123", "000"],

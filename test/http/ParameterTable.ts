@@ -1,6 +1,6 @@
 /**
- * Every parameter of every operation, as interface.md and semantics.md have it. Whoever adds a parameter, or an operation, says
- * here what it takes, and what null and the empty string mean to it.
+ * Every parameter of every operation, as interface.md and semantics.md have it. A developer who adds a parameter or an
+ * operation says here what it takes, and what null and the empty string mean to it.
  */
 import * as Kinds from "./ParameterKinds.ts"
 import type { Kind, Rule } from "./ParameterKinds.ts"
@@ -60,7 +60,7 @@ const inline = {
   ...within("payment_method_data", paymentMethodData("inline"))
 }
 
-/** Whoever sends it has to have it right. */
+/** A caller that sends it has to have it right. */
 const clientSecret: Kind = {
   type: "string",
   takes: [],

@@ -1,4 +1,4 @@
-/** What is kept of bodies: the sum of them is bounded, so nothing may stay in it. */
+/** The sum of all bodies in memory is bounded, so every request must take its own out of it again. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import type { HttpServerRequest } from "effect/http"

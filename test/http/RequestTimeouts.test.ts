@@ -1,4 +1,4 @@
-/** What a client sees of a storage that hangs: reads that are a 503 after a while. */
+/** While the storage hangs, reads are answered with a 503 after a while. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { connect } from "node:net"

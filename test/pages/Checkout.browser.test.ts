@@ -28,7 +28,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       ...parameters
     })
 
-  /** What the browser complained about, and where it asked beside Till and the shop. */
+  /** A page with the browser's complaints, and its requests to others than Till and the shop. */
   interface Watched {
     readonly page: Page
     readonly complaints: Array<string>

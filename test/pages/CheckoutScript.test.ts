@@ -18,7 +18,7 @@ const load = (src?: string, browser: object = {}): typeof Till => {
   return context.Till!
 }
 
-/** What the types say that a shop can do; never run. */
+/** The compiler checks that the types let a shop do all of this; nobody runs it. */
 export const shop = async (till: TillCheckout): Promise<CheckoutState["status"]> => {
   const embedded = till.embeddedCheckout({
     clientSecret: "cs_1_secret_a",
@@ -75,7 +75,7 @@ describe("what a custom checkout tells a payer", () => {
 
   const PAGE = "https://shop.example/pay"
 
-  /** What the page's maker finds in the console. */
+  /** Lines in the console, for the developer of the page. */
   const complaints: Array<string> = []
   afterEach(() => void (complaints.length = 0))
 

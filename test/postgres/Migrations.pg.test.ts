@@ -40,7 +40,7 @@ const counter = (id: string, document: string | null, hidden: string | null) => 
   return { id, kind: "counter", document, hidden, labels: { customer: "cus_1" }, format: 1, created: false }
 }
 
-/** What three commands have changed. */
+/** The changes of three commands. */
 const commands = [
   // The second document lies in the first as well.
   [counter("ctr_1", `{"id":"ctr_1","inside":${JSONS[0]}}`, null), counter("ctr_2", JSONS[0], JSONS[1])],

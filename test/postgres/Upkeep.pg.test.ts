@@ -1,6 +1,6 @@
 /**
- * What Postgres decides for itself: how it finds rows, with the rough statistics that migrations ask for and with none, by
- * plans for these parameters and for any; and what it takes samples of.
+ * Postgres decides some things for itself. These tests look at its plans, with the rough statistics that migrations ask
+ * for and with none, for these parameters and for any; and at the columns that it takes samples of.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -168,7 +168,7 @@ describe("the tables in Postgres", () => {
            FROM pg_stat_user_tables JOIN pg_statio_user_tables USING (relname)
            WHERE relname IN (${named}) ORDER BY relname`
         )
-        // What a connection has counted is there for all to see when it is closed, and a little later.
+        // A connection's counts are visible to others only a little after it is closed.
         const settled = Effect.repeat(Effect.delay(reads, "200 millis"), { times: 5 })
         const before = yield* settled
         yield* Effect.scoped(

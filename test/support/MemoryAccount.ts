@@ -115,7 +115,7 @@ export class MemoryAccount implements AccountState {
     return [...documents, JSON.stringify(this.events), JSON.stringify([...this.timers])].join("\n")
   }
 
-  /** Takes over what the command did. What was there is not touched: who has kept it can compare. */
+  /** Takes over the command's changes. It makes new maps, so a test that kept the old ones can compare. */
   #commit(transaction: ActiveTransaction): void {
     transaction.requireConsistent()
     const { wiped } = transaction

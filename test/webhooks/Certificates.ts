@@ -3,7 +3,7 @@
  * public, and its authority's own key was thrown away. Valid from 2025 to 2125, but for the one that is expired.
  */
 
-/** Of the authority. Whoever trusts it trusts the certificates below. */
+/** The authority's certificate. A client that trusts it trusts the certificates below. */
 export const AUTHORITY = `-----BEGIN CERTIFICATE-----
 MIIB1DCCAXmgAwIBAgIUK1p3JBDyP5VjbK/1yxhMGWYhYi0wCgYIKoZIzj0EAwIw
 NjE0MDIGA1UEAwwrQXV0aG9yaXR5IG9mIFRpbGwncyB0ZXN0czogdHJ1c3QgaXQg

@@ -56,7 +56,7 @@ const untilOver = Effect.fnUntraced(function* (
   assert.fail("some deliveries never end")
 })
 
-/** What is kept of a delivery is the schedule's, and its end is what the last answer says. */
+/** A delivery's stored attempts follow the schedule, and its end follows from the last answer. */
 const keepsSchedule = ({ attempts, state }: DeliveryRow) => {
   assert.deepStrictEqual(
     attempts.map(({ attempt }) => attempt),

@@ -1,4 +1,4 @@
-/** What the sender puts on the wire, and what it makes of answers (spec: Events, Delivery; semantics W5, W7, W9). */
+/** The sender's bytes on the wire, and its verdicts on answers (spec: Events, Delivery; semantics W5, W7, W9). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyWebhook } from "../../src/client/index.ts"
