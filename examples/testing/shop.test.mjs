@@ -1,4 +1,4 @@
-// Tests the calls of a shop to Till against Till itself.
+// Tests a shop's payments against a Till that runs, and not against a mock.
 import { once } from "node:events"
 import { createServer } from "node:http"
 import { buffer } from "node:stream/consumers"

@@ -25,7 +25,7 @@ const apply = (base: object, typed: ReadonlyArray<string>) =>
 
 describe("overrides", () => {
   it.prop("set whatever is typed", [body], ([wanted]) => {
-    // As it goes out: JSON has no -0.
+    // The JSON that goes out counts, which has no -0.
     assert.strictEqual(JSON.stringify(apply({}, typedFor(wanted, ""))), JSON.stringify(wanted))
   })
 

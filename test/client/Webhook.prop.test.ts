@@ -20,7 +20,7 @@ const VECTOR = {
   signature: "2ad968208b3f4ecfded3a7607f0df647249560fb9e9febeec80ff784f0276a1e"
 }
 
-/** As the specification words it: one string, hashed at once. */
+/** Signs as the specification words it: one string, hashed at once. */
 const signatureOf = (secret: string, time: number, body: string): string =>
   createHmac("sha256", secret).update(`v1=${time}.${body}`, "utf8").digest("hex")
 

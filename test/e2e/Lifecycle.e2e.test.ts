@@ -282,7 +282,7 @@ describe("a database that does not answer", () => {
   )
 })
 
-/** As the engine's default is. */
+/** The engine's default. */
 const QUEUE_CAPACITY = 4096
 const EXCESS = 400
 

@@ -44,18 +44,18 @@ const rule = (kind: Kind, whenNull: Meaning, whenEmpty: Meaning, variant: string
   variant
 })
 
-/** Has to be there, under the circumstances of the request at least. */
+/** The parameter has to be there, at least under the circumstances of the request. */
 export const required = (kind: Kind, variant = "plain") => rule(kind, "missing", "invalid", variant)
-/** May be left out, which null does as well, and the empty string if the text is free. */
+/** The parameter may be left out. Null leaves it out as well, and so does the empty string if the text is free. */
 export const optional = (kind: Kind, variant = "plain") =>
   rule(kind, "nothing", kind.free === true ? "nothing" : "invalid", variant)
-/** Of an update: may be left out, but not unset. Or an item of an array. */
+/** The parameter may be left out of an update, but not unset. Or it is an item of an array. */
 export const never = (kind: Kind, variant = "plain") => rule(kind, "invalid", "invalid", variant)
-/** Of an update: unset by null, and by nothing else. */
+/** In an update, null unsets the parameter, and nothing else does. */
 export const nullable = (kind: Kind, variant = "plain") => rule(kind, "unsets", "invalid", variant)
-/** Of an update: unset by null and by the empty string. */
+/** In an update, null and the empty string unset the parameter. */
 export const unsettable = (kind: Kind, variant = "plain") => rule(kind, "unsets", "unsets", variant)
-/** A value of metadata: the key is dropped. */
+/** The parameter is a value of metadata. Null and the empty string drop its key. */
 export const dropped = (kind: Kind, variant = "plain") => rule(kind, "nothing", "nothing", variant)
 
 const SMILEY = "\u{1f600}"

@@ -399,7 +399,7 @@ const others: Table = {
   "api_keys.roll": { expires_in: optional(Kinds.integer(0, 86_400)) }
 }
 
-/** By operation and parameter. */
+/** All parameters, by operation and name. */
 export const parameterTable = (known: Known): Table => ({
   ...customersAndCards,
   ...products,

@@ -19,7 +19,7 @@ import { start } from "./TestServer.ts"
 
 const contract = Document.make("https://pay.example.test")
 const contracted = requestFields(contract)
-/** Ids for tests of parameters that need no existing object. */
+/** Made-up ids, for a table of which only the parameters' names are read. */
 const NOBODY: Known = { customer: "cus_1", product: "prod_1", price: "price_1", webhookEndpoint: "we_1" }
 
 let server: TestServer
@@ -86,7 +86,7 @@ const session = () => made("checkout_sessions", sessionOf({ price: known.price }
 
 type Requests = Readonly<Record<string, () => Promise<Request> | Request>>
 
-/** By operation and variant. */
+/** Requests by operation and variant. */
 const REQUESTS: Readonly<Record<string, Requests>> = {
   "customers.create": { plain: () => ({ path: "customers", body: { metadata: { a: "b" } } }) },
   "customers.update": {
@@ -301,7 +301,7 @@ const otherThan = (reply: Reply, { code, param, status, value }: Says, of: strin
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 ajv.addSchema(contract, "document")
 
-/** By operation: true if the document allows the body. */
+/** A check for each operation, which is true if the document allows the body. */
 const validators: ReadonlyMap<string, (body: unknown) => boolean> = new Map(
   Object.entries(contract.paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, { operationId, requestBody }]) => {

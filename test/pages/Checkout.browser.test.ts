@@ -77,7 +77,6 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
   const chargesOf = async (session: Answer): Promise<number> =>
     (await server.get(`/v1/payment_intents/${session.payment_intent}`)).charges.data.length
 
-  /** With script and without. */
   const ways: ReadonlyArray<readonly [string, BrowserContextOptions]> = [
     ["with script", {}],
     ["without script", { javaScriptEnabled: false }]

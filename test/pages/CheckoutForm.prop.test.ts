@@ -31,7 +31,7 @@ const GOOD: Readonly<Record<Field, string>> = {
 }
 
 const asked = Schema.Struct({ card: Schema.Boolean, address: Schema.Boolean })
-/** By field: something, or nothing of what it should hold. */
+/** Values by field, many of which the field should not hold. */
 const values = Schema.Array(Schema.Tuple([Schema.Literals(FIELDS as [Field, ...Array<Field>]), Schema.String]))
 const isConfirmation = Schema.is(ConfirmCheckoutSession)
 

@@ -87,7 +87,7 @@ describe("what a custom checkout tells a payer", () => {
       setTimeout: (then: () => void) => setTimeout(then),
       URLSearchParams,
       btoa,
-      // As in a page without TLS, which has no `randomUUID`.
+      // A page without TLS has no `randomUUID`.
       crypto: { getRandomValues: (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes) },
       console: { error: (error: unknown) => complaints.push(String(error)) },
       fetch
@@ -143,7 +143,7 @@ describe("what a custom checkout tells a payer", () => {
     const { error } = await checkout.confirm({ card: null as never })
     assert.match(error!.message, /could not be reached/)
     assert.match(complaints.join(), /^TypeError: .*null/)
-    // To confirm nothing is wrong as well, but that the API can say.
+    // To confirm without a card is a mistake as well, but one that the API can name.
     assert.strictEqual((await checkout.confirm()).error?.type, "invalid_request_error")
     assert.lengthOf(complaints, 1)
   })

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { escape, html } from "../../src/pages/Html.ts"
 
-/** By another name, the formatter leaves the templates below as they are written. */
+/** Under another name, the formatter leaves the templates below as they are written. */
 const template = html
 
 /** Reads a text or an attribute's value as a browser does, for the entities that the template writes. */

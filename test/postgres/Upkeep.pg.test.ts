@@ -132,7 +132,7 @@ const questions = (
   views.nextDelivery(["we_3"])
 ]
 
-/** Of the indexes of a table. One list that goes on behind its end reads more in `ROUNDS`. */
+/** Pages of a table's indexes. A single list that goes on behind its end would read more in `ROUNDS`. */
 const PAGES_MAX = 1500
 
 /** After so many, Postgres keeps one plan for all parameters, if it does not look worse. */
@@ -152,7 +152,8 @@ interface Reads {
 
 describe("the tables in Postgres", () => {
   for (const statistics of ["without", "with"]) {
-    // Without statistics, for a minute of a table's life at most, Postgres takes a few thousand rows for a few and sorts them.
+    // A table has no statistics for a minute of its life at most. Postgres then takes a few thousand rows for a few and
+    // sorts them.
     const rowsMax = statistics === "with" ? ROWS / 10 : ROWS / 2
 
     it.live(`are never read from end to end while Till is at work, ${statistics} statistics`, () =>

@@ -170,7 +170,7 @@ const projection = (
       ({ account, id }) => !cleared.some((one) => one.account === account && id === `${one.id} of ${account}`)
     ),
     timersCleared: cleared.map(({ account, id }) => ({ account, id: `${id} of ${account}` })),
-    // At most one per record; the same ones again and again.
+    // A record has one key at most, and few keys come again and again.
     keys: checkpoints.flatMap(({ account, from, to }) =>
       distinct(
         random,

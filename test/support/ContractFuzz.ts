@@ -21,7 +21,7 @@ export interface Target {
 /** A request, ready to be sent. */
 export interface FuzzRequest {
   readonly path: string
-  /** As text, so that it may be anything; undefined sends none. */
+  /** The body is text, so that it may be anything; undefined sends none. */
   readonly body: string | undefined
   readonly headers: Readonly<Record<string, string>>
   /** Null sends no idempotency key. */
@@ -36,7 +36,7 @@ export interface Preparation {
   readonly of?: Preparation
   /** The operation that creates the object. */
   readonly path: string
-  /** From the id of what it is made of. */
+  /** Makes the body from the id of the object in `of`. */
   readonly body: (of: string) => object
   /** Fields that the operation then needs in its own request. */
   readonly members?: Readonly<Record<string, unknown>>

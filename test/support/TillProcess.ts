@@ -38,7 +38,7 @@ const KEY_VARIABLES: Environment = {
   TILL_PK_LIVE: KEYS.publishableLive
 }
 
-/** Only what a test sets: nothing of the developer's own Till. */
+/** Passes on the variables that a test sets, and none of the developer's own Till. */
 const environmentOf = (variables: Environment): NodeJS.ProcessEnv => ({
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? os.homedir(),

@@ -2,7 +2,7 @@
  * Holds the service against what it has answered: every key repeats its answer byte for byte, every object is as it was
  * told last, nothing is there twice or unasked, and every change has its events exactly once.
  *
- * To be used while no client works and no answer is open.
+ * Call it only while no client works and no answer is open.
  */
 import { inParallel, walk, type Answer } from "./HttpExchange.ts"
 import { until } from "./TillProcess.ts"

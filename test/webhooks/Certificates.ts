@@ -18,7 +18,7 @@ DqQE/0ACIQDpq8UbIvMsx00FYrHb9xomzJjLIMNbB3OXJ1VmQyRG/A==
 -----END CERTIFICATE-----
 `
 
-/** Of all the certificates below. */
+/** The private key of all the certificates below. */
 export const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgJZtgvVWaUfHbwO61
 UziRg/xQXM4EdUje6PSdmAEIdfGhRANCAARHy5m4GpUmsKUvIJ/XRJ8KkfIxEQAf
@@ -26,7 +26,7 @@ UziRg/xQXM4EdUje6PSdmAEIdfGhRANCAARHy5m4GpUmsKUvIJ/XRJ8KkfIxEQAf
 -----END PRIVATE KEY-----
 `
 
-/** For `localhost` and 127.0.0.1. */
+/** The certificate of `localhost` and 127.0.0.1. */
 export const LOCALHOST = `-----BEGIN CERTIFICATE-----
 MIIBmTCCAT+gAwIBAgIBATAKBggqhkjOPQQDAjA2MTQwMgYDVQQDDCtBdXRob3Jp
 dHkgb2YgVGlsbCdzIHRlc3RzOiB0cnVzdCBpdCBub3doZXJlMCAXDTI1MDEwMTAw
@@ -40,7 +40,7 @@ teF3ABZHnSlQsUGVYNb1JcwzTKOSO3Jhw2EidDQ=
 -----END CERTIFICATE-----
 `
 
-/** For the same, until the end of 2024. */
+/** A certificate of the same, which expired at the end of 2024. */
 export const EXPIRED = `-----BEGIN CERTIFICATE-----
 MIIBljCCAT2gAwIBAgIBAjAKBggqhkjOPQQDAjA2MTQwMgYDVQQDDCtBdXRob3Jp
 dHkgb2YgVGlsbCdzIHRlc3RzOiB0cnVzdCBpdCBub3doZXJlMB4XDTI0MDEwMTAw
@@ -54,7 +54,7 @@ LOD7SB45DVsnO5bhal3mh24vtm90fgvYso8=
 -----END CERTIFICATE-----
 `
 
-/** For `elsewhere.example`. */
+/** The certificate of `elsewhere.example`. */
 export const ELSEWHERE = `-----BEGIN CERTIFICATE-----
 MIIBozCCAUmgAwIBAgIBAzAKBggqhkjOPQQDAjA2MTQwMgYDVQQDDCtBdXRob3Jp
 dHkgb2YgVGlsbCdzIHRlc3RzOiB0cnVzdCBpdCBub3doZXJlMCAXDTI1MDEwMTAw

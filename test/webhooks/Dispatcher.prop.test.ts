@@ -32,7 +32,7 @@ const started = Effect.fnUntraced(function* (receiver: Receiver, destinations: R
 /** Its end: what the views have of it is what the journal says. */
 const ended = (run: DispatcherHarness) => Effect.andThen(run.stop, Harness.verified(run.storage))
 
-/** Until nothing is pending: time passes as far as the next attempt, by the account's clock where that is far away. */
+/** Lets time pass from attempt to attempt until nothing is pending. The account's clock skips long waits. */
 const untilOver = Effect.fnUntraced(function* (
   run: DispatcherHarness,
   destinations: ReadonlyArray<string>,

@@ -27,7 +27,7 @@ export const answers = (status: number, afterMillis: number = 0): ReturnType<Rec
   result: { status, error: null }
 })
 
-/** As the sender reports a receiver that does not answer. */
+/** The sender reports this of a receiver that does not answer. */
 export const hangs: ReturnType<Receiver> = { afterMillis: 30_000, result: { status: null, error: "timed out" } }
 
 export interface Attempted {
@@ -53,7 +53,7 @@ export class DispatcherHarness {
   faults: Faults = () => Effect.void
   /** Destinations without an endpoint. */
   readonly gone = new Set<string>()
-  /** True if no event has a text. */
+  /** True if the engine shall fail to put any event into words. */
   isSpeechless = false
   /**
    * Counts of the dispatcher's questions for an endpoint, for an event's text, and for due deliveries; and of its
