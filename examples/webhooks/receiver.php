@@ -76,7 +76,8 @@ function receive(): int
     return 200;
 }
 
-// PHP answers 200 even where it shows errors, so the status is 500 until all is done. Then Till sends the event again.
+// PHP answers 200 even where it shows errors, so the status is 500 until all is done. Anything but a 2xx makes Till send
+// the event again later.
 http_response_code(500);
 try {
     http_response_code(receive());

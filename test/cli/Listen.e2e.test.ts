@@ -1,4 +1,4 @@
-/** `till listen` between the real Till and an app: what it forwards, and what it leaves behind. */
+/** `till listen` forwards webhooks between the real Till and an app, and leaves nothing behind when it ends. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"

@@ -1,4 +1,4 @@
-/** `verifyWebhook`: what is genuine passes, and nothing else does (spec: Events, Signature; semantics W5, W6). */
+/** `verifyWebhook` lets genuine webhooks pass, and nothing else (spec: Events, Signature; semantics W5, W6). */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"

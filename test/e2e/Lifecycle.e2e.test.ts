@@ -321,7 +321,7 @@ const fillQueue = async (till: TillProcess) => {
   }
   const accepted = answers.filter(({ answer }) => answer.status === 200).map(({ answer }) => answer.body.id)
   assert.lengthOf(accepted, QUEUE_CAPACITY)
-  // Nobody's request is lost, and what was refused was not carried out: it is now.
+  // No accepted request is lost, and no refused one was carried out. The refused ones are carried out now.
   const repeated = await inParallel(refused, 32, ({ idempotencyKey }) =>
     till.request("POST", "/v1/customers", { body: { name: "queued" }, idempotencyKey })
   )

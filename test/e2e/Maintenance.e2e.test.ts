@@ -75,7 +75,9 @@ const newestMissing = ({ account, version }: Place): Damage => ({
   undo: "INSERT INTO journal SELECT * FROM saved"
 })
 
-/** A change of one row of the views that answers with the row's id, and how `till verify` must name that row. */
+/**
+ * A change of one row of the views that answers with the row's id, and the name that `till verify` must give the row.
+ */
 type ViewDamage = readonly [statement: string, table: string, problem: string]
 
 const changed = "is not what the journal says"

@@ -25,7 +25,7 @@ interface Tally {
   readonly lost: Array<string>
 }
 
-/** One request on the client's connection; what the answer says of the connection, or how it was lost. */
+/** Sends one request on the client's connection. Tells the answer's `Connection` header, or the error that lost it. */
 const send = (till: TillProcess, agent: http.Agent, idempotencyKey: string) =>
   new Promise<{ readonly connection?: string; readonly lost?: string }>((resolve) => {
     const lost = (error: NodeJS.ErrnoException) => resolve({ lost: error.code ?? error.message })

@@ -1,4 +1,4 @@
-/** Pages of other origins: what a publishable key may call is open to them, and nothing else is (semantics A5, T19). */
+/** Pages of other origins may make the calls that a publishable key may make, and no others (semantics A5, T19). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../src/api/Document.ts"
 import type { TestServer } from "./TestServer.ts"

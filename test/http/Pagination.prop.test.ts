@@ -1,6 +1,6 @@
 /**
- * A walk over pages, in either direction, while objects come and go: what stood there throughout is seen exactly once,
- * and everything is seen in order (semantics §1.6; spec: Pagination 4).
+ * A client walks over pages, in either direction, while objects come and go. It sees every object that stood there
+ * throughout exactly once, and all in order (semantics §1.6; spec: Pagination 4).
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

@@ -107,7 +107,7 @@ const recurring = (variant: string) => ({
   interval_count: optional(Kinds.integer(1), variant)
 })
 
-/** The texts of a product that may be unset, and what else its creation and its update have in common. */
+/** The parameters that the creation and the update of a product have in common. */
 const productParts = {
   "images[]": never(Kinds.webUrl, "full"),
   ...within("package_dimensions", {

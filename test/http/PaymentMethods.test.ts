@@ -1,4 +1,4 @@
-/** Payment methods (semantics H3, §5, §6), and what publishable keys may do with them (A5), through a real socket. */
+/** Payment methods (semantics H3, §5, §6), also with publishable keys (A5), through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"

@@ -9,7 +9,7 @@ import { basic, start } from "./TestServer.ts"
 
 const LIMIT_MILLIS = 200
 
-/** While set, what has its fault point there waits for it. */
+/** While a fault point has a gate, everything that reaches the point waits for the gate. */
 const gates = new Map<Faults.FaultPoint, Deferred.Deferred<void>>()
 const faults: Faults.Faults = (point) =>
   Effect.suspend(() => {

@@ -331,7 +331,7 @@ const undocumented = (operation: string, field: string, rule: Rule, body: object
   return wrong.map((value) => `${operation} ${field} ${seen(value)}: the document says otherwise`)
 }
 
-/** Tries a parameter of a body; what is not as the table has it. */
+/** Tries a parameter of a body. Returns a line for each answer that is not as the table has it. */
 const tryParameter = async (operation: string, field: string, rule: Rule): Promise<ReadonlyArray<string>> => {
   const { kind, variant, whenEmpty, whenNull } = rule
   const of = `${operation} ${field}`

@@ -1,4 +1,4 @@
-/** The state table of semantics §2.5 as a plain model: where the deliveries of one environment must stand. */
+/** The state table of semantics §2.5 as a plain model. It predicts the states of one environment's deliveries. */
 import type { WebhookDelivery } from "../../src/domain/WebhookDelivery.ts"
 import type { AttemptOutcome } from "../../src/engine/Deliveries.ts"
 

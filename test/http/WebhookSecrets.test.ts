@@ -1,4 +1,4 @@
-/** The secrets of webhook endpoints, and how they are rolled (semantics W2, §8.25), through a real socket. */
+/** The secrets of webhook endpoints, and their rolls (semantics W2, §8.25), through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { CreatedWebhookEndpoint } from "../../src/domain/WebhookEndpoint.ts"

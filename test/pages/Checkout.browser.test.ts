@@ -1,4 +1,4 @@
-/** The checkout in a real browser: what a shopper does, from the page to the shop, with and without script. */
+/** A shopper in a real browser pays, from the page to the shop, with and without script. */
 import { afterAll, afterEach, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"

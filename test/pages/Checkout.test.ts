@@ -1,4 +1,4 @@
-/** The checkout page as a browser without script sees it (semantics S12 to S17, §8.26), and what it keeps to itself. */
+/** The checkout page as a browser without script sees it (semantics S12 to S17, §8.26). It gives away no card data. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"

@@ -1,4 +1,4 @@
-/** The form of the checkout page: what is read out of it, whatever a browser sends. */
+/** The form of the checkout page is read without a defect, whatever a browser sends. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { ConfirmCheckoutSession } from "../../src/api/CheckoutSessions.ts"

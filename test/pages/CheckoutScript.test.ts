@@ -1,6 +1,6 @@
 /**
- * `checkout.js` as a shop gets it: what it refuses at once, and that its types, imported as `till/checkout`, fit how the
- * examples use it (which the compiler checks).
+ * `checkout.js` as a shop gets it. It refuses mistakes at once; and the compiler checks that its types, imported as
+ * `till/checkout`, fit the examples' use of it.
  */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as vm from "node:vm"

@@ -1,4 +1,4 @@
-/** Databases that another version of Till has written: what an older one left is found, and a newer one's is refused. */
+/** Till finds everything in a database that an older version has written, and refuses one of a newer version. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Logger } from "effect"
 import { project } from "../../src/engine/Projection.ts"

@@ -146,7 +146,9 @@ interface Reads {
   readonly scans: number
   /** Rows read, in whatever way. */
   readonly rows: number
-  /** Pages of indexes: what a condition throws out within an index is no row that was read. */
+  /**
+   * Pages of indexes. They count as well, because an entry that a condition throws out within an index is no row read.
+   */
   readonly pages: number
 }
 

@@ -1,7 +1,7 @@
 /**
- * Requests made up from the contract's document: an operation that is added to the contract is driven at once, and what has
- * to be there before it can succeed is said in `PREPARATIONS`. A seed determines every choice; ids are what the service
- * itself has answered with.
+ * Makes up requests from the contract's document, so an operation that is added to the contract is driven at once.
+ * `PREPARATIONS` says which objects an operation needs before it can succeed. A seed determines every choice; ids are
+ * those that the service itself has answered with.
  */
 import type { Document, Operation, Parameter } from "../../src/api/Document.ts"
 import { responseOf } from "../../src/api/Document.ts"
@@ -14,7 +14,7 @@ export interface Target {
   readonly method: string
   readonly path: string
   readonly operation: Operation
-  /** `cus_`, where the path has an id and the document says of what. */
+  /** The prefix of the path's id, such as `cus_`; undefined if the path has none, or the document does not tell it. */
   readonly idPrefix: string | undefined
 }
 

@@ -29,7 +29,7 @@ const started = Effect.fnUntraced(function* (receiver: Receiver, destinations: R
   return run
 })
 
-/** Its end: what the views have of it is what the journal says. */
+/** Ends the run, and checks that the views agree with the journal. */
 const ended = (run: DispatcherHarness) => Effect.andThen(run.stop, Harness.verified(run.storage))
 
 /** Lets time pass from attempt to attempt until nothing is pending. The account's clock skips long waits. */
@@ -266,7 +266,7 @@ describe("the dispatcher", () => {
         (yield* run.deliveries("we")).map(({ attempts, state }) => ({ attempts, state })),
         [{ attempts: [], state: "pending" }]
       )
-      // It is held no more: whoever finds it in the table may try it.
+      // No process holds the delivery any more, so the next one that finds it in the table may try it.
       run.gone.clear()
       yield* Harness.pass(150_000, 1000)
       assert.deepStrictEqual(

@@ -92,7 +92,7 @@ export class DispatcherHarness {
 
   readonly stopDispatcher = Effect.suspend(() => Scope.close(this.#scope, Exit.void))
 
-  /** The process dies: what it had under way is heard of no more. */
+  /** The process dies, and nobody hears of its attempts any more. */
   readonly kill = Effect.suspend(() => this.engine.kill)
 
   readonly subscribe = (destinations: ReadonlyArray<string>, types: ReadonlyArray<string> = ["*"]) =>
