@@ -1,4 +1,4 @@
-/** Semantics §3: every row that the service can produce so far, with or without being kept (I9, I10). */
+/** Semantics §3: every row that the service can produce so far, and whether it is kept (I9, I10). */
 import { assert, describe, it } from "@effect/vitest"
 import * as Domain from "../../src/domain/Errors.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable } from "../../src/engine/Accounts.ts"
