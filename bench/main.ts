@@ -15,6 +15,7 @@ import type { ContenderName, Server } from "./Contender.ts"
 import { contenders, start } from "./Contender.ts"
 import * as Database from "./Database.ts"
 import { judge } from "./Goals.ts"
+import * as Guardian from "./Guardian.ts"
 import * as Load from "./load/Load.ts"
 import * as Machine from "./Machine.ts"
 import * as Report from "./Report.ts"
@@ -176,6 +177,7 @@ const bench = Command.make(
   },
   Effect.fnUntraced(function* ({ baselines, full, only, profile, seconds }) {
     if (baselines && profile) return yield* new BenchFailure({ problem: "A profile is of Till, not of baselines." })
+    yield* Guardian.make
     const pace = full ? PACE_FULL : PACE
     const isUsual = Option.isNone(seconds) && !profile
     const onlyWebhooks = Option.contains(only, WEBHOOKS)
@@ -197,7 +199,7 @@ const bench = Command.make(
     const webhookPace = full ? WEBHOOK_PACE_FULL : WEBHOOK_PACE
     const shortened = { ...webhookPace, ...Option.match(seconds, { onNone: () => ({}), onSome: ofSeconds }) }
     yield* reportWebhooks(yield* profiled(profile, (options) => WebhookBench.run(shortened, options)), isUsual)
-  })
+  }, Effect.scoped)
 ).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
 
 // Whoever closes the terminal ends the run, and with it all of its processes.
