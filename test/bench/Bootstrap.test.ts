@@ -4,7 +4,7 @@ import type { RatiosByStart } from "../../bench/compare/Bootstrap.ts"
 import { Random } from "../support/Random.ts"
 
 const SEED = Number(process.env["SEED"] ?? 20261123)
-const SIMULATED = 100
+const SIMULATED = 200
 
 interface Noise {
   readonly starts: number
@@ -36,12 +36,12 @@ const shareOf = (ratio: number, noise: Noise, holds: (interval: ReturnType<typeo
 
 describe(`intervalOf, SEED=${SEED}`, () => {
   for (const noise of [USUAL, { ...USUAL, starts: STARTS_MIN }, { ...USUAL, starts: 10, ofRound: 0.1 }]) {
-    it(`holds the true ratio nearly always: ${JSON.stringify(noise)}`, () => {
+    it(`holds the true ratio in 95 of 100 comparisons: ${JSON.stringify(noise)}`, () => {
       for (const ratio of [1, 1.3]) {
-        assert.isAtLeast(
-          shareOf(ratio, noise, ({ high, low }) => low <= ratio && ratio <= high),
-          0.92
-        )
+        const share = shareOf(ratio, noise, ({ high, low }) => low <= ratio && ratio <= high)
+        assert.isAtLeast(share, 0.9)
+        // An interval that always holds it is wider than it has to be.
+        assert.isAtMost(share, 0.99)
       }
     })
   }
@@ -66,13 +66,13 @@ describe(`intervalOf, SEED=${SEED}`, () => {
   })
 
   it("is decided by the seed", () => {
-    const starts = measured(1, USUAL, new Random(SEED))
+    const starts = measured(1, { ...USUAL, starts: 12 }, new Random(SEED))
     assert.deepStrictEqual(intervalOf(starts, 7), intervalOf(starts, 7))
     assert.notDeepEqual(intervalOf(starts, 7), intervalOf(starts, 8))
   })
 
   it("turns round with the ratio", () => {
-    const starts = measured(1.1, { ...USUAL, rounds: 3 }, new Random(SEED))
+    const starts = measured(1.1, { ...USUAL, starts: 12 }, new Random(SEED))
     const there = intervalOf(starts, 7)
     const back = intervalOf(
       starts.map((rounds) => rounds.map((ratio) => 1 / ratio)),
