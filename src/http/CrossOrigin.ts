@@ -11,6 +11,7 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
 import { usernameOf } from "./Authentication.ts"
 import type { Endpoint } from "./Endpoints.ts"
+import type { RequestIds } from "./Exchange.ts"
 import { begin, respond, sourceOf } from "./Exchange.ts"
 import { RouteTable } from "./RouteTable.ts"
 
@@ -28,7 +29,7 @@ const READABLE = {
 }
 
 /** Puts the rules for pages of other origins around the answer to a request under /v1. */
-export const make = (endpoints: ReadonlyArray<Endpoint>) => {
+export const make = (endpoints: ReadonlyArray<Endpoint>, requestIds: RequestIds["Service"]) => {
   const open = new RouteTable(
     endpoints.filter(({ publishableKey, withoutClientSecret }) => publishableKey || withoutClientSecret)
   )
@@ -42,7 +43,7 @@ export const make = (endpoints: ReadonlyArray<Endpoint>) => {
     const { method, url } = request
     const wanted = method === "OPTIONS" ? headers["access-control-request-method"] : undefined
     if (wanted !== undefined && Exit.isSuccess(open.find(wanted, url.split("?", 1)[0]!))) {
-      return Effect.sync(() => allowed(wanted, respond(begin(request), { status: 204, body: "" })))
+      return Effect.sync(() => allowed(wanted, respond(begin(request, requestIds.next()), { status: 204, body: "" })))
     }
     if (!isPublishable(headers.authorization)) return answer
     return Effect.map(answer, HttpServerResponse.setHeaders(READABLE))

@@ -7,7 +7,6 @@ import { withoutCardNumbers } from "../domain/Cards.ts"
 import type { DomainError } from "../domain/Errors.ts"
 import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Response, Unavailable } from "../engine/Accounts.ts"
 import { encode } from "../engine/Document.ts"
-import { said, shownPath } from "./ClientText.ts"
 import type { HttpError } from "./HttpErrors.ts"
 
 /** Everything a request can fail with. Anything else is a defect, and answered as one. */
@@ -273,4 +272,18 @@ export const envelope = ({ code, details, message, param, type }: WireError, doc
 export const refusal = (failure: Failure, docsUrl: string): Response => {
   const error = wireErrorOf(failure)
   return { status: error.status, body: envelope(error, docsUrl), stored: error.stored }
+}
+
+/**
+ * Fills in a message with text that a client has sent: names of parameters, ids. Whoever mistakes one of them for the
+ * place of a card number finds no number in it. Numbers are the service's own.
+ */
+export const said = (parts: TemplateStringsArray, ...values: ReadonlyArray<string | number>): string =>
+  String.raw({ raw: parts }, ...values.map((value) => (typeof value === "number" ? value : withoutCardNumbers(value))))
+
+/** A path as it was sent, unless it holds a card number, percent-encoded perhaps. */
+export const shownPath = (path: string): string => {
+  const decoded = path.replaceAll(/%([2-7][0-9a-f])/giu, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
+  const shown = withoutCardNumbers(decoded)
+  return shown === decoded ? path : shown
 }

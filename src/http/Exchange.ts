@@ -3,17 +3,16 @@
  */
 import type { IncomingMessage } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Cause, Effect } from "effect"
+import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
-import { shownPath } from "./ClientText.ts"
+import { idOf, nextSequence } from "../engine/Identifiers.ts"
 import type { Failure } from "./ErrorTable.ts"
-import { envelope, internalError, wireErrorOf } from "./ErrorTable.ts"
-import type { LogThrottle } from "./LogThrottle.ts"
+import { envelope, internalError, shownPath, wireErrorOf } from "./ErrorTable.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
-import { nextRequestId } from "./RequestIds.ts"
 
 /** What is known of a request so far; an error response shows what was found until then. */
 export interface Exchange {
@@ -42,15 +41,34 @@ export interface Answer {
 export const sourceOf = (request: HttpServerRequest.HttpServerRequest): IncomingMessage =>
   NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
 
-/** Begins the exchange of a request that has just arrived. */
-export const begin = (request: HttpServerRequest.HttpServerRequest): Exchange => {
+/** A source of ids for requests, `req_…`. In the order of their bytes, they are in the order of arrival. */
+export const makeRequestIds = () => {
+  let sequence = 0
+  return {
+    /** Gives the id of the request that arrives now. */
+    next: (): string => {
+      sequence = nextSequence(sequence, Date.now())
+      return idOf(PREFIXES.request, sequence)
+    }
+  }
+}
+
+/** The one sequence of ids for all requests that the service answers, whoever in it does. */
+export class RequestIds extends Context.Service<RequestIds, ReturnType<typeof makeRequestIds>>()(
+  "till/http/RequestIds"
+) {
+  static readonly layer = Layer.sync(RequestIds, makeRequestIds)
+}
+
+/** Begins the exchange of a request that has just arrived, and has this id. */
+export const begin = (request: HttpServerRequest.HttpServerRequest, id: string): Exchange => {
   const { method, url } = request
   const source = sourceOf(request)
   const mark = url.indexOf("?")
   return {
     request,
     source,
-    id: nextRequestId(),
+    id,
     method,
     path: mark === -1 ? url : url.slice(0, mark),
     query: mark === -1 ? "" : url.slice(mark + 1),
@@ -122,4 +140,27 @@ export const respondFailed = (
     `${exchange.method} ${shownPath(exchange.path)} failed`,
     ...(failure === undefined ? [cause] : [])
   ).pipe(Effect.annotateLogs(annotations), Effect.as(response))
+}
+
+/** Says of failures that come in floods, as they do while the database is away, when one of them is to be logged. */
+export class LogThrottle {
+  readonly #pauseMillis: number
+  #nextAt = -Infinity
+  #untold = 0
+
+  constructor(pauseMillis: number) {
+    this.#pauseMillis = pauseMillis
+  }
+
+  /** How many were not told of since the last that was; undefined if this one is not to be told of either. */
+  take(now: number = performance.now()): number | undefined {
+    if (now < this.#nextAt) {
+      this.#untold++
+      return undefined
+    }
+    const untold = this.#untold
+    this.#untold = 0
+    this.#nextAt = now + this.#pauseMillis
+    return untold
+  }
 }

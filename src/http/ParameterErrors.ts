@@ -9,9 +9,15 @@ import { ParameterInvalid, ParameterMissing, ParameterUnknown } from "../domain/
 import type { Violation } from "../domain/Rule.ts"
 import { violations } from "../domain/Rule.ts"
 import { STORABLE_RULE, UNSTORABLE } from "./JsonBody.ts"
-import { parameterPath } from "./ParameterPath.ts"
 
 export type ParameterError = ParameterUnknown | ParameterMissing | ParameterInvalid
+
+/** The name of a parameter in errors (semantics T8): `amount`, `payment_method_data[card][number]`, `line_items[0][price]`. */
+export const parameterPath = (path: ReadonlyArray<PropertyKey>): string => {
+  let name = ""
+  for (const key of path) name = name === "" ? String(key) : `${name}[${String(key)}]`
+  return name
+}
 
 /** The first error of a failed decode of `input` by `schema`, which must have looked for all errors. */
 export const parameterErrorOf = (

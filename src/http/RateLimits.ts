@@ -13,8 +13,6 @@ import { Clock, Effect, Exit } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { AuthenticationFailure, Caller } from "./Authentication.ts"
 import type { Exchange } from "./Exchange.ts"
-import type { Standing } from "./FixedWindows.ts"
-import { FixedWindows } from "./FixedWindows.ts"
 import { RateLimitExceeded } from "./HttpErrors.ts"
 
 /** Requests per minute of a merchant in one environment, and with one type of key. */
@@ -33,8 +31,8 @@ export interface RateLimits {
     exchange: Exchange,
     caller: Effect.Effect<Caller, AuthenticationFailure>
   ) => Effect.Effect<Caller, AuthenticationFailure | RateLimitExceeded>
-  /** 4. Why the request is not answered, if it is one too many. */
-  readonly refusal: (exchange: Exchange) => RateLimitExceeded | undefined
+  /** 4. Refuses the request if it is one too many. */
+  readonly admit: (exchange: Exchange) => Exit.Exit<void, RateLimitExceeded>
   /** The answer, with where its sender stands. */
   readonly show: (exchange: Exchange, response: Response) => Response
 }
@@ -67,7 +65,10 @@ export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) =
           return Exit.fail(refusal(exchange) ?? failure)
         }
       }),
-    refusal,
+    admit: (exchange) => {
+      const refused = refusal(exchange)
+      return refused === undefined ? Exit.void : Exit.fail(refused)
+    },
     show: (exchange, response) => {
       const { limit, remaining } = standings.get(exchange) ?? addresses.peek(senderOf(exchange), now())
       return HttpServerResponse.setHeaders(response, {
@@ -91,4 +92,77 @@ export const addressGroup = (address: string): string => {
   const back = tail === undefined || tail === "" ? [] : tail.split(":")
   const zeros = tail === undefined ? 0 : 8 - front.length - back.length
   return [...front, ...Array<string>(zeros).fill("0"), ...back].slice(0, 4).join(":")
+}
+
+/** The length of a window. */
+export const WINDOW_MILLIS = 60_000
+
+/** More keys than this in one minute are counted together. */
+export const KEYS_MAX = 100_000
+
+/** Where a key stands in the current window. */
+export interface Standing {
+  readonly limit: number
+  /** How many more are allowed until the window ends. */
+  readonly remaining: number
+  /** Whether what was counted last was more than is allowed. */
+  readonly isExceeded: boolean
+  /** Until the window ends, in whole seconds: from 1 to 60. */
+  readonly resetSeconds: number
+}
+
+const OTHERS = ""
+
+/**
+ * Counts how often something happened in the current minute, by key (semantics R1: fixed windows).
+ *
+ * All windows end together, with the clock's minute, and are then forgotten together: what it holds is bounded by what
+ * happened in one minute, and by `KEYS_MAX`; keys beyond those share one count. A clock that is set back begins new
+ * windows, so nobody ever waits longer than a minute.
+ */
+export class FixedWindows {
+  readonly #limit: number
+  readonly #counts = new Map<string, number>()
+  #window = Number.NaN
+
+  /** Allows `limit` per key and minute. */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** How many keys it knows of. */
+  get size(): number {
+    return this.#counts.size
+  }
+
+  /** Counts one more, at a time in Unix milliseconds. */
+  count(key: string, nowMillis: number): Standing {
+    const known = this.#known(key, nowMillis)
+    const used = (this.#counts.get(known) ?? 0) + 1
+    this.#counts.set(known, used)
+    return this.#standing(used, nowMillis)
+  }
+
+  /** The same, without counting. */
+  peek(key: string, nowMillis: number): Standing {
+    return this.#standing(this.#counts.get(this.#known(key, nowMillis)) ?? 0, nowMillis)
+  }
+
+  #known(key: string, nowMillis: number): string {
+    const window = Math.floor(nowMillis / WINDOW_MILLIS)
+    if (window !== this.#window) {
+      this.#counts.clear()
+      this.#window = window
+    }
+    return this.#counts.has(key) || this.#counts.size < KEYS_MAX ? key : OTHERS
+  }
+
+  #standing(used: number, nowMillis: number): Standing {
+    return {
+      limit: this.#limit,
+      remaining: Math.max(0, this.#limit - used),
+      isExceeded: used > this.#limit,
+      resetSeconds: Math.ceil((WINDOW_MILLIS - (nowMillis % WINDOW_MILLIS)) / 1000)
+    }
+  }
 }

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { RequestTooLarge } from "../http/HttpErrors.ts"
-import { readBody } from "../http/RequestBody.ts"
+import { RequestBodies } from "../http/RequestBody.ts"
 
 /** The values of a form by name; of a name that is given twice, the first. */
 export type FormValues = ReadonlyMap<string, string>
@@ -16,16 +16,19 @@ const VALUE_LENGTH_MAX = 5000
 /** The form; undefined if what was sent is none. */
 export const readForm = (
   request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<FormValues | undefined, RequestTooLarge | Unavailable> =>
-  Effect.map(readBody(request, FORM_BYTES_MAX), (body) => {
-    const [type] = (request.headers["content-type"] ?? "").split(";", 1)
-    if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined
-    const values = new Map<string, string>()
-    for (const [name, value] of new URLSearchParams(body.toString("utf8"))) {
-      if (!values.has(name)) values.set(name, clean(value))
+): Effect.Effect<FormValues | undefined, RequestTooLarge | Unavailable, RequestBodies> =>
+  Effect.map(
+    RequestBodies.use(({ readBody }) => readBody(request, FORM_BYTES_MAX)),
+    (body) => {
+      const [type] = (request.headers["content-type"] ?? "").split(";", 1)
+      if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined
+      const values = new Map<string, string>()
+      for (const [name, value] of new URLSearchParams(body.toString("utf8"))) {
+        if (!values.has(name)) values.set(name, clean(value))
+      }
+      return values
     }
-    return values
-  })
+  )
 
 /** What no field of a form can mean: white space around it, and characters that cannot be stored. */
 const clean = (value: string): string => value.slice(0, VALUE_LENGTH_MAX).replaceAll("\0", "").toWellFormed().trim()

@@ -39,7 +39,7 @@ const ask = (
   key: string,
   command: Effect.Effect<Response, Response, Transaction> = increment,
   account: string = ACCOUNT
-) => accounts.execute(account, Toy.request(key), command)
+) => accounts.execute(account, Toy.request(key), () => command)
 
 const count = ({ accounts }: RunningEngine) =>
   Effect.map(accounts.run(ACCOUNT, Toy.counterIn("a")), (counter) => counter!.value.count)
@@ -97,7 +97,7 @@ describe("equal requests at once", () => {
       const { engine } = yield* withCounter()
       yield* Effect.forEach(
         Array.from({ length: 10 }),
-        () => engine.accounts.execute(ACCOUNT, Toy.request(null), increment),
+        () => engine.accounts.execute(ACCOUNT, Toy.request(null), () => increment),
         { concurrency: "unbounded" }
       )
       assert.strictEqual(yield* count(engine), 10)
@@ -127,7 +127,9 @@ describe("a key", () => {
       const first = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), increment)))
       yield* Effect.yieldNow
       const other = Effect.flip(
-        engine.accounts.execute(ACCOUNT, Toy.request("key", "another request"), Effect.die(new Error("carried out")))
+        engine.accounts.execute(ACCOUNT, Toy.request("key", "another request"), () =>
+          Effect.die(new Error("carried out"))
+        )
       )
       const during = yield* Effect.forkChild(other)
       yield* Effect.yieldNow

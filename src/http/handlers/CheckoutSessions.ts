@@ -8,10 +8,9 @@ import { encode } from "../../engine/Document.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
 import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
-import { documentJson, handlers } from "../Handlers.ts"
-import type { ListParameters } from "../Lists.ts"
-import { cursorOf, listDocuments, listJson } from "../Lists.ts"
-import { readDocument } from "../Resources.ts"
+import { documentJson, handlers, readDocument } from "./Handler.ts"
+import type { ListParameters } from "./Lists.ts"
+import { cursorOf, listDocuments, listJson } from "./Lists.ts"
 
 export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   create: ({ payload }) => CheckoutSessions.create(payload),

@@ -9,9 +9,9 @@ import { Accounts } from "../../engine/Accounts.ts"
 import { render } from "../../payments/Events.ts"
 import { resend } from "../../payments/WebhookDeliveries.ts"
 import type { Caller } from "../Authentication.ts"
-import type { Json } from "../Handlers.ts"
-import { handlers } from "../Handlers.ts"
-import { cursorOf, listJson } from "../Lists.ts"
+import type { Json } from "./Handler.ts"
+import { handlers } from "./Handler.ts"
+import { cursorOf, listJson } from "./Lists.ts"
 
 export const events = handlers(Contract.Events, {
   list: Effect.fnUntraced(function* ({ caller, path, query }) {

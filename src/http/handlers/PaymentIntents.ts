@@ -7,9 +7,8 @@ import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { deletedCustomer } from "../../payments/Customers.ts"
 import { CUSTOMER, PAYMENT_INTENT } from "../../payments/Documents.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
-import { documentJson, handlers, jsonOf } from "../Handlers.ts"
-import { listDocuments } from "../Lists.ts"
-import { readDocument, readEntry } from "../Resources.ts"
+import { documentJson, handlers, jsonOf, readDocument, readEntry } from "./Handler.ts"
+import { listDocuments } from "./Lists.ts"
 
 export const paymentIntents = handlers(Contract.PaymentIntents, {
   create: ({ payload }) => PaymentIntents.create(payload),

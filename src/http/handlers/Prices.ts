@@ -10,9 +10,8 @@ import { PRICE, PRODUCT } from "../../payments/Documents.ts"
 import * as LookupKeys from "../../payments/LookupKeys.ts"
 import * as Prices from "../../payments/Prices.ts"
 import { deletedProduct } from "../../payments/Products.ts"
-import { documentJson, handlers, jsonOf } from "../Handlers.ts"
-import { labelsOf, listDocuments, listFound } from "../Lists.ts"
-import { readDocument, readEntry } from "../Resources.ts"
+import { documentJson, handlers, jsonOf, readDocument, readEntry } from "./Handler.ts"
+import { labelsOf, listDocuments, listFound } from "./Lists.ts"
 
 export const prices = handlers(Contract.Prices, {
   create: ({ payload }) => Prices.create(payload),

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import * as Contract from "../../api/TestHelpers.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import * as TestHelpers from "../../payments/TestHelpers.ts"
-import { handlers } from "../Handlers.ts"
+import { handlers } from "./Handler.ts"
 
 /** How long the clock's answer waits for what has become due by it. */
 const SETTLING_MILLIS_MAX = 10_000

@@ -3,15 +3,15 @@
  * around texts that are JSON already.
  */
 import { Effect } from "effect"
-import { LIMIT_DEFAULT } from "../api/List.ts"
-import type { ResourceKind } from "../domain/Errors.ts"
-import { ResourceMissing } from "../domain/Errors.ts"
-import type { Unavailable } from "../engine/Accounts.ts"
-import { Accounts } from "../engine/Accounts.ts"
-import type { AccountId, Document, Identified, Labels } from "../engine/Document.ts"
-import type { Cursor } from "../engine/Views.ts"
-import type { Resource } from "../payments/Documents.ts"
-import type { Json } from "./Handlers.ts"
+import { LIMIT_DEFAULT } from "../../api/List.ts"
+import type { ResourceKind } from "../../domain/Errors.ts"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import type { Unavailable } from "../../engine/Accounts.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId, Document, Identified, Labels } from "../../engine/Document.ts"
+import type { Cursor } from "../../engine/Views.ts"
+import type { Resource } from "../../payments/Documents.ts"
+import type { Json } from "./Handler.ts"
 
 /** Parameters of every list, decoded. */
 export interface ListParameters {

@@ -5,17 +5,20 @@
  * A POST or DELETE is a command: an effect over the account's `Transaction`, answered with the object that it returns.
  * A GET is a query: it answers with JSON text, because documents are kept as text.
  */
-import type { Effect } from "effect"
+import { Context, Effect } from "effect"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import type { DomainError, KeptFailure } from "../domain/Errors.ts"
-import type { Accounts, Unavailable } from "../engine/Accounts.ts"
-import type { Document } from "../engine/Document.ts"
-import { encode } from "../engine/Document.ts"
-import type { Transaction } from "../engine/Transaction.ts"
-import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import type { Processor } from "../payments/Processor.ts"
-import type { Caller } from "./Authentication.ts"
-import type { WithoutCardData } from "./CardData.ts"
+import type { DomainError, KeptFailure } from "../../domain/Errors.ts"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import type { Unavailable } from "../../engine/Accounts.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId, Document, Identified, Tombstone } from "../../engine/Document.ts"
+import { encode } from "../../engine/Document.ts"
+import type { Transaction } from "../../engine/Transaction.ts"
+import type { Resource } from "../../payments/Documents.ts"
+import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
+import { Processor } from "../../payments/Processor.ts"
+import type { Caller } from "../Authentication.ts"
+import type { WithoutCardData } from "../Payload.ts"
 
 /** JSON text of a value of type `A`. */
 export type Json<A> = string & { readonly "~json"?: A }
@@ -25,6 +28,28 @@ export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
 
 /** A document's JSON, as it lies in the journal. The contract vouches for the type of its kind. */
 export const documentJson = <A>(document: Document): Json<A> => document.json
+
+/** The newest state of an object by the id in the path (semantics T16), or what is left of it. An id of another kind does not exist. */
+export const readEntry = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  id: string
+) {
+  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
+  if (entry?.kind !== kind.name) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
+  return entry as Document<A, H> | Tombstone
+})
+
+/** The newest state of an object that is not deleted. */
+export const readDocument = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  id: string
+) {
+  const entry = yield* readEntry(account, kind, id)
+  if (entry.deleted) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
+  return entry
+})
 
 const shown = new WeakMap<object, string>()
 
@@ -45,6 +70,25 @@ export type CommandServices = Transaction | PaymentsConfig | Processor
 
 /** What queries may use. */
 export type QueryServices = Accounts | PaymentsConfig
+
+// Services are added to what is there, at once: merging contexts would copy all of a request's services, and providing
+// one after the other takes twice the steps.
+
+/** Gives a command what it may use besides its transaction. */
+export const withCommandServices =
+  (config: PaymentsConfig["Service"], processor: Processor["Service"]) =>
+  <A, E>(command: Effect.Effect<A, E, CommandServices>): Effect.Effect<A, E, Transaction> =>
+    Effect.updateContext(command, (context: Context.Context<Transaction>) =>
+      Context.add(Context.add(context, PaymentsConfig, config), Processor, processor)
+    )
+
+/** Gives a query what it may use. */
+export const withQueryServices =
+  (config: PaymentsConfig["Service"], accounts: Accounts["Service"]) =>
+  <A, E>(query: Effect.Effect<A, E, QueryServices>): Effect.Effect<A, E> =>
+    Effect.updateContext(query, (context: Context.Context<never>) =>
+      Context.add(Context.add(context, PaymentsConfig, config), Accounts, accounts)
+    )
 
 type Params<E> = HttpApiEndpoint.Params<E>["Type"]
 type Payload<E> = WithoutCardData<HttpApiEndpoint.Payload<E>["Type"]>
