@@ -142,6 +142,39 @@ describe("a key", () => {
     })
   )
 
+  it.effect("has a command made for what is carried out, and for nothing else", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      let made = 0
+      const make = () => {
+        made++
+        return increment
+      }
+      const execute = (request: ReturnType<typeof Toy.request>) => engine.accounts.execute(ACCOUNT, request, make)
+      yield* Effect.all([execute(Toy.request("key")), execute(Toy.request("key"))], { concurrency: "unbounded" })
+      assert.instanceOf(yield* Effect.flip(execute(Toy.request("key", "another request"))), IdempotencyKeyReuse)
+      assert.isNotNull((yield* execute(Toy.request("key"))).replayOf)
+      assert.strictEqual(made, 1)
+      yield* execute(Toy.request("other key"))
+      assert.strictEqual(made, 2)
+    })
+  )
+
+  it.effect("keeps nothing of what only the first answer shows", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      const shown = '{"secret":"shown once"}'
+      const first = yield* ask(engine, "key", Effect.succeed({ status: 200, body: "{}", shown, stored: true }))
+      assert.deepStrictEqual([first.body, first.shown], ["{}", shown])
+      const second = yield* ask(engine, "key")
+      assertReplays(second, first)
+      assert.isUndefined(second.shown)
+      const kept = JSON.stringify(yield* Harness.recordsOf(storage, ACCOUNT))
+      assert.include(kept, '"body":"{}"')
+      assert.notInclude(kept, "shown once")
+    })
+  )
+
   it.effect("is released by a refusal that is not stored, and the waiting twin executes", () =>
     Effect.gen(function* () {
       const { engine, storage } = yield* withCounter()
