@@ -36,8 +36,8 @@ export interface AccountsShape {
 
   /**
    * Runs a request's command at most once per idempotency key, and waits until it is durable. The command is made if
-   * the key has no answer yet. It answers on both channels: what succeeds is committed, what fails leaves no change (only
-   * its response, if that is `stored`).
+   * the key has no answer yet. It answers on both channels: what succeeds is committed, what fails leaves no change
+   * (only its response, if that is `stored`).
    */
   readonly execute: (
     account: AccountId,

@@ -36,16 +36,18 @@ export interface OnceRequest {
   readonly apiVersion: string
   readonly method: string
   readonly path: string
-  /** What the request asks for, as JSON that nobody has checked yet: with its method and path, this is what it is. */
+  /**
+   * The JSON that the request came with, which nobody has checked yet. A repetition has the same method, path and body.
+   */
   readonly body: unknown
-  /** Whether the command changes what the installation keeps of a merchant. */
+  /** True if the command changes what the installation keeps of a merchant. */
   readonly installationWide?: boolean
 }
 
-/** What a request's command may come to: an object, or a refusal that leaves nothing behind. */
+/** Comes to an object, to a failure that is kept, or to a refusal that leaves nothing behind. */
 export type Command = Effect.Effect<object, Failure, CommandServices>
 
-/** What came of a request, this time or the first time. */
+/** The answer to a request, from this time or from the first time. */
 export interface Carried {
   readonly status: number
   /** JSON text for the one who asks. */
@@ -98,15 +100,15 @@ export const make = Effect.gen(function* () {
 
 export type CarryOutOnce = Effect.Success<typeof make>
 
-/** Leaves nothing behind: only whether the key is another request's comes out of it. */
+/** Leaves nothing behind. It is executed only to have the engine refuse a key that is another request's. */
 const nothing = () => Effect.fail<Response>({ status: 500, body: "{}", stored: false })
 
 /**
  * Carries out in the installation's account, which all merchants share, what changes what the installation keeps of a
  * merchant: once per key of the merchant's account that the request came from (semantics I4).
  *
- * The merchant's account remembers their keys too, so that a key means one request wherever it is used (I7). It learns of
- * a key once the request is done: a crash in between forgets the key for other requests, never what the request did.
+ * The merchant's account remembers their keys too, so that a key means one request wherever it is used (I7). It learns
+ * of a key once the request is done: a crash in between forgets the key for other requests, never what the request did.
  */
 const executeInstallationWide = Effect.fnUntraced(function* (
   accounts: AccountsShape,

@@ -1,10 +1,10 @@
 /**
- * The API for pages of other origins: shops that collect cards themselves call it from the payer's browser.
+ * Opens the API to pages of other origins: shops that collect cards themselves call it from the payer's browser.
  *
- * Open to them is what a publishable key may call (semantics A5), and nothing else. A preflight carries no key, so it is
- * answered by its path and method; whether a page may read the answer is decided by the key that was sent. Answers to
- * secret keys are never readable: a key that must not be in a page does not work in one. Every origin is allowed, because
- * a request is authenticated by its headers alone: there are no cookies that a page could use in somebody's name.
+ * They may call what a publishable key may call (semantics A5), and nothing else. A preflight carries no key, so it is
+ * answered by its path and method; the key that was sent decides whether a page may read the answer. Answers to secret
+ * keys are never readable: a key that must not be in a page does not work in one. Every origin is allowed, because a
+ * request is authenticated by its headers alone: there are no cookies that a page could use in somebody's name.
  */
 import { Effect, Exit } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -17,7 +17,7 @@ import { RouteTable } from "./RouteTable.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
-/** How long browsers may keep what a preflight allowed, in seconds: as long as any of them does. */
+/** Browsers may keep for so long what a preflight allowed, in seconds. None of them keeps it for longer. */
 const MAX_AGE_SECONDS = 7200
 
 const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, x-api-version"
@@ -62,6 +62,6 @@ const allowed = (method: string, { headers }: Response): Response =>
     }
   })
 
-/** Whether a publishable key was sent, valid or not: a page may know what is wrong with it. */
+/** Tells whether a publishable key was sent, valid or not: a page may know what is wrong with it. */
 const isPublishable = (authorization: string | undefined): boolean =>
   usernameOf(authorization ?? "")?.startsWith("pk_") === true

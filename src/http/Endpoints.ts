@@ -1,5 +1,5 @@
 /**
- * The contract with its handlers, compiled once at start: per request it only remains to find an endpoint and to call
+ * Compiles the contract with its handlers, once at start: per request it only remains to find an endpoint and to call
  * the few functions that it consists of.
  */
 import type { Effect } from "effect"
@@ -19,12 +19,12 @@ interface Common {
   readonly method: string
   /** As in the contract: `/v1/customers/:id`. */
   readonly path: string
-  /** Whether publishable keys may call it, with the object's `client_secret`. */
+  /** True if publishable keys may call it, with the object's `client_secret`. */
   readonly publishableKey: boolean
-  /** Whether publishable keys may call it as it is. */
+  /** True if publishable keys may call it as it is. */
   readonly withoutClientSecret: boolean
   readonly testMode: boolean
-  /** Whether its commands run in the installation's account. */
+  /** True if its commands run in the installation's account. */
   readonly installationWide: boolean
   readonly decodeQuery: QueryDecoder
 }
@@ -50,9 +50,9 @@ interface AwaitedCommand extends Pick<Required<CommandEndpoint>, "settled"> {
 export interface CommandEndpoint extends Common {
   readonly kind: "command"
   readonly decodePayload: PayloadDecoder
-  /** What a success waits for. */
+  /** Ends when what the command has led to has happened as well. A success waits for it. */
   readonly settled?: AwaitedCommandHandler<never>["settled"]
-  /** The command, or what has to be read before there is one. */
+  /** Runs the command, or reads first what it needs. */
   readonly run: RunCommand | PreparedCommand
 }
 
@@ -113,5 +113,5 @@ const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpo
 const runOf = (handler: RunCommand | PreparedCommand | AwaitedCommand): Pick<CommandEndpoint, "run" | "settled"> =>
   "command" in handler ? { run: handler.command, settled: handler.settled } : { run: handler }
 
-/** How messages name a route: `GET /v1/payment_intents/{id}`. */
+/** Names a route as messages do: `GET /v1/payment_intents/{id}`. */
 const routeName = ({ method, path }: HttpApiEndpoint.Top): string => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`

@@ -1,5 +1,6 @@
 /**
- * One request and its response: what every response shows (semantics T19), and what becomes of a failure (§3, T20).
+ * An exchange is one request and its response. Every response shows the same headers (semantics T19), and every failure
+ * becomes a response (§3, T20).
  */
 import type { IncomingMessage } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"
@@ -14,7 +15,7 @@ import type { Failure } from "./ErrorTable.ts"
 import { envelope, internalError, shownPath, wireErrorOf } from "./ErrorTable.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
 
-/** What is known of a request so far; an error response shows what was found until then. */
+/** Holds what is known of a request so far; an error response shows what was found until then. */
 export interface Exchange {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly source: IncomingMessage
@@ -25,7 +26,7 @@ export interface Exchange {
   readonly path: string
   /** Without the question mark; empty if there is none. */
   readonly query: string
-  /** To echo; undefined if there is none, or none that is valid. */
+  /** The response echoes it; undefined if there is none, or none that is valid. */
   readonly idempotencyKey: string | undefined
   apiVersion: string
 }
@@ -37,11 +38,11 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The request as Node has it: Effect's own would copy all headers, of every request. */
+/** Gives the request as Node has it: Effect's own would copy all headers, of every request. */
 export const sourceOf = (request: HttpServerRequest.HttpServerRequest): IncomingMessage =>
   NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
 
-/** A source of ids for requests, `req_…`. In the order of their bytes, they are in the order of arrival. */
+/** Makes a source of ids for requests, `req_…`. In the order of their bytes, they are in the order of arrival. */
 export const makeRequestIds = () => {
   let sequence = 0
   return {
@@ -53,7 +54,7 @@ export const makeRequestIds = () => {
   }
 }
 
-/** The one sequence of ids for all requests that the service answers, whoever in it does. */
+/** All requests that can be read, whichever part of the service answers them, have their ids from this one sequence. */
 export class RequestIds extends Context.Service<RequestIds, ReturnType<typeof makeRequestIds>>()(
   "till/http/RequestIds"
 ) {
@@ -77,18 +78,18 @@ export const begin = (request: HttpServerRequest.HttpServerRequest, id: string):
   }
 }
 
-/** The response, with the headers that every one has. */
+/** Makes the response, with the headers that every one has. */
 export const respond = (
   { apiVersion, id, idempotencyKey }: Exchange,
   { body, headers, status }: Answer
 ): HttpServerResponse.HttpServerResponse => {
   const options = { status, contentType: "application/json" }
-  // Node sends headers in the encoding of a body that is a string, and a key that is not ASCII would come back as others.
+  // Node sends headers in the encoding of a body that is a string: a key that is not ASCII would come back as another.
   const response =
     idempotencyKey === undefined || isAscii(idempotencyKey)
       ? HttpServerResponse.text(body, options)
       : HttpServerResponse.uint8Array(Buffer.from(body), options)
-  // Among the options, all headers would be copied twice. These belong to this one response, which nobody else has seen.
+  // Among the options, all headers would be copied twice. These belong to this response, which nobody else has seen.
   const own = response.headers as Record<string, string>
   own["cache-control"] = "no-store"
   own["x-api-version"] = apiVersion
@@ -105,11 +106,11 @@ interface FailureOptions {
   readonly docsUrl: string
   /** The reason of an interruption, unless the client went away. */
   readonly interruption: string
-  /** Which requests to log of those that find the engine unavailable. */
+  /** Decides which of the requests that find the engine unavailable are logged. */
   readonly outages: LogThrottle
 }
 
-/** The response to a failure. What is not the client's doing is logged. Interrupts if the client went away. */
+/** Makes the response to a failure, and logs what is not the client's doing. Interrupts if the client went away. */
 export const respondFailed = (
   exchange: Exchange,
   cause: Cause.Cause<Failure>,
@@ -152,7 +153,7 @@ export class LogThrottle {
     this.#pauseMillis = pauseMillis
   }
 
-  /** How many were not told of since the last that was; undefined if this one is not to be told of either. */
+  /** Counts those that were not told of since the last that was; undefined if this one is not to be told of either. */
   take(now: number = performance.now()): number | undefined {
     if (now < this.#nextAt) {
       this.#untold++

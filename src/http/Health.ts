@@ -1,4 +1,4 @@
-/** Health checks for operators, outside of /v1 and without authentication, with the headers of every response (T19). */
+/** Operators check here whether Till is well, outside of /v1 and without authentication, with the headers of T19. */
 import { Effect, Fiber, Layer } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"
@@ -15,7 +15,7 @@ const state = (status: "ok" | "unavailable"): Answer => ({
 /** No document has this id, so reading it asks the storage and not the memory. */
 const PROBE = "readiness_probe"
 
-/** Whoever asks gives up soon, and means one that does not answer by that, too. */
+/** The one who asks gives up soon, and takes that for a no as well. */
 const READY_MILLIS = 3000
 
 /** `/healthz`: the process answers. `/readyz`: so does its storage. */

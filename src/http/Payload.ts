@@ -1,10 +1,10 @@
 /**
- * What the body of a request means to its endpoint: decoded by the contract (semantics T7, T8, T10), with tokens in the
- * place of card data.
+ * Makes of a request's body what its endpoint takes: decodes it by the contract (semantics T7, T8, T10), and puts
+ * tokens in the place of card data.
  *
  * Card data is replaced as soon as a body is decoded, before a command is made of it and waits for its turn; the types
- * keep every handler from wanting more. Payloads hold it in two places: as `payment_method_data`, or as the whole of what
- * a payment method is made of.
+ * keep every handler from wanting more. Payloads hold it in two places: as `payment_method_data`, or as the whole of
+ * what a payment method is made of.
  */
 import { Exit, Schema } from "effect"
 import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
@@ -18,7 +18,7 @@ import { parameterErrorOf, parameterPath } from "./ParameterErrors.ts"
 /** Decodes a body, card data included. */
 export type PayloadDecoder = (body: Parsed) => Exit.Exit<object, ParameterError>
 
-/** A decoder for an endpoint with the given schema, if any. */
+/** Makes the decoder of an endpoint with the given schema, if any. */
 export const makePayloadDecoder = (schema: Schema.Top | undefined): PayloadDecoder =>
   schema === undefined ? decodeNothing : makeSchemaDecoder(schema)
 
@@ -33,7 +33,7 @@ const decodeNothing: PayloadDecoder = ({ value }) => {
     : Exit.fail(new ParameterUnknown({ param: parameterPath([unknown]) }))
 }
 
-/** What is right is decoded once; only what is wrong is decoded again, to find all that is wrong with it. */
+/** Decodes a right body once. Only a wrong one is decoded again, to find all that is wrong with it. */
 const makeSchemaDecoder = (schema: Schema.Top): PayloadDecoder => {
   const decoder = schema as Schema.Decoder<object>
   const decode = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error" })
@@ -50,10 +50,10 @@ const makeSchemaDecoder = (schema: Schema.Top): PayloadDecoder => {
   }
 }
 
-/** More members than any array or object of a request may have, unless it is one of names to choose from. */
+/** No array or object of a request may have more members, unless it is one of names to choose from. */
 const MEMBERS_MAX = 128
 
-/** An input without what is too many, so that nobody can keep the service busy with a megabyte of errors. */
+/** Leaves out what is too many, so that nobody can keep the service busy with a megabyte of errors. */
 const abridged = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.slice(0, MEMBERS_MAX).map(abridged)

@@ -1,7 +1,7 @@
 /**
- * What a key may do, and what it gets to see. A secret key may do everything in its environment. A publishable one, which
- * everybody has who has seen the merchant's page, has to bring the object's client secret along (semantics A5, §8.5) and
- * sees a part of it (A6, §8.28).
+ * Decides what a key may do, and what it gets to see. A secret key may do everything in its environment. A publishable
+ * one, which everybody has who has seen the merchant's page, has to bring the object's client secret along (semantics
+ * A5, §8.5) and sees a part of it (A6, §8.28).
  */
 import { Exit } from "effect"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
@@ -38,13 +38,13 @@ export const permitBody = (
 ): Exit.Exit<void, SecretKeyRequired> =>
   needsClientSecret(caller, endpoint) && !hasClientSecret(body) ? secretKeyRequired : Exit.void
 
-/** Whether parameters bring a client secret, right or wrong. */
+/** Tells whether parameters bring a client secret, right or wrong. */
 const hasClientSecret = (parameters: unknown): boolean =>
   typeof parameters === "object" &&
   parameters !== null &&
   typeof Object.getOwnPropertyDescriptor(parameters, "client_secret")?.value === "string"
 
-/** The part of an answer that a key gets to see. Replays are no exception: the journal keeps answers in full. */
+/** Shows the part of an answer that a key gets to see. Replays are no exception: the journal keeps answers in full. */
 export const shownTo = ({ keyType }: Caller, answer: Answer): Answer =>
   keyType === "secret" ? answer : { ...answer, body: projectBody(answer.body) }
 
@@ -53,7 +53,7 @@ interface Body {
   readonly error?: { readonly payment_intent?: PaymentIntent }
 }
 
-/** The projection of a response's JSON. */
+/** Projects a response's JSON. */
 const projectBody = (body: string): string => {
   const value = JSON.parse(body) as Body
   if (value.object === "payment_intent") return JSON.stringify(publishable(value as unknown as PaymentIntent))

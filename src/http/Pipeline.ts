@@ -1,6 +1,6 @@
 /**
- * The way of every request under /v1, from its first header to its response: `answer` takes the steps of semantics T14 in
- * their order, and the first step that refuses gives the one error of the response.
+ * The way of every request under /v1, from its first header to its response: `answer` takes the steps of semantics T14
+ * in their order, and the first step that refuses gives the one error of the response.
  *
  * The contract says what an endpoint takes, the handlers what it does; all that holds for every endpoint is here.
  */
@@ -35,10 +35,10 @@ import { REQUEST_MILLIS_MAX, RequestTimeouts } from "./RequestTimeouts.ts"
 import type { Matched } from "./RouteTable.ts"
 import { RouteTable } from "./RouteTable.ts"
 
-/** Pause between two requests that are logged because the engine was not available. */
+/** Of the requests that find the engine unavailable, one is logged in so many milliseconds. */
 const OUTAGE_LOG_MILLIS = 1000
 
-/** The steps that need something of the service. */
+/** Makes the steps that need something of the service. */
 const makeSteps = Effect.fnUntraced(function* (
   endpoints: ReadonlyArray<Endpoint>,
   limits: RateLimits.RateLimits | undefined
@@ -66,7 +66,7 @@ interface Call<E> extends Matched<E> {
   readonly caller: Caller
 }
 
-/** Answers a request. A GET ends with the sixth step's permission: it only has to be decoded and looked up. */
+/** Answers a request. A GET leaves after the sixth step, because it only has to be decoded and looked up. */
 const answer = Effect.fnUntraced(function* (steps: Steps, exchange: Exchange, wait: Wait) {
   // 2. Authentication. Nothing more is read of a request that nobody vouches for.
   const caller = yield* steps.authenticate(exchange)
@@ -96,14 +96,14 @@ const answer = Effect.fnUntraced(function* (steps: Steps, exchange: Exchange, wa
   return shownTo(caller, answered(carried))
 })
 
-/** 10. to 12. of a GET. */
+/** 10. to 12. of a GET: decodes its query, and looks up what it asks for. */
 const query = Effect.fnUntraced(function* (steps: Steps, { caller, endpoint, exchange, params }: Call<QueryEndpoint>) {
   const decoded = yield* endpoint.decodeQuery(exchange.query)
   const run = endpoint.run({ params, query: decoded, caller, path: exchange.path })
   return shownTo(caller, { status: 200, body: yield* steps.withQueryServices(run) })
 })
 
-/** 7. The key as the account knows it. A DELETE has none, because deleting twice is deleting once (I3). */
+/** 7. Gives the key as the account knows it. A DELETE has none, because deleting twice is deleting once (I3). */
 const keyOf = ({
   caller,
   exchange: { method, source }
@@ -134,7 +134,7 @@ const prepare = (
   { prepare }: Exclude<CommandEndpoint["run"], RunCommand>
 ): Effect.Effect<RunCommand, Unavailable> => withQueryServices(prepare({ params, caller }))
 
-/** 9. The request as its idempotency key stands for it. */
+/** 9. Puts together what its idempotency key stands for. */
 const requestOf = (
   { caller: { account }, endpoint: { installationWide }, exchange }: Call<CommandEndpoint>,
   idempotencyKey: string | null,
@@ -144,7 +144,7 @@ const requestOf = (
   return { id, account, idempotencyKey, apiVersion, method, path, body, installationWide }
 }
 
-/** 10. to 13. What is decoded, and tokenized, is so before the command waits for the account's actor. */
+/** 10. to 13. Decodes, and tokenizes card data, before the command that it makes waits for the account's actor. */
 const decodeAndRun = (
   { tokenize }: Steps,
   { caller, endpoint, exchange, params }: Call<CommandEndpoint>,
@@ -159,7 +159,9 @@ const decodeAndRun = (
   return run({ params, payload, caller })
 }
 
-/** Waits for what a command has led to. It is carried out, so nothing may let its answer fail any more: no time counts. */
+/**
+ * Waits for what a command has led to. It is carried out, so nothing may let its answer fail any more: no time counts.
+ */
 const settle = (
   { withQueryServices }: Steps,
   { caller, wait }: Call<CommandEndpoint>,

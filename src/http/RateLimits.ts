@@ -1,12 +1,12 @@
 /**
- * How many requests a merchant and an address may send in a minute (semantics R1), where the installation limits them at
- * all (R2). Publishable keys, which everybody has who has seen the merchant's page, count apart from secret ones (9.4):
- * nobody can use up what the merchant's server may send.
+ * Limits how many requests a merchant and an address may send in a minute (semantics R1), where the installation wants
+ * limits at all (R2). Publishable keys, which everybody has who has seen the merchant's page, count apart from secret
+ * ones (9.4): nobody can use up what the merchant's server may send.
  *
- * A request counts once it is authenticated, whatever becomes of it, and is refused after its version was checked (T14).
- * A request that is not authenticated counts against the address that it came from, and the refusal takes the place of
- * its 401; a valid key is never refused for what its address did. Limits count by the wall clock, in this process: they
- * start anew with it. Every answer under /v1 but preflights says where its sender stands.
+ * A request counts once it is authenticated, whatever becomes of it, and is refused after its version was checked
+ * (T14). A request that is not authenticated counts against the address that it came from, and the refusal takes the
+ * place of its 401; a valid key is never refused for what its address did. Limits count by the wall clock, in this
+ * process: they start anew with it. Every answer under /v1 but preflights says where its sender stands.
  */
 import { isIPv6 } from "node:net"
 import { Clock, Effect, Exit } from "effect"
@@ -24,7 +24,7 @@ export const ADDRESS_LIMIT = 100
 
 type Response = HttpServerResponse.HttpServerResponse
 
-/** What the pipeline does at its steps, where there are limits. */
+/** The pipeline does this at its steps, where there are limits. */
 export interface RateLimits {
   /** 2. Counts by what authentication comes to. */
   readonly authenticated: (
@@ -33,11 +33,11 @@ export interface RateLimits {
   ) => Effect.Effect<Caller, AuthenticationFailure | RateLimitExceeded>
   /** 4. Refuses the request if it is one too many. */
   readonly admit: (exchange: Exchange) => Exit.Exit<void, RateLimitExceeded>
-  /** The answer, with where its sender stands. */
+  /** Tells with the answer where its sender stands. */
   readonly show: (exchange: Exchange, response: Response) => Response
 }
 
-/** Counts for as long as the pipeline lives that it is made for. */
+/** Makes limits that count for as long as the pipeline lives. */
 export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) => {
   const accounts = new FixedWindows(ACCOUNT_LIMIT)
   const apiKeys = new FixedWindows(API_KEYS_LIMIT)
@@ -81,7 +81,7 @@ export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) =
 
 const isOfApiKeys = (path: string): boolean => /^\/v1\/api_keys(?:\/|$)/.test(path)
 
-/** One sender: an IPv4 address, or the /64 that an IPv6 host has to choose its addresses from. */
+/** Names one sender: an IPv4 address, or the /64 that an IPv6 host has to choose its addresses from. */
 export const addressGroup = (address: string): string => {
   const [plain = ""] = address.split("%", 1)
   if (!isIPv6(plain)) return plain
@@ -100,12 +100,12 @@ export const WINDOW_MILLIS = 60_000
 /** More keys than this in one minute are counted together. */
 export const KEYS_MAX = 100_000
 
-/** Where a key stands in the current window. */
+/** Tells where a key stands in the current window. */
 export interface Standing {
   readonly limit: number
-  /** How many more are allowed until the window ends. */
+  /** So many more are allowed until the window ends. */
   readonly remaining: number
-  /** Whether what was counted last was more than is allowed. */
+  /** True if what was counted last was more than is allowed. */
   readonly isExceeded: boolean
   /** Until the window ends, in whole seconds: from 1 to 60. */
   readonly resetSeconds: number
@@ -130,7 +130,7 @@ export class FixedWindows {
     this.#limit = limit
   }
 
-  /** How many keys it knows of. */
+  /** Counts the keys that it knows of. */
   get size(): number {
     return this.#counts.size
   }

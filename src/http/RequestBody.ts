@@ -2,7 +2,7 @@
  * Reads a request's body, and never more of it than the limit (semantics T6): what is declared larger is not read at
  * all, and what turns out larger is given up at the first byte too many.
  *
- * Whoever sends a body can leave it unfinished, and what has come of it stays in memory. So all long bodies that are
+ * A client can leave a body unfinished, and what has come of it stays in memory. So all long bodies that are
  * under way share one limit, and what goes beyond it is refused as unavailable; short ones are read whatever others do.
  */
 import { NodeHttpServerRequest } from "@effect/platform-node"
@@ -17,22 +17,25 @@ export const BODY_BYTES_MAX = 1_048_576
 
 /** A body is long from here on, in bytes. */
 const LONG_BYTES = 16_384
-/** 64 MiB: what may be kept of all long bodies that have not ended, in bytes. */
+/** 64 MiB: no more than this is kept of all long bodies that have not ended, in bytes. */
 const UNFINISHED_BYTES_MAX = 64 * BODY_BYTES_MAX
 
 const empty = Exit.succeed(Buffer.alloc(0))
 const tooLarge = Exit.fail(new RequestTooLarge())
 const tooMany = Exit.fail(new Unavailable({ reason: "Too many long requests are being sent." }))
 
-/** Reads the whole body; `RequestTooLarge` if it is longer than the limit, in bytes; `Unavailable` if too much is under way. */
+/**
+ * Reads the whole body; `RequestTooLarge` if it is longer than the limit, in bytes; `Unavailable` if too much is under
+ * way.
+ */
 export type ReadBody = (
   request: HttpServerRequest.HttpServerRequest,
   bytesMax?: number
 ) => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
 
-/** A reader of bodies, whose long ones share one limit. */
+/** Makes a reader of bodies, whose long ones share one limit. */
 export const makeReadBody = (): ReadBody => {
-  /** Of all long bodies that have not ended, in bytes. */
+  /** So much is kept of all long bodies that have not ended, in bytes. */
   let unfinished = 0
   return (request, bytesMax = BODY_BYTES_MAX) =>
     Effect.suspend((): Effect.Effect<Buffer, RequestTooLarge | Unavailable> => {
@@ -61,7 +64,7 @@ export const makeReadBody = (): ReadBody => {
           source.pause()
           resume(failure)
         }
-        // Only the first outcome counts, so the listeners may stay; after it, what is left of a body is others' to drain.
+        // Only the first outcome counts, so the listeners may stay; after it, others drain what is left of a body.
         source.on("data", (chunk: Buffer) => {
           if (chunks === null) return
           length += chunk.length
@@ -82,13 +85,13 @@ export const makeReadBody = (): ReadBody => {
           end()
           resume(Effect.interrupt)
         })
-        // Who stops waiting answers before the end of the body; Node then tells of no end, and of no client that goes away.
+        // An answer may come before the end of the body; Node then tells of no end, and of no client that goes away.
         return Effect.sync(forget)
       })
     })
 }
 
-/** The bodies of all requests that the service answers. */
+/** Pages and the API read the bodies of their requests here, because all of them share the limit. */
 export class RequestBodies extends Context.Service<RequestBodies, { readonly readBody: ReadBody }>()(
   "till/http/RequestBodies"
 ) {

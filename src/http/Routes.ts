@@ -1,5 +1,5 @@
 /**
- * Everything that the server answers: /v1, the two health checks, the documentation, and JSON errors for what nobody
+ * The server answers these: /v1, the two health checks, the documentation, and JSON errors for what nobody
  * answers.
  *
  * /v1 does not go through the router, whose own matching could not keep the order of semantics T14; other parts of the
@@ -51,14 +51,14 @@ const endpoints = compile(Api, {
   api_keys: apiKeys
 })
 
-/** What all requests of a server share. */
+/** All requests of a server share these. */
 type Shared = RequestBodies | RequestIds
 
 type Services = Accounts | HttpConfig | PaymentsConfig | Processor
 
 type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, HttpServerRequest.HttpServerRequest>
 
-/** In front of the router: answers what is the API's, and what nobody knows. */
+/** Stands in front of the router, and answers what is the API's and what nobody knows. */
 const api = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const pipeline = yield* Pipeline.make(endpoints)
@@ -86,7 +86,7 @@ const isApi = (url: string): boolean => /^\/v1(?:[/?]|$)/.test(url)
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-/** To be merged with the routes of other parts, and served. */
+/** The routes of this part. Others are merged with them, and all are served together. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services | Shared> = Layer.mergeAll(
   api,
   Health.layer,

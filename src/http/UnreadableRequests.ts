@@ -29,6 +29,8 @@ interface Connection extends Socket {
 
 /** Makes the server answer; gives the same server. `docsUrl` is where links to error documentation lead. */
 export const answerUnreadable = (server: Server, docsUrl: string): Server => {
+  // The server is there before the service, so these requests have a sequence of ids of their own. No id is ever given
+  // twice: most of it is random.
   const requestIds = makeRequestIds()
   const refused = new WeakSet<Connection>()
   const refuse = (error: NodeJS.ErrnoException, socket: Connection) => {

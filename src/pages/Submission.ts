@@ -1,6 +1,6 @@
 /**
- * Forms as commands: what a payer's form does to an account happens once per form, however often the form is sent, and
- * by the same lifecycles, errors and stored answers as over the API.
+ * A form is a command: what a payer's form does to an account happens once per form, however often the form is sent,
+ * and by the same lifecycles, errors and stored answers as over the API.
  */
 import { Effect } from "effect"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
@@ -17,7 +17,7 @@ export interface Submission {
   readonly entered: unknown
 }
 
-/** What came of a submission, this time or the first time. */
+/** A submission comes to one of these, this time or the first time. */
 export type Submitted =
   | { readonly ok: true; readonly body: unknown }
   | {

@@ -42,7 +42,7 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   })
 })
 
-/** A page of a cart, in the order of the cart (semantics G1). A line of another cart is no cursor. */
+/** Takes a page of a cart, in the order of the cart (semantics G1). A line of another cart is no cursor. */
 const pageOfLines = Effect.fnUntraced(function* (
   account: AccountId,
   lines: ReadonlyArray<LineItem>,

@@ -56,7 +56,7 @@ export const events = handlers(Contract.Events, {
 
 const missing = (id: string) => Effect.fail(new ResourceMissing({ kind: "Event", id, param: "id" }))
 
-/** An event, and how many of its deliveries are under way. */
+/** Reads an event, and how many of its deliveries are under way. */
 const read = Effect.fnUntraced(function* ({ account }: Caller, id: string) {
   const accounts = yield* Accounts
   const event = yield* accounts.event(account, id)

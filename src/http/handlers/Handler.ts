@@ -1,6 +1,6 @@
 /**
- * Implementations of the contract's endpoints, typed by the contract: a group without one of its handlers, or a handler
- * that answers with another object than it should, does not compile.
+ * A handler implements an endpoint of the contract, and is typed by it: a group without one of its handlers, or a
+ * handler that answers with another object than it should, does not compile.
  *
  * A POST or DELETE is a command: an effect over the account's `Transaction`, answered with the object that it returns.
  * A GET is a query: it answers with JSON text, because documents are kept as text.
@@ -23,13 +23,16 @@ import type { WithoutCardData } from "../Payload.ts"
 /** JSON text of a value of type `A`. */
 export type Json<A> = string & { readonly "~json"?: A }
 
-/** A value's JSON, encoded at most once. */
+/** Gives a value's JSON, encoded at most once. */
 export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
 
-/** A document's JSON, as it lies in the journal. The contract vouches for the type of its kind. */
+/** Gives a document's JSON, as it lies in the journal. The contract vouches for the type of its kind. */
 export const documentJson = <A>(document: Document): Json<A> => document.json
 
-/** The newest state of an object by the id in the path (semantics T16), or what is left of it. An id of another kind does not exist. */
+/**
+ * Reads the newest state of an object by the id in the path (semantics T16), or what is left of it. An id of another
+ * kind does not exist.
+ */
 export const readEntry = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
@@ -40,7 +43,7 @@ export const readEntry = Effect.fnUntraced(function* <A extends Identified, H>(
   return entry as Document<A, H> | Tombstone
 })
 
-/** The newest state of an object that is not deleted. */
+/** Reads the newest state of an object that is not deleted. */
 export const readDocument = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
@@ -62,13 +65,13 @@ export const showOnce = <A extends object, B extends object>(value: A, secrets: 
   return value
 }
 
-/** What only the first answer shows of an object, if anything. */
+/** Gives the text that only the first answer shows of an object, if there is one. */
 export const shownOnce = (value: object): string | undefined => shown.get(value)
 
-/** What commands may use. */
+/** Commands may use these. */
 export type CommandServices = Transaction | PaymentsConfig | Processor
 
-/** What queries may use. */
+/** Queries may use these. */
 export type QueryServices = Accounts | PaymentsConfig
 
 // Services are added to what is there, at once: merging contexts would copy all of a request's services, and providing

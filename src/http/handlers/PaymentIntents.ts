@@ -32,7 +32,7 @@ export const paymentIntents = handlers(Contract.PaymentIntents, {
   })
 })
 
-/** With the customer in full; what is left of it, if it was deleted (E3). */
+/** Shows the customer in full; what is left of it, if it was deleted (E3). */
 const withCustomer = Effect.fnUntraced(function* (account: AccountId, paymentIntent: PaymentIntent) {
   if (paymentIntent.customer === null) return jsonOf(paymentIntent)
   const entry = yield* readEntry(account, CUSTOMER, paymentIntent.customer)
