@@ -8,7 +8,6 @@
  */
 import { Effect, Layer } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { encode } from "../engine/Document.ts"
 import * as CheckoutSessions from "../payments/CheckoutSessions.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
@@ -128,8 +127,7 @@ const confirm = (
       customer_details,
       return_url: pageOf(visit),
       payment_method_data: payment_method_data === null ? null : submissions.tokenize(account, payment_method_data)
-    }),
-    encode
+    })
   )
 }
 

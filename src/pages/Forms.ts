@@ -9,7 +9,7 @@ import { Effect, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { RequestTooLarge } from "../http/HttpErrors.ts"
-import { readBody } from "../http/RequestBody.ts"
+import { RequestBodies } from "../http/RequestBody.ts"
 import { formKey } from "../payments/IdempotencyKeys.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 
@@ -26,16 +26,19 @@ const VALUE_LENGTH_MAX = 5000
 /** Reads the form; undefined if the body is of another type. */
 export const readForm = (
   request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<FormValues | undefined, RequestTooLarge | Unavailable> =>
-  Effect.map(readBody(request, FORM_BYTES_MAX), (body) => {
-    const [type] = (request.headers["content-type"] ?? "").split(";", 1)
-    if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined
-    const values = new Map<string, string>()
-    for (const [name, value] of new URLSearchParams(body.toString("utf8"))) {
-      if (!values.has(name)) values.set(name, clean(value))
+): Effect.Effect<FormValues | undefined, RequestTooLarge | Unavailable, RequestBodies> =>
+  Effect.map(
+    RequestBodies.use(({ readBody }) => readBody(request, FORM_BYTES_MAX)),
+    (body) => {
+      const [type] = (request.headers["content-type"] ?? "").split(";", 1)
+      if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined
+      const values = new Map<string, string>()
+      for (const [name, value] of new URLSearchParams(body.toString("utf8"))) {
+        if (!values.has(name)) values.set(name, clean(value))
+      }
+      return values
     }
-    return values
-  })
+  )
 
 /** Takes off white space around a value, and the characters that cannot be stored. */
 const clean = (value: string): string => value.slice(0, VALUE_LENGTH_MAX).replaceAll("\0", "").toWellFormed().trim()

@@ -117,11 +117,7 @@ const answer = (
     const kept: Kept = { returnUrl: url, succeeded: outcome === "success" && !("_tag" in result) }
     return kept
   })
-  return submissions.submit(
-    { account, path: `/authenticate/${id}`, idempotencyKey, entered: { outcome } },
-    command,
-    JSON.stringify
-  )
+  return submissions.submit({ account, path: `/authenticate/${id}`, idempotencyKey, entered: { outcome } }, command)
 }
 
 const post = Effect.fnUntraced(function* (

@@ -3,9 +3,10 @@ import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpRouter } from "effect/http"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
-import { shownPath } from "../http/ClientText.ts"
+import { shownPath } from "../http/ErrorTable.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
 import { RequestTooLarge } from "../http/HttpErrors.ts"
+import type { RequestBodies } from "../http/RequestBody.ts"
 import { REQUEST_MILLIS_MAX } from "../http/RequestTimeouts.ts"
 import { withoutSlash } from "../http/TrailingSlash.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
@@ -13,7 +14,7 @@ import { NOT_FROM_HERE, notice, UNAVAILABLE } from "./Notice.ts"
 import { page } from "./PageResponse.ts"
 
 /** The services that pages use. */
-export type PageServices = Accounts | HttpConfig | PaymentsConfig
+export type PageServices = Accounts | HttpConfig | PaymentsConfig | RequestBodies
 
 /** A page's route. The handler gets the path's parameters, decoded. */
 export const route = <E>(

@@ -4,7 +4,7 @@ import { Cause, Effect, Logger } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import type { Exchange } from "../../src/http/Exchange.ts"
 import { respondFailed } from "../../src/http/Exchange.ts"
-import { LogThrottle } from "../../src/http/LogThrottle.ts"
+import { LogThrottle } from "../../src/http/Exchange.ts"
 
 const exchange = {
   method: "POST",

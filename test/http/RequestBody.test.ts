@@ -3,8 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Readable } from "node:stream"
-import { BODY_BYTES_MAX, readBody } from "../../src/http/RequestBody.ts"
+import { BODY_BYTES_MAX, makeReadBody } from "../../src/http/RequestBody.ts"
 
+const readBody = makeReadBody()
 const LONG = Buffer.alloc(BODY_BYTES_MAX)
 
 /** A request, and the side of it that its client writes to. */
