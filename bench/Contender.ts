@@ -2,9 +2,9 @@
 import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, Schedule } from "effect"
+import { freePort } from "../src/postgres/embedded/FreePort.ts"
 import { BenchFailure, failureOf } from "./BenchFailure.ts"
 import { temporaryFolder } from "./Database.ts"
 
@@ -82,14 +82,6 @@ const STOP_MILLIS = 15_000
 /** How much of a server's last words a failure shows. */
 const LOG_LENGTH_MAX = 4000
 
-const freePort = Effect.callback<number>((resume) => {
-  const probe = createServer()
-  probe.listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    probe.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
-  })
-})
-
 const end = (child: ChildProcess, signal: NodeJS.Signals) =>
   Effect.callback<void>((resume) => {
     if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
@@ -99,7 +91,7 @@ const end = (child: ChildProcess, signal: NodeJS.Signals) =>
 
 /** Starts a server and waits until it answers; it is stopped with the scope. */
 export const start = Effect.fnUntraced(function* (contender: Contender, options: StartOptions) {
-  const port = yield* freePort
+  const port = yield* Effect.orDie(freePort("127.0.0.1", 0))
   const folder = options.dataFolder ?? (yield* temporaryFolder)
   let log = ""
   const child = yield* Effect.acquireRelease(

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted, Scope } from "effect"
 import { Client } from "pg"
-import * as EmbeddedPostgres from "../src/postgres/EmbeddedPostgres.ts"
+import * as EmbeddedPostgres from "../src/postgres/embedded/EmbeddedPostgres.ts"
 import { BenchFailure, failureOf } from "./BenchFailure.ts"
 import * as ProcessTime from "./ProcessTime.ts"
 

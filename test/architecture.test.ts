@@ -16,6 +16,7 @@ const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
   http: ["api", "payments", "engine", "domain"],
   pages: ["http", "api", "payments", "engine", "domain"],
   client: ["api", "domain"],
+  control: ["payments", "engine"],
   config: ["domain"],
   app: ["*"],
   // What a merchant could do as well, a command does as one: through the API.

@@ -3,6 +3,7 @@ import { Layer } from "effect"
 import * as Assets from "./Assets.ts"
 import * as Checkout from "./Checkout.ts"
 import * as CustomCheckout from "./CustomCheckout.ts"
+import * as Documentation from "./Documentation.ts"
 import * as ErrorDocs from "./ErrorDocs.ts"
 import * as PayerAuthentication from "./PayerAuthentication.ts"
 
@@ -10,6 +11,7 @@ export const layer = Layer.mergeAll(
   Assets.layer,
   Checkout.layer,
   CustomCheckout.layer,
+  Documentation.layer,
   ErrorDocs.layer,
   PayerAuthentication.layer
 )

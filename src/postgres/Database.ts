@@ -10,8 +10,8 @@ import { Context, Effect, Layer, Redacted, Schedule, Schema, Scope } from "effec
 import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/Causes.ts"
-import { isMade } from "./Cluster.ts"
-import { make as makeEmbedded, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
+import { isMade } from "./embedded/Cluster.ts"
+import { make as makeEmbedded, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgres.ts"
 import { texts } from "./Parameters.ts"
 
 /** The configured Postgres does not answer, refuses us, is too old, or busy with another Till. The message is one line. */

@@ -6,8 +6,8 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { prepare, readIfThere, writeAtomically } from "./DataFolder.ts"
-import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+import { prepare, readIfThere, writeAtomically } from "./embedded/DataFolder.ts"
+import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgresError.ts"
 
 const secretBytes = 32
 

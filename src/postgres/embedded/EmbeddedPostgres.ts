@@ -9,11 +9,11 @@
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Option, Redacted, type Scope } from "effect"
 import * as fs from "node:fs"
-import * as net from "node:net"
-import * as Loop from "../engine/Loop.ts"
+import * as Loop from "../../engine/Loop.ts"
 import { cannotRun, open, roleName, startFailure, type Cluster } from "./Cluster.ts"
 import { hold } from "./DataFolder.ts"
 import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+import { freePort } from "./FreePort.ts"
 import { disownLeftover, isAtWorkOn, running, signal, spawnDetached, type EndOfProcess } from "./Postmaster.ts"
 
 export { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
@@ -154,7 +154,7 @@ const start = Effect.fnUntraced(function* (
   fixedPort?: number
 ): Effect.fn.Return<Server, EmbeddedPostgresError> {
   for (let attemptsLeft = startAttempts; ; attemptsLeft--) {
-    const port = fixedPort ?? (yield* freePort)
+    const port = fixedPort ?? (yield* anyPort)
     const logged = yield* attempt(`write ${cluster.logFile}`, () => logSize(cluster))
     const outcome = yield* startOnce(cluster, port)
     if ("processId" in outcome) return outcome
@@ -164,6 +164,10 @@ const start = Effect.fnUntraced(function* (
     yield* Effect.sleep("100 millis")
   }
 })
+
+const anyPort: Effect.Effect<number, EmbeddedPostgresError> = Effect.mapError(freePort("127.0.0.1", 0), (cause) =>
+  embeddedPostgresError("StartFailed", `No free port on 127.0.0.1: ${describeCause(cause)}.`)
+)
 
 const startOnce = Effect.fnUntraced(function* (
   cluster: Cluster,
@@ -197,18 +201,6 @@ const startOnce = Effect.fnUntraced(function* (
   )
   const outcome = yield* Effect.raceFirst(ready, ended).pipe(Effect.onInterrupt(() => abandon))
   return "cause" in outcome ? yield* cannotRun(command, outcome.cause) : outcome
-})
-
-const freePort: Effect.Effect<number, EmbeddedPostgresError> = Effect.callback((resume) => {
-  const server = net.createServer()
-  server.once("error", (cause) =>
-    resume(Effect.fail(embeddedPostgresError("StartFailed", `No free port on 127.0.0.1: ${describeCause(cause)}.`)))
-  )
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    const port = address !== null && typeof address === "object" ? address.port : 0
-    server.close(() => resume(Effect.succeed(port)))
-  })
 })
 
 /** Brings a server that ended by itself back on its port; tries for as long as it takes. */

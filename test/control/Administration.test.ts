@@ -5,7 +5,7 @@ import * as fs from "node:fs"
 import * as net from "node:net"
 import * as path from "node:path"
 import { Accounts } from "../../src/engine/Accounts.ts"
-import * as Administration from "../../src/http/Administration.ts"
+import * as Administration from "../../src/control/Administration.ts"
 import * as Harness from "../engine/Harness.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
