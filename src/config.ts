@@ -7,6 +7,7 @@
  */
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { LogLevel } from "effect"
+import { isIPv6 } from "node:net"
 import * as Path from "node:path"
 import { isWebOrigin } from "./domain/Url.ts"
 
@@ -66,6 +67,15 @@ export interface TillConfigShape {
 }
 
 export class TillConfig extends Context.Service<TillConfig, TillConfigShape>()("till/TillConfig") {}
+
+/** A browser on this machine reaches these addresses as `localhost`. */
+const LOCAL: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "0.0.0.0", "::"])
+
+/** The base of every link that Till hands out, without a trailing slash. */
+export const publicUrlOf = ({ host, port, publicUrl }: TillConfigShape): string => {
+  const name = LOCAL.has(host) ? "localhost" : isIPv6(host) ? `[${host}]` : host
+  return publicUrl ?? `http://${name}:${port}`
+}
 
 const text = (variable: string): Effect.Effect<string | undefined, InvalidConfiguration> =>
   Config.String(variable).pipe(
