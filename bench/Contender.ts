@@ -14,7 +14,7 @@ export interface Contender {
   readonly name: ContenderName
   /** As tables and the chart call it. */
   readonly title: string
-  /** What Node is given to run. */
+  /** Node is given this to run. */
   readonly parameters: ReadonlyArray<string>
   /** Counts what was acknowledged; null if nothing is stored. */
   readonly countQuery: string | null
@@ -27,7 +27,9 @@ const baseline = (name: ContenderName, title: string, countQuery: string | null)
   countQuery
 })
 
-/** What the command `till` tells Node, as options and as variables. Every server gets it, so that only the servers differ. */
+/**
+ * The command `till` gives Node these options and variables. Every server gets them, so that only the servers differ.
+ */
 const command = readFileSync(join(import.meta.dirname, "../src/cli/till.sh"), "utf8")
 const startOptions: ReadonlyArray<string> = command.match(/(?<= )--\S+/g) ?? []
 const startVariables = Object.fromEntries(
@@ -63,7 +65,7 @@ export interface StartOptions {
   readonly databaseUrl: string
   /** Options of Node itself, such as `--cpu-prof`. */
   readonly nodeOptions: ReadonlyArray<string>
-  /** What it keeps beside its database; a new folder of its own unless given. */
+  /** The folder for what it keeps beside its database; a new one unless given. */
   readonly dataFolder?: string
 }
 
@@ -73,13 +75,15 @@ export interface StartedServer extends Server {
   readonly kill: Effect.Effect<void>
 }
 
-/** The shell's variables, without those that would configure a Till: they would make it another one than the last time. */
+/**
+ * The shell's variables, without those that would configure a Till: they would make it another one than the last time.
+ */
 const inherited = () =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TILL_.*|HOST)$/.test(name)))
 
 const READY_MILLIS = 30_000
 const STOP_MILLIS = 15_000
-/** How much of a server's last words a failure shows. */
+/** A failure shows so much of a server's last words. */
 const LOG_LENGTH_MAX = 4000
 
 const end = (child: ChildProcess, signal: NodeJS.Signals) =>

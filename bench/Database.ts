@@ -31,7 +31,7 @@ export const temporaryFolder = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
 )
 
-/** What Linux calls the type of a file system in memory. */
+/** Linux calls the type of a file system in memory so. */
 const TMPFS = 0x01021994
 
 const url = Effect.gen(function* () {

@@ -57,7 +57,7 @@ export { rebuild, verify } from "./engine/Verify.ts"
 export type { Answer, Command } from "./payments/Administration.ts"
 export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
-/** How long a shutdown waits for requests under way. */
+/** A shutdown waits this long for requests under way. */
 const GRACE_MILLIS = 4000
 
 const tables = Layer.provideMerge(Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer), Migrations.layer)
@@ -105,8 +105,8 @@ const foreignSecret = Effect.fail(
   new InvalidConfiguration({
     variable: "TILL_DATA_DIR",
     problem:
-      "its file `secret` is not the one that this database was written with; put that one back. Without it, the secrets " +
-      "of webhook endpoints cannot be read"
+      "its file `secret` is not the one that this database was written with; put that one back. Without it, the " +
+      "secrets of webhook endpoints cannot be read"
   })
 )
 
@@ -126,7 +126,7 @@ const keyTaken = (slot: ApiKeySlot) =>
     new InvalidConfiguration({ variable: Config.KEY_VARIABLES[slot], problem: "is a key of another merchant" })
   )
 
-/** What the dispatcher of webhooks knows of merchants. */
+/** The dispatcher of webhooks knows this much of merchants. */
 const endpoints = Layer.effect(
   Endpoints,
   Effect.gen(function* () {
@@ -153,7 +153,7 @@ const endpoints = Layer.effect(
 /** The service's webhooks, as long as the layer lives. */
 const webhooks = Dispatcher.layer.pipe(Layer.provide([endpoints, Sender.layer()]))
 
-/** What keeps the server from listening, by the variable that says where. */
+/** Names the variable by which the server cannot listen. */
 const cannotListen = ({ host, port }: TillConfigShape, cause: unknown): InvalidConfiguration => {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined
   switch (code) {
@@ -217,7 +217,7 @@ export class Started extends Context.Service<
     readonly generated: ApiKeys
     /** Keys of the environment that were not known before. */
     readonly added: ReadonlyArray<ApiKeySlot>
-    /** Whether the environment sets the secret key of test mode. */
+    /** True if the environment sets the secret key of test mode. */
     readonly isKeySet: boolean
   }
 >()("till/Started") {

@@ -195,6 +195,24 @@ describe("imports", () => {
   })
 })
 
+describe("lines", () => {
+  /** Columns of a line, as oxfmt has it, which breaks neither comments nor texts. */
+  const WIDTH = 120
+  /** Rooms whose comments are not all this narrow yet. */
+  const WIDER = ["api", "domain", "engine", "http", "pages", "payments"]
+
+  it.each(["src", "bench"])("of %s fit into the width of the format", (folder) => {
+    const root = Path.join(SOURCE, "..", folder)
+    const tooWide = filesIn(root)
+      .filter((file) => folder !== "src" || !WIDER.includes(layerOf(file)))
+      .flatMap((file) => {
+        const lines = fs.readFileSync(Path.join(root, file), "utf8").split("\n")
+        return lines.flatMap((line, index) => ([...line].length > WIDTH ? [`${folder}/${file}:${index + 1}`] : []))
+      })
+    assert.deepStrictEqual(tooWide, [])
+  })
+})
+
 describe("the check of the layers", () => {
   const forbidden = Object.keys(ALLOWED).flatMap((layer) =>
     Object.keys(ALLOWED)

@@ -1,5 +1,5 @@
 /**
- * How a command finds Till and says who it is. Only test mode: what these commands do is for trying things out.
+ * A command finds Till and says who it is. It takes keys of test mode only: these commands are for trying things out.
  *
  * A key comes from the environment or from standard input, never from the command line, which every user of the machine
  * can read as long as the command runs, and which shells write down.
@@ -35,7 +35,7 @@ export interface ConnectionFlags {
 export interface Connection {
   readonly till: EffectMethods
   readonly baseUrl: URL
-  /** How long an authorization holds, in seconds, where the service has the same environment. */
+  /** An authorization holds this long, in seconds, where the service has the same environment. */
   readonly authorizationHoldSeconds: number
 }
 

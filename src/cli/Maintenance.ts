@@ -1,6 +1,6 @@
 /**
- * `till verify` checks the journal's chain of hashes and compares the views with it; it writes nothing. `till rebuild` writes
- * the views anew from the journal.
+ * `till verify` checks the journal's chain of hashes and compares the views with it; it writes nothing. `till rebuild`
+ * writes the views anew from the journal.
  */
 import { Console, Data, Effect } from "effect"
 import { Command } from "effect/cli"

@@ -1,6 +1,6 @@
 /**
- * `till merchants` and `till keys` make, list and change the installation's merchants and their keys (semantics A7, A8, V3).
- * They work on a running service and on a stopped one.
+ * `till merchants` and `till keys` make, list and change the installation's merchants and their keys (semantics A7, A8,
+ * V3). They work on a running service and on a stopped one.
  */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

@@ -3,12 +3,12 @@ import { Console, Effect, Layer, type LogLevel, Option, Redacted } from "effect"
 import { Command, GlobalFlag } from "effect/cli"
 import * as app from "../app.ts"
 
-/** How long the service may take to come to its end, in milliseconds. */
+/** The service may take this long to come to its end, in milliseconds. */
 const END_MILLIS_MAX = 9000
 
 /**
- * A database that hangs, or is slow to stop, does not keep a service for good that was told to end: whoever told it would
- * kill it. What was answered is durable; the next start adopts an embedded Postgres that is left over.
+ * A database that hangs, or is slow to stop, does not keep a service for good that was told to end: whoever told it
+ * would kill it. What was answered is durable; the next start adopts an embedded Postgres that is left over.
  */
 const endInTime = Effect.sync(() => {
   for (const signal of ["SIGINT", "SIGTERM"]) {
@@ -66,8 +66,8 @@ const greeting = Layer.effectDiscard(
 )
 
 /**
- * Runs the service until it is interrupted, and then closes everything in order. A level that is given counts more than the
- * variable.
+ * Runs the service until it is interrupted, and then closes everything in order. A level that is given counts more than
+ * the variable.
  */
 export const run = (level: LogLevel.LogLevel | undefined) => Layer.launch(Layer.provide(greeting, app.service(level)))
 
@@ -80,8 +80,8 @@ export const serve = Command.make("serve", {}, () =>
   Command.withShortDescription("Run the service"),
   Command.withDescription(
     "Run the service until it gets a SIGINT or SIGTERM. Its settings are environment variables, which the README " +
-      "lists: PORT (4242, or 0 for one that is free), TILL_DATA_DIR (./.till), DATABASE_URL (by default a Postgres of " +
-      "its own), TILL_SK_TEST and the other keys (generated, and printed once). It takes requests once it has written " +
-      "where it listens."
+      "lists: PORT (4242, or 0 for one that is free), TILL_DATA_DIR (./.till), DATABASE_URL (by default a Postgres " +
+      "of its own), TILL_SK_TEST and the other keys (generated, and printed once). It takes requests once it has " +
+      "written where it listens."
   )
 )

@@ -1,7 +1,8 @@
 /**
  * Commands on the merchants and keys of an installation (semantics A7, A8, V3), whether its service runs or not.
  *
- * A running service carries them out itself. Where none is running, this process opens the installation and takes its place.
+ * A running service carries them out itself. Where none is running, this process opens the installation and takes its
+ * place.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Accounts } from "../engine/Accounts.ts"

@@ -1,11 +1,11 @@
 /**
- * The local socket by which commands reach a running service. The service alone has the installation in its hands, and what
- * it keeps in memory has to change with a command.
+ * The local socket by which commands reach a running service. The service alone has the installation in its hands, and
+ * what it keeps in memory has to change with a command.
  *
  * The socket lies in the data folder, and only the owner of the service may connect to it (mode 0600). So whoever can
- * administer a running installation could administer it as well while it is stopped. A folder whose path is too long for a
- * socket, or whose file system has none, gets one in the system's folder for temporary files, named after the folder. The
- * client trusts a socket only if it belongs to the client's own user or to the folder's.
+ * administer a running installation could administer it as well while it is stopped. A folder whose path is too long
+ * for a socket, or whose file system has none, gets one in the system's folder for temporary files, named after the
+ * folder. The client trusts a socket only if it belongs to the client's own user or to the folder's.
  *
  * The socket goes away with the service. A killed service leaves one behind that nobody listens on, and the next start
  * replaces it. Of several services on one folder, which is possible with `DATABASE_URL`, the last to start takes the
@@ -81,8 +81,8 @@ const open = (server: http.Server, { dataFolder }: Installation): Effect.Effect<
   })
 
 /**
- * The socket is made in a folder that nobody else can enter, gets its mode there, and takes its place in one step. So it is
- * its owner's alone from the beginning, and one that was left behind is in nobody's way.
+ * The socket is made in a folder that nobody else can enter, gets its mode there, and takes its place in one step. So
+ * it is its owner's alone from the beginning, and one that was left behind is in nobody's way.
  */
 const listen = async (server: http.Server, path: string): Promise<() => void> => {
   const folder = fs.mkdtempSync(Path.join(Path.dirname(path), ".till-"))

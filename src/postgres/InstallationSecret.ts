@@ -1,6 +1,7 @@
 /**
- * 32 random bytes that are this installation's own, made at its first start and kept in the data folder. They key what must
- * not be guessable from outside, such as card fingerprints, and seal webhook secrets; so they belong to every backup.
+ * 32 random bytes that are this installation's own, made at its first start and kept in the data folder. They key what
+ * must not be guessable from outside, such as card fingerprints, and seal webhook secrets; so they belong to every
+ * backup.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"

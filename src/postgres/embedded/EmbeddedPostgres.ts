@@ -1,10 +1,11 @@
 /**
  * A real Postgres of Till's own, for installations that bring none.
  *
- * Guarantees: what is committed is on the disk (fsync and synchronous_commit are on, as by default). It listens on loopback
- * only, on a free port, and asks for a password that only the data folder's owner can read. Closing the scope stops it. If
- * Till is killed, it goes on, and the next Till on the folder adopts it. If it is killed itself, it is started again on the
- * same port, so that clients just reconnect. It does not survive a full disk: then the start says so in one line.
+ * Guarantees: what is committed is on the disk (fsync and synchronous_commit are on, as by default). It listens on
+ * loopback only, on a free port, and asks for a password that only the data folder's owner can read. Closing the scope
+ * stops it. If Till is killed, it goes on, and the next Till on the folder adopts it. If it is killed itself, it is
+ * started again on the same port, so that clients just reconnect. It does not survive a full disk: then the start says
+ * so in one line.
  */
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Option, Redacted, type Scope } from "effect"
@@ -22,7 +23,7 @@ export interface EmbeddedPostgres {
   /** `postgres://…` with the password in it. */
   readonly url: Redacted.Redacted
   readonly port: number
-  /** Whether it was found running, left over by a killed Till. */
+  /** True if a killed Till had left it running. */
   readonly adopted: boolean
   /** Process id of the server as it is now; it changes when the server had to be started again. */
   readonly processId: Effect.Effect<number>
@@ -31,15 +32,15 @@ export interface EmbeddedPostgres {
 const databaseName = "postgres"
 
 // For two cores and many small commits: few processes, seldom checkpoints where little is written, no planning extras.
-// What is not named here is Postgres' default. The log leaves statements and key values out: they hold customers' data.
+// Everything else is Postgres' default. The log leaves statements and key values out: they hold customers' data.
 const settings: Record<string, string> = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: "50",
   shared_buffers: "256MB",
   wal_buffers: "16MB",
-  // A new segment of the log is not filled with zeros first: that held up every commit for 50 ms, once per 4,000 of them.
-  // What is committed is flushed as ever.
+  // A new segment of the log is not filled with zeros first: that held up every commit for 50 ms, once per 4,000 of
+  // them. A commit is flushed as ever.
   wal_init_zero: "off",
   // On macOS a plain fsync leaves what was written in the disk's own memory, which a power cut takes.
   ...(process.platform === "darwin" && { wal_sync_method: "fsync_writethrough" }),
@@ -146,7 +147,7 @@ const checkAnswer = (cluster: Cluster, port: number): Effect.Effect<void, Embedd
     )
   )
 
-/** How often a start is tried again when the port was taken, or a dead server's last children are not gone yet. */
+/** A start is tried again so often when the port was taken, or a dead server's last children are not gone yet. */
 const startAttempts = 100
 
 const start = Effect.fnUntraced(function* (
@@ -213,7 +214,10 @@ const restart = (cluster: Cluster, port: number): Effect.Effect<Server> =>
     )
   )
 
-/** Fast shutdown: open transactions are rolled back, everything committed stays. If it dawdles, WAL replay does the rest. */
+/**
+ * Fast shutdown: open transactions are rolled back, everything committed stays. If it dawdles, WAL replay does the
+ * rest.
+ */
 const stop = (cluster: Cluster): Effect.Effect<void> => {
   // The server's own file is gone a moment before its process.
   let processId: number | undefined
