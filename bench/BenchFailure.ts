@@ -1,4 +1,4 @@
-/** Why there is no result. A bench that cannot vouch for its numbers prints none. */
+/** The bench has no result, and says why. A bench that cannot vouch for its numbers prints none. */
 import { Schema } from "effect"
 
 export class BenchFailure extends Schema.TaggedError<BenchFailure>()("BenchFailure", { problem: Schema.String }) {

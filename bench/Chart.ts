@@ -76,7 +76,8 @@ export const svg = ({ machine, scenarios }: Results): string => {
     return drawn
   })
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Requests per second">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" ` +
+      `aria-label="Requests per second">`,
     `<style>${STYLE}\n</style>`,
     `<rect width="${WIDTH}" height="${height}" class="background"/>`,
     text(MARGIN, 30, "heading", "Requests per second, higher is better; each scenario on a scale of its own"),

@@ -2,9 +2,9 @@
 import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, Schedule } from "effect"
+import { freePort } from "../src/postgres/embedded/FreePort.ts"
 import { BenchFailure, failureOf } from "./BenchFailure.ts"
 import { temporaryFolder } from "./Database.ts"
 
@@ -14,7 +14,7 @@ export interface Contender {
   readonly name: ContenderName
   /** As tables and the chart call it. */
   readonly title: string
-  /** What Node is given to run. */
+  /** Node is given this to run. */
   readonly parameters: ReadonlyArray<string>
   /** Counts what was acknowledged; null if nothing is stored. */
   readonly countQuery: string | null
@@ -27,14 +27,14 @@ const baseline = (name: ContenderName, title: string, countQuery: string | null)
   countQuery
 })
 
-/** How Node is started. */
+/** The way in which Node is started. */
 export interface Command {
   readonly node: string
   readonly options: ReadonlyArray<string>
   readonly variables: Readonly<Record<string, string>>
 }
 
-/** What the command `till` of a folder with Till's sources tells Node, as options and as variables. */
+/** The command `till` of a folder with Till's sources gives Node these options and variables. */
 export const commandOf = (folder: string, node: string): Command => {
   const command = readFileSync(join(folder, "src/cli/till.sh"), "utf8")
   const variables = command.matchAll(/^ +export ([A-Z_]+)=(\S+)$/gm)
@@ -81,7 +81,7 @@ export interface StartOptions {
   readonly command?: Command
   /** Variables beside those that every server gets. */
   readonly variables?: Readonly<Record<string, string>>
-  /** What it keeps beside its database; a new folder of its own unless given. */
+  /** The folder for what it keeps beside its database; a new one unless given. */
   readonly dataFolder?: string
 }
 
@@ -91,22 +91,16 @@ export interface StartedServer extends Server {
   readonly kill: Effect.Effect<void>
 }
 
-/** The shell's variables, without those that would configure a Till: they would make it another one than the last time. */
+/**
+ * The shell's variables, without those that would configure a Till: they would make it another one than the last time.
+ */
 const inherited = () =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TILL_.*|HOST)$/.test(name)))
 
 const READY_MILLIS = 30_000
 const STOP_MILLIS = 15_000
-/** How much of a server's last words a failure shows. */
+/** A failure shows so much of a server's last words. */
 const LOG_LENGTH_MAX = 4000
-
-const freePort = Effect.callback<number>((resume) => {
-  const probe = createServer()
-  probe.listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    probe.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
-  })
-})
 
 const end = (child: ChildProcess, signal: NodeJS.Signals) =>
   Effect.callback<void>((resume) => {
@@ -117,7 +111,7 @@ const end = (child: ChildProcess, signal: NodeJS.Signals) =>
 
 /** Starts a server and waits until it answers; it is stopped with the scope. */
 export const start = Effect.fnUntraced(function* (contender: Contender, options: StartOptions) {
-  const port = yield* freePort
+  const port = yield* Effect.orDie(freePort("127.0.0.1", 0))
   const folder = options.dataFolder ?? (yield* temporaryFolder)
   const command = options.command ?? ownCommand
   let log = ""

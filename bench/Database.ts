@@ -9,7 +9,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted, Scope } from "effect"
 import { Client } from "pg"
-import * as EmbeddedPostgres from "../src/postgres/EmbeddedPostgres.ts"
+import * as EmbeddedPostgres from "../src/postgres/embedded/EmbeddedPostgres.ts"
 import { BenchFailure, failureOf } from "./BenchFailure.ts"
 import * as ProcessTime from "./ProcessTime.ts"
 
@@ -31,7 +31,7 @@ export const temporaryFolder = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
 )
 
-/** What Linux calls the type of a file system in memory. */
+/** Linux calls the type of a file system in memory so. */
 const TMPFS = 0x01021994
 
 const url = Effect.gen(function* () {

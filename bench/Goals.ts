@@ -1,4 +1,4 @@
-/** What Till wants to reach, as data; each one is judged on the run's own figures. */
+/** Till wants to reach these goals; each is judged on the run's own figures. */
 import type { ContenderName } from "./Contender.ts"
 import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
 import { throughputRatio } from "./Results.ts"

@@ -1,4 +1,4 @@
-/** What the numbers were measured on. */
+/** The machine that the numbers were measured on. */
 import { execFileSync } from "node:child_process"
 import { arch, availableParallelism, cpus, platform, release, totalmem } from "node:os"
 

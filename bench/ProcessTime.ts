@@ -14,7 +14,7 @@ interface Stat {
   readonly name: string
   readonly parent: number
   readonly own: number
-  /** Of children that have ended. */
+  /** Children that have ended took this. */
   readonly children: number
 }
 
@@ -35,10 +35,10 @@ const statOf = (pid: number | string): Stat | undefined => {
   }
 }
 
-/** Of one process with all its threads. */
+/** Reads the time of one process with all its threads. */
 export const ofProcess = (pid: number): number | undefined => statOf(pid)?.own
 
-/** Of a process, its descendants, and those of them that have ended already. */
+/** Reads the time of a process, its descendants, and those of them that have ended already. */
 export const ofTree = (pid: number): number | undefined => {
   const root = statOf(pid)
   if (root === undefined) return undefined
@@ -55,7 +55,7 @@ export const ofTree = (pid: number): number | undefined => {
 }
 
 /**
- * Of the whole machine since it was started: everything that was not idle, what its host took from it included.
+ * Reads the time of the whole machine since it was started: all that was not idle, and what its host took from it.
  * Reads the text of /proc/stat.
  */
 export const parseMachineStat = (text: string): number => {

@@ -1,4 +1,4 @@
-/** What a run has measured, and what it comes to. The JSON report is exactly this. */
+/** A run has measured this. The JSON report is exactly this. */
 import type { ContenderName } from "./Contender.ts"
 import type { LoadResult } from "./load/LoadPlan.ts"
 import type { Latency } from "./load/Percentiles.ts"
@@ -43,7 +43,7 @@ export const noiseIn = (shares: ReadonlyArray<number | undefined>): number | und
   return share > OTHERS_SHARE_MAX ? share : undefined
 }
 
-/** How much of the machine others had in the scenario's noisiest rounds, if it is too much. */
+/** Says how much of the machine others had in the scenario's noisiest rounds, if it is too much. */
 export const noiseOf = ({ subjects }: ScenarioResult): number | undefined =>
   noiseIn(subjects.flatMap(({ rounds }) => rounds.map(({ othersShare }) => othersShare)))
 
@@ -57,8 +57,9 @@ export interface Speeds {
 }
 
 /**
- * How fast the machine was in the scenario's rounds, if that differed too much. The echo tells: it always does the same,
- * and nothing for others. With one connection it is the system's waking up that is measured, so that tells nothing.
+ * Says how fast the machine was in the scenario's rounds, if that differed too much. The echo tells: it always does the
+ * same, and nothing for others. With one connection it is the system's waking up that is measured, so that tells
+ * nothing.
  */
 export const unsteadinessOf = ({ connections, subjects }: ScenarioResult): Speeds | undefined => {
   const echo = subjects.find(({ contender }) => contender === "echo")

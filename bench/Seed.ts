@@ -1,6 +1,6 @@
 /**
- * What Till's database holds before Till starts on it: merchants, one account each, with their keys. Made by the
- * engine itself, in this process, because starting the `till` command once per merchant would take a minute.
+ * Fills Till's database before Till starts on it: with merchants, one account each, and their keys. They are made by
+ * the engine itself, in this process, because starting the `till` command once per merchant would take a minute.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"

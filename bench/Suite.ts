@@ -181,7 +181,8 @@ const requireRecords = Effect.fnUntraced(function* (
   for (const [name, count] of after) {
     const records = count - before.get(name)!
     if (records === acknowledged.get(name)) continue
-    const problem = `${scenario.name}: ${name} acknowledged ${acknowledged.get(name)} requests and holds ${records} records`
+    const requests = acknowledged.get(name)
+    const problem = `${scenario.name}: ${name} acknowledged ${requests} requests and holds ${records} records`
     return yield* new BenchFailure({ problem })
   }
 })

@@ -1,6 +1,6 @@
 /**
- * A process of the bench's own that is asked one thing at a time: it shares no event loop and no garbage collector with a
- * server, nor with the bench. Typed arrays cross over as they are.
+ * A process of the bench's own that is asked one thing at a time: it shares no event loop and no garbage collector with
+ * a server, nor with the bench. Typed arrays cross over as they are.
  */
 import { fork } from "node:child_process"
 import { Effect } from "effect"

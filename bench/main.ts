@@ -100,7 +100,9 @@ interface Options {
   readonly nodeOptions: ReadonlyArray<string>
 }
 
-/** Measures with options for Till's Node; with those that leave a CPU profile, if one is wanted, and says where it is. */
+/**
+ * Measures with options for Till's Node; with those that leave a CPU profile, if one is wanted, and says where it is.
+ */
 const profiled = Effect.fnUntraced(function* <A, E, R>(
   wanted: boolean,
   measure: (nodeOptions: ReadonlyArray<string>) => Effect.Effect<A, E, R>
@@ -278,7 +280,7 @@ const bench = Command.make(
   }, Effect.scoped)
 ).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
 
-// Whoever closes the terminal ends the run, and with it all of its processes.
+// A closed terminal ends the run, and with it all of its processes.
 process.on("SIGHUP", () => process.kill(process.pid, "SIGINT"))
 
 bench.pipe(

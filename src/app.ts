@@ -5,39 +5,36 @@
  * engine, which flushes and projects; then the connections; then the embedded Postgres.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Clock, Console, Context, Effect, Layer, Logger, type LogLevel, Option, Redacted, References } from "effect"
+import { Clock, Context, Effect, Layer, Logger, type LogLevel, Redacted, References } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
-import { isIPv6 } from "node:net"
-import * as Path from "node:path"
 import type { TillConfigShape } from "./config.ts"
 import * as Config from "./config.ts"
-import { InvalidConfiguration, TillConfig } from "./config.ts"
+import { InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
+import { Administration } from "./control/Administration.ts"
+import * as ControlSocket from "./control/ControlSocket.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
 import { DeliveryFeed } from "./engine/DeliveryFeed.ts"
 import type { Document } from "./engine/Document.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
-import * as Verify from "./engine/Verify.ts"
-import * as AdministrationDoor from "./http/Administration.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import * as Routes from "./http/Routes.ts"
-import { freePort } from "./http/FreePort.ts"
+import { freePort } from "./postgres/embedded/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
 import { INSTALLATION, merchantIdOf } from "./payments/AccountIds.ts"
 import * as Pages from "./pages/Pages.ts"
 import { PagesConfig } from "./pages/Embedding.ts"
-import * as Administration from "./payments/Administration.ts"
 import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
 import { render as renderEvent } from "./payments/Events.ts"
 import * as Formats from "./payments/Formats.ts"
 import type { ApiKeys, ApiKeySlot, Merchant } from "./payments/Merchants.ts"
 import { ensureDefault } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
-import { Processor } from "./payments/Processor.ts"
 import { keepPrint, requireOwnSecret } from "./payments/SecretPrint.ts"
+import * as Simulator from "./payments/Simulator.ts"
 import * as Timers from "./payments/Timers.ts"
 import { logWaiting } from "./payments/WaitingPayments.ts"
 import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
@@ -51,29 +48,17 @@ import * as Dispatcher from "./webhooks/Dispatcher.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
 import { Sender } from "./webhooks/Sender.ts"
 
-// What the command line says about the domain, which it does not import.
+// The command line names these, and imports no room but this file and the client.
+export { layer as configuration, publicUrlOf, TillConfig } from "./config.ts"
+export { Administration } from "./control/Administration.ts"
 export { API_KEY_GRACE_SECONDS_MAX } from "./domain/ApiKey.ts"
 export { API_VERSIONS } from "./domain/ApiVersion.ts"
-export type { Answer } from "./payments/Administration.ts"
+export { rebuild, verify } from "./engine/Verify.ts"
+export type { Answer, Command } from "./payments/Administration.ts"
+export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
-/** How long a shutdown waits for requests under way. */
+/** A shutdown waits this long for requests under way. */
 const GRACE_MILLIS = 4000
-
-/** What the commands that use the API know of it from the environment, where the service has the same one. */
-export interface ClientDefaults {
-  readonly baseUrl: string
-  readonly apiKey: Redacted.Redacted | undefined
-  readonly authorizationHoldSeconds: number
-}
-
-export const clientDefaults: Effect.Effect<ClientDefaults, InvalidConfiguration> = Effect.map(
-  Config.load,
-  (config) => ({
-    baseUrl: publicUrlOf(config),
-    apiKey: config.apiKey ?? config.defaultKeys.secretTest,
-    authorizationHoldSeconds: config.authorizationHoldSeconds
-  })
-)
 
 const tables = Layer.provideMerge(Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer), Migrations.layer)
 
@@ -82,17 +67,6 @@ export const storage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillCo
 
 /** The same of an installation that is there already. */
 const existingStorage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layerOfExisting)))
-
-/** With a projector, for maintenance. */
-const maintenance = Projector.layer.pipe(Layer.provideMerge(existingStorage))
-
-/** What a browser on this machine calls an address that it can reach as `localhost`, or any address at all. */
-const LOCAL: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "0.0.0.0", "::"])
-
-const publicUrlOf = ({ host, port, publicUrl }: TillConfigShape): string => {
-  const name = LOCAL.has(host) ? "localhost" : isIPv6(host) ? `[${host}]` : host
-  return publicUrl ?? `http://${name}:${port}`
-}
 
 const docsUrlOf = (config: TillConfigShape): string => `${publicUrlOf(config)}/docs`
 
@@ -131,8 +105,8 @@ const foreignSecret = Effect.fail(
   new InvalidConfiguration({
     variable: "TILL_DATA_DIR",
     problem:
-      "its file `secret` is not the one that this database was written with; put that one back. Without it, the secrets " +
-      "of webhook endpoints cannot be read"
+      "its file `secret` is not the one that this database was written with; put that one back. Without it, the " +
+      "secrets of webhook endpoints cannot be read"
   })
 )
 
@@ -142,7 +116,7 @@ export const engine = Engine.layer().pipe(
   // Timers and webhooks would work with the wrong secret from the first moment on.
   Layer.provide(Layer.effectDiscard(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret))),
   Layer.provide(Formats.layer),
-  Layer.provideMerge(Processor.layer),
+  Layer.provideMerge(Simulator.layer),
   Layer.provideMerge(paymentsConfig),
   Layer.provideMerge(storage)
 )
@@ -152,7 +126,7 @@ const keyTaken = (slot: ApiKeySlot) =>
     new InvalidConfiguration({ variable: Config.KEY_VARIABLES[slot], problem: "is a key of another merchant" })
   )
 
-/** What the dispatcher of webhooks knows of merchants. */
+/** The dispatcher of webhooks knows this much of merchants. */
 const endpoints = Layer.effect(
   Endpoints,
   Effect.gen(function* () {
@@ -179,7 +153,7 @@ const endpoints = Layer.effect(
 /** The service's webhooks, as long as the layer lives. */
 const webhooks = Dispatcher.layer.pipe(Layer.provide([endpoints, Sender.layer()]))
 
-/** What keeps the server from listening, by the variable that says where. */
+/** Names the variable by which the server cannot listen. */
 const cannotListen = ({ host, port }: TillConfigShape, cause: unknown): InvalidConfiguration => {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined
   switch (code) {
@@ -226,58 +200,40 @@ class FirstStart extends Context.Service<
   )
 }
 
-const administrationFile = ({ dataFolder }: TillConfigShape): string => Path.join(dataFolder, "administration.json")
+const installationOf = ({ databaseUrl, dataFolder }: TillConfigShape): ControlSocket.Installation => ({
+  dataFolder,
+  database: databaseUrl === undefined ? "the embedded database" : Database.nameOf(databaseUrl)
+})
 
-const databaseName = ({ databaseUrl }: TillConfigShape): string =>
-  databaseUrl === undefined ? "the embedded database" : Database.nameOf(databaseUrl)
+/** The service takes commands on the installation while it runs. */
+const controlSocket = Layer.unwrap(Effect.map(TillConfig, (config) => ControlSocket.layer(installationOf(config))))
 
-const administration = Layer.unwrap(
-  Effect.map(TillConfig, (config) => AdministrationDoor.layer(administrationFile(config), databaseName(config)))
-)
-
-const greeting = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const { added, generated } = yield* FirstStart
-    const http = yield* HttpServer.HttpServer
-    const config = yield* TillConfig
-    const port = "port" in http.address ? http.address.port : config.port
-    yield* Console.log(
-      greetingOf(publicUrlOf({ ...config, port }), generated, config.defaultKeys.secretTest !== undefined)
-    )
-    if (added.length > 0) yield* Console.log(`\n${additionOf(added)}`)
-  })
-)
-
-const KEY_NAMES: Readonly<Record<ApiKeySlot, string>> = {
-  secretTest: "Secret key, test mode",
-  publishableTest: "Publishable key, test mode",
-  secretLive: "Secret key, live mode",
-  publishableLive: "Publishable key, live mode"
-}
-
-/** Whoever replaces a key in the environment may think that the former one is worth nothing any more. */
-const additionOf = (added: ReadonlyArray<ApiKeySlot>): string =>
-  `New from the environment: ${added.map((slot) => KEY_NAMES[slot].toLowerCase()).join("; ")}.\n` +
-  "The keys that were there before stay valid: `till keys list` names them, `till keys roll key_… --expires-in 0` ends one."
-
-const greetingOf = (baseUrl: string, generated: ApiKeys, keyIsSet: boolean): string => {
-  const lines = [`Till listens on ${baseUrl}`]
-  const slots = (Object.keys(KEY_NAMES) as Array<ApiKeySlot>).filter((slot) => generated[slot] !== undefined)
-  if (slots.length > 0) {
-    lines.push("", "These keys are shown this once; only their hashes are stored:")
-    for (const slot of slots) lines.push(`  ${KEY_NAMES[slot].padEnd(27)} ${Redacted.value(generated[slot]!)}`)
+/** Whoever starts the service learns this of it, once it takes requests. */
+export class Started extends Context.Service<
+  Started,
+  {
+    readonly baseUrl: string
+    /** Keys that were generated now; nobody can show them again. */
+    readonly generated: ApiKeys
+    /** Keys of the environment that were not known before. */
+    readonly added: ReadonlyArray<ApiKeySlot>
+    /** True if the environment sets the secret key of test mode. */
+    readonly isKeySet: boolean
   }
-  const key = generated.secretTest
-  if (key !== undefined || keyIsSet) {
-    lines.push(
-      "",
-      "Try it:",
-      `  curl ${baseUrl}/v1/payment_intents -u ${key === undefined ? "$TILL_SK_TEST" : Redacted.value(key)}: \\`,
-      `    -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\`,
-      `    -d '{"amount": 2000, "currency": "usd", "payment_method": "pm_card_visa", "confirm": true}'`
-    )
-  }
-  return lines.join("\n")
+>()("till/Started") {
+  static readonly layer = Layer.effect(
+    Started,
+    Effect.gen(function* () {
+      const http = yield* HttpServer.HttpServer
+      const config = yield* TillConfig
+      const port = "port" in http.address ? http.address.port : config.port
+      return {
+        ...(yield* FirstStart),
+        baseUrl: publicUrlOf({ ...config, port }),
+        isKeySet: config.defaultKeys.secretTest !== undefined
+      }
+    })
+  )
 }
 
 const unknownVariables = Layer.effectDiscard(
@@ -286,18 +242,6 @@ const unknownVariables = Layer.effectDiscard(
       ? Effect.void
       : Effect.logWarning(`Set in the environment, but not read by Till: ${names.join(", ")}`)
   )
-)
-
-/** The whole service. */
-const app = Layer.mergeAll(greeting, unknownVariables, Layer.effectDiscard(logWaiting)).pipe(
-  Layer.provideMerge(Routes.serveWith(Pages.layer)),
-  Layer.provide(administration),
-  Layer.provide(server),
-  Layer.provide(httpConfig),
-  Layer.provide(pagesConfig),
-  Layer.provide(FirstStart.layer),
-  Layer.provide(webhooks),
-  Layer.provide(engine)
 )
 
 /** JSON lines on standard error; standard output has what the service says to the person who starts it. */
@@ -317,17 +261,25 @@ export const serveConfig = Layer.effect(
   Effect.gen(function* () {
     const config = yield* Config.load
     if (config.port !== 0) return config
-    // What cannot be listened on is the server's to say.
+    // The server says what keeps it from listening.
     return { ...config, port: yield* Effect.orElseSucceed(freePort(config.host, 0), () => 0) }
   })
 )
 
-/**
- * Runs the service until it is interrupted, and then closes everything in order. A level that is given counts more than the
- * variable.
- */
-export const serve = (level: LogLevel.LogLevel | undefined) =>
-  Layer.launch(app.pipe(Layer.provide(logging(level)), Layer.provide(serveConfig)))
+/** The whole service, as long as the layer lives. A level that is given counts more than the variable. */
+export const service = (level: LogLevel.LogLevel | undefined) =>
+  Layer.mergeAll(Started.layer, unknownVariables, Layer.effectDiscard(logWaiting)).pipe(
+    Layer.provideMerge(Routes.serveWith(Pages.layer)),
+    Layer.provide(controlSocket),
+    Layer.provide(server),
+    Layer.provide(httpConfig),
+    Layer.provide(pagesConfig),
+    Layer.provide(FirstStart.layer),
+    Layer.provide(webhooks),
+    Layer.provide(engine),
+    Layer.provide(logging(level)),
+    Layer.provide(serveConfig)
+  )
 
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
@@ -335,39 +287,21 @@ export const accountsAlone = Accounts.layer().pipe(
   Layer.provide(Projector.layer)
 )
 
-/** Carries out a command on the installation: through the running service, or, where none is running, in its place. */
-export const administer = Effect.fnUntraced(function* (command: Administration.Command) {
-  const config = yield* TillConfig
-  const answered = yield* AdministrationDoor.ask(administrationFile(config), databaseName(config), command)
-  if (Option.isSome(answered)) return answered.value
-  const administered = Administration.administer(command).pipe(
-    Effect.catchTag("Unavailable", ({ reason: message }) => new Administration.AdministrationFailed({ message })),
-    Effect.provide(accountsAlone)
-  )
-  // A service that runs there would go on with what it knows.
-  return yield* Effect.andThen(Database.requireAlone, administered).pipe(
-    // A merchant may be made before the first start; everything else is about what is there.
-    Effect.provide(command._tag === "CreateMerchant" ? storage : existingStorage)
-  )
-}, Effect.provide(Config.layer))
+/** A service that runs on the installation would go on with what it knows, so there must be none. */
+const accountsInPlace = Layer.provide(accountsAlone, Layer.effectDiscard(Database.requireAlone))
 
-/** Checks the installation's journal, and the views against it. */
-export const verify = Verify.verify().pipe(
-  // Every installation that was started has records.
-  Effect.filterOrFail(
-    ({ problems, records }) => records > 0 || problems.length > 0,
-    () => new Database.NothingThere()
-  ),
-  Effect.provide(maintenance),
-  Effect.provide(Config.layer)
-)
+/** Commands on the installation of this process' environment, whether its service runs or not. */
+export const administration = Layer.unwrap(
+  Effect.map(TillConfig, (config) =>
+    Administration.layer(installationOf(config), {
+      ofExisting: accountsInPlace.pipe(
+        Layer.provide(existingStorage),
+        Layer.provide(Layer.succeed(TillConfig, config))
+      ),
+      ofAny: accountsInPlace.pipe(Layer.provide(storage), Layer.provide(Layer.succeed(TillConfig, config)))
+    })
+  )
+).pipe(Layer.provide(Config.layer))
 
-/** Rebuilds the installation's views from the journal, and says of how many accounts. Nobody else may write meanwhile. */
-export const rebuild = Effect.andThen(Database.requireAlone, Verify.rebuild).pipe(
-  Effect.filterOrFail(
-    (accounts) => accounts > 0,
-    () => new Database.NothingThere()
-  ),
-  Effect.provide(maintenance),
-  Effect.provide(Config.layer)
-)
+/** The journal, the views and a projector of the installation that is there, for its verification and its rebuild. */
+export const maintenance = Projector.layer.pipe(Layer.provideMerge(existingStorage), Layer.provide(Config.layer))

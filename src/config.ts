@@ -1,12 +1,13 @@
 /**
- * What the environment may say to Till, read in this one place into one typed service.
+ * Reads what the environment says to Till, in this one place, into one typed service.
  *
- * Guarantees: every variable is checked at start; a wrong value fails with an `InvalidConfiguration` whose message is one
- * line that names the variable; no message and no log ever holds a key or the database's password. An empty value counts
- * as unset, because container tools pass unset variables on as empty ones.
+ * Guarantees: every variable is checked at start; a wrong value fails with an `InvalidConfiguration` whose message is
+ * one line that names the variable; no message and no log ever holds a key or the database's password. An empty value
+ * counts as unset, because container tools pass unset variables on as empty ones.
  */
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { LogLevel } from "effect"
+import { isIPv6 } from "node:net"
 import * as Path from "node:path"
 import { isWebOrigin } from "./domain/Url.ts"
 
@@ -28,7 +29,7 @@ export interface DefaultKeys {
   readonly publishableLive: Redacted.Redacted | undefined
 }
 
-/** Which variable sets which of them. */
+/** The variables that set them. */
 export const KEY_VARIABLES = {
   secretTest: "TILL_SK_TEST",
   publishableTest: "TILL_PK_TEST",
@@ -52,20 +53,29 @@ export interface TillConfigShape {
   readonly apiKey: Redacted.Redacted | undefined
   /** Processor of live card payments (A10); undefined means none is set up. */
   readonly liveProcessor: "simulator" | undefined
-  /** How long an authorization holds, in seconds of the environment's clock (I-17). */
+  /** An authorization holds this long, in seconds of the environment's clock (I-17). */
   readonly authorizationHoldSeconds: number
   /** The only currencies accepted, lower case; undefined means any three letters (N2). */
   readonly currencies: ReadonlySet<string> | undefined
-  /** Whether live webhooks may go to addresses that are not public (W4). */
+  /** Lets live webhooks go to addresses that are not public (W4). */
   readonly webhookAllowPrivate: boolean
   /** The only origins that may show an embedded checkout; undefined means any in test mode, and none in live mode. */
   readonly embedOrigins: ReadonlySet<string> | undefined
-  /** Whether requests are limited by merchant and by address (R1, R2). */
+  /** Limits requests by merchant and by address (R1, R2). */
   readonly rateLimit: boolean
   readonly logLevel: LogLevel.LogLevel
 }
 
 export class TillConfig extends Context.Service<TillConfig, TillConfigShape>()("till/TillConfig") {}
+
+/** A browser on this machine reaches these addresses as `localhost`. */
+const LOCAL: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "0.0.0.0", "::"])
+
+/** The base of every link that Till hands out, without a trailing slash. */
+export const publicUrlOf = ({ host, port, publicUrl }: TillConfigShape): string => {
+  const name = LOCAL.has(host) ? "localhost" : isIPv6(host) ? `[${host}]` : host
+  return publicUrl ?? `http://${name}:${port}`
+}
 
 const text = (variable: string): Effect.Effect<string | undefined, InvalidConfiguration> =>
   Config.String(variable).pipe(
@@ -96,8 +106,8 @@ const host = (value: string) =>
     ? value
     : new Problem(`must be a host name or an IP address, got ${JSON.stringify(value)}`)
 
-// The value may hold a password in a place that no parser finds, so no part of it is ever repeated. An `@` behind the first
-// of `/?#` says that a password has one of those: what follows it would be taken for the host, and shown.
+// The value may hold a password in a place that no parser finds, so no part of it is ever repeated. An `@` behind the
+// first of `/?#` says that a password has one of those: what follows it would be taken for the host, and shown.
 const databaseUrl = (value: string) =>
   URL.canParse(value) && /^postgres(ql)?:\/\/[^/?#]*([/?#][^@]*)?$/i.test(value)
     ? Redacted.make(value, { label: "DATABASE_URL" })
@@ -138,7 +148,8 @@ const embedOrigins = (value: string) => {
   return origins.every(isWebOrigin)
     ? new Set(origins)
     : new Problem(
-        `must be origins such as https://shop.example separated by commas, in lower case and without a path, got ${JSON.stringify(value)}`
+        "must be origins such as https://shop.example separated by commas, in lower case and without a path, " +
+          `got ${JSON.stringify(value)}`
       )
 }
 
@@ -220,8 +231,8 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
 })
 
 /**
- * Names that are set and begin like Till's own, but are none of them: misspelt perhaps, and without effect. Others may have
- * set them (Kubernetes does for every service of its own accord), so they are no reason not to start.
+ * Names that are set and begin like Till's own, but are none of them: misspelt perhaps, and without effect. Others may
+ * have set them (Kubernetes does for every service of its own accord), so they are no reason not to start.
  */
 export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.gen(function* () {
   const provider = yield* ConfigProvider.ConfigProvider

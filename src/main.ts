@@ -1,6 +1,6 @@
 /**
- * The `till` command. SIGINT and SIGTERM end it in order: nothing new is accepted, what is under way is answered and written,
- * the database stops. Further signals while that goes on change nothing. Exit code 0 then; 1 after a failure.
+ * The `till` command. SIGINT and SIGTERM end it in order: nothing new is accepted, what is under way is answered and
+ * written, the database stops. Further signals while that goes on change nothing. Exit code 0 then; 1 after a failure.
  */
 // First of all: parsers that exist before it would stay interpreted.
 import "effect/schema/SchemaJITCompiler/enable"
@@ -10,7 +10,7 @@ import { reportFailure, run } from "./cli/Till.ts"
 
 run.pipe(
   reportFailure,
-  // What commands print is for other programs, too: what is logged by the way goes where errors go.
+  // Other programs read what commands print, so logs go where errors go.
   Effect.provide([NodeServices.layer, Logger.layer([Logger.withConsoleError(Logger.formatSimple)])]),
   NodeRuntime.runMain({
     disableErrorReporting: true,

@@ -1,4 +1,4 @@
-/** What the baselines share: a bare `node:http` server on `PORT`, and the body of a request as text. */
+/** The baselines share a bare `node:http` server on `PORT`, and the body of a request as text. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 

@@ -2,8 +2,9 @@
  * The load generator: a process of its own, so that it shares no event loop and no garbage collector with a server.
  *
  * Closed loop: every connection sends its next request when the last one is answered. After the deadline, or when there
- * are no requests left, it waits for what is under way, so that every request counts exactly once. The latency of every request is recorded. Any status
- * other than 200, any wrong answer and any lost connection ends the load with a failure.
+ * are no requests left, it waits for what is under way, so that every request counts exactly once. The latency of every
+ * request is recorded. Any status other than 200, any wrong answer and any lost connection ends the load with a
+ * failure.
  */
 import { randomUUID } from "node:crypto"
 import type { Socket } from "node:net"
@@ -13,7 +14,7 @@ import { Samples } from "./Percentiles.ts"
 import { ResponseReader } from "./ResponseReader.ts"
 import { serve } from "../Worker.ts"
 
-/** How long after the deadline an answer may take. */
+/** An answer may take this long after the deadline. */
 const GRACE_MILLIS = 15_000
 const RECEIVE_BUFFER_BYTES = 65_536
 

@@ -1,11 +1,11 @@
-/** What the load generator is told to do, and what it answers. Both cross a process boundary. */
+/** The load generator is told this, and answers that. Both cross a process boundary. */
 
 /** The requests of a load; they differ in nothing but path, API key and Idempotency-Key. */
 export interface Requests {
   readonly method: "GET" | "POST"
   /** Taken in turn. */
   readonly paths: ReadonlyArray<string>
-  /** Whether a path can be requested a single time only: the load then ends early, when all paths have been. */
+  /** True if a path can be requested a single time only: the load then ends early, when all paths have been. */
   readonly pathsOnce?: boolean
   /** Secret API keys, taken in turn: each one is an account. */
   readonly apiKeys: ReadonlyArray<string>

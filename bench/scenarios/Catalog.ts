@@ -1,4 +1,7 @@
-/** What hangs on products and prices: a page of prices under three filters, Checkout Sessions of three lines, their confirmation. */
+/**
+ * Three kinds of requests depend on products and prices: a page of prices under three filters, Checkout Sessions of
+ * three lines, and their confirmation.
+ */
 import { Effect } from "effect"
 import { contenders } from "../Contender.ts"
 import type { Scenario, Target } from "./Scenario.ts"

@@ -1,4 +1,6 @@
-/** POST /v1/payment_intents: one durable record per request. On one account, spread over accounts, and one at a time. */
+/**
+ * POST /v1/payment_intents: one durable record per request. On one account, spread over accounts, and one at a time.
+ */
 import { Effect } from "effect"
 import type { Requests } from "../load/LoadPlan.ts"
 import type { Scenario, Target } from "./Scenario.ts"

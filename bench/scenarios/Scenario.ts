@@ -1,4 +1,4 @@
-/** What a scenario is: one kind of request, and the servers that it is put to. */
+/** A scenario is one kind of request, and the servers that it is put to. */
 import { Effect } from "effect"
 import { failureOf } from "../BenchFailure.ts"
 import type { BenchFailure } from "../BenchFailure.ts"
@@ -24,8 +24,8 @@ export interface Subject {
 }
 
 /**
- * Creates what a round of so many seconds can use up, before the round and outside its measurement, and gives the round's
- * paths. Every path stands for one object created, and so for one record.
+ * Creates what a round of so many seconds can use up, before the round and outside its measurement, and gives the
+ * round's paths. Every path stands for one object created, and so for one record.
  */
 export type Refill = (seconds: number) => Effect.Effect<ReadonlyArray<string>, BenchFailure>
 
@@ -36,7 +36,7 @@ export interface Scenario {
   readonly connections: number
   /** Rounds beyond the pace's, for a ratio that has to be told to a few percent. */
   readonly moreRounds?: number
-  /** Whether every request leaves a record, which is then counted. */
+  /** True if every request leaves a record, which is then counted. */
   readonly writes: boolean
   /** Text that a right answer contains. */
   readonly expect: string

@@ -1,6 +1,6 @@
 /**
- * All scenarios, in the order in which they run. Till's code takes some 20,000 requests of a kind to get warm, so its own
- * comparison of accounts comes before the creates that are held against the baselines.
+ * All scenarios, in the order in which they run. Till's code takes some 20,000 requests of a kind to get warm, so its
+ * own comparison of accounts comes before the creates that are held against the baselines.
  */
 import { confirmCheckoutSession, createCheckoutSession, listPrices } from "./Catalog.ts"
 import { create, createAndConfirm, createOneAtATime, createOnManyAccounts } from "./Create.ts"

@@ -1,4 +1,4 @@
-/** When the first attempt of each delivery arrived. Later attempts are counted apart and change nothing. */
+/** Notes when the first attempt of each delivery arrived. Later attempts are counted apart and change nothing. */
 import type { Delivery } from "./Delivery.ts"
 
 export interface ArrivalsRecord {

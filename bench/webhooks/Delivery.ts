@@ -1,5 +1,5 @@
 /**
- * How a delivery is traced back to the request that caused it: the request's Idempotency-Key holds the name of the load
+ * A delivery is traced back to the request that caused it: the request's Idempotency-Key holds the name of the load
  * and the request's number in it, and Till's events repeat the key. Endpoints are told apart by their path.
  */
 

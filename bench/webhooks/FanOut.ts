@@ -1,4 +1,6 @@
-/** What subscribed endpoints cost the creates: as many creates as go, with none, one and ten endpoints, in turn. */
+/**
+ * Measures what subscribed endpoints cost the creates: as many creates as go, with none, one and ten endpoints in turn.
+ */
 import { Effect } from "effect"
 import type { Pacing, Shop, Surroundings } from "./Surroundings.ts"
 import { deliver } from "./Surroundings.ts"

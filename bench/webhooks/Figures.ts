@@ -1,4 +1,4 @@
-/** What a load and the arrivals of its deliveries come to. */
+/** Computes the figures of a load and of the arrivals of its deliveries. */
 import { BenchFailure } from "../BenchFailure.ts"
 import { percentile } from "../load/Percentiles.ts"
 import type { ArrivalsRecord } from "./Arrivals.ts"
@@ -42,7 +42,7 @@ export const distributionOf = (micros: ReadonlyArray<number>): Distribution => {
   }
 }
 
-/** How many deliveries have not arrived: each request's event goes to every endpoint. */
+/** Counts the deliveries that have not arrived: each request's event goes to every endpoint. */
 export const missingOf = (requests: number, { firstMicros }: ArrivalsRecord): number =>
   firstMicros.reduce((sum, times) => {
     const arrived = times.subarray(0, requests).reduce((count, time) => count + Number(time !== 0), 0)

@@ -11,7 +11,7 @@ import { nowMicros } from "./MonotonicClock.ts"
 import type { PacedLoadPlan, PacedLoadRecord } from "./PacedLoadPlan.ts"
 import { serve } from "../Worker.ts"
 
-/** How long after the last request was sent an answer may take. */
+/** An answer may take this long after the last request was sent. */
 const GRACE_MILLIS = 15_000
 
 type Send = (request: number) => void
@@ -89,7 +89,7 @@ class PacedLoad {
     return this.#wanted.push(atMicros) - 1
   }
 
-  /** What a connection that has nothing to do does next. */
+  /** Decides what a connection without a request does next. */
   #next(send: Send): void {
     const request = this.#waiting.shift()
     if (request !== undefined) return send(request)

@@ -1,4 +1,4 @@
-/** What the paced load generator is told to do, and what it answers. */
+/** The paced load generator is told this, and answers that. */
 
 export interface PacedLoadPlan {
   readonly port: number
@@ -20,9 +20,9 @@ export interface PacedLoadPlan {
   readonly run: string
 }
 
-/** By number of the request, in microseconds of the clock that processes share. Every request was answered with a 200. */
+/** Times by number of the request, in microseconds of the clock that processes share. All were answered with a 200. */
 export interface PacedLoadRecord {
-  /** When the plan wanted it sent. With all connections or the generator busy, it waits from then on, and that counts. */
+  /** The plan wanted it sent then. With all connections or the generator busy it waits, and that counts. */
   readonly wantedMicros: Float64Array
   readonly sentMicros: Float64Array
   readonly answeredMicros: Float64Array

@@ -16,7 +16,7 @@ export class RequestReader {
   /** Length of the whole request; not known before its head has come. */
   #length: number | undefined
 
-  /** Whether nothing of the next request has come yet. */
+  /** True if nothing of the next request has come yet. */
   get empty(): boolean {
     return this.text === ""
   }

@@ -1,8 +1,8 @@
 /**
  * Thousands of retries that are due when Till starts: how long until all are delivered, and what creates notice of it.
  *
- * The endpoint refuses every first attempt. Then it stops answering, the test clock moves on by an hour, which makes all
- * second attempts due, and Till is killed; it starts again on the same database while the endpoint answers well.
+ * The endpoint refuses every first attempt. Then it stops answering, the test clock moves on by an hour, which makes
+ * all second attempts due, and Till is killed; it starts again on the same database while the endpoint answers well.
  * Creates at a steady rate, in an account without endpoints, are held against those after a start with nothing due.
  */
 import { Effect } from "effect"
@@ -21,7 +21,7 @@ import type { Retries } from "./WebhookResults.ts"
 export interface RetriesPlan {
   readonly deliveries: number
   readonly createsPerSecond: number
-  /** How long creates are watched; what takes longer is not. */
+  /** Creates are watched this long, and no longer. */
   readonly watchedSeconds: number
 }
 
@@ -42,7 +42,7 @@ export const measure = Effect.fnUntraced(function* (
   const { database, nextRun, sink, till } = surroundings
   const run = nextRun()
   yield* failAll(surroundings, shops.subscribed, run, plan.deliveries)
-  // What is under way when Till is killed stays without an outcome: neither refused nor accepted.
+  // Requests under way when Till is killed stay without an outcome: neither refused nor accepted.
   yield* sink.answer("nothing")
   const target = { port: till.port, apiKeys: [shops.subscribed.apiKey] }
   yield* post(target, "/v1/test_helpers/clock/advance", { seconds: ADVANCE_SECONDS })
@@ -107,5 +107,6 @@ const failAll = Effect.fnUntraced(function* (
 const failuresKept = (database: Database, { ids: [id] }: Shop) =>
   database.count(
     "till",
-    `SELECT count(*) FROM deliveries WHERE destination = '${id}' AND state = 'pending' AND jsonb_array_length(attempts) > 0`
+    `SELECT count(*) FROM deliveries
+        WHERE destination = '${id}' AND state = 'pending' AND jsonb_array_length(attempts) > 0`
   )

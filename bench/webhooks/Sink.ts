@@ -13,7 +13,7 @@ export interface Sink {
   readonly url: (endpoint: number) => string
   /** Forgets what has arrived, and records a load's deliveries to so many endpoints from now on. */
   readonly begin: (run: string, endpoints: number) => Effect.Effect<void, BenchFailure>
-  /** How requests are answered from now on; at first, with success. */
+  /** Changes how requests are answered from now on; at first, with success. */
   readonly answer: (how: SinkAnswer) => Effect.Effect<void, BenchFailure>
   /** Waits for so many different deliveries; fails when none arrives for a long while. */
   readonly arrived: (deliveries: number) => Effect.Effect<void, BenchFailure>

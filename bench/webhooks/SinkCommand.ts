@@ -1,11 +1,11 @@
-/** What the sink is told. Every command is answered once it is carried out. */
+/** The sink takes these commands, and answers each once it is carried out. */
 
 export type SinkCommand =
   /** Starts to listen on 127.0.0.1; answers with the port. */
   | { readonly command: "listen" }
   /** Forgets what has arrived, and records a load's deliveries to so many endpoints from now on. */
   | { readonly command: "begin"; readonly run: string; readonly endpoints: number }
-  /** How requests are answered from now on: with a 200, with a 500, or not at all. */
+  /** From now on requests are answered like this: with a 200, with a 500, or not at all. */
   | { readonly command: "answer"; readonly how: SinkAnswer }
   /** Answers when so many different deliveries have arrived; fails when none arrives any more. */
   | { readonly command: "await"; readonly deliveries: number }

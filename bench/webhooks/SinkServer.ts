@@ -22,7 +22,7 @@ const ANSWERS: Readonly<Record<SinkAnswer, string | null>> = {
 
 let arrivals = new Arrivals("", 0)
 let answer: string | null = ANSWERS.success
-/** What has arrived that is no delivery of the bench's. */
+/** Requests that are no deliveries of the bench's. */
 let problem: string | undefined
 let arrived = () => {}
 
@@ -44,7 +44,7 @@ const receive = (socket: Socket): void => {
     reader.reset()
     if (answer !== null) socket.write(answer, "latin1")
   })
-  // Whoever is killed resets its connections.
+  // A killed sender resets its connections.
   socket.on("error", () => {})
 }
 

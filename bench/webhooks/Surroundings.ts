@@ -1,4 +1,4 @@
-/** What the measures have in common: the processes, and the accounts whose events are delivered. */
+/** All measures have these in common: the processes, and the accounts whose events are delivered. */
 import { Effect } from "effect"
 import type { Server } from "../Contender.ts"
 import type { Database } from "../Database.ts"

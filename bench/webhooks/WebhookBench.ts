@@ -21,7 +21,7 @@ export interface WebhookPace {
   readonly retries: Retries.RetriesPlan
 }
 
-/** What a Node sender with Redis and no fsync is said to deliver on 4 cores, and a little more. */
+/** A Node sender with Redis and no fsync is said to deliver a little less than this on 4 cores. */
 const OFFERED_PER_SECOND = 2000
 const CONNECTIONS = 64
 /** With an open loop, more requests may be under way than a closed one has; this many is as good as no limit. */

@@ -1,4 +1,4 @@
-/** What Till wants to reach with webhooks, judged on the run's own figures. */
+/** Till wants to reach these goals with webhooks; each is judged on the run's own figures. */
 import type { Verdict } from "../Goals.ts"
 import type { WebhookResults } from "./WebhookResults.ts"
 

@@ -61,7 +61,8 @@ const retryRows = ({ createsMeanwhile, createsOtherwise, createsPerSecond }: Ret
 })
 
 const retrySentence = ({ deliveredSeconds, deliveries, readySeconds, repeated }: Retries): string =>
-  `${figure(deliveries)} retries due at the start: all delivered ${figure(deliveredSeconds)} s after it; Till answered ` +
+  `${figure(deliveries)} retries due at the start: all delivered ${figure(deliveredSeconds)} s after it; ` +
+  `Till answered ` +
   `after ${figure(readySeconds)} s. ${repeated} came twice because of the kill before.`
 
 const sectionsOf = (results: WebhookResults): ReadonlyArray<Section> => [

@@ -1,4 +1,4 @@
-/** What the bench of webhooks has measured. `results/webhooks.json` is exactly this, and the goals. */
+/** The bench of webhooks has measured this. `results/webhooks.json` is exactly this, and the goals. */
 import type { Machine } from "../Machine.ts"
 import type { Spent } from "../SpentTime.ts"
 import type { Distribution, Figures } from "./Figures.ts"

@@ -10,62 +10,11 @@ import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { exampleOf, resolve } from "./Examples.ts"
 import { projections, withKeyUse } from "./KeyUse.ts"
 import { LIMIT_DEFAULT, LIMIT_MAX } from "./List.ts"
+import type { Content, Document, Operation, Parameter, Response, ResponseReference } from "./OpenApi.ts"
 import { STATUSES } from "./Statuses.ts"
-import type { Webhook } from "./Webhooks.ts"
 import { webhooks } from "./Webhooks.ts"
 
-export interface Parameter {
-  readonly name: string
-  readonly in: string
-  readonly required: boolean
-  readonly description?: string
-  readonly schema: JsonSchema & { readonly default?: unknown }
-}
-
-interface Media {
-  readonly schema: JsonSchema
-  readonly example?: unknown
-}
-
-interface Content {
-  readonly "application/json": Media
-}
-
-export interface Response {
-  readonly description: string
-  readonly headers?: Readonly<Record<string, unknown>>
-  readonly content: Content
-}
-
-/** A response among the document's components: those of errors are the same for many operations. */
-export interface ResponseReference {
-  readonly $ref: string
-}
-
-export interface Operation {
-  readonly operationId: string
-  readonly summary: string
-  readonly description?: string
-  readonly tags: ReadonlyArray<string>
-  readonly parameters: ReadonlyArray<Parameter>
-  readonly security: ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>
-  readonly requestBody?: { readonly required: boolean; readonly content: Content }
-  readonly responses: Readonly<Record<string, Response | ResponseReference>>
-}
-
-export interface Document {
-  readonly openapi: string
-  readonly info: { readonly title: string; readonly version: string; readonly description: string }
-  readonly servers: ReadonlyArray<{ readonly url: string }>
-  readonly tags: ReadonlyArray<{ readonly name: string }>
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly webhooks: Readonly<Record<string, { readonly post: Webhook }>>
-  readonly components: {
-    readonly schemas: JsonSchemas
-    readonly responses: Readonly<Record<string, Response>>
-    readonly securitySchemes: Readonly<Record<string, unknown>>
-  }
-}
+export type { Document, Operation, Parameter, Response } from "./OpenApi.ts"
 
 /** The document of a service at this address. */
 export const make = (publicUrl: string): Document => {

@@ -1,5 +1,5 @@
 /**
- * How a command finds Till and says who it is. Only test mode: what these commands do is for trying things out.
+ * A command finds Till and says who it is. It takes keys of test mode only: these commands are for trying things out.
  *
  * A key comes from the environment or from standard input, never from the command line, which every user of the machine
  * can read as long as the command runs, and which shells write down.
@@ -35,7 +35,8 @@ export interface ConnectionFlags {
 export interface Connection {
   readonly till: EffectMethods
   readonly baseUrl: URL
-  readonly defaults: app.ClientDefaults
+  /** An authorization holds this long, in seconds, where the service has the same environment. */
+  readonly authorizationHoldSeconds: number
 }
 
 /** The first line of standard input. */
@@ -68,15 +69,15 @@ const apiKeyOf = Effect.fnUntraced(function* (flag: ConnectionFlags["apiKey"], p
 
 /** A client by what the flags say, or else the environment. */
 export const connect = Effect.fnUntraced(function* (flags: ConnectionFlags) {
-  const defaults = yield* app.clientDefaults
-  const baseUrl = httpUrlOf(Option.getOrElse(flags.url, () => defaults.baseUrl))
+  const config = yield* app.TillConfig
+  const baseUrl = httpUrlOf(Option.getOrElse(flags.url, () => app.publicUrlOf(config)))
   if (baseUrl === undefined) {
     return yield* new WrongArguments({ message: "--url must begin with http:// or https://" })
   }
-  const apiKey = yield* apiKeyOf(flags.apiKey, defaults.apiKey)
+  const apiKey = yield* apiKeyOf(flags.apiKey, config.apiKey ?? config.defaultKeys.secretTest)
   const till = yield* Till.pipe(Effect.provide(Till.layerFetch({ apiKey, baseUrl })))
-  return { till, baseUrl, defaults } satisfies Connection
-})
+  return { till, baseUrl, authorizationHoldSeconds: config.authorizationHoldSeconds } satisfies Connection
+}, Effect.provide(app.configuration))
 
 /** An absolute URL over HTTP; undefined if it is none. */
 export const httpUrlOf = (text: string): URL | undefined => {

@@ -1,10 +1,10 @@
 /**
- * Takes webhooks on a port of its own, on loopback only, and hands them on to an app: body and headers unchanged, so that
- * the app verifies them as if they had come from Till. The app's status goes back to Till, which so repeats what the app
- * did not take.
+ * Takes webhooks on a port of its own, on loopback only, and hands them on to an app: body and headers unchanged, so
+ * that the app verifies them as if they had come from Till. The app's status goes back to Till, which so repeats what
+ * the app did not take.
  *
- * Only what Till has signed is handed on: any page in a browser can post to a port of this machine. What it says about a
- * webhook therefore comes from Till as well.
+ * Only what Till has signed is handed on: any page in a browser can post to a port of this machine. What it says about
+ * a webhook therefore comes from Till as well.
  */
 import { Data, Effect, Redacted, type Scope } from "effect"
 import * as http from "node:http"
@@ -13,7 +13,7 @@ import type { AddressInfo } from "node:net"
 import type { WebhookEvent } from "../client/index.ts"
 import { verifyWebhook } from "../client/index.ts"
 
-/** What became of one webhook. */
+/** Tells what became of one webhook. */
 export interface Forwarded {
   readonly event: WebhookEvent
   /** The number of Till's attempt, from 1. */
@@ -27,9 +27,9 @@ export interface ForwarderOptions {
   readonly forwardTo: URL
   /** The secret of the endpoint at the moment, once it is known: a webhook may come before. */
   readonly secret: () => Promise<Redacted.Redacted>
-  /** What a GET answers in `X-Till-Listen`, for others to find out who listens there. */
+  /** A GET answers this in `X-Till-Listen`, for others to find out who listens there. */
   readonly instance: string
-  /** How long the app may take; a second less than Till waits by default. */
+  /** The app may take this long; by default a second less than Till waits. */
   readonly appMillisMax?: number
   /** Told of every webhook, as soon as the app has answered. */
   readonly onForwarded: (forwarded: Forwarded) => void
@@ -45,7 +45,7 @@ const APP_MILLIS_MAX = 29_000
 /** Far more than any event has. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
 
-/** What belongs to a connection and not to the message (RFC 9110, 7.6.1), and what names the receiver. */
+/** These belong to a connection and not to the message (RFC 9110, 7.6.1), or name the receiver. */
 const HOP_HEADERS = new Set([
   "connection",
   "content-length",

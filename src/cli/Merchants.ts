@@ -1,41 +1,138 @@
-/** `till merchants`: the installation's merchants (semantics A7, V3). Works on a running service and on a stopped one. */
-import { Console, Effect } from "effect"
-import { Argument, Command } from "effect/cli"
+/**
+ * `till merchants` and `till keys` make, list and change the installation's merchants and their keys (semantics A7, A8,
+ * V3). They work on a running service and on a stopped one.
+ */
+import { Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import * as app from "../app.ts"
-import { merchantLines, newKeyLines } from "./Tables.ts"
 
-/** Which merchant a command is about. */
-export const merchantArgument = Argument.String("merchant").pipe(
+type Merchant = app.Answer["merchants"][number]
+type ApiKey = app.Answer["keys"][number]
+
+/** `2026-11-21T04:00:00Z` of Unix seconds. */
+const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString().replace(".000", "")
+
+const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]!.length))) ?? []
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join("  ")
+        .trimEnd()
+    )
+    .join("\n")
+}
+
+const merchantLines = (merchants: ReadonlyArray<Merchant>): string =>
+  columns(merchants.map(({ api_version, created, id, name }) => [id, api_version, timeOf(created), name]))
+
+/** Keys as anybody may see them. */
+const keyLines = (keys: ReadonlyArray<ApiKey>): string =>
+  columns(
+    keys.map(({ created, expires_at, id, last4, merchant_id, prefix, status }) => [
+      id,
+      merchant_id,
+      `${prefix}…${last4}`,
+      timeOf(created),
+      expires_at === null || status === "expired" ? status : `${status} until ${timeOf(expires_at)}`
+    ])
+  )
+
+/** New keys in full, which is their only time. */
+const newKeyLines = (keys: ReadonlyArray<ApiKey>): string => {
+  const rows = keys.map(({ id, livemode, secret = "", type }) => [
+    `  ${type === "secret" ? "Secret" : "Publishable"} key, ${livemode ? "live" : "test"} mode`,
+    id,
+    secret
+  ])
+  return `Shown this once; only hashes are stored:\n${columns(rows)}`
+}
+
+const administer = (command: app.Command) =>
+  app.Administration.use(({ carryOut }) => carryOut(command)).pipe(Effect.provide(app.administration))
+
+const merchantArgument = Argument.String("merchant").pipe(
   Argument.withDescription("ID of the merchant, mer_…: see till merchants list")
 )
 const nameArgument = Argument.String("name").pipe(Argument.withDescription("The name that payers read"))
 
-const create = Command.make("create", { name: nameArgument }, ({ name }) =>
-  Effect.flatMap(app.administer({ _tag: "CreateMerchant", name }), ({ keys, merchants }) =>
+const createMerchant = Command.make("create", { name: nameArgument }, ({ name }) =>
+  Effect.flatMap(administer({ _tag: "CreateMerchant", name }), ({ keys, merchants }) =>
     Console.log(`${merchantLines(merchants)}\n\n${newKeyLines(keys)}`)
   )
 ).pipe(Command.withDescription("Create a merchant with its four API keys"))
 
-const list = Command.make("list", {}, () =>
-  Effect.flatMap(app.administer({ _tag: "ListMerchants" }), ({ merchants }) => Console.log(merchantLines(merchants)))
+const listMerchants = Command.make("list", {}, () =>
+  Effect.flatMap(administer({ _tag: "ListMerchants" }), ({ merchants }) => Console.log(merchantLines(merchants)))
 ).pipe(Command.withDescription("List all merchants"))
 
-const rename = Command.make("rename", { merchant: merchantArgument, name: nameArgument }, ({ merchant, name }) =>
-  Effect.flatMap(app.administer({ _tag: "RenameMerchant", merchant, name }), ({ merchants }) =>
-    Console.log(merchantLines(merchants))
-  )
+const renameMerchant = Command.make(
+  "rename",
+  { merchant: merchantArgument, name: nameArgument },
+  ({ merchant, name }) =>
+    Effect.flatMap(administer({ _tag: "RenameMerchant", merchant, name }), ({ merchants }) =>
+      Console.log(merchantLines(merchants))
+    )
 ).pipe(Command.withDescription("Change a merchant's name, which payers' pages show"))
 
 const setVersion = Command.make(
   "set-version",
   { merchant: merchantArgument, version: Argument.Literals("version", app.API_VERSIONS) },
   ({ merchant, version }) =>
-    Effect.flatMap(app.administer({ _tag: "SetVersion", merchant, version }), ({ merchants }) =>
+    Effect.flatMap(administer({ _tag: "SetVersion", merchant, version }), ({ merchants }) =>
       Console.log(merchantLines(merchants))
     )
 ).pipe(Command.withDescription("Set the API version of requests that name none, and of events"))
 
 export const merchants = Command.make("merchants").pipe(
   Command.withDescription("Create, list and rename merchants"),
-  Command.withSubcommands([create, list, rename, setVersion])
+  Command.withSubcommands([createMerchant, listMerchants, renameMerchant, setVersion])
+)
+
+const createKey = Command.make(
+  "create",
+  {
+    merchant: merchantArgument,
+    type: Flag.Literals("type", ["secret", "publishable"]).pipe(
+      Flag.withDefault("secret"),
+      Flag.withDescription("secret by default")
+    ),
+    mode: Flag.Literals("mode", ["test", "live"]).pipe(
+      Flag.withDefault("test"),
+      Flag.withDescription("test by default")
+    )
+  },
+  ({ merchant, mode, type }) =>
+    Effect.flatMap(administer({ _tag: "CreateKey", merchant, type, livemode: mode === "live" }), ({ keys }) =>
+      Console.log(newKeyLines(keys))
+    )
+).pipe(Command.withDescription("Create one more API key of a merchant"))
+
+const listKeys = Command.make("list", { merchant: merchantArgument.pipe(Argument.optional) }, ({ merchant }) =>
+  Effect.flatMap(administer({ _tag: "ListKeys", merchant: Option.getOrNull(merchant) }), ({ keys }) =>
+    Console.log(keyLines(keys))
+  )
+).pipe(Command.withDescription("List API keys, of one merchant or of all"))
+
+const rollKey = Command.make(
+  "roll",
+  {
+    key: Argument.String("key").pipe(Argument.withDescription("ID of the key, key_…: see till keys list")),
+    expiresIn: Flag.Int("expires-in").pipe(
+      Flag.filter(
+        (seconds) => seconds >= 0 && seconds <= app.API_KEY_GRACE_SECONDS_MAX,
+        () => `must be from 0 to ${app.API_KEY_GRACE_SECONDS_MAX}`
+      ),
+      Flag.withDefault(app.API_KEY_GRACE_SECONDS_MAX),
+      Flag.withDescription(`Seconds for which the old key stays valid; ${app.API_KEY_GRACE_SECONDS_MAX} by default`)
+    )
+  },
+  ({ expiresIn, key }) =>
+    Effect.flatMap(administer({ _tag: "RollKey", key, expiresIn }), ({ keys }) => Console.log(newKeyLines(keys)))
+).pipe(Command.withDescription("Replace an API key by a new one"))
+
+export const keys = Command.make("keys").pipe(
+  Command.withDescription("Create, list and roll API keys"),
+  Command.withSubcommands([createKey, listKeys, rollKey])
 )

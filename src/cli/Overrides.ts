@@ -2,8 +2,8 @@
  * `path=value`: fields of a request's body, as a person types them.
  *
  * A path names fields as the API's errors do: `amount`, `metadata[order]`, `line_items[0][quantity]`. A value is JSON
- * where it can be read as such (`5000`, `true`, `null`, `"7"`), otherwise it stands for itself; values of metadata always
- * stand for themselves, because metadata knows nothing but text.
+ * where it can be read as such (`5000`, `true`, `null`, `"7"`), otherwise it stands for itself; values of metadata
+ * always stand for themselves, because metadata knows nothing but text.
  */
 export interface Override {
   readonly path: ReadonlyArray<string>

@@ -1,14 +1,14 @@
 /** `till serve`: runs the service until it is told to stop. */
-import { Effect, Option } from "effect"
+import { Console, Effect, Layer, type LogLevel, Option, Redacted } from "effect"
 import { Command, GlobalFlag } from "effect/cli"
 import * as app from "../app.ts"
 
-/** How long the service may take to come to its end, in milliseconds. */
+/** The service may take this long to come to its end, in milliseconds. */
 const END_MILLIS_MAX = 9000
 
 /**
- * A database that hangs, or is slow to stop, does not keep a service for good that was told to end: whoever told it would
- * kill it. What was answered is durable; an embedded Postgres that is left over is adopted by the next start.
+ * A database that hangs, or is slow to stop, does not keep a service for good that was told to end: whoever told it
+ * would kill it. What was answered is durable; the next start adopts an embedded Postgres that is left over.
  */
 const endInTime = Effect.sync(() => {
   for (const signal of ["SIGINT", "SIGTERM"]) {
@@ -21,17 +21,67 @@ const endInTime = Effect.sync(() => {
   }
 })
 
+type Started = app.Started["Service"]
+type KeySlot = Started["added"][number]
+
+const KEY_NAMES: Readonly<Record<KeySlot, string>> = {
+  secretTest: "Secret key, test mode",
+  publishableTest: "Publishable key, test mode",
+  secretLive: "Secret key, live mode",
+  publishableLive: "Publishable key, live mode"
+}
+
+const greetingOf = ({ baseUrl, generated, isKeySet }: Started): string => {
+  const lines = [`Till listens on ${baseUrl}`]
+  const slots = (Object.keys(KEY_NAMES) as Array<KeySlot>).filter((slot) => generated[slot] !== undefined)
+  if (slots.length > 0) {
+    lines.push("", "These keys are shown this once; only their hashes are stored:")
+    for (const slot of slots) lines.push(`  ${KEY_NAMES[slot].padEnd(27)} ${Redacted.value(generated[slot]!)}`)
+  }
+  const key = generated.secretTest
+  if (key !== undefined || isKeySet) {
+    lines.push(
+      "",
+      "Try it:",
+      `  curl ${baseUrl}/v1/payment_intents -u ${key === undefined ? "$TILL_SK_TEST" : Redacted.value(key)}: \\`,
+      `    -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\`,
+      `    -d '{"amount": 2000, "currency": "usd", "payment_method": "pm_card_visa", "confirm": true}'`
+    )
+  }
+  return lines.join("\n")
+}
+
+/** Whoever replaces a key in the environment may think that the former one is worth nothing any more. */
+const additionOf = (added: ReadonlyArray<KeySlot>): string =>
+  `New from the environment: ${added.map((slot) => KEY_NAMES[slot].toLowerCase()).join("; ")}.\n` +
+  "The keys that were there before stay valid: `till keys list` names them, " +
+  "`till keys roll key_… --expires-in 0` ends one."
+
+const greeting = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const started = yield* app.Started
+    yield* Console.log(greetingOf(started))
+    if (started.added.length > 0) yield* Console.log(`\n${additionOf(started.added)}`)
+  })
+)
+
+/**
+ * Runs the service until it is interrupted, and then closes everything in order. A level that is given counts more than
+ * the variable.
+ */
+export const run = (level: LogLevel.LogLevel | undefined) => Layer.launch(Layer.provide(greeting, app.service(level)))
+
 export const serve = Command.make("serve", {}, () =>
   Effect.gen(function* () {
     yield* endInTime
-    return yield* app.serve(Option.getOrUndefined(yield* GlobalFlag.LogLevel))
+    return yield* run(Option.getOrUndefined(yield* GlobalFlag.LogLevel))
   })
 ).pipe(
   Command.withShortDescription("Run the service"),
   Command.withDescription(
-    "Run the service until it gets a SIGINT or SIGTERM. Its settings are environment variables, which the README lists: " +
-      "PORT (4242, or 0 for one that is free), TILL_DATA_DIR (./.till), DATABASE_URL (by default a Postgres of its own), " +
-      "TILL_SK_TEST and the other keys (generated, and printed once). It takes requests once it has written where it " +
-      "listens."
+    "Run the service until it gets a SIGINT or SIGTERM. Its settings are environment variables, which the README " +
+      "lists: PORT (4242, or 0 for one that is free), TILL_DATA_DIR (./.till), DATABASE_URL (by default a Postgres " +
+      "of its own), TILL_SK_TEST and the other keys (generated, and printed once). It takes requests once it has " +
+      "written where it listens."
   )
 )

@@ -1,10 +1,10 @@
 /**
  * The webhook endpoint of a `till listen`: there as long as the command runs, however Till fares meanwhile.
  *
- * A command that was killed leaves its endpoint behind, marked with where it forwarded to. The next one that forwards to
- * the same place takes it over, with a new secret, and so gets what happened in between. Two at a time would each get
- * everything, so the second one refuses. If somebody deletes it under a running command, as a test does that empties the
- * environment, it gets a successor.
+ * A command that was killed leaves its endpoint behind, marked with where it forwarded to. The next one that forwards
+ * to the same place takes it over, with a new secret, and so gets what happened in between. Two at a time would each
+ * get everything, so the second one refuses. If somebody deletes it under a running command, as a test does that
+ * empties the environment, it gets a successor.
  */
 import { Data, Effect, Redacted, type Scope, Stream } from "effect"
 import type { EffectMethods, TillError } from "../client/index.ts"
@@ -13,7 +13,7 @@ import { INSTANCE_HEADER } from "./Forwarder.ts"
 export interface TemporaryEndpointOptions {
   readonly till: EffectMethods
   readonly forwardTo: URL
-  /** Where the webhooks are taken. */
+  /** The webhooks are taken there. */
   readonly address: URL
   /** Names this run, among those that forward to the same place. */
   readonly instance: string
@@ -99,7 +99,7 @@ const leftBehind = Effect.fnUntraced(function* ({ forwardTo, till }: TemporaryEn
   return first?.id
 })
 
-/** Whether the command that the endpoint belongs to still runs. Others may have its port by now. */
+/** True if the command that the endpoint belongs to still runs. Others may have its port by now. */
 const isListening = (url: string, instance: string | undefined): Effect.Effect<boolean> =>
   Effect.tryPromise(async () => {
     if (new URL(url).hostname !== "127.0.0.1") return false

@@ -1,13 +1,11 @@
 /** The `till` command: its subcommands, and how a failure reaches the person who typed it. */
 import { Cause, Effect, Exit, Option } from "effect"
 import { Command } from "effect/cli"
-import { keys } from "./Keys.ts"
 import { listen } from "./Listen.ts"
-import { merchants } from "./Merchants.ts"
-import { rebuild } from "./Rebuild.ts"
+import { keys, merchants } from "./Merchants.ts"
+import { rebuild, verify } from "./Maintenance.ts"
 import { serve } from "./Serve.ts"
 import { trigger } from "./Trigger.ts"
-import { verify } from "./Verify.ts"
 
 const till = Command.make("till").pipe(
   Command.withDescription("A payments service that you run yourself"),

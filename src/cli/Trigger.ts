@@ -86,8 +86,7 @@ export const trigger = Command.make(
   ({ override, type, ...flags }) =>
     Effect.gen(function* () {
       const triggerable = yield* triggerableOf(type)
-      const { defaults, till } = yield* connect(flags)
-      const { authorizationHoldSeconds } = defaults
+      const { authorizationHoldSeconds, till } = yield* connect(flags)
       yield* Console.log(yield* triggered(triggerable, { till, overrides: override, authorizationHoldSeconds }))
     })
 ).pipe(

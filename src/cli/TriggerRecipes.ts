@@ -1,5 +1,5 @@
 /**
- * What makes each type of event happen in test mode, by requests that any merchant can make.
+ * The recipes make each type of event happen in test mode, by requests that any merchant can make.
  *
  * Overrides set fields of the one request that makes the event's object; for an `.updated`, of the update.
  */
@@ -11,7 +11,7 @@ import { overridden } from "./Overrides.ts"
 export interface RecipeInput {
   readonly till: EffectMethods
   readonly overrides: ReadonlyArray<Override>
-  /** How long an authorization holds, in seconds of the environment's clock. */
+  /** An authorization holds this long, in seconds of the environment's clock. */
   readonly authorizationHoldSeconds: number
 }
 
@@ -50,7 +50,7 @@ const andThen =
   (input) =>
     Effect.tap(recipe(input), (id) => request(input.till, id))
 
-/** What happened to the clock outlasts the command, and everything else in the environment notices it. */
+/** The clock's move outlasts the command, and everything else in the environment notices it. */
 const holdExpiry: Recipe = (input) => {
   const seconds = input.authorizationHoldSeconds + 1
   return Effect.tap(authorized(input), () =>

@@ -20,7 +20,7 @@ import {
 /** A whole answer. */
 export interface Answer {
   readonly status: number
-  /** By lower-case name. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly text: string
 }
@@ -36,7 +36,7 @@ interface Envelope {
   readonly payment_intent?: PaymentIntent
 }
 
-/** What an answer to a call with the given key means. `nowMillis` is for a `Retry-After` that names a date. */
+/** Reads an answer to a call with the given key. `nowMillis` is for a `Retry-After` that names a date. */
 export const meaningOf = (
   answer: Answer,
   idempotencyKey: string | null,

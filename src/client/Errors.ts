@@ -1,6 +1,6 @@
 /**
- * What a call can fail with: one class for each error type of the API (semantics §3), and one for each way of getting
- * no answer of Till's at all.
+ * A call fails with one of these: one class for each error type of the API (semantics §3), and one for each way of
+ * getting no answer of Till's at all.
  *
  * Fields that the API has carry the API's names. No error holds a request, a header or a body, so the API key is in
  * none of them.
@@ -8,7 +8,7 @@
 import { Data } from "effect"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 
-/** What every error knows. */
+/** Every error knows this. */
 interface CallFields {
   readonly message: string
   /** The HTTP status of the answer; null if there was none. */
@@ -21,7 +21,7 @@ interface CallFields {
   readonly retry_after: number | null
 }
 
-/** What the API says about an error. */
+/** The API says this about an error. */
 interface ErrorFields extends CallFields {
   readonly code: string
   /** The parameter that is to blame. */
@@ -91,10 +91,11 @@ const classes = [
   UnexpectedResponseError
 ]
 
-// Effect lets `console.log` show its errors as bare fields. Who logs what a call threw wants its name and stack as well.
+// Effect lets `console.log` show its errors as bare fields. Who logs what a call threw wants its name and stack as
+// well.
 for (const { prototype } of classes) {
   Object.defineProperty(prototype, Symbol.for("nodejs.util.inspect.custom"), { value: undefined })
 }
 
-/** Whether something that was thrown is an error of the client. */
+/** True if something that was thrown is an error of the client. */
 export const isTillError = (error: unknown): error is TillError => classes.some((Class) => error instanceof Class)

@@ -11,7 +11,7 @@ import type { Api } from "../api/Api.ts"
 import type { ApiVersion } from "../domain/ApiVersion.ts"
 import type { TillError } from "./Errors.ts"
 
-/** What can be said about one call. */
+/** These can be said about one call. */
 export interface RequestOptions {
   /**
    * The `Idempotency-Key` of a POST. Left out, every call gets a new one, which all its attempts share. A key of one's
@@ -20,9 +20,9 @@ export interface RequestOptions {
   readonly idempotencyKey?: string | undefined
   /** Overrides the version that the client's types describe. */
   readonly apiVersion?: ApiVersion | undefined
-  /** How long one attempt may take. */
+  /** One attempt may take so long. */
   readonly timeoutMillis?: number | undefined
-  /** How often a call is repeated at most, after its first attempt. */
+  /** A call is repeated so often at most, after its first attempt. */
   readonly retriesMax?: number | undefined
 }
 
@@ -41,7 +41,7 @@ type PathIdentifiers<Path extends string> = Path extends `${string}:${infer Rest
 /** An endpoint of the contract, with what its type knows. */
 type Endpoint = HttpApiEndpoint.ConstraintRequest & { readonly path: string }
 
-/** What an endpoint without parameters takes. */
+/** An endpoint without parameters takes this. */
 type NoParameters = Readonly<Record<string, never>>
 
 type OrNone<A> = [A] extends [never] ? NoParameters : A
@@ -53,11 +53,11 @@ export type ParametersOf<E extends Endpoint> = [E["~Payload"]["Type"]] extends [
 
 export type ResultOf<E extends Endpoint> = E["~Success"]["Type"]
 
-/** What the pages of a list consist of; never, if an endpoint answers with something else. */
+/** The pages of a list consist of these; never, if an endpoint answers with something else. */
 export type ItemOf<E extends Endpoint> =
   ResultOf<E> extends { readonly object: "list"; readonly data: ReadonlyArray<infer Item> } ? Item : never
 
-/** What a method takes; parameters can be left out where none is required. */
+/** A method takes these; parameters can be left out where none is required. */
 export type ArgumentsOf<E extends Endpoint, Options> =
   Record<never, never> extends ParametersOf<E>
     ? [...PathIdentifiers<E["path"]>, parameters?: ParametersOf<E>, options?: Options]

@@ -20,7 +20,7 @@ const isBackward = (parameters: ListParameters): boolean => parameters["ending_b
 const itemsOf = (page: Page, parameters: ListParameters): Page["data"] =>
   isBackward(parameters) ? page.data.toReversed() : page.data
 
-/** What to ask the next page with; undefined after the last one. */
+/** Makes the query for the next page; undefined after the last one. */
 const following = (page: Page, parameters: ListParameters): ListParameters | undefined => {
   const last = itemsOf(page, parameters).at(-1)
   if (!page.has_more || last === undefined) return undefined

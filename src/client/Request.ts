@@ -23,7 +23,7 @@ export interface Call {
 
 const PATH_IDENTIFIER = /:\w+/gu
 
-/** How many identifiers an endpoint's path has. */
+/** The number of identifiers in an endpoint's path. */
 export const identifierCount = (endpoint: HttpApiEndpoint.Top): number =>
   endpoint.path.match(PATH_IDENTIFIER)?.length ?? 0
 
@@ -36,7 +36,7 @@ export const callOf = (endpoint: HttpApiEndpoint.Top, args: ReadonlyArray<unknow
   }
 }
 
-/** Why a call cannot be sent; undefined if it can. */
+/** Says why a call cannot be sent; undefined if it can. */
 export const refusalOf = (
   call: Pick<Call, "identifiers">,
   idempotencyKey: string | null
@@ -71,7 +71,7 @@ export const requestOf = (
   )
 }
 
-/** What is undefined is left out; a list is a repeated parameter. */
+/** Leaves out what is undefined; a list becomes a repeated parameter. */
 const queryOf = (parameters: Call["parameters"]): ReadonlyArray<readonly [string, string]> =>
   Object.entries(parameters).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).flatMap((one: unknown) =>
@@ -79,7 +79,7 @@ const queryOf = (parameters: Call["parameters"]): ReadonlyArray<readonly [string
     )
   )
 
-/** What a header can carry. */
+/** A header can carry this. */
 const isSendable = (key: unknown): boolean =>
   typeof key === "string" && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX && /^[\x20-\x7e]+$/u.test(key)
 

@@ -1,5 +1,5 @@
 /**
- * Which failures are worth another attempt, and when.
+ * Decides which failures are worth another attempt, and when.
  *
  * Every attempt of a POST carries the same `Idempotency-Key`, so however often it is repeated it has one effect. A
  * DELETE is repeated as well: one that was carried out but whose answer was lost then finds its object gone, which is
@@ -20,7 +20,7 @@ const isTransient = ({ status, type }: TillError): boolean =>
   type === "connection_error" || status === 409 || status === 429 || (status !== null && status >= 500)
 
 /**
- * How long to wait before the next attempt; undefined if there should be none.
+ * Says how long to wait before the next attempt; undefined if there should be none.
  *
  * `attempt` is the number of the one that failed, from 1. `random`, from 0 to 1, spreads clients that failed together
  * over half of the backoff. What `Retry-After` asks for is never cut short.

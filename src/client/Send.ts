@@ -15,15 +15,15 @@ import type { Call } from "./Request.ts"
 import { refusalOf, requestOf } from "./Request.ts"
 import { RETRIES_MAX_DEFAULT, retryDelayMillis } from "./Retry.ts"
 
-/** What holds for calls that do not say. */
+/** These hold for calls that do not say. */
 export interface Defaults {
   /** A secret or publishable key. */
   readonly apiKey: Redacted.Redacted
-  /** By default the version that the types describe. */
+  /** The version that the types describe by default. */
   readonly apiVersion?: ApiVersion | undefined
-  /** How long one attempt may take; 40 s by default. */
+  /** One attempt may take so long; 40 s by default. */
   readonly timeoutMillis?: number | undefined
-  /** How often a call is repeated at most, after its first attempt; 3 times by default. */
+  /** A call is repeated so often at most, after its first attempt; 3 times by default. */
   readonly retriesMax?: number | undefined
 }
 
@@ -72,7 +72,7 @@ const answerTo = (
     })
   )
 
-/** What went wrong, in the words of the innermost cause. */
+/** Says what went wrong, in the words of the innermost cause. */
 const descriptionOf = (error: unknown): string => {
   let innermost = error
   while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause

@@ -23,7 +23,7 @@ import type { Defaults } from "./Send.ts"
 import { send } from "./Send.ts"
 
 export interface TillOptions extends Defaults {
-  /** Where Till listens: what comes before `/v1`. */
+  /** Till listens there: the part of a URL before `/v1`. */
   readonly baseUrl: string | URL
 }
 
@@ -84,7 +84,8 @@ const methods = (client: HttpClient.HttpClient, options: TillOptions): EffectMet
  *     .pipe(Effect.catchTag("PaymentError", (declined) => Effect.log(declined.decline_code)))
  *   yield* Stream.runForEach(till.events.list.stream({ limit: 100 }), (event) => Effect.log(event.type))
  * })
- * program.pipe(Effect.provide(Till.layerFetch({ apiKey: Redacted.make("sk_test_…"), baseUrl: "http://localhost:4242" })))
+ * const till = Till.layerFetch({ apiKey: Redacted.make("sk_test_…"), baseUrl: "http://localhost:4242" })
+ * program.pipe(Effect.provide(till))
  * ```
  */
 export class Till extends Context.Service<Till, EffectMethods>()("till/client/Till") {

@@ -17,7 +17,7 @@ import { baseUrlOf, forEveryEndpoint, layerFetch, Till } from "./Till.ts"
 export interface TillClientOptions extends Omit<TillOptions, "apiKey"> {
   /** A secret or publishable key. */
   readonly apiKey: string
-  /** What sends requests, instead of the platform's `fetch`. */
+  /** This sends requests, instead of the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
@@ -52,7 +52,7 @@ const methods = ({ apiKey, fetch = globalThis.fetch, ...others }: TillClientOpti
   return made as unknown as PromiseMethods
 }
 
-/** Where a method was called: the frames of a stack, which are put into words only when they are read. */
+/** Notes where a method was called. The frames of the stack are put into words only when they are read. */
 interface Called {
   readonly stack?: unknown
 }

@@ -16,10 +16,10 @@ import type { WebhookEvent } from "./WebhookEvent.ts"
 
 /** The header that carries the signatures, as Node spells it. */
 export const WEBHOOK_SIGNATURE_HEADER = "x-signature"
-/** How far a signature's time may be from the receiver's, in seconds (spec: Signature, 3). */
+/** A signature's time may be this far from the receiver's, in seconds (spec: Signature, 3). */
 export const WEBHOOK_TOLERANCE_SECONDS_DEFAULT = 300
 
-/** What is wrong with a webhook. */
+/** One of these is wrong with a webhook. */
 export type WebhookVerificationFailure =
   /** There is no `X-Signature`. */
   | "header_missing"
@@ -29,7 +29,7 @@ export type WebhookVerificationFailure =
   | "signature_mismatch"
   /** The signature is genuine, but from another time: somebody may have recorded the webhook. */
   | "timestamp_outside_tolerance"
-  /** What was signed is no event. */
+  /** The body is signed, but no event. */
   | "body_malformed"
 
 /** A webhook that must not be believed; a receiver answers 400. */
@@ -51,7 +51,7 @@ export interface VerifyWebhookOptions {
   readonly header: string | ReadonlyArray<string> | null | undefined
   /** The endpoint's secret, `whsec_…`, as a whole; several while one is being replaced. */
   readonly secret: string | ReadonlyArray<string>
-  /** How far the signature's time may be from now; 300 by default. */
+  /** The signature's time may be this far from now; 300 by default. */
   readonly toleranceSeconds?: number | undefined
   /** Unix time; by default the system's. */
   readonly nowMillis?: number | undefined

@@ -7,7 +7,10 @@
 import { Data } from "effect"
 import type { CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
 import type { DeclineCode } from "./DeclineCodes.ts"
+import type { ParameterInvalid, ParameterMissing, ParametersExclusive, ParameterUnknown } from "./ParameterErrors.ts"
 import type { PaymentIntent, PaymentIntentStatus } from "./PaymentIntent.ts"
+
+export { ParameterInvalid, ParameterMissing, ParametersExclusive, ParameterUnknown } from "./ParameterErrors.ts"
 
 /** How an object's kind is called in messages (semantics §3, last line). */
 export type ResourceKind =
@@ -24,30 +27,6 @@ export type ResourceKind =
   | "Event"
   | "Line item"
   | "API key"
-
-/** A required parameter, or one that is required under the given circumstances, is absent. */
-export class ParameterMissing extends Data.TaggedError("ParameterMissing")<{
-  /** Path of the parameter, e.g. `payment_method_data[card][number]` (semantics T8). */
-  readonly param: string
-}> {}
-
-/** A parameter is of the wrong type, out of range, or refers to something that does not fit. */
-export class ParameterInvalid extends Data.TaggedError("ParameterInvalid")<{
-  /** Null only if the whole body is meant. */
-  readonly param: string | null
-  /** Completes "The `param` field must be …". */
-  readonly rule: string
-}> {}
-
-/** A parameter that the operation does not know. */
-export class ParameterUnknown extends Data.TaggedError("ParameterUnknown")<{ readonly param: string }> {}
-
-/** Two parameters that exclude each other were both sent. */
-export class ParametersExclusive extends Data.TaggedError("ParametersExclusive")<{
-  readonly first: string
-  /** The one that the error names. */
-  readonly second: string
-}> {}
 
 /** An amount above what is possible: the cap of semantics N1, or the amount authorized. */
 export class AmountTooLarge extends Data.TaggedError("AmountTooLarge")<{

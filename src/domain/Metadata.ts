@@ -5,7 +5,7 @@
  * which makes every key an own property.
  */
 import { Effect, Schema } from "effect"
-import { ParameterInvalid } from "./Errors.ts"
+import { ParameterInvalid } from "./ParameterErrors.ts"
 import { hasLengthAtMost, text } from "./Text.ts"
 
 const METADATA_KEYS_MAX = 50

@@ -4,12 +4,10 @@
  * Port. `(account, version)` is unique, which is the fence: of two owners of an account only one can append a version, and
  * only one who knows the version before it.
  */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, type Effect, Schema } from "effect"
 import { innermostMessage } from "./Causes.ts"
 import type { AccountId } from "./Document.ts"
-import { READ_BYTES_MAX } from "./MemoryLimits.ts"
 import type { JournalRow, Span } from "./Record.ts"
-import { textOf } from "./Record.ts"
 
 /** The journal or the views cannot be reached; whether the last write happened is not known. */
 export class StorageFailure extends Schema.TaggedError<StorageFailure>()("StorageFailure", { cause: Schema.Defect() }) {
@@ -27,13 +25,6 @@ export interface NewRow extends JournalRow {
 export const firsts = (rows: ReadonlyArray<NewRow>): ReadonlyArray<NewRow> => {
   const accounts = new Set<AccountId>()
   return rows.filter(({ account }) => accounts.size < accounts.add(account).size)
-}
-
-/** Rows that are read at once. */
-const pageOf = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRow> => {
-  let bytes = 0
-  const last = rows.findIndex((row) => (bytes += row.bytes.length) >= READ_BYTES_MAX)
-  return last === -1 ? rows : rows.slice(0, last + 1)
 }
 
 /**
@@ -77,39 +68,4 @@ export interface JournalShape {
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
 }
 
-export class Journal extends Context.Service<Journal, JournalShape>()("till/engine/Journal") {
-  /** A journal in memory, for tests. */
-  static readonly layerMemory: Layer.Layer<Journal> = Layer.sync(Journal, () => {
-    const chains = new Map<AccountId, Array<JournalRow>>()
-    const chain = (account: AccountId): Array<JournalRow> => {
-      const known = chains.get(account)
-      if (known !== undefined) return known
-      const made: Array<JournalRow> = []
-      chains.set(account, made)
-      return made
-    }
-    return Journal.of({
-      append: (rows) =>
-        Effect.suspend(() => {
-          const lost = firsts(rows).filter(({ account, previous, version }) => {
-            const there = chain(account)
-            return there.length !== version - 1 || (version > 1 && there.at(-1)!.hash !== previous)
-          })
-          if (lost.length > 0) return new Fenced({ accounts: lost.map(({ account }) => account) })
-          for (const { previous: _, ...row } of rows) chain(row.account).push(row)
-          return Effect.void
-        }),
-      read: (account, after, limit) => Effect.sync(() => pageOf(chain(account).slice(after, after + limit))),
-      at: (places) => Effect.sync(() => places.map(({ account, version }) => chain(account)[version - 1])),
-      slices: (slices) =>
-        Effect.sync(() =>
-          slices.map(({ account, span: { at, length }, version }) => {
-            const row = chain(account)[version - 1]
-            return row && textOf(row.bytes.subarray(at, at + length))
-          })
-        ),
-      versions: (accounts) => Effect.sync(() => new Map(accounts.map((account) => [account, chain(account).length]))),
-      accounts: Effect.sync(() => [...chains.keys()].filter((account) => chain(account).length > 0).toSorted())
-    })
-  })
-}
+export class Journal extends Context.Service<Journal, JournalShape>()("till/engine/Journal") {}

@@ -1,6 +1,5 @@
 /**
- * The server answers these: /v1, the two health checks, the documentation, and JSON errors for what nobody
- * answers.
+ * The server answers these: /v1, the two health checks, and JSON errors for what nobody answers.
  *
  * /v1 does not go through the router, whose own matching could not keep the order of semantics T14; other parts of the
  * service add their routes to the router.
@@ -14,7 +13,6 @@ import type { Accounts } from "../engine/Accounts.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
 import * as CrossOrigin from "./CrossOrigin.ts"
-import * as Documentation from "./Documentation.ts"
 import { compile } from "./Endpoints.ts"
 import { RequestIds, sourceOf } from "./Exchange.ts"
 import { apiKeys } from "./handlers/ApiKeys.ts"
@@ -86,12 +84,7 @@ const isApi = (url: string): boolean => /^\/v1(?:[/?]|$)/.test(url)
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-/** The routes of this part. Others are merged with them, and all are served together. */
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services | Shared> = Layer.mergeAll(
-  api,
-  Health.layer,
-  Documentation.layer
-)
+const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services | Shared> = Layer.merge(api, Health.layer)
 
 /** Serves these routes together with those of another part. */
 export const serveWith = <R>(
@@ -101,6 +94,3 @@ export const serveWith = <R>(
     disableLogger: true,
     disableListenLog: true
   }) as Layer.Layer<never, never, HttpServer.HttpServer | Services | Exclude<R, HttpRouter.HttpRouter | Shared>>
-
-/** Serves these routes. */
-export const serve: Layer.Layer<never, never, HttpServer.HttpServer | Services> = serveWith(Layer.empty)

@@ -2,7 +2,14 @@
 import { Layer } from "effect"
 import * as Assets from "./Assets.ts"
 import * as Checkout from "./Checkout.ts"
+import * as Documentation from "./Documentation.ts"
 import * as ErrorDocs from "./ErrorDocs.ts"
 import * as PayerAuthentication from "./PayerAuthentication.ts"
 
-export const layer = Layer.mergeAll(Assets.layer, Checkout.layer, ErrorDocs.layer, PayerAuthentication.layer)
+export const layer = Layer.mergeAll(
+  Assets.layer,
+  Checkout.layer,
+  Documentation.layer,
+  ErrorDocs.layer,
+  PayerAuthentication.layer
+)

@@ -5,14 +5,12 @@
  * called over a network must not: it is called between two commands, the first of which records the attempt, with the
  * attempt's id as its idempotency key.
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect } from "effect"
 import type { DeclineCode } from "../domain/DeclineCodes.ts"
 import { ProcessorNotConfigured } from "../domain/Errors.ts"
 import type { Card } from "../domain/PaymentMethod.ts"
 import type { RefundFailureReason } from "../domain/Refund.ts"
 import type { Millis } from "../engine/Document.ts"
-import { PaymentsConfig } from "./PaymentsConfig.ts"
-import { simulator } from "./Simulator.ts"
 
 /** A card as the payer typed it. Exists while a request is being decoded and tokenized, and nowhere else. */
 export interface CardData {
@@ -84,16 +82,7 @@ export interface CardProcessor {
 export class Processor extends Context.Service<
   Processor,
   { readonly test: CardProcessor; readonly live: CardProcessor | null }
->()("till/payments/Processor") {
-  /** Test mode has the simulator; live mode has what is configured (semantics A10). */
-  static readonly layer: Layer.Layer<Processor, never, PaymentsConfig> = Layer.effect(
-    Processor,
-    Effect.map(PaymentsConfig, ({ liveProcessor }) => ({
-      test: simulator,
-      live: liveProcessor === "simulator" ? simulator : null
-    }))
-  )
-}
+>()("till/payments/Processor") {}
 
 /** The processor of an environment. */
 export const processorFor = (livemode: boolean): Effect.Effect<CardProcessor, ProcessorNotConfigured, Processor> =>

@@ -3,9 +3,11 @@
  *
  * Its token of a card is the name of the test card, so that nothing of the number has to be kept.
  */
+import { Effect, Layer } from "effect"
 import { brandOf, isExpired } from "../domain/Cards.ts"
 import type { TestCardRefunds, TestCardResult } from "../domain/TestCards.ts"
 import { cvcCheckOf, declines, testCardByNumber, testCardOf, UNKNOWN_CARD_RESULT } from "../domain/TestCards.ts"
+import { PaymentsConfig } from "./PaymentsConfig.ts"
 import type {
   Authorization,
   AuthorizationRequest,
@@ -16,6 +18,7 @@ import type {
   Settlement,
   TokenizedCard
 } from "./Processor.ts"
+import { Processor } from "./Processor.ts"
 
 /** How long an asynchronous payment or refund takes to settle (semantics I-15, §2.4). */
 const SETTLEMENT_MILLIS = 2000
@@ -80,3 +83,12 @@ const authorization = (result: TestCardResult): Authorization => {
       return { kind: "unavailable" }
   }
 }
+
+/** Test mode has the simulator; live mode has what is configured (semantics A10). */
+export const layer: Layer.Layer<Processor, never, PaymentsConfig> = Layer.effect(
+  Processor,
+  Effect.map(PaymentsConfig, ({ liveProcessor }) => ({
+    test: simulator,
+    live: liveProcessor === "simulator" ? simulator : null
+  }))
+)

@@ -1,32 +1,34 @@
 /**
  * The connection to Postgres: the server that `DATABASE_URL` names, or the embedded one.
  *
- * Guarantees: the layer is built only if the server answers and Till can work on it; what stands in the way is one line,
- * without the password. Sessions run in UTC under the name `till`, and their commits wait for the server's disk; of a server that
- * does not wait for it itself, whoever starts Till is warned.
+ * Guarantees: the layer is built only if the server answers and Till can work on it; what stands in the way is one
+ * line, without the password. Sessions run in UTC under the name `till`, and their commits wait for the server's disk;
+ * of a server that does not wait for it itself, whoever starts Till is warned.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted, Schedule, Schema, Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/Causes.ts"
-import { isMade } from "./Cluster.ts"
-import { make as makeEmbedded, type EmbeddedPostgresError } from "./EmbeddedPostgres.ts"
+import { isMade } from "./embedded/Cluster.ts"
+import { make as makeEmbedded, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgres.ts"
 import { texts } from "./Parameters.ts"
 
-/** The configured Postgres does not answer, refuses us, is too old, or busy with another Till. The message is one line. */
+/**
+ * The configured Postgres does not answer, refuses us, is too old, or busy with another Till. The message is one line.
+ */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
   message: Schema.String
 }) {}
 
 export interface DatabaseServer {
-  /** Where it is; with the password in it. */
+  /** It has the password in it. */
   readonly url: Redacted.Redacted
-  /** What messages call it. */
+  /** Messages call it by this name. */
   readonly name: string
 }
 
-/** Which Postgres is in use. */
+/** The Postgres in use. */
 export class Database extends Context.Service<Database, DatabaseServer>()("till/Database") {}
 
 const versionMinimum = 15
@@ -36,10 +38,10 @@ const APPLICATION = "till"
 /** Silence after which the other side is asked for a sign of life. */
 const KEEP_ALIVE = "30 seconds"
 
-/** What every session of Till's asks of Postgres. */
+/** Every session of Till's asks this of Postgres. */
 export const sessionSettings = {
   timezone: "UTC",
-  // Of two processes on one database, who loses a race reads what the other has written, instead of being refused.
+  // Two processes on one database may race. The loser reads what the winner has written, instead of being refused.
   default_transaction_isolation: "read committed",
   // Every statement of Till looks rows up by key. A plan made while a table was still empty would read the whole
   // table, and prepared statements keep their plans.
@@ -48,12 +50,12 @@ export const sessionSettings = {
   enable_mergejoin: "off",
   // Pages are read in the order of the keys. Without statistics the planner would rather read all and sort.
   enable_sort: "off",
-  // Before version 18, what is off and cannot be avoided counts as so costly that every such statement would be compiled
-  // first, and a tenth of the throughput was left.
+  // Before version 18, what is off and cannot be avoided counts as so costly that every such statement would be
+  // compiled first, and a tenth of the throughput was left.
   jit: "off"
 }
 
-/** Where an installation's data is. */
+/** The place of an installation's data. */
 export interface Location {
   /** The Postgres to use; undefined means the embedded one. */
   readonly databaseUrl: Redacted.Redacted | undefined
@@ -93,10 +95,10 @@ export const connect = ({
         const sql = yield* PgClient.make({
           url,
           applicationName: APPLICATION,
-          // Where there may not be so many, two stay free for `till verify` and its like.
+          // A server may allow fewer; then two stay free for `till verify` and its like.
           maxConnections: Math.max(1, Math.min(connectionsMax, (server.most ?? Infinity) - 2)),
           minConnections: 1,
-          // What has no limit of its own ends when the other side is gone without a word.
+          // This ends statements without a limit of their own when the other side is gone without a word.
           keepAlive: KEEP_ALIVE,
           startupParameters: settings
         }).pipe(Scope.provide(scope))
@@ -114,12 +116,12 @@ export const connect = ({
 
 const unavailable = (name: string, problem: string) => new DatabaseUnavailable({ message: `${name} ${problem}.` })
 
-/** What has to be known of a server first. */
+/** Till has to know this of a server first. */
 interface Server {
   readonly version: number
   readonly encoding: string
   readonly isReadOnly: boolean
-  /** How many connections the role or the database may have at once; null if there is no limit. */
+  /** The role or the database may have so many connections at once; null if there is no limit. */
   readonly most: number | null
   /** Id of the process that has answered. */
   readonly process: number
@@ -141,10 +143,10 @@ const serverOf = (connection: PgConnection.PgConnection) =>
     ({ rows }) => rows[0] as unknown as Server
   )
 
-/** Why Till cannot work on a server. */
+/** Says why Till cannot work on a server; undefined if it can. */
 const obstacleOf = ({ encoding, isReadOnly, most, version }: Server): string | undefined => {
   if (version < versionMinimum) return `is version ${version}; Till needs Postgres ${versionMinimum} or newer`
-  // What the journal has taken could not be written to the views: a name in Japanese would stop the projection for good.
+  // The journal would take what the views cannot: a name in Japanese would stop the projection for good.
   if (encoding !== "UTF8") return `keeps this database in ${encoding}; Till needs one with the encoding UTF8`
   if (isReadOnly) return "is read-only, as a standby is; Till has to write"
   if (most !== null && most < 2)
@@ -166,10 +168,10 @@ const sessionOf = (sql: PgClient.PgClient, settings: Readonly<Record<string, str
     ([row]) => row!
   )
 
-/** What stands between Till and Postgres, and Till cannot work with, if another connection's process is this one. */
+/** Says what is wrong with a pooler between Till and Postgres, given the process of another connection. */
 const strangenessOf = ({ lost, process }: Session, processOfAnother: number): string | undefined => {
   if (lost.length > 0) return `keeps back what Till asks for: set ${lost.join(", ")} there for the database`
-  // By the name of its sessions, a command knows whether a service runs that it must not meet.
+  // A command knows a service that it must not meet by the name of its sessions.
   if (process === processOfAnother) return "shares sessions: Till needs it in session mode"
   return undefined
 }
@@ -222,7 +224,7 @@ export const requireAlone = Effect.gen(function* () {
   Effect.retry({ schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "1 second" })) })
 )
 
-/** Where a URL leads, as libpq reads it: its parameters count more, and a host may be the folder of a socket. */
+/** Reads a URL as libpq does: its parameters count more, and a host may be the folder of a socket. */
 const placeOf = (url: Redacted.Redacted) => {
   const { hostname, pathname, port, searchParams } = new URL(Redacted.value(url))
   const host = searchParams.get("host") ?? decodeLenient(hostname)

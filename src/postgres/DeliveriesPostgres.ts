@@ -60,8 +60,8 @@ export const insert =
       WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 /**
- * The rows that it moves. They are found by their keys: `IS TRUE` keeps the planner from the indexes of what is pending,
- * which it takes for empty until it has statistics.
+ * The rows that it moves. They are found by their keys: `IS TRUE` keeps the planner from the indexes of what is
+ * pending, which it takes for empty until it has statistics.
  */
 export const move = (sql: PgClient.PgClient, steps: ReadonlyArray<DeliveryStep>): Fragment =>
   sql`UPDATE deliveries SET state = s.state, attempts = deliveries.attempts || s.attempt::jsonb,
@@ -75,7 +75,7 @@ export const move = (sql: PgClient.PgClient, steps: ReadonlyArray<DeliveryStep>)
       AND (deliveries.state = 'pending') IS TRUE AND jsonb_array_length(deliveries.attempts) = s.after
       AND (s.account IN (SELECT account FROM advanced)) IS TRUE`
 
-/** What is pending for these destinations is over. */
+/** Ends the pending deliveries to these destinations. */
 export const canceled = (
   sql: PgClient.PgClient,
   account: AccountId,

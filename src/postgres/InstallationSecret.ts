@@ -1,13 +1,14 @@
 /**
- * 32 random bytes that are this installation's own, made at its first start and kept in the data folder. They key what must
- * not be guessable from outside, such as card fingerprints, and seal webhook secrets; so they belong to every backup.
+ * 32 random bytes that are this installation's own, made at its first start and kept in the data folder. They key what
+ * must not be guessable from outside, such as card fingerprints, and seal webhook secrets; so they belong to every
+ * backup.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { prepare, readIfThere, writeAtomically } from "./DataFolder.ts"
-import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+import { prepare, readIfThere, writeAtomically } from "./embedded/DataFolder.ts"
+import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgresError.ts"
 
 const secretBytes = 32
 

@@ -38,7 +38,7 @@ const append = (sql: PgClient.PgClient, rows: ReadonlyArray<NewRow>) => {
     SELECT * FROM unnest(${accounts}, ${versions},
       ${texts(rows.map((row) => row.hash))}, ${byteStrings(rows.map((row) => row.bytes))})
     WHERE NOT EXISTS (SELECT FROM ${missing})`
-  /** Whoever has lost a version to somebody else, or the version before. */
+  /** Finds the accounts that have lost a version, or the version before, to somebody else. */
   const fenced = Effect.suspend(() =>
     Effect.flatMap(
       sql<{ account: string }>`

@@ -1,7 +1,7 @@
 /**
- * Lists in Postgres. They read about as many rows as they give, or as there are to find. Of a million rows, a plan that was
- * made for any parameters may read all to give ten: where the best way depends on their values, the query leaves the planner
- * no other, or is planned each time.
+ * Lists in Postgres. They read about as many rows as they give, or as there are to find. Of a million rows, a plan that
+ * was made for any parameters may read all to give ten: where the best way depends on their values, the query leaves
+ * the planner no other, or is planned each time.
  */
 import type { PgClient } from "@effect/sql-pg"
 import type { Fragment } from "effect/sql/Statement"
@@ -25,13 +25,13 @@ const order = (sql: PgClient.PgClient, { newerThan }: Cursor): Fragment =>
 /** Behind every id. */
 const LAST = "\u{10ffff}"
 
-/** What the ids of a kind lie between. The backtick is the character behind the underscore. */
+/** The ids of a kind lie between these two. The backtick is the character behind the underscore. */
 const boundsOf = (prefix: string | undefined): readonly [behind: string, before: string] =>
   prefix === undefined ? ["", LAST] : [`${prefix}_`, `${prefix}\``]
 
 /**
- * How a list finds its documents. Any number may belong to a customer or a product, so each of these labels has an index in
- * the order of ids; few have any other that names one object or one address.
+ * Says how a list finds its documents. Any number may belong to a customer or a product, so each of these labels has an
+ * index in the order of ids; few have any other that names one object or one address.
  */
 const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "product" => {
   const { customer, product, ...others } = labels
@@ -41,7 +41,8 @@ const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "pro
 }
 
 export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest"> => {
-  const columns = sql`account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format`
+  const columns = sql`account, id, kind, version, document_at, document_length,
+    hidden_at, hidden_length, labels, format`
   // The empty string keeps the planner from the primary key, which without statistics it takes for the better way.
   const notByKey = sql`account || ''`
   const labelled = (labels: string | null) => (labels === null ? sql`` : sql`AND labels @> ${labels}::jsonb`)
@@ -81,7 +82,8 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
     newest: (queries) =>
       ask(
         sql<SqlDocument & { position: bigint }>`
-          SELECT position, found.* FROM unnest(${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
+          SELECT position, found.* FROM unnest(
+              ${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
             ${texts(queries.map((q) => boundsOf(q.prefix)[0]))},
             ${texts(queries.map((q) => q.olderThan ?? boundsOf(q.prefix)[1]))},
             ${bigints(queries.map((q) => q.limit))})
@@ -103,14 +105,17 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
 
 /**
  * Events in Postgres: of their one index the type is a part in front of the id, because a second index would cost every
- * event that is written. Who asks for several types, or for all, steps from type to type along it: there are some dozens.
+ * event that is written. Who asks for several types, or for all, steps from type to type along it: there are some
+ * dozens.
  */
 export const events = (sql: PgClient.PgClient): Pick<Views["Service"], "event" | "events"> => {
   const typesFrom = (account: AccountId, prefix: string) =>
     sql`WITH RECURSIVE types (type) AS (
         (SELECT type FROM events WHERE account = ${account} AND type >= ${prefix} ORDER BY type LIMIT 1)
         UNION ALL
-        SELECT (SELECT e.type FROM events e WHERE e.account = ${account} AND e.type > types.type ORDER BY e.type LIMIT 1)
+        SELECT (
+                SELECT e.type FROM events e WHERE e.account = ${account} AND e.type > types.type ORDER BY e.type LIMIT 1
+              )
         FROM types WHERE starts_with(types.type, ${prefix})
       )`
   const ofType = (account: AccountId, type: string | Fragment, query: EventQuery) =>

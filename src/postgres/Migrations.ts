@@ -2,8 +2,8 @@
  * The tables. `journal` is the truth; all others are views of it and could be dropped and rebuilt.
  *
  * Every key starts with the account, which is the shard. Ids compare by byte (`COLLATE "C"`): their order is the order
- * of creation. Records are bytes, not `jsonb`, because exactly they are hashed, and served: of a document, `objects` only
- * says where in a record it lies.
+ * of creation. Records are bytes, not `jsonb`, because exactly they are hashed, and served: of a document, `objects`
+ * only says where in a record it lies.
  */
 import { NodeServices } from "@effect/platform-node"
 import { PgMigrator } from "@effect/sql-pg"
@@ -14,15 +14,15 @@ import { innermostMessage } from "../engine/Causes.ts"
 const statements = (...texts: ReadonlyArray<string>) =>
   SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
 
-/** How many of a column's values `ANALYZE` keeps as its most frequent ones, and as many again to tell how they spread. */
+/** `ANALYZE` keeps so many of a column's most frequent values, and as many again to tell how they spread. */
 const statistics = (relation: string, targets: Readonly<Record<string, number>>) =>
   `ALTER ${relation} ${Object.entries(targets)
     .map(([column, target]) => `ALTER COLUMN ${column} SET STATISTICS ${target}`)
     .join(", ")}`
 
 /**
- * Any number of objects may belong to a customer or a product, so lists of those need them in order. No two accounts have
- * an owner of the same id.
+ * Any number of objects may belong to a customer or a product, so lists of those need them in order. No two accounts
+ * have an owner of the same id.
  */
 const objectsByOwner = ["customer", "product"].flatMap((owner) => [
   `CREATE INDEX objects_by_${owner} ON objects (((labels ->> '${owner}') COLLATE "C"), id)
@@ -88,7 +88,7 @@ export const migrations = {
     `CREATE INDEX idempotency_by_at ON idempotency USING brin (at)`
   ),
   "0002_deliveries": statements(
-    // When a timer is due by the wall clock: its account's own clock may be ahead.
+    // The column says when a timer is due by the wall clock: its account's own clock may be ahead.
     `ALTER TABLE timers ADD COLUMN wake_at bigint`,
     `UPDATE timers SET wake_at = due_at`,
     `ALTER TABLE timers ALTER COLUMN wake_at SET NOT NULL`,
@@ -121,17 +121,18 @@ export const migrations = {
     `CREATE INDEX deliveries_pending_by_event ON deliveries (account, event) WHERE state = 'pending'`
   ),
   "0003_keys_by_version": statements(
-    // Clients choose keys at random: in a sorted index of whole keys, every insert would touch, and every checkpoint log,
-    // a page of its own. A hash index of them is a quarter as large, and versions ascend.
+    // Clients choose keys at random: in a sorted index of whole keys, every insert would touch, and every checkpoint
+    // log, a page of its own. A hash index of them is a quarter as large, and versions ascend.
     `ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey`,
     `ALTER TABLE idempotency ADD PRIMARY KEY (account, version)`,
     `CREATE INDEX idempotency_by_key ON idempotency USING hash ((account || key))`
   ),
   "0004_less_upkeep": statements(
-    // Postgres would go over the whole of what was inserted since the last time, again and again while a table grows. That
-    // serves scans of indexes alone, of which these tables see none, and spares the freezing of old rows nothing.
+    // Postgres would go over the whole of what was inserted since the last time, again and again while a table grows.
+    // That serves scans of indexes alone, of which these tables see none, and spares the freezing of old rows nothing.
     ...["journal", "objects"].map((table) => `ALTER TABLE ${table} SET (autovacuum_vacuum_insert_threshold = -1)`),
-    // Statistics only of what conditions ask for, and rough ones: most of the work is sorting whole records and documents.
+    // Statistics only of what conditions ask for, and rough ones: most of the work is sorting whole records and
+    // documents.
     statistics("TABLE journal", { account: 10, version: 10, hash: 0, record: 0 }),
     statistics("TABLE objects", { account: 10, id: 10, kind: 10, version: 0, document: 0, hidden: 0, labels: 10 }),
     statistics("TABLE events", { account: 10, id: 10, type: 10, version: 0 }),
@@ -154,7 +155,9 @@ export const migrations = {
         length(convert_to(hidden, 'UTF8')) AS hidden_length,
         labels
       FROM objects o JOIN journal USING (account, version),
-        LATERAL (SELECT convert_to('{"id":' || to_json(id) || ',"kind":"' || kind || '","document":', 'UTF8')) AS h (head),
+        LATERAL (
+        SELECT convert_to('{"id":' || to_json(id) || ',"kind":"' || kind || '","document":', 'UTF8')
+      ) AS h (head),
         LATERAL (SELECT position(head IN record) - 1 + length(head)) AS s (start)`,
     `DROP TABLE objects`,
     `ALTER TABLE located RENAME TO objects`,
@@ -171,7 +174,7 @@ export const migrations = {
     `ALTER TABLE events DROP CONSTRAINT events_pkey, ADD PRIMARY KEY (account, type, id)`
   ),
   "0008_formats": statements(
-    // What was written before documents had formats is in the first.
+    // Documents that were written before there were formats are in the first.
     `ALTER TABLE objects ADD COLUMN format int NOT NULL DEFAULT 1`,
     statistics("TABLE objects", { format: 0 })
   ),
@@ -202,13 +205,13 @@ export class ForeignDatabase extends Schema.TaggedError<ForeignDatabase>()("Fore
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
-/** How many of somebody else's tables are named. */
+/** A message names so many of somebody else's tables. */
 const NAMED_MAX = 3
 
 /**
- * Refuses what is somebody else's, and changes nothing there: shops have a `DATABASE_URL` as well, and Till's tables would
- * be among theirs. Extensions may have brought tables along, and another process may be about to make Till's. A journal is
- * Till's by its columns: others have one of what they sell.
+ * Refuses what is somebody else's, and changes nothing there: shops have a `DATABASE_URL` as well, and Till's tables
+ * would be among theirs. Extensions may have brought tables along, and another process may be about to make Till's. A
+ * journal is Till's by its columns: others have one of what they sell.
  */
 const refuseForeign = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -1,4 +1,7 @@
-/** Parameters with their type said: the driver infers none from an empty or all-null array, and `int` from small numbers. */
+/**
+ * Parameters with their type said: the driver infers none from an empty or all-null array, and `int` from small
+ * numbers.
+ */
 import { PgTypes } from "@effect/sql-pg"
 import { Result } from "effect"
 

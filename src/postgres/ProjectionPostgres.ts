@@ -16,9 +16,9 @@ import { bigint, bigints, ints, texts } from "./Parameters.ts"
 import { ask, labelsText } from "./Rows.ts"
 
 /**
- * New documents, events, keys and deliveries are inserted without asking whether they are there: the checkpoint lets each
- * record in once, and every record's rows have primary keys of their own. A part that has no rows is left out: Postgres
- * would prepare it all the same.
+ * New documents, events, keys and deliveries are inserted without asking whether they are there: the checkpoint lets
+ * each record in once, and every record's rows have primary keys of their own. A part that has no rows is left out:
+ * Postgres would prepare it all the same.
  *
  * `IS TRUE` makes Postgres look accounts up in a hash; without it, it would join, and go through all of them per row.
  */
@@ -51,7 +51,7 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUnti
   })
 }
 
-/** What is done with rows of a projection whose accounts are among the `advanced`. */
+/** A statement for rows of a projection whose accounts are among the `advanced`. */
 type Statement<Row> = (sql: PgClient.PgClient, rows: ReadonlyArray<Row>) => Fragment
 
 const insertDocuments: Statement<DocumentRow> = (sql, rows) =>

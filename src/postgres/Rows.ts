@@ -1,4 +1,4 @@
-/** What Postgres answers: its rows, as it gives them and as the engine takes them, or a failure. */
+/** Postgres answers with rows, which the engine takes in shapes of its own, or with a failure. */
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Labels } from "../engine/Document.ts"
@@ -8,7 +8,7 @@ import type { Span } from "../engine/Record.ts"
 import { textOf } from "../engine/Record.ts"
 import type { DocumentTexts } from "../engine/Views.ts"
 
-/** Whatever goes wrong with SQL is a storage failure to the engine. */
+/** To the engine, every failure of SQL is a storage failure. */
 export const storageFailure = Effect.mapError((cause: SqlError.SqlError) => new StorageFailure({ cause }))
 
 /** Asks Postgres, for what its answer says to the engine. */

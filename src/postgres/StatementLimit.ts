@@ -1,15 +1,16 @@
 /**
- * How long a statement may take that a command waits for, or a fiber that serves all: of the journal, and of the views
- * where they load what a command needs, are written, or say what is due. A Postgres that hangs neither answers nor fails,
- * nor does a network that swallows everything; a statement that exceeds the limit is interrupted and is a storage failure,
- * with its outcome open as after any other failure.
+ * Limits how long a statement may take that a command waits for, or a fiber that serves all: every one of the journal,
+ * and those of the views that load what a command needs, write, or say what is due. A Postgres that hangs neither
+ * answers nor fails, nor does a network that swallows everything; a statement that exceeds the limit is interrupted and
+ * is a storage failure, with its outcome open as after any other failure.
  *
  * A projection that was given up is tried again, and finds by its checkpoint whether it was carried out.
  *
  * The interruption asks Postgres to cancel the statement, and if that goes unanswered as well it closes the connection,
  * within 5 more seconds. So the statement may still be carried out later, by a server that has not noticed. The account
- * has started anew from the journal by then: of the late record and the account's next one, which have the same version,
- * the journal takes one, and an account that loses starts anew again; one that writes nothing hears of it within 30 seconds.
+ * has started anew from the journal by then: of the late record and the account's next one, which have the same
+ * version, the journal takes one, and an account that loses starts anew again; one that writes nothing hears of it
+ * within 30 seconds.
  */
 import { Context, Effect } from "effect"
 import { StorageFailure } from "../engine/Journal.ts"

@@ -36,8 +36,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const leases = DeliveriesPostgres.leases(sql)
     return Views.of({
       ...single,
-      // What commands, activations and the fibers that never end wait for, or many requests at once. Other lists end with
-      // their requests; what works on whole accounts may take as long as it needs.
+      // Commands, activations and the fibers that never end wait for these, or many requests at once. Other lists end
+      // with their requests; what works on whole accounts may take as long as it needs.
       checkpoint: (account) => within(single.checkpoint(account)),
       documents: (addresses) => within(loaded.documents(addresses)),
       keys: (addresses) => within(loaded.keys(addresses)),

@@ -1,5 +1,5 @@
 /**
- * How connections to endpoints are opened. TLS certificates are verified.
+ * Opens the connections to endpoints. TLS certificates are verified.
  *
  * The guarded way dials public addresses only (semantics W4): the addresses that a name has are checked and handed to
  * the very call that connects, so no second answer of the DNS can change them. A host that is an address is checked as
@@ -25,7 +25,7 @@ export type Resolve = (hostname: string, callback: Resolved) => void
 export const resolveBySystem: Resolve = (hostname, callback) => dns.lookup(hostname, { all: true }, callback)
 
 /**
- * Who looks a host up while somebody else does gets the same answer. The system has few threads for it, and a name
+ * Look-ups of a host at the same time share one answer. The system has few threads for it, and a name
  * server that hangs must not take one for each attempt.
  */
 export const sharing = (resolve: Resolve): Resolve => {
@@ -69,7 +69,7 @@ const lookupBy =
     })
   }
 
-/** How much had been read from a connection when the last request went out by it: nothing if that was its first. */
+/** The bytes read from a connection before the last request went out by it: none if that was its first. */
 const readBefore = new WeakMap<object, number>()
 
 diagnostics.subscribe("undici:client:sendHeaders", (message) => {
@@ -80,8 +80,8 @@ diagnostics.subscribe("undici:client:sendHeaders", (message) => {
 const closedIdle = new WeakSet<Error>()
 
 /**
- * Whether a connection failed in this way that had brought an answer before, and not a byte of one since. Then the other
- * side most likely took it for idle and closed it just when the request was sent.
+ * True if a connection failed in this way that had brought an answer before, and not a byte of one since. Then the
+ * other side most likely took it for idle and closed it just when the request was sent.
  */
 export const isClosedIdle = (error: Error): boolean => closedIdle.has(error)
 
@@ -96,7 +96,7 @@ export const make = ({ certificates, connectMillis, publicOnly, resolve }: Conne
   const dial = buildConnector({
     timeout: connectMillis,
     allowH2: false,
-    // Whatever the environment says.
+    // The environment cannot change this.
     rejectUnauthorized: true,
     lookup: lookupBy(resolve, publicOnly),
     ...(certificates !== undefined && { ca: certificates })

@@ -2,7 +2,7 @@
  * The dispatcher: from a delivery that is due to its attempt, and from the attempt's outcome back into the journal.
  *
  * - New deliveries come straight from memory, in the order of their events (semantics W12); retries, and what was left
- *   over by a crash, come from the table by lease, nearest due first. What is the next attempt is said by `RetrySchedule`.
+ *   over by a crash, come from the table by lease, nearest due first. `RetrySchedule` says when the next attempt is.
  * - In one process a delivery is attempted once at a time. After a crash an attempt may be repeated; none is left out.
  * - Who goes first, and how many at once, is decided by `Lanes`.
  * - On close nothing new begins; attempts under way get a moment, and what they came to is written.
@@ -26,7 +26,7 @@ const TAKE_MAX = 256
 const BEGIN_MAX = 32
 /** Pause before an attempt that could not begin, because the engine could not be asked. */
 const PUT_BACK_MILLIS = 1000
-/** How long closing waits for attempts under way, and then for their outcomes. */
+/** Closing waits so long for attempts under way, and then for their outcomes. */
 const GRACE_MILLIS = 2000
 const FLUSH_MILLIS = 1000
 
@@ -121,14 +121,16 @@ const makeRound = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch) 
   })
 })
 
-/** What a record that is durable now means for deliveries. */
+/** Takes a record that is durable now, and starts or ends the deliveries that it names. */
 const follow = (lanes: Lanes, { account, canceled, deliveries, wiped }: Committed) => {
   if (wiped) lanes.cancel(account, null)
   for (const destination of canceled) lanes.cancel(account, destination)
   for (const delivery of deliveries) lanes.add(delivery, delivery.content)
 }
 
-/** The engine that is not there for a moment is no error of webhooks: they wait. Anything else is a mistake of Till's. */
+/**
+ * The engine that is not there for a moment is no error of webhooks: they wait. Anything else is a mistake of Till's.
+ */
 const logPutBack = ({ delivery: { account, event, id } }: Attempt, cause: Cause.Cause<unknown>) =>
   (Cause.hasDies(cause)
     ? Effect.logError("A webhook could not be attempted", cause)
@@ -156,7 +158,7 @@ const makeAttempt = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (one: Attempt) {
     const { attempt, destination, id } = one.delivery
-    // What can never be prepared must not be tried for ever.
+    // A delivery that can never be prepared must not be tried for ever.
     const message = yield* Effect.catchDefect(prepare(one), (defect) =>
       Effect.as(Effect.logError("A webhook could not be prepared", defect), "defect" as const)
     )

@@ -1,16 +1,16 @@
-/** What deliveries need to know of the merchant's endpoints and events. Whoever knows them provides it. */
+/** Deliveries need to know this much of the merchant's endpoints and events. Whoever knows them provides it. */
 import type { Effect, Redacted } from "effect"
 import { Context } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/StoredEvent.ts"
 
-/** Where a delivery goes, as it is at the attempt (semantics W14). */
+/** A delivery goes there, as it is at the attempt (semantics W14). */
 export interface Endpoint {
   readonly url: string
   /** Those that sign now, newest first. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
-  /** Whether only public addresses may be dialled, by https (semantics W4). */
+  /** True if only public addresses may be dialled, by https (semantics W4). */
   readonly publicOnly: boolean
 }
 

@@ -1,5 +1,5 @@
 /**
- * Who may attempt next. Every endpoint has a lane of its own, first in first out; lanes take turns.
+ * Decides which delivery is attempted next. Every endpoint has a lane of its own, first in first out; lanes take turns.
  *
  * - An attempt needs a slot, and gives it back when it ends or has taken longer than a second, whichever is first. So
  *   endpoints that hang hold no slots, and cannot keep those that answer waiting; how many attempts may be stalled is
@@ -20,9 +20,11 @@ const SLOTS = 512
 const STALLED_MAX = 2048
 /** With as many stalled, no lane starts that has stalled last. */
 const STALLED_ENOUGH = 1024
-/** What an account may have stalled in any case. */
+/** An account may have so many stalled in any case. */
 const STALLED_SHARE = 64
-/** With as many stalled, none of an account's lanes starts: if all under way stall as well, the others still have slots. */
+/**
+ * With as many stalled, none of an account's lanes starts: if all under way stall as well, the others still have slots.
+ */
 const STALLED_BY_ONE_MAX = STALLED_MAX - SLOTS
 export const STALLED_MILLIS = 1000
 
@@ -61,9 +63,9 @@ interface Lane {
   running: number
   width: number
   suspect: boolean
-  /** Whether the table was last asked for others only. */
+  /** True if the table was last asked for others only. */
   full: boolean
-  /** Whether the lane is in line for a turn. */
+  /** True while the lane is in line for a turn. */
   queued: boolean
 }
 
@@ -129,7 +131,10 @@ export class Lanes {
     }
   }
 
-  /** An attempt is over; its delivery stays here until it is released. Answers whether the table may have more for its lane. */
+  /**
+   * An attempt is over; its delivery stays here until it is released. Answers whether the table may have more for its
+   * lane.
+   */
   end(attempt: Attempt, delivered: boolean): boolean {
     const { lane } = attempt
     if (!this.#running.delete(attempt)) return false
@@ -171,7 +176,7 @@ export class Lanes {
     for (const lane of this.#lanes.values()) {
       if (lane.account !== account || (destination !== null && lane.destination !== destination)) continue
       while (lane.first < lane.waiting.length) this.release(this.#shift(lane).delivery)
-      // What it has stalled says nothing about those that come after its end.
+      // Its stalled attempts say nothing about the deliveries that come after its end.
       lane.suspect = false
       this.#forget(lane)
     }
@@ -200,7 +205,7 @@ export class Lanes {
     else this.#stalledOf.set(account, count)
   }
 
-  /** Whether a lane has to do with it that too much is stalled. */
+  /** True if the lane has its part in too much being stalled. */
   #isCause({ account, suspect }: Lane): boolean {
     const count = this.#stalledOf.get(account) ?? 0
     return count >= STALLED_BY_ONE_MAX || (suspect && count >= STALLED_SHARE)
@@ -226,7 +231,7 @@ export class Lanes {
     const waiting = lane.waiting[lane.first++]!
     this.#waiting--
     if (waiting.content !== null) this.#contents--
-    // What has been taken out may not be kept in memory by its place.
+    // An item that was taken out must not stay in memory because of its place.
     if (lane.first === lane.waiting.length || (lane.first > 64 && lane.first * 2 > lane.waiting.length)) {
       lane.waiting = lane.waiting.slice(lane.first)
       lane.first = 0

@@ -10,7 +10,7 @@ import { Deliveries } from "../engine/Deliveries.ts"
 import type { AccountId } from "../engine/Document.ts"
 
 const BATCH_MAX = 256
-/** How long outcomes gather before they are written. */
+/** Outcomes gather this long before they are written. */
 const GATHER_MILLIS = 10
 const RETRY_MILLIS = 250
 

@@ -6,8 +6,8 @@
  * - No redirect is followed. The time limit counts from the start, and covers look-up, connecting, TLS, sending, and
  *   whatever a server sends before its status line.
  * - Connections are kept for the next attempt. Those to public addresses only are never shared with others.
- * - A kept connection may be closed by the other side just when a request is sent by it. If it ends without a byte of an
- *   answer, the same request is sent once more, within the same attempt and time limit. One that was opened for the
+ * - A kept connection may be closed by the other side just when a request is sent by it. If it ends without a byte of
+ *   an answer, the same request is sent once more, within the same attempt and time limit. One that was opened for the
  *   attempt is given no second try.
  *
  * Not taken is the answer of a server that sends `100 Continue` before it without being asked to: undici closes such a
@@ -21,9 +21,9 @@ import * as Connector from "./Connector.ts"
 import type { Endpoint } from "./Endpoints.ts"
 import { signatureOf } from "./Signature.ts"
 
-/** How long an endpoint may take to answer (spec: Events, Delivery). */
+/** An endpoint may take this long to answer (spec: Events, Delivery). */
 const TIME_LIMIT_MILLIS = 30_000
-/** How much of an answer's body is read, and for how long. */
+/** The sender reads so much of an answer's body, and for so long. */
 const BODY_MAX_BYTES = 65_536
 const BODY_MILLIS = 5000
 /** Connections that bring a body after their status line, at most. */
@@ -132,7 +132,7 @@ const requestOf = (message: Message, target: URL, seconds: number): Dispatcher.D
 
 const failed = (error: string): Result => ({ status: null, error })
 
-/** Why an exchange is cut off. */
+/** The reason for which an exchange is cut off. */
 class CutOff extends Error {}
 
 interface Limits {
@@ -243,7 +243,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: "headers too long"
 }
 
-/** Whether the other side has ended the connection. */
+/** True if the other side has ended the connection. */
 const isClosed = (error: Error): boolean => "code" in error && TEXTS[String(error.code)] === "connection closed"
 
 /** Short, always the same for the same cause, and without anything that an endpoint or its URL could put into it. */

@@ -12,10 +12,11 @@ import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { buffer } from "node:stream/consumers"
 import * as Document from "../../src/api/Document.ts"
-import * as app from "../../src/app.ts"
+import { reconstruction, verification } from "../../src/cli/Maintenance.ts"
+import { run } from "../../src/cli/Serve.ts"
 import { EMITTED_EVENT_TYPES } from "../../src/domain/Event.ts"
 import { fromBytes } from "../../src/engine/Record.ts"
-import { freePort } from "../../src/http/FreePort.ts"
+import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
 import { clockOf } from "../http/SettableClock.ts"
 import { assertContracted, documentedBy } from "../support/ContractAnswers.ts"
@@ -84,7 +85,7 @@ const served = <A>(installation: Installation, use: (http: HttpExchange) => Prom
   Effect.gen(function* () {
     const port = yield* freePort("127.0.0.1", 0)
     const http = new HttpExchange(port, installation.corpus.keys.secretTest)
-    const service = yield* Effect.forkChild(at(installation, app.serve("None"), { PORT: String(port) }))
+    const service = yield* Effect.forkChild(at(installation, run("None"), { PORT: String(port) }))
     const isReady = () =>
       http.request("GET", "/readyz", { key: null }).then(
         ({ status }) => status === 200,
@@ -265,7 +266,7 @@ const deliverLate = async (http: HttpExchange, { received }: Corpus): Promise<vo
 }
 
 const verified = Effect.fnUntraced(function* (installation: Installation) {
-  const { problems, records } = yield* at(installation, app.verify)
+  const { problems, records } = yield* at(installation, verification)
   assert.deepStrictEqual(problems, [])
   return records
 })
@@ -285,7 +286,7 @@ describe.each(versions)("an installation of Till %s", (version) => {
           await readAll(http, corpus)
         })
         assert.isAtLeast(yield* verified(installation), before)
-        yield* at(installation, app.rebuild)
+        yield* at(installation, reconstruction)
         yield* verified(installation)
         yield* served(installation, async (http) => {
           await readAll(http, corpus)

@@ -1,4 +1,4 @@
-/** Merchants and keys are made, listed and rolled from the command line, while Till runs and while it does not (A7, A8, V3). */
+/** The command line makes, lists and rolls merchants and keys, while Till runs and while it does not (A7, A8, V3). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -45,19 +45,11 @@ const codeFor = async (server: TillProcess, key: string): Promise<string | numbe
   return body?.error?.code ?? status
 }
 
-/** The door of a running service is its owner's. */
-const assertDoor = async (server: TillProcess) => {
-  const file = Path.join(server.folder, "administration.json")
-  assert.strictEqual(fs.statSync(file).mode & 0o777, 0o600)
-  const { port, token } = JSON.parse(fs.readFileSync(file, "utf8"))
-  for (const authorization of ["", "Bearer ", `Bearer ${"0".repeat(token.length)}`]) {
-    const response = await fetch(`http://127.0.0.1:${port}/`, {
-      method: "POST",
-      headers: { authorization },
-      body: JSON.stringify({ _tag: "ListMerchants" })
-    })
-    assert.strictEqual(response.status, 401)
-  }
+/** The socket of a running service is its owner's. */
+const assertSocket = (server: TillProcess) => {
+  const stats = fs.statSync(Path.join(server.folder, "control.sock"))
+  assert.isTrue(stats.isSocket())
+  assert.strictEqual(stats.mode & 0o777, 0o600)
 }
 
 /** Rolls a key that has been used, and finds the change in force with the very next request. */
@@ -80,7 +72,7 @@ describe("administration", () => {
         const server = yield* prepareTill()
         yield* Effect.promise(async () => {
           await server.start()
-          await assertDoor(server)
+          assertSocket(server)
           const merchant = created(await command(server, "merchants", "create", "Acme Inc."))
           for (const { secret } of Object.values(merchant.keys)) {
             assert.strictEqual(await codeFor(server, secret), secret.startsWith("sk_") ? 200 : "secret_key_required")
@@ -114,7 +106,7 @@ describe("administration", () => {
           await refused(server, "There is no API key key_x.", "keys", "roll", "key_x")
 
           await server.kill("SIGTERM")
-          assert.isFalse(fs.existsSync(Path.join(server.folder, "administration.json")))
+          assert.isFalse(fs.existsSync(Path.join(server.folder, "control.sock")))
         })
       }),
     90_000
@@ -129,8 +121,8 @@ describe("administration", () => {
           const merchant = created(await command(server, "merchants", "create", "Acme Inc."))
           await server.start()
           await server.kill("SIGKILL")
-          // The file of the killed service leads nowhere.
-          assert.isTrue(fs.existsSync(Path.join(server.folder, "administration.json")))
+          // The socket of the killed service leads nowhere.
+          assert.isTrue(fs.existsSync(Path.join(server.folder, "control.sock")))
           const more = await command(
             server,
             "keys",

@@ -7,7 +7,7 @@
 import { describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import type { FaultPoint } from "../../src/engine/Faults.ts"
+import type { FaultPoint } from "./storage/Faults.ts"
 import type { EngineOptions } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
 import type { Step } from "./ModelRun.ts"

@@ -12,6 +12,7 @@ import type { NewRow, Place } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { JournalRecord } from "../../src/engine/Record.ts"
 import { GENESIS, seal } from "../../src/engine/Record.ts"
+import * as JournalMemory from "./storage/JournalMemory.ts"
 import { Randomness, Seed } from "./Randomness.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
@@ -112,7 +113,7 @@ describe("reading events", () => {
         const asking = lists.filter(({ length }) => length > 0).length
         assert.isBelow(asked.length, asking, "those who ask at once are asked for together")
       },
-      Effect.provide(Journal.layerMemory),
+      Effect.provide(JournalMemory.layerMemory),
       Effect.scoped
     ),
     { arbitrary: { runs: 100 } }
@@ -127,6 +128,6 @@ describe("reading events", () => {
       const place = { account: "mer_1:test", version: 1, id: "evt_0" }
       const [[one], [other]] = yield* Effect.all([readEvents([place]), readEvents([place])], { concurrency: 2 })
       assert.strictEqual(one, other)
-    }).pipe(Effect.provide(Journal.layerMemory), Effect.scoped)
+    }).pipe(Effect.provide(JournalMemory.layerMemory), Effect.scoped)
   )
 })

@@ -6,7 +6,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Schema } from "effect"
-import type { Faults } from "../../src/engine/Faults.ts"
+import type { Faults } from "./storage/Faults.ts"
 import type { RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
 import { Randomness, Seed } from "./Randomness.ts"

@@ -13,7 +13,6 @@ import { DeliveryFeed } from "../../src/engine/DeliveryFeed.ts"
 import { Deliveries } from "../../src/engine/Deliveries.ts"
 import type { Document } from "../../src/engine/Document.ts"
 import * as Engine from "../../src/engine/Engine.ts"
-import * as Faults from "../../src/engine/Faults.ts"
 import type { Formatted } from "../../src/engine/Formats.ts"
 import { Formats } from "../../src/engine/Formats.ts"
 import type { JournalShape } from "../../src/engine/Journal.ts"
@@ -28,7 +27,9 @@ import { rebuild, verify } from "../../src/engine/Verify.ts"
 import type { StoredEvent } from "../../src/engine/StoredEvent.ts"
 import type { ViewsShape } from "../../src/engine/Views.ts"
 import { Views } from "../../src/engine/Views.ts"
-import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
+import * as Faults from "./storage/Faults.ts"
+import * as JournalMemory from "./storage/JournalMemory.ts"
+import * as ViewsMemory from "./storage/ViewsMemory.ts"
 import type { Model } from "./Toy.ts"
 import { COUNTER, handleTimer } from "./Toy.ts"
 
@@ -44,7 +45,7 @@ export const buildAlone = <A>(layer: Layer.Layer<A>, scope: Scope.Scope) =>
 
 /** Fresh storage in memory. */
 export const storageInMemory: Effect.Effect<Storage> = Effect.suspend(() =>
-  buildAlone(ViewsMemory.layerMemory.pipe(Layer.provideMerge(Journal.layerMemory)), Scope.makeUnsafe())
+  buildAlone(ViewsMemory.layerMemory.pipe(Layer.provideMerge(JournalMemory.layerMemory)), Scope.makeUnsafe())
 )
 
 export interface EngineOptions extends NonNullable<Parameters<typeof Engine.layer>[0]> {

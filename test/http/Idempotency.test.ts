@@ -1,7 +1,7 @@
 /** Semantics §1.3, row by row, through a real socket. The engine's tests have the rows that need crashes. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
-import type * as Faults from "../../src/engine/Faults.ts"
+import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { RequestOptions, TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"

@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { connect } from "node:net"
-import type * as Faults from "../../src/engine/Faults.ts"
+import type * as Faults from "../engine/storage/Faults.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { TestServer } from "./TestServer.ts"
 import { basic, start } from "./TestServer.ts"

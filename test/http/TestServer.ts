@@ -5,13 +5,14 @@
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { HttpServer } from "effect/http"
 import { Accounts } from "../../src/engine/Accounts.ts"
-import type * as Faults from "../../src/engine/Faults.ts"
 import type { HttpConfigShape } from "../../src/http/HttpConfig.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
+import * as Documentation from "../../src/pages/Documentation.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import type * as Faults from "../engine/storage/Faults.ts"
 import type { Keys } from "../support/MemoryService.ts"
 import * as MemoryService from "../support/MemoryService.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
@@ -20,7 +21,7 @@ export const DOCS_URL = "https://docs.example.test"
 export const VERSION = "2026-03-09"
 
 const service = (faults: Faults.Faults, config: Partial<HttpConfigShape>, clock: Layer.Layer<never>) =>
-  Routes.serve.pipe(
+  Routes.serveWith(Documentation.layer).pipe(
     Layer.provideMerge(MemoryService.listening(() => answerUnreadable(NodeServer.create(), DOCS_URL))),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
     Layer.provideMerge(MemoryService.engine(faults)),

@@ -4,18 +4,20 @@ import { Effect, Layer, Redacted } from "effect"
 import type { Server } from "node:http"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
-import * as Faults from "../../src/engine/Faults.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import { textOf } from "../../src/engine/Record.ts"
-import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Formats from "../../src/payments/Formats.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
-import { Processor } from "../../src/payments/Processor.ts"
+import type { Processor } from "../../src/payments/Processor.ts"
+import * as Simulator from "../../src/payments/Simulator.ts"
 import * as Timers from "../../src/payments/Timers.ts"
+import * as Faults from "../engine/storage/Faults.ts"
+import * as JournalMemory from "../engine/storage/JournalMemory.ts"
+import * as ViewsMemory from "../engine/storage/ViewsMemory.ts"
 
 /** The engine with the lifecycles' timers. */
-export const engine = (faults?: Faults.Faults) => engineWith(Processor.layer, faults)
+export const engine = (faults?: Faults.Faults) => engineWith(Simulator.layer, faults)
 
 /** The same with other processors. */
 export const engineWith = <E, R>(processor: Layer.Layer<Processor, E, R>, faults: Faults.Faults = () => Effect.void) =>
@@ -24,7 +26,7 @@ export const engineWith = <E, R>(processor: Layer.Layer<Processor, E, R>, faults
     Layer.provideMerge(processor),
     Layer.provide(Faults.layer(faults)),
     Layer.provide(ViewsMemory.layerMemory),
-    Layer.provideMerge(Journal.layerMemory)
+    Layer.provideMerge(JournalMemory.layerMemory)
   )
 
 /** A free port of this machine. */

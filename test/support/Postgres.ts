@@ -14,7 +14,7 @@ import * as Path from "node:path"
 import { inject } from "vitest"
 import type { TestProject } from "vitest/node"
 import { sessionSettings } from "../../src/postgres/Database.ts"
-import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
+import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
 
 declare module "vitest" {
   export interface ProvidedContext {

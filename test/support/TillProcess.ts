@@ -7,10 +7,10 @@
 import { Effect, type Scope } from "effect"
 import { spawn, spawnSync, type ChildProcess } from "node:child_process"
 import * as fs from "node:fs"
-import * as net from "node:net"
 import * as os from "node:os"
 import * as Path from "node:path"
-import { running } from "../../src/postgres/Postmaster.ts"
+import { freePort } from "../../src/postgres/embedded/FreePort.ts"
+import { running } from "../../src/postgres/embedded/Postmaster.ts"
 import { HttpExchange, type Answer, type RequestOptions } from "./HttpExchange.ts"
 
 /** Arguments that make Node run Till. */
@@ -208,9 +208,9 @@ export interface TillOptions {
 /** A process that is not started yet. */
 export const prepareTill = (options: TillOptions = {}): Effect.Effect<TillProcess, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.promise(async () => {
+    Effect.gen(function* () {
       const variables = { ...(options.withoutKeys === true ? {} : KEY_VARIABLES), ...options.variables }
-      return new TillProcess(temporaryFolder(), await freePort(), variables)
+      return new TillProcess(temporaryFolder(), yield* Effect.orDie(freePort("127.0.0.1", 0)), variables)
     }),
     (till) => Effect.promise(() => till.destroy())
   )
@@ -218,16 +218,6 @@ export const prepareTill = (options: TillOptions = {}): Effect.Effect<TillProces
 /** A process that is ready. */
 export const startTill = (options: TillOptions = {}): Effect.Effect<TillProcess, never, Scope.Scope> =>
   Effect.tap(prepareTill(options), (till) => Effect.promise(() => till.start()))
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const server = net.createServer()
-    server.once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as net.AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 /** A process and all that descend from it. */
 export const family = (processId: number): Array<number> => {

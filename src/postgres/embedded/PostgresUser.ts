@@ -1,10 +1,10 @@
 /**
  * As which user the embedded Postgres runs.
  *
- * An ordinary user runs it as itself. Postgres refuses to run as root, so root runs it as an unprivileged user, who owns the
- * cluster. That user often cannot reach the programs or the cluster: `/root` and `mktemp -d` folders are closed to it. Then
- * Postgres gets one capability of root's along, the one that passes through closed folders (through util-linux' `setpriv`);
- * neither the folders' modes nor the place of the data change.
+ * An ordinary user runs it as itself. Postgres refuses to run as root, so root runs it as an unprivileged user, who
+ * owns the cluster. That user often cannot reach the programs or the cluster: `/root` and `mktemp -d` folders are
+ * closed to it. Then Postgres gets one capability of root's along, the one that passes through closed folders (through
+ * util-linux' `setpriv`); neither the folders' modes nor the place of the data change.
  */
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -35,7 +35,8 @@ export const choose = (folder: string): Effect.Effect<PostgresUser, EmbeddedPost
     if (user !== undefined) return user
     return yield* embeddedPostgresError(
       "StartFailed",
-      "Postgres does not run as root, and this machine has no user named postgres or nobody: run Till as an ordinary user."
+      "Postgres does not run as root, and this machine has no user named postgres or nobody: " +
+        "run Till as an ordinary user."
     )
   })
 
@@ -91,7 +92,7 @@ export const commandAs = (
   }
 }
 
-/** Whether the user may pass through every folder above `path`, by the folders' modes alone. */
+/** True if the user may pass through every folder above `path`, by the folders' modes alone. */
 const canReach = (user: { readonly userId: number; readonly groupId: number }, path: string): boolean => {
   for (let folder = Path.dirname(path); ; folder = Path.dirname(folder)) {
     const { mode, uid, gid } = fs.statSync(folder)

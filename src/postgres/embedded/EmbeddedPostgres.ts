@@ -1,19 +1,20 @@
 /**
  * A real Postgres of Till's own, for installations that bring none.
  *
- * Guarantees: what is committed is on the disk (fsync and synchronous_commit are on, as by default). It listens on loopback
- * only, on a free port, and asks for a password that only the data folder's owner can read. Closing the scope stops it. If
- * Till is killed, it goes on, and the next Till on the folder adopts it. If it is killed itself, it is started again on the
- * same port, so that clients just reconnect. It does not survive a full disk: then the start says so in one line.
+ * Guarantees: what is committed is on the disk (fsync and synchronous_commit are on, as by default). It listens on
+ * loopback only, on a free port, and asks for a password that only the data folder's owner can read. Closing the scope
+ * stops it. If Till is killed, it goes on, and the next Till on the folder adopts it. If it is killed itself, it is
+ * started again on the same port, so that clients just reconnect. It does not survive a full disk: then the start says
+ * so in one line.
  */
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Option, Redacted, type Scope } from "effect"
 import * as fs from "node:fs"
-import * as net from "node:net"
-import * as Loop from "../engine/Loop.ts"
+import * as Loop from "../../engine/Loop.ts"
 import { cannotRun, open, roleName, startFailure, type Cluster } from "./Cluster.ts"
 import { hold } from "./DataFolder.ts"
 import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+import { freePort } from "./FreePort.ts"
 import { disownLeftover, isAtWorkOn, running, signal, spawnDetached, type EndOfProcess } from "./Postmaster.ts"
 
 export { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
@@ -22,7 +23,7 @@ export interface EmbeddedPostgres {
   /** `postgres://…` with the password in it. */
   readonly url: Redacted.Redacted
   readonly port: number
-  /** Whether it was found running, left over by a killed Till. */
+  /** True if a killed Till had left it running. */
   readonly adopted: boolean
   /** Process id of the server as it is now; it changes when the server had to be started again. */
   readonly processId: Effect.Effect<number>
@@ -31,15 +32,15 @@ export interface EmbeddedPostgres {
 const databaseName = "postgres"
 
 // For two cores and many small commits: few processes, seldom checkpoints where little is written, no planning extras.
-// What is not named here is Postgres' default. The log leaves statements and key values out: they hold customers' data.
+// Everything else is Postgres' default. The log leaves statements and key values out: they hold customers' data.
 const settings: Record<string, string> = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: "50",
   shared_buffers: "256MB",
   wal_buffers: "16MB",
-  // A new segment of the log is not filled with zeros first: that held up every commit for 50 ms, once per 4,000 of them.
-  // What is committed is flushed as ever.
+  // A new segment of the log is not filled with zeros first: that held up every commit for 50 ms, once per 4,000 of
+  // them. A commit is flushed as ever.
   wal_init_zero: "off",
   // On macOS a plain fsync leaves what was written in the disk's own memory, which a power cut takes.
   ...(process.platform === "darwin" && { wal_sync_method: "fsync_writethrough" }),
@@ -146,7 +147,7 @@ const checkAnswer = (cluster: Cluster, port: number): Effect.Effect<void, Embedd
     )
   )
 
-/** How often a start is tried again when the port was taken, or a dead server's last children are not gone yet. */
+/** A start is tried again so often when the port was taken, or a dead server's last children are not gone yet. */
 const startAttempts = 100
 
 const start = Effect.fnUntraced(function* (
@@ -154,7 +155,7 @@ const start = Effect.fnUntraced(function* (
   fixedPort?: number
 ): Effect.fn.Return<Server, EmbeddedPostgresError> {
   for (let attemptsLeft = startAttempts; ; attemptsLeft--) {
-    const port = fixedPort ?? (yield* freePort)
+    const port = fixedPort ?? (yield* anyPort)
     const logged = yield* attempt(`write ${cluster.logFile}`, () => logSize(cluster))
     const outcome = yield* startOnce(cluster, port)
     if ("processId" in outcome) return outcome
@@ -164,6 +165,10 @@ const start = Effect.fnUntraced(function* (
     yield* Effect.sleep("100 millis")
   }
 })
+
+const anyPort: Effect.Effect<number, EmbeddedPostgresError> = Effect.mapError(freePort("127.0.0.1", 0), (cause) =>
+  embeddedPostgresError("StartFailed", `No free port on 127.0.0.1: ${describeCause(cause)}.`)
+)
 
 const startOnce = Effect.fnUntraced(function* (
   cluster: Cluster,
@@ -199,18 +204,6 @@ const startOnce = Effect.fnUntraced(function* (
   return "cause" in outcome ? yield* cannotRun(command, outcome.cause) : outcome
 })
 
-const freePort: Effect.Effect<number, EmbeddedPostgresError> = Effect.callback((resume) => {
-  const server = net.createServer()
-  server.once("error", (cause) =>
-    resume(Effect.fail(embeddedPostgresError("StartFailed", `No free port on 127.0.0.1: ${describeCause(cause)}.`)))
-  )
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    const port = address !== null && typeof address === "object" ? address.port : 0
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
-
 /** Brings a server that ended by itself back on its port; tries for as long as it takes. */
 const restart = (cluster: Cluster, port: number): Effect.Effect<Server> =>
   Effect.andThen(
@@ -221,7 +214,10 @@ const restart = (cluster: Cluster, port: number): Effect.Effect<Server> =>
     )
   )
 
-/** Fast shutdown: open transactions are rolled back, everything committed stays. If it dawdles, WAL replay does the rest. */
+/**
+ * Fast shutdown: open transactions are rolled back, everything committed stays. If it dawdles, WAL replay does the
+ * rest.
+ */
 const stop = (cluster: Cluster): Effect.Effect<void> => {
   // The server's own file is gone a moment before its process.
   let processId: number | undefined

@@ -1,9 +1,9 @@
 /**
  * The processes of the embedded Postgres: who runs on a cluster, and how one is started and stopped.
  *
- * Postgres records its first process in the cluster's `postmaster.pid`. A file that survived a crash may name a process id
- * that the system gave to somebody else meanwhile (after a restart of a container nearly always); so an id counts only if
- * that process is seen to be at work on this very cluster.
+ * Postgres records its first process in the cluster's `postmaster.pid`. A file that survived a crash may name a process
+ * id that the system gave to somebody else meanwhile (after a restart of a container nearly always); so an id counts
+ * only if that process is seen to be at work on this very cluster.
  */
 import { spawnSync, spawn } from "node:child_process"
 import * as fs from "node:fs"
@@ -11,7 +11,7 @@ import * as Path from "node:path"
 import { readIfThere } from "./DataFolder.ts"
 import type { UserCommand } from "./PostgresUser.ts"
 
-/** What `postmaster.pid` says. */
+/** `postmaster.pid` says this. */
 export interface PostmasterRecord {
   readonly processId: number
   /** undefined while the server starts or stops. */
@@ -28,7 +28,7 @@ export const running = (cluster: string): PostmasterRecord | undefined => {
   return { processId, port: lines[7] === "ready" ? Number(lines[3]) : undefined }
 }
 
-/** Whether the process lives and is a Postgres on this cluster. The zombie of a dead one does not count. */
+/** True if the process lives and is a Postgres on this cluster. The zombie of a dead one does not count. */
 export const isAtWorkOn = (processId: number, cluster: string): boolean => {
   if (process.platform === "linux") {
     try {
@@ -43,9 +43,9 @@ export const isAtWorkOn = (processId: number, cluster: string): boolean => {
 }
 
 /**
- * Makes a leftover `postmaster.pid` harmless when its process id now belongs to a stranger, whom Postgres would take for a
- * running server. The file itself stays, with an id that no process can have: Postgres then still checks that no child of
- * the dead server is left.
+ * Makes a leftover `postmaster.pid` harmless when its process id now belongs to a stranger, whom Postgres would take
+ * for a running server. The file itself stays, with an id that no process can have: Postgres then still checks that no
+ * child of the dead server is left.
  */
 export const disownLeftover = (cluster: string): void => {
   const file = recordFile(cluster)
@@ -68,8 +68,8 @@ export interface EndOfProcess {
 }
 
 /**
- * Spawns a server in a session of its own: the interrupt that a terminal sends to Till's process group must not reach it
- * before Till has written what it still has to write. It outlives a killed Till on purpose.
+ * Spawns a server in a session of its own: the interrupt that a terminal sends to Till's process group must not reach
+ * it before Till has written what it still has to write. It outlives a killed Till on purpose.
  */
 export const spawnDetached = (command: UserCommand, log: number, directory: string): StartedPostmaster => {
   const child = spawn(command.file, [...command.args], {

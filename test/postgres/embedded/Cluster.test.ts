@@ -1,6 +1,6 @@
 /** Till explains why Postgres cannot be run, or has failed. */
 import { assert, describe, it } from "@effect/vitest"
-import { cannotRun, startFailure } from "../../src/postgres/Cluster.ts"
+import { cannotRun, startFailure } from "../../../src/postgres/embedded/Cluster.ts"
 
 describe("a failure of the embedded Postgres", () => {
   it("is told by the last telling line of its output", () => {

@@ -1,4 +1,6 @@
-/** Why the embedded Postgres or its data folder cannot be used. The message is one line, made for a person. */
+/**
+ * The embedded Postgres or its data folder cannot be used. The message says why, in one line that is made for a person.
+ */
 import { Effect, Schema } from "effect"
 
 /**
@@ -33,7 +35,7 @@ const errnoTexts: Record<string, string> = {
   EMFILE: "too many open files"
 }
 
-/** What went wrong, in words: the system's error code where there is one, else the error's message. */
+/** Says what went wrong: the system's error code in words where there is one, else the error's message. */
 export const describeCause = (cause: unknown): string => {
   const code = errorCode(cause)
   return oneLine((code && errnoTexts[code]) || (cause instanceof Error ? cause.message : String(cause)))

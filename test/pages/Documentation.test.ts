@@ -4,8 +4,8 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { hash } from "node:crypto"
 import * as Document from "../../src/api/Document.ts"
 import { TEST_CARDS } from "../../src/domain/TestCards.ts"
-import type { Reply, TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import type { Reply, TestServer } from "../http/TestServer.ts"
+import { start } from "../http/TestServer.ts"
 
 let server: TestServer
 beforeAll(async () => void (server = await start()))

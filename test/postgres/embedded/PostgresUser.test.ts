@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { choose, commandAs, own, userOf } from "../../src/postgres/PostgresUser.ts"
-import { temporaryFolder } from "../support/TemporaryFolder.ts"
+import { choose, commandAs, own, userOf } from "../../../src/postgres/embedded/PostgresUser.ts"
+import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
 // Every folder above counts, and the one for temporary files may be closed to others.
 const folderForAll = temporaryFolder("/tmp")

@@ -1,4 +1,4 @@
-/** Which TCP port to listen on, for whoever must know it before the server listens. */
+/** Finds a TCP port to listen on, for whoever must know it before the server listens. */
 import { createServer } from "node:net"
 import { Effect } from "effect"
 

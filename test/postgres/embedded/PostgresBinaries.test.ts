@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { install } from "../../src/postgres/PostgresBinaries.ts"
-import { temporaryFolder } from "../support/TemporaryFolder.ts"
+import { install } from "../../../src/postgres/embedded/PostgresBinaries.ts"
+import { temporaryFolder } from "../../support/TemporaryFolder.ts"
 
 /** This process on another system, as far as it asks. */
 const on = (platform: NodeJS.Platform) => {

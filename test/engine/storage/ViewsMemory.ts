@@ -1,11 +1,28 @@
 /** Views in memory, for tests: the same contract as the ones in Postgres. */
 import { Effect, Layer } from "effect"
-import type { AccountId, Millis } from "./Document.ts"
-import { Journal } from "./Journal.ts"
-import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
-import { moved, sweepTables } from "./Projection.ts"
-import type { Cursor, DueDelivery, EventQuery, ListQuery, TimerCount, ViewRow, ViewsShape, ViewTable } from "./Views.ts"
-import { deliveryId, eventId, keyId, Views } from "./Views.ts"
+import type { AccountId, Millis } from "../../../src/engine/Document.ts"
+import { Journal } from "../../../src/engine/Journal.ts"
+import type {
+  DeliveryRow,
+  DocumentRow,
+  EventRow,
+  KeyRow,
+  Projection,
+  SubscriptionRow,
+  TimerRow
+} from "../../../src/engine/Projection.ts"
+import { moved, sweepTables } from "../../../src/engine/Projection.ts"
+import type {
+  Cursor,
+  DueDelivery,
+  EventQuery,
+  ListQuery,
+  TimerCount,
+  ViewRow,
+  ViewsShape,
+  ViewTable
+} from "../../../src/engine/Views.ts"
+import { deliveryId, eventId, keyId, Views } from "../../../src/engine/Views.ts"
 
 const byTime = (time: "dueAt" | "wakeAt") => (a: TimerRow, b: TimerRow) => a[time] - b[time] || (a.id < b.id ? -1 : 1)
 

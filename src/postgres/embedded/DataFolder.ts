@@ -68,14 +68,15 @@ export const hold = Effect.fnUntraced(function* (
 
 const ownerFile = (folder: string) => Path.join(folder, "owner")
 
-// A process that was just killed holds its locks until the system has taken it apart; a restart must not trip over that.
+// A process that was just killed holds its locks until the system has taken it apart; a restart must not trip over
+// that.
 const lockRetries = Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "1 second" }))
 
 const lock = (folder: string): Effect.Effect<DatabaseSync, EmbeddedPostgresError> =>
   Effect.gen(function* () {
     const file = Path.join(folder, "lock")
     const database = yield* attempt(`lock the data folder ${folder}`, () => {
-      // Whoever can read the file can lock it, and SQLite would let everybody.
+      // A process that can read the file can lock it, and SQLite would let everybody read it.
       fs.closeSync(fs.openSync(file, "a", 0o600))
       fs.chmodSync(file, 0o600)
       return new DatabaseSync(file, { timeout: 0 })

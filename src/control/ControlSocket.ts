@@ -1,0 +1,195 @@
+/**
+ * The local socket by which commands reach a running service. The service alone has the installation in its hands, and
+ * what it keeps in memory has to change with a command.
+ *
+ * The socket lies in the data folder, and only the owner of the service may connect to it (mode 0600). So whoever can
+ * administer a running installation could administer it as well while it is stopped. A folder whose path is too long
+ * for a socket, or whose file system has none, gets one in the system's folder for temporary files, named after the
+ * folder. The client trusts a socket only if it belongs to the client's own user or to the folder's.
+ *
+ * The socket goes away with the service. A killed service leaves one behind that nobody listens on, and the next start
+ * replaces it. Of several services on one folder, which is possible with `DATABASE_URL`, the last to start takes the
+ * commands. Each request names its database, and a service on another one refuses it.
+ */
+import { Cause, Data, Effect, Exit, Layer, Option, Schema } from "effect"
+import { hash } from "node:crypto"
+import * as fs from "node:fs"
+import * as http from "node:http"
+import * as os from "node:os"
+import * as Path from "node:path"
+import { json } from "node:stream/consumers"
+import type { Accounts } from "../engine/Accounts.ts"
+import { Unavailable } from "../engine/Accounts.ts"
+import type { Answer } from "../payments/Administration.ts"
+import { AdministrationFailed, administer, Command } from "../payments/Administration.ts"
+
+/** The installation that a service serves, or that a command is about. */
+export interface Installation {
+  /** Path of the data folder. */
+  readonly dataFolder: string
+  /** The database's name, without a password. */
+  readonly database: string
+}
+
+/** The service could not open its socket. */
+export class ControlUnavailable extends Data.TaggedError("ControlUnavailable")<{ readonly message: string }> {}
+
+const DATABASE_HEADER = "till-database"
+const BODY_BYTES_MAX = 65_536
+const ANSWER_MILLIS_MAX = 30_000
+/** Closing waits this long for commands under way, and for whoever holds a connection without a word. */
+const CLOSE_MILLIS = 1000
+/** macOS allows this much of a socket's path, Linux four bytes more. */
+const PATH_BYTES_MAX = 103
+
+/** The paths at which the folder's socket can be, in the order in which the service tries them. */
+export const pathsOf = (dataFolder: string): ReadonlyArray<string> => {
+  const folder = fs.realpathSync(dataFolder)
+  const name = `till-${hash("sha256", folder).slice(0, 16)}.sock`
+  return [Path.join(folder, "control.sock"), Path.join(os.tmpdir(), name)]
+}
+
+/** Takes commands as long as the layer lives. */
+export const layer = (installation: Installation): Layer.Layer<never, ControlUnavailable, Accounts> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const run = Effect.runPromiseExitWith(yield* Effect.context<Accounts>())
+      const server = http.createServer((request, response) => {
+        void answer(request, installation, (command) => run(administer(command))).then(({ body, status }) => {
+          response.writeHead(status, { "content-type": "application/json", connection: "close" })
+          response.end(JSON.stringify(body))
+        })
+      })
+      yield* Effect.acquireRelease(open(server, installation), (remove) =>
+        Effect.andThen(
+          Effect.promise(() => close(server)),
+          Effect.sync(remove)
+        )
+      )
+    })
+  )
+
+/** Answers with what removes the socket again. */
+const open = (server: http.Server, { dataFolder }: Installation): Effect.Effect<() => void, ControlUnavailable> =>
+  Effect.tryPromise({
+    try: async () => {
+      const [first, second] = pathsOf(dataFolder)
+      return await listen(server, first!).catch(() => listen(server, second!))
+    },
+    catch: (cause) =>
+      new ControlUnavailable({ message: `Cannot open a socket for commands on ${dataFolder}: ${String(cause)}` })
+  })
+
+/**
+ * The socket is made in a folder that nobody else can enter, gets its mode there, and takes its place in one step. So
+ * it is its owner's alone from the beginning, and one that was left behind is in nobody's way.
+ */
+const listen = async (server: http.Server, path: string): Promise<() => void> => {
+  const folder = fs.mkdtempSync(Path.join(Path.dirname(path), ".till-"))
+  try {
+    const made = Path.join(folder, "s")
+    if (Buffer.byteLength(made) > PATH_BYTES_MAX) throw new Error("the path is too long for a socket")
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject)
+      server.listen(made, resolve)
+    })
+    fs.chmodSync(made, 0o600)
+    fs.renameSync(made, path)
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true })
+  }
+  const { ino } = fs.lstatSync(path)
+  return () => {
+    // Another service on the same folder may have put its own in place.
+    if (fs.lstatSync(path, { throwIfNoEntry: false })?.ino === ino) fs.rmSync(path, { force: true })
+  }
+}
+
+const close = (server: http.Server): Promise<void> =>
+  new Promise((resolve) => {
+    const impatient = setTimeout(() => server.closeAllConnections(), CLOSE_MILLIS)
+    server.close(() => {
+      clearTimeout(impatient)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+
+interface Reply {
+  readonly status: number
+  readonly body: unknown
+}
+
+const WRONG_DATABASE = 421
+
+const answer = async (
+  request: http.IncomingMessage,
+  { database }: Installation,
+  run: (command: Command) => Promise<Exit.Exit<Answer, AdministrationFailed | Unavailable>>
+): Promise<Reply> => {
+  try {
+    if (request.headers[DATABASE_HEADER] !== encodeURIComponent(database)) {
+      return refusal(WRONG_DATABASE, "The service is running on another database.")
+    }
+    const chunks: Array<Buffer> = []
+    let size = 0
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > BODY_BYTES_MAX) return refusal(400, "The command is too large.")
+      chunks.push(chunk)
+    }
+    const command = Schema.decodeUnknownExit(Command)(JSON.parse(Buffer.concat(chunks).toString("utf8")))
+    if (Exit.isFailure(command)) return refusal(400, "The running service does not know this command.")
+    const exit = await run(command.value)
+    if (Exit.isSuccess(exit)) return { status: 200, body: exit.value }
+    const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    if (failure instanceof AdministrationFailed) return refusal(400, failure.message)
+    return refusal(503, failure instanceof Unavailable ? failure.reason : "The service failed.")
+  } catch {
+    return refusal(400, "The command could not be read.")
+  }
+}
+
+const refusal = (status: number, message: string): Reply => ({ status, body: { message } })
+
+/** The answer of the service that is running on the installation; none if no service is. */
+export const ask = (
+  installation: Installation,
+  command: Command
+): Effect.Effect<Option.Option<Answer>, AdministrationFailed> =>
+  Effect.gen(function* () {
+    for (const path of trusted(installation.dataFolder)) {
+      const reply = yield* Effect.promise(() => post(path, installation.database, command))
+      if (reply === undefined || reply.status === WRONG_DATABASE) continue
+      if (reply.status === 200) return Option.some(reply.body as Answer)
+      const message = (reply.body as { readonly message?: unknown } | null)?.message
+      return yield* new AdministrationFailed({ message: typeof message === "string" ? message : "The service failed." })
+    }
+    return Option.none()
+  })
+
+/** The sockets that are there, without those that a stranger has put into the folder for temporary files. */
+const trusted = (dataFolder: string): ReadonlyArray<string> => {
+  const folder = fs.statSync(dataFolder, { throwIfNoEntry: false })
+  if (folder === undefined) return []
+  return pathsOf(dataFolder).filter((path) => {
+    const stats = fs.lstatSync(path, { throwIfNoEntry: false })
+    return stats?.isSocket() === true && [process.geteuid?.(), folder.uid].includes(stats.uid)
+  })
+}
+
+/** Answers with nothing if nothing can have been done, because nobody listens. */
+const post = async (socketPath: string, database: string, command: Command): Promise<Reply | undefined> => {
+  try {
+    const signal = AbortSignal.timeout(ANSWER_MILLIS_MAX)
+    const headers = { [DATABASE_HEADER]: encodeURIComponent(database), "content-type": "application/json" }
+    const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
+      const request = http.request({ socketPath, method: "POST", headers, signal, agent: false }, resolve)
+      request.once("error", reject).end(JSON.stringify(command))
+    })
+    return { status: response.statusCode ?? 503, body: await json(response) }
+  } catch (cause) {
+    if (cause instanceof Error && "syscall" in cause && cause.syscall === "connect") return undefined
+    return { status: 503, body: { message: "The running service did not answer; list the merchants or keys to see." } }
+  }
+}

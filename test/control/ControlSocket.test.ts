@@ -1,0 +1,134 @@
+/** The socket for commands: it closes whoever holds it, is its owner's, and one that was left behind leads nowhere. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Option, Scope } from "effect"
+import * as fs from "node:fs"
+import * as net from "node:net"
+import * as Path from "node:path"
+import * as ControlSocket from "../../src/control/ControlSocket.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import * as Harness from "../engine/Harness.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
+
+const DATABASE = "a database"
+
+/** A service on the folder; answers with what stops it. */
+const serve = Effect.fnUntraced(function* (dataFolder: string, accounts: Accounts["Service"], database = DATABASE) {
+  const scope = yield* Scope.make()
+  const socket = ControlSocket.layer({ dataFolder, database })
+  yield* Layer.buildWithScope(Layer.provide(socket, Layer.succeed(Accounts, accounts)), scope)
+  return Scope.close(scope, Exit.void)
+})
+
+const isAnswered = (dataFolder: string, database = DATABASE) =>
+  Effect.map(ControlSocket.ask({ dataFolder, database }, { _tag: "ListMerchants" }), Option.isSome)
+
+const connected = (path: string, words: string) =>
+  Effect.callback<net.Socket>((resume) => {
+    const socket = net.connect(path, () => socket.write(words, () => resume(Effect.succeed(socket))))
+    socket.on("error", () => {})
+  })
+
+/** A socket as a killed service leaves it: nobody listens on it any more. */
+const leaveSocket = (path: string) =>
+  Effect.callback<void>((resume) => {
+    const server = net.createServer()
+    server.listen(`${path}.made`, () => {
+      fs.renameSync(`${path}.made`, path)
+      server.close(() => resume(Effect.void))
+    })
+  })
+
+const engine = Effect.acquireRelease(
+  Effect.flatMap(Harness.storageInMemory, Harness.startEngine),
+  (engine) => engine.stop
+)
+
+describe("the socket for commands", () => {
+  it.live.each(["", "POST / HTTP/1.1\r\n"])("closes although somebody has said no more than %j", (words) =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder()
+      const { accounts } = yield* engine
+      const stop = yield* serve(folder, accounts)
+      const path = Path.join(folder, "control.sock")
+      const socket = yield* connected(path, words)
+      const ended = Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
+      yield* Effect.all([stop, ended], { concurrency: 2 })
+      assert.deepStrictEqual(fs.readdirSync(folder), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is its owner's alone, and lies in a folder that has nothing else of it", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder()
+      const { accounts } = yield* engine
+      const stop = yield* serve(folder, accounts)
+      assert.deepStrictEqual(fs.readdirSync(folder), ["control.sock"])
+      const stats = fs.statSync(Path.join(folder, "control.sock"))
+      assert.isTrue(stats.isSocket())
+      assert.strictEqual(stats.mode & 0o777, 0o600)
+      assert.isTrue(yield* isAnswered(folder))
+      yield* stop
+      assert.isFalse(yield* isAnswered(folder))
+      assert.isFalse(yield* isAnswered(Path.join(folder, "missing")))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("leads nowhere once its service was killed, and the next one replaces it", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder()
+      yield* leaveSocket(Path.join(folder, "control.sock"))
+      assert.isFalse(yield* isAnswered(folder))
+      const { accounts } = yield* engine
+      const stop = yield* serve(folder, accounts)
+      assert.isTrue(yield* isAnswered(folder))
+      yield* stop
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is of its own database, and of no other that is used with the same folder", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder()
+      const { accounts } = yield* engine
+      const stop = yield* serve(folder, accounts, "localhost:5432/tïll\n")
+      assert.isTrue(yield* isAnswered(folder, "localhost:5432/tïll\n"))
+      assert.isFalse(yield* isAnswered(folder, "localhost:5432/other"))
+      yield* stop
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is the last one's of several services, and stays when an earlier one ends", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder()
+      const { accounts } = yield* engine
+      const stopFirst = yield* serve(folder, accounts, "first")
+      const stopSecond = yield* serve(folder, accounts, "second")
+      yield* stopFirst
+      assert.isTrue(yield* isAnswered(folder, "second"))
+      yield* stopSecond
+      assert.deepStrictEqual(fs.readdirSync(folder), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is found elsewhere if the folder's path is too long for a socket, unless a stranger has put it there", () =>
+    Effect.gen(function* () {
+      const folder = Path.join(yield* temporaryFolder(), "x".repeat(120))
+      fs.mkdirSync(folder)
+      const { accounts } = yield* engine
+      const stop = yield* serve(folder, accounts)
+      assert.deepStrictEqual(fs.readdirSync(folder), [])
+      const [, path] = ControlSocket.pathsOf(folder)
+      assert.strictEqual(fs.statSync(path!).mode & 0o777, 0o600)
+      assert.isTrue(yield* isAnswered(folder))
+      // Only root can give a file away.
+      if (process.geteuid?.() === 0) {
+        fs.chownSync(path!, 65_534, 65_534)
+        assert.isFalse(yield* isAnswered(folder))
+        // It is not the folder's owner whom a client distrusts.
+        fs.chownSync(folder, 65_534, 65_534)
+        assert.isTrue(yield* isAnswered(folder))
+      }
+      yield* stop
+      assert.isFalse(fs.existsSync(path!))
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,48 @@
+/** The journal in memory, for tests: what it holds ends with the layer. */
+import { Effect, Layer } from "effect"
+import type { AccountId } from "../../../src/engine/Document.ts"
+import { Fenced, firsts, Journal } from "../../../src/engine/Journal.ts"
+import { READ_BYTES_MAX } from "../../../src/engine/MemoryLimits.ts"
+import type { JournalRow } from "../../../src/engine/Record.ts"
+import { textOf } from "../../../src/engine/Record.ts"
+
+/** Rows that are read at once. */
+const pageOf = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRow> => {
+  let bytes = 0
+  const last = rows.findIndex((row) => (bytes += row.bytes.length) >= READ_BYTES_MAX)
+  return last === -1 ? rows : rows.slice(0, last + 1)
+}
+
+export const layerMemory: Layer.Layer<Journal> = Layer.sync(Journal, () => {
+  const chains = new Map<AccountId, Array<JournalRow>>()
+  const chain = (account: AccountId): Array<JournalRow> => {
+    const known = chains.get(account)
+    if (known !== undefined) return known
+    const made: Array<JournalRow> = []
+    chains.set(account, made)
+    return made
+  }
+  return Journal.of({
+    append: (rows) =>
+      Effect.suspend(() => {
+        const lost = firsts(rows).filter(({ account, previous, version }) => {
+          const there = chain(account)
+          return there.length !== version - 1 || (version > 1 && there.at(-1)!.hash !== previous)
+        })
+        if (lost.length > 0) return new Fenced({ accounts: lost.map(({ account }) => account) })
+        for (const { previous: _, ...row } of rows) chain(row.account).push(row)
+        return Effect.void
+      }),
+    read: (account, after, limit) => Effect.sync(() => pageOf(chain(account).slice(after, after + limit))),
+    at: (places) => Effect.sync(() => places.map(({ account, version }) => chain(account)[version - 1])),
+    slices: (slices) =>
+      Effect.sync(() =>
+        slices.map(({ account, span: { at, length }, version }) => {
+          const row = chain(account)[version - 1]
+          return row && textOf(row.bytes.subarray(at, at + length))
+        })
+      ),
+    versions: (accounts) => Effect.sync(() => new Map(accounts.map((account) => [account, chain(account).length]))),
+    accounts: Effect.sync(() => [...chains.keys()].filter((account) => chain(account).length > 0).toSorted())
+  })
+})
