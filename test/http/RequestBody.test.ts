@@ -1,8 +1,10 @@
 /** The sum of all bodies in memory is bounded, so every request must take its own out of it again. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Cause, Effect, Exit, Fiber } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Readable } from "node:stream"
+import { Unavailable } from "../../src/engine/Accounts.ts"
+import type { ReadBody } from "../../src/http/RequestBody.ts"
 import { BODY_BYTES_MAX, makeReadBody } from "../../src/http/RequestBody.ts"
 
 const readBody = makeReadBody()
@@ -29,6 +31,34 @@ describe("a body", () => {
       source.push(LONG)
       source.push(null)
       assert.lengthOf(yield* readBody(request), BODY_BYTES_MAX)
+    })
+  )
+
+  it.effect("counts with the other long ones of its own server, and with no other server's", () =>
+    Effect.gen(function* () {
+      const one = makeReadBody()
+      const other = makeReadBody()
+      const unfinished = yield* Effect.forEach(Array.from({ length: 64 }), () =>
+        Effect.gen(function* () {
+          const { request, source } = begin()
+          const reader = yield* Effect.forkChild(one(request), { startImmediately: true })
+          const read = new Promise((resolve) => source.once("data", resolve))
+          source.push(LONG)
+          yield* Effect.promise(() => read)
+          return reader
+        })
+      )
+      const whole = (readBody: ReadBody) => {
+        const { request, source } = begin()
+        source.push(LONG)
+        source.push(null)
+        return Effect.exit(readBody(request))
+      }
+      const refused = yield* whole(one)
+      assert.instanceOf(Exit.isFailure(refused) ? Cause.squash(refused.cause) : refused, Unavailable)
+      assert.isTrue(Exit.isSuccess(yield* whole(other)))
+      yield* Effect.forEach(unfinished, Fiber.interrupt)
+      assert.isTrue(Exit.isSuccess(yield* whole(one)))
     })
   )
 })
