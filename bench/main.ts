@@ -172,6 +172,8 @@ const compare = Effect.fnUntraced(function* (
   if (compared.length === 0 || compared.some((scenario) => Comparison.subjectOf(scenario) === undefined)) {
     return yield* new BenchFailure({ problem: `Versions cannot be compared by ${wanted.join()}.` })
   }
+  // Now, because the checkout may go on while it is being measured.
+  const machine = Machine.describe("")
   const versions = yield* Versions.lay(reference, runFolder)
   yield* Console.log(`This checkout against ${versions.other.title}: ${pace.starts} starts of both.`)
   const load = yield* Load.make
@@ -181,7 +183,7 @@ const compare = Effect.fnUntraced(function* (
     yield* Console.log(`\n${ComparisonReport.scenarioText(one, versions.other.title, seed)}`)
   }
   yield* Console.log(`\n${ComparisonReport.caution(compared.length)}`)
-  yield* Console.log(`${Machine.sentence(Machine.describe(measured.postgres))}; seed ${seed}`)
+  yield* Console.log(`${Machine.sentence({ ...machine, postgres: measured.postgres })}; seed ${seed}`)
 }, Effect.scoped)
 
 const reportWebhooks = Effect.fnUntraced(function* (results: WebhookResults, complete: boolean) {

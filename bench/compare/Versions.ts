@@ -43,7 +43,7 @@ const git = (parameters: ReadonlyArray<string>, variables?: NodeJS.ProcessEnv) =
 const commitOf = (reference: string): Effect.Effect<string, BenchFailure> =>
   git(["rev-parse", "--verify", "--end-of-options", `${reference}^{commit}`]).pipe(
     Effect.map((text) => text.trim()),
-    Effect.mapError(({ problem }) => new BenchFailure({ problem: `${reference} names no commit here. ${problem}` }))
+    Effect.mapError(({ problem }) => new BenchFailure({ problem: `"${reference}" names no commit here. ${problem}` }))
   )
 
 /** Writes a commit's files by way of an index of its own: no work tree is left that git would have to forget again. */
