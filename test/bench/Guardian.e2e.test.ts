@@ -5,7 +5,7 @@ import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
-import { family, until } from "../support/TillProcess.ts"
+import { family, signalIfThere, until } from "../support/TillProcess.ts"
 
 const BENCH = Path.resolve(import.meta.dirname, "../../bench/main.ts")
 const COMPARISON = ["--compare", "HEAD", "--only", "create", "--seconds", "0.2", "--starts", "3"]
@@ -58,6 +58,12 @@ const endAt = Effect.fnUntraced(function* (
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (printed += String(chunk)))
   const pid = child.pid!
   let members: ReadonlyArray<number> = []
+  // A failing test must not leave behind what it complains about.
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      for (const member of [...members, pid]) if (isAlive(member)) signalIfThere(member, "SIGKILL")
+    })
+  )
   for (const deadline = performance.now() + MOMENT_MILLIS_MAX; !moment(members, folder); members = family(pid)) {
     assert.isNull(child.exitCode, printed)
     assert.isBelow(performance.now(), deadline, `The moment does not come. ${printed}`)
