@@ -12,7 +12,7 @@ import type { NewRow, Place } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { JournalRecord } from "../../src/engine/Record.ts"
 import { GENESIS, seal } from "../../src/engine/Record.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
 const RECORDS = 6
@@ -45,7 +45,7 @@ const recordOf = (account: string, version: number, events: number): JournalReco
 })
 
 /** Rows of a chain, some of them damaged, and how long each one's list of events is. */
-const chainOf = (random: Randomness, account: string) => {
+const chainOf = (random: Random, account: string) => {
   let newest = GENESIS
   return Array.from({ length: RECORDS }, (_, i) => {
     const events = 1 + random.below(3)
@@ -68,7 +68,7 @@ describe("reading events", () => {
     { seed: Seed },
     Effect.fnUntraced(
       function* ({ seed }) {
-        const random = new Randomness(seed)
+        const random = new Random(seed)
         const journal = yield* Journal
         const chains = new Map(ACCOUNTS.map((account) => [account, chainOf(random, account)]))
         yield* journal.append([...chains.values()].flatMap((chain) => chain.map(({ row }) => row)))
