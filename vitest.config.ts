@@ -11,6 +11,7 @@ const kindOf = ({ moduleId }: TestSpecification): number => KINDS.findIndex((end
 
 class SlowestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- the base class has no other
     return (await super.sort(files)).toSorted((a, b) => kindOf(a) - kindOf(b))
   }
 }
