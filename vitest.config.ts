@@ -1,10 +1,27 @@
-/** One Postgres for the whole run, started before the first test file and removed after the last. */
+/**
+ * One seed and one Postgres for the whole run, started before the first test file and removed after the last. Files that
+ * start processes, browsers or databases come first: the short ones then fill what is left, and both workers end together.
+ */
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
+
+/** Endings of file names, the slowest kind first. */
+const KINDS = [".e2e.test.ts", ".browser.test.ts", ".pg.test.ts", ".sim.test.ts", ".prop.test.ts", ".test.ts"]
+const kindOf = ({ moduleId }: TestSpecification): number => KINDS.findIndex((ending) => moduleId.endsWith(ending))
+
+class SlowestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- the base class has no other
+    return (await super.sort(files)).toSorted((a, b) => kindOf(a) - kindOf(b))
+  }
+}
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    globalSetup: ["test/support/Postgres.ts"],
+    globalSetup: ["test/support/SeedRun.ts", "test/support/Postgres.ts"],
+    setupFiles: ["test/support/SeedProperties.ts"],
+    sequence: { sequencer: SlowestFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,

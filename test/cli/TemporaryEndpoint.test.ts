@@ -137,6 +137,7 @@ describe("the endpoint of till listen", () => {
           for (const { id } of yield* all) yield* request("DELETE", `/${id}`)
         })
       )
+      assert.deepStrictEqual(yield* all, [])
     })
   )
 })

@@ -5,7 +5,7 @@ import type { TestServer } from "../http/TestServer.ts"
 import { start } from "../http/TestServer.ts"
 import type { Fault } from "../support/FaultyProxy.ts"
 import { FaultyProxy } from "../support/FaultyProxy.ts"
-import { Random } from "../support/Random.ts"
+import { Random, runSeed } from "../support/Random.ts"
 
 let server: TestServer
 let proxy: FaultyProxy
@@ -53,9 +53,8 @@ describe("a call over a bad network", () => {
   )
 
   it("has one effect, however attempts end", async () => {
-    const seed = Number(process.env["TILL_SEED"] ?? Math.floor(Math.random() * 2 ** 32))
-    const random = new Random(seed)
-    const keys = Array.from({ length: 40 }, (_, index) => `${seed}/${index}`)
+    const random = new Random(runSeed)
+    const keys = Array.from({ length: 40 }, (_, index) => `${runSeed}/${index}`)
     for (const key of keys) {
       proxy.break(key, ...Array.from({ length: random.integer(0, 3) }, () => random.pick(FAULTS)))
     }
@@ -69,13 +68,13 @@ describe("a call over a bad network", () => {
     )
     const charged = []
     for await (const intent of till.payment_intents.list({ limit: 100 })) {
-      assert.strictEqual(intent.charges.data.length, 1, `seed ${seed}`)
+      assert.strictEqual(intent.charges.data.length, 1, `TILL_SEED=${runSeed}`)
       charged.push(intent.id)
     }
     assert.sameMembers(
       charged,
       made.map(({ id }) => id),
-      `seed ${seed}`
+      `TILL_SEED=${runSeed}`
     )
   })
 

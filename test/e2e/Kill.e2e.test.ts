@@ -1,12 +1,12 @@
 /**
  * The whole service under 32 clients, killed again and again: Till alone, its Postgres alone, both at once.
  *
- * Replay a run with the seed that it prints: TILL_KILL_SEED=<seed> npm test -- test/e2e/Kill. (The choices are the
+ * Replay a run with the seed that it prints: TILL_SEED=<seed> npm test -- test/e2e/Kill. (The choices are the
  * seed's; how they interleave is the machine's.)
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Random } from "../support/Random.ts"
+import { Random, runSeed } from "../support/Random.ts"
 import { killFamily, startTill, till, until, type TillProcess } from "../support/TillProcess.ts"
 import { Traffic } from "../support/Traffic.ts"
 import { TrafficAudit } from "../support/TrafficAudit.ts"
@@ -14,11 +14,9 @@ import { TrafficAudit } from "../support/TrafficAudit.ts"
 const ROUNDS = 21
 const VICTIMS = ["till", "postgres", "both"] as const
 
-const seed = Number(process.env["TILL_KILL_SEED"] ?? Math.floor(Math.random() * 2 ** 31))
-
 describe("kill -9 under load", () => {
   it.live(
-    `loses nothing and doubles nothing (TILL_KILL_SEED=${seed})`,
+    "loses nothing and doubles nothing",
     () =>
       Effect.gen(function* () {
         const server = yield* startTill()
@@ -29,8 +27,8 @@ describe("kill -9 under load", () => {
 })
 
 const killRounds = async (server: TillProcess): Promise<void> => {
-  const random = new Random(seed)
-  const traffic = new Traffic(server.http, seed)
+  const random = new Random(runSeed)
+  const traffic = new Traffic(server.http, runSeed)
   const shared = await shareSome(server, traffic)
   const audit = new TrafficAudit(traffic, shared)
   for (let round = 1; round <= ROUNDS; round++) {
@@ -51,7 +49,7 @@ const killRounds = async (server: TillProcess): Promise<void> => {
 }
 
 const noProblems = (when: string, problems: ReadonlyArray<string>) => {
-  if (problems.length > 0) throw new Error(`TILL_KILL_SEED=${seed}, ${when}:\n${problems.join("\n")}`)
+  if (problems.length > 0) throw new Error(`TILL_SEED=${runSeed}, ${when}:\n${problems.join("\n")}`)
 }
 
 /** PaymentIntents that all clients change. Answers with the keys that made them. */

@@ -18,7 +18,9 @@ const session = (
   name: string,
   run: (till: TillProcess) => Promise<void>,
   variables: Readonly<Record<string, string>> = {}
-) => it.live(name, () => Effect.flatMap(startTill({ variables }), (till) => Effect.promise(() => run(till))))
+) =>
+  // oxlint-disable-next-line vitest/expect-expect -- the sessions assert
+  it.live(name, () => Effect.flatMap(startTill({ variables }), (till) => Effect.promise(() => run(till))))
 
 const statusOf = async (till: TillProcess, id: string): Promise<string> =>
   (await till.get(`/v1/payment_intents/${id}`)).status

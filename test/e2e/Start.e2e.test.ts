@@ -101,6 +101,7 @@ describe("a start with a misspelt variable", () => {
       const server = yield* startTill({ variables: { TILL_RATE_LIMITS: "on" } })
       const warning = /"message":"[^"]*: TILL_RATE_LIMITS[^"]*","level":"WARN"/
       yield* Effect.promise(() => until("it warns", () => warning.test(server.stderr)))
+      assert.match(server.stderr, warning)
     })
   )
 })

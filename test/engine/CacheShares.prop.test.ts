@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { makeShares } from "../../src/engine/CacheShares.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 
 const CAPACITY = 1000
 
@@ -66,7 +66,7 @@ describe("shares of the memory", () => {
     "keep all together within the capacity, once everybody has been used",
     { seed: Seed, count: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 })) },
     ({ count, seed }) => {
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const { owners, share } = shared(
         Object.fromEntries(Array.from({ length: count }, (_, i) => [`owner${i}`, random.below(2 * CAPACITY)]))
       )

@@ -10,7 +10,7 @@ import type { RequestIdentity } from "../../src/engine/Record.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import type { RunningEngine, Storage } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
-import type { Randomness } from "./Randomness.ts"
+import type { Random } from "../support/Random.ts"
 import * as Toy from "./Toy.ts"
 
 export const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
@@ -35,10 +35,10 @@ interface Seen {
 export class Clients {
   readonly asked: Array<Asked> = []
   readonly seen: Array<Seen> = []
-  readonly random: Randomness
+  readonly random: Random
   #key = 0
 
-  constructor(random: Randomness) {
+  constructor(random: Random) {
     this.random = random
   }
 
@@ -108,7 +108,7 @@ export class Clients {
 export const failureOf = <A, E>(exit: Exit.Exit<A, E>): unknown =>
   Exit.isFailure(exit) ? (exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error ?? exit.cause) : undefined
 
-const withJitter = (random: Randomness, operation: Toy.Operation): Effect.Effect<Response, Response, Transaction> =>
+const withJitter = (random: Random, operation: Toy.Operation): Effect.Effect<Response, Response, Transaction> =>
   Effect.andThen(random.jitter(2), Toy.command(operation))
 
 /** Every answer that was given is what the journal says, and is given again, byte for byte. */

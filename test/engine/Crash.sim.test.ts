@@ -14,7 +14,7 @@ import { Journal } from "../../src/engine/Journal.ts"
 import type { Faults } from "./storage/Faults.ts"
 import { ACCOUNTS, Clients, everythingHolds, failureOf } from "./Clients.ts"
 import * as Harness from "./Harness.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 import * as Toy from "./Toy.ts"
 
 const CLIENTS = 6
@@ -30,7 +30,7 @@ type Plan = typeof Plan.Type
 
 /** Faults at random; `onVisit` counts the visits to the storage. */
 const faultsOf =
-  (plan: Plan, random: Randomness, onVisit: () => Effect.Effect<void>): Faults =>
+  (plan: Plan, random: Random, onVisit: () => Effect.Effect<void>): Faults =>
   (point) =>
     Effect.gen(function* (): Effect.fn.Return<void, StorageFailure> {
       yield* random.jitter(3)
@@ -48,13 +48,13 @@ describe("a crash", () => {
       yield* Harness.startClock
       yield* Harness.flowingTime
       const storage = yield* Harness.storageInMemory
-      const clients = new Clients(new Randomness(first.seed ^ second.seed))
+      const clients = new Clients(new Random(first.seed ^ second.seed))
       // Two lives, each ended in the middle of what it was doing; then one that checks.
       for (const plan of [first, second]) {
         let visits = 0
         let die: Effect.Effect<void> = Effect.void
         const visit = () => Effect.suspend(() => (++visits === plan.crashAfter ? die : Effect.void))
-        const faults = faultsOf(plan, new Randomness(plan.seed), visit)
+        const faults = faultsOf(plan, new Random(plan.seed), visit)
         const engine = yield* Harness.startEngine(storage, { faults, cacheBytes: 5000 })
         die = engine.kill
         const running: Array<Fiber.Fiber<void, unknown>> = []
@@ -84,7 +84,7 @@ describe("a crash", () => {
       yield* Harness.startClock
       yield* Harness.flowingTime
       const storage = yield* Harness.storageInMemory
-      const clients = new Clients(new Randomness(seed))
+      const clients = new Clients(new Random(seed))
       let visits = 0
       let die: Effect.Effect<void> = Effect.void
       const faults: Faults = (at) => (at === point && ++visits === visit ? die : Effect.void)
@@ -112,7 +112,7 @@ describe("a failing flush", () => {
     Effect.fnUntraced(function* ({ outage, seed, written }) {
       yield* Harness.startClock
       yield* Harness.flowingTime
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const storage = yield* Harness.storageInMemory
       let failing = 0
       const faults: Faults = (point) =>

@@ -12,7 +12,7 @@ import { Transaction } from "../../src/engine/Transaction.ts"
 import { DeliveryModel, standing } from "./DeliveryModel.ts"
 import type { RunningEngine, Storage } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 import * as Toy from "./Toy.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
@@ -43,13 +43,13 @@ const CHOICES = Object.entries(WEIGHTS).flatMap(([step, weight]) => Array<Step>(
 class DeliveryRun {
   readonly models = new Map(ACCOUNTS.map((id) => [id, new DeliveryModel()] as const))
   readonly storage: Storage
-  readonly random: Randomness
+  readonly random: Random
   /** With a listener, what is new is leased to it; without, it may be taken at once. */
   readonly listens: boolean
   engine!: RunningEngine
   told: Array<Committed> = []
 
-  constructor(storage: Storage, random: Randomness) {
+  constructor(storage: Storage, random: Random) {
     this.storage = storage
     this.random = random
     this.listens = random.chance(0.5)
@@ -294,7 +294,7 @@ describe("deliveries", () => {
     ({ seed }) =>
       Effect.gen(function* () {
         yield* Harness.startClock
-        const run = new DeliveryRun(yield* Harness.storageInMemory, new Randomness(seed))
+        const run = new DeliveryRun(yield* Harness.storageInMemory, new Random(seed))
         yield* run.start()
         for (let step = 0; step < STEPS; step++) {
           yield* run.step(step < 2 ? "subscribe" : run.random.pick(CHOICES))

@@ -13,7 +13,7 @@ import { ACCOUNTS, Clients, everythingHolds } from "./Clients.ts"
 import * as Harness from "./Harness.ts"
 import { ModelRun, Steps } from "./ModelRun.ts"
 import * as PostgresStorage from "./PostgresStorage.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 import * as Toy from "./Toy.ts"
 
 const [ACCOUNT] = ACCOUNTS as [string]
@@ -64,7 +64,7 @@ describe("the engine on Postgres", () => {
     ({ cuts, lifeMillis, seed }) =>
       Effect.scoped(
         Effect.gen(function* () {
-          const random = new Randomness(seed)
+          const random = new Random(seed)
           const postgres = yield* PostgresStorage.make
           const clients = new Clients(random)
           const storage = yield* postgres.connect("engine")
@@ -97,7 +97,7 @@ describe("the engine on Postgres", () => {
     ({ count, seed }) =>
       Effect.scoped(
         Effect.gen(function* () {
-          const random = new Randomness(seed)
+          const random = new Random(seed)
           const postgres = yield* PostgresStorage.make
           const storages = yield* Effect.forEach(Array.from({ length: count }), (_, i) =>
             postgres.connect(`engine${i}`)

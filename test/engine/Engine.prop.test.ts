@@ -12,7 +12,7 @@ import type { EngineOptions } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
 import type { Step } from "./ModelRun.ts"
 import { ModelRun, Steps } from "./ModelRun.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 
 /** Longer than the idle time of an account, and than any timer of a toy command. */
 const SETTLING_MILLIS = 3000
@@ -64,7 +64,7 @@ describe("the engine", () => {
     { steps: Steps, seed: Seed, cacheBytes: Schema.Literals([0, 500, 1500, 5000]) },
     ({ cacheBytes, seed, steps }) => {
       // Views that lag behind: what they do not have yet must not leave memory.
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const faults = (point: FaultPoint) =>
         Effect.suspend(() => (point === "apply.before" ? Effect.sleep(random.below(400)) : random.jitter(2)))
       return property(steps, seed, { cacheBytes, faults })

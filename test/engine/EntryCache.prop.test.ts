@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, References, Schema } from "effect"
 import { EntryCache } from "../../src/engine/EntryCache.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 
 interface Entry {
   readonly version: number
@@ -144,7 +144,7 @@ describe("the cache of entries", () => {
     "keeps what was used lately and what is not projected, and little else",
     { seed: Seed, capacity: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 })) },
     ({ capacity, seed }) => {
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const { bounds, cache } = cacheOf(capacity)
       const versions = new Map<string, number>()
       const used = new Set<string>()

@@ -12,8 +12,8 @@ import type { NewRow, Place } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { JournalRecord } from "../../src/engine/Record.ts"
 import { GENESIS, seal } from "../../src/engine/Record.ts"
+import { Random, Seed } from "../support/Random.ts"
 import * as JournalMemory from "./storage/JournalMemory.ts"
-import { Randomness, Seed } from "./Randomness.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
 const RECORDS = 6
@@ -46,7 +46,7 @@ const recordOf = (account: string, version: number, events: number): JournalReco
 })
 
 /** Rows of a chain, some of them damaged, and how long each one's list of events is. */
-const chainOf = (random: Randomness, account: string) => {
+const chainOf = (random: Random, account: string) => {
   let newest = GENESIS
   return Array.from({ length: RECORDS }, (_, i) => {
     const events = 1 + random.below(3)
@@ -69,7 +69,7 @@ describe("reading events", () => {
     { seed: Seed },
     Effect.fnUntraced(
       function* ({ seed }) {
-        const random = new Randomness(seed)
+        const random = new Random(seed)
         const journal = yield* Journal
         const chains = new Map(ACCOUNTS.map((account) => [account, chainOf(random, account)]))
         yield* journal.append([...chains.values()].flatMap((chain) => chain.map(({ row }) => row)))

@@ -9,13 +9,13 @@ import { Effect, Fiber, Latch, Schema } from "effect"
 import type { Faults } from "./storage/Faults.ts"
 import type { RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 import * as Toy from "./Toy.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
 
 /** Adds one to the counter in slot a, and answers with its new count and how often the command has run. */
-const increment = (engine: RunningEngine, account: string, random: Randomness) =>
+const increment = (engine: RunningEngine, account: string, random: Random) =>
   Effect.suspend(() => {
     let runs = 0
     return engine.accounts.run(
@@ -57,7 +57,7 @@ describe("two owners of an account", () => {
     Effect.fnUntraced(function* ({ engines: count, increments, pauses, seed }) {
       yield* Harness.startClock
       yield* Harness.flowingTime
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const storage = yield* Harness.storageInMemory
       const engines = yield* enginesOn(storage, count, () => random.jitter(5))
       for (const account of ACCOUNTS) yield* engines[0]!.accounts.run(account, Toy.create("a", "plain"))
@@ -99,7 +99,7 @@ describe("two owners of an account", () => {
 
   it.effect("run a fenced command again, on what the other has written", () =>
     Effect.gen(function* () {
-      const random = new Randomness(1)
+      const random = new Random(1)
       const { account, one, stop, two } = yield* twoOwners
       assert.deepStrictEqual(yield* increment(two, account, random), { count: 1, runs: 1 })
       // The first still has the account in memory as it was before.
@@ -114,7 +114,7 @@ describe("two owners of an account", () => {
     Effect.gen(function* () {
       yield* Harness.startClock
       yield* Harness.flowingTime
-      const random = new Randomness(3)
+      const random = new Random(3)
       const storage = yield* Harness.storageInMemory
       const gate = Latch.makeUnsafe(true)
       const slow = yield* Harness.startEngine(storage, {
@@ -146,7 +146,7 @@ describe("two owners of an account", () => {
 
   it.effect("show at once what the other has made, and within half a minute what it has changed", () =>
     Effect.gen(function* () {
-      const random = new Randomness(4)
+      const random = new Random(4)
       const { account, id, one, stop, two } = yield* twoOwners
       const seenByTwo = Effect.map(two.accounts.read(account, id), (entry) =>
         entry === undefined || entry.deleted ? undefined : (entry.value as Toy.Counter).count
@@ -185,7 +185,7 @@ describe("two owners of an account", () => {
       const [account] = ACCOUNTS as [string]
       const { id } = yield* watching.accounts.run(account, Toy.create("a", "plain"))
       yield* watching.projector.drained
-      yield* increment(other, account, new Randomness(5))
+      yield* increment(other, account, new Random(5))
       failing = true
       yield* Effect.sleep(31_000)
       failing = false
@@ -217,7 +217,7 @@ describe("two owners of an account", () => {
     Effect.gen(function* () {
       yield* Harness.startClock
       yield* Harness.flowingTime
-      const random = new Randomness(2)
+      const random = new Random(2)
       const storage = yield* Harness.storageInMemory
       let appends = 0
       const faults: Faults = (point) => Effect.sync(() => void (point === "append.before" && appends++))
@@ -226,7 +226,7 @@ describe("two owners of an account", () => {
       for (const account of ACCOUNTS) yield* one.accounts.run(account, Toy.create("a", "plain"))
       yield* increment(two, ACCOUNTS[0]!, random)
       appends = 0
-      const outcomes = yield* Effect.forEach(ACCOUNTS, (account) => increment(one, account, new Randomness(0)), {
+      const outcomes = yield* Effect.forEach(ACCOUNTS, (account) => increment(one, account, new Random(0)), {
         concurrency: "unbounded"
       })
       assert.deepStrictEqual(outcomes, [

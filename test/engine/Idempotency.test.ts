@@ -14,7 +14,7 @@ import { Transaction } from "../../src/engine/Transaction.ts"
 import type { Faults } from "./storage/Faults.ts"
 import type { EngineOptions, RunningEngine, Storage } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 import * as Toy from "./Toy.ts"
 
 const ACCOUNT = "mer_1:test"
@@ -58,7 +58,7 @@ describe("equal requests at once", () => {
     "have one effect, one original, and replays of the same bytes for all others",
     { seed: Seed, twins: Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 100 })) },
     Effect.fnUntraced(function* ({ seed, twins }) {
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const { engine, storage } = yield* withCounter({ faults: () => random.jitter(4) })
       const replies = yield* Effect.forEach(
         Array.from({ length: twins }),
@@ -471,7 +471,7 @@ describe("a caller that goes away", () => {
       moment: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200 }))
     },
     Effect.fnUntraced(function* ({ moment, seed, steps }) {
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const { engine } = yield* withCounter({ faults: () => random.jitter(3) })
       // The caller gives way after every few steps, so that each of them may be the moment to go away.
       const slowly = Effect.provideService(ask(engine, "key"), References.MaxOpsBeforeYield, steps)

@@ -8,7 +8,7 @@ import type { DueTimer } from "../../src/engine/Timers.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import type { RunningEngine, Storage } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
-import { Randomness } from "./Randomness.ts"
+import { Random } from "../support/Random.ts"
 import * as Toy from "./Toy.ts"
 
 /** Longer than any timer of a toy command, a step of the clock, and the scheduler's pause after a failure. */
@@ -31,11 +31,11 @@ export const Steps = Schema.Array(Step).check(Schema.isMaxLength(60))
 /** Carries operations out and keeps the model of each account in step, in the order in which the actor ran them. */
 export class ModelRun {
   readonly models = new Map(ACCOUNTS.map((account) => [account, new Toy.Model()] as const))
-  readonly seed: Randomness
+  readonly seed: Random
   #key = 0
 
   constructor(seed: number) {
-    this.seed = new Randomness(seed)
+    this.seed = new Random(seed)
   }
 
   model(account: string): Toy.Model {

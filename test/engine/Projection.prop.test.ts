@@ -11,13 +11,13 @@ import type { SealedRecord } from "../../src/engine/Record.ts"
 import { GENESIS, seal } from "../../src/engine/Record.ts"
 import { Views } from "../../src/engine/Views.ts"
 import * as Harness from "./Harness.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 import * as Toy from "./Toy.ts"
 
 const ACCOUNT = "mer_1:test"
 
 /** Records in which documents come and change; those with even numbers came earlier, or nobody says when. */
-const recordsOf = (random: Randomness): ReadonlyArray<SealedRecord> => {
+const recordsOf = (random: Random): ReadonlyArray<SealedRecord> => {
   const made = new Set<number>()
   return Array.from({ length: 1 + random.below(8) }, (_, i) => {
     const changes = [0, 1, 2, 3, 4, 5]
@@ -37,7 +37,7 @@ const recordsOf = (random: Randomness): ReadonlyArray<SealedRecord> => {
 
 describe("the fold of records", () => {
   it.prop("has one row of each document, its newest, and knows which are new", [Seed], ([seed]) => {
-    const records = recordsOf(new Randomness(seed))
+    const records = recordsOf(new Random(seed))
     const changes = records.flatMap(({ changes, version }) => changes.map((change) => ({ ...change, version })))
     const expected = (created: boolean) =>
       [...new Set(changes.map(({ id }) => id))]

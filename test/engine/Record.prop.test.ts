@@ -8,7 +8,7 @@ import { Schema } from "effect"
 import { hash } from "node:crypto"
 import type { JournalRecord, JournalRow, Sealed, SealedRecord, Span } from "../../src/engine/Record.ts"
 import { FORMAT, GENESIS, JournalCorrupt, seal, textOf, unseal } from "../../src/engine/Record.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 
 const AWKWARD_KEYS = [
   "__proto__",
@@ -27,7 +27,7 @@ const AWKWARD_KEYS = [
 const AWKWARD_STRINGS = ["", "\u0000", "\udfff\ud800", "\u2028</script>", "é", "é", "x".repeat(70_000), '{"of":"a"}']
 
 /** Any JSON value, with a taste for what trips parsers. */
-const value = (seed: Randomness, depth: number): unknown => {
+const value = (seed: Random, depth: number): unknown => {
   switch (seed.below(depth > 0 ? 8 : 6)) {
     case 0:
       return null
@@ -50,10 +50,10 @@ const value = (seed: Randomness, depth: number): unknown => {
   }
 }
 
-const text = (seed: Randomness): string => JSON.stringify(value(seed, 4))
+const text = (seed: Random): string => JSON.stringify(value(seed, 4))
 
 /** A record such as a command leaves: events and responses often repeat a document. */
-const record = (seed: Randomness, version: number, account: string): JournalRecord => {
+const record = (seed: Random, version: number, account: string): JournalRecord => {
   const changes = Array.from({ length: seed.below(4) }, (_, i) => ({
     id: seed.chance(0.2) ? `${seed.pick(AWKWARD_KEYS)}${i}` : `ctr_${i}`,
     kind: "counter",
@@ -131,7 +131,7 @@ const record = (seed: Randomness, version: number, account: string): JournalReco
   }
 }
 
-const chainOf = (seed: Randomness, length: number, account: string): ReadonlyArray<Sealed> => {
+const chainOf = (seed: Random, length: number, account: string): ReadonlyArray<Sealed> => {
   const chain: Array<Sealed> = []
   for (let version = 1; version <= length; version++) {
     chain.push(seal(chain.at(-1)?.hash ?? GENESIS, record(seed, version, account)))
@@ -168,7 +168,7 @@ const readAll = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<SealedRecord> |
 }
 
 /** Flips one bit, as a disk would. */
-const flipped = (bytes: Uint8Array, seed: Randomness): Uint8Array => {
+const flipped = (bytes: Uint8Array, seed: Random): Uint8Array => {
   const at = seed.below(bytes.length)
   return bytes.with(at, bytes[at]! ^ (1 << seed.below(8)))
 }
@@ -178,7 +178,7 @@ const long = Schema.Int.check(Schema.isBetween({ minimum: 3, maximum: 8 }))
 
 describe("a record", () => {
   it.prop("reads back as it was written, byte for byte", [Seed, length], ([seed, length]) => {
-    const chain = chainOf(new Randomness(seed), length, "mer_1:test")
+    const chain = chainOf(new Random(seed), length, "mer_1:test")
     assert.deepStrictEqual(
       readAll(chain.map(rowOf)),
       chain.map(({ record }) => ({
@@ -191,7 +191,7 @@ describe("a record", () => {
   it.prop("holds what repeats a document only once", [Seed], ([seed]) => {
     const marker = "a text that is long enough to count"
     const document = JSON.stringify({ id: "ctr_1", marker })
-    const base = record(new Randomness(seed), 1, "mer_1:test")
+    const base = record(new Random(seed), 1, "mer_1:test")
     const { bytes } = seal(GENESIS, {
       ...base,
       changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {}, format: 1, created: true }],
@@ -202,7 +202,7 @@ describe("a record", () => {
   })
 
   it.prop("says where in its bytes its documents lie", [Seed], ([seed]) => {
-    const { bytes, record: sealed } = seal(GENESIS, record(new Randomness(seed), 1, "mer_1:test"))
+    const { bytes, record: sealed } = seal(GENESIS, record(new Random(seed), 1, "mer_1:test"))
     const cut = (span: Span | null) => span && textOf(bytes.subarray(span.at, span.at + span.length))
     for (const { document, documentSpan, hidden, hiddenSpan } of sealed.changes) {
       assert.deepStrictEqual([cut(documentSpan), cut(hiddenSpan)], [document, hidden])
@@ -210,7 +210,7 @@ describe("a record", () => {
   })
 
   it.prop("is found wherever a bit of it flips", [Seed, length], ([seed, length]) => {
-    const random = new Randomness(seed)
+    const random = new Random(seed)
     const rows = chainOf(random, length, "mer_1:test").map(rowOf)
     const at = random.below(length)
     const row = rows[at]!
@@ -225,7 +225,7 @@ describe("a record", () => {
   })
 
   it.prop("is missed, wherever in the chain it was", [Seed, long], ([seed, length]) => {
-    const random = new Randomness(seed)
+    const random = new Random(seed)
     const rows = chainOf(random, length, "mer_1:test").map(rowOf)
     const at = random.below(length - 1)
     const outcome = readAll(rows.toSpliced(at, 1))
@@ -240,7 +240,7 @@ describe("a record", () => {
   })
 
   it.prop("is noticed when it changes places with another, or comes twice", [Seed, long], ([seed, length]) => {
-    const random = new Randomness(seed)
+    const random = new Random(seed)
     const rows = chainOf(random, length, "mer_1:test").map(rowOf)
     const i = random.below(length)
     const j = (i + 1 + random.below(length - 1)) % length
@@ -255,14 +255,14 @@ describe("a record", () => {
   })
 
   it.prop("of one account does not pass for another's", [Seed], ([seed]) => {
-    const random = new Randomness(seed)
+    const random = new Random(seed)
     const [mine] = chainOf(random, 1, "mer_1:test").map(rowOf)
     const [other] = chainOf(random, 1, "mer_2:test").map(rowOf)
     assert.instanceOf(readAll([{ ...other!, account: mine!.account }]), JournalCorrupt)
   })
 
   it.prop("of a newer format is refused, with both formats in the message", [Seed], ([seed]) => {
-    const [sealed] = chainOf(new Randomness(seed), 1, "mer_1:test")
+    const [sealed] = chainOf(new Random(seed), 1, "mer_1:test")
     const outcome = readAll([edited(sealed!, `{"format":${FORMAT},`, `{"format":${FORMAT + 1},`)])
     assert.instanceOf(outcome, JournalCorrupt)
     assert.include((outcome as JournalCorrupt).message, `format ${FORMAT + 1}, which a newer Till wrote`)
@@ -270,7 +270,7 @@ describe("a record", () => {
   })
 
   it.prop("of an older format is read, and of none before the first", [Seed], ([seed]) => {
-    const [sealed] = chainOf(new Randomness(seed), 1, "mer_1:test")
+    const [sealed] = chainOf(new Random(seed), 1, "mer_1:test")
     const inFormat = (format: number) => readAll([edited(sealed!, `{"format":${FORMAT},`, `{"format":${format},`)])
     assert.instanceOf(inFormat(0), JournalCorrupt)
     assert.instanceOf(inFormat(1), Array)
@@ -279,7 +279,7 @@ describe("a record", () => {
   it.prop("that is damaged says how", [Seed], ([seed]) => {
     const document = '{"id":"ctr_1","count":1}'
     const sealed = seal(GENESIS, {
-      ...record(new Randomness(seed), 1, "mer_1:test"),
+      ...record(new Random(seed), 1, "mer_1:test"),
       changes: [{ id: "ctr_1", kind: "counter", document, hidden: null, labels: {}, format: 1, created: true }],
       events: [{ id: "evt_1", type: "counter.created", object: document, format: 1, previous: null }]
     })
@@ -301,7 +301,7 @@ describe("a record", () => {
   })
 
   it.prop("refuses a response that it could not replay byte for byte", [Seed], ([seed]) => {
-    const base = record(new Randomness(seed), 1, "mer_1:test")
+    const base = record(new Random(seed), 1, "mer_1:test")
     for (const body of ["", "{", '{"a": 1}', '{"b":1,"1":2}', "1.0", '{"a":1,"a":2}', "undefined"]) {
       assert.throws(() => seal(GENESIS, { ...base, changes: [], response: { status: 200, body } }))
     }

@@ -13,7 +13,7 @@ import { Timers } from "../../src/engine/Timers.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import type { EngineOptions, RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"] as const
 const [ACCOUNT] = ACCOUNTS
@@ -104,7 +104,7 @@ const answerOf = (engine: RunningEngine, { account, does, door, millis }: typeof
 /** All answers of a program, and every record's time and changes. */
 const outcome = Effect.fnUntraced(function* (
   steps: ReadonlyArray<typeof Step.Type>,
-  options: EngineOptions & { readonly wakes?: Randomness; readonly restarts?: Randomness }
+  options: EngineOptions & { readonly wakes?: Random; readonly restarts?: Random }
 ) {
   const { restarts, wakes, ...rest } = options
   yield* TestClock.setTime(Harness.START)
@@ -142,9 +142,9 @@ describe("time", () => {
       const expected = yield* outcome(steps, {})
       assert.deepStrictEqual(yield* outcome(steps, { schedulers: 0 }), expected, "no scheduler")
       assert.deepStrictEqual(yield* outcome(steps, { schedulers: 2 }), expected, "two schedulers")
-      const wakes = new Randomness(seed)
+      const wakes = new Random(seed)
       assert.deepStrictEqual(yield* outcome(steps, { schedulers: 0, wakes }), expected, "a late scheduler")
-      const restarts = new Randomness(seed)
+      const restarts = new Random(seed)
       assert.deepStrictEqual(yield* outcome(steps, { schedulers: 0, restarts }), expected, "after restarts")
     }),
     { arbitrary: { runs: 20, size: 25 } }

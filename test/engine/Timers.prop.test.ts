@@ -15,7 +15,7 @@ import { Transaction } from "../../src/engine/Transaction.ts"
 import type { FaultPoint, Faults } from "./storage/Faults.ts"
 import type { EngineOptions, RunningEngine } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 import * as Toy from "./Toy.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
@@ -91,7 +91,7 @@ describe("timers", () => {
     "fire exactly once, not before their time, and soon after it, however they and the clock are moved",
     { seed: Seed, steps: Schema.Array(SetOrClear).check(Schema.isMaxLength(25)) },
     Effect.fnUntraced(function* ({ seed, steps }) {
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const { engine, storage } = yield* start({ faults: () => random.jitter(3) })
       // What must fire: for each timer, the times at which it stands; and what is cleared or moved in time must not.
       const pending = new Map<string, { readonly account: string; readonly dueAt: number; readonly late: number }>()
@@ -159,7 +159,7 @@ describe("timers", () => {
       downMillis: Schema.Literals([101_000, 86_400_000 * 3])
     },
     Effect.fnUntraced(function* ({ delays, downMillis, seed }) {
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const { engine, storage } = yield* start()
       const place = delays.map((_, i) => ({ account: random.pick(ACCOUNTS), id: `t${i}` }))
       for (const [i, { account, id }] of place.entries()) yield* set(engine, account, id, Harness.START + delays[i]!)

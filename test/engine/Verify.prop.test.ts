@@ -15,7 +15,7 @@ import type { ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
 import { Views, viewTables } from "../../src/engine/Views.ts"
 import type { Storage } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
-import { Randomness, Seed } from "./Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 import * as Toy from "./Toy.ts"
 
 /** 24 hours (semantics I5). */
@@ -23,7 +23,7 @@ const RETENTION_MILLIS = 86_400_000
 const ACCOUNTS = ["mer_1:test", "mer_2:test", "mer_3:live"]
 
 /** Storage with a row of every table in each account, and more. */
-const filled = Effect.fnUntraced(function* (seed: Randomness) {
+const filled = Effect.fnUntraced(function* (seed: Random) {
   yield* Harness.startClock
   const storage = yield* Harness.storageInMemory
   const engine = yield* Harness.startEngine(storage)
@@ -105,7 +105,7 @@ const withTable = (
 }
 
 /** Changes one field of a row to something else of its type. */
-const changed = ({ id, row }: ViewRow, seed: Randomness): ViewRow => {
+const changed = ({ id, row }: ViewRow, seed: Random): ViewRow => {
   const field = seed.pick(Object.keys(row).filter((name) => name !== "account" && name !== "id" && name !== "key"))
   const before = (row as unknown as Record<string, unknown>)[field]
   const after = (() => {
@@ -131,7 +131,7 @@ describe("verification", () => {
     "names the record in which a bit has flipped",
     { seed: Seed },
     Effect.fnUntraced(function* ({ seed }) {
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const storage = yield* filled(random)
       const account = random.pick(ACCOUNTS)
       const count = (yield* Harness.recordsOf(storage, account)).length
@@ -152,7 +152,7 @@ describe("verification", () => {
     "names the first record that is missing, swapped or cut off",
     { seed: Seed },
     Effect.fnUntraced(function* ({ seed }) {
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const storage = yield* filled(random)
       const account = random.pick(ACCOUNTS)
       const count = (yield* Harness.recordsOf(storage, account)).length
@@ -176,7 +176,7 @@ describe("verification", () => {
     "names a row of any table that was changed, removed or added",
     { seed: Seed, table, rowsMax },
     Effect.fnUntraced(function* ({ rowsMax, seed, table }) {
-      const random = new Randomness(seed)
+      const random = new Random(seed)
       const storage = yield* filled(random)
       const found = (storage: Storage) => problemsIn(storage, rowsMax)
       assert.deepStrictEqual(yield* found(storage), [])
@@ -199,7 +199,7 @@ describe("verification", () => {
 
   it.effect("goes over an account as often as it takes for its rows to fit into memory", () =>
     Effect.gen(function* () {
-      const storage = yield* filled(new Randomness(4))
+      const storage = yield* filled(new Random(4))
       const journal = Harness.journalOf(storage)
       const passes = Effect.fnUntraced(function* (rowsMax: number) {
         let begun = 0
@@ -219,7 +219,7 @@ describe("verification", () => {
 
   it.effect("does not miss keys that a running Till forgets meanwhile", () =>
     Effect.gen(function* () {
-      const storage = yield* filled(new Randomness(2))
+      const storage = yield* filled(new Random(2))
       const views = Harness.viewsOf(storage)
       const scan: ViewsShape["scan"] = (account, table, after, limit) =>
         Effect.gen(function* () {
@@ -252,7 +252,7 @@ describe("verification", () => {
 
   it.effect("asks of the views only what they have got yet", () =>
     Effect.gen(function* () {
-      const storage = yield* filled(new Randomness(5))
+      const storage = yield* filled(new Random(5))
       const engine = yield* Harness.startEngine(storage, {
         faults: (point) => (point === "apply.before" ? Effect.never : Effect.void)
       })
@@ -265,7 +265,7 @@ describe("verification", () => {
 
   it.effect("reports every account that is wrong, and names the first difference of each", () =>
     Effect.gen(function* () {
-      const storage = yield* filled(new Randomness(1))
+      const storage = yield* filled(new Random(1))
       let broken = storage
       for (const account of ACCOUNTS) broken = withTable(broken, account, "events", (rows) => rows.slice(2))
       assert.strictEqual((yield* problemsIn(broken)).length, ACCOUNTS.length)
@@ -274,7 +274,7 @@ describe("verification", () => {
 
   it.effect("lets the views forget keys, but only past their retention", () =>
     Effect.gen(function* () {
-      const storage = yield* filled(new Randomness(2))
+      const storage = yield* filled(new Random(2))
       const forgotten = withTable(storage, ACCOUNTS[0]!, "keys", () => [])
       yield* TestClock.setTime(Harness.START + RETENTION_MILLIS)
       assert.strictEqual((yield* problemsIn(forgotten)).length, 1)
@@ -285,7 +285,7 @@ describe("verification", () => {
 
   it.effect("finds views that were written by nobody's journal", () =>
     Effect.gen(function* () {
-      const storage = yield* filled(new Randomness(3))
+      const storage = yield* filled(new Random(3))
       const account = ACCOUNTS[0]!
       problemNaming(yield* problemsIn(withRows(storage, account, () => [])), account, "Record 1 ", "is missing")
       const withoutJournal = Context.add(storage, Journal, Harness.journalOf(yield* Harness.storageInMemory))

@@ -3,7 +3,7 @@
  * any way. Nothing is answered with a 5xx, every answer is one that its operation declares, and has its declared form;
  * and every operation succeeds at times.
  *
- * `TILL_FUZZ_SEED` and `TILL_FUZZ_REQUESTS` make other runs; a failure names the seed and the request.
+ * `TILL_SEED` replays a run, `TILL_FUZZ_REQUESTS` makes a longer one; a failure names the seed and the request.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -11,12 +11,11 @@ import * as Document from "../../src/api/Document.ts"
 import { assertContracted, documentedBy } from "../support/ContractAnswers.ts"
 import type { FuzzRequest, Preparation, Target } from "../support/ContractFuzz.ts"
 import { ContractFuzz } from "../support/ContractFuzz.ts"
-import { Random } from "../support/Random.ts"
+import { Random, runSeed } from "../support/Random.ts"
 import { assertEnvelope, assertHeaders } from "./Assertions.ts"
 import type { Reply, TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
-const SEED = Number(process.env["TILL_FUZZ_SEED"] ?? 20_261_121)
 const REQUESTS = Number(process.env["TILL_FUZZ_REQUESTS"] ?? 5000)
 
 let server: TestServer
@@ -63,8 +62,8 @@ const send = (target: Target, { body, headers, idempotencyKey, path }: FuzzReque
   server.request(target.method, path, { key, headers, idempotencyKey, ...(body !== undefined && { body }) })
 
 describe("fuzz", () => {
-  it(`answers ${REQUESTS} requests from seed ${SEED} as the contract says`, async () => {
-    const random = new Random(SEED)
+  it(`answers ${REQUESTS} requests as the contract says`, async () => {
+    const random = new Random(runSeed)
     const fuzz = new ContractFuzz(document, random)
     const merchant = await server.merchant()
     const keys: Keys = {
@@ -84,7 +83,7 @@ describe("fuzz", () => {
         assertAnswered(target, reply, key.startsWith("sk_"))
         if (isRight) assert.strictEqual(reply.status, 200)
       } catch (cause) {
-        const what = `seed ${SEED}, request ${progress.sent}: ${target.method} ${JSON.stringify(request)}`
+        const what = `TILL_SEED=${runSeed}, request ${progress.sent}: ${target.method} ${JSON.stringify(request)}`
         throw new Error(`${what} was answered with ${reply.status} ${reply.text}`, { cause })
       }
       if (key !== other && reply.body?.object === "test_helpers.data") fuzz.forget()
@@ -121,7 +120,7 @@ describe("fuzz", () => {
     const successes = counts.reduce((sum, { succeeded }) => sum + succeeded, 0)
     const never = counts.filter(({ succeeded }) => succeeded === 0).map(({ route }) => route)
     console.log(
-      `Fuzz: seed ${SEED}, ${REQUESTS} requests to ${counts.length} operations, ${successes} successes; ` +
+      `Fuzz: ${REQUESTS} requests to ${counts.length} operations, ${successes} successes; ` +
         `without any: ${never.join(", ") || "none"}`
     )
     for (const { route, sent } of counts) assert.isAbove(sent, 10, route)

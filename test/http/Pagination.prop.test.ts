@@ -33,6 +33,7 @@ describe("pagination", () => {
       Effect.promise(async () => {
         const key = (await server.merchant()).secretTest
         const create = async (): Promise<string> => (await server.request("POST", "/v1/customers", { key })).body.id
+        let updates = 0
         const standing: Array<string> = []
         for (let i = 0; i < size; i++) standing.push(await create())
         const before = new Set(standing)
@@ -42,7 +43,7 @@ describe("pagination", () => {
           const id = standing[step.at % standing.length]
           if (id === undefined) return
           if (step.op === "update") {
-            await server.request("POST", `/v1/customers/${id}`, { key, body: { name: `${Math.random()}` } })
+            await server.request("POST", `/v1/customers/${id}`, { key, body: { name: `change ${++updates}` } })
             return
           }
           await server.request("DELETE", `/v1/customers/${id}`, { key })

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import type { Wait } from "../../src/http/RequestTimeouts.ts"
 import { RequestTimeouts } from "../../src/http/RequestTimeouts.ts"
-import { Randomness, Seed } from "../engine/Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 
 /** Long enough that nobody reaches it by itself; a sweep comes ten times as often. */
 const LIMIT_MILLIS = 100
@@ -30,7 +30,7 @@ describe("the time limit of requests", () => {
     { seed: Seed },
     ({ seed }) =>
       Effect.gen(function* () {
-        const random = new Randomness(seed)
+        const random = new Random(seed)
         const timeouts = new RequestTimeouts(LIMIT_MILLIS)
         const waiting: Array<Begun> = []
         const ended: Array<Begun> = []

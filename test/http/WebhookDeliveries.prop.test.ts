@@ -11,7 +11,7 @@ import { Effect } from "effect"
 import type { WebhookDelivery } from "../../src/domain/WebhookDelivery.ts"
 import type { AttemptOutcome } from "../../src/engine/Deliveries.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
-import { Randomness, Seed } from "../engine/Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/MemoryService.ts"
 import type { TestServer } from "./TestServer.ts"
@@ -53,10 +53,10 @@ const CHOICES = Object.entries(WEIGHTS).flatMap(([step, weight]) => Array<Step>(
 
 class Run {
   readonly model = new WebhookDeliveryModel()
-  readonly random: Randomness
+  readonly random: Random
   readonly keys: Keys
 
-  constructor(keys: Keys, random: Randomness) {
+  constructor(keys: Keys, random: Random) {
     this.keys = keys
     this.random = random
   }
@@ -229,7 +229,7 @@ describe("webhook deliveries", () => {
     { seed: Seed },
     ({ seed }) =>
       eventually(async () => {
-        const run = new Run(await server.merchant(), new Randomness(seed))
+        const run = new Run(await server.merchant(), new Random(seed))
         await run.create()
         for (let step = 0; step < STEPS; step++) {
           await run.take(run.random.pick(CHOICES))

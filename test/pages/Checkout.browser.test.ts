@@ -129,6 +129,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await payButton(page).click()
       if (number === CARDS.challenged) await page.getByRole("button", { name: "Complete authentication" }).click()
       await page.waitForURL(other)
+      assert.strictEqual(await chargesOf(session), 1)
     })
 
     it("comes back from an authentication that failed, and takes another card", async () => {
@@ -152,6 +153,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       await payButton(page).click()
       await page.getByRole("heading", { name: "This checkout has expired" }).waitFor()
       await page.getByText("You have not been charged.").waitFor()
+      assert.strictEqual(await chargesOf(session), 0)
     })
 
     it("pays once for a double click", async () => {
@@ -176,9 +178,11 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     })
 
     it("leads back to the shop's cart", async () => {
-      const { page } = await open(await newSession(), options)
+      const session = await newSession()
+      const { page } = await open(session, options)
       await page.getByRole("link", { name: "Back to Lumen Coffee" }).click()
       await page.waitForURL(`${shop.url}/cart`)
+      assert.strictEqual((await server.get(`/v1/checkout_sessions/${session.id}`)).status, "open")
     })
 
     it("puts what is missing beside the field, and the focus on the first", async () => {

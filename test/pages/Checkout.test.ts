@@ -546,7 +546,9 @@ describe("what merchants write", () => {
     async (success_url) => {
       const product = await server.post("/v1/products", { name: "Coffee" })
       const line_items = [{ price_data: { currency: "usd", product: product.id, unit_amount: 1 } }]
-      await server.post("/v1/checkout_sessions", { mode: "payment", line_items, success_url }, { status: 400 })
+      const body = { mode: "payment", line_items, success_url }
+      const { error } = await server.post("/v1/checkout_sessions", body, { status: 400 })
+      assert.deepInclude(error, { code: "parameter_invalid", param: "success_url" })
     }
   )
 

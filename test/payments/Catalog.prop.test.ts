@@ -11,9 +11,8 @@ import { LOOKUP_KEY, PRICE, PRODUCT } from "../../src/payments/Documents.ts"
 import * as Prices from "../../src/payments/Prices.ts"
 import * as Products from "../../src/payments/Products.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
-import { Random } from "../support/Random.ts"
+import { Random, runSeed } from "../support/Random.ts"
 
-const SEED = Number(process.env["SEED"] ?? 20_261_121)
 const RUNS = 80
 const STEPS = 30
 
@@ -277,13 +276,13 @@ class Catalog {
 type Step = readonly [exit: Exit.Exit<unknown, unknown>, expected: Expected, name: string]
 
 describe("products and prices", () => {
-  it.effect(`follow their model, whatever is done (SEED=${SEED})`, () =>
+  it.effect("follow their model, whatever is done", () =>
     Effect.gen(function* () {
       for (let run = 0; run < RUNS; run++) {
-        const catalog = new Catalog(new Random(SEED + run))
+        const catalog = new Catalog(new Random(runSeed + run))
         for (let step = 0; step < STEPS; step++) {
           yield* Effect.catchDefect(catalog.step(), (cause) =>
-            Effect.die(new Error(`SEED=${SEED} run ${run} step ${step}`, { cause }))
+            Effect.die(new Error(`TILL_SEED=${runSeed} run ${run} step ${step}`, { cause }))
           )
         }
       }

@@ -1,99 +1,32 @@
 /**
- * The lifecycle of PaymentIntents against the state table: for any sequence of commands, both agree on the status, the
- * charges, the events in their order, and the answers, refusals included.
+ * The lifecycle of PaymentIntents against the state table: for any program, both agree on the status, the charges, the
+ * events in their order, and the answers, refusals included. test/http/Programs.prop.test.ts runs the same programs over HTTP.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { KeptFailure } from "../../src/domain/Errors.ts"
-import { CardDeclined } from "../../src/domain/Errors.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { PaymentIntent as PaymentIntentSchema } from "../../src/domain/PaymentIntent.ts"
 import { violatedInvariant } from "../../src/domain/PaymentIntentInvariants.ts"
 import { CHARGE, CUSTOMER, PAYMENT_INTENT } from "../../src/payments/Documents.ts"
 import * as Customers from "../../src/payments/Customers.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
+import type { CardName, CardSent, Command, Creation, Model, Seen } from "../models/PaymentIntents.ts"
+import * as Table from "../models/PaymentIntents.ts"
+import { CARD_NAMES, CARDS } from "../models/PaymentIntents.ts"
+import type { Driver, Table as StateTable, Wait } from "../models/Program.ts"
+import { follow } from "../models/Program.ts"
 import { tokenized } from "../support/CardData.ts"
-import { MemoryAccount } from "../support/MemoryAccount.ts"
-import type { CardName, CardSent, Command, Creation, Model } from "./PaymentIntentModel.ts"
-import * as Table from "./PaymentIntentModel.ts"
-import { CARD_NAMES, CARDS } from "./PaymentIntentModel.ts"
-
-const card = Schema.Literals(CARD_NAMES)
-/** Amounts of a small range, so that captures lie below, at and above them. */
-const amount = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 }))
-const method = Schema.Literals(["automatic", "manual"])
-const currency = Schema.Literals(["usd", "eur"])
-
-const creation = Schema.Struct({
-  amount,
-  capture: method,
-  confirmation: method,
-  card: Schema.NullOr(card),
-  inline: Schema.Boolean,
-  confirm: Schema.Boolean
-})
-
-const update = {
-  op: Schema.Literal("update"),
-  amount: Schema.NullOr(amount),
-  currency: Schema.NullOr(currency),
-  customer: Schema.NullOr(Schema.Boolean),
-  capture: Schema.NullOr(method),
-  details: Schema.NullOr(Schema.Literals(["a", "b"])),
-  descriptor: Schema.NullOr(Schema.Literals(["S", "T"]))
-}
-
-const command = Schema.Union([
-  Schema.Struct({
-    ...update,
-    method: Schema.NullOr(Schema.Union([card, Schema.Literal("unset")]))
-  }),
-  Schema.Struct({ op: Schema.Literal("confirm"), card: Schema.NullOr(card), inline: Schema.Boolean }),
-  Schema.Struct({ op: Schema.Literal("capture"), amount: Schema.NullOr(amount) }),
-  Schema.Struct({ op: Schema.Literal("cancel"), reason: Schema.NullOr(Schema.Literals(["duplicate", "abandoned"])) }),
-  Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literals(["success", "failure"]) })
-])
+import { answerOf, MemoryAccount } from "../support/MemoryAccount.ts"
 
 const CHALLENGING = [
   "pm_card_3ds_required",
   "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds"
 ] as const satisfies ReadonlyArray<CardName>
 
-const wait = Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literals([1000, 2000, 604_800_000]) })
-
 const sourceOf = ({ card, inline }: CardSent) => {
   if (card === null) return {}
   if (!inline) return { payment_method: card }
-  return {
-    payment_method_data: tokenized({
-      type: "card",
-      card: { number: CARDS[card].number, exp_month: 12, exp_year: 2034, cvc: "123" }
-    })
-  }
-}
-
-/** What the lifecycle answers, in the model's words. */
-const answerOf = <R>(operation: Effect.Effect<PaymentIntent | KeptFailure, { readonly _tag: string }, R>) =>
-  operation.pipe(
-    Effect.map((answer) => (answer instanceof CardDeclined ? `declined ${answer.declineCode}` : "ok")),
-    Effect.catch((error) => Effect.succeed(refusalOf(error as { readonly _tag: string } & Record<string, unknown>)))
-  )
-
-const refusalOf = (error: { readonly _tag: string } & Record<string, unknown>): string => {
-  switch (error._tag) {
-    case "PaymentIntentUnexpectedState":
-      return `unexpected_state ${String(error["status"])}`
-    case "PaymentMethodRequired":
-      return "payment_method_required"
-    case "ProcessorUnavailable":
-      return "processor_unavailable"
-    case "AmountTooLarge":
-      return `amount_too_large ${String(error["param"])} ${String(error["max"])}`
-    case "ParameterInvalid":
-      return `parameter_invalid ${String(error["param"])}`
-    default:
-      return error._tag
-  }
+  return { payment_method_data: tokenized({ type: "card", card: Table.cardDataOf(card) }) }
 }
 
 const createIn = (account: MemoryAccount, sent: Creation) =>
@@ -135,54 +68,6 @@ const runIn = (account: MemoryAccount, id: string, command: Command) => {
   }
 }
 
-/** What a client sees, in the model's words. */
-const seen = (account: MemoryAccount, id: string) => {
-  const paymentIntent = account.value(PAYMENT_INTENT, id)!
-  const error = paymentIntent.last_payment_error
-  return {
-    status: paymentIntent.status,
-    amount: paymentIntent.amount,
-    currency: paymentIntent.currency,
-    customer: paymentIntent.customer !== null,
-    capture: paymentIntent.capture_method,
-    description: paymentIntent.description,
-    descriptor: paymentIntent.statement_descriptor,
-    card: paymentIntent.payment_method?.startsWith("pm_card_") === true ? paymentIntent.payment_method : null,
-    inline: paymentIntent.payment_method !== null && !paymentIntent.payment_method.startsWith("pm_card_"),
-    received: paymentIntent.amount_received,
-    capturable: paymentIntent.amount_capturable,
-    charges: account.all(CHARGE).map(({ value }) => ({
-      status: value.status,
-      amountCaptured: value.amount_captured,
-      released: value.released_at !== null,
-      failureCode: value.failure_code
-    })),
-    lastError: error === undefined ? null : [error.code, error.decline_code].filter(Boolean).join(" "),
-    reason: paymentIntent.cancellation_reason,
-    action: paymentIntent.next_action !== null,
-    waits: account.timers.size
-  }
-}
-
-const expected = (model: Model): ReturnType<typeof seen> => ({
-  status: model.status as PaymentIntent["status"],
-  amount: model.amount,
-  currency: model.currency,
-  customer: model.customer,
-  capture: model.capture,
-  description: model.description,
-  descriptor: model.descriptor,
-  card: model.inline ? null : model.card,
-  inline: model.inline,
-  received: model.received,
-  capturable: model.capturable,
-  charges: model.charges.map((charge) => ({ ...charge, failureCode: charge.failureCode as null })),
-  lastError: model.lastError,
-  reason: model.reason as null,
-  action: model.status === "requires_action",
-  waits: model.dueAt === null ? 0 : 1
-})
-
 /** Holds for every account at every moment, whatever the model says. */
 const assertSound = (account: MemoryAccount) => {
   for (const { value } of account.all(PAYMENT_INTENT)) {
@@ -223,66 +108,57 @@ const assertPresentable = (account: MemoryAccount) => {
   for (const { number } of Object.values(CARDS)) assert.notInclude(text, number)
 }
 
-/** Runs the sequence on both sides and compares after every step. Returns the statuses and answers seen. */
+/** What the account itself shows besides: how many timers wait. */
+type Shown = Seen & { readonly waits: number }
+
+const table: StateTable<Creation, Command, Model, Shown> = {
+  ...Table.table,
+  expected: (model) => ({ ...Table.expected(model), waits: model.dueAt === null ? 0 : 1 })
+}
+
+const driverOf = (account: MemoryAccount): Driver<Creation, Command, Shown> => {
+  const grants: Array<Grant> = []
+  const eventsBefore = account.events.length
+  const current = () => account.all(PAYMENT_INTENT)[0]!.value
+  const grant = (command: Command) => {
+    const { amount, currency, payment_method, status } = current()
+    if (command.op !== "authenticate" || command.outcome !== "success" || status !== "requires_action") return
+    grants.push({ amount, currency, payment_method })
+  }
+  return {
+    now: () => account.now,
+    create: (sent) => answerOf(createIn(account, sent)),
+    run: (command) =>
+      Effect.suspend(() => {
+        grant(command)
+        return answerOf(runIn(account, current().id, command))
+      }),
+    wait: (millis) => Effect.orDie(account.advance(millis)),
+    seen: Effect.sync(() => ({
+      ...Table.seenOf(
+        current(),
+        account.all(CHARGE).map(({ value }) => value)
+      ),
+      waits: account.timers.size
+    })),
+    events: Effect.sync(() => account.events.slice(eventsBefore).map(({ type }) => type)),
+    sound: () => {
+      assertSound(account)
+      assertAuthenticated(account, grants)
+    },
+    written: () => account.version
+  }
+}
+
+/** Carries a program out on both sides. Answers with the cells of the table that it went through. */
 const compare = Effect.fnUntraced(function* (
   creation: Creation,
-  commands: ReadonlyArray<Command | typeof wait.Type>,
+  steps: ReadonlyArray<Command | Wait>,
   visited: Set<string> = new Set()
 ) {
   const account = new MemoryAccount()
   yield* account.run(Customers.create({}))
-  const { documents: untouched } = account
-  const created = Table.create(creation, account.now)
-  assert.strictEqual(yield* answerOf(createIn(account, creation)), created.answer)
-  if (created.after === null) {
-    assert.strictEqual(account.documents, untouched)
-    assert.lengthOf(account.events, 1)
-    return visited
-  }
-  const { id } = account.all(PAYMENT_INTENT)[0]!.value
-  let model = created.after
-  let events = ["customer.created", ...created.events]
-  const grants: Array<Grant> = []
-  const check = (label: string) => {
-    assert.deepStrictEqual(seen(account, id), expected(model), label)
-    assert.deepStrictEqual(
-      account.events.map(({ type }) => type),
-      events,
-      label
-    )
-    assertSound(account)
-    assertAuthenticated(account, grants)
-  }
-  check("create")
-  for (const command of commands) {
-    if (command.op === "wait") {
-      const until = account.now + command.millis
-      yield* account.advance(command.millis)
-      for (let step = Table.timePasses(model, until); step !== undefined; step = Table.timePasses(model, until)) {
-        visited.add(`${model.status} time ${step.after.status}`)
-        events = [...events, ...step.events]
-        model = step.after
-      }
-      check("wait")
-      continue
-    }
-    const { documents, timers } = account
-    const challenged = account.value(PAYMENT_INTENT, id)!
-    const step = Table.apply(model, command, account.now)
-    const answer = yield* answerOf(runIn(account, id, command))
-    assert.strictEqual(answer, step.answer, `${command.op} in ${model.status}`)
-    if (answer !== "ok" && !answer.startsWith("declined")) {
-      assert.isTrue(account.documents === documents && account.timers === timers, "a refusal leaves nothing")
-    }
-    visited.add(`${model.status} ${command.op} ${step.after.status}`)
-    if (command.op === "authenticate" && command.outcome === "success" && challenged.status === "requires_action") {
-      const { amount, currency, payment_method } = challenged
-      grants.push({ amount, currency, payment_method })
-    }
-    events = [...events, ...step.events]
-    model = step.after
-    check(`${command.op} in ${model.status}`)
-  }
+  yield* follow(table, driverOf(account), { creation, steps }, visited)
   assertPresentable(account)
   return visited
 })
@@ -327,7 +203,7 @@ const NO_UPDATE: Update = {
 
 const updateOf = (changes: Partial<Update>): Update => ({ ...NO_UPDATE, ...changes })
 
-const EVERY_COMMAND: ReadonlyArray<Command | typeof wait.Type> = [
+const EVERY_COMMAND: ReadonlyArray<Command | Wait> = [
   ...[null, ...CARD_NAMES].flatMap((card) => [true, false].map((inline) => ({ op: "confirm" as const, card, inline }))),
   updateOf({ amount: 3 }),
   updateOf({ currency: "eur" }),
@@ -367,10 +243,10 @@ describe("PaymentIntents agree with the state table", () => {
         "processing time succeeded",
         "processing time requires_capture",
         "requires_capture time canceled",
-        "requires_action authenticate succeeded",
-        "requires_action authenticate requires_capture",
-        "requires_action authenticate requires_confirmation",
-        "requires_action authenticate requires_payment_method"
+        "requires_action authenticate ok succeeded",
+        "requires_action authenticate ok requires_capture",
+        "requires_action authenticate ok requires_confirmation",
+        "requires_action authenticate ok requires_payment_method"
       ]) {
         assert.isTrue(visited.has(cell), cell)
       }
@@ -379,15 +255,15 @@ describe("PaymentIntents agree with the state table", () => {
 
   it.effect.prop(
     "after any sequence of commands",
-    { creation, commands: Schema.Array(Schema.Union([command, wait])).check(Schema.isMaxLength(16)) },
-    ({ commands, creation }) => compare(creation, commands),
+    { program: Table.program },
+    ({ program }) => compare(program.creation, program.steps),
     { arbitrary: { runs: 3000, size: 16 } }
   )
 
   it.effect.prop(
     "9.3: after any sequence of authentications and changes of what they were for",
     {
-      capture: method,
+      capture: Table.method,
       commands: Schema.Array(
         Schema.Union([
           Schema.Struct({
@@ -406,9 +282,9 @@ describe("PaymentIntents agree with the state table", () => {
           Schema.Struct({ op: Schema.Literal("confirm"), card: Schema.Null, inline: Schema.Literal(false) }),
           Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literals(["success", "failure"]) }),
           Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literal(2000) }),
-          Schema.Struct({ ...update, method: Schema.Null }),
+          Schema.Struct({ ...Table.updateFields, method: Schema.Null }),
           Schema.Struct({
-            ...update,
+            ...Table.updateFields,
             method: Schema.NullOr(Schema.Literals([...CHALLENGING, "pm_card_amex", "unset"]))
           })
         ])
@@ -426,7 +302,7 @@ describe("PaymentIntents agree with the state table", () => {
   it.effect.prop(
     "after any sequence that keeps it open, with more charges than it shows",
     {
-      creation,
+      creation: Table.creation,
       commands: Schema.Array(
         Schema.Union([
           Schema.Struct({

@@ -1,6 +1,7 @@
 /**
- * Refunds against the table of semantics §2.4: for any sequence of commands and any passing of time, both agree on every
- * refund, on the charge, on the events in their order, and on the answers, refusals included.
+ * Refunds against the table of semantics §2.4: for any program and any passing of time, both agree on every refund, on
+ * the charge, on the events in their order, and on the answers, refusals included. test/http/Programs.prop.test.ts runs
+ * the same programs over HTTP.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -10,52 +11,22 @@ import { Refund } from "../../src/domain/Refund.ts"
 import { CHARGE, PAYMENT_INTENT, REFUND } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import * as Refunds from "../../src/payments/Refunds.ts"
-import { MemoryAccount } from "../support/MemoryAccount.ts"
-import type { Command, Model, PaymentName, RefundCard } from "./RefundModel.ts"
-import * as Table from "./RefundModel.ts"
-import { CARDS, PAYMENTS } from "./RefundModel.ts"
-
-const command = Schema.Union([
-  Schema.Struct({
-    op: Schema.Literal("refund"),
-    amount: Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 })))
-  }),
-  Schema.Struct({
-    op: Schema.Literal("note"),
-    refund: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 })),
-    note: Schema.NullOr(Schema.Literals(["a", "b"]))
-  }),
-  Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literals([500, 1999, 2000]) })
-])
+import type { Driver, Table as StateTable, Wait } from "../models/Program.ts"
+import { follow } from "../models/Program.ts"
+import type { Command, Creation, Model, Seen } from "../models/Refunds.ts"
+import * as Table from "../models/Refunds.ts"
+import { CARDS, PAYMENTS, type PaymentName, type RefundCard } from "../models/Refunds.ts"
+import { answerOf, MemoryAccount } from "../support/MemoryAccount.ts"
 
 /** A payment of 5 that became what its name says. */
 const pay = Effect.fnUntraced(function* (account: MemoryAccount, payment: PaymentName, card: RefundCard) {
   const { id } = (yield* account.run(
-    PaymentIntents.create({
-      amount: 5,
-      currency: "EUR",
-      payment_method: payment === "open" ? null : card,
-      capture_method: payment === "held" || payment === "partlyCaptured" ? "manual" : "automatic",
-      confirm: payment !== "open" && payment !== "confirmable" && payment !== "canceled"
-    })
+    PaymentIntents.create({ ...Table.paymentOf({ payment, card }), currency: "EUR" })
   )) as PaymentIntent
   if (payment === "partlyCaptured") yield* account.run(PaymentIntents.capture(id, { amount_to_capture: 3 }))
   if (payment === "canceled") yield* account.run(PaymentIntents.cancel(id, {}))
   return id
 })
-
-const answerOf = <R>(operation: Effect.Effect<Refund, { readonly _tag: string }, R>) =>
-  operation.pipe(
-    Effect.as("ok"),
-    Effect.catch((error) => Effect.succeed(REFUSALS[error._tag]?.(error as never) ?? error._tag))
-  )
-
-const REFUSALS: Readonly<Record<string, (error: { readonly status: string }) => string>> = {
-  PaymentIntentUnexpectedState: ({ status }) => `unexpected_state ${status}`,
-  ChargeAlreadyRefunded: () => "charge_already_refunded",
-  RefundTooLarge: () => "amount_too_large",
-  ResourceMissing: () => "resource_missing"
-}
 
 const runIn = (account: MemoryAccount, payment_intent: string, command: Command) =>
   command.op === "refund"
@@ -64,86 +35,74 @@ const runIn = (account: MemoryAccount, payment_intent: string, command: Command)
         Refunds.update(account.all(REFUND)[command.refund]?.id ?? "ref_none", { metadata: { note: command.note } })
       )
 
-/** What a client sees, in the model's words. */
-const seen = (account: MemoryAccount) =>
-  account.all(REFUND).map(({ id, value }) => ({
-    amount: value.amount,
-    status: value.status,
-    failureReason: value.failure_reason ?? null,
-    note: value.metadata["note"] ?? null,
-    waits: account.timers.has(`refund:${id}`)
-  }))
-
-const expected = ({ refunds }: Model) => refunds.map(({ dueAt, ...refund }) => ({ ...refund, waits: dueAt !== null }))
-
 const decode = Schema.decodeUnknownSync(Refund, { onExcessProperty: "error" })
 
-const assertSound = (account: MemoryAccount, id: string, model: Model) => {
-  const paymentIntent = account.value(PAYMENT_INTENT, id)!
+/** What the account itself shows besides: which refunds wait. */
+type Shown = Seen & { readonly waits: ReadonlyArray<boolean> }
+
+const table: StateTable<Creation, Command, Model, Shown> = {
+  ...Table.table,
+  expected: (model) => ({ ...Table.expected(model), waits: model.refunds.map(({ dueAt }) => dueAt !== null) })
+}
+
+const assertSound = (account: MemoryAccount, paymentIntent: PaymentIntent, eventsBefore: number) => {
   assert.isUndefined(violatedInvariant(paymentIntent))
-  const { captured, status } = PAYMENTS[model.payment]
-  assert.deepInclude(paymentIntent, { status, amount_received: captured })
   const charges = account.all(CHARGE).map(({ value }) => value)
   assert.deepStrictEqual(paymentIntent.charges.data, charges.toReversed())
-  const total = Table.reserved(model)
-  assert.isAtMost(total, captured)
-  for (const charge of charges) {
-    assert.deepInclude(charge, {
-      currency: "eur",
-      amount_captured: captured,
-      amount_refunded: total,
-      refunded: captured > 0 && total === captured
-    })
+  for (const charge of charges) assert.isAtMost(charge.amount_refunded, charge.amount_captured)
+  for (const { json } of account.all(REFUND)) decode(JSON.parse(json))
+  for (const { object, type } of account.events.slice(eventsBefore)) {
+    assert.strictEqual(JSON.parse(object).object, type.split(".")[0], "§2.4: charge.refunded carries the charge")
   }
-  for (const { json } of account.all(REFUND)) assert.strictEqual(decode(JSON.parse(json)).currency, "eur")
+}
+
+const driverOf = (account: MemoryAccount): Driver<Creation, Command, Shown> => {
+  let eventsBefore = 0
+  const payment = () => account.all(PAYMENT_INTENT)[0]!.value
+  return {
+    now: () => account.now,
+    create: ({ card, payment }) =>
+      pay(account, payment, card).pipe(
+        Effect.orDie,
+        Effect.map(() => {
+          eventsBefore = account.events.length
+          return "ok"
+        })
+      ),
+    run: (command) => Effect.suspend(() => answerOf(runIn(account, payment().id, command))),
+    wait: (millis) => Effect.orDie(account.advance(millis)),
+    seen: Effect.sync(() => {
+      const refunds = account.all(REFUND)
+      const charges = account.all(CHARGE).map(({ value }) => value)
+      return {
+        ...Table.seenOf(
+          payment(),
+          charges,
+          refunds.map(({ value }) => value)
+        ),
+        waits: refunds.map(({ id }) => account.timers.has(`refund:${id}`))
+      }
+    }),
+    events: Effect.sync(() => account.events.slice(eventsBefore).map(({ type }) => type)),
+    sound: () => assertSound(account, payment(), eventsBefore),
+    written: () => account.version
+  }
 }
 
 const compare = Effect.fnUntraced(function* (
-  payment: PaymentName,
-  card: RefundCard,
-  commands: ReadonlyArray<typeof command.Type>,
+  creation: Creation,
+  steps: ReadonlyArray<Command | Wait>,
   visited: Set<string> = new Set()
 ) {
   const account = new MemoryAccount()
-  const id = yield* pay(account, payment, card)
-  let model: Model = { payment, card, refunds: [] }
-  for (const command of commands) {
-    const before = account.events.length
-    const { documents } = account
-    let step: Table.Step
-    if (command.op === "wait") {
-      step = Table.timePasses(model, account.now + command.millis)
-      yield* account.advance(command.millis)
-    } else {
-      step = Table.apply(model, command, account.now)
-      assert.strictEqual(yield* answerOf(runIn(account, id, command)), step.answer)
-      if (step.answer !== "ok") assert.isTrue(account.documents === documents, "a refusal leaves nothing")
-    }
-    visited.add(`${command.op} ${step.answer} ${step.events.join()}`)
-    model = step.after
-    assert.deepStrictEqual<unknown>(seen(account), expected(model))
-    const events = account.events.slice(before)
-    assert.deepStrictEqual(
-      events.map(({ type }) => type),
-      step.events
-    )
-    for (const { object, type } of events) {
-      assert.strictEqual(JSON.parse(object).object, type.split(".")[0], "§2.4: charge.refunded carries the charge")
-    }
-    assertSound(account, id, model)
-  }
-  return visited
+  return yield* follow(table, driverOf(account), { creation, steps }, visited)
 })
 
 describe("Refunds agree with the table", () => {
   it.effect.prop(
     "after any sequence of refunds, notes and waits",
-    {
-      payment: Schema.Literals(["paid", "paid", "partlyCaptured", "held", "open", "confirmable", "canceled"]),
-      card: Schema.Literals(CARDS),
-      commands: Schema.Array(command).check(Schema.isMaxLength(12))
-    },
-    ({ card, commands, payment }) => compare(payment, card, commands),
+    { program: Table.program },
+    ({ program }) => compare(program.creation, program.steps),
     { arbitrary: { runs: 400, size: 12 } }
   )
 
@@ -167,25 +126,23 @@ describe("Refunds agree with the table", () => {
             refund(null),
             wait(2000)
           ]
-          yield* compare(payment, card, commands, visited)
+          yield* compare({ payment, card }, commands, visited)
         }
       }
       assert.includeMembers(
         [...visited],
         [
-          "refund ok refund.created,charge.refunded",
-          "refund ok refund.created",
-          "refund amount_too_large ",
-          "refund charge_already_refunded ",
-          "refund unexpected_state requires_capture ",
-          "refund unexpected_state requires_payment_method ",
-          "refund unexpected_state requires_confirmation ",
-          "refund unexpected_state canceled ",
-          "note ok refund.updated",
-          "note ok ",
-          "note resource_missing ",
-          "wait ok refund.updated,charge.refunded",
-          "wait ok refund.updated,refund.failed"
+          "paid refund ok paid",
+          "partlyCaptured refund ok partlyCaptured",
+          "paid refund amount_too_large paid",
+          "paid refund charge_already_refunded paid",
+          "held refund payment_intent_unexpected_state held",
+          "open refund payment_intent_unexpected_state open",
+          "confirmable refund payment_intent_unexpected_state confirmable",
+          "canceled refund payment_intent_unexpected_state canceled",
+          "paid note ok paid",
+          "held note resource_missing held",
+          "paid time paid"
         ]
       )
     })

@@ -16,7 +16,7 @@ import type { Cursor, ViewRow, ViewsShape, ViewTable } from "../../src/engine/Vi
 import { eventId, keyId, viewTables } from "../../src/engine/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
-import { Randomness, Seed } from "../engine/Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_1:live", "mer_2:test"]
 const IDS = ["a", "B", "b", "Z", "z_1", "z_2", "z-1", "ä", "😀", "';--", "%", "a_1", "a_2"]
@@ -39,14 +39,14 @@ const spanOf = (json: string): Span => ({
   length: Buffer.byteLength(json)
 })
 
-const distinct = <A>(random: Randomness, choices: ReadonlyArray<A>) => choices.filter(() => random.chance(0.4))
+const distinct = <A>(random: Random, choices: ReadonlyArray<A>) => choices.filter(() => random.chance(0.4))
 
 /** Those that look like an id or an address are found in another way, and so are those of a customer or a product. */
 const LABEL_VALUES = ["", "x", "ü'\"\\", "10", "cus_8Q0eQxL7onWPq0YtTwltHu2V", "jenny@example.com"]
 
 const LABEL_NAMES = ["name", "slot", "ü", "customer", "product"]
 
-const labels = (random: Randomness, names = distinct(random, LABEL_NAMES)): Record<string, string> =>
+const labels = (random: Random, names = distinct(random, LABEL_NAMES)): Record<string, string> =>
   Object.fromEntries(
     // Owners have many documents.
     names.map((name) => [name, random.pick(name === "customer" ? LABEL_VALUES.slice(1, 3) : LABEL_VALUES)])
@@ -71,7 +71,7 @@ interface Head {
 const headOf = (heads: Map<string, Head>, account: string): Head => heads.get(account) ?? { version: 0, clock: 0 }
 
 /** A sweep changes rows without naming them, so its projection holds nothing else. */
-const sweeping = (random: Randomness, heads: Map<string, Head>): Projection => {
+const sweeping = (random: Random, heads: Map<string, Head>): Projection => {
   const account = random.pick(ACCOUNTS)
   const head = headOf(heads, account)
   const from = head.version + (random.chance(0.4) ? 1 : 0)
@@ -85,7 +85,7 @@ const sweeping = (random: Randomness, heads: Map<string, Head>): Projection => {
 
 /** Deliveries that are new, some with attempts already; and steps of older ones, of which some are not the next. */
 const deliveries = (
-  random: Randomness,
+  random: Random,
   checkpoints: Projection["checkpoints"],
   heads: Map<string, Head>,
   made: Array<DeliveryRow>
@@ -122,12 +122,7 @@ const deliveries = (
 }
 
 /** A batch as the projector would write it; sometimes one that starts where the checkpoint does not stand. */
-const projection = (
-  random: Randomness,
-  heads: Map<string, Head>,
-  made: Array<DeliveryRow>,
-  batch: number
-): Projection => {
+const projection = (random: Random, heads: Map<string, Head>, made: Array<DeliveryRow>, batch: number): Projection => {
   if (random.chance(0.3)) return sweeping(random, heads)
   const checkpoints = distinct(random, ACCOUNTS).map((account) => {
     const head = headOf(heads, account)
@@ -188,13 +183,13 @@ const projection = (
   }
 }
 
-const cursor = (random: Randomness): Cursor => {
+const cursor = (random: Random): Cursor => {
   if (random.chance(0.3)) return {}
   return random.chance(0.5) ? { olderThan: random.pick(IDS) } : { newerThan: random.pick(IDS) }
 }
 
 /** Questions of every sort, each asked of both. */
-const questions = (random: Randomness) => {
+const questions = (random: Random) => {
   const account = random.pick(ACCOUNTS)
   const addresses = Array.from({ length: random.below(6) }, () => ({
     account: random.pick(ACCOUNTS),
@@ -295,7 +290,7 @@ const inPages = Effect.fnUntraced(function* (views: ViewsShape, account: string,
   }
 })
 
-const sameAnswers = Effect.fnUntraced(function* (random: Randomness, memory: ViewsShape, postgres: ViewsShape) {
+const sameAnswers = Effect.fnUntraced(function* (random: Random, memory: ViewsShape, postgres: ViewsShape) {
   assert.deepStrictEqual(plain(yield* everything(postgres)), plain(yield* everything(memory)), "everything")
   for (let round = 0; round < 3; round++) {
     for (const [name, ask] of Object.entries(questions(random))) {
@@ -311,7 +306,7 @@ describe("the views in Postgres", () => {
     ({ seed }) =>
       Effect.scoped(
         Effect.gen(function* () {
-          const random = new Randomness(seed)
+          const random = new Random(seed)
           const database = yield* PostgresStorage.make
           const storage = yield* database.connect("views")
           const postgres = viewsOf(storage)

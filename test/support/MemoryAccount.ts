@@ -15,7 +15,20 @@ import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { Processor } from "../../src/payments/Processor.ts"
 import { simulator } from "../../src/payments/Simulator.ts"
 import { handleTimer } from "../../src/payments/Timers.ts"
+import { wireErrorOf, isFailure } from "../../src/http/ErrorTable.ts"
+import { wordsOf } from "../models/Program.ts"
 import { paymentsConfig } from "./PaymentsConfig.ts"
+
+/** What the lifecycle answers, in the words of the tables: those that a client would get. */
+export const answerOf = <R>(operation: Effect.Effect<object, object, R>): Effect.Effect<string, never, R> =>
+  operation.pipe(
+    Effect.catch((failure) => Effect.succeed(failure)),
+    Effect.map((answer) => {
+      if (!isFailure(answer)) return "ok"
+      const error = wireErrorOf(answer)
+      return wordsOf({ ...error, ...error.details })
+    })
+  )
 
 interface Timer {
   readonly id: string

@@ -1,42 +1,64 @@
 /**
- * Merchants' servers at work: many clients that do random things one after the other, remember every answer, and repeat
- * a request whose answer was lost, with the same key, before they do anything else.
+ * Merchants' servers at work: many clients that carry programs out on their PaymentIntents, step by step and several at
+ * once, remember every answer, and repeat a request whose answer was lost, with the same key, before they do anything else.
  *
- * Each client changes only its own objects, so it knows their exact state after every answer. A few PaymentIntents are
- * everybody's: there, the final state must be one that somebody was told.
+ * The programs and the table that judges every answer are those of test/models. Each client changes only its own
+ * objects, so it knows their exact state after every answer. A few PaymentIntents are everybody's: there, the final
+ * state must be one that somebody was told.
  */
+import { Arbitrary, Effect } from "effect"
+import { isDeepStrictEqual } from "node:util"
+import * as PaymentIntents from "../models/PaymentIntents.ts"
+import type { Step } from "../models/Program.ts"
+import { isRefusal } from "../models/Program.ts"
+import type { Json } from "../models/Wire.ts"
+import { answerOf } from "../models/Wire.ts"
 import type { Answer } from "./HttpExchange.ts"
 import { HttpExchange, Lost } from "./HttpExchange.ts"
 import { Random } from "./Random.ts"
 import { pause } from "./TillProcess.ts"
-
-// oxlint-disable-next-line typescript/no-explicit-any -- whatever the service answered
-export type Json = any
 
 /** A POST, sent until it has an answer. */
 export interface Deed {
   readonly idempotencyKey: string
   readonly path: string
   readonly body: object
+  readonly judge: (answer: Answer) => Judgement
   answer: Answer | undefined
+  /** Types of the events that it must have emitted. */
+  events: ReadonlyArray<string>
 }
 
-const CARDS = [
-  "pm_card_visa",
-  "pm_card_visa",
-  "pm_card_mastercard",
-  "pm_card_declined",
-  "pm_card_insufficient_funds",
-  "pm_card_3ds_required",
-  "pm_card_processing_success",
-  "pm_card_processing_failure"
-]
+/** The events that an answer stands for, or, as text, what is wrong with it. */
+type Judgement = ReadonlyArray<string> | string
 
-/** Answers of requests that were carried out; everything else a client of ours must never get. */
-const EXPECTED: Readonly<Record<number, ReadonlyArray<string>>> = {
-  400: ["payment_intent_unexpected_state"],
-  402: ["card_declined"]
+/** A PaymentIntent of a client, and what is still to be done to it. */
+interface Payment {
+  model: PaymentIntents.Model
+  readonly commands: Array<PaymentIntents.Command>
 }
+
+/** Whether a repetition gets the answer again; what was not executed leaves its key free (semantics I9, I10). */
+export const isKept = ({ body, status }: Answer): boolean =>
+  status === 200 || !["parameter_invalid", "processor_unavailable"].includes(body.error.code)
+
+const PROGRAMS = 40
+
+const programsFrom = (seed: number) =>
+  Effect.runSync(
+    Effect.orDie(Arbitrary.sampleEffect(Arbitrary.schema(PaymentIntents.program), { count: PROGRAMS, size: 16, seed }))
+  )
+
+const SHARED: PaymentIntents.Creation = {
+  amount: 500,
+  capture: "automatic",
+  confirmation: "automatic",
+  card: null,
+  inline: false,
+  confirm: false
+}
+/** What everybody changes is in no known state, but an operation that succeeds emits the same from any. */
+const anyModel = PaymentIntents.table.create(SHARED, 0).after!
 
 /** Everything that was sent and answered, by all clients. */
 export class Traffic {
@@ -56,11 +78,12 @@ export class Traffic {
   constructor(http: HttpExchange, seed: number, clients = 32) {
     this.http = http
     this.#seed = seed
-    this.clients = Array.from({ length: clients }, (_, i) => new TrafficClient(this, new Random(seed * 1009 + i), i))
+    this.clients = Array.from({ length: clients }, (_, i) => new TrafficClient(this, seed * 1009 + i, i))
   }
 
-  newDeed(path: string, body: object): Deed {
-    const deed: Deed = { idempotencyKey: `traffic-${this.#seed}-${++this.#keys}`, path, body, answer: undefined }
+  newDeed(path: string, body: object, judge: Deed["judge"]): Deed {
+    const idempotencyKey = `traffic-${this.#seed}-${++this.#keys}`
+    const deed: Deed = { idempotencyKey, path, body, judge, answer: undefined, events: [] }
     this.deeds.push(deed)
     return deed
   }
@@ -98,13 +121,16 @@ export class TrafficClient {
   payments: Array<string> = []
   #pending: Deed | undefined
   #number = 0
+  readonly #own = new Map<string, Payment>()
+  readonly #programs: ReturnType<typeof programsFrom>
   readonly #traffic: Traffic
   readonly #random: Random
   readonly #name: string
 
-  constructor(traffic: Traffic, random: Random, index: number) {
+  constructor(traffic: Traffic, seed: number, index: number) {
     this.#traffic = traffic
-    this.#random = random
+    this.#random = new Random(seed)
+    this.#programs = programsFrom(seed)
     this.#name = `client ${index}`
   }
 
@@ -170,13 +196,13 @@ export class TrafficClient {
   #answered(deed: Deed, answer: Answer): void {
     this.#pending = undefined
     deed.answer = answer
-    const { status } = answer
-    if (status !== 200) {
-      if (EXPECTED[status]?.includes(answer.body.error.code) !== true) {
-        return this.#violation(`POST ${deed.path} ${JSON.stringify(deed.body)} answered ${status} ${answer.text}`)
-      }
-      if (status === 400) return
+    const judgement = deed.judge(answer)
+    if (typeof judgement === "string") {
+      const sent = `POST ${deed.path} ${JSON.stringify(deed.body)}`
+      return this.#violation(`${sent} answered ${answer.status} ${answer.text}: ${judgement}`)
     }
+    deed.events = judgement
+    if (isRefusal(answerOf(answer))) return
     const paymentIntent = paymentIntentIn(answer)
     if (paymentIntent === undefined) return this.#rememberCustomer(answer.body)
     const { id } = paymentIntent
@@ -200,60 +226,62 @@ export class TrafficClient {
     const random = this.#random
     const text = `${this.#name} ${++this.#number}`
     if (this.customer === undefined || this.payments.length >= 30) {
-      return this.#traffic.newDeed("/v1/customers", { name: text })
+      return this.#traffic.newDeed("/v1/customers", { name: text }, succeeded("customer.created"))
     }
     const kind = random.next()
     if (kind < 0.15) return undefined
-    if (kind < 0.2) return this.#traffic.newDeed(`/v1/customers/${this.customer}`, { description: text })
+    if (kind < 0.2) {
+      const path = `/v1/customers/${this.customer}`
+      return this.#traffic.newDeed(path, { description: text }, succeeded("customer.updated"))
+    }
     if (kind < 0.25 && this.#traffic.shared.size > 0) return this.#changeShared()
-    if (kind < 0.55 || this.payments.length === 0) return this.#createPayment(text)
-    return this.#changePayment(this.states.get(random.pick(this.payments)), text)
+    if (kind < 0.4 || this.payments.length === 0) return this.#createPayment(text)
+    return this.#changePayment(random.pick(this.payments))
   }
 
   #createPayment(description: string): Deed {
-    const random = this.#random
-    return this.#traffic.newDeed("/v1/payment_intents", {
-      amount: random.integer(1, 100_000),
-      currency: "usd",
-      customer: this.customer,
-      description,
-      ...(random.chance(0.3) && { capture_method: "manual" }),
-      ...(random.chance(0.6) && { payment_method: random.pick(CARDS), confirm: random.chance(0.7) })
+    const { creation, steps } = this.#programs[this.#number % this.#programs.length]!
+    const { body, path } = PaymentIntents.creationRequest(creation)
+    const step = PaymentIntents.table.create(creation, 0)
+    return this.#traffic.newDeed(path, { ...body, customer: this.customer, description }, (answer) => {
+      if (!("events" in step)) return answerIs(step.answer, answer) ?? []
+      const after = { ...step.after, customer: true, description }
+      const judgement = judge({ ...step, after }, answer)
+      const commands = steps.filter((step) => step.op !== "wait")
+      if (typeof judgement !== "string") this.#own.set(paymentIntentIn(answer).id, { model: after, commands })
+      return judgement
     })
   }
 
-  #changePayment(payment: Json, description: string): Deed | undefined {
-    const random = this.#random
-    const path = `/v1/payment_intents/${payment.id}`
-    const change = (operation: string, body: object) => this.#traffic.newDeed(`${path}${operation}`, body)
-    switch (payment.status) {
-      case "processing":
-        return undefined
-      case "requires_action":
-        if (random.chance(0.7)) {
-          const helper = `/v1/test_helpers/payment_intents/${payment.id}/authenticate`
-          return this.#traffic.newDeed(helper, { outcome: random.pick(["success", "failure"]) })
-        }
-        break
-      case "requires_capture":
-        if (random.chance(0.6)) return change("/capture", { amount_to_capture: random.integer(1, payment.amount) })
-        break
-      default:
-    }
-    return random.pick([
-      () => change("/confirm", { payment_method: random.pick(CARDS) }),
-      () => change("/cancel", { cancellation_reason: "abandoned" }),
-      () => change("", { description, metadata: { changed_by: description } })
-    ])()
+  /** The next command of a payment's program; what settles by itself is left alone until it has. */
+  #changePayment(id: string): Deed | undefined {
+    const payment = this.#own.get(id)!
+    const next = this.states.get(id).status === "processing" ? undefined : payment.commands.shift()
+    if (next === undefined) return undefined
+    // The lists that are compared are those of the customer whom the payment was made for.
+    const command = next.op === "update" ? { ...next, customer: null } : next
+    const { body, path } = PaymentIntents.requestOf(id, null, command)
+    return this.#traffic.newDeed(path, body, (answer) => {
+      const step = PaymentIntents.table.apply(payment.model, command, 0, SHARED)
+      payment.model = step.after
+      return judge(step, answer)
+    })
   }
 
   #changeShared(): Deed {
-    const path = `/v1/payment_intents/${this.#random.pick([...this.#traffic.shared.keys()])}`
-    return this.#random.pick([
-      () => this.#traffic.newDeed(`${path}/confirm`, { payment_method: "pm_card_declined" }),
-      () => this.#traffic.newDeed(`${path}/confirm`, { payment_method: "pm_card_visa" }),
-      () => this.#traffic.newDeed(`${path}/cancel`, {})
-    ])()
+    const id = this.#random.pick([...this.#traffic.shared.keys()])
+    const command = this.#random.pick<PaymentIntents.Command>([
+      { op: "confirm", card: "pm_card_declined", inline: false },
+      { op: "confirm", card: "pm_card_visa", inline: false },
+      { op: "cancel", reason: null }
+    ])
+    const { body, path } = PaymentIntents.requestOf(id, null, command)
+    const step = PaymentIntents.table.apply(anyModel, command, 0, SHARED)
+    return this.#traffic.newDeed(path, body, (answer) =>
+      answerOf(answer).startsWith("payment_intent_unexpected_state ")
+        ? []
+        : (answerIs(step.answer, answer) ?? step.events)
+    )
   }
 
   /** Reads one of the own objects, or the list of them. False if there was no answer. */
@@ -283,9 +311,20 @@ export class TrafficClient {
   }
 
   #compare(id: string, actual: Json): void {
-    const problem = difference(this.states.get(id), actual)
-    if (problem === undefined) this.states.set(id, actual)
-    else this.#violation(problem)
+    const problem = this.differs(id, actual)
+    if (problem !== undefined) return this.#violation(problem)
+    const payment = this.#own.get(id)
+    if (payment?.model.status === "processing" && actual.status !== "processing") payment.model = settled(payment.model)
+    this.states.set(id, actual)
+  }
+
+  /** What is wrong with a state, given the last one that was told; time may have settled a payment meanwhile. */
+  differs(id: string, actual: Json): string | undefined {
+    const told = this.states.get(id)
+    if (JSON.stringify(told) === JSON.stringify(actual)) return undefined
+    const model = this.#own.get(id)?.model
+    if (model?.status === "processing" && unlike(settled(model), actual) === undefined) return undefined
+    return `${told?.id} is ${differing(actual, told)}, but the service had answered ${differing(told, actual)}`
   }
 
   #violation(text: string): void {
@@ -293,19 +332,31 @@ export class TrafficClient {
   }
 }
 
-/** Describes how a state contradicts the last one that a client was told. Time may have settled a payment meanwhile. */
-export const difference = (told: Json, actual: Json): string | undefined => {
-  const before = JSON.stringify(told)
-  const after = JSON.stringify(actual)
-  if (before === after) return undefined
-  const problem = `${told?.id} is ${differing(actual, told)}, but the service had answered ${differing(told, actual)}`
-  if (told.status !== "processing" || actual.id !== told.id) return problem
-  const settled = told.payment_method === "pm_card_processing_success" ? approved(told) : ["requires_payment_method"]
-  const same = actual.amount === told.amount && actual.description === told.description
-  return settled.includes(actual.status) && same && actual.charges.data.length === told.charges.data.length
-    ? undefined
-    : problem
+const succeeded =
+  (...events: ReadonlyArray<string>): Deed["judge"] =>
+  (answer) =>
+    answerIs("ok", answer) ?? events
+
+const answerIs = (wanted: string, answer: Answer): string | undefined =>
+  answerOf(answer) === wanted ? undefined : `the table says ${wanted}`
+
+/** Holds an answer, and the object in it, against the table. */
+const judge = (step: Step<PaymentIntents.Model>, answer: Answer): Judgement => {
+  const wrong = answerIs(step.answer, answer)
+  if (wrong !== undefined) return wrong
+  return isRefusal(step.answer) ? [] : (unlike(step.after, paymentIntentIn(answer)) ?? step.events)
 }
+
+/** Describes how a PaymentIntent is not what the table says; of many charges it shows the newest only. */
+const unlike = (model: PaymentIntents.Model, actual: Json): string | undefined => {
+  const seen = PaymentIntents.seenOf(actual, actual.charges.data.toReversed())
+  const expected = PaymentIntents.expected({ ...model, charges: model.charges.slice(-10) })
+  return isDeepStrictEqual(seen, expected) ? undefined : `the table says ${differing(expected, seen)}`
+}
+
+/** Gives a payment that is processing the state that it settles in. */
+const settled = (model: PaymentIntents.Model): PaymentIntents.Model =>
+  PaymentIntents.table.timePasses(model, model.dueAt!, SHARED)!.after
 
 /** The parts of a state that differ from another one. */
 const differing = (state: Json, other: Json): string =>
@@ -316,5 +367,3 @@ const differing = (state: Json, other: Json): string =>
           Object.entries(state).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name]))
         )
       )
-
-const approved = (payment: Json) => [payment.capture_method === "manual" ? "requires_capture" : "succeeded"]

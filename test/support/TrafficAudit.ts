@@ -4,9 +4,10 @@
  *
  * Call it only while no client works and no answer is open.
  */
+import type { Json } from "../models/Wire.ts"
 import { inParallel, walk, type Answer } from "./HttpExchange.ts"
 import { until } from "./TillProcess.ts"
-import { difference, paymentIntentIn, type Deed, type Json, type Traffic } from "./Traffic.ts"
+import { isKept, paymentIntentIn, type Deed, type Traffic, type TrafficClient } from "./Traffic.ts"
 
 const CONCURRENCY = 32
 
@@ -70,7 +71,8 @@ export class TrafficAudit {
   }
 
   async #checkReplays(deeds: ReadonlyArray<Deed>): Promise<Problems> {
-    const checked = await inParallel(deeds, CONCURRENCY, async ({ answer, body, idempotencyKey, path }) => {
+    const kept = deeds.filter(({ answer }) => answer === undefined || isKept(answer))
+    const checked = await inParallel(kept, CONCURRENCY, async ({ answer, body, idempotencyKey, path }) => {
       if (answer === undefined) return [`${idempotencyKey} was never answered`]
       const replay = await this.#traffic.http.request("POST", path, { body, idempotencyKey })
       const isReplay = replay.headers["idempotent-replayed"] === "true"
@@ -92,9 +94,9 @@ export class TrafficAudit {
   /** All objects against what was told of them; an object that nobody was told of is one too many. */
   async #checkObjects(): Promise<Problems> {
     const problems: Problems = []
-    const told = new Map<string, Json>()
+    const told = new Map<string, TrafficClient>()
     const processing = this.#countProcessing()
-    for (const client of this.#traffic.clients) for (const [id, state] of client.states) told.set(id, state)
+    for (const client of this.#traffic.clients) for (const id of client.states.keys()) told.set(id, client)
     const { http, shared } = this.#traffic
     const listed = [...(await walk(http, "/v1/payment_intents")), ...(await walk(http, "/v1/customers"))]
     for (const object of listed) {
@@ -103,8 +105,8 @@ export class TrafficAudit {
         if (!states.has(JSON.stringify(object))) problems.push(`nobody was told ${JSON.stringify(object)}`)
         continue
       }
-      const state = told.get(object.id)
-      const problem = state === undefined ? `nobody was told of ${object.id}` : difference(state, object)
+      const client = told.get(object.id)
+      const problem = client === undefined ? `nobody was told of ${object.id}` : client.differs(object.id, object)
       if (problem !== undefined) problems.push(problem)
       problems.push(...this.#checkTimerEvents(object, processing.get(object.id) ?? 0))
       told.delete(object.id)
@@ -182,55 +184,11 @@ export class TrafficAudit {
 
 const describe = (answer: Answer) => `${answer.status} ${answer.text}`
 
-/** The events of a request that was carried out, in their order (semantics §2.2). */
-const expectedEvents = ({ answer, body, path }: Deed): Array<readonly [string, string]> => {
-  if (answer === undefined || answer.status === 400) return []
-  if (path === "/v1/customers") return [["customer.created", answer.body.id]]
-  if (path.startsWith("/v1/customers/")) return [["customer.updated", answer.body.id]]
+/** The events of a request that was carried out, with the objects that they are about, in their order. */
+const expectedEvents = ({ answer, events }: Deed): Array<readonly [string, string]> => {
+  if (answer === undefined || events.length === 0) return []
   const payment = paymentIntentIn(answer)
-  const created = path === "/v1/payment_intents" ? ([["payment_intent.created", payment.id]] as const) : []
-  const isConfirmation = path.endsWith("/confirm") || ("confirm" in body && body.confirm === true)
-  if (path.endsWith("/capture")) {
-    return [
-      ["charge.captured", payment.latest_charge],
-      ["payment_intent.succeeded", payment.id]
-    ]
-  }
-  if (path.endsWith("/cancel")) {
-    const released = payment.charges.data[0]?.status === "succeeded"
-    return [
-      ...(released ? ([["charge.updated", payment.latest_charge]] as const) : []),
-      ["payment_intent.canceled", payment.id]
-    ]
-  }
-  if (path.endsWith("/authenticate") || isConfirmation) return [...created, ...outcomeEvents(payment)]
-  return [...created]
-}
-
-const outcomeEvents = (payment: Json): Array<readonly [string, string]> => {
-  const { id, latest_charge: charge, status } = payment
-  switch (status) {
-    case "succeeded":
-      return [
-        ["charge.succeeded", charge],
-        ["payment_intent.succeeded", id]
-      ]
-    case "requires_capture":
-      return [
-        ["charge.succeeded", charge],
-        ["payment_intent.amount_capturable_updated", id]
-      ]
-    case "processing":
-      return [
-        ["charge.pending", charge],
-        ["payment_intent.processing", id]
-      ]
-    case "requires_action":
-      return [["payment_intent.requires_action", id]]
-    default: {
-      const failed = ["payment_intent.payment_failed", id] as const
-      const declined = payment.last_payment_error.code === "card_declined"
-      return declined ? [["charge.failed", payment.last_payment_error.charge], failed] : [failed]
-    }
-  }
+  const about = (type: string) =>
+    type.startsWith("charge.") ? payment.charges.data[0].id : (payment ?? answer.body).id
+  return events.map((type) => [type, about(type)])
 }

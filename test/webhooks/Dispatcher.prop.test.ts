@@ -9,7 +9,7 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { DeliveryRow } from "../../src/engine/Deliveries.ts"
 import * as Harness from "../engine/Harness.ts"
-import { Randomness, Seed } from "../engine/Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 import type { Receiver } from "./DispatcherHarness.ts"
 import { answers, DispatcherHarness, hangs } from "./DispatcherHarness.ts"
 
@@ -79,7 +79,7 @@ describe("the dispatcher", () => {
     ({ seed }) =>
       Effect.gen(function* () {
         yield* Harness.startClock
-        const random = new Randomness(seed)
+        const random = new Random(seed)
         const destinations = named(1 + random.below(3), "we")
         const moods = new Map(destinations.map((destination) => [destination, random.pick([0, 0.3, 0.7, 1])] as const))
         const receiver: Receiver = ({ endpoint }) => {
@@ -117,7 +117,7 @@ describe("the dispatcher", () => {
     ({ seed }) =>
       Effect.gen(function* () {
         yield* Harness.startClock
-        const random = new Randomness(seed)
+        const random = new Random(seed)
         const destinations = named(3, "we")
         const receiver: Receiver = () => (random.chance(0.6) ? answers(200, random.below(900)) : answers(500, 5))
         const run = new DispatcherHarness(yield* Harness.storageInMemory, receiver)

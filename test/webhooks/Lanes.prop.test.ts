@@ -12,7 +12,7 @@ import type { DueDelivery } from "../../src/engine/Deliveries.ts"
 import type { StoredEvent } from "../../src/engine/StoredEvent.ts"
 import type { Attempt } from "../../src/webhooks/Lanes.ts"
 import { Lanes } from "../../src/webhooks/Lanes.ts"
-import { Randomness, Seed } from "../engine/Randomness.ts"
+import { Random, Seed } from "../support/Random.ts"
 
 const due = (destination: string, n: number, account: string = "mer_1:test"): DueDelivery => ({
   account,
@@ -301,7 +301,7 @@ describe("lanes", () => {
     { seed: Seed },
     ({ seed }) =>
       Effect.sync(() => {
-        const random = new Randomness(seed)
+        const random = new Random(seed)
         const lanes = new Lanes()
         const destinations = Array.from({ length: 1 + random.below(40) }, (_, i) => `we_${i}`)
         const hangs = new Set(destinations.filter(() => random.chance(0.3)))

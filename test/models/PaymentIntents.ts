@@ -1,7 +1,13 @@
 /**
- * The state table of PaymentIntents, written a second time from the text of semantics §2.1, §2.2 and §5, without a look
- * at the implementation: what the lifecycle does must agree with it.
+ * PaymentIntents: the programs that clients can carry out, and the state table that judges them, written a second time
+ * from the text of semantics §2.1, §2.2 and §5, without a look at the implementation.
  */
+import { Schema } from "effect"
+import type { Charge } from "../../src/domain/Charge.ts"
+import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
+import type { Refused, Step as StepOf, Table } from "./Program.ts"
+import type { Wire, WireRequest } from "./Wire.ts"
+import * as Over from "./Wire.ts"
 
 /** Each card's behaviour, in the words of §5: an outcome, or something that comes before one. */
 export const CARDS = {
@@ -86,11 +92,7 @@ export type Command =
   | { readonly op: "cancel"; readonly reason: "duplicate" | "abandoned" | null }
   | { readonly op: "authenticate"; readonly outcome: "success" | "failure" }
 
-export interface Step {
-  readonly after: Model
-  readonly answer: string
-  readonly events: ReadonlyArray<string>
-}
+export type Step = StepOf<Model>
 
 export interface Creation extends CardSent {
   readonly amount: number
@@ -99,12 +101,185 @@ export interface Creation extends CardSent {
   readonly confirm: boolean
 }
 
+const card = Schema.Literals(CARD_NAMES)
+/** Amounts of a small range, so that captures lie below, at and above them. */
+const amount = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 }))
+export const method = Schema.Literals(["automatic", "manual"])
+
+export const creation = Schema.Struct({
+  amount,
+  capture: method,
+  confirmation: method,
+  card: Schema.NullOr(card),
+  inline: Schema.Boolean,
+  confirm: Schema.Boolean
+})
+
+/** What an update may change; `method` besides. */
+export const updateFields = {
+  op: Schema.Literal("update"),
+  amount: Schema.NullOr(amount),
+  currency: Schema.NullOr(Schema.Literals(["usd", "eur"])),
+  customer: Schema.NullOr(Schema.Boolean),
+  capture: Schema.NullOr(method),
+  details: Schema.NullOr(Schema.Literals(["a", "b"])),
+  descriptor: Schema.NullOr(Schema.Literals(["S", "T"]))
+}
+
+export const command = Schema.Union([
+  Schema.Struct({ ...updateFields, method: Schema.NullOr(Schema.Union([card, Schema.Literal("unset")])) }),
+  Schema.Struct({ op: Schema.Literal("confirm"), card: Schema.NullOr(card), inline: Schema.Boolean }),
+  Schema.Struct({ op: Schema.Literal("capture"), amount: Schema.NullOr(amount) }),
+  Schema.Struct({ op: Schema.Literal("cancel"), reason: Schema.NullOr(Schema.Literals(["duplicate", "abandoned"])) }),
+  Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literals(["success", "failure"]) })
+])
+
+export const wait = Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literals([1000, 2000, 604_800_000]) })
+
+/** Any program. */
+export const program = Schema.Struct({
+  creation,
+  steps: Schema.Array(Schema.Union([command, wait])).check(Schema.isMaxLength(16))
+})
+
+/** What a client sees, in the model's words; `charges` are all of it, oldest first. */
+export const seenOf = (paymentIntent: PaymentIntent, charges: ReadonlyArray<Charge>) => {
+  const error = paymentIntent.last_payment_error
+  const known = paymentIntent.payment_method?.startsWith("pm_card_") === true
+  const shown: ReadonlyArray<ModelCharge> = charges.map((charge) => ({
+    status: charge.status,
+    amountCaptured: charge.amount_captured,
+    released: charge.released_at !== null,
+    failureCode: charge.failure_code
+  }))
+  return {
+    status: paymentIntent.status as string,
+    amount: paymentIntent.amount,
+    currency: paymentIntent.currency as string,
+    customer: paymentIntent.customer !== null,
+    capture: paymentIntent.capture_method as string,
+    description: paymentIntent.description,
+    descriptor: paymentIntent.statement_descriptor,
+    card: known ? paymentIntent.payment_method : null,
+    inline: paymentIntent.payment_method !== null && !known,
+    received: paymentIntent.amount_received,
+    capturable: paymentIntent.amount_capturable,
+    charges: shown,
+    lastError: error === undefined ? null : [error.code, error.decline_code].filter(Boolean).join(" "),
+    reason: paymentIntent.cancellation_reason as string | null,
+    action: paymentIntent.next_action !== null
+  }
+}
+
+export type Seen = ReturnType<typeof seenOf>
+
+export const expected = (model: Model): Seen => ({
+  status: model.status,
+  amount: model.amount,
+  currency: model.currency,
+  customer: model.customer,
+  capture: model.capture,
+  description: model.description,
+  descriptor: model.descriptor,
+  card: model.inline ? null : model.card,
+  inline: model.inline,
+  received: model.received,
+  capturable: model.capturable,
+  charges: model.charges,
+  lastError: model.lastError,
+  reason: model.reason,
+  action: model.status === "requires_action"
+})
+
+/** A card's data, as a payer enters them. */
+export const cardDataOf = (name: CardName) => {
+  const { number } = CARDS[name]
+  return { number, exp_month: 12, exp_year: 2034, cvc: number.startsWith("37") ? "1234" : "123" }
+}
+
+const sourceOf = ({ card, inline }: CardSent): object => {
+  if (card === null) return {}
+  return inline ? { payment_method_data: { type: "card", card: cardDataOf(card) } } : { payment_method: card }
+}
+
+const given = (values: object): object =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
+
+/** The creation over HTTP. */
+export const creationRequest = (sent: Creation): WireRequest => ({
+  path: "/v1/payment_intents",
+  body: {
+    amount: sent.amount,
+    currency: "usd",
+    capture_method: sent.capture,
+    confirmation_method: sent.confirmation,
+    confirm: sent.confirm,
+    ...sourceOf(sent)
+  }
+})
+
+/** A command over HTTP. */
+export const requestOf = (id: string, customer: string | null, command: Command): WireRequest => {
+  const path = `/v1/payment_intents/${id}`
+  switch (command.op) {
+    case "update": {
+      const { amount, capture, currency, details, descriptor, method } = command
+      const changes = {
+        amount,
+        currency,
+        capture_method: capture,
+        description: details,
+        statement_descriptor: descriptor
+      }
+      return {
+        path,
+        body: {
+          ...given(changes),
+          ...(command.customer !== null && { customer: command.customer ? customer : null }),
+          ...(method !== null && { payment_method: method === "unset" ? null : method })
+        }
+      }
+    }
+    case "confirm":
+      return { path: `${path}/confirm`, body: sourceOf(command) }
+    case "capture":
+      return { path: `${path}/capture`, body: given({ amount_to_capture: command.amount }) }
+    case "cancel":
+      return { path: `${path}/cancel`, body: given({ cancellation_reason: command.reason }) }
+    case "authenticate":
+      return { path: `/v1/test_helpers/payment_intents/${id}/authenticate`, body: { outcome: command.outcome } }
+  }
+}
+
+/** Carries programs out over HTTP, with a customer to be named in them. */
+export const over = async (wire: Wire) => {
+  const { id: customer } = await Over.post(wire, "/v1/customers", {})
+  let id: string
+  const post = ({ body, path }: WireRequest) => wire.request("POST", path, body)
+  return Over.driver<Creation, Command, Seen>(
+    wire,
+    {
+      create: async (sent) => {
+        const reply = await post(creationRequest(sent))
+        id = (reply.body.error?.payment_intent ?? reply.body).id
+        return Over.answerOf(reply)
+      },
+      run: async (command) => Over.answerOf(await post(requestOf(id, customer, command))),
+      seen: async () => {
+        const paymentIntent = await Over.get(wire, `/v1/payment_intents/${id}`)
+        return seenOf(paymentIntent, await Over.all(wire, "/v1/charges"))
+      }
+    },
+    () => 1
+  )
+}
+
 const HOLD_MILLIS = 604_800_000
 const refused = (before: Model, answer: string): Step => ({ after: before, answer, events: [] })
 const wrongState = (before: Model, statuses: ReadonlyArray<string>) =>
-  statuses.includes(before.status) ? undefined : refused(before, `unexpected_state ${before.status}`)
+  statuses.includes(before.status) ? undefined : refused(before, `payment_intent_unexpected_state ${before.status}`)
 
-export const create = (sent: Creation, now: number): Step | { readonly after: null; readonly answer: string } => {
+export const create = (sent: Creation, now: number): Step | Refused => {
   const created: Model = {
     status: sent.card === null ? "requires_payment_method" : "requires_confirmation",
     amount: sent.amount,
@@ -209,7 +384,7 @@ const update = (before: Model, command: Extract<Command, { op: "update" }>): Ste
 
 const confirm = (before: Model, sent: CardSent, now: number): Step => {
   const card = sent.card ?? before.card
-  if (card === null) return refused(before, "payment_method_required")
+  if (card === null) return refused(before, "payment_intent_unexpected_state payment_method")
   const same = sent.card === null || (sent.card === before.card && !sent.inline && !before.inline)
   const attempted = { ...before, card, inline: sent.card === null ? before.inline : sent.inline }
   const does = CARDS[card].does
@@ -325,4 +500,13 @@ const giveUp = (before: Model, reason: string | null, chargeEvent: string): Step
     answer: "ok",
     events: [...(held ? [chargeEvent] : []), "payment_intent.canceled"]
   }
+}
+
+/** The table. */
+export const table: Table<Creation, Command, Model, Seen> = {
+  create,
+  apply,
+  timePasses,
+  expected,
+  nameOf: ({ status }) => status
 }

@@ -1,16 +1,22 @@
 /**
- * The state table of Checkout Sessions, written a second time from the text of semantics §2.1 to §2.3, without a look at
- * the implementation: what the lifecycle does must agree with it.
+ * Checkout Sessions and their PaymentIntents: the programs that clients can carry out, and the state table that judges
+ * them, written a second time from the text of semantics §2.1 to §2.3, without a look at the implementation.
  */
+import { Schema } from "effect"
+import type { CheckoutSession } from "../../src/domain/CheckoutSession.ts"
+import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
+import type { Step as StepOf, Table } from "./Program.ts"
+import type { Wire, WireRequest } from "./Wire.ts"
+import * as Over from "./Wire.ts"
 
 /** What a card does, in the words of §5. */
 export const CARDS = {
   pm_card_visa: "approve",
-  pm_card_declined: "decline",
+  pm_card_declined: "generic_decline",
   pm_card_3ds_required: "3ds approve",
-  pm_card_authenticationRequiredChargeDeclinedInsufficientFunds: "3ds decline",
+  pm_card_authenticationRequiredChargeDeclinedInsufficientFunds: "3ds insufficient_funds",
   pm_card_processing_success: "async approve",
-  pm_card_processing_failure: "async decline",
+  pm_card_processing_failure: "async generic_decline",
   pm_card_processor_error: "fault"
 } as const
 
@@ -58,10 +64,139 @@ export interface Model {
   readonly firstPayment: boolean
 }
 
-export interface Step {
-  readonly after: Model
-  readonly answer: string
-  readonly events: ReadonlyArray<string>
+export type Step = StepOf<Model>
+
+export const creation = Schema.Struct({
+  total: Schema.Literals([0, 500, 500]),
+  capture: Schema.Literals(["automatic", "manual"]),
+  customerCreation: Schema.Literals(["always", "if_required"]),
+  email: Schema.NullOr(Schema.Literal("known")),
+  address: Schema.Literals(["auto", "required"]),
+  lifetime: Schema.Literals([1800, 86_400])
+})
+
+export const command = Schema.Union([
+  Schema.Struct({
+    op: Schema.Literal("confirm"),
+    through: Schema.Literals(["session", "payment_intent"]),
+    card: Schema.NullOr(Schema.Literals(CARD_NAMES)),
+    details: Schema.Literals(["none", "email", "all"])
+  }),
+  Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literals(["success", "failure"]) }),
+  Schema.Struct({ op: Schema.Literals(["expire", "capture", "cancel", "update_amount"]) })
+])
+
+export const wait = Schema.Struct({
+  op: Schema.Literal("wait"),
+  millis: Schema.Literals([1000, 2000, 1_799_999, 1_800_000, 86_400_000, 604_800_000])
+})
+
+/** Any program. */
+export const program = Schema.Struct({
+  creation,
+  steps: Schema.Array(Schema.Union([command, command, wait])).check(Schema.isMaxLength(12))
+})
+
+export const ADDRESS = { line1: "1 High St", country: "GB", postal_code: "N1", city: "London" }
+export const DETAILS = {
+  none: null,
+  email: { email: "payer@example.com" },
+  all: { email: "payer@example.com", address: ADDRESS }
+} as const
+
+/** What a client sees, in the model's words. */
+export const seenOf = (session: CheckoutSession, paymentIntent: PaymentIntent | null, customers: number) => ({
+  status: session.status as string,
+  paymentStatus: session.payment_status as string,
+  page: session.url !== null,
+  intent: (paymentIntent?.status ?? null) as string | null,
+  customers,
+  email: session.customer_details?.email ?? null,
+  address: session.customer_details?.address?.line1 === ADDRESS.line1
+})
+
+export type Seen = ReturnType<typeof seenOf>
+
+export const expected = (model: Model): Seen => ({
+  status: model.status,
+  paymentStatus: model.paymentStatus,
+  page: model.status === "open",
+  intent: model.intent,
+  customers: model.customers,
+  email: model.email,
+  address: model.address
+})
+
+/** The parameters of a creation, of a product and at a time. */
+export const parametersOf = (sent: Creation, product: string, now: number) => {
+  const price_data = { currency: "usd", product, unit_amount: sent.total / 5 }
+  return {
+    mode: "payment",
+    line_items: [
+      { price_data, quantity: 2 },
+      { price_data, quantity: 3 }
+    ],
+    success_url: "https://shop.example/thanks",
+    customer_creation: sent.customerCreation,
+    billing_address_collection: sent.address,
+    expires_at: Math.floor(now / 1000) + sent.lifetime,
+    payment_intent_data: { capture_method: sent.capture },
+    ...(sent.email !== null && { customer_email: "known@example.com" })
+  } as const
+}
+
+const requestOf = (session: string, paymentIntent: string, command: Command): WireRequest => {
+  switch (command.op) {
+    case "confirm": {
+      const source = command.card === null ? {} : { payment_method: command.card }
+      const details = DETAILS[command.details]
+      return command.through === "payment_intent"
+        ? { path: `/v1/payment_intents/${paymentIntent}/confirm`, body: source }
+        : {
+            path: `/v1/checkout_sessions/${session}/confirm`,
+            body: { ...source, ...(details !== null && { customer_details: details }) }
+          }
+    }
+    case "expire":
+      return { path: `/v1/checkout_sessions/${session}/expire`, body: {} }
+    case "authenticate":
+      return {
+        path: `/v1/test_helpers/payment_intents/${paymentIntent}/authenticate`,
+        body: { outcome: command.outcome }
+      }
+    case "capture":
+    case "cancel":
+      return { path: `/v1/payment_intents/${paymentIntent}/${command.op}`, body: {} }
+    case "update_amount":
+      return { path: `/v1/payment_intents/${paymentIntent}`, body: { amount: 1 } }
+  }
+}
+
+/** Carries programs out over HTTP. */
+export const over = async (wire: Wire) => {
+  const { id: product } = await Over.post(wire, "/v1/products", { name: "Book" })
+  let created: { readonly id: string; readonly payment_intent: string | null }
+  return Over.driver<Creation, Command, Seen>(
+    wire,
+    {
+      create: async (sent) => {
+        const reply = await wire.request("POST", "/v1/checkout_sessions", parametersOf(sent, product, wire.now()))
+        created = reply.body
+        return Over.answerOf(reply)
+      },
+      run: async (command) => {
+        const { body, path } = requestOf(created.id, created.payment_intent!, command)
+        return Over.answerOf(await wire.request("POST", path, body))
+      },
+      seen: async () => {
+        const { id, payment_intent } = created
+        const session = await Over.get(wire, `/v1/checkout_sessions/${id}`)
+        const intent = payment_intent === null ? null : await Over.get(wire, `/v1/payment_intents/${payment_intent}`)
+        return seenOf(session, intent, (await Over.all(wire, "/v1/customers")).length)
+      }
+    },
+    () => 1
+  )
 }
 
 const HOLD_MILLIS = 604_800_000
@@ -93,14 +228,15 @@ const refused = (after: Model, answer: string): Step => ({ after, answer, events
 export const apply = (before: Model, sent: Creation, command: Command, now: number): Step => {
   switch (command.op) {
     case "expire":
-      if (before.status !== "open") return refused(before, `session_state ${before.status}`)
+      if (before.status !== "open") return refused(before, `checkout_session_unexpected_state ${before.status}`)
       return expire(before)
     case "confirm":
       return command.through === "session"
         ? confirmSession(before, sent, command, now)
         : confirmIntent(before, sent, command.card, now)
     case "authenticate":
-      if (before.intent !== "requires_action") return refused(before, `intent_state ${before.intent}`)
+      if (before.intent !== "requires_action")
+        return refused(before, `payment_intent_unexpected_state ${before.intent}`)
       if (command.outcome === "success") {
         return outcome(before, sent, CARDS[before.card!].replace("3ds ", ""), now)
       }
@@ -110,20 +246,21 @@ export const apply = (before: Model, sent: Creation, command: Command, now: numb
         events: ["payment_intent.payment_failed"]
       }
     case "capture":
-      if (before.intent !== "requires_capture") return refused(before, `intent_state ${before.intent}`)
+      if (before.intent !== "requires_capture")
+        return refused(before, `payment_intent_unexpected_state ${before.intent}`)
       return {
         after: { ...before, intent: "succeeded", paymentStatus: "paid", holdEndsAt: null },
         answer: "ok",
         events: ["charge.captured", "payment_intent.succeeded"]
       }
     case "cancel":
-      if (before.status === "open") return refused(before, "belongs_to_session")
+      if (before.status === "open") return refused(before, "payment_intent_unexpected_state id")
       if (["processing", "succeeded", "canceled"].includes(before.intent!)) {
-        return refused(before, `intent_state ${before.intent}`)
+        return refused(before, `payment_intent_unexpected_state ${before.intent}`)
       }
       return cancel(before, before.intent === "requires_capture" ? ["charge.updated"] : [])
     case "update_amount":
-      return refused(before, "belongs_to_session")
+      return refused(before, "payment_intent_unexpected_state id")
   }
 }
 
@@ -132,7 +269,7 @@ export const timePasses = (before: Model, sent: Creation, now: number): Step | u
   if (before.settlesAt !== null && before.settlesAt <= now) {
     const settled = { ...before, settlesAt: null, firstPayment: false }
     const approved = CARDS[before.card!] === "async approve"
-    const step = outcome(settled, sent, approved ? "approve" : "decline", before.settlesAt)
+    const step = outcome(settled, sent, approved ? "approve" : "generic_decline", before.settlesAt)
     const event = `checkout.session.async_payment_${approved ? "succeeded" : "failed"}`
     return { ...step, events: before.firstPayment ? [...step.events, event] : step.events }
   }
@@ -159,14 +296,14 @@ const confirmSession = (
   { card, details }: Extract<Command, { op: "confirm" }>,
   now: number
 ): Step => {
-  if (before.status !== "open") return refused(before, `session_state ${before.status}`)
+  if (before.status !== "open") return refused(before, `checkout_session_unexpected_state ${before.status}`)
   const collected = {
     email: details === "none" ? before.collected.email : "payer@example.com",
     address: details === "all" || before.collected.address
   }
-  if (collected.email === null) return refused(before, "missing customer_details[email]")
+  if (collected.email === null) return refused(before, "parameter_missing customer_details[email]")
   if (sent.address === "required" && !collected.address) {
-    return refused(before, "missing customer_details[address][line1]")
+    return refused(before, "parameter_missing customer_details[address][line1]")
   }
   const asked = { ...before, collected }
   if (before.intent === null) return complete(asked, sent, "no_payment_required", [])
@@ -177,10 +314,10 @@ const confirmSession = (
 
 const confirmIntent = (before: Model, sent: Creation, sentCard: CardName | null, now: number): Step => {
   if (["processing", "requires_capture", "canceled", "succeeded"].includes(before.intent!)) {
-    return refused(before, `intent_state ${before.intent}`)
+    return refused(before, `payment_intent_unexpected_state ${before.intent}`)
   }
   const card = sentCard ?? before.card
-  if (card === null) return refused(before, "payment_method_required")
+  if (card === null) return refused(before, "payment_intent_unexpected_state payment_method")
   const does = CARDS[card]
   if (does === "fault") return refused(before, "processor_unavailable")
   if (does.startsWith("3ds")) {
@@ -199,10 +336,10 @@ const confirmIntent = (before: Model, sent: Creation, sentCard: CardName | null,
 
 /** The issuer has answered, now or in the end. */
 const outcome = (before: Model, sent: Creation, does: string, now: number): Step => {
-  if (does === "decline") {
+  if (does !== "approve") {
     return {
       after: { ...before, intent: "requires_payment_method", card: null },
-      answer: "declined",
+      answer: `declined ${does}`,
       events: ["charge.failed", "payment_intent.payment_failed"]
     }
   }
@@ -236,4 +373,16 @@ const complete = (
     answer: "ok",
     events: [...(creates ? ["customer.created"] : []), ...events, "checkout.session.completed"]
   }
+}
+
+/** The table. */
+export const table: Table<Creation, Command, Model, Seen> = {
+  create,
+  apply: (before, command, now, creation) => apply(before, creation, command, now),
+  timePasses: (before, until, creation) => timePasses(before, creation, until),
+  expected,
+  // A session without anything to pay has no PaymentIntent that something could be done to.
+  applies: ({ intent }, command) =>
+    intent !== null || command.op === "expire" || (command.op === "confirm" && command.through === "session"),
+  nameOf: ({ paymentStatus, status }) => `${status} ${paymentStatus}`
 }

@@ -1,0 +1,43 @@
+/** Many clients at once, on the very programs that the kill tests run against processes, against the engine in memory. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { HttpExchange } from "../support/HttpExchange.ts"
+import { runSeed } from "../support/Random.ts"
+import { Traffic } from "../support/Traffic.ts"
+import { TrafficAudit } from "../support/TrafficAudit.ts"
+import type { TestServer } from "./TestServer.ts"
+import { start } from "./TestServer.ts"
+
+const CLIENTS = 16
+const CHANGES = 800
+
+let server: TestServer
+let http: HttpExchange
+beforeAll(async () => {
+  server = await start()
+  http = new HttpExchange(server.port, server.keys.secretTest)
+})
+afterAll(async () => {
+  http.close()
+  await server.close()
+})
+
+describe("many clients at once", () => {
+  it("are each answered as the table says, and every change has its events once", async () => {
+    const traffic = new Traffic(http, runSeed, CLIENTS)
+    const keys = Array.from({ length: 12 }, (_, i) => `shared-${i}`)
+    for (const idempotencyKey of keys) {
+      const body = { amount: 500, currency: "eur" }
+      const { body: payment } = await http.request("POST", "/v1/payment_intents", { body, idempotencyKey })
+      traffic.shared.set(payment.id, new Set([JSON.stringify(payment)]))
+    }
+    const audit = new TrafficAudit(traffic, keys)
+    await traffic.run(() => traffic.deeds.length >= CHANGES)
+    assert.isTrue(await traffic.settle())
+    assert.deepStrictEqual(await audit.checkNew(), [])
+    // What is processing settles.
+    const idempotencyKey = "advance"
+    await http.request("POST", "/v1/test_helpers/clock/advance", { body: { seconds: 2 }, idempotencyKey })
+    assert.deepStrictEqual(await audit.checkAll(), [])
+    assert.isAbove(audit.eventCount, CHANGES / 4)
+  })
+})
