@@ -39,3 +39,8 @@ export const NewApiKey = Schema.Struct({
   secret: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "NewApiKey" })
 export type NewApiKey = typeof NewApiKey.Type
+
+/** The body of a roll. `expires_in`: seconds for which the old key goes on being valid; 24 hours unless given. */
+export const RollApiKey = Schema.Struct({
+  expires_in: Schema.optionalKey(Schema.NullOr(ApiKeyGrace))
+}).annotate({ identifier: "RollApiKey" })

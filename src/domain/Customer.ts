@@ -2,8 +2,8 @@
 import { Schema } from "effect"
 import { Email } from "./Email.ts"
 import { CustomerId, MerchantId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
-import { text } from "./Text.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
+import { text, unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 /** What each parameter of a customer must be. */
@@ -35,3 +35,26 @@ export const DeletedCustomer = Schema.Struct({
   livemode: Schema.Boolean
 }).annotate({ identifier: "DeletedCustomer" })
 export type DeletedCustomer = typeof DeletedCustomer.Type
+
+/** Free texts, which null and the empty string unset, or leave unset (semantics C4, 9.2). */
+const texts = {
+  name: Schema.optionalKey(Schema.NullOr(CustomerName)),
+  phone: Schema.optionalKey(Schema.NullOr(CustomerPhone)),
+  description: Schema.optionalKey(Schema.NullOr(CustomerDescription))
+}
+
+/** The body of a request that creates a customer. Null is the same as absent (semantics T10). */
+export const CreateCustomer = Schema.Struct({
+  email: Schema.optionalKey(Schema.NullOr(CustomerEmail)),
+  ...texts,
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreateCustomer" })
+export type CreateCustomer = typeof CreateCustomer.Type
+
+/** The body of an update. Null unsets a field, and so does the empty string (semantics C4, 9.2). */
+export const UpdateCustomer = Schema.Struct({
+  email: Schema.optionalKey(unsettable(CustomerEmail)),
+  ...texts,
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
+}).annotate({ identifier: "UpdateCustomer" })
+export type UpdateCustomer = typeof UpdateCustomer.Type

@@ -82,3 +82,8 @@ export const PaymentMethodData = Schema.Struct({
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
 })
 export type PaymentMethodData = typeof PaymentMethodData.Type
+
+/** The body of a request that creates a payment method, which is the same by another name. */
+export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields).annotate({
+  identifier: "CreatePaymentMethod"
+})

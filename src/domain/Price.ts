@@ -2,9 +2,9 @@
 import { Schema } from "effect"
 import { DECIMAL_PATTERN, DECIMAL_RULE } from "./Decimal.ts"
 import { PriceId, ProductId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { AMOUNT_CAP, AmountOrZero, Currency } from "./Money.ts"
-import { text } from "./Text.ts"
+import { text, unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 export const PriceType = Schema.Literals(["one_time", "recurring"])
@@ -140,3 +140,36 @@ export const InlinePrice = {
     )
   )
 }
+
+/** The body of a request that creates a price. Null is the same as absent, and so is "" of a text (semantics T10, 9.2). */
+export const CreatePrice = Schema.Struct({
+  product: ProductId,
+  currency: Currency,
+  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
+  unit_amount_decimal: Schema.optionalKey(Schema.NullOr(DecimalAmount)),
+  custom_unit_amount: Schema.optionalKey(Schema.NullOr(CustomUnitAmountParameter)),
+  active: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  type: Schema.optionalKey(Schema.NullOr(PriceType)),
+  billing_scheme: Schema.optionalKey(Schema.NullOr(BillingScheme)),
+  recurring: Schema.optionalKey(Schema.NullOr(RecurringParameter)),
+  tax_behavior: Schema.optionalKey(Schema.NullOr(TaxBehavior)),
+  tiers_mode: Schema.optionalKey(Schema.NullOr(TiersMode)),
+  tiers: Schema.optionalKey(Schema.NullOr(TiersParameter)),
+  transform_quantity: Schema.optionalKey(Schema.NullOr(TransformQuantity)),
+  lookup_key: Schema.optionalKey(Schema.NullOr(LookupKey)),
+  transfer_lookup_key: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  nickname: Schema.optionalKey(Schema.NullOr(PriceNickname)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreatePrice" })
+export type CreatePrice = typeof CreatePrice.Type
+
+/** The body of an update. What a price amounts to never changes (semantics PR19); null and "" unset texts. */
+export const UpdatePrice = Schema.Struct({
+  active: Schema.optionalKey(Schema.Boolean),
+  nickname: Schema.optionalKey(Schema.NullOr(PriceNickname)),
+  tax_behavior: Schema.optionalKey(TaxBehavior),
+  lookup_key: Schema.optionalKey(Schema.NullOr(LookupKey)),
+  transfer_lookup_key: Schema.optionalKey(Schema.Boolean),
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
+}).annotate({ identifier: "UpdatePrice" })
+export type UpdatePrice = typeof UpdatePrice.Type

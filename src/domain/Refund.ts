@@ -1,9 +1,10 @@
 /** Refunds (spec: Refund; semantics §1.14, §2.4, §6). */
 import { Schema } from "effect"
 import { ChargeId, PaymentIntentId, RefundId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { Amount } from "./Money.ts"
 import { RefundStatus } from "./RefundStates.ts"
+import { unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 export { RefundStatus } from "./RefundStates.ts"
@@ -33,3 +34,20 @@ export const Refund = Schema.Struct({
   metadata: Metadata
 }).annotate({ identifier: "Refund" })
 export type Refund = typeof Refund.Type
+
+/** The body of a request that refunds. `amount` in minor units. Null is the same as absent (semantics T10). */
+export const CreateRefund = Schema.Struct({
+  payment_intent: PaymentIntentId,
+  amount: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
+    description: "At most what is left to refund, and that by default."
+  }),
+  reason: Schema.optionalKey(Schema.NullOr(RefundReason)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreateRefund" })
+export type CreateRefund = typeof CreateRefund.Type
+
+/** The body of an update: of a refund only metadata changes (semantics F4). */
+export const UpdateRefund = Schema.Struct({
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
+}).annotate({ identifier: "UpdateRefund" })
+export type UpdateRefund = typeof UpdateRefund.Type

@@ -1,5 +1,6 @@
 /** What test helpers take and answer with (semantics §6, §8.27). */
 import { Schema } from "effect"
+import { AuthenticationOutcome } from "./PaymentIntent.ts"
 import { Timestamp } from "./Time.ts"
 
 /**
@@ -26,3 +27,13 @@ export const DeletedTestData = Schema.Struct({
   deleted: Schema.Literal(true)
 }).annotate({ identifier: "DeletedTestData" })
 export type DeletedTestData = typeof DeletedTestData.Type
+
+/** The body of a request that answers a challenge in the payer's place. */
+export const AuthenticatePaymentIntent = Schema.Struct({ outcome: AuthenticationOutcome }).annotate({
+  identifier: "AuthenticatePaymentIntent"
+})
+export type AuthenticatePaymentIntent = typeof AuthenticatePaymentIntent.Type
+
+/** The body of a request that moves the clock ahead. */
+export const AdvanceTestClock = Schema.Struct({ seconds: ClockAdvance }).annotate({ identifier: "AdvanceTestClock" })
+export type AdvanceTestClock = typeof AdvanceTestClock.Type

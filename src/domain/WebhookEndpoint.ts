@@ -3,9 +3,9 @@ import { Effect, Schema } from "effect"
 import { ParameterInvalid } from "./Errors.ts"
 import { EVENT_TYPES } from "./Event.ts"
 import { MerchantId, WebhookEndpointId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { isPublicAddress, literalAddressOf } from "./PublicAddress.ts"
-import { text } from "./Text.ts"
+import { text, unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 import { WebUrl } from "./Url.ts"
 
@@ -78,6 +78,30 @@ export const DeletedWebhookEndpoint = Schema.Struct({
   livemode: Schema.Boolean
 }).annotate({ identifier: "DeletedWebhookEndpoint" })
 export type DeletedWebhookEndpoint = typeof DeletedWebhookEndpoint.Type
+
+/** The body of a request that creates an endpoint. Null is the same as absent, and so is "" of a text (semantics T10, 9.2). */
+export const CreateWebhookEndpoint = Schema.Struct({
+  url: WebhookEndpointUrl,
+  enabled_events: EnabledEvents,
+  description: Schema.optionalKey(Schema.NullOr(WebhookEndpointDescription)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreateWebhookEndpoint" })
+export type CreateWebhookEndpoint = typeof CreateWebhookEndpoint.Type
+
+/** The body of an update. Null and "" unset the description and the metadata. */
+export const UpdateWebhookEndpoint = Schema.Struct({
+  url: Schema.optionalKey(WebhookEndpointUrl),
+  enabled_events: Schema.optionalKey(EnabledEvents),
+  description: Schema.optionalKey(Schema.NullOr(WebhookEndpointDescription)),
+  metadata: Schema.optionalKey(unsettable(MetadataParameter)),
+  status: Schema.optionalKey(WebhookEndpointStatus)
+}).annotate({ identifier: "UpdateWebhookEndpoint" })
+export type UpdateWebhookEndpoint = typeof UpdateWebhookEndpoint.Type
+
+/** `expires_in`: seconds for which the old secret goes on signing beside the new one; 0 unless given. */
+export const RollWebhookSecret = Schema.Struct({
+  expires_in: Schema.optionalKey(Schema.NullOr(WebhookSecretGrace))
+}).annotate({ identifier: "RollWebhookSecret" })
 
 /**
  * Whether webhooks may go to a URL (semantics W4): in test mode anywhere, in live mode by https to a public address. A
