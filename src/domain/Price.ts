@@ -1,6 +1,8 @@
-/** Prices (spec: Price; semantics §1.11). What a price amounts to is in `PriceArithmetic.ts`. */
+/**
+ * Prices (spec: Price; semantics §1.11). `PriceTerms.ts` says which terms belong together, `PriceArithmetic.ts` what a
+ * quantity at a price amounts to.
+ */
 import { Schema } from "effect"
-import { DECIMAL_PATTERN, DECIMAL_RULE } from "./Decimal.ts"
 import { PriceId, ProductId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { AMOUNT_CAP, AmountOrZero, Currency } from "./Money.ts"
@@ -31,7 +33,9 @@ export const LookupKey = text(200)
 export const PriceNickname = text()
 
 /** An amount that need not be whole: minor units as a decimal string (semantics PR13). */
-export const DecimalAmount = Schema.String.check(Schema.isPattern(DECIMAL_PATTERN)).annotate({ rule: DECIMAL_RULE })
+export const DecimalAmount = Schema.String.check(Schema.isPattern(/^\d{1,12}(\.\d{1,12})?$/u)).annotate({
+  rule: "a decimal string with at most 12 digits before and 12 digits after the point"
+})
 
 export const TransformQuantity = Schema.Struct({
   divide_by: AtLeastOne,

@@ -9,13 +9,12 @@ import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
-import { findPrice, findProduct } from "./Catalog.ts"
 import { PRICE, PRODUCT } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { requireAcceptedCurrency } from "./PaymentIntentParameters.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
 import type { InlinePrice } from "./Prices.ts"
-import { inlinePrice, requireInlinePrice } from "./Prices.ts"
+import { findPrice, findProduct, inlinePrice, requireInlinePrice } from "./Prices.ts"
 
 /** Null, and "" of a text, are the same as absent on creation, and unset on update (semantics T10, 9.1, 9.2). */
 interface ProductDetails {
