@@ -16,6 +16,7 @@ import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
 import type { Caller } from "./Authentication.ts"
 import type { WithoutCardData } from "./CardData.ts"
+import type { Reveals } from "./Revealed.ts"
 
 /** JSON text of a value of type `A`. */
 export type Json<A> = string & { readonly "~json"?: A }
@@ -25,20 +26,6 @@ export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
 
 /** A document's JSON, as it lies in the journal. The contract vouches for the type of its kind. */
 export const documentJson = <A>(document: Document): Json<A> => document.json
-
-const shown = new WeakMap<object, string>()
-
-/**
- * Lets the first answer to a request show more than the object: secrets that are not kept. The journal gets the object
- * without them, and so does every repetition of the request.
- */
-export const showOnce = <A extends object, B extends object>(value: A, secrets: B): A & Partial<B> => {
-  shown.set(value, JSON.stringify({ ...value, ...secrets }))
-  return value
-}
-
-/** What only the first answer shows of an object, if anything. */
-export const shownOnce = (value: object): string | undefined => shown.get(value)
 
 /** What commands may use. */
 export type CommandServices = Transaction | PaymentsConfig | Processor
@@ -65,10 +52,13 @@ export interface QueryInput<E> {
   readonly path: string
 }
 
-/** A failure that is returned is kept, with what led to it; one that is failed with leaves nothing behind. */
+/**
+ * A command answers with the contract's object, or with an object and secrets that make it up. A failure that it returns is
+ * kept, with what led to it; one that it fails with leaves nothing behind.
+ */
 export type CommandHandler<E> = (
   input: CommandInput<E>
-) => Effect.Effect<Success<E> | KeptFailure, DomainError, CommandServices>
+) => Effect.Effect<Success<E> | Reveals<Success<E>> | KeptFailure, DomainError, CommandServices>
 
 export type QueryHandler<E> = (
   input: QueryInput<E>

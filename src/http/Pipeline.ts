@@ -24,7 +24,6 @@ import { envelope, isFailure, refusal, wireErrorOf } from "./ErrorTable.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
 import { begin, respond, respondFailed } from "./Exchange.ts"
 import { fingerprint } from "./Fingerprint.ts"
-import { shownOnce } from "./Handlers.ts"
 import { HttpConfig } from "./HttpConfig.ts"
 import type { InvalidHttp } from "./HttpErrors.ts"
 import { RouteNotFound } from "./HttpErrors.ts"
@@ -38,6 +37,7 @@ import { readBody } from "./RequestBody.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
 import type { Wait } from "./RequestTimeouts.ts"
 import { REQUEST_MILLIS_MAX, RequestTimeouts } from "./RequestTimeouts.ts"
+import { firstAnswer } from "./Revealed.ts"
 import type { Matched } from "./RouteTable.ts"
 import { RouteTable } from "./RouteTable.ts"
 import { openAnswer, storedAnswer } from "./SealedAnswers.ts"
@@ -224,7 +224,7 @@ const execution = (
   const run = Effect.mapBoth(handler({ params, payload, caller }), {
     onSuccess: (result): Response => {
       if (isFailure(result)) return refuse(result)
-      once.body = shownOnce(result)
+      once.body = firstAnswer(result)
       return { status: 200, body: storedAnswer(paymentsConfig, caller.account, result), stored: true }
     },
     onFailure: refuse

@@ -8,15 +8,7 @@ import type { AccountId } from "../engine/Document.ts"
 import { encode } from "../engine/Document.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 import { open, seal } from "../payments/Sealing.ts"
-
-const secret = new WeakSet<object>()
-
-/** An answer that shows secrets besides an object. */
-export const withSecrets = <A extends object, B extends object>(value: A, secrets: B): A & B => {
-  const answer = { ...value, ...secrets }
-  secret.add(answer)
-  return answer
-}
+import { Revealed } from "./Revealed.ts"
 
 const sealingOf = ({ sealingKey }: PaymentsConfigShape, account: AccountId) => ({
   key: sealingKey,
@@ -24,8 +16,11 @@ const sealingOf = ({ sealingKey }: PaymentsConfigShape, account: AccountId) => (
 })
 
 /** The text of an answer, as the journal may keep it. */
-export const storedAnswer = (config: PaymentsConfigShape, account: AccountId, answer: object): string =>
-  secret.has(answer) ? JSON.stringify(seal(sealingOf(config, account), JSON.stringify(answer))) : encode(answer)
+export const storedAnswer = (config: PaymentsConfigShape, account: AccountId, answer: object): string => {
+  if (!(answer instanceof Revealed)) return encode(answer)
+  if (answer.repetition === "object") return encode(answer.value)
+  return JSON.stringify(seal(sealingOf(config, account), JSON.stringify(answer.shown)))
+}
 
 /** The text of an answer, as the client gets it. */
 export const openAnswer = (config: PaymentsConfigShape, account: AccountId, stored: string): string =>

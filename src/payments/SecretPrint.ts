@@ -1,8 +1,8 @@
 /**
- * Which secret an installation's data was written with. With another one, the secrets of webhook endpoints and what
+ * The print of the secret that an installation's data was written with. With another one, the secrets of webhook endpoints and what
  * repeated requests are answered cannot be read, and a request with a card is not known again; so nothing may start.
  */
-import { Data, Effect, Redacted, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { createHmac } from "node:crypto"
 import type { Document } from "../engine/Document.ts"
 import { Formats } from "../engine/Formats.ts"
@@ -19,20 +19,22 @@ export const SECRET_PRINT: Kept<SecretPrint> = { name: "secret_print", shape: { 
 const ID = "secret_print"
 
 /** The data was written with another secret. */
-export class ForeignSecret extends Data.TaggedError("ForeignSecret") {}
+export class ForeignSecret extends Schema.TaggedError<ForeignSecret>()("ForeignSecret", {}) {}
 
 const printOf = ({ sealingKey }: Pick<PaymentsConfigShape, "sealingKey">): string =>
   createHmac("sha256", Redacted.value(sealingKey)).update("print of the secret").digest("hex")
 
-/** Keeps the print at the first start; fails if there is another one. */
-export const keepPrint = Effect.fnUntraced(function* (config: PaymentsConfigShape) {
+/** Keeps the print at the first start; fails with `ForeignSecret` if there is another one. */
+export const keepPrint = Effect.fnUntraced(function* (
+  config: PaymentsConfigShape
+): Effect.fn.Return<void, ForeignSecret, Transaction> {
   const transaction = yield* Transaction
   const known = yield* transaction.get(SECRET_PRINT, ID)
   if (known === undefined) transaction.put(SECRET_PRINT, { id: ID, print: printOf(config) })
   else if (known.value.print !== printOf(config)) return yield* new ForeignSecret()
 })
 
-/** Fails if the views have another print: to be asked before anything runs that works by itself. */
+/** Fails with `ForeignSecret` if the views have another print. It is asked before anything runs that works by itself. */
 export const requireOwnSecret = Effect.gen(function* () {
   const formats = yield* Formats
   const views = yield* Views

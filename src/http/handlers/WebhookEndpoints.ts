@@ -10,20 +10,18 @@ import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
 import { documentJson, handlers, jsonOf } from "../Handlers.ts"
 import { cursorOf, listDocuments, listJson } from "../Lists.ts"
 import { readDocument } from "../Resources.ts"
-import { withSecrets } from "../SealedAnswers.ts"
+import { Revealed } from "../Revealed.ts"
+
+/** Whoever repeats the request gets the secret again, because it is of no use to lose it (semantics I6, W2). */
+const revealed = ({ secret, value }: WebhookEndpoints.WithSecret) =>
+  new Revealed(value, { secret: Redacted.value(secret) }, "all")
 
 export const webhookEndpoints = handlers(Contract.WebhookEndpoints, {
-  create: ({ caller, payload }) =>
-    Effect.map(WebhookEndpoints.create(payload, caller.apiVersion), ({ secret, webhookEndpoint }) =>
-      withSecrets(webhookEndpoint, { secret: Redacted.value(secret) })
-    ),
+  create: ({ caller, payload }) => Effect.map(WebhookEndpoints.create(payload, caller.apiVersion), revealed),
   update: ({ params, payload }) => WebhookEndpoints.update(params.id, payload),
   delete: ({ params }) => WebhookEndpoints.remove(params.id),
   roll_secret: ({ params, payload }) =>
-    Effect.map(
-      WebhookEndpoints.rollSecret(params.id, { expiresIn: payload.expires_in ?? 0 }),
-      ({ secret, webhookEndpoint }) => withSecrets(webhookEndpoint, { secret: Redacted.value(secret) })
-    ),
+    Effect.map(WebhookEndpoints.rollSecret(params.id, { expiresIn: payload.expires_in ?? 0 }), revealed),
 
   list: ({ caller, path, query }) => listDocuments({ account: caller.account, path, query }, WEBHOOK_ENDPOINT),
 
