@@ -1,10 +1,11 @@
 /**
- * Payment methods: cards that a merchant's payers use (semantics H3, I-9, §5). What is kept of a card is its brand, its
- * last four digits, its expiry date and a keyed fingerprint, from which the number cannot be had.
+ * Payment methods are the cards that a merchant's payers use (semantics H3, I-9, §5). Till keeps a card's brand, its last
+ * four digits, its expiry date and a keyed fingerprint, from which the number cannot be had.
  */
 import { Effect } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
 import { billingDetailsOf } from "../domain/Address.ts"
+import type { ResourceMissing } from "../domain/Errors.ts"
 import { ParameterInvalid, ProcessorNotConfigured } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata } from "../domain/Metadata.ts"
@@ -32,8 +33,10 @@ export interface PaymentSource {
   readonly customer: string | null
 }
 
-/** Makes a payment method. */
-export const create = Effect.fnUntraced(function* (data: TokenizedPaymentMethodData) {
+/** Makes a payment method. Fails with `ProcessorNotConfigured` if nothing takes cards in live mode (semantics A10). */
+export const create = Effect.fnUntraced(function* (
+  data: TokenizedPaymentMethodData
+): Effect.fn.Return<PaymentMethod, ProcessorNotConfigured, Transaction> {
   const transaction = yield* Transaction
   if (data.card === null) return yield* new ProcessorNotConfigured()
   const { token, ...card } = data.card
@@ -52,21 +55,29 @@ export const create = Effect.fnUntraced(function* (data: TokenizedPaymentMethodD
   return paymentMethod
 })
 
-/** The payment method that a parameter refers to. Fails if it is not of this environment. */
-export const resolve = Effect.fnUntraced(function* (id: string, param: string) {
+/**
+ * Finds the payment method that a parameter refers to, built in or stored. Fails with `ResourceMissing` if there is none in
+ * this environment (semantics T17, H3).
+ */
+export const resolve = Effect.fnUntraced(function* (
+  id: string,
+  param: string
+): Effect.fn.Return<PaymentSource, ResourceMissing, Transaction> {
   const { account } = yield* Transaction
   const testCard = isLive(account) ? undefined : testCardOf(id)
   return testCard === undefined ? sourceOf(yield* findDocument(PAYMENT_METHOD, id, param)) : builtInSource(id, testCard)
 })
 
-/** Makes a payment method of inline data, for use at once. */
-export const createSource = Effect.fnUntraced(function* (data: TokenizedPaymentMethodData) {
+/** Makes a payment method of inline data, for use at once. Fails as `create` does (semantics I-9, A10). */
+export const createSource = Effect.fnUntraced(function* (
+  data: TokenizedPaymentMethodData
+): Effect.fn.Return<PaymentSource, ProcessorNotConfigured, Transaction> {
   const { id } = yield* create(data)
   const transaction = yield* Transaction
   return sourceOf((yield* transaction.get(PAYMENT_METHOD, id))!)
 })
 
-/** Whether a payment method may be used for a customer's payment (semantics I-19). */
+/** Fails with `ParameterInvalid` for a payment method that another customer owns (semantics I-19). */
 export const requireUsableBy = (
   source: PaymentSource,
   customer: string | null
@@ -77,7 +88,7 @@ export const requireUsableBy = (
         new ParameterInvalid({ param: "payment_method", rule: "a payment method that no other customer owns" })
       )
 
-/** A built-in test payment method as an object; undefined if the id is none, or in live mode (semantics A10). */
+/** Makes a built-in test payment method an object; undefined if the id is none, or in live mode (semantics A10). */
 export const builtIn = (
   config: PaymentsConfig["Service"],
   account: AccountId,

@@ -1,7 +1,7 @@
 /**
- * Where card data ends (semantics H3, I-9, §7.22): a card's number and security code go to the processor, which answers
- * with a token, and to a keyed fingerprint. Commands are only ever made of what is left, so neither a queue nor a record
- * nor a log can hold more.
+ * Card data ends here (semantics H3, I-9, §7.22): a card's number and security code go to the processor, which answers with
+ * a token, and into a keyed fingerprint. Commands are only ever made of what is left, so neither a queue nor a record nor a
+ * log can hold more.
  */
 import { createHmac } from "node:crypto"
 import { Redacted } from "effect"
@@ -34,7 +34,7 @@ export const tokenize = (
   return { ...data, card: { ...kept, fingerprint: fingerprint(config, account, card.number), checks } }
 }
 
-/** Equal for equal numbers within one account, and of no use without the installation's key. */
+/** Makes the fingerprint of a number: equal for equal ones within one account, and of no use without the installation's key. */
 export const fingerprint = (
   { fingerprintKey }: Pick<PaymentsConfigShape, "fingerprintKey">,
   account: AccountId,

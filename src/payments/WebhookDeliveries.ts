@@ -3,6 +3,7 @@
  * a delivery of every event for every endpoint that is subscribed to it; nothing here decides when one is attempted.
  */
 import { Effect } from "effect"
+import type { ResourceMissing } from "../domain/Errors.ts"
 import { ParameterInvalid } from "../domain/Errors.ts"
 import type { Event } from "../domain/Event.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -14,7 +15,7 @@ import { isLive } from "./AccountIds.ts"
 import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
 import { render } from "./Events.ts"
 
-/** A delivery as the API shows it. */
+/** Makes a delivery what the API shows of it (semantics §6). */
 export const webhookDeliveryOf = (row: DeliveryRow): WebhookDelivery => {
   const last = row.attempts.at(-1)
   return {
@@ -52,10 +53,16 @@ export interface Resend {
 }
 
 /**
- * Delivers an event once more: anew, with all attempts before it, whatever became of its earlier deliveries. What goes
- * out is what went out before. Answers with the event as it is then.
+ * Delivers an event once more: anew, with all attempts before it, whatever became of its earlier deliveries. The body is the
+ * one that went out before (semantics W8, W15). Answers with the event as it is then. Fails with `ResourceMissing` if there
+ * is no such endpoint, and with `ParameterInvalid` if it is disabled (W14).
  */
-export const resend = Effect.fnUntraced(function* ({ apiVersion, event, pendingWebhooks, webhookEndpoint }: Resend) {
+export const resend = Effect.fnUntraced(function* ({
+  apiVersion,
+  event,
+  pendingWebhooks,
+  webhookEndpoint
+}: Resend): Effect.fn.Return<Event, ResourceMissing | ParameterInvalid, Transaction> {
   const transaction = yield* Transaction
   if (webhookEndpoint !== null) yield* requireEnabled(webhookEndpoint)
   const destinations = webhookEndpoint === null ? transaction.destinationsOf(event.type) : [webhookEndpoint]
@@ -65,8 +72,10 @@ export const resend = Effect.fnUntraced(function* ({ apiVersion, event, pendingW
   return JSON.parse(text) as Event
 })
 
-/** Nothing is sent to an endpoint that is disabled (semantics W14). */
-const requireEnabled = Effect.fnUntraced(function* (id: string) {
+/** Fails for an endpoint that is disabled: nothing is sent to it (semantics W14). */
+const requireEnabled = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<void, ResourceMissing | ParameterInvalid, Transaction> {
   const param = "webhook_endpoint"
   const { value } = yield* findDocument(WEBHOOK_ENDPOINT, id, param)
   if (value.status === "disabled") {
