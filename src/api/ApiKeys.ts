@@ -2,9 +2,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { ApiKey, NewApiKey, RollApiKey } from "../domain/ApiKey.ts"
-import { InstallationWide } from "./Access.ts"
+import { commandHeaders, InstallationWide, requestHeaders } from "./Access.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
 import { List, listQuery } from "./List.ts"
 
 export const ApiKeys = HttpApiGroup.make("api_keys").add(

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { CreateCustomer, Customer, CustomerEmail, DeletedCustomer, UpdateCustomer } from "../domain/Customer.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
 
 const params = { id: Schema.String }

@@ -2,9 +2,8 @@
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Schema } from "effect"
 import { CreatePaymentMethod, PaymentMethod } from "../domain/PaymentMethod.ts"
-import { WithoutClientSecret } from "./Access.ts"
+import { commandHeaders, requestHeaders, WithoutClientSecret } from "./Access.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
 
 export const PaymentMethods = HttpApiGroup.make("payment_methods").add(
   HttpApiEndpoint.post("create", "/v1/payment_methods", {

@@ -7,7 +7,7 @@ import { CreatePrice, LookupKey, Price, PriceType, UpdatePrice } from "../domain
 import { DeletedProduct, Product } from "../domain/Product.ts"
 import { ruleOf } from "../domain/Rule.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { commandHeaders, requestHeaders } from "./Access.ts"
 import { Flag, List, listQuery } from "./List.ts"
 
 /** A price, with its product in full where `expand[]=product` asked for it. */

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { CreateProduct, DeletedProduct, Product, UpdateProduct } from "../domain/Product.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { commandHeaders, requestHeaders } from "./Access.ts"
 import { Flag, List, listQuery } from "./List.ts"
 
 const params = { id: Schema.String }

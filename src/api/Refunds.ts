@@ -4,7 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { PaymentIntentId } from "../domain/Identifiers.ts"
 import { CreateRefund, Refund, UpdateRefund } from "../domain/Refund.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
 
 const params = { id: Schema.String }

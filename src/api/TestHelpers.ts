@@ -3,9 +3,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { AdvanceTestClock, AuthenticatePaymentIntent, DeletedTestData, TestClock } from "../domain/TestHelpers.ts"
-import { TestMode } from "./Access.ts"
+import { commandHeaders, requestHeaders, TestMode } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
 
 export const TestHelpers = HttpApiGroup.make("test_helpers").add(
   HttpApiEndpoint.post("authenticate", "/v1/test_helpers/payment_intents/:id/authenticate", {

@@ -11,7 +11,7 @@ import {
   WebhookEndpoint
 } from "../domain/WebhookEndpoint.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
 
 const params = { id: Schema.String }

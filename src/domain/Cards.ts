@@ -1,4 +1,5 @@
-/** Arithmetic of card numbers and expiry dates, and card numbers within texts. */
+/** Cards: the arithmetic of their numbers and expiry dates, their numbers within texts, and why their issuers decline. */
+import { Schema } from "effect"
 
 /** 12 to 19 digits with a right check digit (semantics I-9). */
 export const isCardNumber = (number: string): boolean => /^[0-9]{12,19}$/u.test(number) && luhnChecksum(number) === 0
@@ -69,3 +70,19 @@ const GROUPED_LENGTH_MAX = 100
 
 /** How many digits the numbers of the schemes have. */
 const LENGTHS = [14, 15, 16]
+
+/** An issuer declines for one of these reasons, and the payer is told so (spec: Decline codes; semantics §5). */
+export const DECLINE_MESSAGES = {
+  generic_decline: "Your card was declined.",
+  insufficient_funds: "Your card has insufficient funds.",
+  lost_card: "Your card was declined.",
+  stolen_card: "Your card was declined.",
+  expired_card: "Your card has expired.",
+  incorrect_cvc: "Your card's security code is incorrect.",
+  processing_error: "An error occurred while processing your card. Try again.",
+  do_not_honor: "Your card was declined."
+} as const
+
+export type DeclineCode = keyof typeof DECLINE_MESSAGES
+
+export const DeclineCode = Schema.Literals(Object.keys(DECLINE_MESSAGES) as ReadonlyArray<DeclineCode>)

@@ -1,9 +1,8 @@
 /** Customers (spec: Customer; semantics §1.10). */
 import { Schema } from "effect"
-import { Email } from "./Email.ts"
+import { Email, text, unsettable } from "./Text.ts"
 import { CustomerId, MerchantId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
-import { text, unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 /** What each parameter of a customer must be. */

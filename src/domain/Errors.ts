@@ -6,7 +6,7 @@
  */
 import { Data } from "effect"
 import type { CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
-import type { DeclineCode } from "./DeclineCodes.ts"
+import type { DeclineCode } from "./Cards.ts"
 import type { PaymentIntent, PaymentIntentStatus } from "./PaymentIntent.ts"
 
 /** How an object's kind is called in messages (semantics §3, last line). */

@@ -4,9 +4,8 @@ import { PriceId, ProductId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { AMOUNT_CAP, AmountOrZero } from "./Money.ts"
 import { DecimalAmount, InlinePrice } from "./Price.ts"
-import { text, TEXT_LENGTH_MAX, unsettable } from "./Text.ts"
+import { text, TEXT_LENGTH_MAX, unsettable, WebUrl } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
-import { WebUrl } from "./Url.ts"
 
 const PRODUCT_IMAGES_MAX = 8
 const PRODUCT_MARKETING_FEATURES_MAX = 15

@@ -3,11 +3,27 @@ import { Schema } from "effect"
 import { ChargeId, PaymentIntentId, RefundId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { Amount } from "./Money.ts"
-import { RefundStatus } from "./RefundStates.ts"
+import type { OperationOf } from "./StateTable.ts"
+import { stateTable } from "./StateTable.ts"
 import { unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
-export { RefundStatus } from "./RefundStates.ts"
+/** `requires_action` and `canceled` are reserved: no refund has them so far. */
+export const RefundStatus = Schema.Literals(["pending", "succeeded", "failed", "requires_action", "canceled"])
+export type RefundStatus = typeof RefundStatus.Type
+
+/**
+ * The state table of refunds (semantics F3, §2.4): which step is possible in which status, and where it leads. A status that
+ * a step has no row for is one that it leaves as it is.
+ */
+export const refundStates = stateTable<RefundStatus>()({
+  /** The processor says later what became of the refund. */
+  settle: { pending: ["succeeded", "failed"], succeeded: ["failed"] },
+  /** Metadata. */
+  update: { pending: ["pending"], succeeded: ["succeeded"], failed: ["failed"] }
+})
+
+export type RefundOperation = OperationOf<typeof refundStates>
 
 /** Why the merchant refunds (semantics F2). */
 export const RefundReason = Schema.Literals(["duplicate", "fraudulent", "requested_by_customer"])

@@ -3,8 +3,8 @@
  *
  * Each row is known by its ids, the first of which is its name, and by its numbers.
  */
-import type { DeclineCode } from "./DeclineCodes.ts"
-import { DECLINE_MESSAGES } from "./DeclineCodes.ts"
+import type { DeclineCode } from "./Cards.ts"
+import { DECLINE_MESSAGES } from "./Cards.ts"
 import type { CardFunding } from "./PaymentMethod.ts"
 
 /** What becomes of a charge to the card, once it is made. */

@@ -5,9 +5,8 @@ import { EVENT_TYPES } from "./Event.ts"
 import { MerchantId, WebhookEndpointId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { isPublicAddress, literalAddressOf } from "./PublicAddress.ts"
-import { text, unsettable } from "./Text.ts"
+import { text, unsettable, WebUrl } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
-import { WebUrl } from "./Url.ts"
 
 /** Subscribes to every event, reserved types included. */
 export const ALL_EVENTS = "*"

@@ -5,7 +5,7 @@
  * Payloads hold it in two places: as `payment_method_data`, or as the whole of what a payment method is made of.
  */
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
-import type { TokenizedPaymentMethodData } from "../payments/Tokenization.ts"
+import type { TokenizedPaymentMethodData } from "../payments/PaymentMethods.ts"
 
 /** A payload with tokens in the place of card data. */
 export type WithoutCardData<Payload> = Payload extends PaymentMethodData

@@ -1,5 +1,5 @@
 /** The countries to choose from in an address, by their English names. */
-import { COUNTRY_CODES, isCountry } from "../domain/Countries.ts"
+import { COUNTRY_CODES, isCountry } from "../domain/Address.ts"
 import { escape, Html } from "./Html.ts"
 
 const names = new Intl.DisplayNames(["en"], { type: "region" })

@@ -6,7 +6,7 @@
  * the frame to that name, so a page cannot pass for another.
  */
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
-import { isWebOrigin } from "../domain/Url.ts"
+import { isWebOrigin } from "../domain/Text.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
 import type { PagesConfigShape } from "./PagesConfig.ts"
 

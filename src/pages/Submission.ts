@@ -17,8 +17,8 @@ import { HttpConfig } from "../http/HttpConfig.ts"
 import { nextRequestId } from "../http/RequestIds.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Processor } from "../payments/Processor.ts"
-import type { TokenizedPaymentMethodData } from "../payments/Tokenization.ts"
-import { tokenize } from "../payments/Tokenization.ts"
+import type { TokenizedPaymentMethodData } from "../payments/PaymentMethods.ts"
+import { tokenize } from "../payments/PaymentMethods.ts"
 
 export interface Submission {
   readonly account: AccountId

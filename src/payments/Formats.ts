@@ -16,7 +16,7 @@ import {
   WEBHOOK_ENDPOINT
 } from "./Documents.ts"
 import { DEFAULT_MERCHANT, MERCHANT } from "./Merchants.ts"
-import { SECRET_PRINT } from "./SecretPrint.ts"
+import { SECRET_PRINT } from "./Sealing.ts"
 
 export const KINDS = [
   API_KEY,

@@ -1,15 +1,19 @@
 /**
  * Payment methods are the cards that a merchant's payers use (semantics H3, I-9, §5). Till keeps a card's brand, its last
  * four digits, its expiry date and a keyed fingerprint, from which the number cannot be had.
+ *
+ * Card data ends here (§7.22): a card's number and security code go to the processor, which answers with a token, and into
+ * the fingerprint. Commands are only ever made of what is left, so neither a queue nor a record nor a log can hold more.
  */
-import { Effect } from "effect"
+import { createHmac } from "node:crypto"
+import { Effect, Redacted } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
 import { billingDetailsOf } from "../domain/Address.ts"
 import type { ResourceMissing } from "../domain/Errors.ts"
 import { ParameterInvalid, ProcessorNotConfigured } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata } from "../domain/Metadata.ts"
-import type { Card, PaymentMethod } from "../domain/PaymentMethod.ts"
+import type { Card, PaymentMethod, PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { TestCard } from "../domain/TestCards.ts"
 import { cvcCheckOf, TEST_CARD_EXPIRY, testCardOf } from "../domain/TestCards.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -18,9 +22,39 @@ import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import type { PaymentMethodHidden } from "./Documents.ts"
 import { findDocument, PAYMENT_METHOD } from "./Documents.ts"
-import type { PaymentsConfig } from "./PaymentsConfig.ts"
-import type { TokenizedPaymentMethodData } from "./Tokenization.ts"
-import { fingerprint } from "./Tokenization.ts"
+import type { PaymentsConfig, PaymentsConfigShape } from "./PaymentsConfig.ts"
+import type { Processor } from "./Processor.ts"
+
+/** `PaymentMethodData` without card data. */
+export interface TokenizedPaymentMethodData extends Omit<PaymentMethodData, "card"> {
+  /** Null if nothing takes cards in this environment (semantics A10). */
+  readonly card: (Card & { readonly token: string }) | null
+}
+
+export interface Tokenizer {
+  readonly config: Pick<PaymentsConfigShape, "fingerprintKey">
+  readonly processors: Processor["Service"]
+  readonly account: AccountId
+}
+
+/** Gives the card to the account's processor and keeps what may be kept. */
+export const tokenize = (
+  { account, config, processors }: Tokenizer,
+  { card, ...data }: PaymentMethodData
+): TokenizedPaymentMethodData => {
+  const processor = isLive(account) ? processors.live : processors.test
+  if (processor === null) return { ...data, card: null }
+  const { checks, ...kept } = processor.tokenize(card)
+  return { ...data, card: { ...kept, fingerprint: fingerprint(config, account, card.number), checks } }
+}
+
+/** Makes the fingerprint of a number: equal for equal ones within one account, and of no use without the installation's key. */
+export const fingerprint = (
+  { fingerprintKey }: Pick<PaymentsConfigShape, "fingerprintKey">,
+  account: AccountId,
+  number: string
+): string =>
+  createHmac("sha256", Redacted.value(fingerprintKey)).update(`${account}/${number}`).digest("base64url").slice(0, 22)
 
 /** A payment method as an attempt uses it, built in or stored. */
 export interface PaymentSource {

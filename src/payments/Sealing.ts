@@ -4,9 +4,21 @@
  *
  * What is sealed for one purpose does not open for another: `purpose` is authenticated along with it. A nonce is random
  * and never reused within what one key is ever going to seal (96 bits; 2^32 texts are safe).
+ *
+ * The installation keeps a print of the secret that its data was written with. With another one, the secrets of webhook
+ * endpoints and what repeated requests are answered cannot be read, and a request with a card is not known again; so
+ * nothing may start.
  */
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto"
-import { Redacted } from "effect"
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto"
+import { Effect, Redacted, Schema } from "effect"
+import type { Document } from "../engine/Document.ts"
+import { Formats } from "../engine/Formats.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import { Views } from "../engine/Views.ts"
+import { INSTALLATION } from "./AccountIds.ts"
+import type { Kept } from "./Documents.ts"
+import type { PaymentsConfigShape } from "./PaymentsConfig.ts"
+import { PaymentsConfig } from "./PaymentsConfig.ts"
 
 const ALGORITHM = "aes-256-gcm"
 const NONCE_BYTES = 12
@@ -35,3 +47,34 @@ export const open = ({ key, purpose }: Sealing, sealed: string): string => {
     .setAuthTag(bytes.subarray(-TAG_BYTES))
   return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8")
 }
+
+const SecretPrint = Schema.Struct({ id: Schema.String, print: Schema.String })
+type SecretPrint = typeof SecretPrint.Type
+export const SECRET_PRINT: Kept<SecretPrint> = { name: "secret_print", shape: { value: SecretPrint } }
+const SECRET_PRINT_ID = "secret_print"
+
+/** The data was written with another secret. */
+export class ForeignSecret extends Schema.TaggedError<ForeignSecret>()("ForeignSecret", {}) {}
+
+const printOf = ({ sealingKey }: Pick<PaymentsConfigShape, "sealingKey">): string =>
+  createHmac("sha256", Redacted.value(sealingKey)).update("print of the secret").digest("hex")
+
+/** Keeps the print at the first start; fails with `ForeignSecret` if there is another one. */
+export const keepPrint = Effect.fnUntraced(function* (
+  config: PaymentsConfigShape
+): Effect.fn.Return<void, ForeignSecret, Transaction> {
+  const transaction = yield* Transaction
+  const known = yield* transaction.get(SECRET_PRINT, SECRET_PRINT_ID)
+  if (known === undefined) transaction.put(SECRET_PRINT, { id: SECRET_PRINT_ID, print: printOf(config) })
+  else if (known.value.print !== printOf(config)) return yield* new ForeignSecret()
+})
+
+/** Fails with `ForeignSecret` if the views have another print. It is asked before anything runs that works by itself. */
+export const requireOwnSecret = Effect.gen(function* () {
+  const formats = yield* Formats
+  const views = yield* Views
+  const [row] = yield* views.documents([{ account: INSTALLATION, id: SECRET_PRINT_ID }])
+  if (row === undefined) return
+  const { value } = formats.document(row) as Document<SecretPrint>
+  if (value.print !== printOf(yield* PaymentsConfig)) return yield* new ForeignSecret()
+})

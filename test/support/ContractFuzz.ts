@@ -3,10 +3,10 @@
  * to be there before it can succeed is said in `PREPARATIONS`. A seed determines every choice; ids are what the service
  * itself has answered with.
  */
-import type { Document, Operation, Parameter } from "../../src/api/Document.ts"
-import { responseOf } from "../../src/api/Document.ts"
-import type { JsonSchema, JsonSchemas } from "../../src/api/Examples.ts"
-import { resolve } from "../../src/api/Examples.ts"
+import type { Document, Operation, Parameter } from "../../src/api/openapi/Document.ts"
+import { responseOf } from "../../src/api/openapi/Document.ts"
+import type { JsonSchema, JsonSchemas } from "../../src/api/openapi/Examples.ts"
+import { resolve } from "../../src/api/openapi/Examples.ts"
 import type { Random } from "./Random.ts"
 
 /** One operation of the document. */

@@ -4,9 +4,9 @@
  */
 import { Context } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
-import { PUBLISHABLE_FIELDS } from "../domain/PaymentIntent.ts"
-import { PublishableKey, TestMode, WithoutClientSecret } from "./Access.ts"
-import { Api } from "./Api.ts"
+import { PUBLISHABLE_FIELDS } from "../../domain/PaymentIntent.ts"
+import { PublishableKey, TestMode, WithoutClientSecret } from "../Access.ts"
+import { Api } from "../Api.ts"
 import type { Operation, Response } from "./Document.ts"
 import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { resolve } from "./Examples.ts"

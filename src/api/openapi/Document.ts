@@ -5,11 +5,11 @@
  * out, the names of headers as people write them, what each status means, what webhooks send, and examples.
  */
 import { OpenApi } from "effect/http-api"
-import { Api } from "./Api.ts"
+import { Api } from "../Api.ts"
 import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { exampleOf, resolve } from "./Examples.ts"
 import { projections, withKeyUse } from "./KeyUse.ts"
-import { LIMIT_DEFAULT, LIMIT_MAX } from "./List.ts"
+import { LIMIT_DEFAULT, LIMIT_MAX } from "../List.ts"
 import { STATUSES } from "./Statuses.ts"
 import type { Webhook } from "./Webhooks.ts"
 import { webhooks } from "./Webhooks.ts"
