@@ -7,7 +7,7 @@
  * could administer it as well while it is stopped. The file goes away with the service; one that a killed service left
  * leads nowhere, and its token opens nothing.
  */
-import { Cause, Data, Effect, Exit, Layer, Option, Schema } from "effect"
+import { Cause, Effect, Exit, Layer, Option, Schema } from "effect"
 import { randomBytes, timingSafeEqual } from "node:crypto"
 import * as fs from "node:fs"
 import * as http from "node:http"
@@ -26,9 +26,12 @@ interface Address {
 }
 
 /** The service could not open its door for administration. */
-export class AdministrationUnavailable extends Data.TaggedError("AdministrationUnavailable")<{
-  readonly message: string
-}> {}
+export class AdministrationUnavailable extends Schema.TaggedError<AdministrationUnavailable>()(
+  "AdministrationUnavailable",
+  {
+    message: Schema.String
+  }
+) {}
 
 /** What only this door says, so that nobody else is taken for it. */
 const SIGN = { "till-administration": "1" }
