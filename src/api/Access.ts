@@ -39,10 +39,10 @@ export const InstallationWide: Context.Reference<boolean> = Context.Reference("t
   defaultValue: () => false
 })
 
-/** Characters that an `Idempotency-Key` may have (semantics I2). */
+/** An `Idempotency-Key` may have so many characters (semantics I2). */
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 
-/** Headers that every request may carry. */
+/** Every request may carry these headers. */
 export const requestHeaders = {
   "x-api-version": Schema.optionalKey(
     ApiVersion.annotate({
@@ -51,7 +51,7 @@ export const requestHeaders = {
   )
 }
 
-/** Headers of every POST. */
+/** Every POST carries these headers. */
 export const commandHeaders = {
   "idempotency-key": Schema.String.check(
     Schema.isMinLength(1),

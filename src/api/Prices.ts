@@ -18,7 +18,10 @@ export const ExpandablePrice = Schema.Struct({
 
 const LOOKUP_KEYS_MAX = 10
 
-/** Prices that have one of these keys (semantics PR17). The rule is that of the whole list, whose items have no names. */
+/**
+ * A list has the prices that have one of these keys (semantics PR17). The rule is that of the whole list, whose items
+ * have no names.
+ */
 const LookupKeys = Schema.Array(Schema.String).check(
   Schema.makeFilter(
     (keys: ReadonlyArray<string>) => keys.length <= LOOKUP_KEYS_MAX && keys.every(Schema.is(LookupKey)),

@@ -1,4 +1,7 @@
-/** What only test mode has: stand-ins for people and machines outside of the service, and for time (semantics I-14, §6). */
+/**
+ * Test helpers stand in for people and machines outside of the service, and for time, in test mode (semantics I-14,
+ * §6).
+ */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PaymentIntent } from "../domain/PaymentIntent.ts"

@@ -5,13 +5,13 @@ import { CustomerId, MerchantId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { Timestamp } from "./Time.ts"
 
-/** What each parameter of a customer must be. */
+/** Each parameter of a customer must be one of these. */
 export const CustomerEmail = Email
 export const CustomerName = text(256)
 export const CustomerPhone = text(64)
 export const CustomerDescription = text(1000)
 
-/** `created` in Unix seconds. */
+/** `created` is in Unix seconds. */
 export const Customer = Schema.Struct({
   id: CustomerId,
   object: Schema.Literal("customer"),
@@ -26,7 +26,7 @@ export const Customer = Schema.Struct({
 }).annotate({ identifier: "Customer" })
 export type Customer = typeof Customer.Type
 
-/** What is left of a deleted customer (semantics C3). */
+/** Only this is left of a deleted customer (semantics C3). */
 export const DeletedCustomer = Schema.Struct({
   id: CustomerId,
   object: Schema.Literal("customer"),

@@ -67,8 +67,9 @@ export const Recurring = Schema.Struct({
 }).annotate({ identifier: "Recurring" })
 
 /**
- * Amounts in minor units, `created` in Unix seconds. A whole amount is in both `unit_amount` and `unit_amount_decimal`,
- * a broken one only in the latter; both are null for a tiered price and for one whose amount the payer chooses.
+ * Amounts are in minor units, `created` is in Unix seconds. A whole amount is in both `unit_amount` and
+ * `unit_amount_decimal`, a broken one only in the latter; both are null for a tiered price and for one whose amount the
+ * payer chooses.
  */
 export const Price = Schema.Struct({
   id: PriceId,
@@ -94,7 +95,7 @@ export const Price = Schema.Struct({
 }).annotate({ identifier: "Price" })
 export type Price = typeof Price.Type
 
-/** As sent: `interval_count` is 1 if left out, `usage_type` is `licensed` (semantics PR8, PR9). */
+/** As it is sent, `interval_count` is 1 if left out, `usage_type` is `licensed` (semantics PR8, PR9). */
 export const RecurringParameter = Schema.Struct({
   interval: RecurringInterval,
   interval_count: Schema.optionalKey(Schema.NullOr(AtLeastOne)),
@@ -145,7 +146,9 @@ export const InlinePrice = {
   )
 }
 
-/** The body of a request that creates a price. Null is the same as absent, and so is "" of a text (semantics T10, 9.2). */
+/**
+ * The body of a request that creates a price. Null is the same as absent, and so is "" of a text (semantics T10, 9.2).
+ */
 export const CreatePrice = Schema.Struct({
   product: ProductId,
   currency: Currency,

@@ -1,6 +1,6 @@
 /**
- * The arithmetic of prices: it computes exactly what a quantity at a price amounts to, and rounds once, half up (semantics
- * N4 to N8). No floating point is involved anywhere.
+ * The arithmetic of prices: it computes exactly what a quantity at a price amounts to, and rounds once, half up
+ * (semantics N4 to N8). No floating point is involved anywhere.
  *
  * The result is an amount that a payment can have, or there is none: nothing is ever truncated, and no intermediate
  * value has a limit.
@@ -19,15 +19,18 @@ const CAP = BigDecimal.fromBigInt(BigInt(AMOUNT_MAX))
 const ZERO = BigDecimal.fromBigInt(0n)
 
 /**
- * Minor units for a quantity (an integer from 0), or undefined if that is more than one payment can be (semantics N1).
- * Where the payer chooses the amount, it is the one that the payer is shown first (N8).
+ * Computes the minor units for a quantity (an integer from 0); undefined if one payment cannot be as much (semantics
+ * N1). Where the payer chooses the amount, it is the one that the payer is shown first (N8).
  */
 export const lineAmount = (terms: PriceTerms, quantity: number): number | undefined => {
   const amount = BigDecimal.round(exactAmount(terms, BigInt(quantity)), { scale: 0, mode: "half-ceil" })
   return BigDecimal.isGreaterThan(amount, CAP) ? undefined : BigDecimal.toNumberUnsafe(amount)
 }
 
-/** The sum of amounts in minor units, or undefined if one of them, or their sum, is more than one payment can be. */
+/**
+ * Adds up amounts in minor units; undefined if one of them, or their sum, is more than one payment can be (semantics
+ * N1).
+ */
 export const totalAmount = (amounts: ReadonlyArray<number | undefined>): number | undefined => {
   let total = 0
   for (const amount of amounts) {
@@ -46,7 +49,7 @@ const exactAmount = (terms: PriceTerms, quantity: bigint): BigDecimal.BigDecimal
   return times(decimalOf(terms.unit_amount_decimal), transformed(quantity, terms.transform_quantity))
 }
 
-/** The number of units that are billed (semantics N5); rounded down, it can be 0. */
+/** Counts the units that are billed (semantics N5). Rounded down, there can be none. */
 const transformed = (quantity: bigint, transform: TransformQuantity | undefined): bigint => {
   if (transform === undefined) return quantity
   const divisor = BigInt(transform.divide_by)
@@ -72,13 +75,13 @@ const graduatedAmount = (tiers: ReadonlyArray<Tier>, quantity: bigint): BigDecim
   return amount
 }
 
-/** The flat amount of a tier, and that of its units for each one within it. */
+/** Adds the flat amount of a tier to that of its units, for each one within it. */
 const costOf = (tier: Tier, units: bigint): BigDecimal.BigDecimal =>
   BigDecimal.sum(decimalOf(tier.flat_amount_decimal), times(decimalOf(tier.unit_amount_decimal), units))
 
 const times = (amount: BigDecimal.BigDecimal, count: bigint): BigDecimal.BigDecimal =>
   BigDecimal.multiply(amount, BigDecimal.fromBigInt(count))
 
-/** An amount as prices hold it; null stands for none. */
+/** Reads an amount as prices hold it; null stands for none. */
 const decimalOf = (amount: string | null): BigDecimal.BigDecimal =>
   amount === null ? ZERO : BigDecimal.fromStringUnsafe(amount)

@@ -39,8 +39,8 @@ export type PriceTermsFields = Pick<
 >
 
 /**
- * Fails with `ParameterMissing`, else with `ParametersExclusive` or `ParameterInvalid`, unless the terms belong together.
- * `within` is the parameter that they are part of, e.g. `default_price_data`.
+ * Fails with `ParameterMissing`, else with `ParametersExclusive` or `ParameterInvalid`, unless the terms belong
+ * together. `within` is the parameter that they are part of, e.g. `default_price_data`.
  */
 export const requirePriceTerms = (
   terms: PriceTermsParameters,
@@ -160,7 +160,9 @@ const TIER_AMOUNTS = ["flat_amount", "flat_amount_decimal", "unit_amount", "unit
 /** Says whether the price has tiers, or is meant to. */
 const isTiered = ({ billing_scheme }: PriceTermsParameters): boolean => billing_scheme === "tiered"
 
-/** Finds the first parameter that the others demand. Tiers of a price that is not tiered are wrong, not too few (PR16). */
+/**
+ * Finds the first parameter that the others demand. Tiers of a price that is not tiered are wrong, not too few (PR16).
+ */
 const missingIn = (terms: PriceTermsParameters): Path | undefined => {
   const { custom_unit_amount, recurring, tiers, tiers_mode, unit_amount, unit_amount_decimal } = terms
   const amounts = [unit_amount, unit_amount_decimal, custom_unit_amount, tiers]

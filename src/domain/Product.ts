@@ -13,7 +13,7 @@ const PRODUCT_MARKETING_FEATURES_MAX = 15
 const IMAGES_RULE = `an array of at most ${PRODUCT_IMAGES_MAX} URLs`
 const MARKETING_FEATURES_RULE = `an array of at most ${PRODUCT_MARKETING_FEATURES_MAX} features`
 
-/** What each parameter of a product must be. */
+/** Each parameter of a product must be one of these. */
 export const ProductName = text()
   .check(Schema.isMinLength(1))
   .annotate({ rule: `a string of 1 to ${TEXT_LENGTH_MAX} characters` })
@@ -33,7 +33,7 @@ export const ProductMarketingFeatures = Schema.Array(MarketingFeature).check(
 
 const Dimension = Schema.Finite.check(Schema.isGreaterThan(0)).annotate({ rule: "a number above 0" })
 
-/** All four, or none (semantics PR6). */
+/** A product has all four of them, or none (semantics PR6). */
 export const PackageDimensions = Schema.Struct({
   height: Dimension,
   length: Dimension,
@@ -42,7 +42,7 @@ export const PackageDimensions = Schema.Struct({
 }).annotate({ identifier: "PackageDimensions" })
 export type PackageDimensions = typeof PackageDimensions.Type
 
-/** Times in Unix seconds. */
+/** Times are in Unix seconds. */
 export const Product = Schema.Struct({
   id: ProductId,
   object: Schema.Literal("product"),
@@ -65,7 +65,7 @@ export const Product = Schema.Struct({
 }).annotate({ identifier: "Product" })
 export type Product = typeof Product.Type
 
-/** What is left of a deleted product (semantics PR2). */
+/** Only this is left of a deleted product (semantics PR2). */
 export const DeletedProduct = Schema.Struct({
   id: ProductId,
   object: Schema.Literal("product"),

@@ -13,27 +13,27 @@ export const RefundStatus = Schema.Literals(["pending", "succeeded", "failed", "
 export type RefundStatus = typeof RefundStatus.Type
 
 /**
- * The state table of refunds (semantics F3, §2.4): which step is possible in which status, and where it leads. A status that
- * a step has no row for is one that it leaves as it is.
+ * The state table of refunds (semantics F3, §2.4) says which step is possible in which status, and where it leads. A
+ * step that has no row for a status leaves the refund as it is.
  */
 export const refundStates = stateTable<RefundStatus>()({
   /** The processor says later what became of the refund. */
   settle: { pending: ["succeeded", "failed"], succeeded: ["failed"] },
-  /** Metadata. */
+  /** The merchant changes metadata. */
   update: { pending: ["pending"], succeeded: ["succeeded"], failed: ["failed"] }
 })
 
 export type RefundOperation = OperationOf<typeof refundStates>
 
-/** Why the merchant refunds (semantics F2). */
+/** The merchant refunds for one of these reasons (semantics F2). */
 export const RefundReason = Schema.Literals(["duplicate", "fraudulent", "requested_by_customer"])
 export type RefundReason = typeof RefundReason.Type
 
-/** Why the money could not be returned (semantics F8). */
+/** The money could not be returned for one of these reasons (semantics F8). */
 export const RefundFailureReason = Schema.Literals(["expired_or_canceled_card"])
 export type RefundFailureReason = typeof RefundFailureReason.Type
 
-/** `amount` in minor units, `created` in Unix seconds. */
+/** `amount` is in minor units, `created` in Unix seconds. */
 export const Refund = Schema.Struct({
   id: RefundId,
   object: Schema.Literal("refund"),
@@ -45,13 +45,13 @@ export const Refund = Schema.Struct({
   livemode: Schema.Boolean,
   charge: ChargeId,
   reason: Schema.optionalKey(RefundReason),
-  /** Only of a refund that failed. */
+  /** Only a refund that failed has it. */
   failure_reason: Schema.optionalKey(RefundFailureReason),
   metadata: Metadata
 }).annotate({ identifier: "Refund" })
 export type Refund = typeof Refund.Type
 
-/** The body of a request that refunds. `amount` in minor units. Null is the same as absent (semantics T10). */
+/** The body of a request that refunds. `amount` is in minor units. Null is the same as absent (semantics T10). */
 export const CreateRefund = Schema.Struct({
   payment_intent: PaymentIntentId,
   amount: Schema.optionalKey(Schema.NullOr(Amount)).annotate({

@@ -15,7 +15,7 @@ export const EnabledEvent = Schema.Literals([...EVENT_TYPES, ALL_EVENTS]).annota
   rule: `an event type or \`${ALL_EVENTS}\``
 })
 
-/** What an endpoint can subscribe to (semantics W3). */
+/** An endpoint can subscribe to these events (semantics W3). */
 export const EnabledEvents = Schema.Array(EnabledEvent)
   .check(
     Schema.makeFilter(
@@ -29,7 +29,7 @@ export type EnabledEvents = typeof EnabledEvents.Type
 export const WebhookEndpointStatus = Schema.Literals(["enabled", "disabled"])
 export type WebhookEndpointStatus = typeof WebhookEndpointStatus.Type
 
-/** Without credentials: every reader of the endpoint would see them, and webhooks are authenticated by their signature. */
+/** The URL has no credentials: every reader of the endpoint would see them, and signatures authenticate webhooks. */
 export const WebhookEndpointUrl = WebUrl.check(
   Schema.makeFilter((url: string) => {
     const parsed = URL.parse(url)
@@ -38,7 +38,7 @@ export const WebhookEndpointUrl = WebUrl.check(
 ).annotate({ rule: "an absolute http or https URL without credentials" })
 export const WebhookEndpointDescription = text()
 
-/** `created` in Unix seconds. */
+/** `created` is in Unix seconds. */
 export const WebhookEndpoint = Schema.Struct({
   id: WebhookEndpointId,
   object: Schema.Literal("webhook_endpoint"),
@@ -54,22 +54,22 @@ export const WebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "WebhookEndpoint" })
 export type WebhookEndpoint = typeof WebhookEndpoint.Type
 
-/** How long a rolled secret can go on signing, at most; in seconds. */
+/** A rolled secret can go on signing for so many seconds at most (semantics §8.25). */
 export const WEBHOOK_SECRET_GRACE_SECONDS_MAX = 86_400
 
-/** Seconds for which a rolled secret goes on signing, beside the new one. */
+/** A rolled secret goes on signing for so many seconds, beside the new one. */
 export const WebhookSecretGrace = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: WEBHOOK_SECRET_GRACE_SECONDS_MAX })
 ).annotate({ rule: `an integer from 0 to ${WEBHOOK_SECRET_GRACE_SECONDS_MAX}` })
 
-/** As its creation and a roll of its secret show it, and nothing else ever (semantics W2). */
+/** Its creation and a roll of its secret show an endpoint so, and nothing else ever does (semantics W2). */
 export const CreatedWebhookEndpoint = Schema.Struct({
   ...WebhookEndpoint.fields,
   secret: Schema.String.check(Schema.isPattern(/^whsec_[0-9A-Za-z]{32}$/u))
 }).annotate({ identifier: "CreatedWebhookEndpoint" })
 export type CreatedWebhookEndpoint = typeof CreatedWebhookEndpoint.Type
 
-/** What is left of a deleted endpoint (semantics W1). */
+/** Only this is left of a deleted endpoint (semantics W1). */
 export const DeletedWebhookEndpoint = Schema.Struct({
   id: WebhookEndpointId,
   object: Schema.Literal("webhook_endpoint"),
@@ -78,7 +78,10 @@ export const DeletedWebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "DeletedWebhookEndpoint" })
 export type DeletedWebhookEndpoint = typeof DeletedWebhookEndpoint.Type
 
-/** The body of a request that creates an endpoint. Null is the same as absent, and so is "" of a text (semantics T10, 9.2). */
+/**
+ * The body of a request that creates an endpoint. Null is the same as absent, and so is "" of a text (semantics T10,
+ * 9.2).
+ */
 export const CreateWebhookEndpoint = Schema.Struct({
   url: WebhookEndpointUrl,
   enabled_events: EnabledEvents,
@@ -97,14 +100,15 @@ export const UpdateWebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "UpdateWebhookEndpoint" })
 export type UpdateWebhookEndpoint = typeof UpdateWebhookEndpoint.Type
 
-/** `expires_in`: seconds for which the old secret goes on signing beside the new one; 0 unless given. */
+/** The body of a roll. The old secret goes on signing for `expires_in` seconds beside the new one; 0 unless given. */
 export const RollWebhookSecret = Schema.Struct({
   expires_in: Schema.optionalKey(Schema.NullOr(WebhookSecretGrace))
 }).annotate({ identifier: "RollWebhookSecret" })
 
 /**
- * Whether webhooks may go to a URL (semantics W4): in test mode anywhere, in live mode by https to a public address. A
- * host name is not resolved here; what it leads to is checked at every attempt (semantics §8.24).
+ * Fails with `ParameterInvalid` for a URL that webhooks may not go to (semantics W4): in test mode they may go
+ * anywhere, in live mode by https to a public address. A host name is not resolved here; what it leads to is checked at
+ * every attempt (semantics §8.24).
  */
 export const requireAcceptedUrl = (
   url: string,

@@ -53,8 +53,8 @@ export interface QueryInput<E> {
 }
 
 /**
- * A command answers with the contract's object, or with an object and secrets that make it up. A failure that it returns is
- * kept, with what led to it; one that it fails with leaves nothing behind.
+ * A command answers with the contract's object, or with an object and secrets that make it up. A failure that it
+ * returns is kept, with what led to it; one that it fails with leaves nothing behind.
  */
 export type CommandHandler<E> = (
   input: CommandInput<E>

@@ -24,7 +24,10 @@ export class Revealed<A extends object, S extends object, R extends Repetition =
   }
 }
 
-/** What may be `Revealed` where the contract promises `Shown`; the object alone must do if it is all that repetitions get. */
+/**
+ * What may be `Revealed` where the contract promises `Shown`; the object alone must do if it is all that repetitions
+ * get.
+ */
 export type Reveals<Shown> =
   | (Revealed<object, object, "all"> & { readonly shown: Shown })
   | (Revealed<object, object, "object"> & { readonly shown: Shown; readonly value: Shown })

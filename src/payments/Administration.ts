@@ -40,7 +40,8 @@ export class AdministrationFailed extends Schema.TaggedError<AdministrationFaile
 
 /**
  * Carries a command out; when it answers, every request from then on is judged by what it has changed. Fails with
- * `AdministrationFailed` if it names something that does not exist, and with `Unavailable` if the engine does not answer.
+ * `AdministrationFailed` if it names something that does not exist, and with `Unavailable` if the engine does not
+ * answer.
  */
 export const administer = (command: Command): Effect.Effect<Answer, AdministrationFailed | Unavailable, Accounts> =>
   Effect.flatMap(Accounts, (accounts) => {

@@ -126,8 +126,8 @@ export interface Roll {
 }
 
 /**
- * Issues a key in the place of another, which stays valid for a while (semantics A8). A key whose end is set already ends
- * then at the latest: rolling it again only issues another key, which helps whoever lost the answer. Fails with
+ * Issues a key in the place of another, which stays valid for a while (semantics A8). A key whose end is set already
+ * ends then at the latest: rolling it again only issues another key, which helps whoever lost the answer. Fails with
  * `ResourceMissing` if there is no such key, or none of this account.
  */
 export const roll = Effect.fnUntraced(function* (

@@ -57,8 +57,8 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Deletes a customer. Emits `customer.deleted` with its last state; PaymentIntents keep its id (semantics C3). Fails with
- * `ResourceMissing` if there is no such customer.
+ * Deletes a customer. Emits `customer.deleted` with its last state; PaymentIntents keep its id (semantics C3). Fails
+ * with `ResourceMissing` if there is no such customer.
  */
 export const remove = Effect.fnUntraced(function* (
   id: string

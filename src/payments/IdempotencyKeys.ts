@@ -1,7 +1,7 @@
 /**
- * An account keeps idempotency keys apart by who sent them (semantics 9.4). Servers, browsers and Till's own forms share an account, and none of
- * them can claim another's key. A server's key is kept as it was sent, as it always was; the others begin with a character
- * that no header can hold.
+ * An account keeps idempotency keys apart by who sent them (semantics 9.4). Servers, browsers and Till's own forms
+ * share an account, and none of them can claim another's key. A server's key is kept as it was sent, as it always was;
+ * the others begin with a character that no header can hold.
  */
 import type { ApiKeyType } from "./ApiKeys.ts"
 

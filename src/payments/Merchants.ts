@@ -1,4 +1,7 @@
-/** The lifecycle of merchants, to whom accounts belong. They and their keys lie in the installation's account (semantics A7). */
+/**
+ * The lifecycle of merchants, to whom accounts belong. They and their keys lie in the installation's account (semantics
+ * A7).
+ */
 import { Effect, Schema } from "effect"
 import type { Redacted } from "effect"
 import { API_VERSION_DEFAULT, ApiVersion } from "../domain/ApiVersion.ts"
@@ -72,7 +75,9 @@ export const find = Effect.fnUntraced(function* (
   return (yield* transaction.get(MERCHANT, id))?.value
 })
 
-/** Changes the version of requests that name none, and of events (semantics V3). Undefined if there is no such merchant. */
+/**
+ * Changes the version of requests that name none, and of events (semantics V3). Undefined if there is no such merchant.
+ */
 export const setVersion = Effect.fnUntraced(function* (
   id: string,
   version: ApiVersion
@@ -105,8 +110,8 @@ export interface MerchantWithKeys {
 }
 
 /**
- * Makes a merchant with its four keys: those that are given, and new ones in the place of the others (semantics A7). Fails
- * with `ApiKeyTaken` if a given key is another merchant's.
+ * Makes a merchant with its four keys: those that are given, and new ones in the place of the others (semantics A7).
+ * Fails with `ApiKeyTaken` if a given key is another merchant's.
  */
 export const createWithKeys = Effect.fnUntraced(function* (
   name: string,
@@ -124,9 +129,9 @@ export const createWithKeys = Effect.fnUntraced(function* (
 
 /**
  * Sees to it that there is a default merchant and that the given keys are its keys. At the first start, the keys that
- * are not given are generated; `generated` has them, once. At a later one, `added` names the keys that are new: they come
- * to the merchant's others, because a key that is not given any more may be in use elsewhere. Fails with `ApiKeyTaken` if
- * a given key is another merchant's (semantics A7).
+ * are not given are generated; `generated` has them, once. At a later one, `added` names the keys that are new: they
+ * come to the merchant's others, because a key that is not given any more may be in use elsewhere. Fails with
+ * `ApiKeyTaken` if a given key is another merchant's (semantics A7).
  */
 export const ensureDefault = Effect.fnUntraced(function* (
   given: ApiKeys

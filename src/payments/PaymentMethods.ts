@@ -1,9 +1,10 @@
 /**
- * Payment methods are the cards that a merchant's payers use (semantics H3, I-9, §5). Till keeps a card's brand, its last
- * four digits, its expiry date and a keyed fingerprint, from which the number cannot be had.
+ * Payment methods are the cards that a merchant's payers use (semantics H3, I-9, §5). Till keeps a card's brand, its
+ * last four digits, its expiry date and a keyed fingerprint, from which the number cannot be had.
  *
- * Card data ends here (§7.22): a card's number and security code go to the processor, which answers with a token, and into
- * the fingerprint. Commands are only ever made of what is left, so neither a queue nor a record nor a log can hold more.
+ * Card data ends here (§7.22): a card's number and security code go to the processor, which answers with a token, and
+ * into the fingerprint. Commands are only ever made of what is left, so neither a queue nor a record nor a log can hold
+ * more.
  */
 import { createHmac } from "node:crypto"
 import { Effect, Redacted } from "effect"
@@ -48,7 +49,10 @@ export const tokenize = (
   return { ...data, card: { ...kept, fingerprint: fingerprint(config, account, card.number), checks } }
 }
 
-/** Makes the fingerprint of a number: equal for equal ones within one account, and of no use without the installation's key. */
+/**
+ * Makes the fingerprint of a number: equal for equal ones within one account, and of no use without the installation's
+ * key.
+ */
 export const fingerprint = (
   { fingerprintKey }: Pick<PaymentsConfigShape, "fingerprintKey">,
   account: AccountId,
@@ -90,8 +94,8 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Finds the payment method that a parameter refers to, built in or stored. Fails with `ResourceMissing` if there is none in
- * this environment (semantics T17, H3).
+ * Finds the payment method that a parameter refers to, built in or stored. Fails with `ResourceMissing` if there is
+ * none in this environment (semantics T17, H3).
  */
 export const resolve = Effect.fnUntraced(function* (
   id: string,

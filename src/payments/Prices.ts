@@ -1,9 +1,9 @@
 /**
  * The lifecycle of prices: active or archived, never deleted (semantics §1.11).
  *
- * A merchant can give a price a name, its lookup key (PR17). Each key has an entry of its own, found by the key, so at most
- * one price of an account has a key, and no command looks through prices to see that. The price's `lookup_key` and the
- * key's entry are only ever written together.
+ * A merchant can give a price a name, its lookup key (PR17). Each key has an entry of its own, found by the key, so at
+ * most one price of an account has a key, and no command looks through prices to see that. The price's `lookup_key` and
+ * the key's entry are only ever written together.
  */
 import { Effect } from "effect"
 import type {
@@ -41,10 +41,12 @@ export type PriceTermsError = ParameterMissing | ParameterInvalid | ParametersEx
 export type ProductDocument = Document<Product, ProductHidden>
 
 /**
- * Makes a price. Emits `price.created`; before it, `price.updated` of a price that loses its lookup key (semantics PR17).
+ * Makes a price. Emits `price.created`; before it, `price.updated` of a price that loses its lookup key (semantics
+ * PR17).
  *
- * Fails for a currency that is not accepted (`ParameterInvalid`, N2), a product that does not exist (`ResourceMissing`),
- * terms that do not belong together (`PriceTermsError`), and for a key that another price has (`LookupKeyTaken`).
+ * Fails for a currency that is not accepted (`ParameterInvalid`, N2), a product that does not exist
+ * (`ResourceMissing`), terms that do not belong together (`PriceTermsError`), and for a key that another price has
+ * (`LookupKeyTaken`).
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreatePrice
@@ -71,8 +73,8 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes what can be changed of a price (semantics PR19). Emits `price.updated` if anything changes; before it, that of a
- * price that loses its lookup key (§8.23).
+ * Changes what can be changed of a price (semantics PR19). Emits `price.updated` if anything changes; before it, that
+ * of a price that loses its lookup key (§8.23).
  *
  * Fails for a price that does not exist (`ResourceMissing`), too much metadata (`ParameterInvalid`, M2), and for a key
  * that another price has (`LookupKeyTaken`, PR17).
@@ -104,17 +106,22 @@ export const update = Effect.fnUntraced(function* (
   return after
 })
 
-/** Finds the price that a parameter refers to; `id` for the object of the path. Fails if there is none (semantics T17). */
+/**
+ * Finds the price that a parameter refers to; `id` for the object of the path. Fails if there is none (semantics T17).
+ */
 export const findPrice = (id: string, param: string): Effect.Effect<Price, ResourceMissing, Transaction> =>
   Effect.map(findDocument(PRICE, id, param), ({ value }) => value)
 
-/** Finds the product that a parameter refers to; `id` for the object of the path. Fails if there is none (semantics T17). */
+/**
+ * Finds the product that a parameter refers to; `id` for the object of the path. Fails if there is none (semantics
+ * T17).
+ */
 export const findProduct = (id: string, param: string): Effect.Effect<ProductDocument, ResourceMissing, Transaction> =>
   findDocument(PRODUCT, id, param)
 
 /**
- * Fails unless the terms belong together (semantics PR8 to PR16) and are within the cap (N1). `within` is the parameter that
- * they are part of, e.g. `default_price_data`.
+ * Fails unless the terms belong together (semantics PR8 to PR16) and are within the cap (N1). `within` is the parameter
+ * that they are part of, e.g. `default_price_data`.
  */
 export const requireInlinePrice = (parameters: InlinePrice, within?: string): Effect.Effect<void, PriceTermsError> =>
   Effect.andThen(requirePriceTerms(parameters, within), requireAmountsWithinCap(parameters, within))

@@ -20,9 +20,9 @@ import { findPrice, findProduct, inlinePrice, requireInlinePrice } from "./Price
 const TEXT_FIELDS = ["description", "url", "statement_descriptor", "unit_label", "tax_code"] as const
 
 /**
- * Makes a product. Emits `product.created`, and after it `price.created` if there is a default price (semantics PR4, §4).
- * Fails for a default price in a currency that is not accepted (`ParameterInvalid`, N2), or with terms that do not belong
- * together (`PriceTermsError`).
+ * Makes a product. Emits `product.created`, and after it `price.created` if there is a default price (semantics PR4,
+ * §4). Fails for a default price in a currency that is not accepted (`ParameterInvalid`, N2), or with terms that do not
+ * belong together (`PriceTermsError`).
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateProduct
@@ -68,8 +68,8 @@ export const create = Effect.fnUntraced(function* (
 
 /**
  * Changes what is sent of a product (semantics PR6, 9.1). Emits `product.updated` if anything changes. Fails with
- * `ResourceMissing` if there is no such product or default price, with `PriceInactive` or `ParameterInvalid` for a default
- * price that will not do (PR5), and with `ParameterInvalid` for too much metadata (M2).
+ * `ResourceMissing` if there is no such product or default price, with `PriceInactive` or `ParameterInvalid` for a
+ * default price that will not do (PR5), and with `ParameterInvalid` for too much metadata (M2).
  */
 export const update = Effect.fnUntraced(function* (
   id: string,

@@ -1,9 +1,9 @@
 /**
  * The lifecycle of refunds (semantics §1.14, §2.4).
  *
- * What is refunded, or being refunded, is reserved on the charge in the same record that creates the refund, and given
- * back in the same record in which it fails. Commands of one account run one after the other, so however many refunds
- * are asked for at once, together they never exceed what was captured.
+ * A refund reserves its amount on the charge in the same record that creates it, and gives it back in the same record
+ * in which it fails. Commands of one account run one after the other, so however many refunds are asked for at once,
+ * together they never exceed what was captured.
  */
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
@@ -35,11 +35,11 @@ import { processorFor } from "./Processor.ts"
 import { timer } from "./TimerNames.ts"
 
 /**
- * Returns money to the payer (semantics F1, F5 to F7). Emits `refund.created`, and `charge.refunded` if the processor has
- * done it at once.
+ * Returns money to the payer (semantics F1, F5 to F7). Emits `refund.created`, and `charge.refunded` if the processor
+ * has done it at once.
  *
- * Fails with `ResourceMissing` if there is no such PaymentIntent, with `PaymentIntentUnexpectedState` if it was not paid
- * (F6), with `ChargeAlreadyRefunded` or `RefundTooLarge` for more than what is left (F5), and with
+ * Fails with `ResourceMissing` if there is no such PaymentIntent, with `PaymentIntentUnexpectedState` if it was not
+ * paid (F6), with `ChargeAlreadyRefunded` or `RefundTooLarge` for more than what is left (F5), and with
  * `ProcessorNotConfigured` in live mode without a processor (A10).
  */
 export const create = Effect.fnUntraced(function* (
@@ -101,8 +101,9 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Applies what the processor says in the end, when the refund's timer fires (semantics F3, F8). Does nothing if the refund
- * stands as the processor says already. Fails with `ProcessorNotConfigured` in live mode without a processor (A10).
+ * Applies what the processor says in the end, when the refund's timer fires (semantics F3, F8). Does nothing if the
+ * refund stands as the processor says already. Fails with `ProcessorNotConfigured` in live mode without a processor
+ * (A10).
  */
 export const settle = Effect.fnUntraced(function* (
   id: string

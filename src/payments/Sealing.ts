@@ -1,6 +1,6 @@
 /**
- * Sealing encrypts secrets that have to be stored and read again, such as those that sign webhooks, and authenticates them,
- * by AES-256-GCM with a key of the installation's own. So the database alone does not give them away.
+ * Sealing encrypts secrets that have to be stored and read again, such as those that sign webhooks, and authenticates
+ * them, by AES-256-GCM with a key of the installation's own. So the database alone does not give them away.
  *
  * What is sealed for one purpose does not open for another: `purpose` is authenticated along with it. A nonce is random
  * and never reused within what one key is ever going to seal (96 bits; 2^32 texts are safe).
@@ -69,7 +69,9 @@ export const keepPrint = Effect.fnUntraced(function* (
   else if (known.value.print !== printOf(config)) return yield* new ForeignSecret()
 })
 
-/** Fails with `ForeignSecret` if the views have another print. It is asked before anything runs that works by itself. */
+/**
+ * Fails with `ForeignSecret` if the views have another print. It is asked before anything runs that works by itself.
+ */
 export const requireOwnSecret = Effect.gen(function* () {
   const formats = yield* Formats
   const views = yield* Views

@@ -34,8 +34,8 @@ export const authenticatePaymentIntent = Effect.fnUntraced(function* (
 
 /**
  * Moves the environment's clock ahead. What becomes due by it (sessions and holds that expire, settlements, deliveries)
- * happens afterwards, in the order in which it is due; the answer over HTTP waits for all but the deliveries. Fails with
- * `ParameterInvalid` if the clock would be too far ahead, and with `TestModeOnly` in live mode (semantics §8.27).
+ * happens afterwards, in the order in which it is due; the answer over HTTP waits for all but the deliveries. Fails
+ * with `ParameterInvalid` if the clock would be too far ahead, and with `TestModeOnly` in live mode (semantics §8.27).
  */
 export const advanceClock = Effect.fnUntraced(function* ({
   seconds

@@ -1,6 +1,7 @@
 /**
- * Webhook deliveries as merchants see them, and those that merchants ask for (semantics W15, §2.5, §6). The engine makes
- * a delivery of every event for every endpoint that is subscribed to it; nothing here decides when one is attempted.
+ * Webhook deliveries as merchants see them, and those that merchants ask for (semantics W15, §2.5, §6). The engine
+ * makes a delivery of every event for every endpoint that is subscribed to it; nothing here decides when one is
+ * attempted.
  */
 import { Effect } from "effect"
 import type { ResourceMissing } from "../domain/Errors.ts"
@@ -48,14 +49,16 @@ export interface Resend {
   readonly pendingWebhooks: number
   /** The merchant's default version (semantics V3). */
   readonly apiVersion: string
-  /** The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now. */
+  /**
+   * The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now.
+   */
   readonly webhookEndpoint: string | null
 }
 
 /**
- * Delivers an event once more: anew, with all attempts before it, whatever became of its earlier deliveries. The body is the
- * one that went out before (semantics W8, W15). Answers with the event as it is then. Fails with `ResourceMissing` if there
- * is no such endpoint, and with `ParameterInvalid` if it is disabled (W14).
+ * Delivers an event once more: anew, with all attempts before it, whatever became of its earlier deliveries. The body
+ * is the one that went out before (semantics W8, W15). Answers with the event as it is then. Fails with
+ * `ResourceMissing` if there is no such endpoint, and with `ParameterInvalid` if it is disabled (W14).
  */
 export const resend = Effect.fnUntraced(function* ({
   apiVersion,

@@ -62,9 +62,9 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes an endpoint. Deliveries under way go to the new URL; those of an endpoint that is disabled are canceled for good
- * (semantics W14). Fails with `ParameterInvalid` for a URL that live mode does not allow (W4) or too much metadata (M2),
- * and with `ResourceMissing` if there is no such endpoint.
+ * Changes an endpoint. Deliveries under way go to the new URL; those of an endpoint that is disabled are canceled for
+ * good (semantics W14). Fails with `ParameterInvalid` for a URL that live mode does not allow (W4) or too much metadata
+ * (M2), and with `ResourceMissing` if there is no such endpoint.
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -108,8 +108,8 @@ export const rollSecret = Effect.fnUntraced(function* (
 })
 
 /**
- * Deletes an endpoint. Its secret goes with it, and so does what has yet to be delivered to it (semantics W1, W14). Fails
- * with `ResourceMissing` if there is no such endpoint.
+ * Deletes an endpoint. Its secret goes with it, and so does what has yet to be delivered to it (semantics W1, W14).
+ * Fails with `ResourceMissing` if there is no such endpoint.
  */
 export const remove = Effect.fnUntraced(function* (
   id: string
@@ -132,9 +132,9 @@ export interface SignedDestination {
 }
 
 /**
- * Says where an endpoint's webhooks go, and what signs them; undefined if it is disabled. There is one secret, or during
- * the grace of a rolled one there are two. `nowMillis` is the wall clock's, never that of a test environment (semantics
- * W5, §8.25).
+ * Says where an endpoint's webhooks go, and what signs them; undefined if it is disabled. There is one secret, or
+ * during the grace of a rolled one there are two. `nowMillis` is the wall clock's, never that of a test environment
+ * (semantics W5, §8.25).
  */
 export const destinationOf = (
   config: PaymentsConfig["Service"],

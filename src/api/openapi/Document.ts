@@ -67,7 +67,7 @@ export interface Document {
   }
 }
 
-/** The document of a service at this address. */
+/** Makes the document of a service at this address. */
 export const make = (publicUrl: string): Document => {
   const derived = OpenApi.fromApi(Api) as unknown as Document
   const { schemas } = derived.components
@@ -99,7 +99,7 @@ export const make = (publicUrl: string): Document => {
   }
 }
 
-/** The response that an operation declares, wherever the document has it. */
+/** Finds the response that an operation declares, wherever the document has it. */
 export const responseOf = (response: Response | ResponseReference, { components }: Document): Response => {
   if (!("$ref" in response)) return response
   const found = components.responses[response.$ref.slice(SHARED.length)]
@@ -113,7 +113,7 @@ const SUCCESS = "200"
 /** A command's answers carry its key and may be replays, and so have more headers. */
 const sharedName = (status: string, isCommand: boolean): string => `${isCommand ? "CommandError" : "Error"}${status}`
 
-/** Every error of every operation, once: its body is the envelope in any case. */
+/** Collects every error of every operation, once: its body is the envelope in any case. */
 const sharedResponses = ({ paths }: Document, schemas: JsonSchemas): Readonly<Record<string, Response>> => {
   const shared: Record<string, Response> = {}
   for (const item of Object.values(paths)) {
@@ -242,7 +242,7 @@ const extensible = (schema: JsonSchema): JsonSchema =>
     return open
   }) as JsonSchema
 
-/** Names of the schemas that request bodies consist of. */
+/** Collects the names of the schemas that request bodies consist of. */
 const requestSchemas = ({ components, paths }: Document): ReadonlySet<string> => {
   const found = new Set<string>()
   const collect = (value: unknown): void => {
