@@ -7,9 +7,8 @@ import { Accounts } from "../../engine/Accounts.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
 import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
-import { documentJson, handlers, jsonOf } from "../Handlers.ts"
-import { cursorOf, listDocuments, listJson } from "../Lists.ts"
-import { readDocument } from "../Resources.ts"
+import { documentJson, handlers, jsonOf, readDocument } from "./Handler.ts"
+import { cursorOf, listDocuments, listJson } from "./Lists.ts"
 import { Revealed } from "../Revealed.ts"
 
 /** Whoever repeats the request gets the secret again, because it is of no use to lose it (semantics I6, W2). */

@@ -1,0 +1,141 @@
+/**
+ * A handler implements an endpoint of the contract, and is typed by it: a group without one of its handlers, or a
+ * handler that answers with another object than it should, does not compile.
+ *
+ * A POST or DELETE is a command: an effect over the account's `Transaction`, answered with the object that it returns.
+ * A GET is a query: it answers with JSON text, because documents are kept as text.
+ */
+import { Context, Effect } from "effect"
+import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import type { DomainError, KeptFailure } from "../../domain/Errors.ts"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import type { Unavailable } from "../../engine/Accounts.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId, Document, Identified, Tombstone } from "../../engine/Document.ts"
+import { encode } from "../../engine/Document.ts"
+import type { Transaction } from "../../engine/Transaction.ts"
+import type { Resource } from "../../payments/Documents.ts"
+import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
+import { Processor } from "../../payments/Processor.ts"
+import type { Caller } from "../Authentication.ts"
+import type { WithoutCardData } from "../Payload.ts"
+import type { Reveals } from "../Revealed.ts"
+
+/** JSON text of a value of type `A`. */
+export type Json<A> = string & { readonly "~json"?: A }
+
+/** Gives a value's JSON, encoded at most once. */
+export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
+
+/** Gives a document's JSON, as it lies in the journal. The contract vouches for the type of its kind. */
+export const documentJson = <A>(document: Document): Json<A> => document.json
+
+/**
+ * Reads the newest state of an object by the id in the path (semantics T16), or what is left of it. An id of another
+ * kind does not exist.
+ */
+export const readEntry = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  id: string
+) {
+  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
+  if (entry?.kind !== kind.name) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
+  return entry as Document<A, H> | Tombstone
+})
+
+/** Reads the newest state of an object that is not deleted. */
+export const readDocument = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  id: string
+) {
+  const entry = yield* readEntry(account, kind, id)
+  if (entry.deleted) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
+  return entry
+})
+
+/** Commands may use these. */
+export type CommandServices = Transaction | PaymentsConfig | Processor
+
+/** Queries may use these. */
+export type QueryServices = Accounts | PaymentsConfig
+
+// Services are added to what is there, at once: merging contexts would copy all of a request's services, and providing
+// one after the other takes twice the steps.
+
+/** Gives a command what it may use besides its transaction. */
+export const withCommandServices =
+  (config: PaymentsConfig["Service"], processor: Processor["Service"]) =>
+  <A, E>(command: Effect.Effect<A, E, CommandServices>): Effect.Effect<A, E, Transaction> =>
+    Effect.updateContext(command, (context: Context.Context<Transaction>) =>
+      Context.add(Context.add(context, PaymentsConfig, config), Processor, processor)
+    )
+
+/** Gives a query what it may use. */
+export const withQueryServices =
+  (config: PaymentsConfig["Service"], accounts: Accounts["Service"]) =>
+  <A, E>(query: Effect.Effect<A, E, QueryServices>): Effect.Effect<A, E> =>
+    Effect.updateContext(query, (context: Context.Context<never>) =>
+      Context.add(Context.add(context, PaymentsConfig, config), Accounts, accounts)
+    )
+
+type Params<E> = HttpApiEndpoint.Params<E>["Type"]
+type Payload<E> = WithoutCardData<HttpApiEndpoint.Payload<E>["Type"]>
+type Query<E> = HttpApiEndpoint.Query<E>["Type"]
+type Success<E> = HttpApiEndpoint.Success<E>["Type"]
+
+export interface CommandInput<E> {
+  readonly params: Params<E>
+  readonly payload: Payload<E>
+  readonly caller: Caller
+}
+
+export interface QueryInput<E> {
+  readonly params: Params<E>
+  readonly query: Query<E>
+  readonly caller: Caller
+  /** The request's path, without its query. */
+  readonly path: string
+}
+
+/** A failure that is returned is kept, with what led to it; one that is failed with leaves nothing behind. */
+export type CommandHandler<E> = (
+  input: CommandInput<E>
+) => Effect.Effect<Success<E> | Reveals<Success<E>> | KeptFailure, DomainError, CommandServices>
+
+export type QueryHandler<E> = (
+  input: QueryInput<E>
+) => Effect.Effect<Json<Success<E>>, DomainError | Unavailable, QueryServices>
+
+/**
+ * A command that needs something that no transaction can get at, such as an event. It is read before the command gets
+ * its turn, so it may be older than what the command sees: right for what never changes. The command is carried out, or
+ * not, like any other.
+ */
+export interface PreparedCommandHandler<E> {
+  readonly prepare: (
+    input: Omit<CommandInput<E>, "payload">
+  ) => Effect.Effect<CommandHandler<E>, Unavailable, QueryServices>
+}
+
+/** A command whose answer waits until what it has led to has happened as well, whatever becomes of that. */
+export interface AwaitedCommandHandler<E> {
+  readonly command: CommandHandler<E>
+  readonly settled: (caller: Caller) => Effect.Effect<void, Unavailable, QueryServices>
+}
+
+export type Handler<E> = E extends { readonly method: "GET" }
+  ? QueryHandler<E>
+  : CommandHandler<E> | PreparedCommandHandler<E> | AwaitedCommandHandler<E>
+
+/** One handler per endpoint of a group. */
+export type GroupHandlers<Group extends HttpApiGroup.Constraint> = {
+  readonly [Name in keyof Group["endpoints"]]: Handler<Group["endpoints"][Name]>
+}
+
+/** The handlers of a group of the contract. The group only lends its types. */
+export const handlers = <Group extends HttpApiGroup.Constraint>(
+  _group: Group,
+  implementation: GroupHandlers<Group>
+): GroupHandlers<Group> => implementation
