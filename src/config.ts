@@ -9,7 +9,7 @@ import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schem
 import type { LogLevel } from "effect"
 import { isIPv6 } from "node:net"
 import * as Path from "node:path"
-import { isWebOrigin } from "./domain/Url.ts"
+import { isWebOrigin } from "./domain/Text.ts"
 
 /** A variable whose value Till cannot start with. */
 export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguration>()("InvalidConfiguration", {

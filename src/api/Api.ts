@@ -16,7 +16,7 @@ import { PaymentMethods } from "./PaymentMethods.ts"
 import { Prices } from "./Prices.ts"
 import { Products } from "./Products.ts"
 import { Refunds } from "./Refunds.ts"
-import { ApiKey } from "./Security.ts"
+import { ApiKey } from "./Access.ts"
 import { TestHelpers } from "./TestHelpers.ts"
 import { WebhookEndpoints } from "./WebhookEndpoints.ts"
 

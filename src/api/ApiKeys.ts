@@ -1,16 +1,10 @@
 /** A merchant's API keys of the environment that the request's own key belongs to (semantics A8). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { ApiKey, ApiKeyGrace, NewApiKey } from "../domain/ApiKey.ts"
-import { InstallationWide } from "./Access.ts"
+import { ApiKey, NewApiKey, RollApiKey } from "../domain/ApiKey.ts"
+import { commandHeaders, InstallationWide, requestHeaders } from "./Access.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
 import { List, listQuery } from "./List.ts"
-
-/** `expires_in`: seconds for which the old key goes on being valid. */
-export const RollApiKey = Schema.Struct({
-  expires_in: Schema.optionalKey(Schema.NullOr(ApiKeyGrace))
-}).annotate({ identifier: "RollApiKey" })
 
 export const ApiKeys = HttpApiGroup.make("api_keys").add(
   HttpApiEndpoint.get("list", "/v1/api_keys", {

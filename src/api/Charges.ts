@@ -4,7 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Charge } from "../domain/Charge.ts"
 import { CustomerId, PaymentIntentId } from "../domain/Identifiers.ts"
 import { errors } from "./Errors.ts"
-import { requestHeaders } from "./Headers.ts"
+import { requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
 
 export const Charges = HttpApiGroup.make("charges").add(

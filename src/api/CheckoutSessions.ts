@@ -13,19 +13,16 @@ import {
   LineItem,
   LineItemQuantity
 } from "../domain/CheckoutSession.ts"
-import { Email } from "../domain/Email.ts"
+import { Email, RedirectUrl, text, unsettable } from "../domain/Text.ts"
 import { CustomerId, PaymentMethodId, PriceId, ProductId } from "../domain/Identifiers.ts"
 import { MetadataParameter } from "../domain/Metadata.ts"
 import { AMOUNT_CAP, AMOUNT_MAX, AmountOrZero, Currency } from "../domain/Money.ts"
 import { CaptureMethod, PaymentIntentDescription, StatementDescriptor } from "../domain/PaymentIntent.ts"
 import { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import { InlinePrice } from "../domain/Price.ts"
-import { text, unsettable } from "../domain/Text.ts"
 import { Timestamp } from "../domain/Time.ts"
-import { RedirectUrl } from "../domain/Url.ts"
-import { PublishableKey } from "./Access.ts"
+import { commandHeaders, PublishableKey, requestHeaders } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
 import { List, listQuery } from "./List.ts"
 import { RETURN_URL } from "./PaymentIntents.ts"
 

@@ -27,11 +27,11 @@ export const ErrorResponse = Schema.Struct({
 
 const withStatus = (status: number) => ErrorResponse.pipe(HttpApiSchema.status(status))
 
-/** What any request can be answered with. */
+/** Any request can be answered with these. */
 export const errors = [400, 401, 403, 404, 429, 500, 503].map(withStatus)
 
-/** What a request that has a body and carries an idempotency key can be answered with. */
+/** A request that has a body and carries an idempotency key can be answered with these. */
 export const commandErrors = [...errors, ...[409, 413, 415, 422].map(withStatus)]
 
-/** What a request that charges a card can be answered with. */
+/** A request that charges a card can be answered with these. */
 export const paymentErrors = [...commandErrors, withStatus(402)]

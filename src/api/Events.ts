@@ -4,7 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Event, eventTypeFilterOf } from "../domain/Event.ts"
 import { WebhookEndpointId } from "../domain/Identifiers.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
 
 /** A type, or all types with a prefix (semantics §8.22). */

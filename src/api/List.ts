@@ -24,7 +24,7 @@ const EndingBefore = Cursor.annotate({
   description: "The ID of an object: the page ends before it, with what is newer. Not together with `starting_after`."
 })
 
-/** A filter by a flag (semantics G8). */
+/** Lists are filtered by a flag so (semantics G8). */
 export const Flag = Schema.Literals(["true", "false"])
   .annotate({ rule: "`true` or `false`" })
   .pipe(
@@ -34,14 +34,14 @@ export const Flag = Schema.Literals(["true", "false"])
     })
   )
 
-/** Query parameters of every list. */
+/** Every list takes these query parameters. */
 export const listQuery = {
   limit: Schema.optionalKey(Limit),
   starting_after: Schema.optionalKey(StartingAfter),
   ending_before: Schema.optionalKey(EndingBefore)
 }
 
-/** A page of objects. */
+/** Makes the schema of a page of objects. */
 export const List = <S extends Schema.Top>(item: S) =>
   Schema.Struct({
     object: Schema.Literal("list"),

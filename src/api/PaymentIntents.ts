@@ -14,11 +14,9 @@ import {
   StatementDescriptor
 } from "../domain/PaymentIntent.ts"
 import { PaymentMethodData, PaymentMethodType } from "../domain/PaymentMethod.ts"
-import { text, unsettable } from "../domain/Text.ts"
-import { RedirectUrl } from "../domain/Url.ts"
-import { PublishableKey } from "./Access.ts"
+import { RedirectUrl, text, unsettable } from "../domain/Text.ts"
+import { commandHeaders, PublishableKey, requestHeaders } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
 import { List, listQuery } from "./List.ts"
 
 /** What a return URL is for, and what it gets (semantics I-14). */

@@ -1,14 +1,9 @@
 /** Payment methods (semantics H3, §6). */
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Schema } from "effect"
-import { PaymentMethod, PaymentMethodData } from "../domain/PaymentMethod.ts"
-import { WithoutClientSecret } from "./Access.ts"
+import { CreatePaymentMethod, PaymentMethod } from "../domain/PaymentMethod.ts"
+import { commandHeaders, requestHeaders, WithoutClientSecret } from "./Access.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
-
-export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields).annotate({
-  identifier: "CreatePaymentMethod"
-})
 
 export const PaymentMethods = HttpApiGroup.make("payment_methods").add(
   HttpApiEndpoint.post("create", "/v1/payment_methods", {

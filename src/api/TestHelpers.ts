@@ -1,18 +1,13 @@
-/** What only test mode has: stand-ins for people and machines outside of the service, and for time (semantics I-14, §6). */
+/**
+ * Test helpers stand in for people and machines outside of the service, and for time, in test mode (semantics I-14,
+ * §6).
+ */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { AuthenticationOutcome, PaymentIntent } from "../domain/PaymentIntent.ts"
-import { ClockAdvance, DeletedTestData, TestClock } from "../domain/TestHelpers.ts"
-import { TestMode } from "./Access.ts"
+import { PaymentIntent } from "../domain/PaymentIntent.ts"
+import { AdvanceTestClock, AuthenticatePaymentIntent, DeletedTestData, TestClock } from "../domain/TestHelpers.ts"
+import { commandHeaders, requestHeaders, TestMode } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
-
-/** What the payer answers. */
-export const AuthenticatePaymentIntent = Schema.Struct({ outcome: AuthenticationOutcome }).annotate({
-  identifier: "AuthenticatePaymentIntent"
-})
-
-export const AdvanceTestClock = Schema.Struct({ seconds: ClockAdvance }).annotate({ identifier: "AdvanceTestClock" })
 
 export const TestHelpers = HttpApiGroup.make("test_helpers").add(
   HttpApiEndpoint.post("authenticate", "/v1/test_helpers/payment_intents/:id/authenticate", {

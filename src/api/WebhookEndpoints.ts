@@ -1,42 +1,18 @@
 /** Webhook endpoints (spec: Webhook endpoints; semantics §1.16). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { MetadataParameter } from "../domain/Metadata.ts"
-import { unsettable } from "../domain/Text.ts"
 import { WebhookDelivery } from "../domain/WebhookDelivery.ts"
 import {
   CreatedWebhookEndpoint,
+  CreateWebhookEndpoint,
   DeletedWebhookEndpoint,
-  EnabledEvents,
-  WebhookEndpoint,
-  WebhookEndpointDescription,
-  WebhookEndpointStatus,
-  WebhookEndpointUrl,
-  WebhookSecretGrace
+  RollWebhookSecret,
+  UpdateWebhookEndpoint,
+  WebhookEndpoint
 } from "../domain/WebhookEndpoint.ts"
 import { commandErrors, errors } from "./Errors.ts"
-import { commandHeaders, requestHeaders } from "./Headers.ts"
+import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
-
-export const CreateWebhookEndpoint = Schema.Struct({
-  url: WebhookEndpointUrl,
-  enabled_events: EnabledEvents,
-  description: Schema.optionalKey(Schema.NullOr(WebhookEndpointDescription)),
-  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
-}).annotate({ identifier: "CreateWebhookEndpoint" })
-
-export const UpdateWebhookEndpoint = Schema.Struct({
-  url: Schema.optionalKey(WebhookEndpointUrl),
-  enabled_events: Schema.optionalKey(EnabledEvents),
-  description: Schema.optionalKey(Schema.NullOr(WebhookEndpointDescription)),
-  metadata: Schema.optionalKey(unsettable(MetadataParameter)),
-  status: Schema.optionalKey(WebhookEndpointStatus)
-}).annotate({ identifier: "UpdateWebhookEndpoint" })
-
-/** `expires_in`: seconds for which the old secret goes on signing beside the new one; 0 unless given. */
-export const RollWebhookSecret = Schema.Struct({
-  expires_in: Schema.optionalKey(Schema.NullOr(WebhookSecretGrace))
-}).annotate({ identifier: "RollWebhookSecret" })
 
 const params = { id: Schema.String }
 

@@ -8,7 +8,7 @@
 import type { Redacted } from "effect"
 import { HttpClientRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
-import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Headers.ts"
+import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
 import type { ApiVersion } from "../domain/ApiVersion.ts"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
 import { InvalidRequestError } from "./Errors.ts"

@@ -1,8 +1,36 @@
-/** Postal addresses and billing details (semantics 9.6). What is unknown of either is null, never empty. */
+/**
+ * Postal addresses, their countries, and billing details (semantics 9.6). Whatever is unknown of them is null, never
+ * empty.
+ */
 import { Schema } from "effect"
-import { Country, normalizeCountry } from "./Countries.ts"
-import { Email } from "./Email.ts"
-import { text } from "./Text.ts"
+import { Email, text } from "./Text.ts"
+
+/** ISO 3166-1 alpha-2 has assigned these codes officially. */
+const CODES =
+  "AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC " +
+  "CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD " +
+  "GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH " +
+  "KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW " +
+  "MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC " +
+  "SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY " +
+  "UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW"
+
+/** The codes are in capitals, and in the order of the alphabet. */
+export const COUNTRY_CODES: ReadonlyArray<string> = CODES.split(" ")
+
+const codes: ReadonlySet<string> = new Set(COUNTRY_CODES)
+
+/** Says whether this is a country's code, in capitals. */
+export const isCountry = (code: string): boolean => codes.has(code)
+
+/** Clients may write a country in either case (semantics 9.6). */
+export const Country = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z]{2}$/u),
+  Schema.makeFilter((code: string) => isCountry(normalizeCountry(code)))
+).annotate({ rule: "a two-letter country code of ISO 3166-1" })
+
+/** Writes a country as it is stored and returned. */
+export const normalizeCountry = (code: string): string => code.toUpperCase()
 
 export const Address = Schema.Struct({
   city: Schema.NullOr(Schema.String),
@@ -23,7 +51,7 @@ export const BillingDetails = Schema.Struct({
 export type BillingDetails = typeof BillingDetails.Type
 
 export const AddressText = text()
-/** What payers may be called, and reached at (semantics 9.6). */
+/** Payers have names and phone numbers of these lengths at most (semantics 9.6). */
 export const PersonName = text(256)
 export const PersonPhone = text(64)
 
@@ -45,7 +73,7 @@ export const BillingDetailsParameter = Schema.Struct({
 })
 export type BillingDetailsParameter = typeof BillingDetailsParameter.Type
 
-/** The address as it is stored: with all fields, null where nothing was sent; null itself if all of them are. */
+/** Makes an address what is stored: with all fields, null where nothing was sent; null itself if all of them are. */
 export const addressOf = (sent: AddressParameter | null | undefined): Address | null => {
   const address: Address = {
     city: sent?.city || null,
@@ -58,7 +86,7 @@ export const addressOf = (sent: AddressParameter | null | undefined): Address | 
   return Object.values(address).every((part) => part === null) ? null : address
 }
 
-/** The billing details as they are stored. */
+/** Makes billing details what is stored of them. */
 export const billingDetailsOf = (sent: BillingDetailsParameter): BillingDetails => ({
   email: sent.email || null,
   name: sent.name || null,

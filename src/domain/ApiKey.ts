@@ -1,4 +1,4 @@
-/** API keys as the API shows them: masked (semantics A8, §6). */
+/** The API shows API keys masked (semantics A8, §6). */
 import { Schema } from "effect"
 import { ApiKeyId, MerchantId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"
@@ -10,15 +10,15 @@ export type ApiKeyType = typeof ApiKeyType.Type
 export const ApiKeyStatus = Schema.Literals(["active", "rolling", "expired", "revoked"])
 export type ApiKeyStatus = typeof ApiKeyStatus.Type
 
-/** How long a rolled key can go on being used, at most, and unless said otherwise; in seconds. */
+/** A rolled key can be used for so many seconds at most, and unless the request says otherwise (semantics A8). */
 export const API_KEY_GRACE_SECONDS_MAX = 86_400
 
-/** Seconds for which a rolled key goes on being valid. */
+/** A rolled key goes on being valid for so many seconds. */
 export const ApiKeyGrace = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: API_KEY_GRACE_SECONDS_MAX })
 ).annotate({ rule: `an integer from 0 to ${API_KEY_GRACE_SECONDS_MAX}` })
 
-/** Times in Unix seconds. `expires_at` is null unless the key was rolled. */
+/** Times are in Unix seconds. `expires_at` is null unless the key was rolled. */
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   object: Schema.Literal("api_key"),
@@ -39,3 +39,10 @@ export const NewApiKey = Schema.Struct({
   secret: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "NewApiKey" })
 export type NewApiKey = typeof NewApiKey.Type
+
+/**
+ * The body of a roll. The old key goes on being valid for `expires_in` seconds, 24 hours unless given (semantics A8).
+ */
+export const RollApiKey = Schema.Struct({
+  expires_in: Schema.optionalKey(Schema.NullOr(ApiKeyGrace))
+}).annotate({ identifier: "RollApiKey" })

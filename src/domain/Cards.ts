@@ -1,9 +1,13 @@
-/** Arithmetic of card numbers and expiry dates, and card numbers within texts. */
+/**
+ * Cards: the arithmetic of their numbers and expiry dates, numbers within texts, and the reasons for which issuers
+ * decline.
+ */
+import { Schema } from "effect"
 
-/** 12 to 19 digits with a right check digit (semantics I-9). */
+/** Says whether a text has 12 to 19 digits, the last of which is the right check digit (semantics I-9). */
 export const isCardNumber = (number: string): boolean => /^[0-9]{12,19}$/u.test(number) && luhnChecksum(number) === 0
 
-/** Sum of Luhn's algorithm modulo 10; 0 for a valid number. */
+/** Computes the sum of Luhn's algorithm modulo 10, which is 0 for a valid number. */
 export const luhnChecksum = (digits: string): number => {
   let sum = 0
   for (let i = 0; i < digits.length; i++) {
@@ -14,7 +18,7 @@ export const luhnChecksum = (digits: string): number => {
   return sum % 10
 }
 
-/** Ranges of the first four digits. The first range that holds the number names its brand. */
+/** The first range that holds the first four digits of a number names its brand. */
 const BRANDS: ReadonlyArray<readonly [from: number, to: number, brand: string]> = [
   [3400, 3499, "amex"],
   [3700, 3799, "amex"],
@@ -30,30 +34,32 @@ const BRANDS: ReadonlyArray<readonly [from: number, to: number, brand: string]> 
   [6200, 6299, "unionpay"]
 ]
 
-/** The scheme that issues numbers like this one. */
+/** Names the scheme that issues numbers like this one. */
 export const brandOf = (number: string): string => {
   const start = Number(number.slice(0, 4))
   return BRANDS.find(([from, to]) => start >= from && start <= to)?.[2] ?? "unknown"
 }
 
-/** How many digits the security code of such a card has (semantics 9.7). */
+/** Counts the digits that the security code of such a card has (semantics 9.7). */
 export const cvcLengthOf = (number: string): number => (brandOf(number) === "amex" ? 4 : 3)
 
-/** Whether a card's last month is over, at a time in milliseconds. Cards expire with the end of their month, in UTC. */
+/**
+ * Says whether a card's last month is over at a time in milliseconds. Cards expire with the end of their month, in UTC.
+ */
 export const isExpired = (card: { readonly exp_month: number; readonly exp_year: number }, now: number): boolean => {
   const date = new Date(now)
   const months = date.getUTCFullYear() * 12 + date.getUTCMonth()
   return card.exp_year * 12 + (card.exp_month - 1) < months
 }
 
-/** Digits that a reader takes for one number, however they are grouped. */
+/** A reader takes these digits for one number, however they are grouped. */
 const DIGITS = /[0-9](?:[^0-9A-Za-z]{0,2}[0-9]){11,}/gu
 
-/** The text with asterisks in the place of card numbers: for texts that anybody may have sent, and others may read. */
+/** Puts asterisks in the place of card numbers, in texts that anybody may have sent, and others may read. */
 export const withoutCardNumbers = (text: string): string =>
   text.replaceAll(DIGITS, (digits) => (isCardNumber(digits) || holdsCardNumber(digits) ? "****" : digits))
 
-/** Whether there is a number of a known scheme among digits, in groups or with something before or behind it. */
+/** Says whether digits hold a number of a known scheme, in groups or with something before or behind it. */
 const holdsCardNumber = (grouped: string): boolean => {
   if (grouped.length > GROUPED_LENGTH_MAX) return true
   const digits = grouped.replaceAll(/[^0-9]/gu, "")
@@ -67,5 +73,21 @@ const holdsCardNumber = (grouped: string): boolean => {
 /** No id and no card number is longer; whatever it is, looking into it would take too long. */
 const GROUPED_LENGTH_MAX = 100
 
-/** How many digits the numbers of the schemes have. */
+/** The numbers of the schemes have so many digits. */
 const LENGTHS = [14, 15, 16]
+
+/** An issuer declines for one of these reasons, and the payer is told so (spec: Decline codes; semantics §5). */
+export const DECLINE_MESSAGES = {
+  generic_decline: "Your card was declined.",
+  insufficient_funds: "Your card has insufficient funds.",
+  lost_card: "Your card was declined.",
+  stolen_card: "Your card was declined.",
+  expired_card: "Your card has expired.",
+  incorrect_cvc: "Your card's security code is incorrect.",
+  processing_error: "An error occurred while processing your card. Try again.",
+  do_not_honor: "Your card was declined."
+} as const
+
+export type DeclineCode = keyof typeof DECLINE_MESSAGES
+
+export const DeclineCode = Schema.Literals(Object.keys(DECLINE_MESSAGES) as ReadonlyArray<DeclineCode>)

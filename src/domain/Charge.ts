@@ -1,7 +1,7 @@
 /** Charges: the attempts of a PaymentIntent that reached the card's issuer (semantics §6, H1, H2). */
 import { Schema } from "effect"
 import { BillingDetails } from "./Address.ts"
-import { DeclineCode } from "./DeclineCodes.ts"
+import { DeclineCode } from "./Cards.ts"
 import { ChargeId, CustomerId, MerchantId, PaymentIntentId, PaymentMethodId } from "./Identifiers.ts"
 import { Metadata } from "./Metadata.ts"
 import { Amount, AmountOrZero } from "./Money.ts"

@@ -1,18 +1,17 @@
 /** Customers (spec: Customer; semantics §1.10). */
 import { Schema } from "effect"
-import { Email } from "./Email.ts"
+import { Email, text, unsettable } from "./Text.ts"
 import { CustomerId, MerchantId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
-import { text } from "./Text.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { Timestamp } from "./Time.ts"
 
-/** What each parameter of a customer must be. */
+/** Each parameter of a customer must be one of these. */
 export const CustomerEmail = Email
 export const CustomerName = text(256)
 export const CustomerPhone = text(64)
 export const CustomerDescription = text(1000)
 
-/** `created` in Unix seconds. */
+/** `created` is in Unix seconds. */
 export const Customer = Schema.Struct({
   id: CustomerId,
   object: Schema.Literal("customer"),
@@ -27,7 +26,7 @@ export const Customer = Schema.Struct({
 }).annotate({ identifier: "Customer" })
 export type Customer = typeof Customer.Type
 
-/** What is left of a deleted customer (semantics C3). */
+/** Only this is left of a deleted customer (semantics C3). */
 export const DeletedCustomer = Schema.Struct({
   id: CustomerId,
   object: Schema.Literal("customer"),
@@ -35,3 +34,26 @@ export const DeletedCustomer = Schema.Struct({
   livemode: Schema.Boolean
 }).annotate({ identifier: "DeletedCustomer" })
 export type DeletedCustomer = typeof DeletedCustomer.Type
+
+/** Free texts, which null and the empty string unset, or leave unset (semantics C4, 9.2). */
+const texts = {
+  name: Schema.optionalKey(Schema.NullOr(CustomerName)),
+  phone: Schema.optionalKey(Schema.NullOr(CustomerPhone)),
+  description: Schema.optionalKey(Schema.NullOr(CustomerDescription))
+}
+
+/** The body of a request that creates a customer. Null is the same as absent (semantics T10). */
+export const CreateCustomer = Schema.Struct({
+  email: Schema.optionalKey(Schema.NullOr(CustomerEmail)),
+  ...texts,
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreateCustomer" })
+export type CreateCustomer = typeof CreateCustomer.Type
+
+/** The body of an update. Null unsets a field, and so does the empty string (semantics C4, 9.2). */
+export const UpdateCustomer = Schema.Struct({
+  email: Schema.optionalKey(unsettable(CustomerEmail)),
+  ...texts,
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
+}).annotate({ identifier: "UpdateCustomer" })
+export type UpdateCustomer = typeof UpdateCustomer.Type

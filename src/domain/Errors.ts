@@ -1,126 +1,151 @@
 /**
- * What can go wrong in the model: one class per failure of semantics §3 that a lifecycle can produce.
+ * The failures of the model: one class per failure of semantics §3 that a lifecycle can produce.
  *
- * Only data: no status codes, no wire types and no sentences for the public (`http` has one table for those), except
- * for a decline, whose message belongs to its decline code (semantics §5).
+ * They are only data: no status codes, no wire types and no sentences for the public (`http` has one table for those),
+ * except for a decline, whose message belongs to its decline code (semantics §5).
  */
-import { Data } from "effect"
-import type { CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
-import type { DeclineCode } from "./DeclineCodes.ts"
+import { Schema } from "effect"
+import { DeclineCode } from "./Cards.ts"
+import { CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
+import type { PaymentIntent } from "./PaymentIntent.ts"
+import { PaymentIntentStatus } from "./PaymentIntentStates.ts"
 import type { ParameterInvalid, ParameterMissing, ParametersExclusive, ParameterUnknown } from "./ParameterErrors.ts"
-import type { PaymentIntent, PaymentIntentStatus } from "./PaymentIntent.ts"
 
 export { ParameterInvalid, ParameterMissing, ParametersExclusive, ParameterUnknown } from "./ParameterErrors.ts"
 
-/** How an object's kind is called in messages (semantics §3, last line). */
-export type ResourceKind =
-  | "Customer"
-  | "PaymentIntent"
-  | "Checkout Session"
-  | "Product"
-  | "Price"
-  | "Refund"
-  | "Charge"
-  | "PaymentMethod"
-  | "WebhookEndpoint"
-  | "WebhookDelivery"
-  | "Event"
-  | "Line item"
-  | "API key"
+/** An object's kind as messages name it (semantics §3, last line). */
+export const ResourceKind = Schema.Literals([
+  "Customer",
+  "PaymentIntent",
+  "Checkout Session",
+  "Product",
+  "Price",
+  "Refund",
+  "Charge",
+  "PaymentMethod",
+  "WebhookEndpoint",
+  "WebhookDelivery",
+  "Event",
+  "Line item",
+  "API key"
+])
+export type ResourceKind = typeof ResourceKind.Type
+
+/** The PaymentIntent of a decline, which goes on as the very object that it is: a lifecycle has made it, no client. */
+const PaymentIntentAsItIs = Schema.declare(
+  (value): value is PaymentIntent =>
+    typeof value === "object" && value !== null && "object" in value && value.object === "payment_intent"
+)
 
 /** An amount above what is possible: the cap of semantics N1, or the amount authorized. */
-export class AmountTooLarge extends Data.TaggedError("AmountTooLarge")<{
-  readonly param: string
+export class AmountTooLarge extends Schema.TaggedError<AmountTooLarge>()("AmountTooLarge", {
+  param: Schema.String,
   /** Minor units. */
-  readonly max: number
-}> {}
+  max: Schema.Number
+}) {}
 
 /** A refund of more than what is left of the captured amount (semantics F5; wire code `amount_too_large`). */
-export class RefundTooLarge extends Data.TaggedError("RefundTooLarge")<{}> {}
+export class RefundTooLarge extends Schema.TaggedError<RefundTooLarge>()("RefundTooLarge", {}) {}
 
 /** Nothing is left to refund (semantics F5). */
-export class ChargeAlreadyRefunded extends Data.TaggedError("ChargeAlreadyRefunded")<{}> {}
+export class ChargeAlreadyRefunded extends Schema.TaggedError<ChargeAlreadyRefunded>()("ChargeAlreadyRefunded", {}) {}
 
 /** Another price has the lookup key, and it was not asked to hand it over (semantics PR17). */
-export class LookupKeyTaken extends Data.TaggedError("LookupKeyTaken")<{ readonly lookupKey: string }> {}
+export class LookupKeyTaken extends Schema.TaggedError<LookupKeyTaken>()("LookupKeyTaken", {
+  lookupKey: Schema.String
+}) {}
 
 /** A product with prices cannot be deleted (semantics PR2). */
-export class ProductHasPrices extends Data.TaggedError("ProductHasPrices")<{ readonly id: string }> {}
+export class ProductHasPrices extends Schema.TaggedError<ProductHasPrices>()("ProductHasPrices", {
+  id: Schema.String
+}) {}
 
 /** No such object in this environment, or not any more. */
-export class ResourceMissing extends Data.TaggedError("ResourceMissing")<{
-  readonly kind: ResourceKind
-  readonly id: string
+export class ResourceMissing extends Schema.TaggedError<ResourceMissing>()("ResourceMissing", {
+  kind: ResourceKind,
+  id: Schema.String,
   /** `id` for the object of the path, else the parameter that refers to it (semantics T17). */
-  readonly param: string
-}> {}
+  param: Schema.String
+}) {}
 
 /** The PaymentIntent's status does not allow the operation (semantics §2.1, `✗`). */
-export class PaymentIntentUnexpectedState extends Data.TaggedError("PaymentIntentUnexpectedState")<{
-  readonly status: PaymentIntentStatus
-  /** Words for a message, e.g. `confirm` or "update of `amount`". */
-  readonly operation: string
-  /** The statuses that would allow it. */
-  readonly allowed: ReadonlyArray<PaymentIntentStatus>
-  readonly param: "id" | "payment_intent"
-}> {}
+export class PaymentIntentUnexpectedState extends Schema.TaggedError<PaymentIntentUnexpectedState>()(
+  "PaymentIntentUnexpectedState",
+  {
+    status: PaymentIntentStatus,
+    /** Words for a message, e.g. `confirm` or "update of `amount`". */
+    operation: Schema.String,
+    /** The statuses that would allow it. */
+    allowed: Schema.Array(PaymentIntentStatus),
+    param: Schema.Literals(["id", "payment_intent"])
+  }
+) {}
 
 /** Confirm without any payment method, known or sent (semantics I-7; wire code `payment_intent_unexpected_state`). */
-export class PaymentMethodRequired extends Data.TaggedError("PaymentMethodRequired")<{}> {}
+export class PaymentMethodRequired extends Schema.TaggedError<PaymentMethodRequired>()("PaymentMethodRequired", {}) {}
 
 /**
  * An operation that would bypass the Checkout Session that the PaymentIntent belongs to (semantics I-18; wire code
  * `payment_intent_unexpected_state`).
  */
-export class PaymentIntentBelongsToSession extends Data.TaggedError("PaymentIntentBelongsToSession")<{
-  readonly checkoutSession: string
-  /** Whether the session can still be paid, or expired. */
-  readonly open: boolean
-}> {}
+export class PaymentIntentBelongsToSession extends Schema.TaggedError<PaymentIntentBelongsToSession>()(
+  "PaymentIntentBelongsToSession",
+  {
+    checkoutSession: Schema.String,
+    /** The session can still be paid, or expired. */
+    open: Schema.Boolean
+  }
+) {}
 
 /** The Checkout Session's status does not allow the operation (semantics §2.3, `✗`). */
-export class CheckoutSessionUnexpectedState extends Data.TaggedError("CheckoutSessionUnexpectedState")<{
-  readonly status: CheckoutSessionStatus
-  /** Completes "only `open` sessions can be …". */
-  readonly operation: "confirmed" | "expired"
-}> {}
+export class CheckoutSessionUnexpectedState extends Schema.TaggedError<CheckoutSessionUnexpectedState>()(
+  "CheckoutSessionUnexpectedState",
+  {
+    status: CheckoutSessionStatus,
+    /** Completes "only `open` sessions can be …". */
+    operation: Schema.Literals(["confirmed", "expired"])
+  }
+) {}
 
 /** A price that is not active, where only an active one will do (semantics S3, PR5). */
-export class PriceInactive extends Data.TaggedError("PriceInactive")<{
-  readonly id: string
-  readonly param: string
-}> {}
+export class PriceInactive extends Schema.TaggedError<PriceInactive>()("PriceInactive", {
+  id: Schema.String,
+  param: Schema.String
+}) {}
 
 /** A product that is not active, in a Checkout Session (semantics S3, PR18). */
-export class ProductInactive extends Data.TaggedError("ProductInactive")<{
-  readonly id: string
-  readonly param: string
-}> {}
+export class ProductInactive extends Schema.TaggedError<ProductInactive>()("ProductInactive", {
+  id: Schema.String,
+  param: Schema.String
+}) {}
 
 /** Live mode has no card processor (semantics A10). */
-export class ProcessorNotConfigured extends Data.TaggedError("ProcessorNotConfigured")<{}> {}
+export class ProcessorNotConfigured extends Schema.TaggedError<ProcessorNotConfigured>()(
+  "ProcessorNotConfigured",
+  {}
+) {}
 
 /** The card processor did not answer; nothing was changed. */
-export class ProcessorUnavailable extends Data.TaggedError("ProcessorUnavailable")<{}> {}
+export class ProcessorUnavailable extends Schema.TaggedError<ProcessorUnavailable>()("ProcessorUnavailable", {}) {}
 
 /**
  * The issuer declined. The attempt is committed, so lifecycles RETURN this value; they never fail with it.
  */
-export class CardDeclined extends Data.TaggedError("CardDeclined")<{
-  readonly declineCode: DeclineCode
+export class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclined", {
+  declineCode: DeclineCode,
   /** For the payer, by decline code (semantics §5). */
-  readonly message: string
+  message: Schema.String,
   /** `ch_…` of the failed attempt. */
-  readonly charge: string
+  charge: Schema.String,
   /** The PaymentIntent as the decline left it. */
-  readonly paymentIntent: PaymentIntent
-}> {}
+  paymentIntent: PaymentIntentAsItIs
+}) {}
 
 /** An operation of test mode only was asked for in live mode (semantics §8.27). */
-export class TestModeOnly extends Data.TaggedError("TestModeOnly")<{}> {}
+export class TestModeOnly extends Schema.TaggedError<TestModeOnly>()("TestModeOnly", {}) {}
 
 /** A publishable key was used for what needs a secret key (semantics A5, I-12). */
-export class SecretKeyRequired extends Data.TaggedError("SecretKeyRequired")<{}> {}
+export class SecretKeyRequired extends Schema.TaggedError<SecretKeyRequired>()("SecretKeyRequired", {}) {}
 
 /** Every failure that a lifecycle can fail with, or return. */
 export type DomainError =

@@ -20,7 +20,9 @@ export const PREFIXES = {
   api_key: "key"
 } as const
 
-/** An id with a given prefix. What follows is only known to be right once the object is found (semantics T18). */
+/**
+ * An id begins with a given prefix. What follows is only known to be right once the object is found (semantics T18).
+ */
 export const identifier = (prefix: (typeof PREFIXES)[keyof typeof PREFIXES]) =>
   text()
     .check(Schema.isPattern(new RegExp(`^${prefix}_`, "u")))

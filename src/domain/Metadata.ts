@@ -1,5 +1,5 @@
 /**
- * Metadata: what merchants attach to objects (semantics §1.8).
+ * Merchants attach metadata to objects (semantics §1.8).
  *
  * Keys are the merchant's, so any of them may be sent, `__proto__` included: objects are only ever built from entries,
  * which makes every key an own property.
@@ -16,11 +16,11 @@ const METADATA_RULE =
   `an object with at most ${METADATA_KEYS_MAX} keys, each of 1 to ${METADATA_KEY_LENGTH_MAX} characters ` +
   "and without square brackets"
 
-/** As stored and returned. */
+/** Metadata as it is stored and returned. */
 export const Metadata = Schema.Record(Schema.String, Schema.String).annotate({ identifier: "Metadata" })
 export type Metadata = typeof Metadata.Type
 
-/** As sent: null or "" as a value removes the key, so it does not count (semantics M1 to M3). */
+/** Metadata as it is sent: null or "" as a value removes the key, so it does not count (semantics M1 to M3). */
 export const MetadataParameter = Schema.Record(Schema.String, Schema.NullOr(text(METADATA_VALUE_LENGTH_MAX))).check(
   Schema.makeFilter(
     (metadata: Readonly<Record<string, string | null>>) =>
@@ -35,7 +35,7 @@ export const MetadataParameter = Schema.Record(Schema.String, Schema.NullOr(text
 )
 export type MetadataParameter = typeof MetadataParameter.Type
 
-/** The metadata after an update (semantics M2); null and "" clear all. The same object if nothing changes. */
+/** Merges an update into metadata (semantics M2); null and "" clear all. The same object if nothing changes. */
 export const mergeMetadata = (current: Metadata, update: MetadataParameter | null | ""): Metadata => {
   if (update === null || update === "") return Object.keys(current).length === 0 ? current : {}
   const merged = new Map(Object.entries(current))
@@ -47,7 +47,7 @@ export const mergeMetadata = (current: Metadata, update: MetadataParameter | nul
   return changed ? Object.fromEntries(merged) : current
 }
 
-/** Old values of the keys that changed, null for those that were absent (semantics §4). */
+/** Lists the old values of the keys that changed, null for those that were absent (semantics §4). */
 export const previousMetadata = (previous: Metadata, current: Metadata): Readonly<Record<string, string | null>> => {
   const before = new Map(Object.entries(previous))
   const after = new Map(Object.entries(current))
@@ -56,8 +56,8 @@ export const previousMetadata = (previous: Metadata, current: Metadata): Readonl
 }
 
 /**
- * The metadata after an update, which may leave it out. Fails if that leaves more keys than an object may have; what one
- * request may bring is its schema's to say.
+ * Merges an update, which may leave metadata out. Fails with `ParameterInvalid` if that leaves more keys than an object
+ * may have (semantics M2). The schema of a request says what one request may bring.
  */
 export const updateMetadata = (
   current: Metadata,

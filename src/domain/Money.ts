@@ -4,7 +4,7 @@ import { Schema } from "effect"
 /** The largest amount of one payment, in minor units (semantics N1). */
 export const AMOUNT_MAX = 999_999_999_999
 
-/** For the descriptions of parameters: a schema that is capped would be violated with another error. */
+/** Descriptions of parameters say this, because a schema that is capped would be violated with another error. */
 export const AMOUNT_CAP = `At most ${AMOUNT_MAX}.`
 
 /** An amount to pay or to capture. The cap is not part of it: exceeding that is an error of its own (semantics N1). */
@@ -15,10 +15,10 @@ export const AmountOrZero = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).a
   rule: "a non-negative integer"
 })
 
-/** A currency code as clients may write it (semantics N2). */
+/** Clients may write a currency code in either case (semantics N2). */
 export const Currency = Schema.String.check(Schema.isPattern(/^[A-Za-z]{3}$/u)).annotate({
   rule: "a three-letter currency code"
 })
 
-/** A currency code as it is stored and returned. */
+/** Writes a currency code as it is stored and returned. */
 export const normalizeCurrency = (currency: string): string => currency.toLowerCase()

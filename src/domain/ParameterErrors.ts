@@ -1,29 +1,31 @@
 /**
- * What can be wrong with a parameter alone. These errors know no object, so the objects' own rules can fail with them; the
+ * These errors tell what is wrong with a parameter alone. They know no object, so the objects' own rules can fail with them; the
  * others (`Errors.ts`) tell of objects.
  */
-import { Data } from "effect"
+import { Schema } from "effect"
 
 /** A required parameter, or one that is required under the given circumstances, is absent. */
-export class ParameterMissing extends Data.TaggedError("ParameterMissing")<{
+export class ParameterMissing extends Schema.TaggedError<ParameterMissing>()("ParameterMissing", {
   /** Path of the parameter, e.g. `payment_method_data[card][number]` (semantics T8). */
-  readonly param: string
-}> {}
+  param: Schema.String
+}) {}
 
 /** A parameter is of the wrong type, out of range, or refers to something that does not fit. */
-export class ParameterInvalid extends Data.TaggedError("ParameterInvalid")<{
+export class ParameterInvalid extends Schema.TaggedError<ParameterInvalid>()("ParameterInvalid", {
   /** Null only if the whole body is meant. */
-  readonly param: string | null
+  param: Schema.NullOr(Schema.String),
   /** Completes "The `param` field must be …". */
-  readonly rule: string
-}> {}
+  rule: Schema.String
+}) {}
 
 /** A parameter that the operation does not know. */
-export class ParameterUnknown extends Data.TaggedError("ParameterUnknown")<{ readonly param: string }> {}
+export class ParameterUnknown extends Schema.TaggedError<ParameterUnknown>()("ParameterUnknown", {
+  param: Schema.String
+}) {}
 
 /** Two parameters that exclude each other were both sent. */
-export class ParametersExclusive extends Data.TaggedError("ParametersExclusive")<{
-  readonly first: string
+export class ParametersExclusive extends Schema.TaggedError<ParametersExclusive>()("ParametersExclusive", {
+  first: Schema.String,
   /** The one that the error names. */
-  readonly second: string
-}> {}
+  second: Schema.String
+}) {}

@@ -1,7 +1,7 @@
 /** PaymentIntents (spec: PaymentIntent; semantics §1.12, §6). */
 import { Schema } from "effect"
 import { Charge } from "./Charge.ts"
-import { DeclineCode } from "./DeclineCodes.ts"
+import { DeclineCode } from "./Cards.ts"
 import { ChargeId, CustomerId, MerchantId, PaymentIntentId, PaymentMethodId } from "./Identifiers.ts"
 import { Metadata } from "./Metadata.ts"
 import { Amount, AmountOrZero } from "./Money.ts"

@@ -9,7 +9,7 @@ import { Timestamp } from "./Time.ts"
 export const CardFunding = Schema.Literals(["credit", "debit", "prepaid"])
 export type CardFunding = typeof CardFunding.Type
 
-/** `exp_month` from 1 to 12, `exp_year` in four digits. */
+/** `exp_month` is from 1 to 12, `exp_year` has four digits. */
 export const Card = Schema.Struct({
   brand: Schema.String,
   last4: Schema.String,
@@ -22,7 +22,7 @@ export const Card = Schema.Struct({
 }).annotate({ identifier: "Card" })
 export type Card = typeof Card.Type
 
-/** `created` in Unix seconds; 0 for one that is built in. */
+/** `created` is in Unix seconds, and 0 for one that is built in. */
 export const PaymentMethod = Schema.Struct({
   id: PaymentMethodId,
   object: Schema.Literal("payment_method"),
@@ -82,3 +82,8 @@ export const PaymentMethodData = Schema.Struct({
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
 })
 export type PaymentMethodData = typeof PaymentMethodData.Type
+
+/** The body of a request that creates a payment method, which is the same by another name. */
+export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields).annotate({
+  identifier: "CreatePaymentMethod"
+})

@@ -1,10 +1,12 @@
-/** Prices (spec: Price; semantics §1.11). What a price amounts to is in `PriceArithmetic.ts`. */
+/**
+ * Prices (spec: Price; semantics §1.11). `PriceTerms.ts` says which terms belong together, `PriceArithmetic.ts` what a
+ * quantity at a price amounts to.
+ */
 import { Schema } from "effect"
-import { DECIMAL_PATTERN, DECIMAL_RULE } from "./Decimal.ts"
 import { PriceId, ProductId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { AMOUNT_CAP, AmountOrZero, Currency } from "./Money.ts"
-import { text } from "./Text.ts"
+import { text, unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 export const PriceType = Schema.Literals(["one_time", "recurring"])
@@ -31,7 +33,9 @@ export const LookupKey = text(200)
 export const PriceNickname = text()
 
 /** An amount that need not be whole: minor units as a decimal string (semantics PR13). */
-export const DecimalAmount = Schema.String.check(Schema.isPattern(DECIMAL_PATTERN)).annotate({ rule: DECIMAL_RULE })
+export const DecimalAmount = Schema.String.check(Schema.isPattern(/^\d{1,12}(\.\d{1,12})?$/u)).annotate({
+  rule: "a decimal string with at most 12 digits before and 12 digits after the point"
+})
 
 export const TransformQuantity = Schema.Struct({
   divide_by: AtLeastOne,
@@ -63,8 +67,9 @@ export const Recurring = Schema.Struct({
 }).annotate({ identifier: "Recurring" })
 
 /**
- * Amounts in minor units, `created` in Unix seconds. A whole amount is in both `unit_amount` and `unit_amount_decimal`,
- * a broken one only in the latter; both are null for a tiered price and for one whose amount the payer chooses.
+ * Amounts are in minor units, `created` is in Unix seconds. A whole amount is in both `unit_amount` and
+ * `unit_amount_decimal`, a broken one only in the latter; both are null for a tiered price and for one whose amount the
+ * payer chooses.
  */
 export const Price = Schema.Struct({
   id: PriceId,
@@ -90,7 +95,7 @@ export const Price = Schema.Struct({
 }).annotate({ identifier: "Price" })
 export type Price = typeof Price.Type
 
-/** As sent: `interval_count` is 1 if left out, `usage_type` is `licensed` (semantics PR8, PR9). */
+/** As it is sent, `interval_count` is 1 if left out, `usage_type` is `licensed` (semantics PR8, PR9). */
 export const RecurringParameter = Schema.Struct({
   interval: RecurringInterval,
   interval_count: Schema.optionalKey(Schema.NullOr(AtLeastOne)),
@@ -140,3 +145,38 @@ export const InlinePrice = {
     )
   )
 }
+
+/**
+ * The body of a request that creates a price. Null is the same as absent, and so is "" of a text (semantics T10, 9.2).
+ */
+export const CreatePrice = Schema.Struct({
+  product: ProductId,
+  currency: Currency,
+  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
+  unit_amount_decimal: Schema.optionalKey(Schema.NullOr(DecimalAmount)),
+  custom_unit_amount: Schema.optionalKey(Schema.NullOr(CustomUnitAmountParameter)),
+  active: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  type: Schema.optionalKey(Schema.NullOr(PriceType)),
+  billing_scheme: Schema.optionalKey(Schema.NullOr(BillingScheme)),
+  recurring: Schema.optionalKey(Schema.NullOr(RecurringParameter)),
+  tax_behavior: Schema.optionalKey(Schema.NullOr(TaxBehavior)),
+  tiers_mode: Schema.optionalKey(Schema.NullOr(TiersMode)),
+  tiers: Schema.optionalKey(Schema.NullOr(TiersParameter)),
+  transform_quantity: Schema.optionalKey(Schema.NullOr(TransformQuantity)),
+  lookup_key: Schema.optionalKey(Schema.NullOr(LookupKey)),
+  transfer_lookup_key: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  nickname: Schema.optionalKey(Schema.NullOr(PriceNickname)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreatePrice" })
+export type CreatePrice = typeof CreatePrice.Type
+
+/** The body of an update. What a price amounts to never changes (semantics PR19); null and "" unset texts. */
+export const UpdatePrice = Schema.Struct({
+  active: Schema.optionalKey(Schema.Boolean),
+  nickname: Schema.optionalKey(Schema.NullOr(PriceNickname)),
+  tax_behavior: Schema.optionalKey(TaxBehavior),
+  lookup_key: Schema.optionalKey(Schema.NullOr(LookupKey)),
+  transfer_lookup_key: Schema.optionalKey(Schema.Boolean),
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
+}).annotate({ identifier: "UpdatePrice" })
+export type UpdatePrice = typeof UpdatePrice.Type

@@ -1,10 +1,11 @@
 /** Products (spec: Product; semantics §1.11). */
 import { Schema } from "effect"
 import { PriceId, ProductId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
-import { text, TEXT_LENGTH_MAX } from "./Text.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
+import { AMOUNT_CAP, AmountOrZero } from "./Money.ts"
+import { DecimalAmount, InlinePrice } from "./Price.ts"
+import { text, TEXT_LENGTH_MAX, unsettable, WebUrl } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
-import { WebUrl } from "./Url.ts"
 
 const PRODUCT_IMAGES_MAX = 8
 const PRODUCT_MARKETING_FEATURES_MAX = 15
@@ -12,7 +13,7 @@ const PRODUCT_MARKETING_FEATURES_MAX = 15
 const IMAGES_RULE = `an array of at most ${PRODUCT_IMAGES_MAX} URLs`
 const MARKETING_FEATURES_RULE = `an array of at most ${PRODUCT_MARKETING_FEATURES_MAX} features`
 
-/** What each parameter of a product must be. */
+/** Each parameter of a product must be one of these. */
 export const ProductName = text()
   .check(Schema.isMinLength(1))
   .annotate({ rule: `a string of 1 to ${TEXT_LENGTH_MAX} characters` })
@@ -32,7 +33,7 @@ export const ProductMarketingFeatures = Schema.Array(MarketingFeature).check(
 
 const Dimension = Schema.Finite.check(Schema.isGreaterThan(0)).annotate({ rule: "a number above 0" })
 
-/** All four, or none (semantics PR6). */
+/** A product has all four of them, or none (semantics PR6). */
 export const PackageDimensions = Schema.Struct({
   height: Dimension,
   length: Dimension,
@@ -41,7 +42,7 @@ export const PackageDimensions = Schema.Struct({
 }).annotate({ identifier: "PackageDimensions" })
 export type PackageDimensions = typeof PackageDimensions.Type
 
-/** Times in Unix seconds. */
+/** Times are in Unix seconds. */
 export const Product = Schema.Struct({
   id: ProductId,
   object: Schema.Literal("product"),
@@ -64,7 +65,7 @@ export const Product = Schema.Struct({
 }).annotate({ identifier: "Product" })
 export type Product = typeof Product.Type
 
-/** What is left of a deleted product (semantics PR2). */
+/** Only this is left of a deleted product (semantics PR2). */
 export const DeletedProduct = Schema.Struct({
   id: ProductId,
   object: Schema.Literal("product"),
@@ -72,3 +73,51 @@ export const DeletedProduct = Schema.Struct({
   livemode: Schema.Boolean
 }).annotate({ identifier: "DeletedProduct" })
 export type DeletedProduct = typeof DeletedProduct.Type
+
+/** Free texts, which null and the empty string unset, or leave unset (semantics 9.2). */
+const texts = {
+  statement_descriptor: Schema.optionalKey(Schema.NullOr(ProductStatementDescriptor)),
+  unit_label: Schema.optionalKey(Schema.NullOr(ProductUnitLabel)),
+  tax_code: Schema.optionalKey(Schema.NullOr(ProductTaxCode))
+}
+
+/** A price that is made along with its product, and becomes its default price (semantics PR4). */
+export const DefaultPriceData = Schema.Struct({
+  currency: InlinePrice.currency,
+  unit_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({ description: AMOUNT_CAP }),
+  unit_amount_decimal: Schema.optionalKey(Schema.NullOr(DecimalAmount)),
+  tax_behavior: InlinePrice.tax_behavior,
+  recurring: InlinePrice.recurring
+})
+
+/** The body of a request that creates a product. Null is the same as absent (semantics T10). */
+export const CreateProduct = Schema.Struct({
+  name: ProductName,
+  active: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  description: Schema.optionalKey(Schema.NullOr(ProductDescription)),
+  images: Schema.optionalKey(Schema.NullOr(ProductImages)),
+  url: Schema.optionalKey(Schema.NullOr(ProductUrl)),
+  default_price_data: Schema.optionalKey(Schema.NullOr(DefaultPriceData)),
+  shippable: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  ...texts,
+  package_dimensions: Schema.optionalKey(Schema.NullOr(PackageDimensions)),
+  marketing_features: Schema.optionalKey(Schema.NullOr(ProductMarketingFeatures)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreateProduct" })
+export type CreateProduct = typeof CreateProduct.Type
+
+/** The body of an update. Null unsets only the fields that say so here (semantics 9.1). */
+export const UpdateProduct = Schema.Struct({
+  name: Schema.optionalKey(ProductName),
+  active: Schema.optionalKey(Schema.Boolean),
+  description: Schema.optionalKey(Schema.NullOr(ProductDescription)),
+  images: Schema.optionalKey(ProductImages),
+  url: Schema.optionalKey(unsettable(ProductUrl)),
+  shippable: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  ...texts,
+  package_dimensions: Schema.optionalKey(Schema.NullOr(PackageDimensions)),
+  marketing_features: Schema.optionalKey(ProductMarketingFeatures),
+  metadata: Schema.optionalKey(unsettable(MetadataParameter)),
+  default_price: Schema.optionalKey(Schema.NullOr(PriceId))
+}).annotate({ identifier: "UpdateProduct" })
+export type UpdateProduct = typeof UpdateProduct.Type

@@ -1,5 +1,5 @@
 /**
- * Which IP addresses are public: those that a host anywhere on the Internet can have (semantics W4).
+ * An IP address is public if a host anywhere on the Internet can have it (semantics W4).
  *
  * A merchant's URL must not make the service talk to its own network, so everything that IANA's registries keep for
  * special purposes is refused: loopback, private and link-local networks, carrier-grade NAT, multicast, documentation,
@@ -26,7 +26,7 @@ const SPECIAL_IPV4: ReadonlyArray<readonly [network: string, prefix: number, pur
   ["240.0.0.0", 4, "reserved, and broadcast"]
 ]
 
-/** What of 2000::/3 is special; all that lies outside of it is. */
+/** These networks of 2000::/3 are special; all that lies outside of it is. */
 const SPECIAL_IPV6: ReadonlyArray<readonly [network: string, prefix: number, purpose: string]> = [
   ["2001::", 23, "protocol assignments, Teredo among them"],
   ["2001:db8::", 32, "documentation"],
@@ -34,7 +34,7 @@ const SPECIAL_IPV6: ReadonlyArray<readonly [network: string, prefix: number, pur
   ["3fff::", 20, "documentation"]
 ]
 
-/** Networks whose addresses end in an IPv4 address that is meant: IPv4-mapped, and NAT64's well-known prefix. */
+/** Addresses of these networks end in an IPv4 address that is meant: IPv4-mapped, and NAT64's well-known prefix. */
 const EMBEDDING: ReadonlyArray<readonly [network: string, prefix: number]> = [
   ["::ffff:0:0", 96],
   ["64:ff9b::", 96]
@@ -51,7 +51,7 @@ const specialIpv6 = networks("ipv6", SPECIAL_IPV6)
 const unicastIpv6 = networks("ipv6", [["2000::", 3]])
 const embedding = networks("ipv6", EMBEDDING)
 
-/** Whether an IP address, in any notation that Node knows, is public. Anything else is not. */
+/** Says whether an IP address, in any notation that Node knows, is public. Anything else is not. */
 export const isPublicAddress = (address: string): boolean => {
   const [withoutZone = ""] = address.split("%")
   switch (isIP(withoutZone)) {
@@ -65,13 +65,13 @@ export const isPublicAddress = (address: string): boolean => {
   }
 }
 
-/** The IP address that a URL's host is; undefined for a name. The URL parser knows every notation of IPv4. */
+/** Reads the IP address that a URL's host is; undefined for a name. The URL parser knows every notation of IPv4. */
 export const literalAddressOf = ({ hostname }: URL): string | undefined => {
   const address = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname
   return isIP(address) === 0 ? undefined : address
 }
 
-/** The last 32 bits of an IPv6 address. */
+/** Writes the last 32 bits of an IPv6 address as an IPv4 address. */
 const embeddedIpv4 = (address: string): string => {
   // The parser writes all addresses in one way: hexadecimal groups, the longest run of zeros as `::`.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)

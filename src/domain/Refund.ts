@@ -1,22 +1,39 @@
 /** Refunds (spec: Refund; semantics §1.14, §2.4, §6). */
 import { Schema } from "effect"
 import { ChargeId, PaymentIntentId, RefundId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { Amount } from "./Money.ts"
-import { RefundStatus } from "./RefundStates.ts"
+import type { OperationOf } from "./StateTable.ts"
+import { stateTable } from "./StateTable.ts"
+import { unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
-export { RefundStatus } from "./RefundStates.ts"
+/** `requires_action` and `canceled` are reserved: no refund has them so far. */
+export const RefundStatus = Schema.Literals(["pending", "succeeded", "failed", "requires_action", "canceled"])
+export type RefundStatus = typeof RefundStatus.Type
 
-/** Why the merchant refunds (semantics F2). */
+/**
+ * The state table of refunds (semantics F3, §2.4) says which step is possible in which status, and where it leads. A
+ * step that has no row for a status leaves the refund as it is.
+ */
+export const refundStates = stateTable<RefundStatus>()({
+  /** The processor says later what became of the refund. */
+  settle: { pending: ["succeeded", "failed"], succeeded: ["failed"] },
+  /** The merchant changes metadata. */
+  update: { pending: ["pending"], succeeded: ["succeeded"], failed: ["failed"] }
+})
+
+export type RefundOperation = OperationOf<typeof refundStates>
+
+/** The merchant refunds for one of these reasons (semantics F2). */
 export const RefundReason = Schema.Literals(["duplicate", "fraudulent", "requested_by_customer"])
 export type RefundReason = typeof RefundReason.Type
 
-/** Why the money could not be returned (semantics F8). */
+/** The money could not be returned for one of these reasons (semantics F8). */
 export const RefundFailureReason = Schema.Literals(["expired_or_canceled_card"])
 export type RefundFailureReason = typeof RefundFailureReason.Type
 
-/** `amount` in minor units, `created` in Unix seconds. */
+/** `amount` is in minor units, `created` in Unix seconds. */
 export const Refund = Schema.Struct({
   id: RefundId,
   object: Schema.Literal("refund"),
@@ -28,8 +45,25 @@ export const Refund = Schema.Struct({
   livemode: Schema.Boolean,
   charge: ChargeId,
   reason: Schema.optionalKey(RefundReason),
-  /** Only of a refund that failed. */
+  /** Only a refund that failed has it. */
   failure_reason: Schema.optionalKey(RefundFailureReason),
   metadata: Metadata
 }).annotate({ identifier: "Refund" })
 export type Refund = typeof Refund.Type
+
+/** The body of a request that refunds. `amount` is in minor units. Null is the same as absent (semantics T10). */
+export const CreateRefund = Schema.Struct({
+  payment_intent: PaymentIntentId,
+  amount: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
+    description: "At most what is left to refund, and that by default."
+  }),
+  reason: Schema.optionalKey(Schema.NullOr(RefundReason)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreateRefund" })
+export type CreateRefund = typeof CreateRefund.Type
+
+/** The body of an update: of a refund only metadata changes (semantics F4). */
+export const UpdateRefund = Schema.Struct({
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
+}).annotate({ identifier: "UpdateRefund" })
+export type UpdateRefund = typeof UpdateRefund.Type

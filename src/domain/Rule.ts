@@ -1,5 +1,5 @@
 /**
- * Rules: what a parameter must be, in words.
+ * Rules say in words what a parameter must be.
  *
  * The schema of a parameter carries a `rule` annotation, which completes "The `param` field must be …" (semantics §3).
  * `violations` reads it back from a decode failure, so that a schema is the only place where its rule is stated.
@@ -25,7 +25,7 @@ export interface Violation {
   readonly rule: string
 }
 
-/** Everything that an issue complains about, in the order of the schema's fields, once per path. */
+/** Lists everything that an issue complains about, in the order of the schema's fields, once per path. */
 export const violations = (issue: SchemaIssue.Issue): ReadonlyArray<Violation> => {
   const found = new Map<string, Violation>()
   collect(issue, [], undefined, (violation) => {
@@ -35,7 +35,7 @@ export const violations = (issue: SchemaIssue.Issue): ReadonlyArray<Violation> =
   return [...found.values()]
 }
 
-/** The rule that a schema states, or what its type says. */
+/** Reads the rule that a schema states, or else what its type says. */
 export const ruleOf = (schema: { readonly ast: SchemaAST.AST }): string =>
   statedRule(schema.ast) ?? typeRule(schema.ast)
 

@@ -1,19 +1,19 @@
 /**
- * The test cards (semantics §5): what the simulated processor does with which card.
+ * The simulated processor does with each test card what its row says (semantics §5).
  *
  * Each row is known by its ids, the first of which is its name, and by its numbers.
  */
-import type { DeclineCode } from "./DeclineCodes.ts"
-import { DECLINE_MESSAGES } from "./DeclineCodes.ts"
+import type { DeclineCode } from "./Cards.ts"
+import { DECLINE_MESSAGES } from "./Cards.ts"
 import type { CardFunding } from "./PaymentMethod.ts"
 
-/** What becomes of a charge to the card, once it is made. */
+/** A charge to the card comes to this, once it is made. */
 export type TestCardResult =
   | { readonly kind: "approves" }
   | { readonly kind: "declines"; readonly declineCode: DeclineCode; readonly message: string }
   /** The payer has to authenticate first; then `after` applies. */
   | { readonly kind: "challenges"; readonly after: TestCardResult }
-  /** Answers only after a while; then `after` applies. */
+  /** The processor answers only after a while; then `after` applies. */
   | { readonly kind: "processes"; readonly after: TestCardResult }
   /** The processor fails to answer. */
   | { readonly kind: "faults" }
@@ -26,12 +26,12 @@ export interface TestCard {
   readonly result: TestCardResult
   readonly brand: string
   readonly funding: CardFunding
-  /** Of the issuer, ISO 3166-1 alpha-2. */
+  /** The issuer's country, by ISO 3166-1 alpha-2. */
   readonly country: string
   readonly refunds: TestCardRefunds
 }
 
-/** A decline with the message of its code. */
+/** Makes a decline with the message of its code. */
 export const declines = (declineCode: DeclineCode): TestCardResult => ({
   kind: "declines",
   declineCode,
@@ -113,7 +113,7 @@ export const TEST_CARDS: ReadonlyArray<TestCard> = [
   card(["pm_card_processor_error"], ["4000000000006033"], { kind: "faults" })
 ]
 
-/** What becomes of a payment with the card, in words that follow its name. */
+/** Says what becomes of a payment with the card, in words that follow its name. */
 export const outcomeOf = ({ refunds, result }: TestCard): string => {
   if (refunds === "start_pending") return "succeeds, refunds start pending"
   return refunds === "fail_later" ? "succeeds, refunds fail later" : resultText(result)
@@ -136,14 +136,14 @@ const resultText = (result: TestCardResult): string => {
   }
 }
 
-/** What happens to any other number. */
+/** Any other number is declined. */
 export const UNKNOWN_CARD_RESULT: TestCardResult = {
   kind: "declines",
   declineCode: "generic_decline",
   message: "Your card was declined. Your request was in test mode, but used a non test card."
 }
 
-/** When the built-in test cards expire (semantics §6). */
+/** The built-in test cards expire at the end of this month (semantics §6). */
 export const TEST_CARD_EXPIRY = { exp_month: 12, exp_year: 2034 }
 
 const byId: ReadonlyMap<string, TestCard> = new Map(
@@ -153,12 +153,12 @@ const byNumber: ReadonlyMap<string, TestCard> = new Map(
   TEST_CARDS.flatMap((testCard) => testCard.numbers.map((number) => [number, testCard] as const))
 )
 
-/** The test card that a payment method id such as `pm_card_visa` stands for. */
+/** Finds the test card that a payment method id such as `pm_card_visa` stands for. */
 export const testCardOf = (id: string): TestCard | undefined => byId.get(id)
 
-/** The test card with this number. */
+/** Finds the test card with this number. */
 export const testCardByNumber = (number: string): TestCard | undefined => byNumber.get(number)
 
-/** What the check of its security code says, for any code. */
+/** Says what the check of its security code comes to, whatever the code. */
 export const cvcCheckOf = (testCard: TestCard | undefined): "pass" | "fail" =>
   testCard?.result.kind === "declines" && testCard.result.declineCode === "incorrect_cvc" ? "fail" : "pass"

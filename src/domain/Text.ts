@@ -1,11 +1,14 @@
-/** Strings of bounded length. Lengths count Unicode code points (semantics T11). */
+/**
+ * Strings of bounded length, and those that have a form: email addresses (semantics T22), and the URLs that merchants
+ * hand over (T23), absolute, as the WHATWG parser reads them. Lengths count Unicode code points (T11).
+ */
 import { Schema } from "effect"
 import { ruleOf } from "./Rule.ts"
 
-/** What holds where no other limit is stated (semantics T11). */
+/** This limit holds where no other one is stated (semantics T11). */
 export const TEXT_LENGTH_MAX = 5000
 
-/** A string of at most `max` code points. */
+/** Makes the schema of strings of at most `max` code points. */
 export const text = (max: number = TEXT_LENGTH_MAX) =>
   Schema.String.check(
     Schema.makeFilter(
@@ -24,7 +27,7 @@ export const text = (max: number = TEXT_LENGTH_MAX) =>
 export const unsettable = <S extends Schema.Constraint>(schema: S) =>
   Schema.Union([schema, Schema.Null, Schema.Literal("")]).annotate({ rule: ruleOf(schema) })
 
-/** Whether a string has at most `max` code points; code units are only an upper bound. */
+/** Says whether a string has at most `max` code points; code units are only an upper bound. */
 export const hasLengthAtMost = (value: string, max: number): boolean => {
   if (value.length <= max) return true
   if (value.length > 2 * max) return false
@@ -32,3 +35,52 @@ export const hasLengthAtMost = (value: string, max: number): boolean => {
   for (const _ of value) length++
   return length <= max
 }
+
+const EMAIL_LENGTH_MAX = 320
+
+export const Email = text(EMAIL_LENGTH_MAX)
+  .check(Schema.isPattern(/^[^\s@]+@[^\s@]+\.[^\s@]+$/u))
+  .annotate({ rule: `a valid email address of at most ${EMAIL_LENGTH_MAX} characters`, format: "email" })
+
+/** URLs with these schemes would run or read something instead of leading somewhere. */
+const REDIRECT_SCHEMES_FORBIDDEN: ReadonlySet<string> = new Set([
+  "javascript:",
+  "data:",
+  "vbscript:",
+  "file:",
+  "about:",
+  "blob:"
+])
+
+/** Something is fetched from this URL or sent to it. */
+export const WebUrl = text()
+  .check(
+    Schema.makeFilter((url: string) => ["http:", "https:"].includes(schemeOf(url) ?? ""), {
+      toJsonSchema: () => ({ format: "uri", minLength: 1 })
+    })
+  )
+  .annotate({ rule: `an absolute http or https URL of at most ${TEXT_LENGTH_MAX} characters` })
+
+/** A browser is sent back to this URL; an app's own scheme is fine. */
+export const RedirectUrl = text()
+  .check(
+    Schema.makeFilter(
+      (url: string) => {
+        const scheme = schemeOf(url)
+        return scheme !== undefined && !REDIRECT_SCHEMES_FORBIDDEN.has(scheme)
+      },
+      { toJsonSchema: () => ({ format: "uri", minLength: 1 }) }
+    )
+  )
+  .annotate({ rule: `an absolute URL of at most ${TEXT_LENGTH_MAX} characters that a browser can be redirected to` })
+
+/**
+ * Says whether browsers write an origin so, and a content security policy, whose grammar knows no IPv6, can name it.
+ */
+export const isWebOrigin = (text: string): boolean =>
+  /^https?:\/\/[a-z0-9.-]+(?::[0-9]{1,5})?$/.test(text) && URL.parse(text)?.origin === text
+
+/**
+ * Parses the URL, because the parser ignores what a pattern would stumble over, such as a line feed within the scheme.
+ */
+const schemeOf = (url: string): string | undefined => URL.parse(url)?.protocol

@@ -3,5 +3,5 @@ import { Schema } from "effect"
 
 export const Timestamp = Schema.Int.annotate({ rule: "a Unix timestamp in seconds" })
 
-/** Seconds of a time in milliseconds. */
+/** Rounds a time in milliseconds down to seconds. */
 export const secondsOf = (millis: number): number => Math.floor(millis / 1000)

@@ -1,4 +1,4 @@
-/** Webhook deliveries: an event on its way to an endpoint, attempt by attempt (semantics §2.5, §6). */
+/** A webhook delivery is an event on its way to an endpoint, attempt by attempt (semantics §2.5, §6). */
 import { Schema } from "effect"
 import { EventId, WebhookDeliveryId, WebhookEndpointId } from "./Identifiers.ts"
 import { Timestamp } from "./Time.ts"
@@ -25,7 +25,7 @@ export const WebhookDelivery = Schema.Struct({
   event: EventId,
   webhook_endpoint: WebhookEndpointId,
   status: WebhookDeliveryStatus,
-  /** Attempts that have ended. */
+  /** So many attempts have ended. */
   attempt_count: Schema.Int,
   /** Null unless pending. */
   next_attempt_at: Schema.NullOr(Timestamp),

@@ -3,11 +3,10 @@ import { Effect, Schema } from "effect"
 import { ParameterInvalid } from "./Errors.ts"
 import { EVENT_TYPES } from "./Event.ts"
 import { MerchantId, WebhookEndpointId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
 import { isPublicAddress, literalAddressOf } from "./PublicAddress.ts"
-import { text } from "./Text.ts"
+import { text, unsettable, WebUrl } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
-import { WebUrl } from "./Url.ts"
 
 /** Subscribes to every event, reserved types included. */
 export const ALL_EVENTS = "*"
@@ -16,7 +15,7 @@ export const EnabledEvent = Schema.Literals([...EVENT_TYPES, ALL_EVENTS]).annota
   rule: `an event type or \`${ALL_EVENTS}\``
 })
 
-/** What an endpoint can subscribe to (semantics W3). */
+/** An endpoint can subscribe to these events (semantics W3). */
 export const EnabledEvents = Schema.Array(EnabledEvent)
   .check(
     Schema.makeFilter(
@@ -30,7 +29,7 @@ export type EnabledEvents = typeof EnabledEvents.Type
 export const WebhookEndpointStatus = Schema.Literals(["enabled", "disabled"])
 export type WebhookEndpointStatus = typeof WebhookEndpointStatus.Type
 
-/** Without credentials: every reader of the endpoint would see them, and webhooks are authenticated by their signature. */
+/** The URL has no credentials: every reader of the endpoint would see them, and signatures authenticate webhooks. */
 export const WebhookEndpointUrl = WebUrl.check(
   Schema.makeFilter((url: string) => {
     const parsed = URL.parse(url)
@@ -39,7 +38,7 @@ export const WebhookEndpointUrl = WebUrl.check(
 ).annotate({ rule: "an absolute http or https URL without credentials" })
 export const WebhookEndpointDescription = text()
 
-/** `created` in Unix seconds. */
+/** `created` is in Unix seconds. */
 export const WebhookEndpoint = Schema.Struct({
   id: WebhookEndpointId,
   object: Schema.Literal("webhook_endpoint"),
@@ -55,22 +54,22 @@ export const WebhookEndpoint = Schema.Struct({
 }).annotate({ identifier: "WebhookEndpoint" })
 export type WebhookEndpoint = typeof WebhookEndpoint.Type
 
-/** How long a rolled secret can go on signing, at most; in seconds. */
+/** A rolled secret can go on signing for so many seconds at most (semantics §8.25). */
 export const WEBHOOK_SECRET_GRACE_SECONDS_MAX = 86_400
 
-/** Seconds for which a rolled secret goes on signing, beside the new one. */
+/** A rolled secret goes on signing for so many seconds, beside the new one. */
 export const WebhookSecretGrace = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: WEBHOOK_SECRET_GRACE_SECONDS_MAX })
 ).annotate({ rule: `an integer from 0 to ${WEBHOOK_SECRET_GRACE_SECONDS_MAX}` })
 
-/** As its creation and a roll of its secret show it, and nothing else ever (semantics W2). */
+/** Its creation and a roll of its secret show an endpoint so, and nothing else ever does (semantics W2). */
 export const CreatedWebhookEndpoint = Schema.Struct({
   ...WebhookEndpoint.fields,
   secret: Schema.String.check(Schema.isPattern(/^whsec_[0-9A-Za-z]{32}$/u))
 }).annotate({ identifier: "CreatedWebhookEndpoint" })
 export type CreatedWebhookEndpoint = typeof CreatedWebhookEndpoint.Type
 
-/** What is left of a deleted endpoint (semantics W1). */
+/** Only this is left of a deleted endpoint (semantics W1). */
 export const DeletedWebhookEndpoint = Schema.Struct({
   id: WebhookEndpointId,
   object: Schema.Literal("webhook_endpoint"),
@@ -80,8 +79,36 @@ export const DeletedWebhookEndpoint = Schema.Struct({
 export type DeletedWebhookEndpoint = typeof DeletedWebhookEndpoint.Type
 
 /**
- * Whether webhooks may go to a URL (semantics W4): in test mode anywhere, in live mode by https to a public address. A
- * host name is not resolved here; what it leads to is checked at every attempt (semantics §8.24).
+ * The body of a request that creates an endpoint. Null is the same as absent, and so is "" of a text (semantics T10,
+ * 9.2).
+ */
+export const CreateWebhookEndpoint = Schema.Struct({
+  url: WebhookEndpointUrl,
+  enabled_events: EnabledEvents,
+  description: Schema.optionalKey(Schema.NullOr(WebhookEndpointDescription)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreateWebhookEndpoint" })
+export type CreateWebhookEndpoint = typeof CreateWebhookEndpoint.Type
+
+/** The body of an update. Null and "" unset the description and the metadata. */
+export const UpdateWebhookEndpoint = Schema.Struct({
+  url: Schema.optionalKey(WebhookEndpointUrl),
+  enabled_events: Schema.optionalKey(EnabledEvents),
+  description: Schema.optionalKey(Schema.NullOr(WebhookEndpointDescription)),
+  metadata: Schema.optionalKey(unsettable(MetadataParameter)),
+  status: Schema.optionalKey(WebhookEndpointStatus)
+}).annotate({ identifier: "UpdateWebhookEndpoint" })
+export type UpdateWebhookEndpoint = typeof UpdateWebhookEndpoint.Type
+
+/** The body of a roll. The old secret goes on signing for `expires_in` seconds beside the new one; 0 unless given. */
+export const RollWebhookSecret = Schema.Struct({
+  expires_in: Schema.optionalKey(Schema.NullOr(WebhookSecretGrace))
+}).annotate({ identifier: "RollWebhookSecret" })
+
+/**
+ * Fails with `ParameterInvalid` for a URL that webhooks may not go to (semantics W4): in test mode they may go
+ * anywhere, in live mode by https to a public address. A host name is not resolved here; what it leads to is checked at
+ * every attempt (semantics §8.24).
  */
 export const requireAcceptedUrl = (
   url: string,

@@ -13,7 +13,7 @@ import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 import { open, seal } from "../payments/Sealing.ts"
 import type { Failure } from "./ErrorTable.ts"
 import { isFailure, refusal } from "./ErrorTable.ts"
-import { shownOnce } from "./handlers/Handler.ts"
+import { firstAnswer, Revealed } from "./Revealed.ts"
 
 /** The writer of an answer needs to know these. */
 export interface Rendering {
@@ -33,18 +33,9 @@ export const answerOf = (result: object, { account, config, docsUrl }: Rendering
   const outcome = outcomeOf(result)
   if (Result.isFailure(outcome)) return refusal(outcome.failure, docsUrl)
   const { success } = outcome
-  const shown = shownOnce(success)
+  const shown = firstAnswer(success)
   const body = storedAnswer(config, account, success)
   return shown === undefined ? { status: 200, body, stored: true } : { status: 200, body, shown, stored: true }
-}
-
-const secret = new WeakSet<object>()
-
-/** Makes an answer that shows secrets besides an object, to those who repeat the request as well. */
-export const withSecrets = <A extends object, B extends object>(value: A, secrets: B): A & B => {
-  const answer = { ...value, ...secrets }
-  secret.add(answer)
-  return answer
 }
 
 const sealingOf = ({ sealingKey }: PaymentsConfigShape, account: AccountId) => ({
@@ -53,8 +44,11 @@ const sealingOf = ({ sealingKey }: PaymentsConfigShape, account: AccountId) => (
 })
 
 /** Writes an answer as the journal may keep it. */
-const storedAnswer = (config: PaymentsConfigShape, account: AccountId, answer: object): string =>
-  secret.has(answer) ? JSON.stringify(seal(sealingOf(config, account), JSON.stringify(answer))) : encode(answer)
+const storedAnswer = (config: PaymentsConfigShape, account: AccountId, answer: object): string => {
+  if (!(answer instanceof Revealed)) return encode(answer)
+  if (answer.repetition === "object") return encode(answer.value)
+  return JSON.stringify(seal(sealingOf(config, account), JSON.stringify(answer.shown)))
+}
 
 /** Gives a kept answer as the client gets it. */
 export const openAnswer = (config: PaymentsConfigShape, account: AccountId, stored: string): string =>

@@ -1,50 +1,55 @@
 /** A request fails with one of these before any payments logic sees it (semantics §1.1–§1.3). ErrorTable says how. */
-import { Data } from "effect"
+import { Schema } from "effect"
 
 /** The request has no `Authorization` header (A1). */
-export class CredentialsMissing extends Data.TaggedError("CredentialsMissing") {}
+export class CredentialsMissing extends Schema.TaggedError<CredentialsMissing>()("CredentialsMissing", {}) {}
 /** The request has a bearer token, which is what many take an API key for (9.26). */
-export class CredentialsBearer extends Data.TaggedError("CredentialsBearer") {}
+export class CredentialsBearer extends Schema.TaggedError<CredentialsBearer>()("CredentialsBearer", {}) {}
 /** The key is unknown, revoked or not readable (A2). */
-export class CredentialsInvalid extends Data.TaggedError("CredentialsInvalid") {}
+export class CredentialsInvalid extends Schema.TaggedError<CredentialsInvalid>()("CredentialsInvalid", {}) {}
 /** The key was rolled, and its grace is over (A3). */
-export class ApiKeyExpired extends Data.TaggedError("ApiKeyExpired") {}
+export class ApiKeyExpired extends Schema.TaggedError<ApiKeyExpired>()("ApiKeyExpired", {}) {}
 /** The `X-API-Version` is not supported (V1). */
-export class InvalidApiVersion extends Data.TaggedError("InvalidApiVersion")<{ readonly version: string }> {}
+export class InvalidApiVersion extends Schema.TaggedError<InvalidApiVersion>()("InvalidApiVersion", {
+  version: Schema.String
+}) {}
 /** No route has this path (T15). */
-export class RouteNotFound extends Data.TaggedError("RouteNotFound")<{
-  readonly method: string
-  readonly path: string
-}> {}
+export class RouteNotFound extends Schema.TaggedError<RouteNotFound>()("RouteNotFound", {
+  method: Schema.String,
+  path: Schema.String
+}) {}
 /** The path exists, for other methods (T15). */
-export class MethodNotAllowed extends Data.TaggedError("MethodNotAllowed")<{
-  readonly method: string
-  readonly path: string
-  readonly allowed: ReadonlyArray<string>
-}> {}
+export class MethodNotAllowed extends Schema.TaggedError<MethodNotAllowed>()("MethodNotAllowed", {
+  method: Schema.String,
+  path: Schema.String,
+  allowed: Schema.Array(Schema.String)
+}) {}
 /** The sender has sent more requests in a minute than the installation allows (R1). */
-export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
+export class RateLimitExceeded extends Schema.TaggedError<RateLimitExceeded>()("RateLimitExceeded", {
   /** Until requests are taken again, in seconds. */
-  readonly retryAfterSeconds: number
-}> {}
+  retryAfterSeconds: Schema.Number
+}) {}
 /** The bytes are not HTTP, or they are HTTP/1.1 without `Host`. */
-export class InvalidHttp extends Data.TaggedError("InvalidHttp") {}
+export class InvalidHttp extends Schema.TaggedError<InvalidHttp>()("InvalidHttp", {}) {}
 /** The headers are longer than 16 KiB. */
-export class RequestHeadersTooLarge extends Data.TaggedError("RequestHeadersTooLarge") {}
+export class RequestHeadersTooLarge extends Schema.TaggedError<RequestHeadersTooLarge>()(
+  "RequestHeadersTooLarge",
+  {}
+) {}
 /** The request did not come to its end in time. */
-export class RequestTimeout extends Data.TaggedError("RequestTimeout") {}
+export class RequestTimeout extends Schema.TaggedError<RequestTimeout>()("RequestTimeout", {}) {}
 /** The body is longer than 1 MiB (T6). */
-export class RequestTooLarge extends Data.TaggedError("RequestTooLarge") {}
+export class RequestTooLarge extends Schema.TaggedError<RequestTooLarge>()("RequestTooLarge", {}) {}
 /** The body is not declared as JSON (T3). */
-export class UnsupportedMediaType extends Data.TaggedError("UnsupportedMediaType") {}
+export class UnsupportedMediaType extends Schema.TaggedError<UnsupportedMediaType>()("UnsupportedMediaType", {}) {}
 /** The body is not JSON, not UTF-8, or nested too deeply (T4, §8.13). */
-export class InvalidJson extends Data.TaggedError("InvalidJson") {}
+export class InvalidJson extends Schema.TaggedError<InvalidJson>()("InvalidJson", {}) {}
 /** The route does not support this `expand[]` (E1). */
-export class FieldNotExpandable extends Data.TaggedError("FieldNotExpandable")<{
-  readonly field: string
+export class FieldNotExpandable extends Schema.TaggedError<FieldNotExpandable>()("FieldNotExpandable", {
+  field: Schema.String,
   /** The route's method and template, such as `GET /v1/payment_intents/{id}`. */
-  readonly route: string
-}> {}
+  route: Schema.String
+}) {}
 
 export type HttpError =
   | CredentialsMissing

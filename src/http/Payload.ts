@@ -9,7 +9,7 @@
 import { Exit, Schema } from "effect"
 import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
-import type { TokenizedPaymentMethodData } from "../payments/Tokenization.ts"
+import type { TokenizedPaymentMethodData } from "../payments/PaymentMethods.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { pathOfUnstorableText, STORABLE_RULE, withoutUnstorableText } from "./JsonBody.ts"
 import type { ParameterError } from "./ParameterErrors.ts"

@@ -1,7 +1,7 @@
 /** Reads the headers that the API gives a meaning: the idempotency key and the version (semantics I1, I2, V1, V2). */
 import type { IncomingMessage } from "node:http"
 import { Exit } from "effect"
-import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Headers.ts"
+import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
 import { API_VERSIONS } from "../domain/ApiVersion.ts"
 import { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"

@@ -5,13 +5,11 @@
  */
 import { Schema } from "effect"
 import type { BillingDetailsParameter } from "../domain/Address.ts"
-import { AddressText, PersonName, PersonPhone } from "../domain/Address.ts"
+import { AddressText, isCountry, PersonName, PersonPhone } from "../domain/Address.ts"
 import { cvcLengthOf, isCardNumber } from "../domain/Cards.ts"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
-import { isCountry } from "../domain/Countries.ts"
-import { Email } from "../domain/Email.ts"
+import { Email, TEXT_LENGTH_MAX } from "../domain/Text.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
-import { TEXT_LENGTH_MAX } from "../domain/Text.ts"
 import type { FormValues } from "./Forms.ts"
 
 /** Fields whose values are shown again. */

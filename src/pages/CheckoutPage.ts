@@ -4,7 +4,7 @@
  * notice instead, which tells the truth about the money.
  */
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
-import { COUNTRY_CODES, isCountry } from "../domain/Countries.ts"
+import { COUNTRY_CODES, isCountry } from "../domain/Address.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Asked, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, COMPLAINTS, isRequired } from "./CheckoutForm.ts"

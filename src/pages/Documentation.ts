@@ -1,7 +1,7 @@
 /** The contract for machines at `/openapi.json`, and for people at `/docs`. Without authentication, outside of /v1. */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import * as Document from "../api/Document.ts"
+import * as Document from "../api/openapi/Document.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import * as DocumentationPage from "./DocumentationPage.ts"
 import { withoutSlash } from "./TrailingSlash.ts"

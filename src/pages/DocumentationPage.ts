@@ -3,11 +3,11 @@
  * Its content security policy says as much.
  */
 import { hash } from "node:crypto"
-import type { Document, Operation, Parameter, Response } from "../api/Document.ts"
-import { responseOf } from "../api/Document.ts"
-import type { JsonSchema, JsonSchemas } from "../api/Examples.ts"
-import { resolve } from "../api/Examples.ts"
-import type { Webhook } from "../api/Webhooks.ts"
+import type { Document, Operation, Parameter, Response } from "../api/openapi/Document.ts"
+import { responseOf } from "../api/openapi/Document.ts"
+import type { JsonSchema, JsonSchemas } from "../api/openapi/Examples.ts"
+import { resolve } from "../api/openapi/Examples.ts"
+import type { Webhook } from "../api/openapi/Webhooks.ts"
 import { outcomeOf, TEST_CARDS } from "../domain/TestCards.ts"
 
 const STYLE = `

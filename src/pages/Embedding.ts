@@ -7,7 +7,7 @@
  */
 import { Context } from "effect"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
-import { isWebOrigin } from "../domain/Url.ts"
+import { isWebOrigin } from "../domain/Text.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
 
 export interface PagesConfigShape {

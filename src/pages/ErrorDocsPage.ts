@@ -2,7 +2,7 @@
  * The pages that `doc_url` leads to: one for each error code, and their index. They have no scripts. Their links are
  * relative, because Till's base address may have a path of its own.
  */
-import { DECLINE_MESSAGES } from "../domain/DeclineCodes.ts"
+import { DECLINE_MESSAGES } from "../domain/Cards.ts"
 import type { ErrorExample } from "./ErrorExamples.ts"
 import type { Explanation } from "./ErrorExplanations.ts"
 import { EXPLANATIONS, GROUPS } from "./ErrorExplanations.ts"

@@ -1,15 +1,16 @@
 /**
- * What whoever runs the installation can do to its merchants and their keys (semantics A7, A8, V3), as commands that can
- * be sent to the process that has the installation in its hands.
+ * Administration: whoever runs the installation changes its merchants and their keys (semantics A7, A8, V3) by commands
+ * that can be sent to the process that has the installation in its hands.
  */
-import { Data, Effect, Redacted, Schema } from "effect"
-import type { ApiKey, NewApiKey } from "../domain/ApiKey.ts"
+import { Effect, Redacted, Schema } from "effect"
+import type { NewApiKey } from "../domain/ApiKey.ts"
 import { ApiKeyGrace, ApiKeyType } from "../domain/ApiKey.ts"
 import { ApiVersion } from "../domain/ApiVersion.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { Document, Identified, Kind, Labels } from "../engine/Document.ts"
+import type { Transaction } from "../engine/Transaction.ts"
 import { INSTALLATION } from "./AccountIds.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import type { Merchant } from "./Merchants.ts"
@@ -33,9 +34,15 @@ export interface Answer {
 }
 
 /** A command names something that does not exist. */
-export class AdministrationFailed extends Data.TaggedError("AdministrationFailed")<{ readonly message: string }> {}
+export class AdministrationFailed extends Schema.TaggedError<AdministrationFailed>()("AdministrationFailed", {
+  message: Schema.String
+}) {}
 
-/** Carries a command out; when it answers, every request from then on is judged by what it has changed. */
+/**
+ * Carries a command out; when it answers, every request from then on is judged by what it has changed. Fails with
+ * `AdministrationFailed` if it names something that does not exist, and with `Unavailable` if the engine does not
+ * answer.
+ */
 export const administer = (command: Command): Effect.Effect<Answer, AdministrationFailed | Unavailable, Accounts> =>
   Effect.flatMap(Accounts, (accounts) => {
     switch (command._tag) {
@@ -56,30 +63,33 @@ export const administer = (command: Command): Effect.Effect<Answer, Administrati
     }
   })
 
-const shown = ({ apiKey, key }: { readonly apiKey: ApiKey; readonly key: Redacted.Redacted<string> }): NewApiKey => ({
-  ...apiKey,
-  secret: Redacted.value(key)
-})
+const shown = ({ secret, value }: ApiKeys.IssuedApiKey): NewApiKey => ({ ...value, secret: Redacted.value(secret) })
 
-const createMerchant = Effect.fnUntraced(function* (name: string) {
+type Carried<R> = Effect.fn.Return<Answer, AdministrationFailed, R>
+
+const createMerchant = Effect.fnUntraced(function* (name: string): Carried<Transaction> {
   yield* requireName(name)
   const merchant = yield* Merchants.create(name)
   const keys = yield* Effect.forEach(Object.values(Merchants.API_KEY_SLOTS), (use) => ApiKeys.issue(merchant.id, use))
   return { merchants: [merchant], keys: keys.map(shown) }
 })
 
-const rename = Effect.fnUntraced(function* (id: string, name: string) {
+const rename = Effect.fnUntraced(function* (id: string, name: string): Carried<Transaction> {
   yield* requireName(name)
   const merchant = yield* Merchants.rename(id, name)
   return merchant === undefined ? yield* noMerchant(id) : { merchants: [merchant], keys: [] }
 })
 
-const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion) {
+const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion): Carried<Transaction> {
   const merchant = yield* Merchants.setVersion(id, version)
   return merchant === undefined ? yield* noMerchant(id) : { merchants: [merchant], keys: [] }
 })
 
-const createKey = Effect.fnUntraced(function* ({ livemode, merchant, type }: Command & { readonly _tag: "CreateKey" }) {
+const createKey = Effect.fnUntraced(function* ({
+  livemode,
+  merchant,
+  type
+}: Command & { readonly _tag: "CreateKey" }): Carried<Transaction> {
   if ((yield* Merchants.find(merchant)) === undefined) return yield* noMerchant(merchant)
   return { merchants: [], keys: [shown(yield* ApiKeys.issue(merchant, { type, livemode }))] }
 })
@@ -90,7 +100,7 @@ const rollKey = (id: string, expiresIn: number) =>
     Effect.mapError(() => noApiKey(id))
   )
 
-/** Whoever sends a key in place of its id must not find it in a log. */
+/** The message does not repeat the id, because whoever sends a key in its place must not find it in a log. */
 const noApiKey = (id: string) =>
   new AdministrationFailed({
     message: id.startsWith("key_")
@@ -107,7 +117,7 @@ const listKeys = Effect.fnUntraced(function* (merchant: string | null) {
 
 const NAME_LENGTH_MAX = 256
 
-/** Payers' pages show it, and so do terminals. */
+/** Fails for a name that payers' pages or terminals could not show. */
 const requireName = (name: string) =>
   name.trim() !== "" && hasLengthAtMost(name, NAME_LENGTH_MAX) && !/\p{Cc}/u.test(name)
     ? Effect.void
@@ -121,7 +131,7 @@ const noMerchant = (id: string) => new AdministrationFailed({ message: `There is
 
 const PAGE = 100
 
-/** Every document of a kind, oldest first. */
+/** Reads every document of a kind, oldest first. */
 const all = Effect.fnUntraced(function* <A extends Identified, H>(kind: Kind<A, H>, labels: Labels = {}) {
   const accounts = yield* Accounts
   const found: Array<A> = []

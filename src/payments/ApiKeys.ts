@@ -1,6 +1,6 @@
 /**
- * API keys (semantics A7). They lie in the installation's account, as a SHA-256 and the last four characters only:
- * a key that was handed out cannot be had again.
+ * The lifecycle of API keys (semantics A7, A8). They lie in the installation's account, as a SHA-256 and the last four
+ * characters only: a key that was handed out cannot be had again.
  *
  * Every key has an entry whose id is its hash, so that a request is authenticated with one read by id. The hash needs
  * no salt, because a generated key is 32 random characters; who sets one of their own has to make it as hard to guess.
@@ -19,20 +19,20 @@ import { timer, timerId } from "./TimerNames.ts"
 
 export type { ApiKeyType }
 
-/** Which of a merchant's four kinds of keys. */
+/** A merchant has four kinds of keys: each type for each environment. */
 export interface ApiKeyUse {
   readonly type: ApiKeyType
   readonly livemode: boolean
 }
 
-/** What is known of a key beyond what it shows. */
+/** The part of a key's document that nobody is shown. */
 export const ApiKeyHidden = Schema.Struct({
   /** Id of the entry that requests find the key by. */
   lookup: Schema.String
 })
 export type ApiKeyHidden = typeof ApiKeyHidden.Type
 
-/** What a request's key leads to. */
+/** The entry that a request's key leads to. */
 export const ApiKeyLookup = Schema.Struct({
   /** `keyhash_<SHA-256 of the key, hex>` */
   id: Schema.String,
@@ -56,26 +56,35 @@ export const API_KEY_LOOKUP: Kept<ApiKeyLookup> = { name: "api_key_lookup", shap
 
 const SECRET_LENGTH = 32
 
-/** How the keys of one use begin (spec: Authentication 2). */
+/** Keys of one use begin alike (spec: Authentication 2). */
 const prefixOf = ({ livemode, type }: ApiKeyUse): string =>
   `${type === "secret" ? "sk" : "pk"}_${livemode ? "live" : "test"}_`
 
-/** The id of a key's entry. */
+/** Derives the id of a key's entry. */
 export const lookupIdOf = (key: string): string => `keyhash_${hash("sha256", key, "hex")}`
 
-/** A new key for a merchant. The key itself is in the answer, and nowhere else. */
-export const issue = Effect.fnUntraced(function* (merchantId: string, use: ApiKeyUse) {
+/** A key as the API shows it, and the key itself, which nothing else holds. */
+export interface IssuedApiKey {
+  readonly value: ApiKey
+  readonly secret: Redacted.Redacted
+}
+
+/** Makes a new key for a merchant. The key itself is in the answer, and nowhere else (semantics A7). */
+export const issue = Effect.fnUntraced(function* (
+  merchantId: string,
+  use: ApiKeyUse
+): Effect.fn.Return<IssuedApiKey, never, Transaction> {
   const transaction = yield* Transaction
-  const key = Redacted.make(`${prefixOf(use)}${transaction.newSecret(SECRET_LENGTH)}`)
-  return { apiKey: yield* register(merchantId, use, key), key }
+  const secret = Redacted.make(`${prefixOf(use)}${transaction.newSecret(SECRET_LENGTH)}`)
+  return { value: yield* register(merchantId, use, secret), secret }
 })
 
-/** Makes a key that was chosen elsewhere known as a merchant's. */
+/** Makes a key that was chosen elsewhere known as a merchant's (semantics A7). */
 export const register = Effect.fnUntraced(function* (
   merchantId: string,
   { livemode, type }: ApiKeyUse,
-  key: Redacted.Redacted<string>
-) {
+  key: Redacted.Redacted
+): Effect.fn.Return<ApiKey, never, Transaction> {
   const transaction = yield* Transaction
   const text = Redacted.value(key)
   const apiKey: ApiKey = {
@@ -97,13 +106,15 @@ export const register = Effect.fnUntraced(function* (
   return apiKey
 })
 
-/** The entry of a key; undefined if it is nobody's. */
-export const findLookup = Effect.fnUntraced(function* (key: Redacted.Redacted<string>) {
+/** Finds the entry of a key; undefined if it is nobody's. */
+export const findLookup = Effect.fnUntraced(function* (
+  key: Redacted.Redacted
+): Effect.fn.Return<ApiKeyLookup | undefined, never, Transaction> {
   const transaction = yield* Transaction
   return (yield* transaction.get(API_KEY_LOOKUP, lookupIdOf(Redacted.value(key))))?.value
 })
 
-/** Whether a key acts on this account. */
+/** Says whether a key acts on this account (semantics A9). */
 export const belongsTo = ({ livemode, merchant_id }: ApiKey, account: AccountId): boolean =>
   accountOf(merchant_id, livemode) === account
 
@@ -115,10 +126,14 @@ export interface Roll {
 }
 
 /**
- * Issues a key in the place of another, which stays valid for a while (semantics A8). A key whose end is set already ends
- * then at the latest: rolling it again only issues another key, which helps whoever lost the answer.
+ * Issues a key in the place of another, which stays valid for a while (semantics A8). A key whose end is set already
+ * ends then at the latest: rolling it again only issues another key, which helps whoever lost the answer. Fails with
+ * `ResourceMissing` if there is no such key, or none of this account.
  */
-export const roll = Effect.fnUntraced(function* (id: string, { account, expiresIn }: Roll) {
+export const roll = Effect.fnUntraced(function* (
+  id: string,
+  { account, expiresIn }: Roll
+): Effect.fn.Return<IssuedApiKey, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
   const document = yield* transaction.get(API_KEY, id)
   if (document === undefined || (account !== undefined && !belongsTo(document.value, account))) {
@@ -134,8 +149,8 @@ export const roll = Effect.fnUntraced(function* (id: string, { account, expiresI
   return yield* issue(old.merchant_id, old)
 })
 
-/** The end of a rolled key's grace. */
-export const expire = Effect.fnUntraced(function* (id: string) {
+/** Ends a rolled key's grace, when its timer fires (semantics A8). */
+export const expire = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   const document = (yield* transaction.get(API_KEY, id))!
   if (document.value.status === "rolling") yield* change(id, { status: "expired" })
@@ -145,7 +160,7 @@ export const expire = Effect.fnUntraced(function* (id: string) {
 const change = Effect.fnUntraced(function* (
   id: string,
   changes: { readonly status: ApiKeyStatus; readonly expires_at?: number }
-) {
+): Effect.fn.Return<void, never, Transaction> {
   const transaction = yield* Transaction
   const { hidden, value } = (yield* transaction.get(API_KEY, id))!
   const lookup = (yield* transaction.get(API_KEY_LOOKUP, hidden.lookup))!

@@ -10,11 +10,10 @@ import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
 import type { Price } from "../domain/Price.ts"
 import { lineAmount, totalAmount } from "../domain/PriceArithmetic.ts"
 import { Transaction } from "../engine/Transaction.ts"
-import type { ProductDocument } from "./Catalog.ts"
-import { findPrice, findProduct, rememberPrice } from "./Catalog.ts"
 import type { LineItemParameter } from "./CheckoutSessionParameters.ts"
 import { LINE_ITEMS, lineItemsId, PRICE } from "./Documents.ts"
-import { inlinePrice, requireInlinePrice } from "./Prices.ts"
+import type { ProductDocument } from "./Prices.ts"
+import { findPrice, findProduct, inlinePrice, rememberPrice, requireInlinePrice } from "./Prices.ts"
 
 /** What a line refers to: a price, or the product of a price that is to be made. */
 interface Reference {

@@ -1,8 +1,8 @@
 /** The lifecycle of customers: live, then deleted (semantics §1.10). */
 import { Effect } from "effect"
-import type { Customer, DeletedCustomer } from "../domain/Customer.ts"
+import type { CreateCustomer, Customer, DeletedCustomer, UpdateCustomer } from "../domain/Customer.ts"
+import type { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
@@ -12,19 +12,12 @@ import { CUSTOMER, findDocument } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
 
-/** Null and "" unset, or leave unset (semantics C4, 9.2). */
-export interface CustomerParameters {
-  readonly email?: string | null
-  readonly name?: string | null
-  readonly phone?: string | null
-  readonly description?: string | null
-  readonly metadata?: MetadataParameter | null | ""
-}
-
 const TEXT_FIELDS = ["email", "name", "phone", "description"] as const
 
-/** Emits `customer.created`. */
-export const create = Effect.fnUntraced(function* (parameters: CustomerParameters) {
+/** Makes a customer. Emits `customer.created`. */
+export const create = Effect.fnUntraced(function* (
+  parameters: CreateCustomer
+): Effect.fn.Return<Customer, never, Transaction> {
   const transaction = yield* Transaction
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   const customer: Customer = {
@@ -44,8 +37,14 @@ export const create = Effect.fnUntraced(function* (parameters: CustomerParameter
   return customer
 })
 
-/** Emits `customer.updated` if anything changes. */
-export const update = Effect.fnUntraced(function* (id: string, parameters: CustomerParameters) {
+/**
+ * Changes what is sent of a customer (semantics C4). Emits `customer.updated` if anything changes. Fails with
+ * `ResourceMissing` if there is no such customer, and with `ParameterInvalid` for too much metadata (M2).
+ */
+export const update = Effect.fnUntraced(function* (
+  id: string,
+  parameters: UpdateCustomer
+): Effect.fn.Return<Customer, ResourceMissing | ParameterInvalid, Transaction> {
   const transaction = yield* Transaction
   const before = yield* find(id, "id")
   const metadata = yield* updateMetadata(before.metadata, parameters.metadata)
@@ -57,8 +56,13 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Custo
   return after
 })
 
-/** Emits `customer.deleted` with the customer's last state. PaymentIntents keep its id (semantics C3). */
-export const remove = Effect.fnUntraced(function* (id: string) {
+/**
+ * Deletes a customer. Emits `customer.deleted` with its last state; PaymentIntents keep its id (semantics C3). Fails
+ * with `ResourceMissing` if there is no such customer.
+ */
+export const remove = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<DeletedCustomer, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
   yield* find(id, "id")
   emit(transaction, "customer.deleted", id)
@@ -66,11 +70,14 @@ export const remove = Effect.fnUntraced(function* (id: string) {
   return deletedCustomer(transaction.account, id)
 })
 
-/** The customer that a parameter refers to; a deleted one cannot be referred to any more. */
-export const find = (id: string, param: "id" | "customer") =>
+/**
+ * Finds the customer that a parameter refers to. Fails with `ResourceMissing` if there is none; a deleted one cannot be
+ * referred to any more (semantics T17, C3).
+ */
+export const find = (id: string, param: "id" | "customer"): Effect.Effect<Customer, ResourceMissing, Transaction> =>
   Effect.map(findDocument(CUSTOMER, id, param), ({ value }) => value)
 
-/** What a deleted customer's id still shows. */
+/** Makes the object that a deleted customer's id still shows (semantics C3). */
 export const deletedCustomer = (account: AccountId, id: string): DeletedCustomer => ({
   id,
   object: "customer",
@@ -78,7 +85,8 @@ export const deletedCustomer = (account: AccountId, id: string): DeletedCustomer
   livemode: isLive(account)
 })
 
-const changedTexts = (parameters: CustomerParameters): Partial<Customer> =>
+/** The texts that an update sends; null and "" unset them. */
+const changedTexts = (parameters: UpdateCustomer): Partial<Customer> =>
   Object.fromEntries(
     TEXT_FIELDS.filter((field) => parameters[field] !== undefined).map((field) => [field, parameters[field] || null])
   )

@@ -1,4 +1,7 @@
-/** All kinds of documents that payments has the engine keep, with the steps by which older ones are read (semantics 9.27). */
+/**
+ * All kinds of documents that payments has the engine keep, with the steps by which older ones are read (semantics
+ * 9.27).
+ */
 import { EMITTED_EVENT_TYPES } from "../domain/Event.ts"
 import { Formats } from "../engine/Formats.ts"
 import { API_KEY, API_KEY_LOOKUP } from "./ApiKeys.ts"
@@ -16,7 +19,7 @@ import {
   WEBHOOK_ENDPOINT
 } from "./Documents.ts"
 import { DEFAULT_MERCHANT, MERCHANT } from "./Merchants.ts"
-import { SECRET_PRINT } from "./SecretPrint.ts"
+import { SECRET_PRINT } from "./Sealing.ts"
 
 export const KINDS = [
   API_KEY,
@@ -40,5 +43,5 @@ export const KINDS = [
 /** Events tell of the kind that their object names; what a later Till emits is nothing that this one could read. */
 const kindsOfEvents: Readonly<Record<string, string>> = EMITTED_EVENT_TYPES
 
-/** What the engine knows of them. */
+/** Tells the engine of them. */
 export const layer = Formats.layer(KINDS, (type) => kindsOfEvents[type])

@@ -1,5 +1,8 @@
-/** Merchants: who an account belongs to. They and their keys lie in the installation's account. */
-import { Data, Effect, Schema } from "effect"
+/**
+ * The lifecycle of merchants, to whom accounts belong. They and their keys lie in the installation's account (semantics
+ * A7).
+ */
+import { Effect, Schema } from "effect"
 import type { Redacted } from "effect"
 import { API_VERSION_DEFAULT, ApiVersion } from "../domain/ApiVersion.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
@@ -32,11 +35,12 @@ export const DEFAULT_MERCHANT: Kept<typeof DefaultMerchant.Type> = {
 }
 const DEFAULT_MERCHANT_ID = "default_merchant"
 
-/** A key that was set for the default merchant belongs to another one. */
-export class ApiKeyTaken extends Data.TaggedError("ApiKeyTaken")<{ readonly slot: ApiKeySlot }> {}
+/** A merchant begins with four keys (semantics A7). */
+export const ApiKeySlot = Schema.Literals(["secretTest", "publishableTest", "secretLive", "publishableLive"])
+export type ApiKeySlot = typeof ApiKeySlot.Type
 
-/** The four keys of a merchant (semantics A7). */
-export type ApiKeySlot = "secretTest" | "publishableTest" | "secretLive" | "publishableLive"
+/** A key that was set for the default merchant belongs to another one. */
+export class ApiKeyTaken extends Schema.TaggedError<ApiKeyTaken>()("ApiKeyTaken", { slot: ApiKeySlot }) {}
 
 export const API_KEY_SLOTS: Readonly<Record<ApiKeySlot, ApiKeyUse>> = {
   secretTest: { type: "secret", livemode: false },
@@ -45,12 +49,12 @@ export const API_KEY_SLOTS: Readonly<Record<ApiKeySlot, ApiKeyUse>> = {
   publishableLive: { type: "publishable", livemode: true }
 }
 
-const slots = Object.keys(API_KEY_SLOTS) as ReadonlyArray<ApiKeySlot>
+const slots = ApiKeySlot.literals
 
-export type ApiKeys = Partial<Readonly<Record<ApiKeySlot, Redacted.Redacted<string>>>>
+export type ApiKeys = Partial<Readonly<Record<ApiKeySlot, Redacted.Redacted>>>
 
-/** A new merchant without any key. */
-export const create = Effect.fnUntraced(function* (name: string) {
+/** Makes a merchant without any key. */
+export const create = Effect.fnUntraced(function* (name: string): Effect.fn.Return<Merchant, never, Transaction> {
   const transaction = yield* Transaction
   const merchant: Merchant = {
     id: transaction.newId(PREFIXES.merchant),
@@ -63,14 +67,21 @@ export const create = Effect.fnUntraced(function* (name: string) {
   return merchant
 })
 
-/** A merchant; undefined if there is none. */
-export const find = Effect.fnUntraced(function* (id: string) {
+/** Finds a merchant; undefined if there is none. */
+export const find = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<Merchant | undefined, never, Transaction> {
   const transaction = yield* Transaction
   return (yield* transaction.get(MERCHANT, id))?.value
 })
 
-/** Changes the version of requests that name none, and of events (semantics V3). Undefined if there is no such merchant. */
-export const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion) {
+/**
+ * Changes the version of requests that name none, and of events (semantics V3). Undefined if there is no such merchant.
+ */
+export const setVersion = Effect.fnUntraced(function* (
+  id: string,
+  version: ApiVersion
+): Effect.fn.Return<Merchant | undefined, never, Transaction> {
   const transaction = yield* Transaction
   const merchant = yield* find(id)
   if (merchant === undefined || merchant.api_version === version) return merchant
@@ -79,8 +90,11 @@ export const setVersion = Effect.fnUntraced(function* (id: string, version: ApiV
   return changed
 })
 
-/** Changes how payers' pages call the merchant. Undefined if there is no such merchant. */
-export const rename = Effect.fnUntraced(function* (id: string, name: string) {
+/** Changes the name that payers' pages show. Undefined if there is no such merchant. */
+export const rename = Effect.fnUntraced(function* (
+  id: string,
+  name: string
+): Effect.fn.Return<Merchant | undefined, never, Transaction> {
   const transaction = yield* Transaction
   const merchant = yield* find(id)
   if (merchant === undefined || merchant.name === name) return merchant
@@ -89,24 +103,39 @@ export const rename = Effect.fnUntraced(function* (id: string, name: string) {
   return changed
 })
 
-/** A new merchant with its four keys, which are in the answer and nowhere else. */
-export const createWithKeys = Effect.fnUntraced(function* (name: string, given: ApiKeys = {}) {
+/** A new merchant and those of its keys that were generated for it, which nothing else holds. */
+export interface MerchantWithKeys {
+  readonly merchant: Merchant
+  readonly generated: ApiKeys
+}
+
+/**
+ * Makes a merchant with its four keys: those that are given, and new ones in the place of the others (semantics A7).
+ * Fails with `ApiKeyTaken` if a given key is another merchant's.
+ */
+export const createWithKeys = Effect.fnUntraced(function* (
+  name: string,
+  given: ApiKeys = {}
+): Effect.fn.Return<MerchantWithKeys, ApiKeyTaken, Transaction> {
   const merchant = yield* create(name)
-  const generated: Partial<Record<ApiKeySlot, Redacted.Redacted<string>>> = {}
+  const generated: Partial<Record<ApiKeySlot, Redacted.Redacted>> = {}
   for (const slot of slots) {
     const key = given[slot]
-    if (key === undefined) generated[slot] = (yield* issue(merchant.id, API_KEY_SLOTS[slot])).key
+    if (key === undefined) generated[slot] = (yield* issue(merchant.id, API_KEY_SLOTS[slot])).secret
     else yield* registerFor(merchant.id, slot, key)
   }
-  return { merchant, generated: generated as ApiKeys }
+  return { merchant, generated }
 })
 
 /**
  * Sees to it that there is a default merchant and that the given keys are its keys. At the first start, the keys that
- * are not given are generated; `generated` has them, once. At a later one, `added` names the keys that are new: they come
- * to the merchant's others, because a key that is not given any more may be in use elsewhere.
+ * are not given are generated; `generated` has them, once. At a later one, `added` names the keys that are new: they
+ * come to the merchant's others, because a key that is not given any more may be in use elsewhere. Fails with
+ * `ApiKeyTaken` if a given key is another merchant's (semantics A7).
  */
-export const ensureDefault = Effect.fnUntraced(function* (given: ApiKeys) {
+export const ensureDefault = Effect.fnUntraced(function* (
+  given: ApiKeys
+): Effect.fn.Return<MerchantWithKeys & { readonly added: ReadonlyArray<ApiKeySlot> }, ApiKeyTaken, Transaction> {
   const transaction = yield* Transaction
   const known = yield* transaction.get(DEFAULT_MERCHANT, DEFAULT_MERCHANT_ID)
   if (known === undefined) {
@@ -120,12 +149,15 @@ export const ensureDefault = Effect.fnUntraced(function* (given: ApiKeys) {
     const key = given[slot]
     if (key !== undefined && (yield* registerFor(merchant.id, slot, key))) added.push(slot)
   }
-  const generated: ApiKeys = {}
-  return { merchant, generated, added: added as ReadonlyArray<ApiKeySlot> }
+  return { merchant, generated: {}, added }
 })
 
 /** Registers a given key, unless it is known already; answers with whether it is new. */
-const registerFor = Effect.fnUntraced(function* (merchantId: string, slot: ApiKeySlot, key: Redacted.Redacted<string>) {
+const registerFor = Effect.fnUntraced(function* (
+  merchantId: string,
+  slot: ApiKeySlot,
+  key: Redacted.Redacted
+): Effect.fn.Return<boolean, ApiKeyTaken, Transaction> {
   const entry = yield* findLookup(key)
   if (entry === undefined) yield* register(merchantId, API_KEY_SLOTS[slot], key)
   else if (entry.merchant_id !== merchantId) return yield* new ApiKeyTaken({ slot })

@@ -5,7 +5,7 @@ import type { MetadataParameter } from "../domain/Metadata.ts"
 import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
 import type { CaptureMethod, ConfirmationMethod } from "../domain/PaymentIntent.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
-import type { TokenizedPaymentMethodData } from "./Tokenization.ts"
+import type { TokenizedPaymentMethodData } from "./PaymentMethods.ts"
 
 export interface PaymentMethodParameters {
   readonly payment_method?: string | null

@@ -1,14 +1,20 @@
 /**
- * Payment methods: cards that a merchant's payers use (semantics H3, I-9, §5). What is kept of a card is its brand, its
+ * Payment methods are the cards that a merchant's payers use (semantics H3, I-9, §5). Till keeps a card's brand, its
  * last four digits, its expiry date and a keyed fingerprint, from which the number cannot be had.
+ *
+ * Card data ends here (§7.22): a card's number and security code go to the processor, which answers with a token, and
+ * into the fingerprint. Commands are only ever made of what is left, so neither a queue nor a record nor a log can hold
+ * more.
  */
-import { Effect } from "effect"
+import { createHmac } from "node:crypto"
+import { Effect, Redacted } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
 import { billingDetailsOf } from "../domain/Address.ts"
+import type { ResourceMissing } from "../domain/Errors.ts"
 import { ParameterInvalid, ProcessorNotConfigured } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata } from "../domain/Metadata.ts"
-import type { Card, PaymentMethod } from "../domain/PaymentMethod.ts"
+import type { Card, PaymentMethod, PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { TestCard } from "../domain/TestCards.ts"
 import { cvcCheckOf, TEST_CARD_EXPIRY, testCardOf } from "../domain/TestCards.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -17,9 +23,42 @@ import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import type { PaymentMethodHidden } from "./Documents.ts"
 import { findDocument, PAYMENT_METHOD } from "./Documents.ts"
-import type { PaymentsConfig } from "./PaymentsConfig.ts"
-import type { TokenizedPaymentMethodData } from "./Tokenization.ts"
-import { fingerprint } from "./Tokenization.ts"
+import type { PaymentsConfig, PaymentsConfigShape } from "./PaymentsConfig.ts"
+import type { Processor } from "./Processor.ts"
+
+/** `PaymentMethodData` without card data. */
+export interface TokenizedPaymentMethodData extends Omit<PaymentMethodData, "card"> {
+  /** Null if nothing takes cards in this environment (semantics A10). */
+  readonly card: (Card & { readonly token: string }) | null
+}
+
+export interface Tokenizer {
+  readonly config: Pick<PaymentsConfigShape, "fingerprintKey">
+  readonly processors: Processor["Service"]
+  readonly account: AccountId
+}
+
+/** Gives the card to the account's processor and keeps what may be kept. */
+export const tokenize = (
+  { account, config, processors }: Tokenizer,
+  { card, ...data }: PaymentMethodData
+): TokenizedPaymentMethodData => {
+  const processor = isLive(account) ? processors.live : processors.test
+  if (processor === null) return { ...data, card: null }
+  const { checks, ...kept } = processor.tokenize(card)
+  return { ...data, card: { ...kept, fingerprint: fingerprint(config, account, card.number), checks } }
+}
+
+/**
+ * Makes the fingerprint of a number: equal for equal ones within one account, and of no use without the installation's
+ * key.
+ */
+export const fingerprint = (
+  { fingerprintKey }: Pick<PaymentsConfigShape, "fingerprintKey">,
+  account: AccountId,
+  number: string
+): string =>
+  createHmac("sha256", Redacted.value(fingerprintKey)).update(`${account}/${number}`).digest("base64url").slice(0, 22)
 
 /** A payment method as an attempt uses it, built in or stored. */
 export interface PaymentSource {
@@ -32,8 +71,10 @@ export interface PaymentSource {
   readonly customer: string | null
 }
 
-/** Makes a payment method. */
-export const create = Effect.fnUntraced(function* (data: TokenizedPaymentMethodData) {
+/** Makes a payment method. Fails with `ProcessorNotConfigured` if nothing takes cards in live mode (semantics A10). */
+export const create = Effect.fnUntraced(function* (
+  data: TokenizedPaymentMethodData
+): Effect.fn.Return<PaymentMethod, ProcessorNotConfigured, Transaction> {
   const transaction = yield* Transaction
   if (data.card === null) return yield* new ProcessorNotConfigured()
   const { token, ...card } = data.card
@@ -52,21 +93,29 @@ export const create = Effect.fnUntraced(function* (data: TokenizedPaymentMethodD
   return paymentMethod
 })
 
-/** The payment method that a parameter refers to. Fails if it is not of this environment. */
-export const resolve = Effect.fnUntraced(function* (id: string, param: string) {
+/**
+ * Finds the payment method that a parameter refers to, built in or stored. Fails with `ResourceMissing` if there is
+ * none in this environment (semantics T17, H3).
+ */
+export const resolve = Effect.fnUntraced(function* (
+  id: string,
+  param: string
+): Effect.fn.Return<PaymentSource, ResourceMissing, Transaction> {
   const { account } = yield* Transaction
   const testCard = isLive(account) ? undefined : testCardOf(id)
   return testCard === undefined ? sourceOf(yield* findDocument(PAYMENT_METHOD, id, param)) : builtInSource(id, testCard)
 })
 
-/** Makes a payment method of inline data, for use at once. */
-export const createSource = Effect.fnUntraced(function* (data: TokenizedPaymentMethodData) {
+/** Makes a payment method of inline data, for use at once. Fails as `create` does (semantics I-9, A10). */
+export const createSource = Effect.fnUntraced(function* (
+  data: TokenizedPaymentMethodData
+): Effect.fn.Return<PaymentSource, ProcessorNotConfigured, Transaction> {
   const { id } = yield* create(data)
   const transaction = yield* Transaction
   return sourceOf((yield* transaction.get(PAYMENT_METHOD, id))!)
 })
 
-/** Whether a payment method may be used for a customer's payment (semantics I-19). */
+/** Fails with `ParameterInvalid` for a payment method that another customer owns (semantics I-19). */
 export const requireUsableBy = (
   source: PaymentSource,
   customer: string | null
@@ -77,7 +126,7 @@ export const requireUsableBy = (
         new ParameterInvalid({ param: "payment_method", rule: "a payment method that no other customer owns" })
       )
 
-/** A built-in test payment method as an object; undefined if the id is none, or in live mode (semantics A10). */
+/** Makes a built-in test payment method an object; undefined if the id is none, or in live mode (semantics A10). */
 export const builtIn = (
   config: PaymentsConfig["Service"],
   account: AccountId,

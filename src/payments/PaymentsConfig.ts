@@ -1,13 +1,13 @@
-/** What the lifecycles need to know of the installation. */
+/** The lifecycles need to know this of the installation. */
 import type { Redacted } from "effect"
 import { Context } from "effect"
 
 export interface PaymentsConfigShape {
   /** Base of the URLs that payers are sent to, without a slash at its end. */
   readonly publicUrl: string
-  /** How long an authorization can be captured, in seconds (semantics I-17). */
+  /** An authorization can be captured for so many seconds (semantics I-17). */
   readonly authorizationHoldSeconds: number
-  /** What takes cards in live mode, if anything does (semantics A10). */
+  /** This processor takes cards in live mode; null if none does (semantics A10). */
   readonly liveProcessor: "simulator" | null
   /** The currencies to accept, in lower case; null accepts any three letters (semantics N2). */
   readonly currencies: ReadonlySet<string> | null
@@ -15,7 +15,7 @@ export interface PaymentsConfigShape {
   readonly fingerprintKey: Redacted.Redacted<Uint8Array>
   /** Encrypts secrets that have to be stored, such as those that sign webhooks. 32 bytes. */
   readonly sealingKey: Redacted.Redacted<Uint8Array>
-  /** Whether live webhooks may go to addresses that are not public (semantics W4). */
+  /** Live webhooks may go to addresses that are not public (semantics W4). */
   readonly webhookAllowPrivate: boolean
 }
 

@@ -1,4 +1,4 @@
-/** What an `*.updated` event says about the past (semantics §4). */
+/** An `*.updated` event says what its update has changed (semantics §4). */
 import type { Metadata } from "../domain/Metadata.ts"
 import { previousMetadata } from "../domain/Metadata.ts"
 
@@ -7,9 +7,9 @@ interface Updatable {
 }
 
 /**
- * Old values of the top-level fields that an update changed; null for those that were absent, and of `metadata` only
- * what changed. Nothing changed if, and only if, it is empty: so compare before `updated` is stamped, which is left out
- * (semantics §8.23).
+ * Lists the old values of the top-level fields that an update changed; null for those that were absent, and of
+ * `metadata` only what changed. Nothing changed if, and only if, it is empty: so compare before `updated` is stamped,
+ * which is left out (semantics §8.23).
  */
 export const previousAttributes = <A extends Updatable>(before: A, after: A): Readonly<Record<string, unknown>> => {
   const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as ReadonlySet<keyof A & string>

@@ -1,50 +1,56 @@
-/** The lifecycle of prices: active or archived, never deleted (semantics §1.11). */
+/**
+ * The lifecycle of prices: active or archived, never deleted (semantics §1.11).
+ *
+ * A merchant can give a price a name, its lookup key (PR17). Each key has an entry of its own, found by the key, so at
+ * most one price of an account has a key, and no command looks through prices to see that. The price's `lookup_key` and
+ * the key's entry are only ever written together.
+ */
 import { Effect } from "effect"
+import type {
+  AmountTooLarge,
+  ParameterInvalid,
+  ParameterMissing,
+  ParametersExclusive,
+  ResourceMissing
+} from "../domain/Errors.ts"
+import { LookupKeyTaken } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { normalizeCurrency } from "../domain/Money.ts"
-import type { Price, TaxBehavior } from "../domain/Price.ts"
+import type { CreatePrice, Price, UpdatePrice } from "../domain/Price.ts"
+import type { PriceTermsParameters } from "../domain/PriceTerms.ts"
+import { priceTermsFields, requireAmountsWithinCap, requirePriceTerms } from "../domain/PriceTerms.ts"
+import type { Product } from "../domain/Product.ts"
 import { secondsOf } from "../domain/Time.ts"
+import type { Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
-import { findPrice, findProduct, rememberPrice } from "./Catalog.ts"
-import { PRICE } from "./Documents.ts"
+import type { ProductHidden } from "./Documents.ts"
+import { findDocument, LOOKUP_KEY, PRICE, PRODUCT } from "./Documents.ts"
 import { emit } from "./Events.ts"
-import * as LookupKeys from "./LookupKeys.ts"
 import { requireAcceptedCurrency } from "./PaymentIntentParameters.ts"
+import type { PaymentsConfig } from "./PaymentsConfig.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
-import type { PriceTermsParameters } from "./PriceParameters.ts"
-import { priceTermsFields, requireAmountsWithinCap, requirePriceTerms } from "./PriceParameters.ts"
 
 /** A price made along with something else (semantics PR4, S4). Null is the same as absent. */
-export interface InlinePrice extends PriceTermsParameters {
-  readonly currency: string
-  readonly tax_behavior?: TaxBehavior | null
-}
+export type InlinePrice = Pick<CreatePrice, "currency" | "tax_behavior"> & PriceTermsParameters
 
-/** Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
-export interface CreatePrice extends InlinePrice {
-  readonly product: string
-  readonly active?: boolean | null
-  readonly lookup_key?: string | null
-  readonly transfer_lookup_key?: boolean | null
-  readonly nickname?: string | null
-  readonly metadata?: MetadataParameter | null
-}
+/** Terms of a price that do not belong together, or that no payment could have, fail with one of these. */
+export type PriceTermsError = ParameterMissing | ParameterInvalid | ParametersExclusive | AmountTooLarge
 
-/** Null and "" unset texts. What a price amounts to never changes (semantics PR19). */
-export interface UpdatePrice {
-  readonly active?: boolean
-  readonly nickname?: string | null
-  readonly tax_behavior?: TaxBehavior
-  readonly lookup_key?: string | null
-  readonly transfer_lookup_key?: boolean
-  readonly metadata?: MetadataParameter | null | ""
-}
+export type ProductDocument = Document<Product, ProductHidden>
 
-/** Emits `price.created`; before it, `price.updated` of a price that loses its lookup key. */
-export const create = Effect.fnUntraced(function* (parameters: CreatePrice) {
+/**
+ * Makes a price. Emits `price.created`; before it, `price.updated` of a price that loses its lookup key (semantics
+ * PR17).
+ *
+ * Fails for a currency that is not accepted (`ParameterInvalid`, N2), a product that does not exist
+ * (`ResourceMissing`), terms that do not belong together (`PriceTermsError`), and for a key that another price has
+ * (`LookupKeyTaken`).
+ */
+export const create = Effect.fnUntraced(function* (
+  parameters: CreatePrice
+): Effect.fn.Return<Price, ResourceMissing | PriceTermsError | LookupKeyTaken, Transaction | PaymentsConfig> {
   const transaction = yield* Transaction
   yield* requireAcceptedCurrency(parameters.currency)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
@@ -58,7 +64,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePrice) {
     nickname: parameters.nickname || null
   }
   if (lookup_key !== null) {
-    yield* LookupKeys.claim(lookup_key, price.id, { transfer: parameters.transfer_lookup_key === true })
+    yield* claimLookupKey(lookup_key, price.id, { transfer: parameters.transfer_lookup_key === true })
   }
   rememberPrice(transaction, product)
   transaction.put(PRICE, price)
@@ -66,8 +72,17 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePrice) {
   return price
 })
 
-/** Emits `price.updated` if anything changes; before it, that of a price that loses its lookup key (semantics §8.23). */
-export const update = Effect.fnUntraced(function* (id: string, parameters: UpdatePrice) {
+/**
+ * Changes what can be changed of a price (semantics PR19). Emits `price.updated` if anything changes; before it, that
+ * of a price that loses its lookup key (§8.23).
+ *
+ * Fails for a price that does not exist (`ResourceMissing`), too much metadata (`ParameterInvalid`, M2), and for a key
+ * that another price has (`LookupKeyTaken`, PR17).
+ */
+export const update = Effect.fnUntraced(function* (
+  id: string,
+  parameters: UpdatePrice
+): Effect.fn.Return<Price, ResourceMissing | ParameterInvalid | LookupKeyTaken, Transaction> {
   const transaction = yield* Transaction
   const before = yield* findPrice(id, "id")
   const after: Price = {
@@ -81,9 +96,9 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
   const previous = previousAttributes(before, after)
   if (Object.keys(previous).length === 0) return before
   if (after.lookup_key !== before.lookup_key) {
-    if (before.lookup_key !== null) yield* LookupKeys.release(before.lookup_key)
+    if (before.lookup_key !== null) yield* releaseLookupKey(before.lookup_key)
     if (after.lookup_key !== null) {
-      yield* LookupKeys.claim(after.lookup_key, id, { transfer: parameters.transfer_lookup_key === true })
+      yield* claimLookupKey(after.lookup_key, id, { transfer: parameters.transfer_lookup_key === true })
     }
   }
   transaction.put(PRICE, after)
@@ -92,15 +107,29 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
 })
 
 /**
- * Fails unless the terms belong together and are within the cap. `within` is the parameter that they are part of, e.g.
- * `default_price_data`.
+ * Finds the price that a parameter refers to; `id` for the object of the path. Fails if there is none (semantics T17).
  */
-export const requireInlinePrice = Effect.fnUntraced(function* (parameters: InlinePrice, within?: string) {
-  yield* requirePriceTerms(parameters, within)
-  yield* requireAmountsWithinCap(parameters, within)
-})
+export const findPrice = (id: string, param: string): Effect.Effect<Price, ResourceMissing, Transaction> =>
+  Effect.map(findDocument(PRICE, id, param), ({ value }) => value)
 
-/** A price as its terms make it. It is not written yet, and its product has to remember it (`rememberPrice`). */
+/**
+ * Finds the product that a parameter refers to; `id` for the object of the path. Fails if there is none (semantics
+ * T17).
+ */
+export const findProduct = (id: string, param: string): Effect.Effect<ProductDocument, ResourceMissing, Transaction> =>
+  findDocument(PRODUCT, id, param)
+
+/**
+ * Fails unless the terms belong together (semantics PR8 to PR16) and are within the cap (N1). `within` is the parameter
+ * that they are part of, e.g. `default_price_data`.
+ */
+export const requireInlinePrice = (parameters: InlinePrice, within?: string): Effect.Effect<void, PriceTermsError> =>
+  Effect.andThen(requirePriceTerms(parameters, within), requireAmountsWithinCap(parameters, within))
+
+/**
+ * Makes a price of its terms, which must have passed `requireInlinePrice`. The caller writes it, and has its product
+ * remember it (`rememberPrice`).
+ */
 export const inlinePrice = (
   transaction: Transaction,
   product: string,
@@ -119,4 +148,39 @@ export const inlinePrice = (
   ...priceTermsFields(parameters),
   lookup_key: null,
   nickname: null
+})
+
+/** Has a product remember that it has a price, and so cannot be deleted any more (semantics PR2). */
+export const rememberPrice = (transaction: Transaction, { hidden, value }: ProductDocument): void => {
+  if (!hidden.hasPrice) transaction.put(PRODUCT, value, { hasPrice: true })
+}
+
+/** The id of a lookup key's entry. */
+export const lookupKeyId = (lookupKey: string): string => `lookup_key:${lookupKey}`
+
+/**
+ * Reserves a key for a price, whose own document the caller writes. A price that has the key loses it if `transfer` is
+ * set, which emits its `price.updated`; else the claim fails with `LookupKeyTaken` (semantics PR17).
+ */
+const claimLookupKey = Effect.fnUntraced(function* (
+  lookupKey: string,
+  price: string,
+  { transfer }: { readonly transfer: boolean }
+): Effect.fn.Return<void, LookupKeyTaken, Transaction> {
+  const transaction = yield* Transaction
+  const entry = yield* transaction.get(LOOKUP_KEY, lookupKeyId(lookupKey))
+  if (entry !== undefined) {
+    if (!transfer) return yield* new LookupKeyTaken({ lookupKey })
+    const { value: loser } = (yield* transaction.get(PRICE, entry.value.price))!
+    transaction.put(PRICE, { ...loser, lookup_key: null })
+    emit(transaction, "price.updated", loser.id, { lookup_key: lookupKey })
+  }
+  transaction.put(LOOKUP_KEY, { id: lookupKeyId(lookupKey), price })
+})
+
+/** Frees the key of a price. An entry has to be read before it can be deleted. */
+const releaseLookupKey = Effect.fnUntraced(function* (lookupKey: string): Effect.fn.Return<void, never, Transaction> {
+  const transaction = yield* Transaction
+  yield* transaction.get(LOOKUP_KEY, lookupKeyId(lookupKey))
+  transaction.delete(LOOKUP_KEY, lookupKeyId(lookupKey))
 })

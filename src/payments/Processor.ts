@@ -6,7 +6,7 @@
  * attempt's id as its idempotency key.
  */
 import { Context, Effect } from "effect"
-import type { DeclineCode } from "../domain/DeclineCodes.ts"
+import type { DeclineCode } from "../domain/Cards.ts"
 import { ProcessorNotConfigured } from "../domain/Errors.ts"
 import type { Card } from "../domain/PaymentMethod.ts"
 import type { RefundFailureReason } from "../domain/Refund.ts"

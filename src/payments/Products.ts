@@ -1,54 +1,32 @@
 /** The lifecycle of products: active or archived; deleted, as long as they have had no price (semantics §1.11). */
 import { Effect } from "effect"
+import type { ResourceMissing } from "../domain/Errors.ts"
 import { ParameterInvalid, PriceInactive, ProductHasPrices } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
-import type { DeletedProduct, MarketingFeature, PackageDimensions, Product } from "../domain/Product.ts"
+import type { CreateProduct, DeletedProduct, PackageDimensions, Product, UpdateProduct } from "../domain/Product.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
-import { findPrice, findProduct } from "./Catalog.ts"
 import { PRICE, PRODUCT } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { requireAcceptedCurrency } from "./PaymentIntentParameters.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
-import type { InlinePrice } from "./Prices.ts"
-import { inlinePrice, requireInlinePrice } from "./Prices.ts"
-
-/** Null, and "" of a text, are the same as absent on creation, and unset on update (semantics T10, 9.1, 9.2). */
-interface ProductDetails {
-  readonly description?: string | null
-  readonly url?: string | null
-  readonly shippable?: boolean | null
-  readonly statement_descriptor?: string | null
-  readonly unit_label?: string | null
-  readonly tax_code?: string | null
-  readonly package_dimensions?: PackageDimensions | null
-  readonly metadata?: MetadataParameter | null | ""
-}
-
-export interface CreateProduct extends ProductDetails {
-  readonly name: string
-  readonly active?: boolean | null
-  readonly images?: ReadonlyArray<string> | null
-  readonly marketing_features?: ReadonlyArray<MarketingFeature> | null
-  readonly default_price_data?: InlinePrice | null
-}
-
-export interface UpdateProduct extends ProductDetails {
-  readonly name?: string
-  readonly active?: boolean
-  readonly images?: ReadonlyArray<string>
-  readonly marketing_features?: ReadonlyArray<MarketingFeature>
-  readonly default_price?: string | null
-}
+import type { PaymentsConfig } from "./PaymentsConfig.ts"
+import type { PriceTermsError } from "./Prices.ts"
+import { findPrice, findProduct, inlinePrice, requireInlinePrice } from "./Prices.ts"
 
 const TEXT_FIELDS = ["description", "url", "statement_descriptor", "unit_label", "tax_code"] as const
 
-/** Emits `product.created`, and after it `price.created` if there is a default price (semantics PR4, §4). */
-export const create = Effect.fnUntraced(function* (parameters: CreateProduct) {
+/**
+ * Makes a product. Emits `product.created`, and after it `price.created` if there is a default price (semantics PR4,
+ * §4). Fails for a default price in a currency that is not accepted (`ParameterInvalid`, N2), or with terms that do not
+ * belong together (`PriceTermsError`).
+ */
+export const create = Effect.fnUntraced(function* (
+  parameters: CreateProduct
+): Effect.fn.Return<Product, PriceTermsError, Transaction | PaymentsConfig> {
   const transaction = yield* Transaction
   const { default_price_data } = parameters
   if (default_price_data != null) {
@@ -88,8 +66,15 @@ export const create = Effect.fnUntraced(function* (parameters: CreateProduct) {
   return product
 })
 
-/** Emits `product.updated` if anything changes. */
-export const update = Effect.fnUntraced(function* (id: string, parameters: UpdateProduct) {
+/**
+ * Changes what is sent of a product (semantics PR6, 9.1). Emits `product.updated` if anything changes. Fails with
+ * `ResourceMissing` if there is no such product or default price, with `PriceInactive` or `ParameterInvalid` for a
+ * default price that will not do (PR5), and with `ParameterInvalid` for too much metadata (M2).
+ */
+export const update = Effect.fnUntraced(function* (
+  id: string,
+  parameters: UpdateProduct
+): Effect.fn.Return<Product, ResourceMissing | PriceInactive | ParameterInvalid, Transaction> {
   const transaction = yield* Transaction
   const { hidden, value: before } = yield* findProduct(id, "id")
   const after: Product = {
@@ -107,8 +92,13 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
   return updated
 })
 
-/** Emits `product.deleted` with the product's last state. Fails if the product has a price (semantics PR2). */
-export const remove = Effect.fnUntraced(function* (id: string) {
+/**
+ * Deletes a product. Emits `product.deleted` with its last state. Fails with `ProductHasPrices` if it ever got a price
+ * (semantics PR2), and with `ResourceMissing` if there is no such product.
+ */
+export const remove = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<DeletedProduct, ResourceMissing | ProductHasPrices, Transaction> {
   const transaction = yield* Transaction
   const { hidden } = yield* findProduct(id, "id")
   if (hidden.hasPrice) return yield* new ProductHasPrices({ id })
@@ -117,7 +107,7 @@ export const remove = Effect.fnUntraced(function* (id: string) {
   return deletedProduct(transaction.account, id)
 })
 
-/** What a deleted product's id still shows. */
+/** Makes the object that a deleted product's id still shows (semantics PR2). */
 export const deletedProduct = (account: AccountId, id: string): DeletedProduct => ({
   id,
   object: "product",
@@ -125,8 +115,11 @@ export const deletedProduct = (account: AccountId, id: string): DeletedProduct =
   livemode: isLive(account)
 })
 
-/** The default price that an update asks for: an active price of the product (semantics PR5). */
-const defaultPrice = Effect.fnUntraced(function* (product: Product, { default_price: id }: UpdateProduct) {
+/** Finds the default price that an update asks for: an active price of the product (semantics PR5). */
+const defaultPrice = Effect.fnUntraced(function* (
+  product: Product,
+  { default_price: id }: UpdateProduct
+): Effect.fn.Return<string | null, ResourceMissing | PriceInactive | ParameterInvalid, Transaction> {
   if (id === undefined) return product.default_price
   if (id === null) return null
   const price = yield* findPrice(id, "default_price")
@@ -137,11 +130,14 @@ const defaultPrice = Effect.fnUntraced(function* (product: Product, { default_pr
   return id
 })
 
-/** Lists and dimensions are replaced as a whole (semantics PR6). */
-const withDetails = (
-  product: Product,
-  sent: ProductDetails & Pick<CreateProduct, "images" | "marketing_features">
-): Product => {
+type ProductDetails = Pick<
+  CreateProduct & UpdateProduct,
+  (typeof TEXT_FIELDS)[number] | "shippable" | "package_dimensions"
+> &
+  Pick<CreateProduct, "images" | "marketing_features">
+
+/** The product with the details that were sent. Lists and dimensions are replaced as a whole (semantics PR6). */
+const withDetails = (product: Product, sent: ProductDetails): Product => {
   const { package_dimensions, ...rest } = product
   const dimensions = sent.package_dimensions === undefined ? package_dimensions : sent.package_dimensions
   return {
@@ -156,7 +152,7 @@ const withDetails = (
   }
 }
 
-/** In one order, so that equal ones have equal JSON. */
+/** Puts dimensions in one order, so that equal ones have equal JSON. */
 const orderedDimensions = ({ height, length, weight, width }: PackageDimensions): PackageDimensions => ({
   height,
   length,

@@ -1,21 +1,25 @@
 /**
  * The lifecycle of refunds (semantics §1.14, §2.4).
  *
- * What is refunded, or being refunded, is reserved on the charge in the same record that creates the refund, and given
- * back in the same record in which it fails. Commands of one account run one after the other, so however many refunds
- * are asked for at once, together they never exceed what was captured.
+ * A refund reserves its amount on the charge in the same record that creates it, and gives it back in the same record
+ * in which it fails. Commands of one account run one after the other, so however many refunds are asked for at once,
+ * together they never exceed what was captured.
  */
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
+import type {
+  ParameterInvalid,
+  PaymentIntentUnexpectedState,
+  ProcessorNotConfigured,
+  ResourceMissing
+} from "../domain/Errors.ts"
 import { ChargeAlreadyRefunded, RefundTooLarge } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, previousMetadata, updateMetadata } from "../domain/Metadata.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
-import type { Refund, RefundReason } from "../domain/Refund.ts"
-import type { RefundOperation } from "../domain/RefundStates.ts"
-import { refundStates } from "../domain/RefundStates.ts"
+import type { CreateRefund, Refund, RefundOperation, UpdateRefund } from "../domain/Refund.ts"
+import { refundStates } from "../domain/Refund.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
@@ -26,20 +30,25 @@ import { CHARGE, findDocument, REFUND } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
 import { resolve } from "./PaymentMethods.ts"
+import type { Processor } from "./Processor.ts"
 import { processorFor } from "./Processor.ts"
 import { timer } from "./TimerNames.ts"
 
-/** Null is the same as absent (semantics T10). */
-export interface CreateRefund {
-  readonly payment_intent: string
-  /** Minor units, at least 1; what is left of the captured amount unless given. */
-  readonly amount?: number | null
-  readonly reason?: RefundReason | null
-  readonly metadata?: MetadataParameter | null
-}
-
-/** Returns money to the payer (semantics F1, F5 to F7). */
-export const create = Effect.fnUntraced(function* (parameters: CreateRefund) {
+/**
+ * Returns money to the payer (semantics F1, F5 to F7). Emits `refund.created`, and `charge.refunded` if the processor
+ * has done it at once.
+ *
+ * Fails with `ResourceMissing` if there is no such PaymentIntent, with `PaymentIntentUnexpectedState` if it was not
+ * paid (F6), with `ChargeAlreadyRefunded` or `RefundTooLarge` for more than what is left (F5), and with
+ * `ProcessorNotConfigured` in live mode without a processor (A10).
+ */
+export const create = Effect.fnUntraced(function* (
+  parameters: CreateRefund
+): Effect.fn.Return<
+  Refund,
+  ResourceMissing | PaymentIntentUnexpectedState | ChargeAlreadyRefunded | RefundTooLarge | ProcessorNotConfigured,
+  Transaction | Processor
+> {
   const transaction = yield* Transaction
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
   const payment = yield* findPayment(parameters.payment_intent)
@@ -73,11 +82,14 @@ export const create = Effect.fnUntraced(function* (parameters: CreateRefund) {
   return refund
 })
 
-/** Changes metadata, in any status. Emits `refund.updated` if anything changes (semantics F4, W17). */
+/**
+ * Changes metadata, in any status. Emits `refund.updated` if anything changes (semantics F4, W17). Fails with
+ * `ResourceMissing` if there is no such refund, and with `ParameterInvalid` for too much metadata (M2).
+ */
 export const update = Effect.fnUntraced(function* (
   id: string,
-  parameters: { readonly metadata?: MetadataParameter | null | "" }
-) {
+  parameters: UpdateRefund
+): Effect.fn.Return<Refund, ResourceMissing | ParameterInvalid, Transaction> {
   const transaction = yield* Transaction
   const before = yield* find(id)
   const metadata = yield* updateMetadata(before.metadata, parameters.metadata)
@@ -88,8 +100,14 @@ export const update = Effect.fnUntraced(function* (
   return after
 })
 
-/** Applies what the processor says in the end. Does nothing if the refund stands as the processor says already. */
-export const settle = Effect.fnUntraced(function* (id: string) {
+/**
+ * Applies what the processor says in the end, when the refund's timer fires (semantics F3, F8). Does nothing if the
+ * refund stands as the processor says already. Fails with `ProcessorNotConfigured` in live mode without a processor
+ * (A10).
+ */
+export const settle = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<void, ResourceMissing | ProcessorNotConfigured, Transaction | Processor> {
   const transaction = yield* Transaction
   const before = yield* find(id)
   const payment = yield* findPayment(before.payment_intent)
@@ -114,11 +132,13 @@ export const settle = Effect.fnUntraced(function* (id: string) {
   emit(transaction, "refund.failed", id)
 })
 
-const find = (id: string) => Effect.map(findDocument(REFUND, id), ({ value }) => value)
+const find = (id: string): Effect.Effect<Refund, ResourceMissing, Transaction> =>
+  Effect.map(findDocument(REFUND, id), ({ value }) => value)
 
 type Payment = Document<PaymentIntent, PaymentIntentHidden | undefined>
 
-const findPayment = (id: string) => PaymentIntentChanges.find(id, "payment_intent")
+const findPayment = (id: string): Effect.Effect<Payment, ResourceMissing, Transaction> =>
+  PaymentIntentChanges.find(id, "payment_intent")
 
 /** Only captured money can be returned; what is merely held is given back by a cancellation (semantics F6). */
 const requireRefundable = (paymentIntent: PaymentIntent) =>
@@ -129,7 +149,7 @@ const requireRefundable = (paymentIntent: PaymentIntent) =>
     "payment_intent"
   )
 
-/** The amount to refund, in minor units (semantics F5). */
+/** Says how much to refund, in minor units: what is left unless an amount was sent (semantics F5). */
 const amountWithin = (
   charge: Charge,
   sent: number | undefined

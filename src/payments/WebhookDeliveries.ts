@@ -1,8 +1,10 @@
 /**
- * Webhook deliveries as merchants see them, and those that merchants ask for (semantics W15, §2.5, §6). The engine makes
- * a delivery of every event for every endpoint that is subscribed to it; nothing here decides when one is attempted.
+ * Webhook deliveries as merchants see them, and those that merchants ask for (semantics W15, §2.5, §6). The engine
+ * makes a delivery of every event for every endpoint that is subscribed to it; nothing here decides when one is
+ * attempted.
  */
 import { Effect } from "effect"
+import type { ResourceMissing } from "../domain/Errors.ts"
 import { ParameterInvalid } from "../domain/Errors.ts"
 import type { Event } from "../domain/Event.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -14,7 +16,7 @@ import { isLive } from "./AccountIds.ts"
 import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
 import { render } from "./Events.ts"
 
-/** A delivery as the API shows it. */
+/** Makes a delivery what the API shows of it (semantics §6). */
 export const webhookDeliveryOf = (row: DeliveryRow): WebhookDelivery => {
   const last = row.attempts.at(-1)
   return {
@@ -47,15 +49,23 @@ export interface Resend {
   readonly pendingWebhooks: number
   /** The merchant's default version (semantics V3). */
   readonly apiVersion: string
-  /** The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now. */
+  /**
+   * The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now.
+   */
   readonly webhookEndpoint: string | null
 }
 
 /**
- * Delivers an event once more: anew, with all attempts before it, whatever became of its earlier deliveries. What goes
- * out is what went out before. Answers with the event as it is then.
+ * Delivers an event once more: anew, with all attempts before it, whatever became of its earlier deliveries. The body
+ * is the one that went out before (semantics W8, W15). Answers with the event as it is then. Fails with
+ * `ResourceMissing` if there is no such endpoint, and with `ParameterInvalid` if it is disabled (W14).
  */
-export const resend = Effect.fnUntraced(function* ({ apiVersion, event, pendingWebhooks, webhookEndpoint }: Resend) {
+export const resend = Effect.fnUntraced(function* ({
+  apiVersion,
+  event,
+  pendingWebhooks,
+  webhookEndpoint
+}: Resend): Effect.fn.Return<Event, ResourceMissing | ParameterInvalid, Transaction> {
   const transaction = yield* Transaction
   if (webhookEndpoint !== null) yield* requireEnabled(webhookEndpoint)
   const destinations = webhookEndpoint === null ? transaction.destinationsOf(event.type) : [webhookEndpoint]
@@ -65,8 +75,10 @@ export const resend = Effect.fnUntraced(function* ({ apiVersion, event, pendingW
   return JSON.parse(text) as Event
 })
 
-/** Nothing is sent to an endpoint that is disabled (semantics W14). */
-const requireEnabled = Effect.fnUntraced(function* (id: string) {
+/** Fails for an endpoint that is disabled: nothing is sent to it (semantics W14). */
+const requireEnabled = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<void, ResourceMissing | ParameterInvalid, Transaction> {
   const param = "webhook_endpoint"
   const { value } = yield* findDocument(WEBHOOK_ENDPOINT, id, param)
   if (value.status === "disabled") {

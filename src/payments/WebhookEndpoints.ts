@@ -4,15 +4,15 @@
  * encrypted.
  */
 import { Effect, Redacted } from "effect"
+import type { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { MetadataParameter } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type {
+  CreateWebhookEndpoint,
   DeletedWebhookEndpoint,
-  EnabledEvents,
-  WebhookEndpoint,
-  WebhookEndpointStatus
+  UpdateWebhookEndpoint,
+  WebhookEndpoint
 } from "../domain/WebhookEndpoint.ts"
 import { requireAcceptedUrl } from "../domain/WebhookEndpoint.ts"
 import type { AccountId, Document, Millis } from "../engine/Document.ts"
@@ -25,25 +25,20 @@ import * as Sealing from "./Sealing.ts"
 
 const SECRET_LENGTH = 32
 
-/** Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
-export interface CreateWebhookEndpoint {
-  readonly url: string
-  readonly enabled_events: EnabledEvents
-  readonly description?: string | null
-  readonly metadata?: MetadataParameter | null
+/** An endpoint and its signing secret, which its document holds in sealed form only. */
+export interface WithSecret {
+  readonly value: WebhookEndpoint
+  readonly secret: Redacted.Redacted
 }
 
-/** Null and "" unset. */
-export interface UpdateWebhookEndpoint {
-  readonly url?: string
-  readonly enabled_events?: EnabledEvents
-  readonly description?: string | null
-  readonly metadata?: MetadataParameter | null | ""
-  readonly status?: WebhookEndpointStatus
-}
-
-/** Answers with the endpoint and, this once, its secret. `apiVersion` is the merchant's default. */
-export const create = Effect.fnUntraced(function* (parameters: CreateWebhookEndpoint, apiVersion: string) {
+/**
+ * Makes an endpoint, and answers with its secret this once (semantics W2). `apiVersion` is the merchant's default (V3).
+ * Fails with `ParameterInvalid` for a URL that live mode does not allow (W4).
+ */
+export const create = Effect.fnUntraced(function* (
+  parameters: CreateWebhookEndpoint,
+  apiVersion: string
+): Effect.fn.Return<WithSecret, ParameterInvalid, Transaction | PaymentsConfig> {
   const transaction = yield* Transaction
   yield* requireUrl(parameters.url)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
@@ -63,14 +58,18 @@ export const create = Effect.fnUntraced(function* (parameters: CreateWebhookEndp
   const { sealedSecret, secret } = yield* newSecret(webhookEndpoint.id)
   transaction.put(WEBHOOK_ENDPOINT, webhookEndpoint, { sealedSecret })
   transaction.subscribe(webhookEndpoint.id, webhookEndpoint.enabled_events)
-  return { webhookEndpoint, secret }
+  return { value: webhookEndpoint, secret }
 })
 
 /**
- * Changes what is sent. Deliveries under way go to the new URL; those of an endpoint that is disabled are canceled for
- * good (semantics W14).
+ * Changes an endpoint. Deliveries under way go to the new URL; those of an endpoint that is disabled are canceled for
+ * good (semantics W14). Fails with `ParameterInvalid` for a URL that live mode does not allow (W4) or too much metadata
+ * (M2), and with `ResourceMissing` if there is no such endpoint.
  */
-export const update = Effect.fnUntraced(function* (id: string, parameters: UpdateWebhookEndpoint) {
+export const update = Effect.fnUntraced(function* (
+  id: string,
+  parameters: UpdateWebhookEndpoint
+): Effect.fn.Return<WebhookEndpoint, ParameterInvalid | ResourceMissing, Transaction | PaymentsConfig> {
   const transaction = yield* Transaction
   if (parameters.url !== undefined) yield* requireUrl(parameters.url)
   const { hidden, value: before } = yield* find(id)
@@ -92,33 +91,49 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
 /**
  * Gives the endpoint a new secret, and answers with it this once. The old one goes on signing beside it for `expiresIn`
  * seconds, so that receivers can change over without refusing anything. There are never more than two: a secret that
- * was rolled before ends now, however much of its grace was left.
+ * was rolled before ends now, however much of its grace was left (semantics W2, §8.25). Fails with `ResourceMissing` if
+ * there is no such endpoint.
  */
-export const rollSecret = Effect.fnUntraced(function* (id: string, { expiresIn }: { readonly expiresIn: number }) {
+export const rollSecret = Effect.fnUntraced(function* (
+  id: string,
+  { expiresIn }: { readonly expiresIn: number }
+): Effect.fn.Return<WithSecret, ResourceMissing, Transaction | PaymentsConfig> {
   const transaction = yield* Transaction
-  const { hidden, value: webhookEndpoint } = yield* find(id)
+  const { hidden, value } = yield* find(id)
   const { sealedSecret, secret } = yield* newSecret(id)
   const expiresAt = transaction.startedAt + expiresIn * 1000
   const previous = expiresIn === 0 ? {} : { previous: { sealedSecret: hidden.sealedSecret, expiresAt } }
-  transaction.put(WEBHOOK_ENDPOINT, webhookEndpoint, { sealedSecret, ...previous })
-  return { webhookEndpoint, secret }
+  transaction.put(WEBHOOK_ENDPOINT, value, { sealedSecret, ...previous })
+  return { value, secret }
 })
 
-/** Its secret goes with it, and so does what has yet to be delivered to it (semantics W14). */
-export const remove = Effect.fnUntraced(function* (id: string) {
+/**
+ * Deletes an endpoint. Its secret goes with it, and so does what has yet to be delivered to it (semantics W1, W14).
+ * Fails with `ResourceMissing` if there is no such endpoint.
+ */
+export const remove = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<DeletedWebhookEndpoint, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
   const { value } = yield* find(id)
   transaction.delete(WEBHOOK_ENDPOINT, id)
   transaction.unsubscribe(id)
-  const deleted: DeletedWebhookEndpoint = { id, object: "webhook_endpoint", deleted: true, livemode: value.livemode }
-  return deleted
+  return { id, object: "webhook_endpoint", deleted: true, livemode: value.livemode }
 })
 
 export type WebhookEndpointDocument = Document<WebhookEndpoint, WebhookEndpointHidden>
 
+/** Webhooks go to the URL, only if it leads to a public address where `publicOnly` says so (semantics W4). */
+export interface SignedDestination {
+  readonly url: string
+  /** Each of them signs. Newest first. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+  readonly publicOnly: boolean
+}
+
 /**
- * Where an endpoint's webhooks go, and what signs them; undefined if it is disabled. The secrets are one, or during the
- * grace of a rolled one two, newest first. `nowMillis` is the wall clock's, never that of a test environment
+ * Says where an endpoint's webhooks go, and what signs them; undefined if it is disabled. There is one secret, or
+ * during the grace of a rolled one there are two. `nowMillis` is the wall clock's, never that of a test environment
  * (semantics W5, §8.25).
  */
 export const destinationOf = (
@@ -126,14 +141,14 @@ export const destinationOf = (
   account: AccountId,
   document: WebhookEndpointDocument,
   nowMillis: Millis
-) => {
+): SignedDestination | undefined => {
   const { status, url } = document.value
   if (status === "disabled") return undefined
   const publicOnly = isLive(account) && !config.webhookAllowPrivate
   return { url, secrets: secretsOf(config, account, document, nowMillis), publicOnly }
 }
 
-/** Opened secrets of endpoints that are in memory: opening them is too slow for every delivery. */
+/** Keeps the secrets of endpoints that are in memory open, because opening them takes too long for every delivery. */
 const opened = new WeakMap<WebhookEndpointDocument, OpenedSecrets>()
 
 interface OpenedSecrets {
@@ -142,7 +157,7 @@ interface OpenedSecrets {
   readonly previous: { readonly secret: Redacted.Redacted; readonly until: Millis } | undefined
 }
 
-/** The secrets that sign an endpoint's webhooks now. */
+/** Opens the secrets that sign an endpoint's webhooks at a time of the wall clock, newest first (semantics §8.25). */
 export const secretsOf = (
   config: PaymentsConfig["Service"],
   account: AccountId,
@@ -162,8 +177,14 @@ export const secretsOf = (
   return previous === undefined || previous.until <= nowMillis ? [newest] : [newest, previous.secret]
 }
 
-/** A new secret for an endpoint, as it is given out and as it is kept. */
-const newSecret = Effect.fnUntraced(function* (webhookEndpointId: string) {
+/** Makes a secret for an endpoint, as it is given out and as it is kept. */
+const newSecret = Effect.fnUntraced(function* (
+  webhookEndpointId: string
+): Effect.fn.Return<
+  { readonly secret: Redacted.Redacted; readonly sealedSecret: string },
+  never,
+  Transaction | PaymentsConfig
+> {
   const transaction = yield* Transaction
   const secret = `whsec_${transaction.newSecret(SECRET_LENGTH)}`
   const sealing = sealingOf(yield* PaymentsConfig, transaction.account, webhookEndpointId)
@@ -177,7 +198,9 @@ const sealingOf = ({ sealingKey }: PaymentsConfig["Service"], account: AccountId
   purpose: `webhook secret ${account}/${id}`
 })
 
-const requireUrl = Effect.fnUntraced(function* (url: string) {
+const requireUrl = Effect.fnUntraced(function* (
+  url: string
+): Effect.fn.Return<void, ParameterInvalid, Transaction | PaymentsConfig> {
   const { account } = yield* Transaction
   const { webhookAllowPrivate } = yield* PaymentsConfig
   yield* requireAcceptedUrl(url, { livemode: isLive(account), allowPrivate: webhookAllowPrivate })

@@ -3,15 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Exit, Schema } from "effect"
 import { enable } from "effect/schema/SchemaJITCompiler"
 import { BillingDetailsParameter } from "../../src/domain/Address.ts"
-import { Email } from "../../src/domain/Email.ts"
+import { Email, RedirectUrl, text, unsettable, WebUrl } from "../../src/domain/Text.ts"
 import { CustomerId } from "../../src/domain/Identifiers.ts"
 import { MetadataParameter } from "../../src/domain/Metadata.ts"
 import { Amount, Currency } from "../../src/domain/Money.ts"
 import { CaptureMethod } from "../../src/domain/PaymentIntent.ts"
 import { PaymentMethodData } from "../../src/domain/PaymentMethod.ts"
 import { violations } from "../../src/domain/Rule.ts"
-import { text, unsettable } from "../../src/domain/Text.ts"
-import { RedirectUrl, WebUrl } from "../../src/domain/Url.ts"
 
 const body = () =>
   Schema.Struct({

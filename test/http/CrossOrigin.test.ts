@@ -1,6 +1,6 @@
 /** Pages of other origins may make the calls that a publishable key may make, and no others (semantics A5, T19). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import * as Document from "../../src/api/Document.ts"
+import * as Document from "../../src/api/openapi/Document.ts"
 import type { TestServer } from "./TestServer.ts"
 import { basic, start } from "./TestServer.ts"
 

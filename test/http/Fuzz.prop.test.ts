@@ -7,7 +7,7 @@
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import * as Document from "../../src/api/Document.ts"
+import * as Document from "../../src/api/openapi/Document.ts"
 import { assertContracted, documentedBy } from "../support/ContractAnswers.ts"
 import type { FuzzRequest, Preparation, Target } from "../support/ContractFuzz.ts"
 import { ContractFuzz } from "../support/ContractFuzz.ts"

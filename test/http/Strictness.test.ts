@@ -8,7 +8,7 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
-import * as Document from "../../src/api/Document.ts"
+import * as Document from "../../src/api/openapi/Document.ts"
 import { requestFields } from "../support/RequestFields.ts"
 import type { Meaning, Rule, Says } from "./ParameterKinds.ts"
 import { wrongTypes } from "./ParameterKinds.ts"

@@ -126,7 +126,7 @@ describe("webhook endpoints", () => {
 
   it("W2: what is kept is the secret itself, encrypted", async () => {
     const account = new MemoryAccount()
-    const { secret, webhookEndpoint } = await Effect.runPromise(
+    const { secret, value: webhookEndpoint } = await Effect.runPromise(
       account.run(WebhookEndpoints.create({ url: URL, enabled_events: ["*"] }, VERSION))
     )
     const document = account.all(WEBHOOK_ENDPOINT)[0]!

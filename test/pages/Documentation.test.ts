@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { hash } from "node:crypto"
-import * as Document from "../../src/api/Document.ts"
+import * as Document from "../../src/api/openapi/Document.ts"
 import { TEST_CARDS } from "../../src/domain/TestCards.ts"
 import type { Reply, TestServer } from "../http/TestServer.ts"
 import { start } from "../http/TestServer.ts"

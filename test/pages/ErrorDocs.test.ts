@@ -1,6 +1,6 @@
 /** Error documentation (semantics §3): every error's `doc_url` leads to a page about its code. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { DECLINE_MESSAGES } from "../../src/domain/DeclineCodes.ts"
+import { DECLINE_MESSAGES } from "../../src/domain/Cards.ts"
 import { envelope, internalError, wireErrorOf } from "../../src/http/ErrorTable.ts"
 import { examples, FAILURES } from "../../src/pages/ErrorExamples.ts"
 import { EXPLANATIONS } from "../../src/pages/ErrorExplanations.ts"

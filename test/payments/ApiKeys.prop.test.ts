@@ -22,7 +22,7 @@ describe("A key", () => {
         let end: number | null = null
         for (const { expiresIn, pause } of steps) {
           const wanted: number = Math.floor(account.now / 1000) + (expiresIn ?? 86_400)
-          const { apiKey, key } = yield* account.run(roll(id, { expiresIn }), null)
+          const { secret: key, value: apiKey } = yield* account.run(roll(id, { expiresIn }), null)
           end = end === null ? wanted : Math.min(end, wanted)
           assert.include(apiKey, { status: "active", expires_at: null, prefix: "sk_test_" })
           assert.notInclude(account.text, Redacted.value(key))

@@ -61,7 +61,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     create: (metadata) =>
       Effect.map(
         WebhookEndpoints.create({ url: "https://shop.example", enabled_events: ["*"], metadata }, "2026-03-09"),
-        ({ webhookEndpoint }) => webhookEndpoint
+        ({ value }) => value
       ),
     update: WebhookEndpoints.update
   }

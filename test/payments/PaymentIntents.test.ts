@@ -11,7 +11,7 @@ import { CHARGE, PAYMENT_INTENT, PAYMENT_METHOD } from "../../src/payments/Docum
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
 import * as TestHelpers from "../../src/payments/TestHelpers.ts"
-import { fingerprint } from "../../src/payments/Tokenization.ts"
+import { fingerprint } from "../../src/payments/PaymentMethods.ts"
 import { tokenized } from "../support/CardData.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 

@@ -195,7 +195,7 @@ describe("Timers", () => {
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const { merchant } = yield* accounts.run(INSTALLATION, Merchants.createWithKeys("A merchant"))
-      const { apiKey } = yield* accounts.run(
+      const { value: apiKey } = yield* accounts.run(
         INSTALLATION,
         ApiKeys.issue(merchant.id, { type: "secret", livemode: true })
       )

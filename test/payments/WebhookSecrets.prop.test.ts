@@ -29,7 +29,7 @@ describe("webhook secrets", () => {
         const created = yield* account.run(
           WebhookEndpoints.create({ url: "https://merchant.example.test", enabled_events: ["*"] }, "2026-03-09")
         )
-        const { id } = created.webhookEndpoint
+        const { id } = created.value
         let status: string = "enabled"
         let newest = Redacted.value(created.secret)
         let previous: { readonly secret: string; readonly endsAt: number } | undefined

@@ -1,8 +1,8 @@
 /** Card data as commands get it: tokenized by the simulator. */
 import type { PaymentMethodData } from "../../src/domain/PaymentMethod.ts"
 import { simulator } from "../../src/payments/Simulator.ts"
-import type { TokenizedPaymentMethodData } from "../../src/payments/Tokenization.ts"
-import { tokenize } from "../../src/payments/Tokenization.ts"
+import type { TokenizedPaymentMethodData } from "../../src/payments/PaymentMethods.ts"
+import { tokenize } from "../../src/payments/PaymentMethods.ts"
 import { paymentsConfig } from "./PaymentsConfig.ts"
 
 const tokenizer = {

@@ -4,7 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { Exit, Schema } from "effect"
 import { HttpApi } from "effect/http-api"
 import { Api } from "../../src/api/Api.ts"
-import type { Document } from "../../src/api/Document.ts"
+import type { Document } from "../../src/api/openapi/Document.ts"
 import type { Target } from "./ContractFuzz.ts"
 
 interface Answered {

@@ -3,10 +3,10 @@
  * `PREPARATIONS` says which objects an operation needs before it can succeed. A seed determines every choice; ids are
  * those that the service itself has answered with.
  */
-import type { Document, Operation, Parameter } from "../../src/api/Document.ts"
-import { responseOf } from "../../src/api/Document.ts"
-import type { JsonSchema, JsonSchemas } from "../../src/api/Examples.ts"
-import { resolve } from "../../src/api/Examples.ts"
+import type { Document, Operation, Parameter } from "../../src/api/openapi/Document.ts"
+import { responseOf } from "../../src/api/openapi/Document.ts"
+import type { JsonSchema, JsonSchemas } from "../../src/api/openapi/Examples.ts"
+import { resolve } from "../../src/api/openapi/Examples.ts"
 import type { Random } from "./Random.ts"
 
 /** One operation of the document. */

@@ -2,9 +2,9 @@
  * Lists every parameter that the contract's document knows, at any depth. A test of all parameters goes through them,
  * and checks that its table of them is complete.
  */
-import type { Document } from "../../src/api/Document.ts"
-import type { JsonSchema, JsonSchemas } from "../../src/api/Examples.ts"
-import { resolve } from "../../src/api/Examples.ts"
+import type { Document } from "../../src/api/openapi/Document.ts"
+import type { JsonSchema, JsonSchemas } from "../../src/api/openapi/Examples.ts"
+import { resolve } from "../../src/api/openapi/Examples.ts"
 
 /**
  * The parameters of each operation, by its id. Items of an array are named `images[]`, members of an object

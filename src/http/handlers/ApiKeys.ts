@@ -7,14 +7,15 @@ import { Accounts } from "../../engine/Accounts.ts"
 import type { Document } from "../../engine/Document.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import * as ApiKeys from "../../payments/ApiKeys.ts"
-import { handlers, showOnce } from "./Handler.ts"
+import { Revealed } from "../Revealed.ts"
+import { handlers } from "./Handler.ts"
 import { cursorOf, listJson } from "./Lists.ts"
 
 export const apiKeys = handlers(Contract.ApiKeys, {
   roll: ({ caller, params, payload }) =>
     Effect.map(
       ApiKeys.roll(params.id, { expiresIn: payload.expires_in ?? undefined, account: caller.account }),
-      ({ apiKey, key }) => showOnce(apiKey, { secret: Redacted.value(key) })
+      ({ secret, value }) => new Revealed(value, { secret: Redacted.value(secret) }, "object")
     ),
 
   list: Effect.fnUntraced(function* ({ caller, path, query }) {

@@ -19,6 +19,7 @@ import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
 import { Processor } from "../../payments/Processor.ts"
 import type { Caller } from "../Authentication.ts"
 import type { WithoutCardData } from "../Payload.ts"
+import type { Reveals } from "../Revealed.ts"
 
 /** JSON text of a value of type `A`. */
 export type Json<A> = string & { readonly "~json"?: A }
@@ -53,20 +54,6 @@ export const readDocument = Effect.fnUntraced(function* <A extends Identified, H
   if (entry.deleted) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
   return entry
 })
-
-const shown = new WeakMap<object, string>()
-
-/**
- * Lets the first answer to a request show more than the object: secrets that are not kept. The journal gets the object
- * without them, and so does every repetition of the request.
- */
-export const showOnce = <A extends object, B extends object>(value: A, secrets: B): A & Partial<B> => {
-  shown.set(value, JSON.stringify({ ...value, ...secrets }))
-  return value
-}
-
-/** Gives the text that only the first answer shows of an object, if there is one. */
-export const shownOnce = (value: object): string | undefined => shown.get(value)
 
 /** Commands may use these. */
 export type CommandServices = Transaction | PaymentsConfig | Processor
@@ -115,7 +102,7 @@ export interface QueryInput<E> {
 /** A failure that is returned is kept, with what led to it; one that is failed with leaves nothing behind. */
 export type CommandHandler<E> = (
   input: CommandInput<E>
-) => Effect.Effect<Success<E> | KeptFailure, DomainError, CommandServices>
+) => Effect.Effect<Success<E> | Reveals<Success<E>> | KeptFailure, DomainError, CommandServices>
 
 export type QueryHandler<E> = (
   input: QueryInput<E>

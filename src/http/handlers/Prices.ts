@@ -7,7 +7,6 @@ import { Accounts } from "../../engine/Accounts.ts"
 import type { AccountId, Document } from "../../engine/Document.ts"
 import type { LookupKeyEntry } from "../../payments/Documents.ts"
 import { PRICE, PRODUCT } from "../../payments/Documents.ts"
-import * as LookupKeys from "../../payments/LookupKeys.ts"
 import * as Prices from "../../payments/Prices.ts"
 import { deletedProduct } from "../../payments/Products.ts"
 import { documentJson, handlers, jsonOf, readDocument, readEntry } from "./Handler.ts"
@@ -49,7 +48,7 @@ const withLookupKeys = Effect.fnUntraced(function* (account: AccountId, lookupKe
   const accounts = yield* Accounts
   const found: Array<PriceDocument> = []
   for (const lookupKey of new Set(lookupKeys)) {
-    const entry = yield* accounts.read(account, LookupKeys.entryIdOf(lookupKey))
+    const entry = yield* accounts.read(account, Prices.lookupKeyId(lookupKey))
     if (entry === undefined || entry.deleted) continue
     const price = yield* accounts.read(account, (entry as Document<LookupKeyEntry>).value.price)
     // Between the two, the price may have lost the key.

@@ -9,20 +9,18 @@ import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
 import { documentJson, handlers, jsonOf, readDocument } from "./Handler.ts"
 import { cursorOf, listDocuments, listJson } from "./Lists.ts"
-import { withSecrets } from "../CommandAnswers.ts"
+import { Revealed } from "../Revealed.ts"
+
+/** Whoever repeats the request gets the secret again, because it is of no use to lose it (semantics I6, W2). */
+const revealed = ({ secret, value }: WebhookEndpoints.WithSecret) =>
+  new Revealed(value, { secret: Redacted.value(secret) }, "all")
 
 export const webhookEndpoints = handlers(Contract.WebhookEndpoints, {
-  create: ({ caller, payload }) =>
-    Effect.map(WebhookEndpoints.create(payload, caller.apiVersion), ({ secret, webhookEndpoint }) =>
-      withSecrets(webhookEndpoint, { secret: Redacted.value(secret) })
-    ),
+  create: ({ caller, payload }) => Effect.map(WebhookEndpoints.create(payload, caller.apiVersion), revealed),
   update: ({ params, payload }) => WebhookEndpoints.update(params.id, payload),
   delete: ({ params }) => WebhookEndpoints.remove(params.id),
   roll_secret: ({ params, payload }) =>
-    Effect.map(
-      WebhookEndpoints.rollSecret(params.id, { expiresIn: payload.expires_in ?? 0 }),
-      ({ secret, webhookEndpoint }) => withSecrets(webhookEndpoint, { secret: Redacted.value(secret) })
-    ),
+    Effect.map(WebhookEndpoints.rollSecret(params.id, { expiresIn: payload.expires_in ?? 0 }), revealed),
 
   list: ({ caller, path, query }) => listDocuments({ account: caller.account, path, query }, WEBHOOK_ENDPOINT),
 

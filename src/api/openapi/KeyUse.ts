@@ -1,19 +1,19 @@
 /**
- * What the document says about keys: whether an operation takes others than secret ones, and what publishable ones are
- * shown (semantics A5, A6, §8.27). It derives from what the contract's endpoints are annotated with.
+ * The document says about keys whether an operation takes others than secret ones, and what publishable ones are shown
+ * (semantics A5, A6, §8.27). It derives from what the contract's endpoints are annotated with.
  */
 import { Context } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
-import { PUBLISHABLE_FIELDS } from "../domain/PaymentIntent.ts"
-import { PublishableKey, TestMode, WithoutClientSecret } from "./Access.ts"
-import { Api } from "./Api.ts"
+import { PUBLISHABLE_FIELDS } from "../../domain/PaymentIntent.ts"
+import { PublishableKey, TestMode, WithoutClientSecret } from "../Access.ts"
+import { Api } from "../Api.ts"
 import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { resolve } from "./Examples.ts"
 import type { Operation, Response } from "./OpenApi.ts"
 
 const PROJECTION = "PublishablePaymentIntent"
 
-/** What publishable keys are shown of a PaymentIntent, to be among the document's schemas. */
+/** Makes the schema of what publishable keys are shown of a PaymentIntent, to be among the document's schemas. */
 export const projections = ({ PaymentIntent }: JsonSchemas): JsonSchemas => {
   const { properties = {}, required = [], ...rest } = PaymentIntent!
   const isShown = (name: string) => PUBLISHABLE_FIELDS.some((field) => field === name)
@@ -21,7 +21,7 @@ export const projections = ({ PaymentIntent }: JsonSchemas): JsonSchemas => {
   return { [PROJECTION]: { ...rest, properties: shown, required: required.filter(isShown) } }
 }
 
-/** The operation, saying who may call it unless all secret keys and no others may, with the answers that each gets. */
+/** Has an operation say who may call it, unless all secret keys and no others may, with the answers that each gets. */
 export const withKeyUse = (operation: Operation, schemas: JsonSchemas): Operation => {
   const use = USES.get(operation.operationId)
   if (use === undefined) return operation

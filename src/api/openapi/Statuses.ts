@@ -1,4 +1,4 @@
-/** What each status of a response means to a client, for the document (semantics §3). */
+/** The document says what each status of a response means to a client (semantics §3). */
 
 export interface StatusMeaning {
   readonly description: string

@@ -31,7 +31,7 @@ export type JsonSchemas = Readonly<Record<string, JsonSchema>>
 
 const UNIX_TIME = 1_773_014_400
 
-/** What a string or number of this name looks like. */
+/** A string or number of this name looks like this. */
 const BY_NAME: Readonly<Record<string, unknown>> = {
   amount: 2000,
   unit_amount: 2000,
@@ -63,7 +63,9 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
 
 const BY_FORMAT: Readonly<Record<string, string>> = { email: "jane@example.com", uri: "https://example.com/order" }
 
-/** For strings that a pattern binds; a schema whose pattern fits none of them needs `examples` of its own. */
+/**
+ * Strings that a pattern binds are one of these; a schema whose pattern fits none of them needs `examples` of its own.
+ */
 const OF_ANY_KIND = ["text", "usd", "1", "12.5", "2026-03-09"]
 
 const RANDOM = "08Qm3vXk1Zr9TbLw5YcHn2EaKs7DfGj4"
@@ -71,11 +73,11 @@ const ID_LENGTH = 24
 
 export interface ExampleOptions {
   readonly schemas: JsonSchemas
-  /** Whether optional members are left out, as in a request that asks for no more than it must. */
+  /** Optional members are left out, as in a request that asks for no more than it must. */
   readonly requiredOnly: boolean
 }
 
-/** The schema that a reference names, or the schema itself. */
+/** Finds the schema that a reference names; any other schema is its own. */
 export const resolve = (schema: JsonSchema, schemas: JsonSchemas): JsonSchema => {
   if (schema.$ref === undefined) return schema
   const name = schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)
@@ -84,7 +86,7 @@ export const resolve = (schema: JsonSchema, schemas: JsonSchemas): JsonSchema =>
   return resolve(found, schemas)
 }
 
-/** A value that is valid by the schema. `name` is that of the member that holds it. */
+/** Makes a value that is valid by the schema. `name` is that of the member that holds it. */
 export const exampleOf = (schema: JsonSchema, options: ExampleOptions, name = ""): unknown => {
   const { allOf, anyOf, oneOf, ...own } = resolve(schema, options.schemas)
   const choices = anyOf ?? oneOf

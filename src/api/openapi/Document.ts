@@ -5,18 +5,18 @@
  * out, the names of headers as people write them, what each status means, what webhooks send, and examples.
  */
 import { OpenApi } from "effect/http-api"
-import { Api } from "./Api.ts"
+import { Api } from "../Api.ts"
 import type { JsonSchema, JsonSchemas } from "./Examples.ts"
 import { exampleOf, resolve } from "./Examples.ts"
 import { projections, withKeyUse } from "./KeyUse.ts"
-import { LIMIT_DEFAULT, LIMIT_MAX } from "./List.ts"
+import { LIMIT_DEFAULT, LIMIT_MAX } from "../List.ts"
 import type { Content, Document, Operation, Parameter, Response, ResponseReference } from "./OpenApi.ts"
 import { STATUSES } from "./Statuses.ts"
 import { webhooks } from "./Webhooks.ts"
 
 export type { Document, Operation, Parameter, Response } from "./OpenApi.ts"
 
-/** The document of a service at this address. */
+/** Makes the document of a service at this address. */
 export const make = (publicUrl: string): Document => {
   const derived = OpenApi.fromApi(Api) as unknown as Document
   const { schemas } = derived.components
@@ -48,7 +48,7 @@ export const make = (publicUrl: string): Document => {
   }
 }
 
-/** The response that an operation declares, wherever the document has it. */
+/** Finds the response that an operation declares, wherever the document has it. */
 export const responseOf = (response: Response | ResponseReference, { components }: Document): Response => {
   if (!("$ref" in response)) return response
   const found = components.responses[response.$ref.slice(SHARED.length)]
@@ -62,7 +62,7 @@ const SUCCESS = "200"
 /** A command's answers carry its key and may be replays, and so have more headers. */
 const sharedName = (status: string, isCommand: boolean): string => `${isCommand ? "CommandError" : "Error"}${status}`
 
-/** Every error of every operation, once: its body is the envelope in any case. */
+/** Collects every error of every operation, once: its body is the envelope in any case. */
 const sharedResponses = ({ paths }: Document, schemas: JsonSchemas): Readonly<Record<string, Response>> => {
   const shared: Record<string, Response> = {}
   for (const item of Object.values(paths)) {
@@ -191,7 +191,7 @@ const extensible = (schema: JsonSchema): JsonSchema =>
     return open
   }) as JsonSchema
 
-/** Names of the schemas that request bodies consist of. */
+/** Collects the names of the schemas that request bodies consist of. */
 const requestSchemas = ({ components, paths }: Document): ReadonlySet<string> => {
   const found = new Set<string>()
   const collect = (value: unknown): void => {

@@ -1,7 +1,7 @@
 /** Countries (semantics 9.6). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { Country, COUNTRY_CODES, isCountry } from "../../src/domain/Countries.ts"
+import { Country, COUNTRY_CODES, isCountry } from "../../src/domain/Address.ts"
 
 /** Named by CLDR, but not assigned by ISO 3166-1: withdrawn, reserved, of groups of countries, or of private use. */
 const NOT_ASSIGNED = new Set(

@@ -9,8 +9,8 @@ import { AMOUNT_MAX } from "../../src/domain/Money.ts"
 import type { TierParameter } from "../../src/domain/Price.ts"
 import { Price } from "../../src/domain/Price.ts"
 import { lineAmount } from "../../src/domain/PriceArithmetic.ts"
-import type { PriceTermsParameters } from "../../src/payments/PriceParameters.ts"
-import { priceTermsFields, requireAmountsWithinCap, requirePriceTerms } from "../../src/payments/PriceParameters.ts"
+import type { PriceTermsParameters } from "../../src/domain/PriceTerms.ts"
+import { priceTermsFields, requireAmountsWithinCap, requirePriceTerms } from "../../src/domain/PriceTerms.ts"
 import { Random, runSeed } from "../support/Random.ts"
 
 const RUNS = 6000

@@ -1,5 +1,5 @@
 /**
- * What Till sends by itself, for the document: the request to a webhook endpoint, and what its answer means (spec:
+ * The document describes what Till sends by itself: the request to a webhook endpoint, and what its answer means (spec:
  * Events, Signature, Delivery; semantics W5–W9).
  */
 import type { JsonSchema, JsonSchemas } from "./Examples.ts"

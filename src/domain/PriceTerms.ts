@@ -1,0 +1,265 @@
+/**
+ * The terms of a price: what clients send to say how much it is, which of that belongs together (semantics PR8 to PR16,
+ * §8.17, §8.18), and what a price keeps of it: every amount exactly as it was meant, in one way of writing it.
+ *
+ * Each rule is one small function. A parameter that is missing is told before one that is wrong (T14).
+ */
+import { BigDecimal, Effect } from "effect"
+import { AmountTooLarge, ParameterInvalid, ParameterMissing, ParametersExclusive } from "./Errors.ts"
+import { AMOUNT_MAX } from "./Money.ts"
+import type { CreatePrice, Price, PriceType, RecurringInterval, Tier, TierParameter } from "./Price.ts"
+import { TIER_END_RULE } from "./Price.ts"
+
+/** The parameters that say how much a price is. Amounts in minor units; null is the same as absent (semantics T10). */
+export type PriceTermsParameters = Pick<
+  CreatePrice,
+  | "unit_amount"
+  | "unit_amount_decimal"
+  | "custom_unit_amount"
+  | "type"
+  | "billing_scheme"
+  | "recurring"
+  | "tiers_mode"
+  | "tiers"
+  | "transform_quantity"
+>
+
+/** The fields of a price that its terms determine. */
+export type PriceTermsFields = Pick<
+  Price,
+  | "type"
+  | "billing_scheme"
+  | "unit_amount"
+  | "unit_amount_decimal"
+  | "custom_unit_amount"
+  | "recurring"
+  | "tiers_mode"
+  | "tiers"
+  | "transform_quantity"
+>
+
+/**
+ * Fails with `ParameterMissing`, else with `ParametersExclusive` or `ParameterInvalid`, unless the terms belong
+ * together. `within` is the parameter that they are part of, e.g. `default_price_data`.
+ */
+export const requirePriceTerms = (
+  terms: PriceTermsParameters,
+  within?: string
+): Effect.Effect<void, ParameterMissing | Problem> => {
+  const missing = missingIn(terms)
+  if (missing !== undefined) return Effect.fail(new ParameterMissing({ param: parameter(missing, within) }))
+  for (const check of CHECKS) {
+    const problem = check(terms, (...path) => parameter(path, within))
+    if (problem !== undefined) return Effect.fail(problem)
+  }
+  return Effect.void
+}
+
+const CAP = BigDecimal.fromBigInt(BigInt(AMOUNT_MAX))
+
+/** Fails with `AmountTooLarge` for an amount above the cap of one payment (semantics N1, §8.10). */
+export const requireAmountsWithinCap = (
+  terms: PriceTermsParameters,
+  within?: string
+): Effect.Effect<void, AmountTooLarge> => {
+  const exceeding = amountsIn(terms).find(([, amount]) => BigDecimal.isGreaterThan(amount, CAP))
+  return exceeding === undefined
+    ? Effect.void
+    : Effect.fail(new AmountTooLarge({ param: parameter(exceeding[0], within), max: AMOUNT_MAX }))
+}
+
+/** The terms as a price holds them; they must have passed `requirePriceTerms`. */
+export const priceTermsFields = (terms: PriceTermsParameters): PriceTermsFields => {
+  const { custom_unit_amount: custom, recurring, tiers, transform_quantity } = terms
+  const [unit_amount, unit_amount_decimal] = amountOf(terms.unit_amount, terms.unit_amount_decimal)
+  return {
+    type: typeOf(terms),
+    billing_scheme: isTiered(terms) ? "tiered" : "per_unit",
+    unit_amount,
+    unit_amount_decimal,
+    ...(custom != null && {
+      custom_unit_amount: {
+        enabled: true,
+        ...(custom.minimum != null && { minimum: custom.minimum }),
+        ...(custom.maximum != null && { maximum: custom.maximum }),
+        ...(custom.preset != null && { preset: custom.preset })
+      }
+    }),
+    ...(recurring != null && {
+      recurring: {
+        interval: recurring.interval,
+        interval_count: recurring.interval_count ?? 1,
+        usage_type: recurring.usage_type ?? "licensed"
+      }
+    }),
+    ...(isTiered(terms) && { tiers_mode: terms.tiers_mode!, tiers: tiers!.map(tierOf) }),
+    ...(transform_quantity != null && {
+      transform_quantity: { divide_by: transform_quantity.divide_by, round: transform_quantity.round }
+    })
+  }
+}
+
+/** `recurring` says it: a `type` that says something else was refused (semantics PR12). */
+const typeOf = ({ recurring }: PriceTermsParameters): PriceType => (recurring == null ? "one_time" : "recurring")
+
+/** Lists every amount with its path, in the order of the contract. */
+const amountsIn = (terms: PriceTermsParameters): ReadonlyArray<readonly [Path, BigDecimal.BigDecimal]> => {
+  const { custom_unit_amount: custom } = terms
+  const amounts: ReadonlyArray<readonly [Path, number | string | null | undefined]> = [
+    [["unit_amount"], terms.unit_amount],
+    [["unit_amount_decimal"], terms.unit_amount_decimal],
+    ...(["minimum", "maximum", "preset"] as const).map(
+      (bound) => [["custom_unit_amount", bound], custom?.[bound]] as const
+    ),
+    ...(terms.tiers ?? []).flatMap((tier, index) =>
+      TIER_AMOUNTS.map((field) => [["tiers", index, field], tier[field]] as const)
+    )
+  ]
+  return amounts.flatMap(([path, amount]) => (amount == null ? [] : [[path, exactly(amount)] as const]))
+}
+
+/** The tier as a price holds it. */
+const tierOf = (tier: TierParameter): Tier => {
+  const [flat_amount, flat_amount_decimal] = amountOf(tier.flat_amount, tier.flat_amount_decimal)
+  const [unit_amount, unit_amount_decimal] = amountOf(tier.unit_amount, tier.unit_amount_decimal)
+  const up_to = typeof tier.up_to === "number" ? tier.up_to : null
+  return { up_to, flat_amount, flat_amount_decimal, unit_amount, unit_amount_decimal }
+}
+
+/** Writes an amount in both ways: a whole one as an integer too, any other as a decimal only (semantics PR13). */
+const amountOf = (
+  amount: number | null | undefined,
+  decimal: string | null | undefined
+): readonly [number | null, string | null] => {
+  if (amount != null) return [amount, String(amount)]
+  if (decimal == null) return [null, null]
+  const exact = exactly(decimal)
+  const text = BigDecimal.format(exact)
+  return [BigDecimal.isInteger(exact) ? Number(text) : null, text]
+}
+
+/** Writes a path as `tiers[0][up_to]`, within another parameter or at the top (semantics T8). */
+const parameter = (path: Path, within?: string): string => {
+  const [first, ...rest] = within === undefined ? path : [within, ...path]
+  return `${first}${rest.map((key) => `[${key}]`).join("")}`
+}
+
+/** Reads an amount, an integer or a decimal string, without any loss. */
+const exactly = (amount: number | string): BigDecimal.BigDecimal =>
+  typeof amount === "number" ? BigDecimal.fromBigInt(BigInt(amount)) : BigDecimal.fromStringUnsafe(amount)
+
+/** A parameter within the terms, by keys and indexes. */
+type Path = ReadonlyArray<string | number>
+
+/** An interval can last for three years at most (semantics PR8). */
+const INTERVAL_COUNT_MAX: Readonly<Record<RecurringInterval, number>> = { day: 1095, week: 156, month: 36, year: 3 }
+
+/** The amounts of a tier, of which it has one at least (semantics PR15). */
+const TIER_AMOUNTS = ["flat_amount", "flat_amount_decimal", "unit_amount", "unit_amount_decimal"] as const
+
+/** Says whether the price has tiers, or is meant to. */
+const isTiered = ({ billing_scheme }: PriceTermsParameters): boolean => billing_scheme === "tiered"
+
+/**
+ * Finds the first parameter that the others demand. Tiers of a price that is not tiered are wrong, not too few (PR16).
+ */
+const missingIn = (terms: PriceTermsParameters): Path | undefined => {
+  const { custom_unit_amount, recurring, tiers, tiers_mode, unit_amount, unit_amount_decimal } = terms
+  const amounts = [unit_amount, unit_amount_decimal, custom_unit_amount, tiers]
+  if (!isTiered(terms) && amounts.every((amount) => amount == null)) return ["unit_amount"]
+  if (terms.type === "recurring" && recurring == null) return ["recurring"]
+  if (!isTiered(terms)) return undefined
+  if (tiers_mode == null) return ["tiers_mode"]
+  if (tiers == null) return ["tiers"]
+  const empty = tiers.findIndex((tier) => TIER_AMOUNTS.every((field) => tier[field] == null))
+  return empty === -1 ? undefined : ["tiers", empty, "unit_amount"]
+}
+
+/** Terms that are complete fail with one of these. */
+type Problem = ParameterInvalid | ParametersExclusive
+
+/** A check carries out one rule, for terms of which nothing is missing. `at` names a parameter. */
+type Check = (terms: PriceTermsParameters, at: (...path: Path) => string) => Problem | undefined
+
+/** A payer who chooses the amount leaves no room for any of these (semantics PR14). */
+const WITHOUT_CUSTOM = ["unit_amount", "unit_amount_decimal", "recurring", "tiers", "transform_quantity"] as const
+const ONLY_TIERED = ["tiers_mode", "tiers"] as const
+const NEVER_TIERED = ["unit_amount", "unit_amount_decimal", "transform_quantity"] as const
+
+/** Fails for what stands beside an amount that the payer chooses (semantics PR14). */
+const checkCustomExcludes: Check = ({ custom_unit_amount, ...terms }, at) => {
+  const other = custom_unit_amount == null ? undefined : WITHOUT_CUSTOM.find((field) => terms[field] != null)
+  return other && new ParametersExclusive({ first: at("custom_unit_amount"), second: at(other) })
+}
+
+/** Tiers and a single amount exclude each other (semantics PR10, PR15, PR16). */
+const checkScheme: Check = (terms, at) => {
+  const fields = isTiered(terms) ? NEVER_TIERED : ONLY_TIERED
+  const field = fields.find((name) => terms[name] != null)
+  const rule = isTiered(terms) ? "absent if `billing_scheme` is `tiered`" : "absent unless `billing_scheme` is `tiered`"
+  return field && new ParameterInvalid({ param: at(field), rule })
+}
+
+/** Sent twice, an amount has to be the same (semantics PR13). */
+const checkUnitAmount: Check = ({ unit_amount: amount, unit_amount_decimal: decimal }, at) =>
+  amount == null || decimal == null || BigDecimal.equals(exactly(amount), exactly(decimal))
+    ? undefined
+    : new ParametersExclusive({ first: at("unit_amount"), second: at("unit_amount_decimal") })
+
+/** Each bound has to fit those before it (semantics §8.17). */
+const checkCustomBounds: Check = ({ custom_unit_amount }, at) => {
+  const minimum = custom_unit_amount?.minimum ?? 0
+  const maximum = custom_unit_amount?.maximum ?? Infinity
+  const preset = custom_unit_amount?.preset
+  if (maximum < minimum) {
+    return new ParameterInvalid({ param: at("custom_unit_amount", "maximum"), rule: "at least the minimum" })
+  }
+  if (preset == null || (preset >= minimum && preset <= maximum)) return undefined
+  return new ParameterInvalid({ param: at("custom_unit_amount", "preset"), rule: "from the minimum to the maximum" })
+}
+
+/** A price that recurs has an interval within its limit (semantics PR8, PR12). */
+const checkRecurring: Check = ({ recurring, type }, at) => {
+  if (recurring == null) return undefined
+  if (type === "one_time") {
+    return new ParameterInvalid({ param: at("recurring"), rule: "absent if `type` is `one_time`" })
+  }
+  const max = INTERVAL_COUNT_MAX[recurring.interval]
+  if ((recurring.interval_count ?? 1) <= max) return undefined
+  return new ParameterInvalid({ param: at("recurring", "interval_count"), rule: `an integer from 1 to ${max}` })
+}
+
+/** Tiers follow one another, and only the last has no end (semantics PR15). */
+const checkTierOrder: Check = ({ tiers }, at) => {
+  const ends = (tiers ?? []).map(({ up_to }) => (typeof up_to === "number" ? up_to : Infinity))
+  const wrong = ends.findIndex((end, index) => {
+    if (index === ends.length - 1) return end !== Infinity
+    return end === Infinity || end <= (ends[index - 1] ?? 0)
+  })
+  return wrong === -1 ? undefined : new ParameterInvalid({ param: at("tiers", wrong, "up_to"), rule: TIER_END_RULE })
+}
+
+/** A tier has one amount of each kind (semantics §8.18). */
+const checkTierAmounts: Check = ({ tiers }, at) => {
+  for (const [index, tier] of (tiers ?? []).entries()) {
+    for (const field of ["flat_amount", "unit_amount"] as const) {
+      if (tier[field] == null || tier[`${field}_decimal`] == null) continue
+      return new ParametersExclusive({
+        first: at("tiers", index, field),
+        second: at("tiers", index, `${field}_decimal`)
+      })
+    }
+  }
+  return undefined
+}
+
+/** The checks are made in this order. */
+const CHECKS: ReadonlyArray<Check> = [
+  checkCustomExcludes,
+  checkScheme,
+  checkUnitAmount,
+  checkCustomBounds,
+  checkRecurring,
+  checkTierOrder,
+  checkTierAmounts
+]
