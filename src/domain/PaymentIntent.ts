@@ -1,13 +1,15 @@
-/** PaymentIntents (spec: PaymentIntent; semantics §1.12, §6). */
+/** PaymentIntents, and the bodies of requests for them (spec: PaymentIntent; semantics §1.12, §6). */
 import { Schema } from "effect"
 import { Charge } from "./Charge.ts"
 import { DeclineCode } from "./DeclineCodes.ts"
 import { ChargeId, CustomerId, MerchantId, PaymentIntentId, PaymentMethodId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
-import { Amount, AmountOrZero } from "./Money.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
+import { Amount, AMOUNT_CAP, AmountOrZero, Currency } from "./Money.ts"
 import { PaymentIntentStatus } from "./PaymentIntentStates.ts"
-import { text } from "./Text.ts"
+import { PaymentMethodData, PaymentMethodType } from "./PaymentMethod.ts"
+import { text, unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
+import { RedirectUrl } from "./Url.ts"
 
 export { PaymentIntentStatus } from "./PaymentIntentStates.ts"
 
@@ -95,6 +97,78 @@ export const PaymentIntent = Schema.Struct({
   cancellation_reason: Schema.NullOr(CancellationReason)
 }).annotate({ identifier: "PaymentIntent" })
 export type PaymentIntent = typeof PaymentIntent.Type
+
+/** Says what a return URL is for, and what it gets (semantics I-14). */
+export const RETURN_URL =
+  "Where the payer comes back to from an authentication, with `payment_intent`, `payment_intent_client_secret` and " +
+  "`redirect_status`, which is `succeeded` or `failed`, in the query. Without it, Till's page says how it ended."
+
+/** An attempt is made with these, where it is made. */
+const attempt = {
+  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)).annotate({
+    description: "In test mode, also a test card's: `pm_card_visa`."
+  }),
+  payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
+  payment_method_type: Schema.optionalKey(Schema.NullOr(PaymentMethodType)),
+  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL })
+}
+
+/** Where nothing is attempted, these parameters would be of no use, so they are refused (semantics I-2). */
+const WITH_CONFIRM = { description: "Only with `confirm: true`." }
+
+/** Creates. Amounts in minor units. Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
+export const CreatePaymentIntent = Schema.Struct({
+  amount: Amount.annotate({ description: AMOUNT_CAP }),
+  currency: Currency,
+  capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
+  confirmation_method: Schema.optionalKey(Schema.NullOr(ConfirmationMethod)),
+  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
+  confirm: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  ...attempt,
+  payment_method_data: attempt.payment_method_data.annotate(WITH_CONFIRM),
+  payment_method_type: attempt.payment_method_type.annotate(WITH_CONFIRM),
+  return_url: attempt.return_url.annotate({ description: `${WITH_CONFIRM.description} ${RETURN_URL}` }),
+  statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor))
+}).annotate({ identifier: "CreatePaymentIntent" })
+export type CreatePaymentIntent = typeof CreatePaymentIntent.Type
+
+/** Updates. Null unsets, and so does "" of a text (semantics 9.2). */
+export const UpdatePaymentIntent = Schema.Struct({
+  amount: Schema.optionalKey(Amount).annotate({ description: AMOUNT_CAP }),
+  currency: Schema.optionalKey(Currency),
+  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
+  metadata: Schema.optionalKey(unsettable(MetadataParameter)),
+  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
+  capture_method: Schema.optionalKey(CaptureMethod),
+  statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor)).annotate({
+    description: "Until it is charged: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
+  })
+}).annotate({ identifier: "UpdatePaymentIntent" })
+export type UpdatePaymentIntent = typeof UpdatePaymentIntent.Type
+
+/** Confirms. `client_secret` lets a publishable key confirm; from a secret key it is only checked (semantics A5, §8.5). */
+export const ConfirmPaymentIntent = Schema.Struct({
+  ...attempt,
+  client_secret: Schema.optionalKey(Schema.NullOr(text()))
+}).annotate({ identifier: "ConfirmPaymentIntent" })
+export type ConfirmPaymentIntent = typeof ConfirmPaymentIntent.Type
+
+/** Captures; the rest of the held amount is given back (semantics I-16). */
+export const CapturePaymentIntent = Schema.Struct({
+  amount_to_capture: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
+    description: "At most the PaymentIntent's `amount`, and that by default."
+  })
+}).annotate({ identifier: "CapturePaymentIntent" })
+export type CapturePaymentIntent = typeof CapturePaymentIntent.Type
+
+/** Cancels, for a reason that a client may give (semantics I-4, I-5). */
+export const CancelPaymentIntent = Schema.Struct({
+  cancellation_reason: Schema.optionalKey(Schema.NullOr(RequestedCancellationReason))
+}).annotate({ identifier: "CancelPaymentIntent" })
+export type CancelPaymentIntent = typeof CancelPaymentIntent.Type
 
 /** What a publishable key may see (semantics A6). */
 export const PUBLISHABLE_FIELDS = [
