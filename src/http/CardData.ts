@@ -7,13 +7,6 @@
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { TokenizedPaymentMethodData } from "../payments/Tokenization.ts"
 
-/** A payload with tokens in the place of card data. */
-export type WithoutCardData<Payload> = Payload extends PaymentMethodData
-  ? TokenizedPaymentMethodData
-  : "payment_method_data" extends keyof Payload
-    ? Omit<Payload, "payment_method_data"> & { readonly payment_method_data?: TokenizedPaymentMethodData | null }
-    : Payload
-
 /** Replaces the card data of a decoded payload, if it has any. */
 export const withoutCardData = (
   payload: unknown,

@@ -10,7 +10,7 @@ import type { DomainError } from "../domain/Errors.ts"
 import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { Caller } from "./Authentication.ts"
-import type { AwaitedCommandHandler, CommandServices, GroupHandlers, QueryServices } from "./Handlers.ts"
+import type { Answered, AwaitedCommandHandler, CommandServices, GroupHandlers, QueryServices } from "./Handlers.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { pathOfUnstorableText, STORABLE_RULE, withoutUnstorableText } from "./JsonBody.ts"
 import type { ParameterError } from "./ParameterErrors.ts"
@@ -33,12 +33,11 @@ interface Common {
   readonly decodeQuery: QueryDecoder
 }
 
-/** Returns the object, or a failure that is kept. */
 export type RunCommand = (input: {
   readonly params: Readonly<Record<string, string>>
   readonly payload: unknown
   readonly caller: Caller
-}) => Effect.Effect<object, DomainError, CommandServices>
+}) => Effect.Effect<Answered<object>, DomainError, CommandServices>
 
 interface PreparedCommand {
   readonly prepare: (input: {

@@ -6,16 +6,17 @@
  * A GET is a query: it answers with JSON text, because documents are kept as text.
  */
 import type { Effect } from "effect"
+import { Result } from "effect"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import type { DomainError, KeptFailure } from "../domain/Errors.ts"
+import type { CardDeclined, DomainError } from "../domain/Errors.ts"
 import type { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { Document } from "../engine/Document.ts"
 import { encode } from "../engine/Document.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
+import type { WithoutCardData } from "../payments/Tokenization.ts"
 import type { Caller } from "./Authentication.ts"
-import type { WithoutCardData } from "./CardData.ts"
 
 /** JSON text of a value of type `A`. */
 export type Json<A> = string & { readonly "~json"?: A }
@@ -65,10 +66,17 @@ export interface QueryInput<E> {
   readonly path: string
 }
 
-/** A failure that is returned is kept, with what led to it; one that is failed with leaves nothing behind. */
+/** What a command answers with: the object, or, if it can be carried out and declined nevertheless, a `Result`. */
+export type Answered<A> = A | Result.Result<A, CardDeclined>
+
+/** What a command came to. A failure in it is kept, with what led to it (semantics 9.25). */
+export const outcomeOf = <A extends object>(answered: Answered<A>): Result.Result<A, CardDeclined> =>
+  Result.isResult(answered) ? answered : Result.succeed(answered)
+
+/** A failure that the effect fails with leaves nothing behind. */
 export type CommandHandler<E> = (
   input: CommandInput<E>
-) => Effect.Effect<Success<E> | KeptFailure, DomainError, CommandServices>
+) => Effect.Effect<Answered<Success<E>>, DomainError, CommandServices>
 
 export type QueryHandler<E> = (
   input: QueryInput<E>

@@ -4,7 +4,7 @@
  *
  * The contract says what an endpoint takes, the handlers what it does; all that holds for every endpoint is here.
  */
-import { Context, Effect, Exit, Redacted } from "effect"
+import { Context, Effect, Exit, Redacted, Result } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
@@ -20,11 +20,11 @@ import * as Authentication from "./Authentication.ts"
 import { withoutCardData } from "./CardData.ts"
 import type { CommandEndpoint, Endpoint, QueryEndpoint, RunCommand } from "./Endpoints.ts"
 import type { Failure } from "./ErrorTable.ts"
-import { envelope, isFailure, refusal, wireErrorOf } from "./ErrorTable.ts"
+import { envelope, refusal, wireErrorOf } from "./ErrorTable.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
 import { begin, respond, respondFailed } from "./Exchange.ts"
 import { fingerprint } from "./Fingerprint.ts"
-import { shownOnce } from "./Handlers.ts"
+import { outcomeOf, shownOnce } from "./Handlers.ts"
 import { HttpConfig } from "./HttpConfig.ts"
 import type { InvalidHttp } from "./HttpErrors.ts"
 import { RouteNotFound } from "./HttpErrors.ts"
@@ -222,10 +222,11 @@ const execution = (
   if (Exit.isFailure(decoded)) return Effect.mapError(Effect.failCause(decoded.cause), refuse)
   const payload = withoutCardData(decoded.value, (data) => tokenize(caller.account, data))
   const run = Effect.mapBoth(handler({ params, payload, caller }), {
-    onSuccess: (result): Response => {
-      if (isFailure(result)) return refuse(result)
-      once.body = shownOnce(result)
-      return { status: 200, body: storedAnswer(paymentsConfig, caller.account, result), stored: true }
+    onSuccess: (answered): Response => {
+      const result = outcomeOf(answered)
+      if (Result.isFailure(result)) return refuse(result.failure)
+      once.body = shownOnce(result.success)
+      return { status: 200, body: storedAnswer(paymentsConfig, caller.account, result.success), stored: true }
     },
     onFailure: refuse
   })

@@ -5,12 +5,11 @@
  * Only who has the PaymentIntent's client secret gets in, and is told nothing otherwise. Afterwards the payer is led to
  * the `return_url` of this very confirmation, and nowhere else.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import type { KeptFailure } from "../domain/Errors.ts"
 import type { AuthenticationOutcome, PaymentIntent } from "../domain/PaymentIntent.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
-import * as PaymentIntentChanges from "../payments/PaymentIntentChanges.ts"
+import * as PaymentIntentSteps from "../payments/PaymentIntentSteps.ts"
 import * as PaymentIntents from "../payments/PaymentIntents.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import * as AuthenticationPage from "./AuthenticationPage.ts"
@@ -104,14 +103,13 @@ const answer = (
   { idempotencyKey, outcome, terms }: Answer
 ) => {
   const command = Effect.gen(function* () {
-    const { value: paymentIntent } = yield* PaymentIntentChanges.find(id)
+    const { value: paymentIntent } = yield* PaymentIntentSteps.find(id)
     // Asked anew, the payer may agree to what is wanted now.
     if (termsOf(paymentIntent) !== terms) return NOWHERE
     const url = returnUrl(paymentIntent)
-    const result: PaymentIntent | KeptFailure = yield* PaymentIntents.authenticate(id, outcome)
     // The answer was given either way; that the card was declined afterwards is for the one who is returned to.
-    if ("_tag" in result && result._tag !== "CardDeclined") return result
-    const kept: Kept = { returnUrl: url, succeeded: outcome === "success" && !("_tag" in result) }
+    const result = yield* PaymentIntents.authenticate(id, outcome)
+    const kept: Kept = { returnUrl: url, succeeded: outcome === "success" && Result.isSuccess(result) }
     return kept
   })
   return submissions.submit(

@@ -2,7 +2,7 @@
  * Forms as commands: what a payer's form does to an account happens once per form, however often the form is sent, and
  * by the same lifecycles, errors and stored answers as over the API.
  */
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Result } from "effect"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
 import type { DomainError } from "../domain/Errors.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
@@ -10,9 +10,10 @@ import type { Response } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { Failure } from "../http/ErrorTable.ts"
-import { isFailure, refusal } from "../http/ErrorTable.ts"
+import { refusal } from "../http/ErrorTable.ts"
 import { fingerprint } from "../http/Fingerprint.ts"
-import type { CommandServices } from "../http/Handlers.ts"
+import type { Answered, CommandServices } from "../http/Handlers.ts"
+import { outcomeOf } from "../http/Handlers.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
 import { nextRequestId } from "../http/RequestIds.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
@@ -53,7 +54,7 @@ export const make = Effect.gen(function* () {
     /** Runs a command once for a form. `answer` makes the JSON text that is kept for repetitions. */
     submit: Effect.fnUntraced(function* <A extends object>(
       { account, entered, idempotencyKey, path }: Submission,
-      command: Effect.Effect<A, DomainError, CommandServices>,
+      command: Effect.Effect<Answered<A>, DomainError, CommandServices>,
       answer: (result: A) => string
     ) {
       const identity = {
@@ -63,8 +64,12 @@ export const make = Effect.gen(function* () {
         apiVersion: API_VERSION_DEFAULT
       }
       const run = Effect.mapBoth(command, {
-        onSuccess: (result): Response =>
-          isFailure(result) ? refuse(result) : { status: 200, body: answer(result), stored: true },
+        onSuccess: (answered): Response => {
+          const result = outcomeOf(answered)
+          return Result.isFailure(result)
+            ? refuse(result.failure)
+            : { status: 200, body: answer(result.success), stored: true }
+        },
         onFailure: refuse
       }).pipe(Effect.provideService(PaymentsConfig, config), Effect.provideService(Processor, processors))
       const reply = yield* accounts.execute(account, identity, run)

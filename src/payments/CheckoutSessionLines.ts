@@ -3,7 +3,7 @@
  * Finds what all lines refer to, then checks the state of that, then what does not go together, and the limits (9.10).
  */
 import { Effect } from "effect"
-import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import type { CheckoutSession, LineItem, LineItemParameter } from "../domain/CheckoutSession.ts"
 import { AmountTooLarge, ParameterInvalid, PriceInactive, ProductInactive } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
@@ -12,7 +12,6 @@ import { lineAmount, totalAmount } from "../domain/PriceArithmetic.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import type { ProductDocument } from "./Catalog.ts"
 import { findPrice, findProduct, rememberPrice } from "./Catalog.ts"
-import type { LineItemParameter } from "./CheckoutSessionParameters.ts"
 import { LINE_ITEMS, lineItemsId, PRICE } from "./Documents.ts"
 import { inlinePrice, requireInlinePrice } from "./Prices.ts"
 

@@ -5,8 +5,7 @@ import type { DueTimer } from "../engine/Timers.ts"
 import { Postponed, TimerHandler } from "../engine/Timers.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import * as ApiKeys from "./ApiKeys.ts"
-import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
-import * as PaymentAttempts from "./PaymentAttempts.ts"
+import * as CheckoutSessions from "./CheckoutSessions.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import { Processor } from "./Processor.ts"
@@ -24,11 +23,11 @@ const unlessWithoutProcessor = <E extends { readonly _tag: string }, R>(
 
 /** The lifecycle behind each timer. One that dies is tried again: its object is gone, which is a broken invariant. */
 const HANDLERS: Readonly<Record<TimerName, Handler>> = {
-  "payment_intent.settle": (id) => unlessWithoutProcessor(PaymentAttempts.settle(id)),
+  "payment_intent.settle": (id) => unlessWithoutProcessor(PaymentIntents.settle(id)),
   "payment_intent.expire_hold": (id) => Effect.orDie(PaymentIntents.expireHold(id)),
   "refund.settle": (id) => unlessWithoutProcessor(Refunds.settle(id)),
   "api_key.expire": ApiKeys.expire,
-  "checkout.session.expire": CheckoutSessionPayments.expireWhenDue
+  "checkout.session.expire": CheckoutSessions.expireWhenDue
 }
 
 export const handleTimer = ({ id, name }: DueTimer): ReturnType<Handler> =>

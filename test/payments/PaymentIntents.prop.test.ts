@@ -3,9 +3,8 @@
  * charges, the events in their order, and the answers, refusals included.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
-import type { KeptFailure } from "../../src/domain/Errors.ts"
-import { CardDeclined } from "../../src/domain/Errors.ts"
+import { Effect, Result, Schema } from "effect"
+import type { CardDeclined } from "../../src/domain/Errors.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { PaymentIntent as PaymentIntentSchema } from "../../src/domain/PaymentIntent.ts"
 import { violatedInvariant } from "../../src/domain/PaymentIntentInvariants.ts"
@@ -73,9 +72,13 @@ const sourceOf = ({ card, inline }: CardSent) => {
 }
 
 /** What the lifecycle answers, in the model's words. */
-const answerOf = <R>(operation: Effect.Effect<PaymentIntent | KeptFailure, { readonly _tag: string }, R>) =>
+const answerOf = <R>(
+  operation: Effect.Effect<PaymentIntent | Result.Result<PaymentIntent, CardDeclined>, { readonly _tag: string }, R>
+) =>
   operation.pipe(
-    Effect.map((answer) => (answer instanceof CardDeclined ? `declined ${answer.declineCode}` : "ok")),
+    Effect.map((answer) =>
+      Result.isResult(answer) && Result.isFailure(answer) ? `declined ${answer.failure.declineCode}` : "ok"
+    ),
     Effect.catch((error) => Effect.succeed(refusalOf(error as { readonly _tag: string } & Record<string, unknown>)))
   )
 

@@ -4,13 +4,13 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { violatedInvariant } from "../../src/domain/PaymentIntentInvariants.ts"
 import { Refund } from "../../src/domain/Refund.ts"
 import { CHARGE, PAYMENT_INTENT, REFUND } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import * as Refunds from "../../src/payments/Refunds.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
+import { accepted } from "../support/Outcomes.ts"
 import type { Command, Model, PaymentName, RefundCard } from "./RefundModel.ts"
 import * as Table from "./RefundModel.ts"
 import { CARDS, PAYMENTS } from "./RefundModel.ts"
@@ -30,15 +30,14 @@ const command = Schema.Union([
 
 /** A payment of 5 that became what its name says. */
 const pay = Effect.fnUntraced(function* (account: MemoryAccount, payment: PaymentName, card: RefundCard) {
-  const { id } = (yield* account.run(
-    PaymentIntents.create({
-      amount: 5,
-      currency: "EUR",
-      payment_method: payment === "open" ? null : card,
-      capture_method: payment === "held" || payment === "partlyCaptured" ? "manual" : "automatic",
-      confirm: payment !== "open" && payment !== "confirmable" && payment !== "canceled"
-    })
-  )) as PaymentIntent
+  const creation = PaymentIntents.create({
+    amount: 5,
+    currency: "EUR",
+    payment_method: payment === "open" ? null : card,
+    capture_method: payment === "held" || payment === "partlyCaptured" ? "manual" : "automatic",
+    confirm: payment !== "open" && payment !== "confirmable" && payment !== "canceled"
+  })
+  const { id } = yield* accepted(account.run(creation))
   if (payment === "partlyCaptured") yield* account.run(PaymentIntents.capture(id, { amount_to_capture: 3 }))
   if (payment === "canceled") yield* account.run(PaymentIntents.cancel(id, {}))
   return id
