@@ -39,7 +39,6 @@ import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
 import { Processor } from "./payments/Processor.ts"
 import { keepPrint, requireOwnSecret } from "./payments/SecretPrint.ts"
 import * as Timers from "./payments/Timers.ts"
-import { logWaiting } from "./payments/WaitingPayments.ts"
 import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
 import { destinationOf } from "./payments/WebhookEndpoints.ts"
 import * as Database from "./postgres/Database.ts"
@@ -289,7 +288,7 @@ const unknownVariables = Layer.effectDiscard(
 )
 
 /** The whole service. */
-const app = Layer.mergeAll(greeting, unknownVariables, Layer.effectDiscard(logWaiting)).pipe(
+const app = Layer.mergeAll(greeting, unknownVariables, Layer.effectDiscard(Timers.logWaiting)).pipe(
   Layer.provideMerge(Routes.serveWith(Pages.layer)),
   Layer.provide(administration),
   Layer.provide(server),

@@ -28,7 +28,7 @@ import { Price } from "../domain/Price.ts"
 import { Product } from "../domain/Product.ts"
 import { Refund } from "../domain/Refund.ts"
 import { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
-import type { Identified, JsonObject, Kind } from "../engine/Document.ts"
+import type { Document, Identified, JsonObject, Kind } from "../engine/Document.ts"
 import { inside } from "../engine/Formats.ts"
 import { Transaction } from "../engine/Transaction.ts"
 
@@ -47,12 +47,15 @@ export interface Resource<Value extends Identified, Hidden = undefined> extends 
   readonly resourceKind: ResourceKind
 }
 
-/** The document that a parameter refers to; `id` for the object of the path (semantics T17). */
+/**
+ * Finds the document that a parameter refers to; `id` for the object of the path. Fails with `ResourceMissing`, which names
+ * the parameter (semantics T17).
+ */
 export const findDocument = Effect.fnUntraced(function* <A extends Identified, H>(
   kind: Resource<A, H>,
   id: string,
   param: string = "id"
-) {
+): Effect.fn.Return<Document<A, H>, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
   const document = yield* transaction.get(kind, id)
   if (document === undefined) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param })
