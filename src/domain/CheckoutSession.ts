@@ -1,4 +1,6 @@
-/** Checkout Sessions, their line items, and the bodies of requests for them (spec: Checkout Session, line item; §1.15). */
+/**
+ * Checkout Sessions, their line items, and the bodies of requests for them (spec: Checkout Session, line item; §1.15).
+ */
 import { Schema } from "effect"
 import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
 import { CheckoutPaymentStatus, CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
@@ -23,7 +25,7 @@ import { RedirectUrl } from "./Url.ts"
 
 export { CheckoutPaymentStatus, CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
 
-/** What the field can say; a session can only be created with `payment` (semantics S20). */
+/** The field can say any of these; a session can only be created with `payment` (semantics S20). */
 export const CheckoutMode = Schema.Literals(["payment", "setup", "subscription"])
 export type CheckoutMode = typeof CheckoutMode.Type
 
@@ -38,7 +40,7 @@ export type BillingAddressCollection = typeof BillingAddressCollection.Type
 
 export const ClientReferenceId = text(200)
 
-/** Lines of one session (semantics S3). */
+/** A session has at most so many lines (semantics S3). */
 export const LINE_ITEMS_MAX = 100
 
 const LINE_ITEM_QUANTITY_MAX = 999_999
@@ -46,13 +48,15 @@ export const LineItemQuantity = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: LINE_ITEM_QUANTITY_MAX })
 ).annotate({ rule: `an integer from 1 to ${LINE_ITEM_QUANTITY_MAX}` })
 
-/** How long a session lives, from its creation (semantics S7). */
+/** A session lives between so many seconds, from its creation (semantics S7). */
 export const SESSION_LIFETIME_SECONDS_MIN = 30 * 60
 export const SESSION_LIFETIME_SECONDS_MAX = 24 * 60 * 60
-/** What a client's clock may be off. */
+/** A client's clock may be off by so much. */
 export const SESSION_LIFETIME_SLACK_SECONDS = 5
 
-/** Who pays, as far as it is known: at first what was prefilled, in the end what the payer entered (semantics S11). */
+/**
+ * Says who pays, as far as it is known: at first what was prefilled, in the end what the payer entered (semantics S11).
+ */
 export const CustomerDetails = BillingDetails
 export type CustomerDetails = typeof CustomerDetails.Type
 

@@ -125,8 +125,8 @@ export class ProcessorNotConfigured extends Data.TaggedError("ProcessorNotConfig
 export class ProcessorUnavailable extends Data.TaggedError("ProcessorUnavailable")<{}> {}
 
 /**
- * The issuer declined. The attempt is committed (semantics 9.25), so an operation never fails with it: it succeeds with a
- * `Result` whose failure this is.
+ * The issuer declined. The attempt is committed (semantics 9.25), so an operation never fails with it: it succeeds with
+ * a `Result` whose failure this is.
  */
 export class CardDeclined extends Data.TaggedError("CardDeclined")<{
   readonly declineCode: DeclineCode

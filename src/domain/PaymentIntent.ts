@@ -19,7 +19,7 @@ export type CaptureMethod = typeof CaptureMethod.Type
 export const ConfirmationMethod = Schema.Literals(["automatic", "manual"])
 export type ConfirmationMethod = typeof ConfirmationMethod.Type
 
-/** What a client may give as the reason (semantics I-5). */
+/** A client may give one of these as the reason (semantics I-5). */
 export const RequestedCancellationReason = Schema.Literals([
   "abandoned",
   "duplicate",
@@ -34,14 +34,14 @@ export type CancellationReason = typeof CancellationReason.Type
 
 export const PaymentIntentDescription = text()
 
-/** What the payer's bank statement calls the payment. */
+/** The payer's bank statement calls the payment so. */
 export const StatementDescriptor = text(22)
 
-/** What the payer answers when asked to authenticate. */
+/** The payer answers so when asked to authenticate. */
 export const AuthenticationOutcome = Schema.Literals(["success", "failure"])
 export type AuthenticationOutcome = typeof AuthenticationOutcome.Type
 
-/** Why the last attempt failed. */
+/** Says why the last attempt failed. */
 export const LastPaymentError = Schema.Struct({
   type: Schema.Literal("payment_error"),
   code: Schema.Literals(["card_declined", "payment_intent_authentication_failure"]),
@@ -52,13 +52,13 @@ export const LastPaymentError = Schema.Struct({
 }).annotate({ identifier: "LastPaymentError" })
 export type LastPaymentError = typeof LastPaymentError.Type
 
-/** What the payer has to do next (semantics I-13). */
+/** Says what the payer has to do next (semantics I-13). */
 export const NextAction = Schema.Struct({
   type: Schema.Literal("redirect_to_url"),
   redirect_to_url: Schema.Struct({ url: Schema.String, return_url: Schema.NullOr(Schema.String) })
 }).annotate({ identifier: "NextAction" })
 
-/** The newest charges, newest first (semantics H1). */
+/** Lists the newest charges, newest first (semantics H1). */
 export const EmbeddedCharges = Schema.Struct({
   object: Schema.Literal("list"),
   data: Schema.Array(Charge),
@@ -149,7 +149,9 @@ export const UpdatePaymentIntent = Schema.Struct({
 }).annotate({ identifier: "UpdatePaymentIntent" })
 export type UpdatePaymentIntent = typeof UpdatePaymentIntent.Type
 
-/** Confirms. `client_secret` lets a publishable key confirm; from a secret key it is only checked (semantics A5, §8.5). */
+/**
+ * Confirms. `client_secret` lets a publishable key confirm; from a secret key it is only checked (semantics A5, §8.5).
+ */
 export const ConfirmPaymentIntent = Schema.Struct({
   ...attempt,
   client_secret: Schema.optionalKey(Schema.NullOr(text()))
@@ -170,7 +172,7 @@ export const CancelPaymentIntent = Schema.Struct({
 }).annotate({ identifier: "CancelPaymentIntent" })
 export type CancelPaymentIntent = typeof CancelPaymentIntent.Type
 
-/** What a publishable key may see (semantics A6). */
+/** A publishable key may see these fields (semantics A6). */
 export const PUBLISHABLE_FIELDS = [
   "id",
   "object",
@@ -189,7 +191,7 @@ export const PUBLISHABLE_FIELDS = [
   "cancellation_reason"
 ] as const satisfies ReadonlyArray<keyof PaymentIntent>
 
-/** The projection for a publishable key (semantics A6). */
+/** Projects a PaymentIntent for a publishable key (semantics A6). */
 export const publishable = (paymentIntent: PaymentIntent): Pick<PaymentIntent, (typeof PUBLISHABLE_FIELDS)[number]> =>
   Object.fromEntries(
     PUBLISHABLE_FIELDS.filter((field) => field in paymentIntent).map((field) => [field, paymentIntent[field]])

@@ -50,7 +50,9 @@ export const findReferences = (
   items: ReadonlyArray<LineItemParameter>
 ): Effect.Effect<References, ResourceMissing, Transaction> => Effect.forEach(items, findReferencesOf)
 
-/** Fails with `PriceInactive` or `ProductInactive` for what has been taken off the market (semantics S3, §8.19, 9.11). */
+/**
+ * Fails with `PriceInactive` or `ProductInactive` for what has been taken off the market (semantics S3, §8.19, 9.11).
+ */
 export const requireOnSale = (references: References): Effect.Effect<void, PriceInactive | ProductInactive> => {
   for (const { param, price, product } of references.flat()) {
     if (price?.active === false) return Effect.fail(new PriceInactive({ id: price.id, param }))
@@ -60,9 +62,9 @@ export const requireOnSale = (references: References): Effect.Effect<void, Price
 }
 
 /**
- * Makes the prices that are sent as data, and adds up. Nothing is written yet. Each line has to have one reference. Fails
- * with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for lines or terms that do not go together, and with
- * `AmountTooLarge` for a line or a total above the cap.
+ * Makes the prices that are sent as data, and adds up. Nothing is written yet. Each line has to have one reference.
+ * Fails with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for lines or terms that do not go
+ * together, and with `AmountTooLarge` for a line or a total above the cap.
  */
 export const fillCart = Effect.fnUntraced(function* (
   items: ReadonlyArray<LineItemParameter>,

@@ -2,9 +2,9 @@
  * The steps of Checkout Sessions that their operations and their payments share (semantics §2.3, I-18).
  *
  * Every change goes through here, so that none can leave the state table or break an invariant: a lifecycle with a bug
- * dies, and its command commits nothing. A PaymentIntent names its session in its hidden part. Whatever moves the payment
- * (the session, a confirmation of the PaymentIntent itself, an authentication, a timer), `followPayment` moves the session
- * in the same record, behind the payment's own events.
+ * dies, and its command commits nothing. A PaymentIntent names its session in its hidden part. Whatever moves the
+ * payment (the session, a confirmation of the PaymentIntent itself, an authentication, a timer), `followPayment` moves
+ * the session in the same record, behind the payment's own events.
  */
 import { Effect } from "effect"
 import type { BillingDetails } from "../domain/Address.ts"
@@ -24,7 +24,7 @@ import { CHECKOUT_SESSION, findDocument } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { timerId } from "./TimerNames.ts"
 
-/** A session as the command has left it so far, with what is hidden of it. */
+/** Holds a session as the command has left it so far, and what is hidden of it. */
 export type CheckoutSessionDocument = Pick<Document<CheckoutSession, CheckoutSessionHidden>, "value" | "hidden">
 
 /** Finds the session of the path. Fails with `ResourceMissing` if there is none. */
@@ -56,8 +56,8 @@ export const save = (transaction: Transaction, session: CheckoutSession, hidden:
 }
 
 /**
- * Creates the customer that a session wants and does not have (semantics S9). An attempt calls it before anything of the
- * attempt is written: the customer's event comes first, and the charge is the customer's already.
+ * Creates the customer that a session wants and does not have (semantics S9). An attempt calls it before anything of
+ * the attempt is written: the customer's event comes first, and the charge is the customer's already.
  */
 export const createCustomer = Effect.fnUntraced(function* (
   document: CheckoutSessionDocument,
@@ -108,7 +108,9 @@ export const followPayment = (
   }
 }
 
-/** An attempt completes the session, or pays for one whose first payment failed to settle. A failed one changes nothing. */
+/**
+ * An attempt completes the session, or pays for one whose first payment failed to settle. A failed one changes nothing.
+ */
 const followAttempt = (
   transaction: Transaction,
   document: CheckoutSessionDocument,

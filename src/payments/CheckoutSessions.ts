@@ -60,9 +60,10 @@ import { timer, timerId } from "./TimerNames.ts"
 import type { WithoutCardData } from "./Tokenization.ts"
 
 /**
- * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). Fails with `ResourceMissing` for what
- * is referred to and not there, with `PriceInactive` or `ProductInactive` for what is not on sale, with `AmountTooLarge`
- * above the cap, and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for what does not make a session.
+ * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). Fails with `ResourceMissing` for
+ * what is referred to and not there, with `PriceInactive` or `ProductInactive` for what is not on sale, with
+ * `AmountTooLarge` above the cap, and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for what
+ * does not make a session.
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateCheckoutSession
@@ -148,8 +149,8 @@ export const update = Effect.fnUntraced(function* (
  * Pays for the session with what the payer entered (semantics S15). A decline leaves it open, and is kept. Fails with
  * `ResourceMissing` for the session, its wrong client secret or a payment method that is not there, with
  * `SecretKeyRequired` for a publishable key without a secret, with `CheckoutSessionUnexpectedState`, with
- * `ParametersExclusive` for two payment methods, with `ParameterMissing` for details that the session has to collect, and as
- * `PaymentIntents.pay` does.
+ * `ParametersExclusive` for two payment methods, with `ParameterMissing` for details that the session has to collect,
+ * and as `PaymentIntents.pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
@@ -319,7 +320,9 @@ const requireFeeWithin = (
         })
       )
 
-/** The details that the page begins with; an email of the session's own wins over the customer's (semantics S10, S11). */
+/**
+ * The details that the page begins with; an email of the session's own wins over the customer's (semantics S10, S11).
+ */
 const prefilledDetails = (customer: Customer | null, customerEmail: string | null): CustomerDetails | undefined => {
   const email = customerEmail ?? customer?.email ?? null
   const name = customer?.name ?? null

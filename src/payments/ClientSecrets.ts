@@ -1,4 +1,4 @@
-/** Client secrets: what lets a payer's browser act on one object (semantics A5, T21). */
+/** A client secret lets a payer's browser act on one object (semantics A5, T21). */
 import { hash, timingSafeEqual } from "node:crypto"
 import { Effect } from "effect"
 import { ResourceMissing, SecretKeyRequired } from "../domain/Errors.ts"
@@ -11,9 +11,9 @@ export const matchesClientSecret = (object: { readonly client_secret: string | n
   timingSafeEqual(hash("sha256", object.client_secret, "buffer"), hash("sha256", sent, "buffer"))
 
 /**
- * Checks who may act on an object (semantics A5, §8.5). Fails with `SecretKeyRequired` for a publishable key without the
- * object's client secret, and with `ResourceMissing` for a wrong secret: whoever sends one learns nothing, not even that
- * the object exists.
+ * Checks who may act on an object (semantics A5, §8.5). Fails with `SecretKeyRequired` for a publishable key without
+ * the object's client secret, and with `ResourceMissing` for a wrong secret: whoever sends one learns nothing, not even
+ * that the object exists.
  */
 export const requireClientSecretOf = <A extends Identified & { readonly client_secret: string | null }, H>(
   kind: Resource<A, H>,

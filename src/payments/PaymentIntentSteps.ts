@@ -1,10 +1,10 @@
 /**
- * The one step that all operations on PaymentIntents consist of: change the PaymentIntent within its state table, write it
- * with its charge, tell of both, and move the Checkout Session that it belongs to.
+ * The one step that all operations on PaymentIntents consist of: change the PaymentIntent within its state table, write
+ * it with its charge, tell of both, and move the Checkout Session that it belongs to.
  *
  * Every change goes through here, so that none can leave the state table or break an invariant: a lifecycle with a bug
- * dies, and its command commits nothing. A charge and its copy in the PaymentIntent are written here and nowhere else, so
- * they are the same at every moment.
+ * dies, and its command commits nothing. A charge and its copy in the PaymentIntent are written here and nowhere else,
+ * so they are the same at every moment.
  */
 import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
@@ -23,7 +23,7 @@ import { CHARGE, findDocument, PAYMENT_INTENT } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { previousAttributes } from "./PreviousAttributes.ts"
 
-/** A PaymentIntent as the command has left it so far, with what is hidden of it and the session that it pays for. */
+/** Holds a PaymentIntent as the command has left it so far, what is hidden of it, and the session that it pays for. */
 export interface Payment {
   readonly value: PaymentIntent
   readonly hidden: PaymentIntentHidden | undefined
@@ -35,7 +35,7 @@ export type PaymentIntentChanges = Partial<Omit<PaymentIntent, "id" | "object" |
   readonly last_payment_error?: LastPaymentError | null
 }
 
-/** What one step changes. */
+/** One step changes the following. */
 export interface Step {
   readonly changes?: PaymentIntentChanges
   /** The charge as the step leaves it, if it has to do with one: a new one, or the latest. */
@@ -62,7 +62,7 @@ export const find = Effect.fnUntraced(function* (
   return { value, hidden, session }
 })
 
-/** The payment of a session that has one: its PaymentIntent is there. */
+/** Finds the payment of a session that has one. It is there, because PaymentIntents are never deleted. */
 export const findOfSession = (
   session: CheckoutSessionDocument,
   paymentIntentId: string
@@ -74,8 +74,8 @@ export const findOfSession = (
   }))
 
 /**
- * Fails with `PaymentIntentUnexpectedState` unless the state table allows the operation (semantics §2.1, `✗`). `words` are
- * what the message calls the operation.
+ * Fails with `PaymentIntentUnexpectedState` unless the state table allows the operation (semantics §2.1, `✗`). `words`
+ * are what the message calls the operation.
  */
 export const requireAllowed = (
   operation: PaymentIntentOperation,
@@ -88,7 +88,10 @@ export const requireAllowed = (
   return Effect.fail(new PaymentIntentUnexpectedState({ status, operation: words, allowed, param }))
 }
 
-/** The PaymentIntent after an operation, which is yet to be written. Dies if the state table does not lead there. */
+/**
+ * Makes the PaymentIntent as an operation leaves it; it is yet to be written. Throws if the state table does not lead
+ * there.
+ */
 export const change = (
   operation: PaymentIntentOperation,
   before: PaymentIntent,
@@ -101,7 +104,10 @@ export const change = (
   return last_payment_error === null ? { ...rest, ...changes } : { ...rest, ...changes, last_payment_error }
 }
 
-/** Takes one step. Both documents are written before the first event, so each event shows the outcome, not the way to it. */
+/**
+ * Takes one step. Both documents are written before the first event, so each event shows the outcome, not the way to
+ * it.
+ */
 export const step = (
   transaction: Transaction,
   operation: PaymentIntentOperation,
@@ -120,8 +126,8 @@ export const step = (
 }
 
 /**
- * Writes the PaymentIntent, with what is to be hidden of it from now on; returns what that came to. An authentication that
- * does not cover what is written ends here, so going back to the former terms does not bring it back.
+ * Writes the PaymentIntent, with what is to be hidden of it from now on; returns what that came to. An authentication
+ * that does not cover what is written ends here, so going back to the former terms does not bring it back.
  */
 export const save = (
   transaction: Transaction,
@@ -135,7 +141,7 @@ export const save = (
   return kept
 }
 
-/** Whether the payer has authenticated for a charge of the PaymentIntent to a payment method (semantics 9.3). */
+/** Says whether the payer has authenticated for a charge of the PaymentIntent to a payment method (semantics 9.3). */
 export const isAuthenticated = (
   hidden: PaymentIntentHidden | undefined,
   { amount, currency }: PaymentIntent,
@@ -163,7 +169,7 @@ const writeCharge = (transaction: Transaction, paymentIntent: PaymentIntent, cha
 /** How many charges a PaymentIntent shows (semantics H1). */
 const EMBEDDED_MAX = 10
 
-/** The list with a charge in it: in its old place, or in front as the newest. */
+/** Puts a charge into the list: in its old place, or in front as the newest. */
 const embed = (charges: EmbeddedCharges, charge: Charge): EmbeddedCharges => {
   if (charges.data.some(({ id }) => id === charge.id)) {
     return { ...charges, data: charges.data.map((embedded) => (embedded.id === charge.id ? charge : embedded)) }

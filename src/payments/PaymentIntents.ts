@@ -1,9 +1,10 @@
 /**
  * The lifecycle of PaymentIntents, operation by operation as in its state table (semantics §1.12, §2.1, §2.2).
  *
- * Each operation checks in the same order (T14, 9.10): the PaymentIntent, what it refers to, the states, then the limits
- * and what does not go together. Everything an operation does is committed at once or not at all. An operation that can be
- * carried out and declined nevertheless returns a `Result`, because a decline is committed like any other outcome (9.25).
+ * Each operation checks in the same order (T14, 9.10): the PaymentIntent, what it refers to, the states, then the
+ * limits and what does not go together. Everything an operation does is committed at once or not at all. An operation
+ * that can be carried out and declined nevertheless returns a `Result`, because a decline is committed like any other
+ * outcome (9.25).
  */
 import { Effect, Result } from "effect"
 import type { Charge } from "../domain/Charge.ts"
@@ -55,16 +56,16 @@ import { processorFor } from "./Processor.ts"
 import { timer, timerId } from "./TimerNames.ts"
 import type { WithoutCardData } from "./Tokenization.ts"
 
-/** An attempt asks the processor, and the installation for its addresses and times. */
+/** An attempt asks the processor, and it asks the installation for its addresses and times. */
 type AttemptServices = Transaction | PaymentsConfig | Processor
 
 /** An attempt is refused, and forgotten, if nothing can be charged or the processor does not say whether it was. */
 type AttemptError = PaymentMethodRequired | ParameterInvalid | ProcessorNotConfigured | ProcessorUnavailable
 
 /**
- * Creates a PaymentIntent and, with `confirm`, attempts it at once (semantics I-1, I-2). Fails with `ResourceMissing` for a
- * customer or payment method that is not there, with `ParameterInvalid` and `ParametersExclusive` for what does not go
- * together, with `AmountTooLarge` above the cap, and as `pay` does.
+ * Creates a PaymentIntent and, with `confirm`, attempts it at once (semantics I-1, I-2). Fails with `ResourceMissing`
+ * for a customer or payment method that is not there, with `ParameterInvalid` and `ParametersExclusive` for what does
+ * not go together, with `AmountTooLarge` above the cap, and as `pay` does.
  */
 export const create = Effect.fnUntraced(function* (
   parameters: WithoutCardData<CreatePaymentIntent>
@@ -100,8 +101,8 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Changes what is still open (semantics I-3). Emits nothing. Fails with `ResourceMissing` for the PaymentIntent or what the
- * request refers to, with `PaymentIntentBelongsToSession` for terms that a payer is shown, with
+ * Changes what is still open (semantics I-3). Emits nothing. Fails with `ResourceMissing` for the PaymentIntent or what
+ * the request refers to, with `PaymentIntentBelongsToSession` for terms that a payer is shown, with
  * `PaymentIntentUnexpectedState` for what is not open any more, and with `ParameterInvalid` or `AmountTooLarge` for a
  * currency, metadata or an amount that cannot be.
  */
@@ -151,9 +152,9 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Attempts the payment (semantics I-6 to I-13). Fails with `ResourceMissing` for the PaymentIntent, its wrong client secret
- * or a payment method that is not there, with `SecretKeyRequired` for what a publishable key may not confirm, with
- * `PaymentIntentUnexpectedState`, with `ParametersExclusive` for two payment methods, and as `pay` does.
+ * Attempts the payment (semantics I-6 to I-13). Fails with `ResourceMissing` for the PaymentIntent, its wrong client
+ * secret or a payment method that is not there, with `SecretKeyRequired` for what a publishable key may not confirm,
+ * with `PaymentIntentUnexpectedState`, with `ParametersExclusive` for two payment methods, and as `pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
@@ -167,8 +168,8 @@ export const confirm = Effect.fnUntraced(function* (
   const payment = yield* find(id)
   const { session, value: paymentIntent } = payment
   yield* requireClientSecretOf(PAYMENT_INTENT, paymentIntent, parameters.client_secret, { publishableKey })
-  // A browser does not confirm what the merchant's server wants to confirm itself (A5, I-12). Who pays for a session goes
-  // through the session, which asks for more than a payment method.
+  // A browser does not confirm what the merchant's server wants to confirm itself (A5, I-12). Who pays for a session
+  // goes through the session, which asks for more than a payment method.
   const isServers = paymentIntent.confirmation_method === "manual" || session !== undefined
   if (publishableKey && isServers) return yield* new SecretKeyRequired()
   const sent = yield* sentSource(parameters)
@@ -179,8 +180,9 @@ export const confirm = Effect.fnUntraced(function* (
 })
 
 /**
- * Applies what the payer answered to a challenge (semantics I-12, I-14). A decline may follow a passed authentication. Fails
- * with `ResourceMissing`, `PaymentIntentUnexpectedState`, and for a processor that is not there or does not answer.
+ * Applies what the payer answered to a challenge (semantics I-12, I-14). A decline may follow a passed authentication.
+ * Fails with `ResourceMissing`, `PaymentIntentUnexpectedState`, and for a processor that is not there or does not
+ * answer.
  */
 export const authenticate = Effect.fnUntraced(function* (
   id: string,
@@ -270,8 +272,8 @@ export const cancel = Effect.fnUntraced(function* (
 })
 
 /**
- * Gives a held amount back that was not captured in time (semantics I-17). Does nothing if it is not held any more. Fails
- * with `ResourceMissing` if there is no such PaymentIntent.
+ * Gives a held amount back that was not captured in time (semantics I-17). Does nothing if it is not held any more.
+ * Fails with `ResourceMissing` if there is no such PaymentIntent.
  */
 export const expireHold = Effect.fnUntraced(function* (
   id: string
@@ -291,9 +293,9 @@ export const expireWithSession = Effect.fnUntraced(function* (
   giveUp(yield* Transaction, "expire_session", payment, "automatic")
 })
 
-// What the operations have in common: how a payment begins, how it is attempted, and how it is given up.
+// The operations share the following: a payment begins, is attempted, and is given up.
 
-/** What is agreed on at the beginning. */
+/** Merchant and payer agree on these at the beginning. */
 export interface PaymentTerms {
   /** Minor units, at least 1. */
   readonly amount: number
@@ -346,8 +348,8 @@ export const open = (transaction: Transaction, terms: PaymentTerms, checkoutSess
 
 /**
  * Confirms a payment that may be confirmed: charges the payment method, or reserves the amount on it. Fails with
- * `PaymentMethodRequired` without one, with `ParameterInvalid` for another customer's, with `ProcessorNotConfigured` where
- * nothing takes cards and with `ProcessorUnavailable` if the processor does not answer.
+ * `PaymentMethodRequired` without one, with `ParameterInvalid` for another customer's, with `ProcessorNotConfigured`
+ * where nothing takes cards and with `ProcessorUnavailable` if the processor does not answer.
  */
 export const pay = Effect.fnUntraced(function* (
   payment: Payment,
@@ -360,7 +362,7 @@ export const pay = Effect.fnUntraced(function* (
   return yield* attempt(payment, source, { operation: "confirm", authenticated, returnUrl })
 })
 
-/** What an attempt is part of, and what it acts on. */
+/** An attempt is part of an operation, and acts on a payment. */
 interface Attempt {
   readonly transaction: Transaction
   readonly config: PaymentsConfig["Service"]
@@ -598,7 +600,7 @@ const giveUp = (
   return canceled.value
 }
 
-// What updates change.
+// An update changes the following.
 
 const TERMS = ["amount", "currency", "customer", "capture_method"] as const
 
@@ -623,7 +625,7 @@ const changePaymentMethod = (
     next_action: null
   })
 
-// What a payment is made with.
+// A payment is made with one of three payment methods: found, made or attached before.
 
 type PaymentMethodParameters = Pick<WithoutCardData<ConfirmPaymentIntent>, "payment_method" | "payment_method_data">
 
@@ -637,8 +639,9 @@ export const sentSource = ({
 > => (payment_method ? PaymentMethods.resolve(payment_method, "payment_method") : Effect.undefined)
 
 /**
- * The payment method to charge: the one that was sent and found, the one that the request brings along, or the one that the
- * PaymentIntent already has. Fails with `ProcessorNotConfigured` where nothing takes cards, and with `ResourceMissing`.
+ * The payment method to charge: the one that was sent and found, the one that the request brings along, or the one that
+ * the PaymentIntent already has. Fails with `ProcessorNotConfigured` where nothing takes cards, and with
+ * `ResourceMissing`.
  */
 export const chosenSource = Effect.fnUntraced(function* (
   paymentIntent: PaymentIntent,
@@ -660,7 +663,7 @@ const attachedSource = ({
 }: PaymentIntent): Effect.Effect<PaymentSource | undefined, ResourceMissing, Transaction> =>
   payment_method === null ? Effect.undefined : PaymentMethods.resolve(payment_method, "payment_method")
 
-// The checks that a schema cannot make.
+// No schema can make these checks.
 
 /** Fails with `ParametersExclusive` for two payment methods at once (semantics I-8). */
 export const requireOnePaymentMethod = ({

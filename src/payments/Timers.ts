@@ -1,8 +1,9 @@
 /**
- * Timers call the lifecycles when they are due. Time may have overtaken one: a handler whose object has moved on does nothing.
+ * Timers call the lifecycles when they are due. Time may have overtaken one: a handler whose object has moved on does
+ * nothing.
  *
- * Payments whose processor was taken out of the configuration stay `processing` until it is back, and nothing fails them
- * meanwhile (semantics 9.9), so whoever starts the service hears of them.
+ * Payments whose processor was taken out of the configuration stay `processing` until it is back, and nothing fails
+ * them meanwhile (semantics 9.9), so whoever starts the service hears of them.
  */
 import { Effect, Layer } from "effect"
 import type { ProcessorNotConfigured } from "../domain/Errors.ts"
@@ -50,7 +51,10 @@ export const layer: Layer.Layer<TimerHandler, never, PaymentsConfig | Processor>
   )
 )
 
-/** Handles them where only the installation's own account is used: nothing there needs a processor, or what is configured. */
+/**
+ * Handles them where only the installation's own account is used: nothing there needs a processor, or what is
+ * configured.
+ */
 export const layerInstallation: Layer.Layer<TimerHandler> = Layer.succeed(TimerHandler, ({ id, name }) =>
   name === "api_key.expire" ? ApiKeys.expire(subjectOf(id)) : Effect.die(new Error(`The installation has no ${name}`))
 )
@@ -58,8 +62,8 @@ export const layerInstallation: Layer.Layer<TimerHandler> = Layer.succeed(TimerH
 const SETTLES = "payment_intent.settle" satisfies TimerName
 
 /**
- * Logs how many live payments wait for a processor that is not configured, in one line, if any do. Counts those that the
- * views know of, which a crash leaves behind. Fails with `StorageFailure` if the views cannot be read.
+ * Logs how many live payments wait for a processor that is not configured, in one line, if any do. Counts those that
+ * the views know of, which a crash leaves behind. Fails with `StorageFailure` if the views cannot be read.
  */
 export const logWaiting: Effect.Effect<void, StorageFailure, Processor | Views> = Effect.gen(function* () {
   const { live } = yield* Processor

@@ -1,7 +1,7 @@
 /**
  * Where card data ends (semantics H3, I-9, §7.22): a card's number and security code go to the processor, which answers
- * with a token, and to a keyed fingerprint. Commands are only ever made of what is left, so neither a queue nor a record
- * nor a log can hold more.
+ * with a token, and to a keyed fingerprint. Commands are only ever made of what is left, so neither a queue nor a
+ * record nor a log can hold more.
  */
 import { createHmac } from "node:crypto"
 import { Redacted } from "effect"
@@ -41,7 +41,10 @@ export const tokenize = (
   return { ...data, card: { ...kept, fingerprint: fingerprint(config, account, card.number), checks } }
 }
 
-/** Equal for equal numbers within one account, and of no use without the installation's key. */
+/**
+ * Makes the fingerprint of a card number: equal for equal numbers within one account, and of no use without the
+ * installation's key.
+ */
 export const fingerprint = (
   { fingerprintKey }: Pick<PaymentsConfigShape, "fingerprintKey">,
   account: AccountId,
