@@ -27,12 +27,26 @@ const baseline = (name: ContenderName, title: string, countQuery: string | null)
   countQuery
 })
 
-/** What the command `till` tells Node, as options and as variables. Every server gets it, so that only the servers differ. */
-const command = readFileSync(join(import.meta.dirname, "../src/cli/till.sh"), "utf8")
-const startOptions: ReadonlyArray<string> = command.match(/(?<= )--\S+/g) ?? []
-const startVariables = Object.fromEntries(
-  [...command.matchAll(/^ +export ([A-Z_]+)=(\S+)$/gm)].map(([, name, value]) => [name!, value!])
-)
+/** How Node is started. */
+export interface Command {
+  readonly node: string
+  readonly options: ReadonlyArray<string>
+  readonly variables: Readonly<Record<string, string>>
+}
+
+/** What the command `till` of a folder with Till's sources tells Node, as options and as variables. */
+export const commandOf = (folder: string, node: string): Command => {
+  const command = readFileSync(join(folder, "src/cli/till.sh"), "utf8")
+  const variables = command.matchAll(/^ +export ([A-Z_]+)=(\S+)$/gm)
+  return {
+    node,
+    options: command.match(/(?<= )--\S+/g) ?? [],
+    variables: Object.fromEntries([...variables].map(([, name, value]) => [name!, value!]))
+  }
+}
+
+/** Every server gets it, so that only the servers differ. */
+const ownCommand = commandOf(join(import.meta.dirname, ".."), process.execPath)
 
 export const contenders: Readonly<Record<ContenderName, Contender>> = {
   till: {
@@ -63,6 +77,10 @@ export interface StartOptions {
   readonly databaseUrl: string
   /** Options of Node itself, such as `--cpu-prof`. */
   readonly nodeOptions: ReadonlyArray<string>
+  /** This checkout's unless given. */
+  readonly command?: Command
+  /** Variables beside those that every server gets. */
+  readonly variables?: Readonly<Record<string, string>>
   /** What it keeps beside its database; a new folder of its own unless given. */
   readonly dataFolder?: string
 }
@@ -101,13 +119,17 @@ const end = (child: ChildProcess, signal: NodeJS.Signals) =>
 export const start = Effect.fnUntraced(function* (contender: Contender, options: StartOptions) {
   const port = yield* freePort
   const folder = options.dataFolder ?? (yield* temporaryFolder)
+  const command = options.command ?? ownCommand
   let log = ""
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => {
-      const child = spawn(process.execPath, [...startOptions, ...options.nodeOptions, ...contender.parameters], {
+      const child = spawn(command.node, [...command.options, ...options.nodeOptions, ...contender.parameters], {
+        // The guardian finds it there.
+        cwd: folder,
         env: {
           ...inherited(),
-          ...startVariables,
+          ...command.variables,
+          ...options.variables,
           DATABASE_URL: options.databaseUrl,
           PORT: String(port),
           TILL_DATA_DIR: folder

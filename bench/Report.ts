@@ -27,7 +27,7 @@ const row = (subject: SubjectResult, first: SubjectResult): ReadonlyArray<string
 const rows = ({ subjects }: ScenarioResult): ReadonlyArray<ReadonlyArray<string>> =>
   subjects.map((subject) => row(subject, subjects[0]!))
 
-export const heading = (scenario: ScenarioResult): string =>
+export const heading = (scenario: Pick<ScenarioResult, "title" | "connections">): string =>
   scenario.connections === 1 ? scenario.title : `${scenario.title}, ${scenario.connections} connections`
 
 /** Warnings if the machine was not the bench's own, or not always as fast, by the worst of the scenarios. */

@@ -35,11 +35,16 @@ export interface Surroundings {
   readonly warm: Set<Server>
 }
 
-interface Prepared {
-  readonly subject: Subject
+/** A server, and what it will be loaded with. */
+export interface Loadable {
   readonly server: Server
-  readonly plan: LoadPlan
+  /** For as long as each load says. */
+  readonly plan: Omit<LoadPlan, "seconds">
   readonly refill: Refill | undefined
+}
+
+interface Prepared extends Loadable {
+  readonly subject: Subject
   readonly rounds: Array<Round>
   /** Of each round. */
   readonly latencies: Array<Float64Array>
@@ -53,19 +58,11 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings
   const acknowledged = new Map<ContenderName, number>()
 
   const measure = Effect.fnUntraced(
-    function* ({ plan, refill, server, subject }: Prepared, seconds: number) {
-      const paths = refill === undefined ? undefined : yield* refill(seconds)
-      if (paths !== undefined) yield* settled(server, database)
-      const requests = { ...plan.requests, paths: paths ?? plan.requests.paths }
-      const { spent, value } = yield* around(
-        { server, database, workers: [load] },
-        Effect.tap(load.run({ ...plan, requests, seconds }), settled(server, database))
-      )
-      const earlier = acknowledged.get(subject.contender) ?? 0
-      acknowledged.set(subject.contender, earlier + (paths?.length ?? 0) + value.acknowledged)
-      const { latencies, ...result } = value
-      const round = { ...result, ...latencyOf([latencies]), ...perRequest(result.acknowledged, spent) }
-      return { round, latencies }
+    function* (one: Prepared, seconds: number) {
+      const measured = yield* measureRound({ ...one, database, load }, seconds)
+      const { contender } = one.subject
+      acknowledged.set(contender, (acknowledged.get(contender) ?? 0) + measured.records)
+      return measured
     },
     (effect, { subject }) =>
       Effect.mapError(
@@ -100,18 +97,48 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings
   } satisfies ScenarioResult as ScenarioResult
 })
 
-const prepare = (scenario: Scenario, { apiKeys, pace, servers }: Surroundings) =>
+/** One load, from what has to be laid for it to the rest after it. `records` are those that it has left. */
+export const measureRound = Effect.fnUntraced(function* (
+  { database, load, plan, refill, server }: Loadable & Pick<Surroundings, "database" | "load">,
+  seconds: number
+) {
+  const paths = refill === undefined ? undefined : yield* refill(seconds)
+  if (paths !== undefined) yield* settled(server, database)
+  const requests = { ...plan.requests, paths: paths ?? plan.requests.paths }
+  const { spent, value } = yield* around(
+    { server, database, workers: [load] },
+    Effect.tap(load.run({ ...plan, requests, seconds }), settled(server, database))
+  )
+  const { latencies, ...result } = value
+  const round: Round = { ...result, ...latencyOf([latencies]), ...perRequest(result.acknowledged, spent) }
+  return { round, latencies, records: (paths?.length ?? 0) + value.acknowledged }
+})
+
+/** Lays what a subject's requests need on its server. */
+export const prepareSubject = Effect.fnUntraced(function* (
+  scenario: Scenario,
+  subject: Subject,
+  server: Server,
+  apiKeys: ReadonlyArray<string>
+) {
+  const target = { port: server.port, apiKeys }
+  const requests = yield* subject.requests(target)
+  const { connections, expect } = scenario
+  const plan = { port: server.port, connections, requests, expect }
+  const refill = subject.refill === undefined ? undefined : yield* subject.refill(target)
+  return { server, plan, refill } satisfies Loadable as Loadable
+})
+
+const prepare = (scenario: Scenario, { apiKeys, servers }: Surroundings) =>
   Effect.forEach(
     scenario.subjects.filter(({ contender }) => servers.has(contender)),
-    Effect.fnUntraced(function* (subject: Subject) {
-      const server = servers.get(subject.contender)!
-      const target = { port: server.port, apiKeys }
-      const requests = yield* subject.requests(target)
-      const { connections, expect } = scenario
-      const plan = { port: server.port, connections, seconds: pace.secondsPerRound, requests, expect }
-      const refill = subject.refill === undefined ? undefined : yield* subject.refill(target)
-      return { subject, server, plan, refill, rounds: [], latencies: [] } satisfies Prepared as Prepared
-    })
+    (subject) =>
+      Effect.map(prepareSubject(scenario, subject, servers.get(subject.contender)!, apiKeys), (loadable): Prepared => ({
+        ...loadable,
+        subject,
+        rounds: [],
+        latencies: []
+      }))
   )
 
 const REST_MILLIS = 100

@@ -4,6 +4,7 @@
  * Ends with a non-zero status if any answer was wrong or any record is missing; a goal that is not reached is reported
  * and is no failure, because it depends on the machine.
  */
+import { randomInt } from "node:crypto"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
@@ -11,10 +12,16 @@ import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { BenchFailure } from "./BenchFailure.ts"
 import * as Chart from "./Chart.ts"
+import { STARTS_MAX, STARTS_MIN } from "./compare/Bootstrap.ts"
+import type { ComparisonPace } from "./compare/Comparison.ts"
+import * as Comparison from "./compare/Comparison.ts"
+import * as ComparisonReport from "./compare/ComparisonReport.ts"
+import * as Versions from "./compare/Versions.ts"
 import type { ContenderName, Server } from "./Contender.ts"
 import { contenders, start } from "./Contender.ts"
 import * as Database from "./Database.ts"
 import { judge } from "./Goals.ts"
+import * as Guardian from "./Guardian.ts"
 import * as Load from "./load/Load.ts"
 import * as Machine from "./Machine.ts"
 import * as Report from "./Report.ts"
@@ -37,6 +44,18 @@ const PACE: Pace = { firstWarmUpSeconds: 7, warmUpSeconds: 0.9, secondsPerRound:
 const PACE_FULL: Pace = { firstWarmUpSeconds: 10, warmUpSeconds: 4, secondsPerRound: 6, rounds: 5 }
 
 const SECONDS_MAX = 3600
+
+/** About a minute and a half per scenario. Starts tell more than rounds do: each has its own luck with the compiler. */
+const COMPARISON_PACE: ComparisonPace = {
+  firstWarmUpSeconds: 6,
+  warmUpSeconds: 2,
+  secondsPerRound: 0.9,
+  rounds: 4,
+  starts: 6
+}
+const COMPARISON_PACE_FULL: ComparisonPace = { ...COMPARISON_PACE, secondsPerRound: 2, rounds: 5, starts: 12 }
+/** What is compared unless `--only` says otherwise. */
+const COMPARED = ["retrieve", "list", "create", "create-and-confirm", "checkout", "checkout-confirm", "refund"]
 
 const WEBHOOKS = "webhooks"
 const RETRIES = { deliveries: 10_000, createsPerSecond: 200, watchedSeconds: 6 }
@@ -63,6 +82,14 @@ const ofSeconds = (seconds: number): Partial<WebhookPace> => ({
   secondsPerFanOutRound: seconds / 5,
   fanOutRounds: 1,
   retries: { ...RETRIES, deliveries: Math.ceil(RETRIES.deliveries * Math.min(1, seconds / 4)), watchedSeconds: seconds }
+})
+
+/** For a trial: warm-ups are shortened with the rounds. */
+const ofRounds = (pace: ComparisonPace, secondsPerRound: number): ComparisonPace => ({
+  ...pace,
+  secondsPerRound,
+  warmUpSeconds: Math.min(pace.warmUpSeconds, 2 * secondsPerRound),
+  firstWarmUpSeconds: Math.min(pace.firstWarmUpSeconds, 6 * secondsPerRound)
 })
 
 interface Options {
@@ -133,6 +160,32 @@ const report = Effect.fnUntraced(function* (results: Results, complete: boolean)
   yield* Console.log(`\nWritten to ${RESULTS}: latest.json, throughput.svg, table.md`)
 })
 
+/** Compares this checkout with a git reference; only prints. */
+const compare = Effect.fnUntraced(function* (
+  reference: string,
+  only: Option.Option<string>,
+  pace: ComparisonPace,
+  runFolder: string
+) {
+  const wanted = Option.match(only, { onNone: () => COMPARED, onSome: (name) => [name] })
+  const compared = scenarios.filter(({ name }) => wanted.includes(name))
+  if (compared.length === 0 || compared.some((scenario) => Comparison.subjectOf(scenario) === undefined)) {
+    return yield* new BenchFailure({ problem: `Versions cannot be compared by ${wanted.join()}.` })
+  }
+  // Now, because the checkout may go on while it is being measured.
+  const machine = Machine.describe("")
+  const versions = yield* Versions.lay(reference, runFolder)
+  yield* Console.log(`This checkout against ${versions.other.title}: ${pace.starts} starts of both.`)
+  const load = yield* Load.make
+  const measured = yield* Comparison.measure(compared, versions, load, pace)
+  const seed = randomInt(2 ** 31)
+  for (const one of measured.compared) {
+    yield* Console.log(`\n${ComparisonReport.scenarioText(one, versions.other.title, seed)}`)
+  }
+  yield* Console.log(`\n${ComparisonReport.caution(compared.length)}`)
+  yield* Console.log(`${Machine.sentence({ ...machine, postgres: measured.postgres })}; seed ${seed}`)
+}, Effect.scoped)
+
 const reportWebhooks = Effect.fnUntraced(function* (results: WebhookResults, complete: boolean) {
   const verdicts = WebhookGoals.judge(results)
   yield* Console.log(["", WebhookReport.text(results), "", ...verdicts.map(Report.verdictText)].join("\n"))
@@ -172,10 +225,35 @@ const bench = Command.make(
       ),
       Flag.optional,
       Flag.withDescription("Length of a round")
+    ),
+    compare: Flag.String("compare").pipe(
+      Flag.optional,
+      Flag.withDescription("Without baselines: this checkout against another commit, branch or tag")
+    ),
+    starts: Flag.Int("starts").pipe(
+      Flag.filter(
+        (starts) => starts >= STARTS_MIN && starts <= STARTS_MAX,
+        (starts) => `--starts must be from ${STARTS_MIN} to ${STARTS_MAX}, not ${starts}`
+      ),
+      Flag.optional,
+      Flag.withDescription("With --compare: how often both versions are started")
     )
   },
-  Effect.fnUntraced(function* ({ baselines, full, only, profile, seconds }) {
+  Effect.fnUntraced(function* ({ baselines, compare: reference, full, only, profile, seconds, starts }) {
     if (baselines && profile) return yield* new BenchFailure({ problem: "A profile is of Till, not of baselines." })
+    if (Option.isSome(reference) && (baselines || profile)) {
+      return yield* new BenchFailure({ problem: "--compare takes neither --baselines nor --profile." })
+    }
+    if (Option.isSome(starts) && Option.isNone(reference)) {
+      return yield* new BenchFailure({ problem: "--starts belongs to --compare." })
+    }
+    const runFolder = yield* Guardian.make
+    if (Option.isSome(reference)) {
+      const usual = full ? COMPARISON_PACE_FULL : COMPARISON_PACE
+      const shortened = Option.match(seconds, { onNone: () => usual, onSome: (length) => ofRounds(usual, length) })
+      const pace = { ...shortened, starts: Option.getOrElse(starts, () => usual.starts) }
+      return yield* compare(reference.value, only, pace, runFolder)
+    }
     const pace = full ? PACE_FULL : PACE
     const isUsual = Option.isNone(seconds) && !profile
     const onlyWebhooks = Option.contains(only, WEBHOOKS)
@@ -197,7 +275,7 @@ const bench = Command.make(
     const webhookPace = full ? WEBHOOK_PACE_FULL : WEBHOOK_PACE
     const shortened = { ...webhookPace, ...Option.match(seconds, { onNone: () => ({}), onSome: ofSeconds }) }
     yield* reportWebhooks(yield* profiled(profile, (options) => WebhookBench.run(shortened, options)), isUsual)
-  })
+  }, Effect.scoped)
 ).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
 
 // Whoever closes the terminal ends the run, and with it all of its processes.

@@ -19,7 +19,7 @@ const post = async (path, body) => {
   return answer
 }
 
-/** What is sold. A real shop makes its products once and keeps their ids. */
+/** The only product. A real shop makes its products once and keeps their ids. */
 const espresso = await post("products", {
   name: "House Espresso, 1 kg",
   default_price_data: { currency: "usd", unit_amount: 2450 }

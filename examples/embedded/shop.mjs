@@ -19,7 +19,7 @@ const api = async (path, body) => {
   return answer
 }
 
-/** What is sold. A real shop makes its products once and keeps their ids. */
+/** The only product. A real shop makes its products once and keeps their ids. */
 const espresso = await api("products", {
   name: "House Espresso, 1 kg",
   default_price_data: { currency: "usd", unit_amount: 2450 }
@@ -41,7 +41,7 @@ const routes = {
       mode: "payment",
       ui_mode: "embedded",
       line_items: [{ price: espresso.default_price, quantity: 1 }],
-      // Where payers come back to whose bank asked for an authentication on a page of its own.
+      // If the bank asks for an authentication on a page of its own, the payer comes back to this address.
       success_url: `${origin}/thanks?session={CHECKOUT_SESSION_ID}`
     })
     return {

@@ -18,7 +18,7 @@ const api = async (path, body) => {
   return answer
 }
 
-/** What is sold. A real shop makes its products once and keeps their ids. */
+/** The only product. A real shop makes its products once and keeps their ids. */
 const espresso = await api("products", {
   name: "House Espresso, 1 kg",
   default_price_data: { currency: "usd", unit_amount: 2450 }

@@ -1,4 +1,4 @@
-// What a shop does with Till, tested against Till.
+// Tests a shop's payments against a Till that runs, and not against a mock.
 import { once } from "node:events"
 import { createServer } from "node:http"
 import { buffer } from "node:stream/consumers"

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 
-/** Not through npx, which does not hand on the signal that ends it. */
+/** Runs without npx, which does not hand on the signal that ends it. */
 const command = process.env.TILL_COMMAND ?? "node_modules/.bin/till"
 
 /** A shop's own DATABASE_URL is none of Till's business. */

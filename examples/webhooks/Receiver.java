@@ -27,11 +27,11 @@ public class Receiver {
     static final int TOLERANCE_SECONDS = 300;
     static final int BODY_BYTES_MAX = 1024 * 1024;
 
-    // Two, separated by a comma, while a secret is being rolled.
+    // There are two, separated by a comma, while a secret is being rolled.
     static final List<String> SECRETS =
         Stream.of(environment("TILL_WEBHOOK_SECRET", "").split(",")).filter(secret -> !secret.isEmpty()).toList();
 
-    /** Whether Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
+    /** True if Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
     static boolean isGenuine(byte[] body, String header) throws GeneralSecurityException {
         String time = "";
         List<byte[]> signatures = new ArrayList<>();
@@ -48,7 +48,7 @@ public class Receiver {
             mac.init(new SecretKeySpec(secret.getBytes(UTF_8), "HmacSHA256"));
             mac.update(("v1=" + time + ".").getBytes(UTF_8));
             byte[] expected = HexFormat.of().formatHex(mac.doFinal(body)).getBytes(UTF_8);
-            // In constant time, unlike Arrays.equals.
+            // This takes constant time, unlike Arrays.equals.
             for (byte[] given : signatures) if (MessageDigest.isEqual(given, expected)) return true;
         }
         return false;
@@ -90,7 +90,7 @@ public class Receiver {
 
     /** The status to answer with. */
     static int receive(HttpExchange exchange) throws IOException, GeneralSecurityException {
-        // As it came in: parsed and printed again, it would no longer be what was signed.
+        // The body stays as it came in. Parsed and printed again, it would have other bytes than Till signed.
         byte[] body = exchange.getRequestBody().readNBytes(BODY_BYTES_MAX + 1);
         if (body.length > BODY_BYTES_MAX) return 413;
         String header = exchange.getRequestHeaders().getFirst("X-Signature");

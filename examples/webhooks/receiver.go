@@ -25,7 +25,7 @@ const (
 	bodyBytesMax = 1 << 20
 )
 
-// Two, separated by a comma, while a secret is being rolled.
+// There are two, separated by a comma, while a secret is being rolled.
 var secrets = strings.Split(os.Getenv("TILL_WEBHOOK_SECRET"), ",")
 
 // genuine tells whether Till signed exactly these bytes, with one of our secrets, in the last five minutes.
@@ -84,7 +84,7 @@ func handle(received event) error {
 }
 
 func receive(response http.ResponseWriter, request *http.Request) {
-	// As it came in: parsed and printed again, it would no longer be what was signed.
+	// The body stays as it came in. Parsed and printed again, it would have other bytes than Till signed.
 	body, err := io.ReadAll(http.MaxBytesReader(response, request.Body, bodyBytesMax))
 	if err != nil {
 		response.WriteHeader(http.StatusRequestEntityTooLarge)

@@ -3,14 +3,14 @@
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { createServer } from "node:http"
 
-// Two, separated by a comma, while a secret is being rolled.
+// There are two, separated by a comma, while a secret is being rolled.
 const secrets = (process.env.TILL_WEBHOOK_SECRET ?? "").split(",").filter((secret) => secret !== "")
 if (secrets.length === 0) throw new Error("TILL_WEBHOOK_SECRET must hold the endpoint's secret, whsec_…")
 
 const TOLERANCE_SECONDS = 300
 const BODY_BYTES_MAX = 1024 * 1024
 
-/** Whether Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
+/** True if Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
 const isGenuine = (body, header = "") => {
   const entries = header.split(",").map((entry) => entry.trim().split("="))
   const time = entries.find(([name]) => name === "t")?.[1] ?? ""
@@ -40,7 +40,7 @@ const handleOnce = (event) => {
   })
 }
 
-/** The request's body as it came in: parsed and printed again, it would no longer be what was signed. */
+/** The request's body as it came in. Parsed and printed again, it would have other bytes than Till signed. */
 const bodyOf = async (request) => {
   const chunks = []
   let bytes = 0

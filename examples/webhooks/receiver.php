@@ -7,7 +7,7 @@ declare(strict_types=1);
 const TOLERANCE_SECONDS = 300;
 const BODY_BYTES_MAX = 1024 * 1024;
 
-/** Whether Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
+/** True if Till signed exactly these bytes, with one of our secrets, in the last five minutes. */
 function isGenuine(string $body, string $header, array $secrets): bool
 {
     $time = '';
@@ -40,7 +40,7 @@ function isGenuine(string $body, string $header, array $secrets): bool
 function handleOnce(array $event): void
 {
     $handled = fopen(sys_get_temp_dir() . '/till-events-handled', 'c+');
-    // Until the file is closed: an event that comes twice at a time is handled once.
+    // The lock holds until the file is closed, so an event that comes twice at a time is handled once.
     flock($handled, LOCK_EX);
     while (($line = fgets($handled)) !== false) {
         if (rtrim($line) === $event['id']) {
@@ -59,12 +59,12 @@ function handle(array $event): void
 /** The status to answer with. */
 function receive(): int
 {
-    // Two, separated by a comma, while a secret is being rolled.
+    // There are two, separated by a comma, while a secret is being rolled.
     $secrets = array_filter(explode(',', getenv('TILL_WEBHOOK_SECRET') ?: ''), fn ($secret) => $secret !== '');
     if ($secrets === []) {
         throw new Exception("TILL_WEBHOOK_SECRET must hold the endpoint's secret, whsec_...");
     }
-    // As it came in: parsed and printed again, it would no longer be what was signed.
+    // The body stays as it came in. Parsed and printed again, it would have other bytes than Till signed.
     $body = file_get_contents('php://input', length: BODY_BYTES_MAX + 1);
     if (strlen($body) > BODY_BYTES_MAX) {
         return 413;
@@ -76,7 +76,8 @@ function receive(): int
     return 200;
 }
 
-// Until all is done: PHP answers 200 where it shows its errors. Anything but a 2xx makes Till send the event again later.
+// PHP answers 200 even where it shows errors, so the status is 500 until all is done. Anything but a 2xx makes Till send
+// the event again later.
 http_response_code(500);
 try {
     http_response_code(receive());

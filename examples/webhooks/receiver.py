@@ -13,7 +13,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-# Two, separated by a comma, while a secret is being rolled.
+# There are two, separated by a comma, while a secret is being rolled.
 SECRETS = [secret for secret in os.environ.get("TILL_WEBHOOK_SECRET", "").split(",") if secret]
 if not SECRETS:
     sys.exit("TILL_WEBHOOK_SECRET must hold the endpoint's secret, whsec_...")
@@ -30,7 +30,7 @@ def is_genuine(body: bytes, header: str) -> bool:
         return False
     if abs(int(time.time()) - int(signed_at)) > TOLERANCE_SECONDS:
         return False
-    # As bytes: compare_digest refuses text that is not ASCII.
+    # These are bytes, because compare_digest refuses text that is not ASCII.
     signatures = [value.encode() for name, _, value in entries if name == "v1"]
     payload = b"v1=" + signed_at.encode() + b"." + body
     expected = [hmac.new(secret.encode(), payload, hashlib.sha256).hexdigest().encode() for secret in SECRETS]
@@ -56,7 +56,7 @@ class Receiver(BaseHTTPRequestHandler):
             return self.answer(411)
         if int(length) > BODY_BYTES_MAX:
             return self.answer(413)
-        # As it came in: parsed and printed again, it would no longer be what was signed.
+        # The body stays as it came in. Parsed and printed again, it would have other bytes than Till signed.
         body = self.rfile.read(int(length))
         if not is_genuine(body, self.headers.get("X-Signature", "")):
             return self.answer(400)

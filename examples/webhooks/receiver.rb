@@ -9,16 +9,16 @@ require "openssl"
 require "set"
 require "socket"
 
-# Two, separated by a comma, while a secret is being rolled.
+# There are two, separated by a comma, while a secret is being rolled.
 SECRETS = ENV.fetch("TILL_WEBHOOK_SECRET", "").split(",").reject(&:empty?)
 abort "TILL_WEBHOOK_SECRET must hold the endpoint's secret, whsec_..." if SECRETS.empty?
 
 TOLERANCE_SECONDS = 300
 BODY_BYTES_MAX = 1024 * 1024
 
-# Whether Till signed exactly these bytes, with one of our secrets, in the last five minutes.
+# True if Till signed exactly these bytes, with one of our secrets, in the last five minutes.
 def genuine?(body, header)
-  # As bytes: what is no text in its encoding cannot be split.
+  # The header is split as bytes, because Ruby cannot split text that is invalid in its encoding.
   entries = header.to_s.b.split(",").map { |entry| entry.strip.split("=", 2) }
   time = entries.assoc("t")&.last.to_s
   return false unless time.match?(/\A\d{1,12}\z/)
@@ -71,7 +71,7 @@ def serve(connection)
     if length.nil? || length.negative? then 411
     elsif length > BODY_BYTES_MAX then 413
     else
-      # As it came in: parsed and printed again, it would no longer be what was signed.
+      # The body stays as it came in. Parsed and printed again, it would have other bytes than Till signed.
       receive(connection.read(length) || "".b, headers["x-signature"])
     end
   connection.write("HTTP/1.1 #{status} \r\nContent-Length: 0\r\nConnection: close\r\n\r\n")

@@ -9,7 +9,7 @@ import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import * as EventReader from "./EventReader.ts"
 import { Formats } from "./Formats.ts"
-import type { Reply, Response } from "./Idempotency.ts"
+import type { MakeCommand, Reply, Response } from "./Idempotency.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Lists from "./Lists.ts"
@@ -25,7 +25,7 @@ import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, List
 import { Views } from "./Views.ts"
 
 export { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable }
-export type { Reply, Response }
+export type { MakeCommand, Reply, Response }
 
 export interface AccountsShape {
   /** Runs a command and waits until it is durable. */
@@ -35,13 +35,14 @@ export interface AccountsShape {
   ) => Effect.Effect<A, E | Unavailable>
 
   /**
-   * Runs a request's command at most once per idempotency key, and waits until it is durable. The command answers on
-   * both channels: what succeeds is committed, what fails leaves no change (only its response, if that is `stored`).
+   * Runs a request's command at most once per idempotency key, and waits until it is durable. The command is made if
+   * the key has no answer yet. It answers on both channels: what succeeds is committed, what fails leaves no change
+   * (only its response, if that is `stored`).
    */
   readonly execute: (
     account: AccountId,
     request: RequestIdentity,
-    command: Effect.Effect<Response, Response, Transaction>
+    makeCommand: MakeCommand
   ) => Effect.Effect<Reply, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
 
   /** The newest durable state of one document, whatever its kind. */
@@ -124,7 +125,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   return Accounts.of({
     run: (account, program) =>
       actors.use(account, (actor) => actor.submit({ program, request: null, responseOf: none })),
-    execute: (account, request, program) => idempotency.execute(account, request, program, actors.use),
+    execute: (account, request, makeCommand) => idempotency.execute(account, request, makeCommand, actors.use),
     read: (account, id) =>
       Effect.suspend(() => {
         // Nearly every read ends here.

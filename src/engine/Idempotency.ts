@@ -32,27 +32,36 @@ export class IdempotencyKeyReuse extends Schema.TaggedError<IdempotencyKeyReuse>
 /** What a command answers. */
 export interface Response {
   readonly status: number
-  /** JSON text. Where it equals a document the command wrote, the journal holds it once. */
+  /** JSON text, as the record keeps it. Where it equals a document the command wrote, the journal holds it once. */
   readonly body: string
+  /** What the first answer shows in the place of `body`. No record holds it, and no repetition gets it. */
+  readonly shown?: string
   /** Whether a repetition of the request gets this response again (semantics I9, I10). Successes always do. */
   readonly stored: boolean
 }
 
 export interface Reply {
   readonly status: number
+  /** As the record keeps it. */
   readonly body: string
+  /** What to show in the place of `body`; never in a replay. */
+  readonly shown?: string
   readonly apiVersion: string
   /** Id of the request that was really carried out, if this is a replay of its response. */
   readonly replayOf: string | null
 }
 
-type Command = Effect.Effect<Response, Response, Transaction>
+/**
+ * Makes the command, once no earlier answer is found: a repetition costs no decoding, and is not refused for what a
+ * newer version of Till would refuse in it. What it does is done before the command waits for its turn.
+ */
+export type MakeCommand = () => Effect.Effect<Response, Response, Transaction>
 
 export interface Idempotency {
   readonly execute: (
     account: AccountId,
     request: RequestIdentity,
-    command: Command,
+    makeCommand: MakeCommand,
     use: UseActor
   ) => Effect.Effect<Reply, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
 }
@@ -80,40 +89,40 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
 
   const replay = Effect.fnUntraced(function* (actor: Actor, state: KeyState) {
     const { account } = actor
-    if (state.request !== null && state.response !== null) return replyOf(state.request, state.response, true)
+    if (state.request !== null && state.response !== null) return replayOf(state.request, state.response)
     const [row] = yield* actor.reading(journal.at([{ account, version: state.version }]))
     if (row === undefined) throw lost(account, state.version)
     const { request, response } = fromBytes(row)
-    if (request !== null && response !== null) return replyOf(request, response, true)
+    if (request !== null && response !== null) return replayOf(request, response)
     throw notHeld(account, state.version, "a response")
   })
 
   const once = (
     actor: Actor,
     request: RequestIdentity,
-    command: Command
+    makeCommand: MakeCommand
   ): Effect.Effect<Reply, IdempotencyKeyReuse | StorageFailure | Closed | MailboxFull> => {
     const { fingerprint, idempotencyKey } = request
     const responseOf = idempotencyKey === null ? () => null : responseToKeep
-    const program = Effect.mapError(command, (response) => new Refused(response))
-    const submit = Effect.matchEffect(actor.submit({ program, request, responseOf }), {
-      onSuccess: (response) => Effect.succeed(replyOf(request, response, false)),
-      onFailure: (failure) =>
-        failure instanceof Refused ? Effect.succeed(replyOf(request, failure.response, false)) : Effect.fail(failure)
-    })
+    const submit = () =>
+      Effect.matchEffect(actor.submit({ program: Effect.mapError(makeCommand(), refused), request, responseOf }), {
+        onSuccess: (response) => Effect.succeed(firstReply(request, response)),
+        onFailure: (failure) =>
+          failure instanceof Refused ? Effect.succeed(firstReply(request, failure.response)) : Effect.fail(failure)
+      })
     const now = clock.currentTimeMillisUnsafe()
-    if (idempotencyKey === null || !actor.usedKeys.mayHave(idempotencyKey, now)) return submit
-    return Effect.flatMap(find(actor, idempotencyKey, now), (state): typeof submit | ReturnType<typeof once> => {
-      if (state === undefined) return submit
+    if (idempotencyKey === null || !actor.usedKeys.mayHave(idempotencyKey, now)) return submit()
+    return Effect.flatMap(find(actor, idempotencyKey, now), (state): ReturnType<typeof once> => {
+      if (state === undefined) return submit()
       if (state.fingerprint !== fingerprint) return Effect.fail(new IdempotencyKeyReuse())
       return replay(actor, state)
     })
   }
 
   return {
-    execute: (account, request, command, use) => {
+    execute: (account, request, makeCommand, use) => {
       // Once begun, the request is carried out, whether or not its client stays.
-      const effect = use(account, (actor) => once(actor, request, command))
+      const effect = use(account, (actor) => once(actor, request, makeCommand))
       if (request.idempotencyKey === null) return Effect.uninterruptible(effect)
       const name = `${account} ${request.idempotencyKey}`
       return exclusively(name, effect, (end) => use(account, (actor) => actor.reading(end)))
@@ -166,15 +175,25 @@ class Refused {
   }
 }
 
+const refused = (response: Response): Refused => new Refused(response)
+
 const responseToKeep = (exit: Exit.Exit<Response, Refused>): StoredResponse | null => {
   if (Exit.isSuccess(exit)) return { status: exit.value.status, body: exit.value.body }
   const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
   return failure?.response.stored ? { status: failure.response.status, body: failure.response.body } : null
 }
 
-const replyOf = (request: RequestIdentity, { body, status }: StoredResponse, replayed: boolean): Reply => ({
+const firstReply = ({ apiVersion }: RequestIdentity, { body, shown, status }: Response): Reply => ({
   status,
   body,
-  apiVersion: request.apiVersion,
-  replayOf: replayed ? request.id : null
+  ...(shown !== undefined && { shown }),
+  apiVersion,
+  replayOf: null
+})
+
+const replayOf = ({ apiVersion, id }: RequestIdentity, { body, status }: StoredResponse): Reply => ({
+  status,
+  body,
+  apiVersion,
+  replayOf: id
 })

@@ -1,12 +1,12 @@
 /**
- * From a request's `Authorization` header to the account that it acts on (semantics A1–A4).
+ * Finds the account that a request acts on by its `Authorization` header (semantics A1–A4).
  *
  * The installation keeps SHA-256 hashes of keys: a key is hashed, and the hash is looked up. A lookup by hash needs no
  * comparison in constant time, since what its timing could tell about a hash does not lead to the key.
  *
  * A header that was valid is remembered, in memory only, with the two documents that made it so, and holds for as long
- * as the engine shows the same two: a revoked key ends at once. Its look-up is by a hash as well, that of a Map, which is
- * seeded anew in every process.
+ * as the engine shows the same two: a revoked key ends at once. Its look-up is by a hash as well, that of a Map, which
+ * is seeded anew in every process.
  */
 import { Clock, Effect, Exit } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
@@ -19,7 +19,7 @@ import type { Merchant } from "../payments/Merchants.ts"
 import { MERCHANT } from "../payments/Merchants.ts"
 import { ApiKeyExpired, CredentialsBearer, CredentialsInvalid, CredentialsMissing } from "./HttpErrors.ts"
 
-/** Who sent a request. */
+/** The sender of a request, as its key tells it. */
 export interface Caller {
   readonly account: AccountId
   readonly livemode: boolean
@@ -38,7 +38,7 @@ export type AuthenticationFailure =
 /** Longer texts are no keys, and not worth hashing. */
 const KEY_LENGTH_MAX = 255
 
-/** Headers to remember; many more than keys in use at a time. */
+/** So many headers are remembered; far fewer keys are in use at a time. */
 const KNOWN_MAX = 10_000
 /** Longer ones have a password, which any key may have any number of. */
 const KNOWN_LENGTH_MAX = 512
@@ -62,7 +62,7 @@ export const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const known = new Map<string, Known>()
 
-  /** Whether nothing has changed behind a header since it was found valid. */
+  /** Tells whether nothing has changed behind a header since it was found valid. */
   const isCurrent = ({ entry, merchant }: Known): boolean =>
     accounts.peek(INSTALLATION, entry.id) === entry &&
     accounts.peek(INSTALLATION, merchant.id) === merchant &&
@@ -104,20 +104,20 @@ export const make = Effect.gen(function* () {
 const isOfKind = <A extends Identified>(entry: Document | Tombstone | undefined, kind: Kind<A>): entry is Document<A> =>
   entry !== undefined && !entry.deleted && entry.kind === kind.name
 
-/** The username of Basic authentication. A password is ignored, and so is its colon's absence. */
+/** Reads the username of Basic authentication. A password is ignored, and so is its colon's absence. */
 export const usernameOf = (authorization: string): string | undefined => {
   const credentials = /^basic +([A-Za-z0-9+/_=-]+) *$/i.exec(authorization)?.[1]
   return credentials === undefined ? undefined : Buffer.from(credentials, "base64").toString("utf8").split(":", 1)[0]
 }
 
-/** Whether the token is a key or not, so that a guess of one learns nothing. */
+/** Looks at the scheme alone. The answer does not depend on the token, so a guess of a key learns nothing. */
 const isBearer = (authorization: string): boolean => /^bearer(?: |$)/i.test(authorization)
 
-/** The username, if it looks like a key. */
+/** Gives the username, if it looks like a key. */
 const keyOf = (authorization: string): string | undefined => {
   const key = usernameOf(authorization)
   return key !== undefined && key.length <= KEY_LENGTH_MAX && /^[sp]k_(test|live)_/.test(key) ? key : undefined
 }
 
-/** Whether a time in Unix seconds has come. */
+/** Tells whether a time in Unix seconds has come. */
 const isPast = (seconds: number | null, nowMillis: number): boolean => seconds !== null && seconds * 1000 <= nowMillis

@@ -1,22 +1,23 @@
 /**
- * The API for pages of other origins: shops that collect cards themselves call it from the payer's browser.
+ * Opens the API to pages of other origins: shops that collect cards themselves call it from the payer's browser.
  *
- * Open to them is what a publishable key may call (semantics A5), and nothing else. A preflight carries no key, so it is
- * answered by its path and method; whether a page may read the answer is decided by the key that was sent. Answers to
- * secret keys are never readable: a key that must not be in a page does not work in one. Every origin is allowed, because
- * a request is authenticated by its headers alone: there are no cookies that a page could use in somebody's name.
+ * They may call what a publishable key may call (semantics A5), and nothing else. A preflight carries no key, so it is
+ * answered by its path and method; the key that was sent decides whether a page may read the answer. Answers to secret
+ * keys are never readable: a key that must not be in a page does not work in one. Every origin is allowed, because a
+ * request is authenticated by its headers alone: there are no cookies that a page could use in somebody's name.
  */
 import { Effect, Exit } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
 import { usernameOf } from "./Authentication.ts"
 import type { Endpoint } from "./Endpoints.ts"
+import type { RequestIds } from "./Exchange.ts"
 import { begin, respond, sourceOf } from "./Exchange.ts"
 import { RouteTable } from "./RouteTable.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
-/** How long browsers may keep what a preflight allowed, in seconds: as long as any of them does. */
+/** Browsers may keep for so long what a preflight allowed, in seconds. None of them keeps it for longer. */
 const MAX_AGE_SECONDS = 7200
 
 const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, x-api-version"
@@ -28,7 +29,7 @@ const READABLE = {
 }
 
 /** Puts the rules for pages of other origins around the answer to a request under /v1. */
-export const make = (endpoints: ReadonlyArray<Endpoint>) => {
+export const make = (endpoints: ReadonlyArray<Endpoint>, requestIds: RequestIds["Service"]) => {
   const open = new RouteTable(
     endpoints.filter(({ publishableKey, withoutClientSecret }) => publishableKey || withoutClientSecret)
   )
@@ -42,7 +43,7 @@ export const make = (endpoints: ReadonlyArray<Endpoint>) => {
     const { method, url } = request
     const wanted = method === "OPTIONS" ? headers["access-control-request-method"] : undefined
     if (wanted !== undefined && Exit.isSuccess(open.find(wanted, url.split("?", 1)[0]!))) {
-      return Effect.sync(() => allowed(wanted, respond(begin(request), { status: 204, body: "" })))
+      return Effect.sync(() => allowed(wanted, respond(begin(request, requestIds.next()), { status: 204, body: "" })))
     }
     if (!isPublishable(headers.authorization)) return answer
     return Effect.map(answer, HttpServerResponse.setHeaders(READABLE))
@@ -61,6 +62,6 @@ const allowed = (method: string, { headers }: Response): Response =>
     }
   })
 
-/** Whether a publishable key was sent, valid or not: a page may know what is wrong with it. */
+/** Tells whether a publishable key was sent, valid or not: a page may know what is wrong with it. */
 const isPublishable = (authorization: string | undefined): boolean =>
   usernameOf(authorization ?? "")?.startsWith("pk_") === true

@@ -1,16 +1,15 @@
 /**
- * The one table from a failure to what the client gets (semantics §3), and whether a repetition of the request gets it
- * again (I9, I10). The compiler refuses a failure that has no row.
+ * This is the one table from a failure to what the client gets (semantics §3). It says as well which failures a
+ * repetition of the request gets again (I9, I10). The compiler refuses a failure that has no row.
  */
 import type { ErrorType } from "../api/Errors.ts"
 import { withoutCardNumbers } from "../domain/Cards.ts"
 import type { DomainError } from "../domain/Errors.ts"
 import type { IdempotencyKeyInUse, IdempotencyKeyReuse, Response, Unavailable } from "../engine/Accounts.ts"
 import { encode } from "../engine/Document.ts"
-import { said, shownPath } from "./ClientText.ts"
 import type { HttpError } from "./HttpErrors.ts"
 
-/** Everything a request can fail with. Anything else is a defect, and answered as one. */
+/** A request fails with one of these. Anything else is a defect, and answered as one. */
 export type Failure = DomainError | HttpError | Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse
 
 export interface WireError {
@@ -19,7 +18,7 @@ export interface WireError {
   readonly code: string
   readonly message: string
   readonly param: string | null
-  /** Whether the response belongs to the idempotency key: it was produced by executing the request. */
+  /** True if the response belongs to the idempotency key, because executing the request has produced it. */
   readonly stored: boolean
   readonly headers?: Readonly<Record<string, string>>
   /** Further fields of the error object. */
@@ -72,7 +71,7 @@ const unavailable = (status: number, code: string, message: string, headers?: Wi
 
 const retryAfterOneSecond = { "retry-after": "1" }
 
-/** The amount that a parameter is, as the beginning of a sentence. */
+/** Begins a sentence with the amount that a parameter is. */
 const amountNamed = (param: string): string => {
   if (param === "line_items") return "The total of `line_items`"
   if (param.includes("[")) return `\`${param}\``
@@ -253,10 +252,10 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     )
 }
 
-/** The row of a failure. */
+/** Looks up the row of a failure. */
 export const wireErrorOf = (failure: Failure): WireError => (table[failure._tag] as Row<Failure>)(failure)
 
-/** The body of an error response: all five keys, and the details of a decline. */
+/** Writes the body of an error response: all five keys, and the details of a decline. */
 export const envelope = ({ code, details, message, param, type }: WireError, docsUrl: string): string => {
   const error = JSON.stringify({ type, code, message, param, doc_url: `${docsUrl}/errors/${code}` })
   if (details === undefined) return `{"error":${error}}`
@@ -265,8 +264,22 @@ export const envelope = ({ code, details, message, param, type }: WireError, doc
   return `{"error":${error.slice(0, -1)},${rest.slice(1, -1)},"payment_intent":${encode(payment_intent)}}}`
 }
 
-/** The response of a command that refuses, as it is kept for repetitions. */
+/** Writes the response of a command that refuses, as it is kept for repetitions. */
 export const refusal = (failure: Failure, docsUrl: string): Response => {
   const error = wireErrorOf(failure)
   return { status: error.status, body: envelope(error, docsUrl), stored: error.stored }
+}
+
+/**
+ * Fills in a message with text that a client has sent: names of parameters, ids. Whoever mistakes one of them for the
+ * place of a card number finds no number in it. Numbers are the service's own.
+ */
+export const said = (parts: TemplateStringsArray, ...values: ReadonlyArray<string | number>): string =>
+  String.raw({ raw: parts }, ...values.map((value) => (typeof value === "number" ? value : withoutCardNumbers(value))))
+
+/** Shows a path as it was sent, unless it holds a card number, percent-encoded perhaps. */
+export const shownPath = (path: string): string => {
+  const decoded = path.replaceAll(/%([2-7][0-9a-f])/giu, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
+  const shown = withoutCardNumbers(decoded)
+  return shown === decoded ? path : shown
 }

@@ -1,21 +1,21 @@
 /**
- * One request and its response: what every response shows (semantics T19), and what becomes of a failure (§3, T20).
+ * An exchange is one request and its response. Every response shows the same headers (semantics T19), and every failure
+ * becomes a response (§3, T20).
  */
 import type { IncomingMessage } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Cause, Effect } from "effect"
+import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
-import { shownPath } from "./ClientText.ts"
+import { idOf, nextSequence } from "../engine/Identifiers.ts"
 import type { Failure } from "./ErrorTable.ts"
-import { envelope, internalError, wireErrorOf } from "./ErrorTable.ts"
-import type { LogThrottle } from "./LogThrottle.ts"
+import { envelope, internalError, shownPath, wireErrorOf } from "./ErrorTable.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
-import { nextRequestId } from "./RequestIds.ts"
 
-/** What is known of a request so far; an error response shows what was found until then. */
+/** Holds what is known of a request so far; an error response shows what was found until then. */
 export interface Exchange {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly source: IncomingMessage
@@ -26,7 +26,7 @@ export interface Exchange {
   readonly path: string
   /** Without the question mark; empty if there is none. */
   readonly query: string
-  /** To echo; undefined if there is none, or none that is valid. */
+  /** The response echoes it; undefined if there is none, or none that is valid. */
   readonly idempotencyKey: string | undefined
   apiVersion: string
 }
@@ -38,19 +38,38 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The request as Node has it: Effect's own would copy all headers, of every request. */
+/** Gives the request as Node has it: Effect's own would copy all headers, of every request. */
 export const sourceOf = (request: HttpServerRequest.HttpServerRequest): IncomingMessage =>
   NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
 
-/** Begins the exchange of a request that has just arrived. */
-export const begin = (request: HttpServerRequest.HttpServerRequest): Exchange => {
+/** Makes a source of ids for requests, `req_…`. In the order of their bytes, they are in the order of arrival. */
+export const makeRequestIds = () => {
+  let sequence = 0
+  return {
+    /** Gives the id of the request that arrives now. */
+    next: (): string => {
+      sequence = nextSequence(sequence, Date.now())
+      return idOf(PREFIXES.request, sequence)
+    }
+  }
+}
+
+/** All requests that can be read, whichever part of the service answers them, have their ids from this one sequence. */
+export class RequestIds extends Context.Service<RequestIds, ReturnType<typeof makeRequestIds>>()(
+  "till/http/RequestIds"
+) {
+  static readonly layer = Layer.sync(RequestIds, makeRequestIds)
+}
+
+/** Begins the exchange of a request that has just arrived, and has this id. */
+export const begin = (request: HttpServerRequest.HttpServerRequest, id: string): Exchange => {
   const { method, url } = request
   const source = sourceOf(request)
   const mark = url.indexOf("?")
   return {
     request,
     source,
-    id: nextRequestId(),
+    id,
     method,
     path: mark === -1 ? url : url.slice(0, mark),
     query: mark === -1 ? "" : url.slice(mark + 1),
@@ -59,18 +78,18 @@ export const begin = (request: HttpServerRequest.HttpServerRequest): Exchange =>
   }
 }
 
-/** The response, with the headers that every one has. */
+/** Makes the response, with the headers that every one has. */
 export const respond = (
   { apiVersion, id, idempotencyKey }: Exchange,
   { body, headers, status }: Answer
 ): HttpServerResponse.HttpServerResponse => {
   const options = { status, contentType: "application/json" }
-  // Node sends headers in the encoding of a body that is a string, and a key that is not ASCII would come back as others.
+  // Node sends headers in the encoding of a body that is a string: a key that is not ASCII would come back as another.
   const response =
     idempotencyKey === undefined || isAscii(idempotencyKey)
       ? HttpServerResponse.text(body, options)
       : HttpServerResponse.uint8Array(Buffer.from(body), options)
-  // Among the options, all headers would be copied twice. These belong to this one response, which nobody else has seen.
+  // Among the options, all headers would be copied twice. These belong to this response, which nobody else has seen.
   const own = response.headers as Record<string, string>
   own["cache-control"] = "no-store"
   own["x-api-version"] = apiVersion
@@ -87,11 +106,11 @@ interface FailureOptions {
   readonly docsUrl: string
   /** The reason of an interruption, unless the client went away. */
   readonly interruption: string
-  /** Which requests to log of those that find the engine unavailable. */
+  /** Decides which of the requests that find the engine unavailable are logged. */
   readonly outages: LogThrottle
 }
 
-/** The response to a failure. What is not the client's doing is logged. Interrupts if the client went away. */
+/** Makes the response to a failure, and logs what is not the client's doing. Interrupts if the client went away. */
 export const respondFailed = (
   exchange: Exchange,
   cause: Cause.Cause<Failure>,
@@ -122,4 +141,27 @@ export const respondFailed = (
     `${exchange.method} ${shownPath(exchange.path)} failed`,
     ...(failure === undefined ? [cause] : [])
   ).pipe(Effect.annotateLogs(annotations), Effect.as(response))
+}
+
+/** Says of failures that come in floods, as they do while the database is away, when one of them is to be logged. */
+export class LogThrottle {
+  readonly #pauseMillis: number
+  #nextAt = -Infinity
+  #untold = 0
+
+  constructor(pauseMillis: number) {
+    this.#pauseMillis = pauseMillis
+  }
+
+  /** Counts those that were not told of since the last that was; undefined if this one is not to be told of either. */
+  take(now: number = performance.now()): number | undefined {
+    if (now < this.#nextAt) {
+      this.#untold++
+      return undefined
+    }
+    const untold = this.#untold
+    this.#untold = 0
+    this.#nextAt = now + this.#pauseMillis
+    return untold
+  }
 }

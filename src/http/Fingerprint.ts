@@ -1,12 +1,12 @@
 /**
- * The fingerprint of a request (semantics I4): equal for every spelling of the same request, different for any other.
+ * A request's fingerprint (semantics I4) is equal for every spelling of the same request, and different for any other.
  *
  * It is written to the journal, so card numbers and security codes enter it only as their HMAC: a plain SHA-256 of a
  * request with a 16-digit number in it could be searched for that number.
  */
 import { createHmac, hash } from "node:crypto"
 
-/** SHA-256 of method, path and the body with its keys in order. `key` is the installation's secret. */
+/** Takes the SHA-256 of method, path and the body with its keys in order. `key` is the installation's secret. */
 export const fingerprint = (method: string, path: string, body: unknown, key: Uint8Array): string =>
   hash("sha256", `${method} ${path}\n${canonical(body, key, false)}`, "base64url")
 
@@ -25,7 +25,7 @@ const canonical = (value: unknown, key: Uint8Array, inCard: boolean): string => 
   return text + "}"
 }
 
-/** Most bodies are written by a program, with a key or two. */
+/** Sorts only where it must: most bodies are written by a program, with a key or two. */
 const inOrder = (names: Array<string>): Array<string> => {
   for (let i = 1; i < names.length; i++) if (names[i - 1]! > names[i]!) return names.toSorted()
   return names

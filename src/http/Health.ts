@@ -1,10 +1,10 @@
-/** Health checks for operators, outside of /v1 and without authentication, with the headers of every response (T19). */
+/** Operators check here whether Till is well, outside of /v1 and without authentication, with the headers of T19. */
 import { Effect, Fiber, Layer } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import type { Answer } from "./Exchange.ts"
-import { begin, respond } from "./Exchange.ts"
+import { begin, RequestIds, respond } from "./Exchange.ts"
 
 const state = (status: "ok" | "unavailable"): Answer => ({
   status: status === "ok" ? 200 : 503,
@@ -15,30 +15,32 @@ const state = (status: "ok" | "unavailable"): Answer => ({
 /** No document has this id, so reading it asks the storage and not the memory. */
 const PROBE = "readiness_probe"
 
-/** Whoever asks gives up soon, and means one that does not answer by that, too. */
+/** The one who asks gives up soon, and takes that for a no as well. */
 const READY_MILLIS = 3000
 
 /** `/healthz`: the process answers. `/readyz`: so does its storage. */
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts> = HttpRouter.use((router) =>
-  Effect.gen(function* () {
-    const accounts = yield* Accounts
-    const probe = Effect.flatMap(Effect.forkDetach(accounts.read(INSTALLATION, PROBE)), Fiber.join)
-    const answer = (found: Effect.Effect<Answer>) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-        const exchange = begin(request)
-        return Effect.map(found, (answered) => respond(exchange, answered))
-      })
-    yield* router.add("GET", "/healthz", answer(Effect.succeed(state("ok"))))
-    yield* router.add(
-      "GET",
-      "/readyz",
-      answer(
-        // A read that loads for others as well goes on to its end, and is only not waited for.
-        Effect.match(Effect.timeout(Effect.interruptible(probe), READY_MILLIS), {
-          onSuccess: () => state("ok"),
-          onFailure: () => state("unavailable")
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts | RequestIds> = HttpRouter.use(
+  (router) =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const requestIds = yield* RequestIds
+      const probe = Effect.flatMap(Effect.forkDetach(accounts.read(INSTALLATION, PROBE)), Fiber.join)
+      const answer = (found: Effect.Effect<Answer>) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+          const exchange = begin(request, requestIds.next())
+          return Effect.map(found, (answered) => respond(exchange, answered))
         })
+      yield* router.add("GET", "/healthz", answer(Effect.succeed(state("ok"))))
+      yield* router.add(
+        "GET",
+        "/readyz",
+        answer(
+          // A read that loads for others as well goes on to its end, and is only not waited for.
+          Effect.match(Effect.timeout(Effect.interruptible(probe), READY_MILLIS), {
+            onSuccess: () => state("ok"),
+            onFailure: () => state("unavailable")
+          })
+        )
       )
-    )
-  })
+    })
 )

@@ -1,12 +1,12 @@
-/** What the HTTP layer is told about the installation. */
+/** The composition root tells the HTTP layer this about the installation. */
 import { Context } from "effect"
 
 export interface HttpConfigShape {
-  /** Where links to error documentation lead, without a slash at the end: `doc_url` is `{docsUrl}/errors/<code>`. */
+  /** Links to error documentation begin with it, without a slash at its end: `doc_url` is `{docsUrl}/errors/<code>`. */
   readonly docsUrl: string
-  /** How long a request may wait for the service, in milliseconds; as long as `RequestTimeouts.ts` says if left out. */
+  /** A request may wait so long for the service, in milliseconds; as long as `RequestTimeouts.ts` says if left out. */
   readonly requestMillisMax?: number
-  /** Whether requests are limited (semantics R1); they are not if left out. */
+  /** True if requests are limited (semantics R1); they are not if left out. */
   readonly rateLimit?: boolean
 }
 

@@ -1,15 +1,15 @@
-/** What can be wrong with a request before any payments logic sees it (semantics §1.1–§1.3). Data only: see ErrorTable. */
+/** A request fails with one of these before any payments logic sees it (semantics §1.1–§1.3). ErrorTable says how. */
 import { Data } from "effect"
 
-/** No `Authorization` header (A1). */
+/** The request has no `Authorization` header (A1). */
 export class CredentialsMissing extends Data.TaggedError("CredentialsMissing") {}
-/** A bearer token, which is what many take an API key for (9.26). */
+/** The request has a bearer token, which is what many take an API key for (9.26). */
 export class CredentialsBearer extends Data.TaggedError("CredentialsBearer") {}
-/** A key that is unknown, revoked or not readable (A2). */
+/** The key is unknown, revoked or not readable (A2). */
 export class CredentialsInvalid extends Data.TaggedError("CredentialsInvalid") {}
-/** A rolled key after its grace (A3). */
+/** The key was rolled, and its grace is over (A3). */
 export class ApiKeyExpired extends Data.TaggedError("ApiKeyExpired") {}
-/** An `X-API-Version` that is not supported (V1). */
+/** The `X-API-Version` is not supported (V1). */
 export class InvalidApiVersion extends Data.TaggedError("InvalidApiVersion")<{ readonly version: string }> {}
 /** No route has this path (T15). */
 export class RouteNotFound extends Data.TaggedError("RouteNotFound")<{
@@ -22,24 +22,24 @@ export class MethodNotAllowed extends Data.TaggedError("MethodNotAllowed")<{
   readonly path: string
   readonly allowed: ReadonlyArray<string>
 }> {}
-/** More requests in a minute than the installation allows (R1). */
+/** The sender has sent more requests in a minute than the installation allows (R1). */
 export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
-  /** How long until requests are taken again, in seconds. */
+  /** Until requests are taken again, in seconds. */
   readonly retryAfterSeconds: number
 }> {}
-/** Bytes that are not HTTP, or HTTP/1.1 without `Host`. */
+/** The bytes are not HTTP, or they are HTTP/1.1 without `Host`. */
 export class InvalidHttp extends Data.TaggedError("InvalidHttp") {}
-/** Headers longer than 16 KiB. */
+/** The headers are longer than 16 KiB. */
 export class RequestHeadersTooLarge extends Data.TaggedError("RequestHeadersTooLarge") {}
-/** A request that did not come to its end in time. */
+/** The request did not come to its end in time. */
 export class RequestTimeout extends Data.TaggedError("RequestTimeout") {}
-/** A body longer than 1 MiB (T6). */
+/** The body is longer than 1 MiB (T6). */
 export class RequestTooLarge extends Data.TaggedError("RequestTooLarge") {}
-/** A body that is not declared as JSON (T3). */
+/** The body is not declared as JSON (T3). */
 export class UnsupportedMediaType extends Data.TaggedError("UnsupportedMediaType") {}
-/** A body that is not JSON, not UTF-8, or nested too deeply (T4, §8.13). */
+/** The body is not JSON, not UTF-8, or nested too deeply (T4, §8.13). */
 export class InvalidJson extends Data.TaggedError("InvalidJson") {}
-/** An `expand[]` that the route does not support (E1). */
+/** The route does not support this `expand[]` (E1). */
 export class FieldNotExpandable extends Data.TaggedError("FieldNotExpandable")<{
   readonly field: string
   /** The route's method and template, such as `GET /v1/payment_intents/{id}`. */

@@ -1,14 +1,14 @@
 /**
- * The JSON of a request's body (semantics T2–T4, §8.13, §8.14).
+ * Reads the JSON of a request's body (semantics T2–T4, §8.13, §8.14).
  *
- * Strict about the text: UTF-8 without exception, no byte-order mark, and nesting that no later recursion needs to fear.
- * `JSON.parse` keeps `__proto__` as an ordinary own property and lets the last of duplicate keys win.
+ * It is strict about the text: UTF-8 without exception, no byte-order mark, and nesting that no later recursion needs
+ * to fear. `JSON.parse` keeps `__proto__` as an ordinary own property and lets the last of duplicate keys win.
  */
 import { isUtf8 } from "node:buffer"
 import { Exit } from "effect"
 import { InvalidJson, UnsupportedMediaType } from "./HttpErrors.ts"
 
-/** Levels of objects and arrays within one another. */
+/** Objects and arrays may lie within one another on so many levels. */
 export const DEPTH_MAX = 64
 
 const invalidJson = Exit.fail(new InvalidJson())
@@ -17,7 +17,7 @@ const emptyObject = Exit.succeed({ value: {}, escapes: false })
 
 export interface Parsed {
   readonly value: unknown
-  /** Whether the text holds `\u` escapes. Only these can put a NUL or half a surrogate pair into a string. */
+  /** True if the text holds `\u` escapes. Only these can put a NUL or half a surrogate pair into a string. */
   readonly escapes: boolean
 }
 
@@ -41,7 +41,7 @@ export const parseBody = (
 const isJson = (contentType: string): boolean =>
   contentType === "application/json" || /^application\/json[ \t]*(;|$)/i.test(contentType)
 
-/** Whether brackets outside of strings are nested beyond the limit. Looks only at texts long enough to be. */
+/** Tells whether brackets outside of strings are nested beyond the limit. Looks only at texts long enough to be. */
 const isTooDeep = (text: string): boolean => {
   if (text.length <= 2 * DEPTH_MAX) return false
   let depth = 0
@@ -55,7 +55,7 @@ const isTooDeep = (text: string): boolean => {
   return false
 }
 
-/** Index of the quote that closes the string opened at `start`; the end of the text if there is none. */
+/** Finds the quote that closes the string opened at `start`; gives the end of the text if there is none. */
 const endOfString = (text: string, start: number): number => {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0
@@ -68,7 +68,7 @@ const endOfString = (text: string, start: number): number => {
 /** Takes the place of strings that are no text; no schema takes it. */
 export const UNSTORABLE: unique symbol = Symbol("unstorable text")
 
-/** The value with a mark for every string that is no text, and for every member whose name is none. */
+/** Puts a mark in the place of every string that is no text, and of every member whose name is none. */
 export const withoutUnstorableText = (value: unknown): unknown => {
   if (typeof value === "string") return isStorable(value) ? value : UNSTORABLE
   if (typeof value !== "object" || value === null) return value
@@ -80,7 +80,7 @@ export const withoutUnstorableText = (value: unknown): unknown => {
   )
 }
 
-/** Path of the first string, as a key or as a value, that is no text: it holds a NUL or half a surrogate pair. */
+/** Finds the first string, as a key or as a value, that is no text: it holds a NUL or half a surrogate pair. */
 export const pathOfUnstorableText = (value: unknown): ReadonlyArray<PropertyKey> | undefined => {
   if (typeof value === "string") return isStorable(value) ? undefined : []
   if (typeof value !== "object" || value === null) return undefined
@@ -91,11 +91,11 @@ export const pathOfUnstorableText = (value: unknown): ReadonlyArray<PropertyKey>
   return undefined
 }
 
-/** A name in which replacement characters show what is no text. */
+/** Shows what is no text in a name by replacement characters. */
 const storable = (key: string): string => key.toWellFormed().replaceAll("\0", "\ufffd")
 
 /** Completes "The `param` field must be …" (semantics §8.14). */
 export const STORABLE_RULE = "text without NUL characters and unpaired surrogates"
 
-/** Whether a text can be stored as UTF-8 in Postgres, or asked for there. */
+/** Tells whether a text can be stored as UTF-8 in Postgres, or asked for there. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\0")

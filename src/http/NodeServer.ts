@@ -1,5 +1,5 @@
 /**
- * Node's HTTP server, with seven habits of its own.
+ * Node's HTTP server gets seven habits of its own.
  *
  * - It writes its answers in bursts: those that get ready within a turn of the event loop go out at the turn's end, one
  *   right after the other. A write is mostly the price of waking up whoever reads, and one that comes while they are
@@ -19,18 +19,18 @@
 import * as http from "node:http"
 import type { Socket } from "node:net"
 
-/** Requests that a client may send ahead of an answer; one more, and its connection ends. */
+/** A client may send so many requests ahead of an answer. With one more, its connection ends. */
 const PIPELINED_MAX = 256
 
-/** How long a connection stays open without a request. Proxies keep theirs for 60 s, and have to be the first to close. */
+/** A connection stays open for so long without a request. Proxies keep theirs for 60 s, and have to close first. */
 const KEEP_ALIVE_MILLIS = 65_000
-/** How long a request may take to arrive, with its body. */
+/** A request, with its body, may take so long to arrive. */
 const ARRIVAL_MILLIS_MAX = 60_000
-/** How long nothing may move on a connection with a request; longer than any answer takes. */
+/** Nothing may move for so long on a connection with a request. No answer takes as long. */
 const STILL_MILLIS_MAX = 120_000
-/** How long a closed server leaves a connection open on which nothing moves. Whoever is busy has sent by then. */
+/** A closed server leaves a connection open for so long on which nothing moves. A busy client has sent by then. */
 const QUIET_MILLIS = 500
-/** How long a closed server then waits for the client to end the connection as well. */
+/** A closed server then waits so long for the client to end the connection as well. */
 const LINGER_MILLIS_MAX = 1000
 
 /** Node keeps the response that is under way on a connection there (`lib/_http_server.js`). */
@@ -39,8 +39,8 @@ interface Connection extends Socket {
 }
 
 /**
- * Ends a connection, and reads on until the client ends it, too. With something left to read, closing it would reset it,
- * and the client would lose the answer that it has not read yet.
+ * Ends a connection, and reads on until the client ends it, too. With something left to read, closing it would reset
+ * it, and the client would lose the answer that it has not read yet.
  */
 const hangUp = (connection: Connection): void => {
   if (connection.writableEnded) return
@@ -49,7 +49,10 @@ const hangUp = (connection: Connection): void => {
   connection.once("close", () => clearTimeout(timer))
 }
 
-/** Ends the connections of a server that is closed: those with a request after its answer, the others once they are quiet. */
+/**
+ * Ends the connections of a server that is closed: those with a request after its answer, the others once they are
+ * quiet.
+ */
 const hangUpAll = (server: http.Server, connections: ReadonlySet<Connection>): void => {
   const bytesRead = new Map<Connection, number>()
   const endQuiet = () => {

@@ -1,5 +1,5 @@
 /**
- * From a decode failure to the one error that the client gets (semantics T7, T8, T10, T14): unknown parameters come
+ * Finds the one error of a decode failure that the client gets (semantics T7, T8, T10, T14): unknown parameters come
  * first, then missing ones, then invalid ones, strings that are no text among them (9.10), each in the order of the
  * contract's fields.
  */
@@ -9,11 +9,19 @@ import { ParameterInvalid, ParameterMissing, ParameterUnknown } from "../domain/
 import type { Violation } from "../domain/Rule.ts"
 import { violations } from "../domain/Rule.ts"
 import { STORABLE_RULE, UNSTORABLE } from "./JsonBody.ts"
-import { parameterPath } from "./ParameterPath.ts"
 
 export type ParameterError = ParameterUnknown | ParameterMissing | ParameterInvalid
 
-/** The first error of a failed decode of `input` by `schema`, which must have looked for all errors. */
+/**
+ * Names a parameter as errors do (semantics T8): `amount`, `payment_method_data[card][number]`, `line_items[0][price]`.
+ */
+export const parameterPath = (path: ReadonlyArray<PropertyKey>): string => {
+  let name = ""
+  for (const key of path) name = name === "" ? String(key) : `${name}[${String(key)}]`
+  return name
+}
+
+/** Gives the first error of a failed decode of `input` by `schema`, which must have looked for all errors. */
 export const parameterErrorOf = (
   schema: SchemaAST.AST,
   failed: Exit.Failure<unknown, Schema.SchemaError>,
@@ -48,7 +56,7 @@ const valueAt = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
   return value
 }
 
-/** Whether the contract has a required parameter at this path. */
+/** Tells whether the contract has a required parameter at this path. */
 const isRequired = (ast: SchemaAST.AST, [key, ...rest]: ReadonlyArray<PropertyKey>): boolean => {
   if (key === undefined) return true
   if (SchemaAST.isUnion(ast)) return ast.types.some((type) => isRequired(type, [key, ...rest]))

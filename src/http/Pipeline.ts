@@ -1,49 +1,63 @@
 /**
- * Every request under /v1, from its first header to its response: the checks of semantics T14 in their order, one
- * error per response, the first that is found.
+ * The way of every request under /v1, from its first header to its response: `answer` takes the steps of semantics T14
+ * in their order, and the first step that refuses gives the one error of the response.
  *
  * The contract says what an endpoint takes, the handlers what it does; all that holds for every endpoint is here.
  */
-import { Context, Effect, Exit, Redacted, Result } from "effect"
+import { Effect, Exit } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
-import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
-import type { Response } from "../engine/Accounts.ts"
+import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
+import type { Unavailable } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
-import type { AccountId } from "../engine/Document.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import { Processor } from "../payments/Processor.ts"
-import { tokenize } from "../payments/Tokenization.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
-import { withoutCardData } from "./CardData.ts"
+import type { Carried, Command } from "./CarryOutOnce.ts"
+import * as CarryOutOnce from "./CarryOutOnce.ts"
 import type { CommandEndpoint, Endpoint, QueryEndpoint, RunCommand } from "./Endpoints.ts"
-import type { Failure } from "./ErrorTable.ts"
-import { envelope, refusal, wireErrorOf } from "./ErrorTable.ts"
+import { envelope, wireErrorOf } from "./ErrorTable.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
-import { begin, respond, respondFailed } from "./Exchange.ts"
-import { fingerprint } from "./Fingerprint.ts"
-import { outcomeOf, shownOnce } from "./Handlers.ts"
+import { begin, LogThrottle, RequestIds, respond, respondFailed } from "./Exchange.ts"
+import { withQueryServices } from "./handlers/Handler.ts"
 import { HttpConfig } from "./HttpConfig.ts"
-import type { InvalidHttp } from "./HttpErrors.ts"
+import type { InvalidHttp, InvalidJson, RequestTooLarge, UnsupportedMediaType } from "./HttpErrors.ts"
 import { RouteNotFound } from "./HttpErrors.ts"
-import * as InstallationWide from "./InstallationWide.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
-import { LogThrottle } from "./LogThrottle.ts"
-import { hasClientSecret, projectBody } from "./Publishable.ts"
+import { withoutCardData } from "./Payload.ts"
+import { permit, permitBody, shownTo } from "./Permission.ts"
 import * as RateLimits from "./RateLimits.ts"
-import { readBody } from "./RequestBody.ts"
+import { RequestBodies } from "./RequestBody.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
 import type { Wait } from "./RequestTimeouts.ts"
 import { REQUEST_MILLIS_MAX, RequestTimeouts } from "./RequestTimeouts.ts"
 import type { Matched } from "./RouteTable.ts"
 import { RouteTable } from "./RouteTable.ts"
-import { openAnswer, storedAnswer } from "./SealedAnswers.ts"
 
-/** Pause between two requests that are logged because the engine was not available. */
+/** Of the requests that find the engine unavailable, one is logged in so many milliseconds. */
 const OUTAGE_LOG_MILLIS = 1000
+
+/** Makes the steps that need something of the service. */
+const makeSteps = Effect.fnUntraced(function* (
+  endpoints: ReadonlyArray<Endpoint>,
+  limits: RateLimits.RateLimits | undefined
+) {
+  const authenticate = yield* Authentication.make
+  const routes = new RouteTable(endpoints)
+  const { readBody } = yield* RequestBodies
+  const callerOf = ({ source }: Exchange) => authenticate(source.headers.authorization)
+  return {
+    authenticate:
+      limits === undefined ? callerOf : (exchange: Exchange) => limits.authenticated(exchange, callerOf(exchange)),
+    limit: limits === undefined ? () => Exit.void : limits.admit,
+    find: ({ method, path }: Exchange) => routes.find(method, path),
+    readBody,
+    ...(yield* CarryOutOnce.make),
+    withQueryServices: withQueryServices(yield* PaymentsConfig, yield* Accounts)
+  }
+})
+type Steps = Effect.Success<ReturnType<typeof makeSteps>>
 
 /** An endpoint that was found, and who wants to use it. */
 interface Call<E> extends Matched<E> {
@@ -52,214 +66,141 @@ interface Call<E> extends Matched<E> {
   readonly caller: Caller
 }
 
-/** What all requests share. */
-const makeSurroundings = Effect.fnUntraced(function* (
-  endpoints: ReadonlyArray<Endpoint>,
-  limits: RateLimits.RateLimits | undefined
-) {
-  const accounts = yield* Accounts
-  const paymentsConfig = yield* PaymentsConfig
-  const processor = yield* Processor
-  // Services are added to what is there, at once: merging contexts would copy all of a request's services, and providing
-  // one after the other takes twice the steps.
-  const withConfigAnd =
-    <I, S>(key: Context.Key<I, S>, service: S) =>
-    <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-      Effect.updateContext(
-        effect,
-        (context: Context.Context<Exclude<R, PaymentsConfig | I>>) =>
-          Context.add(Context.add(context, PaymentsConfig, paymentsConfig), key, service) as Context.Context<R>
-      )
-  return {
-    accounts,
-    ...admission(yield* Authentication.make, new RouteTable(endpoints), limits),
-    docsUrl: (yield* HttpConfig).docsUrl,
-    paymentsConfig,
-    fingerprintKey: Redacted.value(paymentsConfig.fingerprintKey),
-    withCommandServices: withConfigAnd(Processor, processor),
-    withQueryServices: withConfigAnd(Accounts, accounts),
-    tokenize: (account: AccountId, data: PaymentMethodData) =>
-      tokenize({ config: paymentsConfig, processors: processor, account }, data)
-  }
-})
-type Surroundings = Effect.Success<ReturnType<typeof makeSurroundings>>
-
-/** How requests are let in. What is decided here once, whether there are limits, no request has to ask. */
-const admission = (
-  authenticate: Authentication.Authenticate,
-  routes: RouteTable<Endpoint>,
-  limits: RateLimits.RateLimits | undefined
-) => {
-  const caller = ({ source }: Exchange) => authenticate(source.headers.authorization)
-  const find = ({ method, path }: Exchange) => routes.find(method, path)
-  if (limits === undefined) return { authenticate: caller, find }
-  return {
-    authenticate: (exchange: Exchange) => limits.authenticated(exchange, caller(exchange)),
-    find: (exchange: Exchange) => {
-      const refusal = limits.refusal(exchange)
-      return refusal === undefined ? find(exchange) : Exit.fail(refusal)
-    }
-  }
-}
-
-/** How they are answered: with where their senders stand, if there are limits. */
-const answers = (limits: RateLimits.RateLimits | undefined) => {
-  if (limits === undefined) return { respond, respondFailed }
-  const { show } = limits
-  const shown: typeof respond = (exchange, answered) => show(exchange, respond(exchange, answered))
-  const shownFailed: typeof respondFailed = (exchange, cause, options) =>
-    Effect.map(respondFailed(exchange, cause, options), (response) => show(exchange, response))
-  return { respond: shown, respondFailed: shownFailed }
-}
-
-const answer = Effect.fnUntraced(function* (surroundings: Surroundings, exchange: Exchange, wait: Wait) {
-  const { authenticate, find } = surroundings
-  // 2. Authentication. What was not authenticated is not read any further.
-  const caller = yield* authenticate(exchange)
-  // 3. Version.
+/** Answers a request. A GET leaves after the sixth step, because it only has to be decoded and looked up. */
+const answer = Effect.fnUntraced(function* (steps: Steps, exchange: Exchange, wait: Wait) {
+  // 2. Authentication. Nothing more is read of a request that nobody vouches for.
+  const caller = yield* steps.authenticate(exchange)
+  // 3. Version. A refusal is given in the merchant's own.
   exchange.apiVersion = caller.apiVersion
   exchange.apiVersion = yield* apiVersionOf(exchange.source, caller.apiVersion)
-  // 4. Rate limits, where there are any (R2). 5. Route and method.
-  const { endpoint, params } = yield* find(exchange)
-  // 6. What the key may do.
+  // 4. Rate limit, where the installation has one (R2).
+  yield* steps.limit(exchange)
+  // 5. Route and method.
+  const { endpoint, params } = yield* steps.find(exchange)
+  // 6. Permission of the key.
   yield* permit(caller, endpoint, exchange.query)
-  const answered = yield* endpoint.kind === "query"
-    ? query(surroundings, { exchange, wait, caller, endpoint, params })
-    : command(surroundings, { exchange, wait, caller, endpoint, params })
-  return caller.keyType === "secret" ? answered : { ...answered, body: projectBody(answered.body) }
-})
-
-/** A publishable key needs the client secret as well; where that is in the body, it is looked for once that is read. */
-const permit = (
-  { keyType, livemode }: Caller,
-  endpoint: Endpoint,
-  queryText: string
-): Exit.Exit<void, SecretKeyRequired | TestModeOnly> => {
-  if (keyType === "publishable" && !endpoint.withoutClientSecret) {
-    const isOpen = () => endpoint.kind === "command" || new URLSearchParams(queryText).has("client_secret")
-    if (!(endpoint.publishableKey && isOpen())) return Exit.fail(new SecretKeyRequired())
-  }
-  return endpoint.testMode && livemode ? Exit.fail(new TestModeOnly()) : Exit.void
-}
-
-const query = Effect.fnUntraced(function* (
-  { withQueryServices }: Surroundings,
-  { caller, endpoint, exchange, params }: Call<QueryEndpoint>
-) {
-  // 10. Schema.
-  const decoded = yield* endpoint.decodeQuery(exchange.query)
-  // 11 and 12. Objects.
-  const run = endpoint.run({ params, query: decoded, caller, path: exchange.path })
-  const answered: Answer = { status: 200, body: yield* withQueryServices(run) }
-  return answered
-})
-
-const command = Effect.fnUntraced(function* (surroundings: Surroundings, call: Call<CommandEndpoint>) {
-  const { caller, endpoint, exchange, wait } = call
-  const { method, path, request, source } = exchange
-  const isPost = method === "POST"
+  if (endpoint.kind === "query") return yield* query(steps, { exchange, wait, caller, endpoint, params })
+  const call = { exchange, wait, caller, endpoint, params }
   // 7. Idempotency key.
-  const idempotencyKey = isPost ? requestKey(caller.keyType, yield* idempotencyKeyOf(source)) : null
-  // 8. Size, content type, JSON.
-  wait.pause()
-  const body = isPost ? yield* parseBody(yield* readBody(request), source.headers["content-type"]) : NO_BODY
-  wait.resume()
-  const needsClientSecret = caller.keyType === "publishable" && !endpoint.withoutClientSecret
-  if (needsClientSecret && !hasClientSecret(body.value)) return yield* new SecretKeyRequired()
-  // 9. Idempotency: what follows happens once per key, and whoever repeats it gets what came of it then.
-  const { accounts } = surroundings
-  const identity = {
-    id: exchange.id,
-    idempotencyKey,
-    fingerprint: isPost ? fingerprint(method, path, body.value, surroundings.fingerprintKey) : null,
-    apiVersion: exchange.apiVersion
-  }
-  const once: Once = {}
-  const handler =
-    typeof endpoint.run === "function"
-      ? endpoint.run
-      : yield* surroundings.withQueryServices(endpoint.run.prepare({ params: call.params, caller }))
-  const run = execution(surroundings, call, handler, body, once)
-  const reply = yield* endpoint.installationWide
-    ? InstallationWide.execute(accounts, caller.account, identity, run)
-    : accounts.execute(caller.account, identity, run)
-  if (endpoint.settled !== undefined && reply.status === 200) {
-    // The command is carried out, so nothing may let its answer fail any more: what it took is not counted.
-    wait.resume()
-    yield* Effect.ignore(surroundings.withQueryServices(endpoint.settled(caller)))
-  }
-  exchange.apiVersion = reply.apiVersion
-  const text = openAnswer(surroundings.paymentsConfig, caller.account, reply.body)
-  const answered: Answer =
-    reply.replayOf === null
-      ? { ...reply, body: once.body ?? text }
-      : { ...reply, body: text, headers: { "idempotent-replayed": "true", "original-request": reply.replayOf } }
-  return answered
+  const idempotencyKey = yield* keyOf(call)
+  // 8. Body: its size, its content type, its JSON; and the client secret in it, where the key needs one.
+  const body = yield* receive(steps, call)
+  yield* permitBody(caller, endpoint, body.value)
+  // 9. Replay, if the key has an answer. Otherwise 10. decode, 11. to 13. run, 14. and 15. commit with the answer.
+  const run = typeof endpoint.run === "function" ? endpoint.run : yield* prepare(steps, call, endpoint.run)
+  const once = requestOf(call, idempotencyKey, body)
+  const carried = yield* steps.carryOutOnce(once, () => decodeAndRun(steps, call, run, body))
+  if (endpoint.settled !== undefined && carried.status === 200) yield* settle(steps, call, endpoint.settled)
+  // The answer, in the version of the request that was carried out.
+  exchange.apiVersion = carried.apiVersion
+  return shownTo(caller, answered(carried))
 })
 
-/** Receives what the first answer, and no repetition of it, shows. */
-interface Once {
-  body?: string | undefined
-}
+/** 10. to 12. of a GET: decodes its query, and looks up what it asks for. */
+const query = Effect.fnUntraced(function* (steps: Steps, { caller, endpoint, exchange, params }: Call<QueryEndpoint>) {
+  const decoded = yield* endpoint.decodeQuery(exchange.query)
+  const run = endpoint.run({ params, query: decoded, caller, path: exchange.path })
+  return shownTo(caller, { status: 200, body: yield* steps.withQueryServices(run) })
+})
 
-const NO_BODY: Parsed = { value: {}, escapes: false }
+/** 7. Gives the key as the account knows it. A DELETE has none, because deleting twice is deleting once (I3). */
+const keyOf = ({
+  caller,
+  exchange: { method, source }
+}: Call<CommandEndpoint>): Exit.Exit<string | null, ParameterMissing | ParameterInvalid> =>
+  method === "POST" ? Exit.map(idempotencyKeyOf(source), (key) => requestKey(caller.keyType, key)) : noKey
 
-/** 10 to 14. The schemas are decoded at once, so that the actor is left with what only an actor can do. */
-const execution = (
-  { withCommandServices, docsUrl, paymentsConfig, tokenize }: Surroundings,
-  { caller, endpoint, exchange, params }: Call<CommandEndpoint>,
-  handler: RunCommand,
-  body: Parsed,
-  once: Once
-) => {
-  const refuse = (failure: Failure): Response => {
-    once.body = undefined
-    return refusal(failure, docsUrl)
-  }
-  const decodedQuery = endpoint.decodeQuery(exchange.query)
-  if (Exit.isFailure(decodedQuery)) return Effect.mapError(Effect.failCause(decodedQuery.cause), refuse)
-  const decoded = endpoint.decodePayload(body)
-  if (Exit.isFailure(decoded)) return Effect.mapError(Effect.failCause(decoded.cause), refuse)
-  const payload = withoutCardData(decoded.value, (data) => tokenize(caller.account, data))
-  const run = Effect.mapBoth(handler({ params, payload, caller }), {
-    onSuccess: (answered): Response => {
-      const result = outcomeOf(answered)
-      if (Result.isFailure(result)) return refuse(result.failure)
-      once.body = shownOnce(result.success)
-      return { status: 200, body: storedAnswer(paymentsConfig, caller.account, result.success), stored: true }
-    },
-    onFailure: refuse
+const noKey = Exit.succeed(null)
+
+/** 8. Receives the body. Meanwhile the service waits for the client, and not the other way round. */
+const receive = (
+  { readBody }: Steps,
+  { exchange: { method, request, source }, wait }: Call<CommandEndpoint>
+): Effect.Effect<Parsed, RequestTooLarge | Unavailable | UnsupportedMediaType | InvalidJson> => {
+  if (method !== "POST") return noBody
+  wait.pause()
+  return Effect.flatMap(readBody(request), (body) => {
+    wait.resume()
+    return parseBody(body, source.headers["content-type"])
   })
-  return withCommandServices(run)
 }
+
+const noBody = Exit.succeed<Parsed>({ value: {}, escapes: false })
+
+/** Reads what a command needs that no transaction can get at. */
+const prepare = (
+  { withQueryServices }: Steps,
+  { caller, params }: Call<CommandEndpoint>,
+  { prepare }: Exclude<CommandEndpoint["run"], RunCommand>
+): Effect.Effect<RunCommand, Unavailable> => withQueryServices(prepare({ params, caller }))
+
+/** 9. Puts together what its idempotency key stands for. */
+const requestOf = (
+  { caller: { account }, endpoint: { installationWide }, exchange }: Call<CommandEndpoint>,
+  idempotencyKey: string | null,
+  { value: body }: Parsed
+): CarryOutOnce.OnceRequest => {
+  const { apiVersion, id, method, path } = exchange
+  return { id, account, idempotencyKey, apiVersion, method, path, body, installationWide }
+}
+
+/** 10. to 13. Decodes, and tokenizes card data, before the command that it makes waits for the account's actor. */
+const decodeAndRun = (
+  { tokenize }: Steps,
+  { caller, endpoint, exchange, params }: Call<CommandEndpoint>,
+  run: RunCommand,
+  body: Parsed
+): Command => {
+  const query = endpoint.decodeQuery(exchange.query)
+  if (Exit.isFailure(query)) return query
+  const decoded = endpoint.decodePayload(body)
+  if (Exit.isFailure(decoded)) return decoded
+  const payload = withoutCardData(decoded.value, (data) => tokenize(caller.account, data))
+  return run({ params, payload, caller })
+}
+
+/**
+ * Waits for what a command has led to. It is carried out, so nothing may let its answer fail any more: no time counts.
+ */
+const settle = (
+  { withQueryServices }: Steps,
+  { caller, wait }: Call<CommandEndpoint>,
+  settled: NonNullable<CommandEndpoint["settled"]>
+): Effect.Effect<void> => {
+  wait.resume()
+  return Effect.ignore(withQueryServices(settled(caller)))
+}
+
+const answered = ({ body, replayOf, status }: Carried): Answer =>
+  replayOf === null
+    ? { status, body }
+    : { status, body, headers: { "idempotent-replayed": "true", "original-request": replayOf } }
 
 /** Answers requests by the given endpoints. Never fails, except by interruption. */
 export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
-  const { rateLimit, requestMillisMax } = yield* HttpConfig
+  const { docsUrl, rateLimit, requestMillisMax } = yield* HttpConfig
+  const requestIds = yield* RequestIds
   const limits = rateLimit === true ? yield* RateLimits.make : undefined
-  const surroundings = yield* makeSurroundings(endpoints, limits)
-  const replies = answers(limits)
-  const { docsUrl } = surroundings
+  const show = limits === undefined ? asItIs : limits.show
+  const steps = yield* makeSteps(endpoints, limits)
   const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
   const timeouts = new RequestTimeouts(requestMillisMax ?? REQUEST_MILLIS_MAX)
   return {
     /** Answers a request under /v1. A client that goes away ends it, but no command that has begun. */
     answer: (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
       Effect.withFiber((fiber) => {
-        const exchange = begin(request)
+        const exchange = begin(request, requestIds.next())
         const wait = timeouts.begin(fiber)
-        return Effect.matchCauseEffect(Effect.interruptible(answer(surroundings, exchange, wait)), {
+        return Effect.matchCauseEffect(Effect.interruptible(answer(steps, exchange, wait)), {
           onSuccess: (answered) => {
             timeouts.end(wait)
-            return Effect.succeed(replies.respond(exchange, answered))
+            return Effect.succeed(show(exchange, respond(exchange, answered)))
           },
           onFailure: (cause) => {
             timeouts.end(wait)
-            return replies.respondFailed(exchange, cause, {
-              docsUrl,
-              outages,
-              interruption: wait.isOver ? "The storage does not answer in time." : "Till stops."
-            })
+            const interruption = wait.isOver ? "The storage does not answer in time." : "Till stops."
+            const failed = respondFailed(exchange, cause, { docsUrl, outages, interruption })
+            return Effect.map(failed, (response) => show(exchange, response))
           }
         })
       }),
@@ -268,9 +209,14 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
       request: HttpServerRequest.HttpServerRequest,
       failure?: InvalidHttp
     ): HttpServerResponse.HttpServerResponse => {
-      const exchange = begin(request)
+      const exchange = begin(request, requestIds.next())
       const error = wireErrorOf(failure ?? new RouteNotFound({ method: exchange.method, path: exchange.path }))
       return respond(exchange, { ...error, body: envelope(error, docsUrl) })
     }
   }
 })
+
+const asItIs = (
+  _exchange: Exchange,
+  response: HttpServerResponse.HttpServerResponse
+): HttpServerResponse.HttpServerResponse => response

@@ -1,7 +1,7 @@
 /**
  * Decodes query parameters by the contract (semantics T7, T14, G7, G8, E1, E2, §8.14): unknown parameters come first,
- * then invalid ones, repeated and empty ones among them, in the order of the contract. `expand[]` is a parameter of every
- * GET; which fields it takes is the endpoint's matter.
+ * then invalid ones, repeated and empty ones among them, in the order of the contract. `expand[]` is a parameter of
+ * every GET; which fields it takes is the endpoint's matter.
  */
 import { Exit, Schema, SchemaAST } from "effect"
 import { ParameterInvalid, ParametersExclusive, ParameterUnknown } from "../domain/Errors.ts"
@@ -89,7 +89,7 @@ const canonicalName = (name: string, lists: ReadonlySet<string>): string => {
   return lists.has(list) ? list : name
 }
 
-/** Which rule the values of a parameter break, before its schema is asked. */
+/** Names the rule that the values of a parameter break, before its schema is asked. */
 const wrongIn = (values: ReadonlyArray<string>, isList: boolean): string | undefined => {
   if (values.length > 1 && !isList) return "given only once"
   if (values.includes("")) return "left out or given a value"

@@ -1,20 +1,18 @@
 /**
- * How many requests a merchant and an address may send in a minute (semantics R1), where the installation limits them at
- * all (R2). Publishable keys, which everybody has who has seen the merchant's page, count apart from secret ones (9.4):
- * nobody can use up what the merchant's server may send.
+ * Limits how many requests a merchant and an address may send in a minute (semantics R1), where the installation wants
+ * limits at all (R2). Publishable keys, which everybody has who has seen the merchant's page, count apart from secret
+ * ones (9.4): nobody can use up what the merchant's server may send.
  *
- * A request counts once it is authenticated, whatever becomes of it, and is refused after its version was checked (T14).
- * A request that is not authenticated counts against the address that it came from, and the refusal takes the place of
- * its 401; a valid key is never refused for what its address did. Limits count by the wall clock, in this process: they
- * start anew with it. Every answer under /v1 but preflights says where its sender stands.
+ * A request counts once it is authenticated, whatever becomes of it, and is refused after its version was checked
+ * (T14). A request that is not authenticated counts against the address that it came from, and the refusal takes the
+ * place of its 401; a valid key is never refused for what its address did. Limits count by the wall clock, in this
+ * process: they start anew with it. Every answer under /v1 but preflights says where its sender stands.
  */
 import { isIPv6 } from "node:net"
 import { Clock, Effect, Exit } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { AuthenticationFailure, Caller } from "./Authentication.ts"
 import type { Exchange } from "./Exchange.ts"
-import type { Standing } from "./FixedWindows.ts"
-import { FixedWindows } from "./FixedWindows.ts"
 import { RateLimitExceeded } from "./HttpErrors.ts"
 
 /** Requests per minute of a merchant in one environment, and with one type of key. */
@@ -26,20 +24,20 @@ export const ADDRESS_LIMIT = 100
 
 type Response = HttpServerResponse.HttpServerResponse
 
-/** What the pipeline does at its steps, where there are limits. */
+/** The pipeline does this at its steps, where there are limits. */
 export interface RateLimits {
   /** 2. Counts by what authentication comes to. */
   readonly authenticated: (
     exchange: Exchange,
     caller: Effect.Effect<Caller, AuthenticationFailure>
   ) => Effect.Effect<Caller, AuthenticationFailure | RateLimitExceeded>
-  /** 4. Why the request is not answered, if it is one too many. */
-  readonly refusal: (exchange: Exchange) => RateLimitExceeded | undefined
-  /** The answer, with where its sender stands. */
+  /** 4. Refuses the request if it is one too many. */
+  readonly admit: (exchange: Exchange) => Exit.Exit<void, RateLimitExceeded>
+  /** Tells with the answer where its sender stands. */
   readonly show: (exchange: Exchange, response: Response) => Response
 }
 
-/** Counts for as long as the pipeline lives that it is made for. */
+/** Makes limits that count for as long as the pipeline lives. */
 export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) => {
   const accounts = new FixedWindows(ACCOUNT_LIMIT)
   const apiKeys = new FixedWindows(API_KEYS_LIMIT)
@@ -67,7 +65,10 @@ export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) =
           return Exit.fail(refusal(exchange) ?? failure)
         }
       }),
-    refusal,
+    admit: (exchange) => {
+      const refused = refusal(exchange)
+      return refused === undefined ? Exit.void : Exit.fail(refused)
+    },
     show: (exchange, response) => {
       const { limit, remaining } = standings.get(exchange) ?? addresses.peek(senderOf(exchange), now())
       return HttpServerResponse.setHeaders(response, {
@@ -80,7 +81,7 @@ export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) =
 
 const isOfApiKeys = (path: string): boolean => /^\/v1\/api_keys(?:\/|$)/.test(path)
 
-/** One sender: an IPv4 address, or the /64 that an IPv6 host has to choose its addresses from. */
+/** Names one sender: an IPv4 address, or the /64 that an IPv6 host has to choose its addresses from. */
 export const addressGroup = (address: string): string => {
   const [plain = ""] = address.split("%", 1)
   if (!isIPv6(plain)) return plain
@@ -91,4 +92,77 @@ export const addressGroup = (address: string): string => {
   const back = tail === undefined || tail === "" ? [] : tail.split(":")
   const zeros = tail === undefined ? 0 : 8 - front.length - back.length
   return [...front, ...Array<string>(zeros).fill("0"), ...back].slice(0, 4).join(":")
+}
+
+/** The length of a window. */
+export const WINDOW_MILLIS = 60_000
+
+/** More keys than this in one minute are counted together. */
+export const KEYS_MAX = 100_000
+
+/** Tells where a key stands in the current window. */
+export interface Standing {
+  readonly limit: number
+  /** So many more are allowed until the window ends. */
+  readonly remaining: number
+  /** True if what was counted last was more than is allowed. */
+  readonly isExceeded: boolean
+  /** Until the window ends, in whole seconds: from 1 to 60. */
+  readonly resetSeconds: number
+}
+
+const OTHERS = ""
+
+/**
+ * Counts how often something happened in the current minute, by key (semantics R1: fixed windows).
+ *
+ * All windows end together, with the clock's minute, and are then forgotten together: what it holds is bounded by what
+ * happened in one minute, and by `KEYS_MAX`; keys beyond those share one count. A clock that is set back begins new
+ * windows, so nobody ever waits longer than a minute.
+ */
+export class FixedWindows {
+  readonly #limit: number
+  readonly #counts = new Map<string, number>()
+  #window = Number.NaN
+
+  /** Allows `limit` per key and minute. */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Counts the keys that it knows of. */
+  get size(): number {
+    return this.#counts.size
+  }
+
+  /** Counts one more, at a time in Unix milliseconds. */
+  count(key: string, nowMillis: number): Standing {
+    const known = this.#known(key, nowMillis)
+    const used = (this.#counts.get(known) ?? 0) + 1
+    this.#counts.set(known, used)
+    return this.#standing(used, nowMillis)
+  }
+
+  /** The same, without counting. */
+  peek(key: string, nowMillis: number): Standing {
+    return this.#standing(this.#counts.get(this.#known(key, nowMillis)) ?? 0, nowMillis)
+  }
+
+  #known(key: string, nowMillis: number): string {
+    const window = Math.floor(nowMillis / WINDOW_MILLIS)
+    if (window !== this.#window) {
+      this.#counts.clear()
+      this.#window = window
+    }
+    return this.#counts.has(key) || this.#counts.size < KEYS_MAX ? key : OTHERS
+  }
+
+  #standing(used: number, nowMillis: number): Standing {
+    return {
+      limit: this.#limit,
+      remaining: Math.max(0, this.#limit - used),
+      isExceeded: used > this.#limit,
+      resetSeconds: Math.ceil((WINDOW_MILLIS - (nowMillis % WINDOW_MILLIS)) / 1000)
+    }
+  }
 }

@@ -2,11 +2,11 @@
  * Reads a request's body, and never more of it than the limit (semantics T6): what is declared larger is not read at
  * all, and what turns out larger is given up at the first byte too many.
  *
- * Whoever sends a body can leave it unfinished, and what has come of it stays in memory. So all long bodies that are
+ * A client can leave a body unfinished, and what has come of it stays in memory. So all long bodies that are
  * under way share one limit, and what goes beyond it is refused as unavailable; short ones are read whatever others do.
  */
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Effect, Exit } from "effect"
+import { Context, Effect, Exit, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Unavailable } from "../engine/Accounts.ts"
 import { sourceOf } from "./Exchange.ts"
@@ -17,69 +17,83 @@ export const BODY_BYTES_MAX = 1_048_576
 
 /** A body is long from here on, in bytes. */
 const LONG_BYTES = 16_384
-/** 64 MiB: what may be kept of all long bodies that have not ended, in bytes. */
+/** 64 MiB: no more than this is kept of all long bodies that have not ended, in bytes. */
 const UNFINISHED_BYTES_MAX = 64 * BODY_BYTES_MAX
-
-/** What is kept of all long bodies of this process that have not ended, in bytes. */
-let unfinished = 0
 
 const empty = Exit.succeed(Buffer.alloc(0))
 const tooLarge = Exit.fail(new RequestTooLarge())
 const tooMany = Exit.fail(new Unavailable({ reason: "Too many long requests are being sent." }))
 
-/** The whole body; `RequestTooLarge` if it is longer than the limit, in bytes; `Unavailable` if too much is under way. */
-export const readBody = (
+/**
+ * Reads the whole body; `RequestTooLarge` if it is longer than the limit, in bytes; `Unavailable` if too much is under
+ * way.
+ */
+export type ReadBody = (
   request: HttpServerRequest.HttpServerRequest,
-  bytesMax: number = BODY_BYTES_MAX
-): Effect.Effect<Buffer, RequestTooLarge | Unavailable> =>
-  Effect.suspend((): Effect.Effect<Buffer, RequestTooLarge | Unavailable> => {
-    const source = sourceOf(request)
-    const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
-    if (encoding === undefined && (declared === undefined || declared === "0")) return empty
-    if (Number(declared ?? 0) > bytesMax) return tooLarge
-    if (expect?.toLowerCase() === "100-continue") {
-      const response = NodeHttpServerRequest.toServerResponse(request)
-      if (!response.headersSent) response.writeContinue()
-    }
-    return Effect.callback<Buffer, RequestTooLarge | Unavailable>((resume) => {
-      let chunks: Array<Buffer> | null = []
-      let length = 0
-      let counted = 0
-      const end = () => {
-        unfinished -= counted
-        counted = 0
+  bytesMax?: number
+) => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
+
+/** Makes a reader of bodies, whose long ones share one limit. */
+export const makeReadBody = (): ReadBody => {
+  /** So much is kept of all long bodies that have not ended, in bytes. */
+  let unfinished = 0
+  return (request, bytesMax = BODY_BYTES_MAX) =>
+    Effect.suspend((): Effect.Effect<Buffer, RequestTooLarge | Unavailable> => {
+      const source = sourceOf(request)
+      const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
+      if (encoding === undefined && (declared === undefined || declared === "0")) return empty
+      if (Number(declared ?? 0) > bytesMax) return tooLarge
+      if (expect?.toLowerCase() === "100-continue") {
+        const response = NodeHttpServerRequest.toServerResponse(request)
+        if (!response.headersSent) response.writeContinue()
       }
-      const forget = () => {
-        chunks = null
-        end()
-      }
-      const giveUp = (failure: typeof tooLarge | typeof tooMany) => {
-        forget()
-        source.pause()
-        resume(failure)
-      }
-      // Only the first outcome counts, so the listeners may stay; after it, what is left of a body is others' to drain.
-      source.on("data", (chunk: Buffer) => {
-        if (chunks === null) return
-        length += chunk.length
-        if (length > bytesMax) return giveUp(tooLarge)
-        if (length > LONG_BYTES) {
-          unfinished += length - counted
-          counted = length
-          if (unfinished > UNFINISHED_BYTES_MAX) return giveUp(tooMany)
+      return Effect.callback<Buffer, RequestTooLarge | Unavailable>((resume) => {
+        let chunks: Array<Buffer> | null = []
+        let length = 0
+        let counted = 0
+        const end = () => {
+          unfinished -= counted
+          counted = 0
         }
-        chunks.push(chunk)
+        const forget = () => {
+          chunks = null
+          end()
+        }
+        const giveUp = (failure: typeof tooLarge | typeof tooMany) => {
+          forget()
+          source.pause()
+          resume(failure)
+        }
+        // Only the first outcome counts, so the listeners may stay; after it, others drain what is left of a body.
+        source.on("data", (chunk: Buffer) => {
+          if (chunks === null) return
+          length += chunk.length
+          if (length > bytesMax) return giveUp(tooLarge)
+          if (length > LONG_BYTES) {
+            unfinished += length - counted
+            counted = length
+            if (unfinished > UNFINISHED_BYTES_MAX) return giveUp(tooMany)
+          }
+          chunks.push(chunk)
+        })
+        source.on("end", () => {
+          end()
+          if (chunks !== null) resume(Exit.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+        })
+        // The client went away in the middle of its body: there is nobody left to answer.
+        source.on("close", () => {
+          end()
+          resume(Effect.interrupt)
+        })
+        // An answer may come before the end of the body; Node then tells of no end, and of no client that goes away.
+        return Effect.sync(forget)
       })
-      source.on("end", () => {
-        end()
-        if (chunks !== null) resume(Exit.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-      })
-      // The client went away in the middle of its body: there is nobody left to answer.
-      source.on("close", () => {
-        end()
-        resume(Effect.interrupt)
-      })
-      // Who stops waiting answers before the end of the body; Node then tells of no end, and of no client that goes away.
-      return Effect.sync(forget)
     })
-  })
+}
+
+/** Pages and the API read the bodies of their requests here, because all of them share the limit. */
+export class RequestBodies extends Context.Service<RequestBodies, { readonly readBody: ReadBody }>()(
+  "till/http/RequestBodies"
+) {
+  static readonly layer = Layer.sync(RequestBodies, () => ({ readBody: makeReadBody() }))
+}

@@ -1,4 +1,4 @@
-/** The headers of a request that the API gives a meaning (semantics I1, I2, V1, V2). */
+/** Reads the headers that the API gives a meaning: the idempotency key and the version (semantics I1, I2, V1, V2). */
 import type { IncomingMessage } from "node:http"
 import { Exit } from "effect"
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Headers.ts"
@@ -14,14 +14,14 @@ const keyInvalid = Exit.fail(
   new ParameterInvalid({ param: KEY, rule: `given once, with 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} characters` })
 )
 
-/** The key of a POST. */
+/** Reads the key of a POST. */
 export const idempotencyKeyOf = (request: IncomingMessage): Exit.Exit<string, ParameterMissing | ParameterInvalid> => {
   const key = singleIdempotencyKey(request)
   if (key !== undefined) return Exit.succeed(key)
   return request.headers["idempotency-key"] === undefined ? keyMissing : keyInvalid
 }
 
-/** The key, if there is a valid one. */
+/** Gives the key, if there is a valid one. */
 export const singleIdempotencyKey = (request: IncomingMessage): string | undefined => {
   const key = request.headers["idempotency-key"]
   if (typeof key !== "string" || key === "" || !isShort(key)) return undefined
@@ -40,7 +40,7 @@ const isRepeated = ({ rawHeaders }: IncomingMessage, name: string): boolean => {
   return count > 1
 }
 
-/** The version to answer in. A repeated header arrives with a comma in it, and so is no version. */
+/** Reads the version to answer in. A repeated header arrives with a comma in it, and so is no version. */
 export const apiVersionOf = (
   { headers }: IncomingMessage,
   accountDefault: string

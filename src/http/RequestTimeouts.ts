@@ -1,10 +1,10 @@
 /**
- * No read waits without a limit. A storage that hangs neither answers nor fails; whoever waits for it gets a 503 once the
- * limit is over, as if the storage had failed.
+ * No read waits without a limit. A storage that hangs neither answers nor fails; a request that waits for it gets a 503
+ * once the limit is over, as if the storage had failed.
  *
- * What is interrupted is the wait, as if the client had gone away. A command that has begun takes no interruption: it
- * ends when the journal says so, whose own limit is in `postgres/StatementLimit.ts`. The time in which a body arrives is
- * the client's and not counted; Node's own limits are for that.
+ * The interruption ends the wait, as if the client had gone away. A command that has begun takes no interruption: it
+ * ends when the journal says so, whose own limit is in `postgres/StatementLimit.ts`. The time in which a body arrives
+ * is the client's and not counted; Node's own limits are for that.
  *
  * One sweep looks at all requests under way, so a request pays for nothing but its place in a list.
  */

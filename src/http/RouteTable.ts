@@ -1,6 +1,6 @@
 /**
- * Which endpoint a method and a path mean (semantics T15, T16): a tree of path segments, built once at start.
- * A literal segment wins over a parameter. Trailing and doubled slashes make another path.
+ * Finds the endpoint that a method and a path mean (semantics T15, T16), in a tree of path segments that is built at
+ * start. A literal segment wins over a parameter. Trailing and doubled slashes make another path.
  */
 import { Exit } from "effect"
 import { MethodNotAllowed, RouteNotFound } from "./HttpErrors.ts"
@@ -22,7 +22,7 @@ const makeNode = <Endpoint>(): Node<Endpoint> => ({ literals: new Map(), paramet
 
 export class RouteTable<Endpoint extends { readonly method: string; readonly path: string }> {
   readonly #root = makeNode<Endpoint>()
-  /** The nodes of paths without parameters, which need no walk. */
+  /** Holds the nodes of paths without parameters, which need no walk. */
   readonly #literal = new Map<string, Node<Endpoint>>()
 
   constructor(endpoints: Iterable<Endpoint>) {
@@ -34,7 +34,7 @@ export class RouteTable<Endpoint extends { readonly method: string; readonly pat
     }
   }
 
-  /** The endpoint; or that there is none with this path, or none with this method. HEAD means GET. */
+  /** Finds the endpoint; fails if there is none with this path, or none with this method. HEAD means GET. */
   find(method: string, path: string): Exit.Exit<Matched<Endpoint>, RouteNotFound | MethodNotAllowed> {
     const params: Record<string, string> = {}
     const node = this.#literal.get(path) ?? this.#walk(path, params)

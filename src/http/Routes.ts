@@ -1,5 +1,5 @@
 /**
- * Everything that the server answers: /v1, the two health checks, the documentation, and JSON errors for what nobody
+ * The server answers these: /v1, the two health checks, the documentation, and JSON errors for what nobody
  * answers.
  *
  * /v1 does not go through the router, whose own matching could not keep the order of semantics T14; other parts of the
@@ -16,7 +16,7 @@ import type { Processor } from "../payments/Processor.ts"
 import * as CrossOrigin from "./CrossOrigin.ts"
 import * as Documentation from "./Documentation.ts"
 import { compile } from "./Endpoints.ts"
-import { sourceOf } from "./Exchange.ts"
+import { RequestIds, sourceOf } from "./Exchange.ts"
 import { apiKeys } from "./handlers/ApiKeys.ts"
 import { charges } from "./handlers/Charges.ts"
 import { checkoutSessions } from "./handlers/CheckoutSessions.ts"
@@ -33,6 +33,7 @@ import * as Health from "./Health.ts"
 import { InvalidHttp } from "./HttpErrors.ts"
 import type { HttpConfig } from "./HttpConfig.ts"
 import * as Pipeline from "./Pipeline.ts"
+import { RequestBodies } from "./RequestBody.ts"
 
 /** The contract's endpoints with their handlers. */
 const endpoints = compile(Api, {
@@ -50,15 +51,18 @@ const endpoints = compile(Api, {
   api_keys: apiKeys
 })
 
+/** All requests of a server share these. */
+type Shared = RequestBodies | RequestIds
+
 type Services = Accounts | HttpConfig | PaymentsConfig | Processor
 
 type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, HttpServerRequest.HttpServerRequest>
 
-/** In front of the router: answers what is the API's, and what nobody knows. */
+/** Stands in front of the router, and answers what is the API's and what nobody knows. */
 const api = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const pipeline = yield* Pipeline.make(endpoints)
-    const crossOrigin = CrossOrigin.make(endpoints)
+    const crossOrigin = CrossOrigin.make(endpoints, yield* RequestIds)
     const dispatch = (routed: Routed): Routed =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
         if (isWithoutHost(sourceOf(request))) return Effect.sync(() => pipeline.refuse(request, invalidHttp))
@@ -69,7 +73,7 @@ const api = HttpRouter.use((router) =>
       })
     yield* router.addGlobalMiddleware(dispatch)
   })
-) as Layer.Layer<never, never, HttpRouter.HttpRouter | Services>
+) as Layer.Layer<never, never, HttpRouter.HttpRouter | Services | Shared>
 
 const invalidHttp = new InvalidHttp()
 
@@ -82,8 +86,8 @@ const isApi = (url: string): boolean => /^\/v1(?:[/?]|$)/.test(url)
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-/** To be merged with the routes of other parts, and served. */
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services> = Layer.mergeAll(
+/** The routes of this part. Others are merged with them, and all are served together. */
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services | Shared> = Layer.mergeAll(
   api,
   Health.layer,
   Documentation.layer
@@ -91,12 +95,12 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Services> 
 
 /** Serves these routes together with those of another part. */
 export const serveWith = <R>(
-  others: Layer.Layer<never, never, HttpRouter.HttpRouter | R>
-): Layer.Layer<never, never, HttpServer.HttpServer | Services | Exclude<R, HttpRouter.HttpRouter>> =>
-  HttpRouter.serve(Layer.merge(layer, others), {
+  others: Layer.Layer<never, never, HttpRouter.HttpRouter | Shared | R>
+): Layer.Layer<never, never, HttpServer.HttpServer | Services | Exclude<R, HttpRouter.HttpRouter | Shared>> =>
+  HttpRouter.serve(Layer.provide(Layer.merge(layer, others), [RequestBodies.layer, RequestIds.layer]), {
     disableLogger: true,
     disableListenLog: true
-  }) as Layer.Layer<never, never, HttpServer.HttpServer | Services | Exclude<R, HttpRouter.HttpRouter>>
+  }) as Layer.Layer<never, never, HttpServer.HttpServer | Services | Exclude<R, HttpRouter.HttpRouter | Shared>>
 
 /** Serves these routes. */
 export const serve: Layer.Layer<never, never, HttpServer.HttpServer | Services> = serveWith(Layer.empty)

@@ -11,8 +11,8 @@ import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
 import { envelope, wireErrorOf } from "./ErrorTable.ts"
+import { makeRequestIds } from "./Exchange.ts"
 import { InvalidHttp, RequestHeadersTooLarge, RequestTimeout, RequestTooLarge } from "./HttpErrors.ts"
-import { nextRequestId } from "./RequestIds.ts"
 
 /** By the code of the parser's or the server's error. Anything else is not HTTP. */
 const FAILURES: Readonly<Record<string, RequestHeadersTooLarge | RequestTimeout | RequestTooLarge>> = {
@@ -29,6 +29,9 @@ interface Connection extends Socket {
 
 /** Makes the server answer; gives the same server. `docsUrl` is where links to error documentation lead. */
 export const answerUnreadable = (server: Server, docsUrl: string): Server => {
+  // The server is there before the service, so these requests have a sequence of ids of their own. No id is ever given
+  // twice: most of it is random.
+  const requestIds = makeRequestIds()
   const refused = new WeakSet<Connection>()
   const refuse = (error: NodeJS.ErrnoException, socket: Connection) => {
     const response = socket._httpMessage
@@ -44,7 +47,7 @@ export const answerUnreadable = (server: Server, docsUrl: string): Server => {
       "Cache-Control: no-store",
       "X-Content-Type-Options: nosniff",
       `X-API-Version: ${API_VERSION_DEFAULT}`,
-      `X-Request-Id: ${nextRequestId()}`,
+      `X-Request-Id: ${requestIds.next()}`,
       "Connection: close"
     ]
     socket.write(`${head.join("\r\n")}\r\n\r\n${body}`)

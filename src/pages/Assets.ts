@@ -1,9 +1,9 @@
 /**
- * The files that pages use: one style sheet and one script, served by Till itself, and those of embedded
+ * Serves the files that pages load: one style sheet and one script for Till's own pages, and the scripts of embedded
  * and custom checkouts.
  *
  * Pages name a file by its content (`/assets/till-<hash>.css`), so browsers may keep it for good: another content has
- * another name. `stable` serves a file under a name of its own as well, for those who write it into their pages.
+ * another name. `stable` serves a file under a fixed name, which merchants write into their pages.
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -42,21 +42,21 @@ export const load = (name: string, extension: keyof typeof CONTENT_TYPES): Asset
 /** The style sheet of all pages. */
 export const stylesheet = load("till", "css")
 
-/** What makes the pages' forms comfortable. They work without it. */
+/** The script that makes forms comfortable. They work without it. */
 export const script = load("till", "js")
 
-/** What a checkout page that is shown in a frame needs besides. */
+/** A checkout page in a frame loads this script as well. It talks to the page around it. */
 export const embeddedScript = load("embedded", "js")
 
-/** What a shop's own pages load from Till, and its types. */
+/** A shop's own pages load this script from Till. Its types are served beside it. */
 export const checkoutScript = load("checkout", "js")
 const checkoutTypes = load("checkout", "d.ts")
 
-/** Serves an asset under its changing name, for good. */
+/** Serves an asset under its changing name. Browsers keep it for good. */
 export const immutable = (asset: Asset): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   serve(asset, asset.path, "public, max-age=31536000, immutable")
 
-/** Serves an asset under a name that stays, for a few minutes at a time. */
+/** Serves an asset under a fixed name. Browsers keep it for five minutes. */
 const stable = (asset: Asset, path: `/${string}`): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   serve(asset, path, "public, max-age=300")
 

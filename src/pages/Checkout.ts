@@ -1,36 +1,32 @@
 /**
- * The hosted and the embedded checkout: `GET /checkout/{cs}` shows a session, `POST` pays for it (semantics S12 to S17).
+ * Serves the hosted and the embedded checkout: `GET /checkout/{cs}` shows a session, `POST` pays for it (semantics S12
+ * to S17).
  *
- * The form pays by the same lifecycle as `POST /v1/checkout_sessions/{id}/confirm` and once per form. Its answer is a
+ * The form pays by the same lifecycle as `POST /v1/checkout_sessions/{id}/confirm`, and once per form. Its answer is a
  * page or a redirect; the page's script asks for the same as data, so that nothing has to be loaded again. Payers are
  * only ever led to Till's own pages and to the session's own URLs. No card data is in any answer.
  */
 import { Effect, Layer } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { encode } from "../engine/Document.ts"
 import * as CheckoutSessions from "../payments/CheckoutSessions.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Asked, Details, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
-import { noticeOf } from "./CheckoutNotice.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
-import { failureTextOf } from "./FailureText.ts"
-import type { FormValues } from "./FormBody.ts"
-import { isCrossSite, readForm, wantsData } from "./FormBody.ts"
-import { embedderOf, mayOpen, pathOf } from "./Embedding.ts"
-import { idempotencyKeyOf, makeToken } from "./FormToken.ts"
+import { successUrlOf } from "./CheckoutPage.ts"
+import { embedderOf, mayOpen, PagesConfig, pathOf } from "./Embedding.ts"
+import type { FormValues } from "./Forms.ts"
+import { idempotencyKeyOf, isCrossSite, makeToken, readForm, wantsData } from "./Forms.ts"
 import type { Frame } from "./Layout.ts"
+import type { FoundSession } from "./Lookup.ts"
+import { findSession } from "./Lookup.ts"
 import { localeOf } from "./Money.ts"
-import { NOT_FOUND, NOT_FROM_HERE, notice } from "./Notice.ts"
+import { failureTextOf, NOT_FOUND, NOT_FROM_HERE, notice } from "./Notice.ts"
 import { data, leadOn, page, seeOther } from "./PageResponse.ts"
-import { PagesConfig } from "./PagesConfig.ts"
-import type { FoundSession } from "./Payers.ts"
-import { findSession } from "./Payers.ts"
 import { queryOf, route } from "./Routing.ts"
 import type { Submissions, Submitted } from "./Submission.ts"
 import * as Submission from "./Submission.ts"
-import { successUrlOf } from "./SuccessUrl.ts"
 
 /** One request for a session's page. */
 interface Visit {
@@ -38,19 +34,19 @@ interface Visit {
   readonly locale: string
   readonly wantsData: boolean
   readonly publicUrl: string
-  /** As on the page. */
+  /** As in `CheckoutPage`. */
   readonly takesCards: boolean
   /** The origin whose page shows this one in a frame; null if none may. */
   readonly embedder: string | null
 }
 
-/** What the form is shown with, if not as it was at first. */
+/** The form after an attempt: its status, what it says, and the values that are shown again. */
 interface Problem {
   readonly status: number
   readonly message: string | null
   readonly details: Details
   readonly errors?: FieldErrors
-  /** The token to go on with: that of the form that was sent, if sending it again is the way on. */
+  /** Token of the form that is shown. It is the one that was sent if the payer should send the same form again. */
   readonly token: string
 }
 
@@ -64,7 +60,7 @@ const isPayable = ({ session }: FoundSession): boolean => session.status === "op
 const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
   embedder === null ? null : { origin: embedder, status: session.status, location: successUrlOf(session) }
 
-/** The session's form. */
+/** The session's form; or, for the page's script, what has changed in it. */
 const formPage = (visit: Visit, problem: Problem): Answer => {
   const { embedder, found, locale, takesCards, wantsData } = visit
   const { lines, merchant, session } = found
@@ -79,30 +75,33 @@ const formPage = (visit: Visit, problem: Problem): Answer => {
   })
 }
 
-/** What there is to say of a session that cannot be paid any more. */
+/** Tells how a session that can no longer be paid has ended. */
 const closedPage = (visit: Visit): Answer => {
   const { embedder, found, locale, wantsData } = visit
   if (wantsData) return data(410, { reload: true })
-  const said = noticeOf({ ...found, locale })
+  const said = CheckoutPage.noticeOf({ ...found, locale })
   if (embedder === null) return page(notice(said), { status: 410 })
   return page(notice({ ...said, frame: frameOf(visit) }), { frameAncestors: [embedder] })
 }
 
-/** The session is complete: back to the shop, or, in a frame, whose page knows the way itself, a page that says so. */
+/**
+ * Leads the payer of a complete session back to the shop. In a frame it reloads instead: the frame then tells the
+ * shop's page, which knows the way.
+ */
 const completed = (visit: Visit): Answer => {
   if (visit.embedder !== null && visit.wantsData) return data(200, { reload: true })
   return leadOn(visit.wantsData, successUrlOf(visit.found.session) ?? pageOf(visit))
 }
 
-/** The page as it is when nobody has sent anything; says what became of an earlier attempt. */
+/** The page before anybody has sent its form. It says what became of an earlier attempt. */
 const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
   const { hidden, paymentIntent, session } = visit.found
   const secret = query.get("payment_intent_client_secret")
   const returns = paymentIntent !== null && secret !== null && matchesClientSecret(paymentIntent, secret)
-  // Who comes back from an authentication has just paid; whoever else comes has paid before.
+  // A payer with the payment's secret comes back from an authentication and has just paid. Anybody else paid before.
   if (session.status === "complete" && returns) return completed(visit)
   if (!isPayable(visit.found)) return closedPage(visit)
-  // The payment's secret should not stay in the address bar. The session's own is what an embedded page is opened with.
+  // The payment's secret must not stay in the address bar. The session's own secret does: it opens an embedded page.
   if (secret !== null || (query.size > 0 && session.client_secret === null)) return seeOther(pageOf(visit))
   return formPage(visit, {
     status: 200,
@@ -128,12 +127,11 @@ const confirm = (
       customer_details,
       return_url: pageOf(visit),
       payment_method_data: payment_method_data === null ? null : submissions.tokenize(account, payment_method_data)
-    }),
-    encode
+    })
   )
 }
 
-/** Where a submission leads. `visit` shows the session as the submission left it. */
+/** Answers a submission. `visit` shows the session as the submission left it. */
 const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: string): Answer => {
   const { paymentIntent, session } = visit.found
   if (submitted.ok) {
@@ -153,7 +151,7 @@ const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: 
   return formPage(visit, { status: submitted.status, message, details, errors, token })
 }
 
-/** A refusal in words for the payer. */
+/** Says in words for the payer why nothing was paid. */
 const messageOf = ({ code, message }: Submitted & { readonly ok: false }): string => {
   switch (code) {
     case "card_declined":
@@ -167,7 +165,7 @@ const messageOf = ({ code, message }: Submitted & { readonly ok: false }): strin
   }
 }
 
-/** The form as it was sent: invalid, not Till's own, or an attempt to pay. */
+/** Pays with a form that was sent, unless it is invalid or not one of Till's own. */
 const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit, values: FormValues) {
   const config = yield* PaymentsConfig
   const { id } = visit.found.session

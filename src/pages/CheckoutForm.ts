@@ -1,7 +1,7 @@
 /**
- * The form of the checkout page: its fields, and what is wrong with what was entered (semantics S14, §8.26).
+ * Reads the form of the checkout page: its fields, and the mistakes in them (semantics S14, §8.26).
  *
- * Card data is read into `payment_method_data` and nowhere else: what a page is made of again never has it.
+ * Card data is read into `payment_method_data` and nowhere else, so a page that is shown again never has it.
  */
 import { Schema } from "effect"
 import type { BillingDetailsParameter } from "../domain/Address.ts"
@@ -12,7 +12,7 @@ import { isCountry } from "../domain/Countries.ts"
 import { Email } from "../domain/Email.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import { TEXT_LENGTH_MAX } from "../domain/Text.ts"
-import type { FormValues } from "./FormBody.ts"
+import type { FormValues } from "./Forms.ts"
 
 /** Fields whose values are shown again. */
 export const DETAIL_FIELDS = [
@@ -36,10 +36,10 @@ export type Field = DetailField | CardField
 
 export type Details = Readonly<Partial<Record<DetailField, string>>>
 
-/** What is wrong, in words for the payer, by field. */
+/** Mistakes by field, in words for the payer. */
 export type FieldErrors = Readonly<Partial<Record<Field, string>>>
 
-/** What a field says when it is empty and must not be, and when it holds something else than it should. */
+/** A field's texts for when it must not be empty and is, and for when its value is not valid. */
 export interface Complaints {
   readonly missing?: string
   readonly invalid?: string
@@ -65,7 +65,7 @@ export const COMPLAINTS: Readonly<Record<Field, Complaints>> = {
   }
 }
 
-/** What a session asks of its payer. */
+/** The parts of the form that a session needs. */
 export interface Asked {
   readonly card: boolean
   readonly address: boolean
@@ -84,10 +84,10 @@ export const fieldsOf = ({ address, card }: Asked): ReadonlyArray<Field> => [
 
 const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code", "country"]
 
-/** Whether a field has to be filled in. */
+/** True if the payer has to fill in the field. */
 export const isRequired = (field: Field): boolean => COMPLAINTS[field].missing !== undefined
 
-/** What was entered: the details, to show them again, and what to confirm with, if nothing is wrong. */
+/** The payer's input: details to show again, mistakes, and, if there are none, the confirmation's parameters. */
 export interface Entered {
   readonly details: Details
   readonly errors: FieldErrors
@@ -124,7 +124,7 @@ const complaintAbout = (field: Field, values: FormValues): string | undefined =>
 
 const isAddressText = Schema.is(AddressText)
 
-/** Whether a field holds what it should, beside others where these matter. */
+/** Each rule is true if its field is valid. Some look at other fields, too. */
 const RULES: Readonly<Record<Field, (value: string, values: FormValues) => boolean>> = {
   email: Schema.is(Email),
   name: Schema.is(PersonName),
@@ -140,7 +140,9 @@ const RULES: Readonly<Record<Field, (value: string, values: FormValues) => boole
   card_cvc: (value, values) => isSecurityCode(value, digitsOf(values.get("card_number") ?? ""))
 }
 
-/** As long as the card's scheme has it (semantics 9.7); of no card yet, as long as any has it. */
+/**
+ * A code must be as long as the card's scheme has it (semantics 9.7); without a valid card number, any length will do.
+ */
 const isSecurityCode = (code: string, cardNumber: string): boolean =>
   /^[0-9]{3,4}$/.test(code) && (!isCardNumber(cardNumber) || code.length === cvcLengthOf(cardNumber))
 
@@ -184,7 +186,7 @@ const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetails
   billing_details
 })
 
-/** What the form begins with: what the payer entered before, or what the merchant knew of the payer (semantics S11). */
+/** The form's first values: the payer's earlier input, or what the merchant knew of the payer (semantics S11). */
 export const detailsOf = (known: CheckoutSession["customer_details"] | null): Details => ({
   email: known?.email ?? "",
   name: known?.name ?? "",
@@ -197,7 +199,7 @@ export const detailsOf = (known: CheckoutSession["customer_details"] | null): De
   country: known?.address?.country ?? ""
 })
 
-/** The field that a parameter of the confirmation was made of. */
+/** The field from which a parameter of the confirmation was made. */
 export const fieldOf = (param: string | null): Field | undefined => PARAMS[param ?? ""]
 
 const PARAMS: Readonly<Record<string, Field>> = {

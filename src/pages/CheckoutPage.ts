@@ -1,23 +1,26 @@
 /**
- * The hosted checkout page (semantics S14): what is bought, what it costs, and the form to pay with; or, where nobody could
- * take a card, that and no form (semantics 9.9).
+ * The checkout page (semantics S14). It shows what is bought, what it costs, and the form to pay with. Where nobody
+ * could take a card, it says so and has no form (semantics 9.9). For a session that can no longer be paid, there is a
+ * notice instead, which tells the truth about the money.
  */
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import { COUNTRY_CODES, isCountry } from "../domain/Countries.ts"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Asked, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, COMPLAINTS, isRequired } from "./CheckoutForm.ts"
-import { countryOptions } from "./Countries.ts"
-import type { Child, Html } from "./Html.ts"
-import { html } from "./Html.ts"
+import type { Child } from "./Html.ts"
+import { escape, html, Html } from "./Html.ts"
 import type { Frame } from "./Layout.ts"
 import { layout } from "./Layout.ts"
 import { formatAmount } from "./Money.ts"
-import { testModePanel } from "./TestCardsPanel.ts"
+import type { Notice } from "./Notice.ts"
+import { testModePanel } from "./TestModePanel.ts"
 
 export interface CheckoutPage {
   readonly session: CheckoutSession
   readonly lines: ReadonlyArray<LineItem>
   readonly merchant: string
-  /** Whether there is a processor to pay with a card at. */
+  /** False if the installation has no processor for cards. */
   readonly takesCards: boolean
   /** Language of the amounts. */
   readonly locale: string
@@ -25,9 +28,9 @@ export interface CheckoutPage {
   readonly token: string
   readonly details: Details
   readonly errors: FieldErrors
-  /** Why the payment has not gone through, in words for the payer. */
+  /** The problem with the last attempt to pay, in words for the payer; null if there is none. */
   readonly message: string | null
-  /** As in the layout. */
+  /** As in `Layout`. */
   readonly frame: Frame | null
 }
 
@@ -46,7 +49,7 @@ export const render = (page: CheckoutPage): Html => {
   })
 }
 
-/** Amounts of more characters are written smaller, to have room on a phone's line. */
+/** Longer amounts are written smaller, so that they fit on a phone's line. */
 const LARGE_CHARACTERS_MAX = 12
 
 const summary = ({ lines, locale, merchant, session }: CheckoutPage): Html => {
@@ -77,7 +80,7 @@ const lineItem = ({ amount_total, description, quantity }: LineItem, amount: (mi
     <span class="price">${amount(amount_total)}</span>
   </li>`
 
-/** Said before anybody enters a card: it would be of no use. */
+/** The page says this before the payer enters a card, which would be of no use. */
 const noCards = ({ merchant, session }: CheckoutPage): Html =>
   html`<section class="no-cards" aria-labelledby="no-cards">
     <h2 id="no-cards">This shop cannot take cards yet</h2>
@@ -110,7 +113,7 @@ const form = (page: CheckoutPage, asked: Asked): Html => {
   </form>`
 }
 
-/** There from the beginning, because screen readers announce what is put into it. */
+/** The box is there from the beginning, because screen readers announce only what is put into it later. */
 const messageBox = (message: string | null): Html =>
   message === null
     ? html`<div id="message" class="message" role="alert" tabindex="-1"></div>`
@@ -188,7 +191,7 @@ const input = (page: CheckoutPage, name: Field, label: string, options: InputOpt
   ])
 }
 
-/** The value of a field that may be shown again. */
+/** Fills in the payer's earlier value. Card fields have none in `details`, so they stay empty. */
 const shownAgain = ({ details }: CheckoutPage, name: Field): Child => {
   const value = details[name as DetailField]
   return value !== undefined && value !== "" && html`value="${value}"`
@@ -217,7 +220,7 @@ const field = (
   </div>`
 }
 
-/** What is the same for every control: its duties, and what it says when it has not done them. */
+/** The attributes that all controls share. They carry the texts that the page's script shows beside the field. */
 const attributes = ({ errors }: CheckoutPage, name: Field): Html => {
   const { invalid, missing } = COMPLAINTS[name]
   return html`aria-describedby="${name}-error" ${errors[name] !== undefined && html`aria-invalid="true"`}
@@ -225,3 +228,114 @@ const attributes = ({ errors }: CheckoutPage, name: Field): Html => {
   ${missing !== undefined && html`required data-missing="${missing}"`}
   ${invalid !== undefined && html`data-invalid="${invalid}"`}`
 }
+
+const names = new Intl.DisplayNames(["en"], { type: "region" })
+
+interface Country {
+  /** Two capital letters. */
+  readonly code: string
+  readonly name: string
+}
+
+/** Sorted by name. */
+const COUNTRIES: ReadonlyArray<Country> = COUNTRY_CODES.map((code) => ({
+  code,
+  name: names.of(code) ?? code
+})).toSorted((a, b) => a.name.localeCompare(b.name, "en"))
+
+// The options are nearly all of a page's weight. So they leave out closing tags, which HTML does not need, and the text
+// of the unselected list is made once.
+const optionOf = ({ code, name }: Country, selected: string): string =>
+  `<option value="${escape(code)}"${selected}>${escape(name)}`
+
+const unselected = new Html(COUNTRIES.map((country) => optionOf(country, "")).join("\n"))
+
+/** The countries to choose from. `code` selects one; undefined or an unknown code selects none. */
+const countryOptions = (code: string | undefined): Html => {
+  if (code === undefined || !isCountry(code)) return unselected
+  return new Html(COUNTRIES.map((country) => optionOf(country, country.code === code ? " selected" : "")).join("\n"))
+}
+
+export interface ClosedSession {
+  readonly session: CheckoutSession
+  /** Null if there was nothing to pay. */
+  readonly paymentIntent: PaymentIntent | null
+  readonly merchant: string
+  /** Language of the amounts. */
+  readonly locale: string
+}
+
+/** The notice for a session that is complete or has expired. */
+export const noticeOf = (closed: ClosedSession): Notice => {
+  const { merchant, session } = closed
+  const said = session.status === "expired" ? expired(closed) : completed(closed)
+  // At its `success_url` the shop thanks its payer, so a payer whose payment came to nothing is not led there.
+  const href = said.tone === "bad" ? session.cancel_url : successUrlOf(session)
+  const link = href === null ? null : { href, text: `Go back to ${merchant}` }
+  return { ...said, link, testMode: !session.livemode }
+}
+
+const expired = ({ merchant }: ClosedSession): Notice => ({
+  tone: "bad",
+  title: "This checkout has expired",
+  texts: [`You have not been charged. To buy from ${merchant}, go back to the shop and start again.`]
+})
+
+const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession): Notice => {
+  if (paymentIntent === null) {
+    return { tone: "good", title: "Your order is complete", texts: ["There was nothing to pay."] }
+  }
+  const amount = (minor: number) => formatAmount(minor, paymentIntent.currency, locale)
+  const refunded = paymentIntent.charges.data.reduce((sum, charge) => sum + charge.amount_refunded, 0)
+  const total = amount(session.amount_total!)
+  switch (paymentIntent.status) {
+    case "succeeded":
+      return {
+        tone: "good",
+        title: refunded === paymentIntent.amount_received ? "This order was refunded" : "This order is paid",
+        texts: [
+          `You paid ${amount(paymentIntent.amount_received)} to ${merchant}. You will not be charged again.`,
+          ...(refunded > 0 ? [`${merchant} has refunded ${amount(refunded)}.`] : [])
+        ]
+      }
+    case "requires_capture":
+      return {
+        tone: "good",
+        title: "Your payment is authorized",
+        texts: [`${merchant} has reserved ${total} on your card. The amount is taken when your order is confirmed.`]
+      }
+    case "processing":
+      return {
+        tone: "waiting",
+        title: "Your payment is being processed",
+        texts: [
+          `Your bank has not yet confirmed the payment of ${total} to ${merchant}.`,
+          "You need not do anything, and should not pay again. Open this page later to see the result."
+        ]
+      }
+    case "canceled":
+      return {
+        tone: "bad",
+        title: "Your payment was canceled",
+        texts: [`Nothing was taken by ${merchant}. What was reserved on your card is released.`]
+      }
+    default:
+      return {
+        tone: "bad",
+        title: "Your payment did not go through",
+        texts: [`You have not been charged. Get in touch with ${merchant} to pay in another way.`]
+      }
+  }
+}
+
+/** Some libraries encode the braces of an address before they send it, so both forms count. */
+const PLACEHOLDER = /\{CHECKOUT_SESSION_ID\}|%7BCHECKOUT_SESSION_ID%7D/gi
+
+/**
+ * The URL to which a payer goes who has paid (semantics S14), with the session's id filled in; null if there is none.
+ */
+export const successUrlOf = ({ id, success_url }: CheckoutSession): string | null =>
+  success_url === null ? null : normalized(success_url.replaceAll(PLACEHOLDER, id))
+
+/** Encodes the characters that a header cannot carry. */
+const normalized = (url: string): string => new URL(url).href

@@ -1,21 +1,34 @@
 /**
- * Who may open a session's page, and in whose frame: nobody's, unless it is said here.
+ * Decides who may open a session's page, and which page may show it in a frame.
  *
  * A hosted session's page is open to whoever has its address. An embedded one takes the client secret, and may be framed by
- * the one origin that the frame's address names, if that is among those that the installation allows. The browser holds
- * the frame to that name, so a page cannot pass for another.
+ * the one origin that the frame's address names, if the installation allows that origin. The browser holds the frame to
+ * that name, so a page cannot pass for another.
  */
+import { Context } from "effect"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import { isWebOrigin } from "../domain/Url.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
-import type { PagesConfigShape } from "./PagesConfig.ts"
 
-/** Whether there is a page of the session for a request with this query. Custom sessions have the shop's page only. */
+export interface PagesConfigShape {
+  /**
+   * The origins whose pages may show an embedded checkout in a frame. Null if the operator has named none: then all may
+   * in test mode, and none may in live mode.
+   */
+  readonly embedOrigins: ReadonlySet<string> | null
+}
+
+export const PagesConfig: Context.Reference<PagesConfigShape> = Context.Reference<PagesConfigShape>(
+  "till/pages/PagesConfig",
+  { defaultValue: () => ({ embedOrigins: null }) }
+)
+
+/** True if the session has a page for a request with this query. Custom sessions only have the shop's own page. */
 export const mayOpen = (session: CheckoutSession, query: URLSearchParams): boolean =>
   session.ui_mode === "hosted" ||
   (session.ui_mode === "embedded" && matchesClientSecret(session, query.get("client_secret") ?? ""))
 
-/** The session's page below Till's address, with the secret that it takes. */
+/** The path of the session's page below Till's address, with the secret that it takes. */
 export const pathOf = ({ client_secret, id }: CheckoutSession): string =>
   client_secret === null ? `/checkout/${id}` : `/checkout/${id}?client_secret=${client_secret}`
 

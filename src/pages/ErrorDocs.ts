@@ -1,6 +1,6 @@
 /**
- * Error documentation: `GET {docs_url}/errors/<code>` for every code that the API can answer with, and an index. The same
- * for everybody, so browsers and proxies may keep it for a few minutes.
+ * Serves the error documentation: `GET {docs_url}/errors/<code>` for every code that the API can answer with, and an
+ * index. The pages are the same for everybody, so browsers and proxies may keep them for a few minutes.
  */
 import { Effect, Layer } from "effect"
 import type { HttpServerResponse } from "effect/http"

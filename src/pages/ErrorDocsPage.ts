@@ -1,6 +1,6 @@
 /**
- * The pages that `doc_url` leads to: one for each error code, and their index. Without scripts. Links are relative, because
- * Till's base address may have a path of its own.
+ * The pages that `doc_url` leads to: one for each error code, and their index. They have no scripts. Their links are
+ * relative, because Till's base address may have a path of its own.
  */
 import { DECLINE_MESSAGES } from "../domain/DeclineCodes.ts"
 import type { ErrorExample } from "./ErrorExamples.ts"
@@ -10,7 +10,7 @@ import type { Child, Html } from "./Html.ts"
 import { html } from "./Html.ts"
 import { layout } from "./Layout.ts"
 
-/** Where the index is, below Till's own address. */
+/** Path of the index, below Till's own address. */
 export const INDEX_PATH = "/docs/errors"
 
 /** The index of all codes. */
@@ -46,10 +46,10 @@ const ofCode = (examples: ReadonlyArray<ErrorExample>, code: string): ReadonlyAr
 const statusesOf = (examples: ReadonlyArray<ErrorExample>, code: string): string =>
   [...new Set(ofCode(examples, code).map(({ status }) => status))].join(", ")
 
-/** Longer names are written smaller, to have room on a phone's line. */
+/** Longer names are written smaller, so that they fit on a phone's line. */
 const LARGE_CHARACTERS_MAX = 24
 
-/** The page of a code; undefined for what is none. */
+/** The page of a code; undefined if there is no such code. */
 export const renderCode = (examples: ReadonlyArray<ErrorExample>, code: string): Html | undefined => {
   const explanation = EXPLANATIONS.get(code)
   const [first, ...others] = ofCode(examples, code)
@@ -87,7 +87,7 @@ const declineCodes = (): Html =>
       )}
     </dl>`
 
-/** As the API answers. The text goes into the template as it is: `pre` keeps its line breaks. */
+/** Shows the bodies as the API answers them; `pre` keeps their line breaks. */
 const responses = (examples: ReadonlyArray<ErrorExample>): Child => {
   const bodies = examples.flatMap(({ body }) => (body === null ? [] : [JSON.stringify(JSON.parse(body), null, 2)]))
   if (bodies.length === 0) return null
@@ -95,7 +95,7 @@ const responses = (examples: ReadonlyArray<ErrorExample>): Child => {
     ${bodies.map((body) => html`<pre tabindex="0" role="region" aria-label="Response">${body}</pre>`)}`
 }
 
-/** What there is for a code that does not exist. */
+/** The page for a code that does not exist. */
 export const renderUnknown = (): Html =>
   documentation(
     "Unknown error code",

@@ -1,6 +1,6 @@
 /**
- * One failure of each kind, as the API answers it: the examples of the error pages come from the very table that answers
- * requests, so they cannot say anything else. The compiler refuses a kind of failure without an example.
+ * One failure of each kind, as the API answers it. The examples on the error pages come from the very table that
+ * answers requests, so they cannot say anything else. The compiler refuses a kind of failure without an example.
  */
 import * as Domain from "../domain/Errors.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
@@ -9,7 +9,7 @@ import type { Failure, WireError } from "../http/ErrorTable.ts"
 import { envelope, internalError, wireErrorOf } from "../http/ErrorTable.ts"
 import * as Http from "../http/HttpErrors.ts"
 
-/** The field of a decline that names the PaymentIntent, cut down to what a reader of the page looks for. */
+/** A decline's `payment_intent`, cut down to the fields that a reader of the page looks for. */
 const PAYMENT_INTENT = {
   id: "pi_1fK3dV9ab7Qe0TzXw5MnR2Lc",
   object: "payment_intent",
@@ -92,7 +92,7 @@ export interface ErrorExample {
   readonly type: string
   readonly code: string
   readonly param: string | null
-  /** Null for what is no response of its own. */
+  /** Null if no response has this code. */
   readonly body: string | null
 }
 

@@ -1,11 +1,9 @@
-/** What each error means to a developer: what has happened, why it happens, and what to do (semantics §3). */
+/** Explains each error to a developer: its meaning, its causes and its remedies (semantics §3). */
 
 export interface Explanation {
   /** One sentence. */
   readonly meaning: string
-  /** What leads to it. */
   readonly causes: ReadonlyArray<string>
-  /** What helps. */
   readonly remedies: ReadonlyArray<string>
 }
 

@@ -1,9 +1,9 @@
 /**
- * HTML as a template: what is put into it is text, and stays text.
+ * HTML as a template: a value that is put into it is text, and stays text.
  *
- * Guarantees that nothing put into a template, whatever it holds, ends the text or the quoted attribute that it stands
- * in. Only what this template made is taken over as HTML. Does not know what a URL in an attribute leads to: whoever
- * puts one into `href` or `action` has to have checked it (`RedirectUrl`).
+ * Guarantees that no value ends the text or the quoted attribute that it stands in. Only the result of another template
+ * is taken over as HTML. The template does not know where a URL in an attribute leads: callers check a URL before they
+ * put it into `href` or `action` (`RedirectUrl`).
  */
 
 /** HTML that a template made. */
@@ -14,7 +14,7 @@ export class Html {
   }
 }
 
-/** What can be put into a template; null, undefined and false leave nothing. */
+/** A value in a template; null, undefined and false leave nothing. */
 export type Child = Html | string | number | null | undefined | false | ReadonlyArray<Child>
 
 const ENTITIES: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** What all pages have around their content. */
+/** The document that every page puts its content into. */
 import * as Assets from "./Assets.ts"
 import type { Child, Html } from "./Html.ts"
 import { html } from "./Html.ts"
@@ -7,22 +7,22 @@ export interface Layout {
   readonly title: string
   /** Class of the body, for the style sheet. */
   readonly kind: "checkout" | "notice" | "documentation"
-  /** Whether the page has a form that the script makes comfortable. */
+  /** True if the page has a form, which the script makes comfortable. */
   readonly script?: boolean
-  /** How many folders the page lies below Till's base address: 1 for `/checkout/{id}`, which is what most are. */
+  /** Folders between Till's base address and the page: 1, the default, for `/checkout/{id}`. */
   readonly depth?: number
   /** The frame that the page is shown in; null or left out if it stands for itself. */
   readonly frame?: Frame | null
   readonly content: Child
 }
 
-/** What a page in a frame tells the page around it. */
+/** A page in a frame tells these to the page around it. */
 export interface Frame {
-  /** The origin that it tells this to, which is the only one that may frame it. */
+  /** Origin of the page around it, the only one that may frame this one and that is told anything. */
   readonly origin: string
   /** Status of the session. */
   readonly status: string
-  /** Where to go when the session is complete, if anywhere. */
+  /** Address to go to when the session is complete; null if there is none. */
   readonly location: string | null
 }
 

@@ -1,11 +1,13 @@
-/** Amounts as payers read them. Nothing is computed: an amount is the smallest unit of its currency (semantics N3). */
+/**
+ * Amounts as payers read them. Nothing is computed: an amount counts the smallest unit of its currency (semantics N3).
+ */
 
 const ZERO_DECIMALS: ReadonlySet<string> = new Set(
   "bif clp djf gnf jpy kmf krw mga pyg rwf ugx vnd vuv xaf xof xpf".split(" ")
 )
 const THREE_DECIMALS: ReadonlySet<string> = new Set("bhd jod kwd omr tnd".split(" "))
 
-/** How many digits of an amount stand behind the decimal point. */
+/** The number of digits behind the decimal point. */
 export const decimalsOf = (currency: string): number =>
   ZERO_DECIMALS.has(currency) ? 0 : THREE_DECIMALS.has(currency) ? 3 : 2
 
@@ -31,10 +33,10 @@ export const formatAmount = (amount: number, currency: string, locale: string): 
 
 const LOCALE_DEFAULT = "en"
 
-/** The language that a browser asks for first, if it is one that amounts can be written in. */
+/** The language that a browser asks for first, or English if amounts cannot be written in that. */
 export const localeOf = (acceptLanguage: string | undefined): string => {
   const wanted = acceptLanguage?.split(",", 1)[0]?.split(";", 1)[0]?.trim() ?? ""
-  // Longer ones are no languages, and extensions could choose digits that the page's other texts do not have.
+  // Longer tags are no languages, or have extensions, which could choose other digits than the page's texts have.
   if (!/^[A-Za-z]{2,3}(-[A-Za-z]{4})?(-[A-Za-z]{2}|-[0-9]{3})?$/.test(wanted)) return LOCALE_DEFAULT
   return Intl.NumberFormat.supportedLocalesOf([wanted])[0] ?? LOCALE_DEFAULT
 }

@@ -1,18 +1,18 @@
 /**
- * Pages as HTTP responses. Every page gets the same headers: nothing from elsewhere, no script and no style within the
- * page, no address of it told to others, no copy kept.
+ * Pages as HTTP responses. Every page gets the same headers, by which the browser loads nothing from elsewhere, runs no
+ * script and no style within the page, tells the page's address to nobody, and keeps no copy.
  */
 import { HttpServerResponse } from "effect/http"
 import type { Html } from "./Html.ts"
 
 export interface PageOptions {
-  /** 200 unless said otherwise. */
+  /** 200 by default. */
   readonly status?: number
-  /** Where a form of the page may be redirected to, beside Till itself: URLs, of which only the scheme counts. */
+  /** URLs that a form of the page may be redirected to, beside Till's own. Only their scheme counts. */
   readonly formTargets?: ReadonlyArray<string | null>
-  /** Who may show the page in a frame: nobody, unless said otherwise. */
+  /** Origins that may show the page in a frame; none by default. */
   readonly frameAncestors?: ReadonlyArray<string>
-  /** How long browsers may keep the page; payers' pages are never kept. */
+  /** The `Cache-Control` header. By default browsers keep nothing, as payers' pages need. */
   readonly cacheControl?: string
 }
 
@@ -24,15 +24,15 @@ export const page = (document: Html, options: PageOptions = {}): HttpServerRespo
     headers: headersOf(options)
   })
 
-/** Leads a browser on with GET. The URL has to be one of Till's own or of the merchant's own. */
+/** Leads a browser on with GET. Callers pass only URLs of Till's own or of the merchant's own. */
 export const seeOther = (location: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.empty({ status: 303, headers: { ...COMMON, "cache-control": "no-store", location } })
 
-/** Leads a browser on, or tells the page's script where to go. */
+/** Leads a browser on. The page's script gets the location as data instead. */
 export const leadOn = (wantsData: boolean, location: string): HttpServerResponse.HttpServerResponse =>
   wantsData ? data(200, { location }) : seeOther(location)
 
-/** What a page's script gets instead of a page. */
+/** An answer for a page's script, which wants data instead of a page. */
 export const data = (status: number, body: object): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(body, { status, headers: { ...COMMON, "cache-control": "no-store" } })
 
@@ -43,7 +43,7 @@ const headersOf = ({ cacheControl = "no-store", formTargets = [], frameAncestors
   "cache-control": cacheControl,
   "content-security-policy": contentSecurityPolicy({ formTargets, frameAncestors }),
   "cross-origin-opener-policy": "same-origin",
-  // Old browsers know this one only; it cannot name origins.
+  // Old browsers know no `frame-ancestors`. This header cannot name origins, so it is left out where some are allowed.
   ...(frameAncestors.length === 0 && { "x-frame-options": "DENY" })
 })
 

@@ -1,9 +1,9 @@
 /**
  * Authentication of a payer: `GET /authenticate/{pi}` asks, `POST` takes the answer (semantics I-12 to I-14, §8.11,
- * §8.29).
+ * §8.29), and `GET /challenge/{cs}` leads the payer of a custom checkout there.
  *
- * Only who has the PaymentIntent's client secret gets in, and is told nothing otherwise. Afterwards the payer is led to
- * the `return_url` of this very confirmation, and nowhere else.
+ * Only somebody with the client secret gets in; anybody else is told nothing. Afterwards the payer is led to the
+ * `return_url` of this very confirmation, and nowhere else.
  */
 import { Effect, Layer, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -12,21 +12,20 @@ import { matchesClientSecret } from "../payments/ClientSecrets.ts"
 import * as PaymentIntentSteps from "../payments/PaymentIntentSteps.ts"
 import * as PaymentIntents from "../payments/PaymentIntents.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import * as AuthenticationPage from "./AuthenticationPage.ts"
+import * as CheckoutPage from "./CheckoutPage.ts"
 import { pathOf } from "./Embedding.ts"
-import { isCrossSite, readForm, wantsData } from "./FormBody.ts"
-import { idempotencyKeyOf, makeToken } from "./FormToken.ts"
+import { idempotencyKeyOf, isCrossSite, makeToken, readForm, wantsData } from "./Forms.ts"
+import type { FoundPaymentIntent } from "./Lookup.ts"
+import { findPaymentIntent, findSession } from "./Lookup.ts"
 import { localeOf } from "./Money.ts"
 import { NOT_FOUND, NOT_FROM_HERE, notice } from "./Notice.ts"
-import { data, leadOn, page } from "./PageResponse.ts"
-import type { FoundPaymentIntent } from "./Payers.ts"
-import { findPaymentIntent, findSession } from "./Payers.ts"
+import { data, leadOn, page, seeOther } from "./PageResponse.ts"
+import * as AuthenticationPage from "./PayerAuthenticationPage.ts"
 import { queryOf, route } from "./Routing.ts"
 import type { Submissions } from "./Submission.ts"
 import * as Submission from "./Submission.ts"
-import { returnUrlOf } from "./SuccessUrl.ts"
 
-/** The PaymentIntent, for who has its secret. */
+/** Finds the PaymentIntent for somebody who has its secret. */
 const open = Effect.fnUntraced(function* (id: string, secret: string) {
   const found = yield* findPaymentIntent(id)
   return found !== undefined && matchesClientSecret(found.paymentIntent, secret) ? found : undefined
@@ -34,28 +33,30 @@ const open = Effect.fnUntraced(function* (id: string, secret: string) {
 
 const returnUrl = ({ next_action }: PaymentIntent): string | null => next_action?.redirect_to_url.return_url ?? null
 
-/** What to say to somebody who has nothing to answer (any more). */
+/** The page for somebody who has nothing to answer, or nothing any more. */
 const donePage = Effect.fnUntraced(function* (found: FoundPaymentIntent) {
   return page(notice(AuthenticationPage.noticeOf({ ...found, checkoutUrl: yield* checkoutUrlOf(found) })))
 })
 
-/** The way back to the checkout. Pages of other sessions than hosted ones are the shop's, and it alone knows them. */
+/**
+ * The hosted checkout to go back to. Other sessions have pages of the shop's, and Till does not know their addresses.
+ */
 const checkoutUrlOf = Effect.fnUntraced(function* ({ checkoutSession }: FoundPaymentIntent) {
   const session = checkoutSession === undefined ? undefined : (yield* findSession(checkoutSession))?.session
   return session?.ui_mode === "hosted" ? (yield* PaymentsConfig).publicUrl + pathOf(session) : null
 })
 
-/** What the page's script is told, if not where to go: its page has something else to say now. */
+/** Tells the page's script to load its page again, which says something else now. */
 const reload = data(200, { reload: true })
 
-/** What a payer agrees to. A merchant may change all of it while the payer looks at the page. */
+/** The payer agrees to these terms. The merchant may change all of them while the payer looks at the page. */
 const termsOf = ({ amount, currency, payment_method }: PaymentIntent): string =>
   `${amount} ${currency} ${payment_method}`
 
-/** What a form's token is good for. */
+/** The subject of a form's token: an answer counts for one PaymentIntent and one set of terms. */
 const subjectOf = (id: string, terms: string): string => `${id} ${terms}`
 
-/** Asks, if there is anything to ask. */
+/** Asks the payer, unless the PaymentIntent no longer waits for an answer. */
 const ask = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, found: FoundPaymentIntent) {
   const { merchant, paymentIntent } = found
   if (paymentIntent.status !== "requires_action") return yield* donePage(found)
@@ -72,7 +73,9 @@ const get = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRe
   return found === undefined ? page(notice(NOT_FOUND), { status: 404 }) : yield* ask(request, found)
 })
 
-/** A checkout page that the payer comes back to leads on at once, so the form leads there as well. */
+/**
+ * A checkout page to which the payer comes back leads on at once, so the policy must allow its `success_url` as well.
+ */
 const successUrlBehind = Effect.fnUntraced(function* (paymentIntent: PaymentIntent) {
   const { publicUrl } = yield* PaymentsConfig
   const url = returnUrl(paymentIntent)
@@ -82,7 +85,7 @@ const successUrlBehind = Effect.fnUntraced(function* (paymentIntent: PaymentInte
   return found?.session.payment_intent === paymentIntent.id ? found.session.success_url : null
 })
 
-/** What is kept of an answer, for those who send it again: by then the PaymentIntent no longer says where to go. */
+/** Kept for a form that is sent again: by then the PaymentIntent no longer has its `return_url`. */
 interface Kept {
   readonly returnUrl: string | null
   readonly succeeded: boolean
@@ -92,7 +95,7 @@ const NOWHERE: Kept = { returnUrl: null, succeeded: false }
 
 interface Answer {
   readonly outcome: AuthenticationOutcome
-  /** What the payer was asked to agree to. */
+  /** The terms as the form showed them. */
   readonly terms: string
   readonly idempotencyKey: string
 }
@@ -104,19 +107,15 @@ const answer = (
 ) => {
   const command = Effect.gen(function* () {
     const { value: paymentIntent } = yield* PaymentIntentSteps.find(id)
-    // Asked anew, the payer may agree to what is wanted now.
+    // The merchant has changed the payment meanwhile, so the payer is asked anew.
     if (termsOf(paymentIntent) !== terms) return NOWHERE
     const url = returnUrl(paymentIntent)
-    // The answer was given either way; that the card was declined afterwards is for the one who is returned to.
     const result = yield* PaymentIntents.authenticate(id, outcome)
+    // The payer has answered, even if the card was declined afterwards; the page behind `return_url` tells of that.
     const kept: Kept = { returnUrl: url, succeeded: outcome === "success" && Result.isSuccess(result) }
     return kept
   })
-  return submissions.submit(
-    { account, path: `/authenticate/${id}`, idempotencyKey, entered: { outcome } },
-    command,
-    JSON.stringify
-  )
+  return submissions.submit({ account, path: `/authenticate/${id}`, idempotencyKey, entered: { outcome } }, command)
 }
 
 const post = Effect.fnUntraced(function* (
@@ -137,7 +136,7 @@ const post = Effect.fnUntraced(function* (
   }
   const submitted = yield* Effect.catchTag(
     answer(submissions, found, { outcome, terms, idempotencyKey }),
-    // The same form was sent with the other answer before: the first one counts.
+    // The payer has sent the same form with the other answer before. The first one counts.
     "IdempotencyKeyReuse",
     () => Effect.succeed(null)
   )
@@ -155,11 +154,44 @@ const post = Effect.fnUntraced(function* (
   )
 })
 
+/** Query parameters of a `return_url` (semantics I-14). */
+interface Returned {
+  readonly payment_intent: string
+  readonly payment_intent_client_secret: string
+  readonly redirect_status: "succeeded" | "failed"
+}
+
+/** Adds the outcome of an authentication to a `return_url`. */
+const returnUrlOf = (returnUrl: string, returned: Returned): string => {
+  const url = new URL(returnUrl)
+  for (const [name, value] of Object.entries(returned)) url.searchParams.set(name, value)
+  return url.href
+}
+
+/**
+ * Leads the payer of a custom checkout to the challenge. Its address takes the PaymentIntent's secret, and a session
+ * does not tell that: with a publishable key, a shop's page learns it from a decline at most (semantics A6, §8.28). So
+ * the page sends the payer here. Somebody without the session's secret is told nothing.
+ */
+const leadToChallenge = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, id: string) {
+  const found = yield* findSession(id)
+  if (found === undefined || !matchesClientSecret(found.session, queryOf(request).get("client_secret") ?? "")) {
+    return page(notice(NOT_FOUND), { status: 404 })
+  }
+  const challenge = found.paymentIntent?.next_action?.redirect_to_url.url
+  if (challenge !== undefined) return seeOther(challenge)
+  if (found.session.status === "open") return page(notice(NOT_FOUND), { status: 404 })
+  return page(notice(CheckoutPage.noticeOf({ ...found, locale: localeOf(request.headers["accept-language"]) })), {
+    status: 410
+  })
+})
+
 export const layer = Layer.unwrap(
   Effect.map(Submission.make, (submissions) =>
     Layer.mergeAll(
       route("GET", "/authenticate/:id", (request, { id = "" }) => get(request, id)),
-      route("POST", "/authenticate/:id", (request, { id = "" }) => post(submissions, request, id))
+      route("POST", "/authenticate/:id", (request, { id = "" }) => post(submissions, request, id)),
+      route("GET", "/challenge/:id", (request, { id = "" }) => leadToChallenge(request, id))
     )
   )
 )

@@ -1,19 +1,20 @@
-/** What every page's route has in common: a failure is a page as well, and no more than a path gets into a log. */
+/** Adds the routes of pages. Every route answers a failure with a page as well, and logs no more than a path. */
 import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpRouter } from "effect/http"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
-import { shownPath } from "../http/ClientText.ts"
+import { shownPath } from "../http/ErrorTable.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
 import { RequestTooLarge } from "../http/HttpErrors.ts"
+import type { RequestBodies } from "../http/RequestBody.ts"
 import { REQUEST_MILLIS_MAX } from "../http/RequestTimeouts.ts"
 import { withoutSlash } from "../http/TrailingSlash.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { NOT_FROM_HERE, notice, UNAVAILABLE } from "./Notice.ts"
 import { page } from "./PageResponse.ts"
 
-/** What pages are made with. */
-export type PageServices = Accounts | HttpConfig | PaymentsConfig
+/** The services that pages use. */
+export type PageServices = Accounts | HttpConfig | PaymentsConfig | RequestBodies
 
 /** A page's route. The handler gets the path's parameters, decoded. */
 export const route = <E>(
@@ -37,13 +38,13 @@ export const route = <E>(
     })
   )
 
-/** The query, whatever is in it: only the first question mark begins one. */
+/** The query. Only the first question mark begins one. */
 export const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): URLSearchParams => {
   const mark = url.indexOf("?")
   return new URLSearchParams(mark === -1 ? "" : url.slice(mark + 1))
 }
 
-/** Fails if the storage hangs. A command that has begun ends when the journal says so, as over the API. */
+/** Fails if the storage hangs. A command that has begun still ends when the journal says so, as over the API. */
 const within =
   (millis: number) =>
   <A, E, R>(answer: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
@@ -53,8 +54,9 @@ const within =
     })
 
 /**
- * Answers with a page, whatever happens: 413 for a form that no page of ours has, 503 if the storage does not answer, 500
- * for a defect, which is logged with the path alone. Queries hold client secrets, and bodies card data.
+ * Answers with a page, whatever happens: 413 for a form that is too long to be Till's own, 503 if the storage does not
+ * answer, 500 for a defect. A defect is logged with the path alone, because queries hold client secrets, and bodies
+ * card data.
  */
 const guarded = <E, R>(
   { method, url }: HttpServerRequest.HttpServerRequest,

@@ -16,7 +16,7 @@ describe("the command till", () => {
       readonly version: string
     }
     fs.writeFileSync(Path.join(project, "node"), "#!/bin/sh\necho 'an old Node'; exit 1\n", { mode: 0o755 })
-    // As npm installs a folder: the package is a link, and the command a link into it.
+    // When npm installs a folder, the package is a link, and the command a link into it.
     fs.symlinkSync(root, Path.join(project, "the package"))
     const command = Path.join(project, "till")
     fs.symlinkSync(Path.join("the package", bin.till), command)

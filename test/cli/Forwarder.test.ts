@@ -37,7 +37,7 @@ const appThat = (behaves: (socket: net.Socket) => void) =>
       })
   )
 
-/** A forwarder to an app, and what it has said so far. */
+/** A forwarder to an app, and the lines that it has written so far. */
 const forwarding = Effect.fnUntraced(function* (
   behaves: (socket: net.Socket) => void,
   more: { readonly appMillisMax?: number; readonly secret?: Promise<Redacted.Redacted>; readonly scheme?: "https" } = {}

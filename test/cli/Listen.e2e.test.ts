@@ -1,4 +1,4 @@
-/** `till listen` between the real Till and an app: what it forwards, and what it leaves behind. */
+/** `till listen` forwards webhooks between the real Till and an app, and leaves nothing behind when it ends. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
@@ -95,7 +95,7 @@ describe("till listen", () => {
           verifyWebhook({ body: received.body, header: received.headers["x-signature"], secret })
         }
 
-        // What Till has not signed reaches no app, and the terminal does not show it.
+        // A request that Till has not signed reaches no app, and the terminal does not show it.
         assert.strictEqual(await post(endpoint.url, headers, `${BODY} `), 400)
         assert.strictEqual(await post(endpoint.url, {}, BODY), 400)
         assert.strictEqual(await post(endpoint.url, headersFor(BODY, "whsec_wrong"), BODY), 400)

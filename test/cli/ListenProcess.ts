@@ -24,7 +24,7 @@ export class ListenProcess {
     return /^They are signed with (whsec_\w{32})\n/mu.exec(this.stdout)![1]!
   }
 
-  /** What it says about webhooks, without the times. */
+  /** The lines that it writes about webhooks, without their times. */
   get lines(): ReadonlyArray<string> {
     return this.stdout
       .split("\n")

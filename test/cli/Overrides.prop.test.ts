@@ -8,7 +8,7 @@ const leaf = Schema.Union([Schema.Int, Schema.Boolean, Schema.Null, Schema.Strin
 const inner = Schema.Record(name, leaf)
 const body = Schema.Record(name, Schema.Union([leaf, inner, Schema.NonEmptyArray(inner), Schema.NonEmptyArray(leaf)]))
 
-/** What to type for each leaf. */
+/** The `--override` arguments that a developer would type, one for each leaf. */
 const typedFor = (value: unknown, path: string): ReadonlyArray<string> => {
   if (Array.isArray(value)) return value.flatMap((item, index) => typedFor(item, `${path}[${index}]`))
   if (typeof value === "object" && value !== null) {
@@ -25,7 +25,7 @@ const apply = (base: object, typed: ReadonlyArray<string>) =>
 
 describe("overrides", () => {
   it.prop("set whatever is typed", [body], ([wanted]) => {
-    // As it goes out: JSON has no -0.
+    // The JSON that goes out counts, which has no -0.
     assert.strictEqual(JSON.stringify(apply({}, typedFor(wanted, ""))), JSON.stringify(wanted))
   })
 

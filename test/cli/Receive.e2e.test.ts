@@ -1,4 +1,4 @@
-/** From `till trigger` to an app behind `till listen`, with everything real in between. */
+/** `till trigger` reaches an app behind `till listen`, and everything in between is real. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import * as http from "node:http"

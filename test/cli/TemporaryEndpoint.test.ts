@@ -1,4 +1,4 @@
-/** What `till listen` makes of the endpoints of others, and of its own that were left behind. */
+/** `till listen` takes over an endpoint that was left behind for the same app, and leaves those of others alone. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import * as http from "node:http"

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** What was said on standard error, by the key of those who were to read it. */
+/** Lines on standard error, by the API key of the command that wrote them. */
 const said = new Map<string, ReadonlyArray<string>>()
 const saidTo = (key: string) => said.get(key) ?? []
 const listening = (key: string): Console.Console => ({

@@ -1,6 +1,6 @@
 /**
- * What the client's types know: checked by the compiler, here and in `npm run check`. And that types are enough: no
- * body of the contract is anything else than its JSON.
+ * The compiler checks the client's types, here and in `npm run check`. The tests check that types are enough: no body
+ * of the contract is anything else than its JSON.
  */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import type { Effect, Stream } from "effect"
@@ -68,7 +68,7 @@ const calls = (till: TillClient, effects: EffectMethods) => [
 const endpoints: Array<HttpApiEndpoint.Top> = []
 HttpApi.reflect(Api, { onGroup: () => {}, onEndpoint: ({ endpoint }) => endpoints.push(endpoint) })
 
-/** Whether anything in a schema has another form on the wire. Anything at all is its own. */
+/** True if any part of a schema has another form on the wire. A schema for any value at all has none. */
 const isTransformed = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isUnknown(ast) ? false : ast.encoding !== undefined || partsOf(ast).some(isTransformed)
 

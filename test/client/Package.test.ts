@@ -1,6 +1,6 @@
 /**
- * `till/client` as another project gets it: what `npm run prepare` makes, through the package's `exports`, for a compiler
- * that is strict and knows nothing of Till's own options. What it compiles are the README's programs.
+ * Another project gets `till/client` as `npm run prepare` makes it, through the package's `exports`. A compiler that is
+ * strict and knows nothing of Till's own options compiles the README's programs with it.
  */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"

@@ -8,7 +8,9 @@ import * as Path from "node:path"
 export const EXAMPLES = Path.resolve(import.meta.dirname, "../../examples/webhooks")
 export interface Language {
   readonly name: string
-  /** What says whether the language is there, and what runs the example; the folder is for what it builds. */
+  /**
+   * `check` succeeds if the language is installed. `command` runs the example, which `build` may put into the folder.
+   */
   readonly check: readonly [string, ...Array<string>]
   readonly command: (folder: string) => readonly [string, ...Array<string>]
   readonly build?: (folder: string) => readonly [string, ...Array<string>]
@@ -136,6 +138,6 @@ export const build = (language: Language, folder: string): void => {
   if (built.status !== 0) throw new Error(built.stderr)
 }
 
-/** How to name a language in a test. */
+/** The name of a language in a test's title, which says why the test is left out. */
 export const nameOf = (language: Language): string =>
   isThere(language) ? language.name : `${language.name} (left out: there is no ${language.check[0]} here)`

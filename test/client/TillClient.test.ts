@@ -36,7 +36,7 @@ afterAll(async () => {
 const clientOf = (options: Partial<TillClientOptions> = {}) =>
   new TillClient({ apiKey: server.keys.secretTest, baseUrl: proxy.baseUrl, ...options })
 
-/** What a promise rejects with. */
+/** The error that a promise rejects with. */
 const failureOf = async (promise: Promise<unknown>): Promise<unknown> => {
   try {
     return assert.fail(`succeeded with ${JSON.stringify(await promise)}`)

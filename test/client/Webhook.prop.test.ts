@@ -1,4 +1,4 @@
-/** `verifyWebhook`: what is genuine passes, and nothing else does (spec: Events, Signature; semantics W5, W6). */
+/** `verifyWebhook` lets genuine webhooks pass, and nothing else (spec: Events, Signature; semantics W5, W6). */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -20,11 +20,11 @@ const VECTOR = {
   signature: "2ad968208b3f4ecfded3a7607f0df647249560fb9e9febeec80ff784f0276a1e"
 }
 
-/** As the specification words it: one string, hashed at once. */
+/** Signs as the specification words it: one string, hashed at once. */
 const signatureOf = (secret: string, time: number, body: string): string =>
   createHmac("sha256", secret).update(`v1=${time}.${body}`, "utf8").digest("hex")
 
-/** What keeps a webhook from being believed; undefined if nothing does. */
+/** The reason why a webhook is not believed; undefined if it is. */
 const reasonOf = (options: VerifyWebhookOptions) => {
   try {
     verifyWebhook(options)
@@ -46,7 +46,7 @@ const webhook = Schema.Struct({
   secret: secretArbitrary,
   otherSecret: secretArbitrary,
   time: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 99_999_999_999 })),
-  /** How much later it arrives, in seconds. */
+  /** Seconds from the signature to the arrival. */
   age: Schema.Int.check(Schema.isBetween({ minimum: -700, maximum: 700 })),
   event: Schema.Struct({ id: Schema.String, type: Schema.String, data: Schema.Record(Schema.String, Schema.Json) }),
   /** Chooses a bit. */

@@ -1,6 +1,6 @@
 /**
- * The receivers of `examples/webhooks`, each run as it is: what Till signs is handled once, and nothing else ever. A
- * language that is not on this machine is left out, and the name of its test says so.
+ * The receivers of `examples/webhooks`, each run as it is. They handle an event that Till signed once, and nothing else
+ * ever. A language that is not on this machine is left out, and the name of its test says so.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"

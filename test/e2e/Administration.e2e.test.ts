@@ -19,7 +19,7 @@ const refused = async (server: TillProcess, message: string, ...args: ReadonlyAr
 
 interface Created {
   readonly merchant: string
-  /** By prefix. */
+  /** Keys by their prefix. */
   readonly keys: Readonly<Record<string, { readonly id: string; readonly secret: string }>>
 }
 

@@ -282,7 +282,7 @@ describe("a database that does not answer", () => {
   )
 })
 
-/** As the engine's default is. */
+/** The engine's default. */
 const QUEUE_CAPACITY = 4096
 const EXCESS = 400
 
@@ -306,7 +306,7 @@ const fillQueue = async (till: TillProcess) => {
   await new Promise((sent) => setTimeout(sent, 1000))
   signalIfThere(till.processId, "SIGCONT")
   await until("the excess is refused", () => refusedEarly >= EXCESS)
-  // What is in memory is served meanwhile.
+  // Meanwhile Till serves from memory.
   assert.deepStrictEqual(await till.get(`/v1/customers/${early.id}`), early)
   assert.strictEqual((await till.get("/healthz", { key: null })).status, "ok")
   isOver = true
@@ -321,7 +321,7 @@ const fillQueue = async (till: TillProcess) => {
   }
   const accepted = answers.filter(({ answer }) => answer.status === 200).map(({ answer }) => answer.body.id)
   assert.lengthOf(accepted, QUEUE_CAPACITY)
-  // Nobody's request is lost, and what was refused was not carried out: it is now.
+  // No accepted request is lost, and no refused one was carried out. The refused ones are carried out now.
   const repeated = await inParallel(refused, 32, ({ idempotencyKey }) =>
     till.request("POST", "/v1/customers", { body: { name: "queued" }, idempotencyKey })
   )

@@ -14,7 +14,7 @@ const sound = /^\d+ records of 2 accounts: the journal is whole and the views ag
 /** Runs SQL behind Till's back, and answers with the first row. */
 type Sql = (statement: string) => Promise<ReadonlyArray<unknown>>
 
-/** What was changed, how `till verify` must name it, and how to undo it. */
+/** A change in the database behind Till's back, the line by which `till verify` must name it, and its undoing. */
 interface Damage {
   readonly what: string
   readonly statement: string
@@ -75,7 +75,9 @@ const newestMissing = ({ account, version }: Place): Damage => ({
   undo: "INSERT INTO journal SELECT * FROM saved"
 })
 
-/** A change of one row of the views that answers with the row's id, and how `till verify` must name that row. */
+/**
+ * A change of one row of the views that answers with the row's id, and the name that `till verify` must give the row.
+ */
 type ViewDamage = readonly [statement: string, table: string, problem: string]
 
 const changed = "is not what the journal says"

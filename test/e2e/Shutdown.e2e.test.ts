@@ -1,4 +1,6 @@
-/** How the real service stops under load: whoever keeps its connections and honours `Connection: close` loses nothing. */
+/**
+ * The real service stops under load. A client that keeps its connections and honours `Connection: close` loses nothing.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as http from "node:http"
@@ -19,11 +21,11 @@ interface Tally {
   answered: number
   /** Answers that told their client to close. */
   closing: number
-  /** What went wrong on a connection that the client had, by code. */
+  /** Codes of the errors on connections that the client had. */
   readonly lost: Array<string>
 }
 
-/** One request on the client's connection; what the answer says of the connection, or how it was lost. */
+/** Sends one request on the client's connection. Tells the answer's `Connection` header, or the error that lost it. */
 const send = (till: TillProcess, agent: http.Agent, idempotencyKey: string) =>
   new Promise<{ readonly connection?: string; readonly lost?: string }>((resolve) => {
     const lost = (error: NodeJS.ErrnoException) => resolve({ lost: error.code ?? error.message })

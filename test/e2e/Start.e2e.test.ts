@@ -1,4 +1,4 @@
-/** How the process starts, refuses to start, and stops. */
+/** The process starts, refuses to start, and stops. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { execFileSync, spawnSync } from "node:child_process"
@@ -179,7 +179,7 @@ describe("a start that cannot be", () => {
         const taken = await refusal({ ...other.variables, PORT: String(server.port) })
         assert.strictEqual(taken, `till: PORT: ${server.port} on 127.0.0.1 is in use by another process\n`)
         assert.isUndefined(other.postgresProcessId, "its Postgres still runs")
-        // What a start cannot show it does not make.
+        // A start that could not show new keys made none, so the next one makes and shows them.
         await other.start()
         assert.include(other.stdout, "These keys are shown this once")
         assert.strictEqual((await server.post("/v1/payment_intents", payment)).amount, 2000)
@@ -210,7 +210,8 @@ describe("DATABASE_URL", () => {
         const greeted = servers.map((server) => printedKeys(server.stdout)).filter((keys) => "sk_test_" in keys)
         assert.lengthOf(greeted, 1, "one default merchant, and its keys once")
         const key = greeted[0]!["sk_test_"]!
-        // They contend for one account: what loses its place in the log is done again behind it, or refused.
+        // The processes contend for one account. A command that loses its place in the log is done again behind it, or
+        // refused.
         const requests = Array.from({ length: 60 }, (_, i) => servers[i % servers.length]!)
         const made = await inParallel(requests, 12, (server) => persist(server, key))
         assert.strictEqual(new Set(made.map(({ id }) => id)).size, requests.length)

@@ -17,7 +17,7 @@ const advance = async (process: TillProcess, days: number): Promise<number> =>
 
 const statusOf = async (process: TillProcess, path: string): Promise<string> => (await process.get(path)).status
 
-/** Nothing listens there: what is delivered to it stays under way. */
+/** Nothing listens there, so deliveries to it stay under way. */
 const ENDPOINT = { url: "http://127.0.0.1:9/hooks", enabled_events: ["*"] }
 
 const outlastsCrashes = async (process: TillProcess): Promise<void> => {

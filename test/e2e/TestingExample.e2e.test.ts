@@ -12,7 +12,7 @@ describe("the example of a test suite", () => {
   it("passes, starts Till once, and leaves nothing behind", async () => {
     const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-testing-"))
     try {
-      // What `npm run prepare` and `npm install` would make of the example.
+      // Resolves the packages as `npm run prepare` and `npm install` would in the example's folder.
       const config = {
         root: Path.join(root, "examples/testing"),
         cacheDir: folder,

@@ -162,7 +162,7 @@ const outlastsDay = async (server: TillProcess, there: RawReceiver) => {
 
 const eventsOf = (deliveries: ReadonlyArray<Delivery>) => deliveries.map(({ event }) => event).toSorted()
 
-/** What waits for an endpoint that is disabled or deleted is sent to nobody, until someone asks for it again. */
+/** Deliveries that wait for a disabled or deleted endpoint are sent to nobody, until someone asks for them again. */
 const cancels = async (server: TillProcess, there: RawReceiver) => {
   there.behaviour = answersWith(500)
   const disabled = await subscribe(server, there.url)
@@ -199,7 +199,7 @@ const endsClean = async (server: TillProcess) => {
 const PARTS = [signs, exhausts, outlastsDay, cancels]
 
 const DELIVERIES = 1000
-/** How many have arrived when the service is killed. */
+/** The service is killed when this many deliveries have arrived. */
 const KILLS = [200, 600]
 
 /** Makes all the customers, however often the service dies meanwhile. */

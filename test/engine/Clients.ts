@@ -77,7 +77,9 @@ export class Clients {
 
   readonly ask = (engine: RunningEngine, asked: Asked) =>
     Effect.map(
-      Effect.exit(engine.accounts.execute(asked.account, asked.request, withJitter(this.random, asked.operation))),
+      Effect.exit(
+        engine.accounts.execute(asked.account, asked.request, () => withJitter(this.random, asked.operation))
+      ),
       (exit) => {
         if (Exit.isSuccess(exit)) asked.answer = exit.value
         // A process that ends interrupts what it was doing: no answer.
@@ -116,7 +118,7 @@ const answersHold = Effect.fnUntraced(function* (engine: RunningEngine, clients:
     const notAgain = Effect.andThen(Toy.command(operation), Effect.die(new Error("carried out again")))
     // What was not stored (a refusal before any effect) may be decided anew.
     if (answer.status === 404 || answer.status === 400) continue
-    const reply = yield* engine.accounts.execute(account, { ...request, id: "req_repeat" }, notAgain)
+    const reply = yield* engine.accounts.execute(account, { ...request, id: "req_repeat" }, () => notAgain)
     assert.deepStrictEqual(
       { status: reply.status, body: reply.body, apiVersion: reply.apiVersion },
       { status: answer.status, body: answer.body, apiVersion: answer.apiVersion }

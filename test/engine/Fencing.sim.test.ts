@@ -202,7 +202,7 @@ describe("two owners of an account", () => {
       const { account, one, stop, storage, two } = yield* twoOwners
       yield* two.accounts.read(account, "slot_a")
       const ask = (engine: RunningEngine) =>
-        engine.accounts.execute(account, Toy.request("key"), Toy.command({ op: "increment", slot: "a", by: 5 }))
+        engine.accounts.execute(account, Toy.request("key"), () => Toy.command({ op: "increment", slot: "a", by: 5 }))
       const first = yield* ask(one)
       // The second has not heard of the key, runs the command, is fenced, and finds the response.
       const second = yield* ask(two)

@@ -138,7 +138,9 @@ describe("the engine on a Postgres that hangs", () => {
   it.live("fires its timers over new connections once the old ones swallow everything", () =>
     Effect.gen(function* () {
       const { engine, id, proxy, storage } = yield* startBehindProxy
-      yield* engine.accounts.execute(ACCOUNT, Toy.request(null), Toy.command({ op: "setTimer", slot: "a", delay: 600 }))
+      yield* engine.accounts.execute(ACCOUNT, Toy.request(null), () =>
+        Toy.command({ op: "setTimer", slot: "a", delay: 600 })
+      )
       yield* engine.projector.drained
       proxy.swallow()
       // Until then nobody is shown what the timer is about to change.

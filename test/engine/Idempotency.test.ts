@@ -39,7 +39,7 @@ const ask = (
   key: string,
   command: Effect.Effect<Response, Response, Transaction> = increment,
   account: string = ACCOUNT
-) => accounts.execute(account, Toy.request(key), command)
+) => accounts.execute(account, Toy.request(key), () => command)
 
 const count = ({ accounts }: RunningEngine) =>
   Effect.map(accounts.run(ACCOUNT, Toy.counterIn("a")), (counter) => counter!.value.count)
@@ -97,7 +97,7 @@ describe("equal requests at once", () => {
       const { engine } = yield* withCounter()
       yield* Effect.forEach(
         Array.from({ length: 10 }),
-        () => engine.accounts.execute(ACCOUNT, Toy.request(null), increment),
+        () => engine.accounts.execute(ACCOUNT, Toy.request(null), () => increment),
         { concurrency: "unbounded" }
       )
       assert.strictEqual(yield* count(engine), 10)
@@ -127,7 +127,9 @@ describe("a key", () => {
       const first = yield* Effect.forkChild(ask(engine, "key", Effect.andThen(Deferred.await(gate), increment)))
       yield* Effect.yieldNow
       const other = Effect.flip(
-        engine.accounts.execute(ACCOUNT, Toy.request("key", "another request"), Effect.die(new Error("carried out")))
+        engine.accounts.execute(ACCOUNT, Toy.request("key", "another request"), () =>
+          Effect.die(new Error("carried out"))
+        )
       )
       const during = yield* Effect.forkChild(other)
       yield* Effect.yieldNow
@@ -137,6 +139,39 @@ describe("a key", () => {
       yield* Fiber.join(first)
       assert.instanceOf(yield* other, IdempotencyKeyReuse)
       assert.strictEqual(yield* records(storage), 2)
+    })
+  )
+
+  it.effect("has a command made for what is carried out, and for nothing else", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* withCounter()
+      let made = 0
+      const make = () => {
+        made++
+        return increment
+      }
+      const execute = (request: ReturnType<typeof Toy.request>) => engine.accounts.execute(ACCOUNT, request, make)
+      yield* Effect.all([execute(Toy.request("key")), execute(Toy.request("key"))], { concurrency: "unbounded" })
+      assert.instanceOf(yield* Effect.flip(execute(Toy.request("key", "another request"))), IdempotencyKeyReuse)
+      assert.isNotNull((yield* execute(Toy.request("key"))).replayOf)
+      assert.strictEqual(made, 1)
+      yield* execute(Toy.request("other key"))
+      assert.strictEqual(made, 2)
+    })
+  )
+
+  it.effect("keeps nothing of what only the first answer shows", () =>
+    Effect.gen(function* () {
+      const { engine, storage } = yield* withCounter()
+      const shown = '{"secret":"shown once"}'
+      const first = yield* ask(engine, "key", Effect.succeed({ status: 200, body: "{}", shown, stored: true }))
+      assert.deepStrictEqual([first.body, first.shown], ["{}", shown])
+      const second = yield* ask(engine, "key")
+      assertReplays(second, first)
+      assert.isUndefined(second.shown)
+      const kept = JSON.stringify(yield* Harness.recordsOf(storage, ACCOUNT))
+      assert.include(kept, '"body":"{}"')
+      assert.notInclude(kept, "shown once")
     })
   )
 

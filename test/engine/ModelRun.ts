@@ -61,7 +61,7 @@ export class ModelRun {
     const request = Toy.request(keyed ? `key-${this.#key++}` : null)
     return Effect.gen({ self: this }, function* () {
       yield* this.seed.jitter(3)
-      const exit = yield* Effect.exit(engine.accounts.execute(account, request, command))
+      const exit = yield* Effect.exit(engine.accounts.execute(account, request, () => command))
       if (expected === "bug") return assert.isTrue(Exit.isFailure(exit))
       const reply = yield* exit
       assert.deepStrictEqual(

@@ -68,7 +68,7 @@ describe("the fold of records", () => {
       yield* Effect.addFinalizer(() => engine.kill)
       const kinds = (rows: Projection["documentsCreated"]) => rows.map(({ kind }) => kind).toSorted()
       const projected = Effect.fnUntraced(function* (operation: Toy.Operation) {
-        yield* engine.accounts.execute(ACCOUNT, Toy.request(null), Toy.command(operation))
+        yield* engine.accounts.execute(ACCOUNT, Toy.request(null), () => Toy.command(operation))
         yield* engine.projector.drained
         const { documentsChanged, documentsCreated } = projections.splice(0)[0]!
         return { created: kinds(documentsCreated), changed: kinds(documentsChanged) }

@@ -30,7 +30,7 @@ const filled = Effect.fnUntraced(function* (seed: Randomness) {
   let key = 0
   for (const account of ACCOUNTS) {
     const run = (operation: Toy.Operation) =>
-      engine.accounts.execute(account, Toy.request(`key-${key++}`), Toy.command(operation))
+      engine.accounts.execute(account, Toy.request(`key-${key++}`), () => Toy.command(operation))
     const transact = (f: (transaction: Transaction) => void) => engine.accounts.run(account, Effect.map(Transaction, f))
     yield* transact((transaction) => {
       transaction.advanceClock(1 + seed.below(30))

@@ -1,4 +1,4 @@
-/** What every error response has to look like (semantics §3, T19). */
+/** Asserts the shape that every error response has (semantics §3, T19). */
 import { assert } from "@effect/vitest"
 import type { Reply } from "./TestServer.ts"
 import { DOCS_URL, VERSION } from "./TestServer.ts"

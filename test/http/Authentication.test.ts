@@ -13,7 +13,7 @@ import type { Keys } from "../support/MemoryService.ts"
 import type { Reply, TestServer } from "./TestServer.ts"
 import { basic, start, VERSION } from "./TestServer.ts"
 
-/** How far the service's clock is ahead, in milliseconds. */
+/** Milliseconds by which the service's clock is ahead. */
 let ahead = 0
 let server: TestServer
 beforeAll(
@@ -327,7 +327,7 @@ describe("test helpers", () => {
   it("§8.27: exist in test mode only, for secret keys only", async () => {
     const path = "/v1/test_helpers/payment_intents/pi_x/authenticate"
     const body = { outcome: "success" }
-    // T14: what the key may do comes before what was sent.
+    // T14: the key's permissions are checked before the body.
     for (const sent of [body, { outcome: "x" }, "{"]) {
       const live = await server.request("POST", path, { key: server.keys.secretLive, body: sent })
       assertError(live, 400, "test_mode_only")

@@ -1,4 +1,4 @@
-/** Semantics §1.15, §2.3 and I-18, through a real socket: what completes a session. */
+/** Semantics §1.15, §2.3 and I-18, through a real socket: sessions are confirmed and completed. */
 import { assert, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import {
@@ -178,7 +178,7 @@ describe("confirmation", () => {
     assertError(await confirm(id, email), 400, "parameter_invalid", "customer_details[email]")
     assert.strictEqual((await confirm(id, { payment_method: "pm_card_processor_error" })).status, 500)
     assert.strictEqual(await state(id), "open unpaid")
-    // T14: what a request refers to comes before the state.
+    // T14: the objects that a request refers to are checked before the state.
     assertOk(await confirm(id))
     assertError(await confirm(id, { payment_method: "pm_none" }), 404, "resource_missing", "payment_method")
   })

@@ -1,4 +1,4 @@
-/** Semantics §1.15, row by row, through a real socket: what a session is created with. */
+/** Semantics §1.15, row by row, through a real socket: sessions are created. */
 import { assert, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import {

@@ -1,4 +1,4 @@
-/** Semantics S16 and S17, through a real socket: what ends a session unpaid. */
+/** Semantics S16 and S17, through a real socket: sessions end unpaid. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Transaction } from "../../src/engine/Transaction.ts"

@@ -1,4 +1,4 @@
-/** Pages of other origins: what a publishable key may call is open to them, and nothing else is (semantics A5, T19). */
+/** Pages of other origins may make the calls that a publishable key may make, and no others (semantics A5, T19). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../src/api/Document.ts"
 import type { TestServer } from "./TestServer.ts"
@@ -99,7 +99,7 @@ describe("an answer", () => {
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/payment_methods", {}), [400, "*"])
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/customers"), [403, "*"])
     assert.deepStrictEqual(await allowedOrigin(`${key}x`, "/v1/payment_methods", card), [401, "*"])
-    // Whatever it calls itself: a sandboxed frame's page is `null`.
+    // The page's name for its own origin does not matter: a sandboxed frame's page is `null`.
     assert.deepStrictEqual(await allowedOrigin(key, "/v1/customers", undefined, { origin: "null" }), [403, "*"])
     assert.deepStrictEqual(await allowedOrigin(server.keys.publishableLive, "/v1/customers"), [403, "*"])
   })

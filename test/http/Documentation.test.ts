@@ -16,7 +16,7 @@ const document = Document.make("https://pay.example.test")
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 ajv.addSchema(document, "document")
 
-/** Not said of the answer by Till: how it is transferred. */
+/** The server adds these headers for the transfer. They are no part of Till's answer. */
 const TRANSFER = ["connection", "content-length", "content-type", "date", "keep-alive"]
 
 /** A page without the places where its lines may be broken. */

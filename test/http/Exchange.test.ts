@@ -1,10 +1,10 @@
-/** How failures are answered, and which of them are logged. */
+/** Every failure is answered; some are logged as well. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Logger } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import type { Exchange } from "../../src/http/Exchange.ts"
 import { respondFailed } from "../../src/http/Exchange.ts"
-import { LogThrottle } from "../../src/http/LogThrottle.ts"
+import { LogThrottle } from "../../src/http/Exchange.ts"
 
 const exchange = {
   method: "POST",
@@ -17,7 +17,7 @@ const exchange = {
 const options = { docsUrl: "http://localhost/docs", interruption: "Till stops." }
 const unavailable = Cause.fail(new Unavailable({ reason: "The database does not answer." }))
 
-/** The status of the answer, and what was logged. */
+/** The status of the answer, and the number of lines that were logged. */
 const respond = (cause: Parameters<typeof respondFailed>[1], outages: LogThrottle = new LogThrottle(1000)) => {
   const logged: Array<unknown> = []
   const logger = Logger.make(({ message }) => void logged.push(message))

@@ -46,7 +46,7 @@ interface Keys {
   publishable: string
 }
 
-/** A rolled key may end at once; whoever rolled it goes on with the new one. */
+/** A rolled key may end at once, so the caller that rolled it goes on with the new one. */
 const adoptKey = (keys: Keys, { body }: Reply): void => {
   if (body?.object !== "api_key" || typeof body.secret !== "string") return
   if (body.type === "publishable") keys.publishable = body.secret

@@ -1,4 +1,4 @@
-/** Semantics §1.3, row by row, through a real socket. What needs crashes is tested with the engine. */
+/** Semantics §1.3, row by row, through a real socket. The engine's tests have the rows that need crashes. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import type * as Faults from "../../src/engine/Faults.ts"

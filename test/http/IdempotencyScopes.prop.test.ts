@@ -1,6 +1,6 @@
 /**
- * Whose an idempotency key is (semantics I4, 9.4): any number of requests by any callers, with few keys between them, one
- * after the other or all at once. A key means one request per merchant and type of API key, and nothing to anybody else.
+ * An idempotency key means one request per merchant and type of API key, and nothing to anybody else (semantics I4,
+ * 9.4). Any number of callers send requests with few keys between them, one after the other or all at once.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"

@@ -1,4 +1,4 @@
-/** Bodies: what is taken for JSON, and what is text that can be kept. */
+/** A body is taken only if it is JSON, and its texts can be kept. */
 import { assert, describe, it } from "@effect/vitest"
 import { Exit, Schema } from "effect"
 import { DEPTH_MAX, parseBody, pathOfUnstorableText } from "../../src/http/JsonBody.ts"

@@ -21,7 +21,7 @@ const priceId = async (terms: object): Promise<string> => {
 const session = (line_items: ReadonlyArray<object>) =>
   post("/v1/checkout_sessions", { mode: "payment", success_url: "https://shop.example/ok", line_items })
 
-/** What each line and the whole session come to. */
+/** The amounts of each line and of the whole session. */
 const amounts = async (lines: ReadonlyArray<readonly [terms: object, quantity: number]>) => {
   const items = await Promise.all(lines.map(async ([terms, quantity]) => ({ price: await priceId(terms), quantity })))
   const created = await session(items)

@@ -1,4 +1,4 @@
-/** Bursts of answers, and how the server comes to its end. How Till does under load is in Shutdown.e2e.test.ts. */
+/** The server sends bursts of answers, and comes to its end. Shutdown.e2e.test.ts ends all of Till under load. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { request } from "node:http"
@@ -30,7 +30,10 @@ const get = (port: number, path: string): Promise<string> =>
     sent.on("error", failed).end()
   })
 
-/** A handler that ends the answers to so many requests in one go; and how many bytes of each were then on their way. */
+/**
+ * A handler that ends the answers to `count` requests in one go. It tells how many bytes of each were then on their
+ * way.
+ */
 const together = (count: number, end: (response: ServerResponse, path: string) => void) => {
   const waiting: Array<ServerResponse> = []
   let tell: (bytes: ReadonlyArray<number>) => void
@@ -126,7 +129,7 @@ describe("answers", () => {
 })
 
 describe("a server that is closed", () => {
-  /** An open connection, with what has come on it so far, and how it ended. */
+  /** An open connection, with the bytes that have come on it so far, and its end. */
   const open = async (port: number, allowHalfOpen = false) => {
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen })
     const connection = { socket, text: "", hasEnded: false, error: "" }

@@ -1,6 +1,6 @@
 /**
- * A walk over pages, in either direction, while objects come and go: what stood there throughout is seen exactly once,
- * and everything is seen in order (semantics §1.6; spec: Pagination 4).
+ * A client walks over pages, in either direction, while objects come and go. It sees every object that stood there
+ * throughout exactly once, and all in order (semantics §1.6; spec: Pagination 4).
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -11,7 +11,7 @@ let server: TestServer
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.close())
 
-/** What happens between two pages. `at` picks one of what is there. */
+/** A change between two pages. `at` picks one of the objects that exist. */
 const change = Schema.Union([
   Schema.Struct({ op: Schema.Literal("create") }),
   Schema.Struct({ op: Schema.Literal("delete"), at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })) }),

@@ -1,6 +1,7 @@
 /**
- * What kinds of values parameters take and refuse, and what null and the empty string mean to them: said anew after
- * interface.md and semantics.md (T9 to T11, T18, T22, T23, N1, N2, M1 to M3, 8.8, 9.1, 9.2, 9.6, 9.7), and not read off the code.
+ * The kinds of values that parameters take and refuse, and the meanings of null and the empty string. All is said anew
+ * after interface.md and semantics.md (T9 to T11, T18, T22, T23, N1, N2, M1 to M3, 8.8, 9.1, 9.2, 9.6, 9.7), and not
+ * read off the code.
  */
 
 /** A kind of values. */
@@ -24,10 +25,10 @@ export interface Says {
   readonly param?: string
 }
 
-/** What null or the empty string means: the same as no parameter, or an error. */
+/** The meaning of null or the empty string: the same as no parameter, "unset it", or one of two errors. */
 export type Meaning = "nothing" | "unsets" | "missing" | "invalid"
 
-/** What an operation makes of one of its parameters. */
+/** The values that an operation takes for one of its parameters. */
 export interface Rule {
   readonly kind: Kind
   readonly whenNull: Meaning
@@ -43,18 +44,18 @@ const rule = (kind: Kind, whenNull: Meaning, whenEmpty: Meaning, variant: string
   variant
 })
 
-/** Has to be there, under the circumstances of the request at least. */
+/** The parameter has to be there, at least under the circumstances of the request. */
 export const required = (kind: Kind, variant = "plain") => rule(kind, "missing", "invalid", variant)
-/** May be left out, which null does as well, and the empty string if the text is free. */
+/** The parameter may be left out. Null leaves it out as well, and so does the empty string if the text is free. */
 export const optional = (kind: Kind, variant = "plain") =>
   rule(kind, "nothing", kind.free === true ? "nothing" : "invalid", variant)
-/** Of an update: may be left out, but not unset. Or an item of an array. */
+/** The parameter may be left out of an update, but not unset. Or it is an item of an array. */
 export const never = (kind: Kind, variant = "plain") => rule(kind, "invalid", "invalid", variant)
-/** Of an update: unset by null, and by nothing else. */
+/** In an update, null unsets the parameter, and nothing else does. */
 export const nullable = (kind: Kind, variant = "plain") => rule(kind, "unsets", "invalid", variant)
-/** Of an update: unset by null and by the empty string. */
+/** In an update, null and the empty string unset the parameter. */
 export const unsettable = (kind: Kind, variant = "plain") => rule(kind, "unsets", "unsets", variant)
-/** A value of metadata: the key is dropped. */
+/** The parameter is a value of metadata. Null and the empty string drop its key. */
 export const dropped = (kind: Kind, variant = "plain") => rule(kind, "nothing", "nothing", variant)
 
 const SMILEY = "\u{1f600}"
@@ -178,7 +179,7 @@ export const metadata: Kind = {
 }
 export const metadataValue = text(500)
 
-/** What a card of this scheme has as its security code. */
+/** A security code as cards of this scheme have it. */
 export const cvc: Kind = {
   type: "string",
   takes: ["123", "000"],

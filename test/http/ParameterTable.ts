@@ -1,6 +1,6 @@
 /**
- * Every parameter of every operation, as interface.md and semantics.md have it. Whoever adds a parameter, or an operation, says
- * here what it takes, and what null and the empty string mean to it.
+ * Every parameter of every operation, as interface.md and semantics.md have it. A developer who adds a parameter or an
+ * operation says here what it takes, and what null and the empty string mean to it.
  */
 import * as Kinds from "./ParameterKinds.ts"
 import type { Kind, Rule } from "./ParameterKinds.ts"
@@ -60,7 +60,7 @@ const inline = {
   ...within("payment_method_data", paymentMethodData("inline"))
 }
 
-/** Whoever sends it has to have it right. */
+/** A caller that sends it has to have it right. */
 const clientSecret: Kind = {
   type: "string",
   takes: [],
@@ -107,7 +107,7 @@ const recurring = (variant: string) => ({
   interval_count: optional(Kinds.integer(1), variant)
 })
 
-/** The texts of a product that may be unset, and what else its creation and its update have in common. */
+/** The parameters that the creation and the update of a product have in common. */
 const productParts = {
   "images[]": never(Kinds.webUrl, "full"),
   ...within("package_dimensions", {
@@ -399,7 +399,7 @@ const others: Table = {
   "api_keys.roll": { expires_in: optional(Kinds.integer(0, 86_400)) }
 }
 
-/** By operation and parameter. */
+/** All parameters, by operation and name. */
 export const parameterTable = (known: Known): Table => ({
   ...customersAndCards,
   ...products,

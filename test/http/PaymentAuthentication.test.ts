@@ -1,4 +1,6 @@
-/** Semantics 9.3: what a passed authentication holds for, where the server confirms again; through a real socket. */
+/**
+ * Semantics 9.3, through a real socket: the server confirms again after an authentication that the payer has passed.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { assertOk } from "./Assertions.ts"
 import { intent, openShop, post } from "./TestShop.ts"

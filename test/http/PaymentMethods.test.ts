@@ -1,4 +1,4 @@
-/** Payment methods (semantics H3, §5, §6), and what publishable keys may do with them (A5), through a real socket. */
+/** Payment methods (semantics H3, §5, §6), also with publishable keys (A5), through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
@@ -160,7 +160,7 @@ describe("payment methods", () => {
         assertError(refused, 400, "processor_not_configured")
         assert.strictEqual(refused.body.error.type, "invalid_request_error")
       }
-      // What was sent is looked at first.
+      // A mistake in the parameters is found before the lack of a processor.
       assertError(await create({ type: "card" }, { key }), 400, "parameter_missing", "card")
       const wrong = await create({ type: "card", card: { ...card, number: "4242" } }, { key })
       assertError(wrong, 400, "parameter_invalid", "card[number]")

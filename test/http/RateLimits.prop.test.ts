@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { FixedWindows, KEYS_MAX, WINDOW_MILLIS } from "../../src/http/FixedWindows.ts"
+import { FixedWindows, KEYS_MAX, WINDOW_MILLIS } from "../../src/http/RateLimits.ts"
 import { addressGroup } from "../../src/http/RateLimits.ts"
 
 const START = Date.UTC(2026, 10, 21)

@@ -234,7 +234,7 @@ describe("refunds", () => {
           if (status === 200) continue
           const { code } = body.error
           assert.include(["amount_too_large", "charge_already_refunded", "payment_intent_unexpected_state"], code)
-          // Whoever asked for too much would still ask for too much.
+          // A refund that asked for too much then would still ask for too much.
           if (code === "amount_too_large") assert.isAbove(amounts[i]!, captured - total)
           if (code === "charge_already_refunded") assert.strictEqual(total, captured)
         }

@@ -1,10 +1,11 @@
-/** What is kept of bodies: the sum of them is bounded, so nothing may stay in it. */
+/** The sum of all bodies in memory is bounded, so every request must take its own out of it again. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Readable } from "node:stream"
-import { BODY_BYTES_MAX, readBody } from "../../src/http/RequestBody.ts"
+import { BODY_BYTES_MAX, makeReadBody } from "../../src/http/RequestBody.ts"
 
+const readBody = makeReadBody()
 const LONG = Buffer.alloc(BODY_BYTES_MAX)
 
 /** A request, and the side of it that its client writes to. */

@@ -1,4 +1,4 @@
-/** Whoever waits when the limit is over is interrupted by one sweep, and nobody else, however others came and went. */
+/** One sweep interrupts every request that still waits at its limit, and no other, however others came and went. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import type { Wait } from "../../src/http/RequestTimeouts.ts"

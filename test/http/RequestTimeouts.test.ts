@@ -1,4 +1,4 @@
-/** What a client sees of a storage that hangs: reads that are a 503 after a while. */
+/** While the storage hangs, reads are answered with a 503 after a while. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { connect } from "node:net"
@@ -9,7 +9,7 @@ import { basic, start } from "./TestServer.ts"
 
 const LIMIT_MILLIS = 200
 
-/** While set, what has its fault point there waits for it. */
+/** While a fault point has a gate, everything that reaches the point waits for the gate. */
 const gates = new Map<Faults.FaultPoint, Deferred.Deferred<void>>()
 const faults: Faults.Faults = (point) =>
   Effect.suspend(() => {

@@ -1,4 +1,4 @@
-/** What only bytes on a socket can show: repeated headers, bodies in parts, clients that hesitate or go away. */
+/** Some cases need bytes on a socket: repeated headers, bodies in parts, clients that hesitate or go away. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { createServer } from "node:http"
@@ -149,7 +149,7 @@ describe("sockets", () => {
     assert.match(refusals[0]!, /^retry-after: 1\r$/im)
     // Short ones are read all the same.
     assert.strictEqual((await server.request("POST", "/v1/customers", { body: { name: "short" } })).status, 200)
-    // What was taken comes to its end.
+    // Requests that were taken before are answered.
     const first = received(sockets[0]!, (text) => text.includes("\r\n\r\n{"))
     sockets[0]!.write("{}")
     assert.strictEqual(statusOf(await first), 200)

@@ -1,4 +1,4 @@
-/** What a client sees of a storage that fails (semantics T20, §3): an honest 503, and nothing half-done. */
+/** While the storage fails, a client gets an honest 503, and nothing is half-done (semantics T20, §3). */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type * as Faults from "../../src/engine/Faults.ts"

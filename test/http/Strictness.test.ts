@@ -1,9 +1,9 @@
 /**
  * Every parameter of every operation, at any depth, over HTTP: null, the empty string, values of other types, values beside
  * what it takes and one above each limit get the answers that interface.md and semantics.md have for them (T7 to T12, T18, 8.8,
- * 8.14, 9.1, 9.2, 9.6, 9.7). Which parameters there are, the contract's document says; what they take is said anew in
- * `ParameterTable.ts`, and a parameter or an operation that is not in it fails the test. What the document says of null, of
- * the empty string and of types is what the service does.
+ * 8.14, 9.1, 9.2, 9.6, 9.7). The contract's document says which parameters there are; `ParameterTable.ts` says anew
+ * what they take, and a parameter or an operation that is not in it fails the test. The service treats null, the empty
+ * string and types as the document says.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -19,7 +19,7 @@ import { start } from "./TestServer.ts"
 
 const contract = Document.make("https://pay.example.test")
 const contracted = requestFields(contract)
-/** Where what is known does not matter. */
+/** Made-up ids, for a table of which only the parameters' names are read. */
 const NOBODY: Known = { customer: "cus_1", product: "prod_1", price: "price_1", webhookEndpoint: "we_1" }
 
 let server: TestServer
@@ -53,7 +53,7 @@ interface Request {
   readonly path: string
   readonly body: object
   readonly options?: RequestOptions
-  /** What null changes of the object that is asked for: it is set there at first. */
+  /** The object gets these fields at first, so that a null can change one of them. */
   readonly setAtFirst?: object
 }
 
@@ -86,7 +86,7 @@ const session = () => made("checkout_sessions", sessionOf({ price: known.price }
 
 type Requests = Readonly<Record<string, () => Promise<Request> | Request>>
 
-/** By operation and variant. */
+/** Requests by operation and variant. */
 const REQUESTS: Readonly<Record<string, Requests>> = {
   "customers.create": { plain: () => ({ path: "customers", body: { metadata: { a: "b" } } }) },
   "customers.update": {
@@ -267,7 +267,7 @@ const QUERIES: Readonly<Record<string, () => Promise<string> | string>> = {
 const keysOf = (field: string): ReadonlyArray<string | number> =>
   field.split(".").flatMap((name) => (name.endsWith("[]") ? [name.slice(0, -2), 0] : [name === "*" ? "a" : name]))
 
-/** How errors name a field. */
+/** A field's name as errors write it. */
 const paramOf = (field: string): string => {
   const [first, ...rest] = keysOf(field)
   return `${first}${rest.map((key) => `[${key}]`).join("")}`
@@ -291,7 +291,7 @@ const normal = ({ status, text }: Reply): string =>
 
 const seen = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 60)
 
-/** What came instead of the expected error; undefined if that came. */
+/** Describes the answer that came instead of the expected error; undefined if that came. */
 const otherThan = (reply: Reply, { code, param, status, value }: Says, of: string): string | undefined => {
   const error = reply.body?.error
   if (reply.status === status && error?.code === code && error.param === param) return undefined
@@ -301,7 +301,7 @@ const otherThan = (reply: Reply, { code, param, status, value }: Says, of: strin
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 ajv.addSchema(contract, "document")
 
-/** Whether the document allows bodies of an operation. */
+/** A check for each operation, which is true if the document allows the body. */
 const validators: ReadonlyMap<string, (body: unknown) => boolean> = new Map(
   Object.entries(contract.paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, { operationId, requestBody }]) => {
@@ -314,8 +314,8 @@ const validators: ReadonlyMap<string, (body: unknown) => boolean> = new Map(
 )
 
 /**
- * What the document says of a parameter and the table does not. A schema cannot say all that is wrong, but which types a
- * parameter has, whether it can be null and whether it can be empty, it can. What is missing depends on other parameters.
+ * Differences between the document and the table. A schema cannot say everything that is wrong, but it does say a
+ * parameter's types, and whether it can be null or empty. Missing parameters depend on others, so they are left out.
  */
 const undocumented = (operation: string, field: string, rule: Rule, body: object): ReadonlyArray<string> => {
   const { kind, whenEmpty, whenNull } = rule
@@ -331,7 +331,7 @@ const undocumented = (operation: string, field: string, rule: Rule, body: object
   return wrong.map((value) => `${operation} ${field} ${seen(value)}: the document says otherwise`)
 }
 
-/** Tries a parameter of a body; what is not as the table has it. */
+/** Tries a parameter of a body. Returns a line for each answer that is not as the table has it. */
 const tryParameter = async (operation: string, field: string, rule: Rule): Promise<ReadonlyArray<string>> => {
   const { kind, variant, whenEmpty, whenNull } = rule
   const of = `${operation} ${field}`
@@ -341,7 +341,7 @@ const tryParameter = async (operation: string, field: string, rule: Rule): Promi
   const send = ({ body, options, path: to }: Request, value: unknown) => post(to, withValue(body, path, value), options)
   const problems: Array<string | undefined> = []
 
-  // What is refused changes nothing, so all of it can be sent to one object.
+  // A refused request changes nothing, so one object is enough for all of them.
   const refusing = await request()
   problems.push(...undocumented(operation, field, rule, refusing.body))
   const refuse = async (says: Says) =>

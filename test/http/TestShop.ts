@@ -1,5 +1,5 @@
 /**
- * A merchant with something to sell, over a real socket, and what tests of Checkout Sessions do again and again. A test
+ * A merchant with something to sell, over a real socket, and the steps that tests of Checkout Sessions repeat. A test
  * file that calls `openShop` has a shop of its own.
  */
 import { afterAll, beforeAll } from "@effect/vitest"

@@ -35,7 +35,7 @@ const nextOf = (attempt: number, status: number | null): AttemptOutcome["next"] 
   return seconds === undefined ? "exhausted" : { retryAfterMillis: seconds * 1000 }
 }
 
-/** How often each step is taken. */
+/** Relative frequencies of the steps. */
 const WEIGHTS = {
   happen: 8,
   attempt: 16,
@@ -156,7 +156,9 @@ class Run {
     assert.strictEqual(resent.pending_webhooks, model.pending(event))
   }
 
-  /** What comes of an attempt; now and then told twice, or of one that is over, or of a delivery that is. */
+  /**
+   * Reports an attempt's result. Now and then the report comes twice, or the attempt or its delivery is over already.
+   */
   async attempt(): Promise<void> {
     const { model, random } = this
     const all = [...model.endpoints].flatMap(([id, { deliveries }]) => deliveries.map((delivery) => ({ id, delivery })))

@@ -1,6 +1,6 @@
 /**
- * Semantics W10, W14, W15 and §6: deliveries and resent events, row by row, through a real socket. The attempts are made
- * up here: what they come to is reported to the engine as whoever makes them does.
+ * Semantics W10, W14, W15 and §6: deliveries and resent events, row by row, through a real socket. Nobody
+ * makes the attempts here: the tests report made-up results to the engine as a dispatcher would.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

@@ -1,4 +1,4 @@
-/** The state table of semantics §2.5 as a plain model: where the deliveries of one environment must stand. */
+/** The state table of semantics §2.5 as a plain model. It predicts the states of one environment's deliveries. */
 import type { WebhookDelivery } from "../../src/domain/WebhookDelivery.ts"
 import type { AttemptOutcome } from "../../src/engine/Deliveries.ts"
 
@@ -23,7 +23,7 @@ export class WebhookDeliveryModel {
   readonly endpoints = new Map<string, Endpoint>()
   /** Types by id, oldest first. */
   readonly events = new Map<string, string>()
-  /** How far the environment's clock is ahead, in milliseconds. */
+  /** Milliseconds by which the environment's clock is ahead. */
   clockOffset = 0
 
   happened(events: ReadonlyArray<{ readonly id: string; readonly type: string }>): void {
@@ -33,7 +33,7 @@ export class WebhookDeliveryModel {
     }
   }
 
-  /** Who gets events of a type. */
+  /** The endpoints that get events of a type. */
   subscribed(type: string): ReadonlyArray<string> {
     return [...this.endpoints]
       .filter(([, { status, types }]) => status === "enabled" && (types.includes("*") || types.includes(type)))

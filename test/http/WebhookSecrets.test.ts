@@ -1,4 +1,4 @@
-/** The secrets of webhook endpoints, and how they are rolled (semantics W2, §8.25), through a real socket. */
+/** The secrets of webhook endpoints, and their rolls (semantics W2, §8.25), through a real socket. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { CreatedWebhookEndpoint } from "../../src/domain/WebhookEndpoint.ts"
@@ -30,7 +30,7 @@ const roll = (keys: Keys, id: string, body: unknown, idempotencyKey?: string) =>
     ...(idempotencyKey !== undefined && { idempotencyKey })
   })
 
-/** What signs at a time of the wall clock. The server's configuration seals as that of the account in memory does. */
+/** The secrets that sign at a time of the wall clock. The server's key for sealing is that of the account in memory. */
 const signing = async (keys: Keys, id: string, nowMillis: number): Promise<ReadonlyArray<string>> => {
   const account = `${keys.merchantId}:test`
   const document = await Effect.runPromise(server.accounts.read(account, id))
@@ -68,7 +68,7 @@ describe("rolling a secret", () => {
     assertOk(await server.request("POST", "/v1/test_helpers/clock/advance", clock))
     assert.deepStrictEqual(await signing(keys, id, before + HOUR - 1), [secret, old])
     assert.deepStrictEqual(await signing(keys, id, after + HOUR), [secret])
-    // Whatever else is changed leaves them alone.
+    // Other changes leave the secrets alone.
     const body = { status: "disabled", description: "E" }
     assertOk(await server.request("POST", `${PATH}/${id}`, { key: keys.secretTest, body }))
     assert.deepStrictEqual(await signing(keys, id, before + HOUR - 1), [secret, old])

@@ -44,7 +44,7 @@ const FLAGS = [
 export const launch = (): Promise<Browser> =>
   chromium.launch({ ...(executablePath !== undefined && { executablePath }), args: FLAGS })
 
-/** What axe-core finds wrong with a page or a frame, a line each. */
+/** The problems that axe-core finds in a page or a frame, a line each. */
 export const accessibilityProblems = async (page: Page | Frame): Promise<ReadonlyArray<string>> => {
   // Evaluated by the browser's debugger: the page's own policy lets no script in.
   await page.evaluate(axe.source)
@@ -54,7 +54,7 @@ export const accessibilityProblems = async (page: Page | Frame): Promise<Readonl
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)
 }
 
-/** Whether a page is wider than its window. */
+/** True if a page is wider than its window. */
 export const overflows = (page: Page): Promise<boolean> =>
   page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)
 

@@ -1,4 +1,4 @@
-/** The checkout in a real browser: what a shopper does, from the page to the shop, with and without script. */
+/** A shopper in a real browser pays, from the page to the shop, with and without script. */
 import { afterAll, afterEach, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
@@ -28,7 +28,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
       ...parameters
     })
 
-  /** What the browser complained about, and where it asked beside Till and the shop. */
+  /** A page with the browser's complaints, and its requests to others than Till and the shop. */
   interface Watched {
     readonly page: Page
     readonly complaints: Array<string>
@@ -77,7 +77,6 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
   const chargesOf = async (session: Answer): Promise<number> =>
     (await server.get(`/v1/payment_intents/${session.payment_intent}`)).charges.data.length
 
-  /** With script and without. */
   const ways: ReadonlyArray<readonly [string, BrowserContextOptions]> = [
     ["with script", {}],
     ["without script", { javaScriptEnabled: false }]

@@ -1,4 +1,4 @@
-/** The checkout page as a browser without script sees it (semantics S12 to S17, §8.26), and what it keeps to itself. */
+/** The checkout page as a browser without script sees it (semantics S12 to S17, §8.26). It gives away no card data. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
@@ -503,7 +503,7 @@ describe("card data", () => {
         place.replaceAll(/4000 0000 0000 0002|5555 5555 5555 4444/g, ""),
         /4000000000000002|5555555555554444/
       )
-      // As a value of its own: ids and times may have these digits by chance.
+      // Ids and times may have these digits by chance, so only a value of its own counts.
       assert.notMatch(place, /(?<![0-9A-Za-z_-])8157(?![0-9A-Za-z_-])/)
     }
   })

@@ -1,4 +1,4 @@
-/** The form of the checkout page: what is read out of it, whatever a browser sends. */
+/** The form of the checkout page is read without a defect, whatever a browser sends. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { ConfirmCheckoutSession } from "../../src/domain/CheckoutSession.ts"
@@ -31,7 +31,7 @@ const GOOD: Readonly<Record<Field, string>> = {
 }
 
 const asked = Schema.Struct({ card: Schema.Boolean, address: Schema.Boolean })
-/** By field: something, or nothing of what it should hold. */
+/** Values by field, many of which the field should not hold. */
 const values = Schema.Array(Schema.Tuple([Schema.Literals(FIELDS as [Field, ...Array<Field>]), Schema.String]))
 const isConfirmation = Schema.is(ConfirmCheckoutSession)
 

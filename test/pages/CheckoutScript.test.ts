@@ -1,6 +1,6 @@
 /**
- * `checkout.js` as a shop gets it: what it refuses at once, and that its types, imported as `till/checkout`, fit how the
- * examples use it (which the compiler checks).
+ * `checkout.js` as a shop gets it. It refuses mistakes at once; and the compiler checks that its types, imported as
+ * `till/checkout`, fit the examples' use of it.
  */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as vm from "node:vm"
@@ -18,7 +18,7 @@ const load = (src?: string, browser: object = {}): typeof Till => {
   return context.Till!
 }
 
-/** What the types say that a shop can do; never run. */
+/** The compiler checks that the types let a shop do all of this; nobody runs it. */
 export const shop = async (till: TillCheckout): Promise<CheckoutState["status"]> => {
   const embedded = till.embeddedCheckout({
     clientSecret: "cs_1_secret_a",
@@ -75,7 +75,7 @@ describe("what a custom checkout tells a payer", () => {
 
   const PAGE = "https://shop.example/pay"
 
-  /** What the page's maker finds in the console. */
+  /** Lines in the console, for the developer of the page. */
   const complaints: Array<string> = []
   afterEach(() => void (complaints.length = 0))
 
@@ -87,7 +87,7 @@ describe("what a custom checkout tells a payer", () => {
       setTimeout: (then: () => void) => setTimeout(then),
       URLSearchParams,
       btoa,
-      // As in a page without TLS, which has no `randomUUID`.
+      // A page without TLS has no `randomUUID`.
       crypto: { getRandomValues: (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes) },
       console: { error: (error: unknown) => complaints.push(String(error)) },
       fetch
@@ -143,7 +143,7 @@ describe("what a custom checkout tells a payer", () => {
     const { error } = await checkout.confirm({ card: null as never })
     assert.match(error!.message, /could not be reached/)
     assert.match(complaints.join(), /^TypeError: .*null/)
-    // To confirm nothing is wrong as well, but that the API can say.
+    // To confirm without a card is a mistake as well, but one that the API can name.
     assert.strictEqual((await checkout.confirm()).error?.type, "invalid_request_error")
     assert.lengthOf(complaints, 1)
   })

@@ -1,4 +1,6 @@
-/** Embedded and custom sessions over HTTP: who may open their page, and in whose frame. */
+/**
+ * Embedded and custom sessions over HTTP open their page only with their secret, and only in a frame that may show it.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { embedderOf, mayOpen, pathOf } from "../../src/pages/Embedding.ts"
 import type { Answer, PagesServer } from "./PagesServer.ts"

@@ -26,9 +26,9 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
 
   interface Watched {
     readonly page: Page
-    /** What the browser complained about. */
+    /** The browser's complaints. */
     readonly complaints: Array<string>
-    /** What the browser sent to the shop. */
+    /** Bodies that the browser sent to the shop. */
     readonly sentToShop: Array<string>
   }
 

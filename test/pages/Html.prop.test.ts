@@ -3,10 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { escape, html } from "../../src/pages/Html.ts"
 
-/** By another name, the formatter leaves the templates below as they are written. */
+/** Under another name, the formatter leaves the templates below as they are written. */
 const template = html
 
-/** What a browser reads in a text or an attribute's value: the entities that the template writes. */
+/** Reads a text or an attribute's value as a browser does, for the entities that the template writes. */
 const read = (escaped: string): string =>
   escaped.replaceAll(/&(amp|lt|gt|quot|#39|#96);/g, (_, name: string) => READ[name]!)
 const READ: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#96": "`" }

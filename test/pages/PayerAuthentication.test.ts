@@ -183,7 +183,7 @@ describe("a checkout whose card asks for authentication", () => {
     assert.strictEqual(end.status, 303)
     assert.strictEqual(end.headers.get("location"), `${server.url}/healthz?session=${session.id}`)
     assert.strictEqual((await server.get(`/v1/checkout_sessions/${session.id}`)).payment_status, "paid")
-    // Whoever comes later, without the secret, has no way to the end of it but the link.
+    // Somebody who comes later, without the secret, gets no redirect, but a notice with a link.
     assert.strictEqual((await visit(session.url)).status, 410)
   })
 

@@ -1,4 +1,4 @@
-/** What a merchant's shop and its payers do, for tests of pages. */
+/** The steps of a merchant's shop and of its payers, for tests of pages. */
 import type { Answer, PagesServer } from "./PagesServer.ts"
 
 /** A session for coffee of 24.50 dollars, unless said otherwise. */
@@ -39,7 +39,7 @@ export const filledIn = (number: string = CARDS.approved): Record<string, string
   card_cvc: "123"
 })
 
-/** What a browser without script gets at an address; redirects are not followed. */
+/** Opens an address as a browser without script does, but follows no redirect. */
 export const visit = async (url: string, headers: Readonly<Record<string, string>> = {}) => {
   const response = await fetch(url, { redirect: "manual", headers })
   return { status: response.status, headers: response.headers, text: await response.text() }
@@ -61,7 +61,7 @@ export const send = async (
 }
 
 /** The token of the form in a page. */
-/** What a page's form holds that the payer does not see. */
+/** The hidden fields of a page's form. */
 export const formIn = (page: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     [...page.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name!, value!])
@@ -73,7 +73,7 @@ export const tokenIn = (page: string): string => {
   return found
 }
 
-/** Where the links of a page lead. */
+/** The addresses of a page's links. */
 export const linksIn = (page: string): ReadonlyArray<string> =>
   [...page.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, address]) => address!)
 

@@ -1,4 +1,4 @@
-/** What payers see while the storage fails: a page, and the truth that sending a form again does not pay twice. */
+/** While the storage fails, payers get a page, which tells them truly that sending a form again does not pay twice. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { FaultPoint } from "../../src/engine/Faults.ts"

@@ -1,4 +1,4 @@
-/** What is said when Postgres cannot be run, or has failed. */
+/** Till explains why Postgres cannot be run, or has failed. */
 import { assert, describe, it } from "@effect/vitest"
 import { cannotRun, startFailure } from "../../src/postgres/Cluster.ts"
 

@@ -18,7 +18,7 @@ const databaseSetTo = Effect.fnUntraced(function* (setting: string) {
   return url
 })
 
-/** Why it does not connect. */
+/** The message of a connection that is refused. */
 const refusal = (url: Redacted.Redacted) => Effect.map(Effect.flip(open(url)), ({ message }) => message)
 
 describe("Database", () => {
@@ -93,7 +93,7 @@ describe("Database", () => {
     })
   )
 
-  // What poolers do is done here by functions that Postgres finds before its own.
+  // Functions that Postgres finds before its own do here what a pooler would do.
   it.live.each([
     {
       deed: "keeps settings back",

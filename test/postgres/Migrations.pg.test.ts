@@ -1,4 +1,4 @@
-/** Databases that another version of Till has written: what an older one left is found, and a newer one's is refused. */
+/** Till finds everything in a database that an older version has written, and refuses one of a newer version. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Logger } from "effect"
 import { project } from "../../src/engine/Projection.ts"
@@ -40,7 +40,7 @@ const counter = (id: string, document: string | null, hidden: string | null) => 
   return { id, kind: "counter", document, hidden, labels: { customer: "cus_1" }, format: 1, created: false }
 }
 
-/** What three commands have changed. */
+/** The changes of three commands. */
 const commands = [
   // The second document lies in the first as well.
   [counter("ctr_1", `{"id":"ctr_1","inside":${JSONS[0]}}`, null), counter("ctr_2", JSONS[0], JSONS[1])],

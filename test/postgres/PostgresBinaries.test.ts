@@ -55,7 +55,7 @@ describe("the tree of the packaged Postgres", () => {
               "libz.1.dylib",
               "postgresql"
             ])
-            // On macOS the file itself, so that what it needs is looked up here.
+            // On macOS it is the file itself, so that the libraries that it needs are looked up in this folder.
             assert.strictEqual(stats("libicuuc.77.1.dylib").isFile(), platform === "darwin")
             const file = fs.realpathSync(Path.join(libraries, "libicuuc.77.1.dylib"))
             for (const alias of ALIASES) assert.strictEqual(fs.realpathSync(Path.join(libraries, alias)), file)

@@ -1,4 +1,4 @@
-/** As whom Postgres runs, and with what: by the modes of folders that are there for the test. */
+/** The modes of folders decide as which user Postgres runs, and with which binaries. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"

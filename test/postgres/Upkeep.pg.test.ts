@@ -1,6 +1,6 @@
 /**
- * What Postgres decides for itself: how it finds rows, with the rough statistics that migrations ask for and with none, by
- * plans for these parameters and for any; and what it takes samples of.
+ * Postgres decides some things for itself. These tests look at its plans, with the rough statistics that migrations ask
+ * for and with none, for these parameters and for any; and at the columns that it takes samples of.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -132,7 +132,7 @@ const questions = (
   views.nextDelivery(["we_3"])
 ]
 
-/** Of the indexes of a table. One list that goes on behind its end reads more in `ROUNDS`. */
+/** Pages of a table's indexes. A single list that goes on behind its end would read more in `ROUNDS`. */
 const PAGES_MAX = 1500
 
 /** After so many, Postgres keeps one plan for all parameters, if it does not look worse. */
@@ -146,13 +146,16 @@ interface Reads {
   readonly scans: number
   /** Rows read, in whatever way. */
   readonly rows: number
-  /** Pages of indexes: what a condition throws out within an index is no row that was read. */
+  /**
+   * Pages of indexes. They count as well, because an entry that a condition throws out within an index is no row read.
+   */
   readonly pages: number
 }
 
 describe("the tables in Postgres", () => {
   for (const statistics of ["without", "with"]) {
-    // Without statistics, for a minute of a table's life at most, Postgres takes a few thousand rows for a few and sorts them.
+    // A table has no statistics for a minute of its life at most. Postgres then takes a few thousand rows for a few and
+    // sorts them.
     const rowsMax = statistics === "with" ? ROWS / 10 : ROWS / 2
 
     it.live(`are never read from end to end while Till is at work, ${statistics} statistics`, () =>
@@ -168,7 +171,7 @@ describe("the tables in Postgres", () => {
            FROM pg_stat_user_tables JOIN pg_statio_user_tables USING (relname)
            WHERE relname IN (${named}) ORDER BY relname`
         )
-        // What a connection has counted is there for all to see when it is closed, and a little later.
+        // A connection's counts are visible to others only a little after it is closed.
         const settled = Effect.repeat(Effect.delay(reads, "200 millis"), { times: 5 })
         const before = yield* settled
         yield* Effect.scoped(

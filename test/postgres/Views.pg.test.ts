@@ -31,7 +31,7 @@ const JSONS = [
   `{"long":"${"x".repeat(9000)}"}`
 ]
 
-/** What each record in the journal holds: all documents that there are. */
+/** Each record in the journal holds all documents. */
 const RECORD = `{"ü":[${JSONS.join(",")}]}`
 
 const spanOf = (json: string): Span => ({
@@ -56,13 +56,13 @@ const EMPTY = project([])
 
 const DESTINATIONS = ["we_1", "we_2", "we_3"]
 
-/** How far accounts' clocks may be ahead of the wall clock, in milliseconds. */
+/** Milliseconds by which an account's clock may be ahead of the wall clock. */
 const CLOCK_LEAD_MAX = 7
 
 /** Times of which many are the same. */
 const TIME_MAX = 20
 
-/** How far an account has come: its checkpoint, and how far its clock is ahead. */
+/** An account's checkpoint, and the milliseconds by which its clock is ahead. */
 interface Head {
   readonly version: number
   readonly clock: number
@@ -70,7 +70,7 @@ interface Head {
 
 const headOf = (heads: Map<string, Head>, account: string): Head => heads.get(account) ?? { version: 0, clock: 0 }
 
-/** What changes rows that it does not name stands alone. */
+/** A sweep changes rows without naming them, so its projection holds nothing else. */
 const sweeping = (random: Randomness, heads: Map<string, Head>): Projection => {
   const account = random.pick(ACCOUNTS)
   const head = headOf(heads, account)
@@ -170,7 +170,7 @@ const projection = (
       ({ account, id }) => !cleared.some((one) => one.account === account && id === `${one.id} of ${account}`)
     ),
     timersCleared: cleared.map(({ account, id }) => ({ account, id: `${id} of ${account}` })),
-    // At most one per record; the same ones again and again.
+    // A record has one key at most, and few keys come again and again.
     keys: checkpoints.flatMap(({ account, from, to }) =>
       distinct(
         random,

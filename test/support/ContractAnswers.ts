@@ -1,4 +1,4 @@
-/** What the contract says of an answer: its document's schema, and no field that is not declared. */
+/** Asserts that an answer keeps the contract: it fits the document's schema, and has no field that is not declared. */
 import { assert } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Exit, Schema } from "effect"
@@ -43,7 +43,7 @@ HttpApi.reflect(Api, {
   }
 })
 
-/** What the contract says of a success, to the last field: none that is not declared. */
+/** Asserts that a success keeps the contract and has no field that is not declared. */
 export const assertContracted = ({ method, path }: Target, body: unknown): void => {
   const exits = decoders.get(`${method} ${path}`)!.map((decode) => decode(body))
   assert.isTrue(exits.some(Exit.isSuccess), JSON.stringify(exits))

@@ -1,7 +1,7 @@
 /**
- * Requests made up from the contract's document: an operation that is added to the contract is driven at once, and what has
- * to be there before it can succeed is said in `PREPARATIONS`. A seed determines every choice; ids are what the service
- * itself has answered with.
+ * Makes up requests from the contract's document, so an operation that is added to the contract is driven at once.
+ * `PREPARATIONS` says which objects an operation needs before it can succeed. A seed determines every choice; ids are
+ * those that the service itself has answered with.
  */
 import type { Document, Operation, Parameter } from "../../src/api/Document.ts"
 import { responseOf } from "../../src/api/Document.ts"
@@ -14,31 +14,31 @@ export interface Target {
   readonly method: string
   readonly path: string
   readonly operation: Operation
-  /** `cus_`, where the path has an id and the document says of what. */
+  /** The prefix of the path's id, such as `cus_`; undefined if the path has none, or the document does not tell it. */
   readonly idPrefix: string | undefined
 }
 
 /** A request, ready to be sent. */
 export interface FuzzRequest {
   readonly path: string
-  /** As text, so that it may be anything; undefined sends none. */
+  /** The body is text, so that it may be anything; undefined sends none. */
   readonly body: string | undefined
   readonly headers: Readonly<Record<string, string>>
   /** Null sends no idempotency key. */
   readonly idempotencyKey: string | null
-  /** What was done to a request that was right. */
+  /** The changes that were made to a valid request. */
   readonly mutations: ReadonlyArray<string>
 }
 
-/** What brings an object into a state that chance alone would hardly have ready when an operation asks for it. */
+/** Brings an object into the state that an operation asks for. Chance alone would hardly have one ready. */
 export interface Preparation {
-  /** What the object is made of, to be created before it. */
+  /** Creates the object that this one is made of. */
   readonly of?: Preparation
   /** The operation that creates the object. */
   readonly path: string
-  /** From the id of what it is made of. */
+  /** Makes the body from the id of the object in `of`. */
   readonly body: (of: string) => object
-  /** What the operation then needs in its own request. */
+  /** Fields that the operation then needs in its own request. */
   readonly members?: Readonly<Record<string, unknown>>
 }
 
@@ -57,7 +57,7 @@ const openSession: Preparation = {
   })
 }
 
-/** By method and path of the operation. */
+/** Preparations by method and path of the operation. */
 const PREPARATIONS: Readonly<Record<string, Preparation>> = {
   "GET /v1/checkout_sessions/{id}": openSession,
   "POST /v1/checkout_sessions/{id}/confirm": {
@@ -191,7 +191,7 @@ export class ContractFuzz {
     this.#secrets.clear()
   }
 
-  /** What to do for an operation first, sometimes, where it is something. */
+  /** Now and then prepares an object first, if the operation needs one. */
   preparation({ method, path }: Target): Preparation | undefined {
     const preparation = PREPARATIONS[`${method} ${path}`]
     return preparation !== undefined && this.#random.chance(0.3) ? preparation : undefined
@@ -241,7 +241,7 @@ export class ContractFuzz {
     const start = path.indexOf("/{")
     if (start === -1) return undefined
     const { paths } = document
-    // What a test helper answers may be something else.
+    // A test helper may answer with another object than its path names.
     const own = paths[path.slice(0, path.indexOf("}") + 1).replace("/test_helpers", "")] ?? paths[path]!
     for (const { responses } of Object.values(own)) {
       const { content } = responseOf(responses["200"]!, document)
@@ -375,7 +375,7 @@ export class ContractFuzz {
     const members = Object.entries(properties ?? {}).filter(
       ([key]) => required.includes(key) || random.chance(EAGER.has(key) ? 0.6 : key === "client_secret" ? 0.1 : share)
     )
-    // Where nothing is required, hardly anything works without anything either: one of several may have to be there.
+    // An object without required members mostly needs one of several, so it gets one here.
     const all = Object.entries(properties ?? {})
     if (members.length === 0 && all.length > 0) members.push(random.pick(all))
     return Object.fromEntries(members.map(([key, member]) => [key, this.#value(member, key, id)]))

@@ -7,7 +7,7 @@ import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 
-/** What happens to an attempt. */
+/** The fault that meets an attempt. */
 export type Fault =
   /** The server never sees it. */
   | "refuse"

@@ -1,6 +1,7 @@
 /**
- * An account in memory that runs one command at a time: what succeeds is committed, what fails leaves nothing. The
- * fast harness for lifecycles; what the engine adds (the log, concurrency, failures) has tests of its own.
+ * An account in memory that runs one command at a time. A command that succeeds is committed, and one that fails leaves
+ * nothing. This is the fast harness for lifecycles; the engine's parts (log, concurrency, failures) have tests of their
+ * own.
  */
 import { Context, Effect, Exit } from "effect"
 import type { Document, Identified, Kind, Tombstone } from "../../src/engine/Document.ts"
@@ -115,7 +116,7 @@ export class MemoryAccount implements AccountState {
     return [...documents, JSON.stringify(this.events), JSON.stringify([...this.timers])].join("\n")
   }
 
-  /** Takes over what the command did. What was there is not touched: who has kept it can compare. */
+  /** Takes over the command's changes. It makes new maps, so a test that kept the old ones can compare. */
   #commit(transaction: ActiveTransaction): void {
     transaction.requireConsistent()
     const { wiped } = transaction

@@ -1,4 +1,4 @@
-/** The service over the engine in memory, as tests start it: its layers, its merchants, and what its journal holds. */
+/** The service over the engine in memory, as tests start it: its layers, its merchants, and its journal's text. */
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import type { Server } from "node:http"

@@ -22,7 +22,7 @@ declare module "vitest" {
   }
 }
 
-/** Starts the server of the run; what it returns stops it and removes its files. */
+/** Starts the server of the run. The function that it returns stops the server and removes its files. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const given = process.env["TILL_TEST_DATABASE_URL"]
   if (given !== undefined && given !== "") {

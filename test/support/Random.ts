@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0
   }
 
-  /** From 0 up to 1 (mulberry32). */
+  /** A number from 0 up to 1, without 1 (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let t = this.#state
@@ -15,7 +15,7 @@ export class Random {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296
   }
 
-  /** From `minimum` to `maximum`, both included. */
+  /** An integer from `minimum` to `maximum`, both included. */
   integer(minimum: number, maximum: number): number {
     return minimum + Math.floor(this.next() * (maximum - minimum + 1))
   }

@@ -1,6 +1,6 @@
 /**
- * Every parameter that the contract's document knows, at any depth: what a test of all parameters has to go through, and
- * what shows that a table of them is complete.
+ * Lists every parameter that the contract's document knows, at any depth. A test of all parameters goes through them,
+ * and checks that its table of them is complete.
  */
 import type { Document } from "../../src/api/Document.ts"
 import type { JsonSchema, JsonSchemas } from "../../src/api/Examples.ts"

@@ -13,7 +13,7 @@ import * as Path from "node:path"
 import { running } from "../../src/postgres/Postmaster.ts"
 import { HttpExchange, type Answer, type RequestOptions } from "./HttpExchange.ts"
 
-/** What Node has to be told to be Till. */
+/** Arguments that make Node run Till. */
 export const TILL = [Path.resolve(import.meta.dirname, "../../src/main.ts")]
 
 type Environment = Readonly<Record<string, string>>
@@ -38,7 +38,7 @@ const KEY_VARIABLES: Environment = {
   TILL_PK_LIVE: KEYS.publishableLive
 }
 
-/** Only what a test sets: nothing of the developer's own Till. */
+/** Passes on the variables that a test sets, and none of the developer's own Till. */
 const environmentOf = (variables: Environment): NodeJS.ProcessEnv => ({
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? os.homedir(),
@@ -53,7 +53,7 @@ interface Running {
   readonly ended: Promise<End>
 }
 
-/** What a command reads from its standard input, and whether that ends then. */
+/** A command's standard input. `ends` is true if the input ends after the text. */
 interface Input {
   readonly text: string
   readonly ends: boolean
@@ -111,7 +111,7 @@ export class TillProcess {
     return this.#current.child.pid!
   }
 
-  /** What the running process, or the last one, has written so far. */
+  /** Everything that the running process, or else the last one, has written so far. */
   get stdout(): string {
     return this.#current.stdout()
   }

@@ -42,7 +42,7 @@ const EXPECTED: Readonly<Record<number, ReadonlyArray<string>>> = {
 export class Traffic {
   readonly http: HttpExchange
   readonly deeds: Array<Deed> = []
-  /** What is wrong already while it happens. */
+  /** Violations that show while the traffic runs. */
   readonly violations: Array<string> = []
   /** PaymentIntents that every client changes, with all states that anybody was told. */
   readonly shared = new Map<string, Set<string>>()
@@ -123,7 +123,7 @@ export class TrafficClient {
     return deed === undefined ? this.#look() : this.#carryOut(deed)
   }
 
-  /** Whether nothing is open: an open request is sent again, once. */
+  /** Sends an open request again, once. True if none is open afterwards. */
   async settle(): Promise<boolean> {
     return this.#pending === undefined || this.#attempt(this.#pending)
   }
@@ -195,7 +195,7 @@ export class TrafficClient {
     this.states.set(customer.id, customer)
   }
 
-  /** What to do next; undefined to read. */
+  /** Chooses the next deed; undefined means to read. */
   #choose(): Deed | undefined {
     const random = this.#random
     const text = `${this.#name} ${++this.#number}`
@@ -293,7 +293,7 @@ export class TrafficClient {
   }
 }
 
-/** What is wrong with a state, given the last one that was told; time may have settled a payment meanwhile. */
+/** Describes how a state contradicts the last one that a client was told. Time may have settled a payment meanwhile. */
 export const difference = (told: Json, actual: Json): string | undefined => {
   const before = JSON.stringify(told)
   const after = JSON.stringify(actual)
@@ -307,7 +307,7 @@ export const difference = (told: Json, actual: Json): string | undefined => {
     : problem
 }
 
-/** What of a state is not as in another one. */
+/** The parts of a state that differ from another one. */
 const differing = (state: Json, other: Json): string =>
   typeof state !== "object" || typeof other !== "object"
     ? JSON.stringify(state)

@@ -2,7 +2,7 @@
  * Holds the service against what it has answered: every key repeats its answer byte for byte, every object is as it was
  * told last, nothing is there twice or unasked, and every change has its events exactly once.
  *
- * To be used while no client works and no answer is open.
+ * Call it only while no client works and no answer is open.
  */
 import { inParallel, walk, type Answer } from "./HttpExchange.ts"
 import { until } from "./TillProcess.ts"
@@ -34,7 +34,7 @@ export class TrafficAudit {
     return this.#eventIds.size
   }
 
-  /** What has happened since the last check, and the clients' current objects. */
+  /** Checks the deeds since the last check, and the clients' current objects. */
   async checkNew(): Promise<Problems> {
     const fresh = this.#traffic.deeds.slice(this.#replayed)
     this.#replayed = this.#traffic.deeds.length
@@ -166,7 +166,7 @@ export class TrafficAudit {
       : [`${id} settled ${settlements} times by itself, but has the events ${types.join()}`]
   }
 
-  /** How often each PaymentIntent went to `processing`. */
+  /** Counts how often each PaymentIntent went to `processing`. */
   #countProcessing(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
     for (const { answer } of this.#traffic.deeds) {

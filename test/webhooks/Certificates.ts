@@ -3,7 +3,7 @@
  * public, and its authority's own key was thrown away. Valid from 2025 to 2125, but for the one that is expired.
  */
 
-/** Of the authority. Whoever trusts it trusts the certificates below. */
+/** The authority's certificate. A client that trusts it trusts the certificates below. */
 export const AUTHORITY = `-----BEGIN CERTIFICATE-----
 MIIB1DCCAXmgAwIBAgIUK1p3JBDyP5VjbK/1yxhMGWYhYi0wCgYIKoZIzj0EAwIw
 NjE0MDIGA1UEAwwrQXV0aG9yaXR5IG9mIFRpbGwncyB0ZXN0czogdHJ1c3QgaXQg
@@ -18,7 +18,7 @@ DqQE/0ACIQDpq8UbIvMsx00FYrHb9xomzJjLIMNbB3OXJ1VmQyRG/A==
 -----END CERTIFICATE-----
 `
 
-/** Of all the certificates below. */
+/** The private key of all the certificates below. */
 export const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgJZtgvVWaUfHbwO61
 UziRg/xQXM4EdUje6PSdmAEIdfGhRANCAARHy5m4GpUmsKUvIJ/XRJ8KkfIxEQAf
@@ -26,7 +26,7 @@ UziRg/xQXM4EdUje6PSdmAEIdfGhRANCAARHy5m4GpUmsKUvIJ/XRJ8KkfIxEQAf
 -----END PRIVATE KEY-----
 `
 
-/** For `localhost` and 127.0.0.1. */
+/** The certificate of `localhost` and 127.0.0.1. */
 export const LOCALHOST = `-----BEGIN CERTIFICATE-----
 MIIBmTCCAT+gAwIBAgIBATAKBggqhkjOPQQDAjA2MTQwMgYDVQQDDCtBdXRob3Jp
 dHkgb2YgVGlsbCdzIHRlc3RzOiB0cnVzdCBpdCBub3doZXJlMCAXDTI1MDEwMTAw
@@ -40,7 +40,7 @@ teF3ABZHnSlQsUGVYNb1JcwzTKOSO3Jhw2EidDQ=
 -----END CERTIFICATE-----
 `
 
-/** For the same, until the end of 2024. */
+/** A certificate of the same, which expired at the end of 2024. */
 export const EXPIRED = `-----BEGIN CERTIFICATE-----
 MIIBljCCAT2gAwIBAgIBAjAKBggqhkjOPQQDAjA2MTQwMgYDVQQDDCtBdXRob3Jp
 dHkgb2YgVGlsbCdzIHRlc3RzOiB0cnVzdCBpdCBub3doZXJlMB4XDTI0MDEwMTAw
@@ -54,7 +54,7 @@ LOD7SB45DVsnO5bhal3mh24vtm90fgvYso8=
 -----END CERTIFICATE-----
 `
 
-/** For `elsewhere.example`. */
+/** The certificate of `elsewhere.example`. */
 export const ELSEWHERE = `-----BEGIN CERTIFICATE-----
 MIIBozCCAUmgAwIBAgIBAzAKBggqhkjOPQQDAjA2MTQwMgYDVQQDDCtBdXRob3Jp
 dHkgb2YgVGlsbCdzIHRlc3RzOiB0cnVzdCBpdCBub3doZXJlMCAXDTI1MDEwMTAw

@@ -29,10 +29,10 @@ const started = Effect.fnUntraced(function* (receiver: Receiver, destinations: R
   return run
 })
 
-/** Its end: what the views have of it is what the journal says. */
+/** Ends the run, and checks that the views agree with the journal. */
 const ended = (run: DispatcherHarness) => Effect.andThen(run.stop, Harness.verified(run.storage))
 
-/** Until nothing is pending: time passes as far as the next attempt, by the account's clock where that is far away. */
+/** Lets time pass from attempt to attempt until nothing is pending. The account's clock skips long waits. */
 const untilOver = Effect.fnUntraced(function* (
   run: DispatcherHarness,
   destinations: ReadonlyArray<string>,
@@ -56,7 +56,7 @@ const untilOver = Effect.fnUntraced(function* (
   assert.fail("some deliveries never end")
 })
 
-/** What is kept of a delivery is the schedule's, and its end is what the last answer says. */
+/** A delivery's stored attempts follow the schedule, and its end follows from the last answer. */
 const keepsSchedule = ({ attempts, state }: DeliveryRow) => {
   assert.deepStrictEqual(
     attempts.map(({ attempt }) => attempt),
@@ -266,7 +266,7 @@ describe("the dispatcher", () => {
         (yield* run.deliveries("we")).map(({ attempts, state }) => ({ attempts, state })),
         [{ attempts: [], state: "pending" }]
       )
-      // It is held no more: whoever finds it in the table may try it.
+      // No process holds the delivery any more, so the next one that finds it in the table may try it.
       run.gone.clear()
       yield* Harness.pass(150_000, 1000)
       assert.deepStrictEqual(

@@ -1,6 +1,6 @@
 /**
- * A dispatcher on an engine in memory, with receivers that behave as a test says, by the test clock. What was attempted is
- * recorded here, apart from what the engine keeps of it.
+ * A dispatcher on an engine in memory, with receivers that behave as a test says, by the test clock. The harness
+ * records every attempt itself, apart from the engine's own records.
  */
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
@@ -19,7 +19,7 @@ import * as Toy from "../engine/Toy.ts"
 
 export const ACCOUNT = "mer_1:test"
 
-/** What a receiver does with an attempt: it answers after a while, or never. */
+/** A receiver answers an attempt after a while, or never. */
 export type Receiver = (message: Message) => { readonly afterMillis: number; readonly result: Result }
 
 export const answers = (status: number, afterMillis: number = 0): ReturnType<Receiver> => ({
@@ -27,11 +27,11 @@ export const answers = (status: number, afterMillis: number = 0): ReturnType<Rec
   result: { status, error: null }
 })
 
-/** As the sender reports a receiver that does not answer. */
+/** The sender reports this of a receiver that does not answer. */
 export const hangs: ReturnType<Receiver> = { afterMillis: 30_000, result: { status: null, error: "timed out" } }
 
 export interface Attempted {
-  /** Which process made it. */
+  /** Number of the process that made it. */
   readonly process: number
   readonly destination: string
   readonly event: string
@@ -47,15 +47,18 @@ export class DispatcherHarness {
   /** Attempts under way now, and the most that were at once. */
   underWay = new Set<string>()
   underWayMax = 0
-  /** What the engine cannot be asked for now: where an endpoint is, or to keep what came of attempts. */
+  /** Calls to the engine that fail now: looking up an endpoint, or reporting results of attempts. */
   readonly unavailable = new Set<"endpoint" | "report">()
-  /** What becomes of the engine's storage. */
+  /** Faults of the engine's storage. */
   faults: Faults = () => Effect.void
   /** Destinations without an endpoint. */
   readonly gone = new Set<string>()
-  /** Whether no event can be put into words. */
+  /** True if the engine shall fail to put any event into words. */
   isSpeechless = false
-  /** How often the dispatcher has asked where an endpoint is, for an event's text, and for what is due; how much it got. */
+  /**
+   * Counts of the dispatcher's questions for an endpoint, for an event's text, and for due deliveries; and of its
+   * takings.
+   */
   lookUps = 0
   bodies = 0
   takes = 0
@@ -89,7 +92,7 @@ export class DispatcherHarness {
 
   readonly stopDispatcher = Effect.suspend(() => Scope.close(this.#scope, Exit.void))
 
-  /** The process dies: what it had under way is heard of no more. */
+  /** The process dies, and nobody hears of its attempts any more. */
   readonly kill = Effect.suspend(() => this.engine.kill)
 
   readonly subscribe = (destinations: ReadonlyArray<string>, types: ReadonlyArray<string> = ["*"]) =>

@@ -1,4 +1,4 @@
-/** What a dead process has left over is attempted when the next one starts, and not when that looks around once. */
+/** Deliveries that a dead process left over are attempted as soon as the next one starts; they await no look around. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Harness from "../engine/Harness.ts"

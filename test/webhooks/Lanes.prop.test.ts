@@ -1,5 +1,5 @@
 /**
- * Who attempts next: turns, widths and bounds.
+ * Lanes decide which delivery is attempted next. They keep turns, widths and bounds.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
@@ -113,7 +113,7 @@ describe("lanes", () => {
       kept.push(new WeakRef(one!.lane))
     }
     hang()
-    // What a turn of the event loop has looked at is kept until its end.
+    // Until a turn of the event loop ends, it keeps every object that a WeakRef was made for or read in it.
     await setImmediate()
     setFlagsFromString("--expose-gc")
     runInNewContext("gc")()

@@ -62,7 +62,7 @@ const URLS = [
   "https://[fd00:ec2::254]:PORT/",
   "https://224.0.0.1:PORT/",
   "https://255.255.255.255:PORT/",
-  // Not https, wherever it goes.
+  // These are refused because they are not https.
   "http://127.0.0.1:PORT/",
   "http://2130706433:PORT/",
   "http://localhost:PORT/",

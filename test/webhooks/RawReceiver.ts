@@ -19,7 +19,7 @@ export interface Request {
   readonly body: Buffer
 }
 
-/** What a receiver does with a whole request. */
+/** A receiver's reaction to a whole request. */
 export type Behaviour = (request: Request) => void
 
 /** An answer that leaves the connection open for the next request. */

@@ -1,4 +1,4 @@
-/** What the sender puts on the wire, and what it makes of answers (spec: Events, Delivery; semantics W5, W7, W9). */
+/** The sender's bytes on the wire, and its verdicts on answers (spec: Events, Delivery; semantics W5, W7, W9). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyWebhook } from "../../src/client/index.ts"
@@ -8,7 +8,7 @@ import { BODY, makeSender, messageTo, SECRET } from "./Sending.ts"
 
 const STATUSES = [200, 201, 202, 204, 226, 299, 300, 301, 302, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503, 599]
 
-/** Of what the system says, and of what undici says itself. */
+/** The sender's words for the codes of the system's errors and of undici's. */
 const WORDS = {
   ECONNRESET: "connection closed",
   EPIPE: "connection closed",

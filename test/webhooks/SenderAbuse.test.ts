@@ -9,7 +9,7 @@ import type { Behaviour, RawReceiver } from "./RawReceiver.ts"
 import { answerOf, answersWith, receiver, writeForever } from "./RawReceiver.ts"
 import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"
 
-/** Where it must be this limit that ends the attempt, though not before it has begun; and where it must not be. */
+/** With SHORT, the time limit must end the attempt, though not before it has begun. With LONG, something else must. */
 const SHORT = { timeLimitMillis: 1000 }
 const LONG = 50_000
 

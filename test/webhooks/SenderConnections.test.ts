@@ -1,4 +1,4 @@
-/** How the sender keeps connections, and how it lets go of them. */
+/** The sender keeps its connections for the next attempt, and lets go of them in time. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import * as https from "node:https"

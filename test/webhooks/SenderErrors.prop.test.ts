@@ -1,4 +1,4 @@
-/** What is kept of a failed attempt says nothing of where it went or what signed it: anyone who reads deliveries reads it. */
+/** Anyone who reads deliveries reads the error of a failed attempt. It names neither the address nor the secret. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { makeSender, messageTo } from "./Sending.ts"

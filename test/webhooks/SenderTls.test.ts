@@ -1,4 +1,4 @@
-/** Endpoints by https: their certificates are verified, and what is wrong with them is said. */
+/** The sender verifies the certificates of https endpoints, and says what is wrong with them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { vi } from "vitest"

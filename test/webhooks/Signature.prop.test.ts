@@ -1,4 +1,4 @@
-/** How deliveries are signed, and when they are tried again (spec: Events; semantics W5, W6, §2.5). */
+/** Deliveries are signed, and tried again on schedule (spec: Events; semantics W5, W6, §2.5). */
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Schema } from "effect"
 import { createHash } from "node:crypto"

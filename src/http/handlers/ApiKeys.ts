@@ -7,8 +7,8 @@ import { Accounts } from "../../engine/Accounts.ts"
 import type { Document } from "../../engine/Document.ts"
 import { INSTALLATION } from "../../payments/AccountIds.ts"
 import * as ApiKeys from "../../payments/ApiKeys.ts"
-import { handlers, showOnce } from "../Handlers.ts"
-import { cursorOf, listJson } from "../Lists.ts"
+import { handlers, showOnce } from "./Handler.ts"
+import { cursorOf, listJson } from "./Lists.ts"
 
 export const apiKeys = handlers(Contract.ApiKeys, {
   roll: ({ caller, params, payload }) =>

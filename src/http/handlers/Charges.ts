@@ -2,9 +2,8 @@
 import { Effect } from "effect"
 import * as Contract from "../../api/Charges.ts"
 import { CHARGE } from "../../payments/Documents.ts"
-import { documentJson, handlers } from "../Handlers.ts"
-import { listDocuments } from "../Lists.ts"
-import { readDocument } from "../Resources.ts"
+import { documentJson, handlers, readDocument } from "./Handler.ts"
+import { listDocuments } from "./Lists.ts"
 
 export const charges = handlers(Contract.Charges, {
   list: ({ caller, path, query }) =>

@@ -8,10 +8,9 @@ import { encode } from "../../engine/Document.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
 import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
-import { documentJson, handlers } from "../Handlers.ts"
-import type { ListParameters } from "../Lists.ts"
-import { cursorOf, listDocuments, listJson } from "../Lists.ts"
-import { readDocument } from "../Resources.ts"
+import { documentJson, handlers, readDocument } from "./Handler.ts"
+import type { ListParameters } from "./Lists.ts"
+import { cursorOf, listDocuments, listJson } from "./Lists.ts"
 
 export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   create: ({ payload }) => CheckoutSessions.create(payload),
@@ -43,7 +42,7 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   })
 })
 
-/** A page of a cart, in the order of the cart (semantics G1). A line of another cart is no cursor. */
+/** Takes a page of a cart, in the order of the cart (semantics G1). A line of another cart is no cursor. */
 const pageOfLines = Effect.fnUntraced(function* (
   account: AccountId,
   lines: ReadonlyArray<LineItem>,

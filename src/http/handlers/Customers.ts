@@ -3,9 +3,8 @@ import { Effect } from "effect"
 import * as Contract from "../../api/Customers.ts"
 import * as Customers from "../../payments/Customers.ts"
 import { CUSTOMER } from "../../payments/Documents.ts"
-import { documentJson, handlers, jsonOf } from "../Handlers.ts"
-import { listDocuments } from "../Lists.ts"
-import { readEntry } from "../Resources.ts"
+import { documentJson, handlers, jsonOf, readEntry } from "./Handler.ts"
+import { listDocuments } from "./Lists.ts"
 
 export const customers = handlers(Contract.Customers, {
   create: ({ payload }) => Customers.create(payload),

@@ -9,9 +9,9 @@ import { Accounts } from "../../engine/Accounts.ts"
 import { render } from "../../payments/Events.ts"
 import { resend } from "../../payments/WebhookDeliveries.ts"
 import type { Caller } from "../Authentication.ts"
-import type { Json } from "../Handlers.ts"
-import { handlers } from "../Handlers.ts"
-import { cursorOf, listJson } from "../Lists.ts"
+import type { Json } from "./Handler.ts"
+import { handlers } from "./Handler.ts"
+import { cursorOf, listJson } from "./Lists.ts"
 
 export const events = handlers(Contract.Events, {
   list: Effect.fnUntraced(function* ({ caller, path, query }) {
@@ -56,7 +56,7 @@ export const events = handlers(Contract.Events, {
 
 const missing = (id: string) => Effect.fail(new ResourceMissing({ kind: "Event", id, param: "id" }))
 
-/** An event, and how many of its deliveries are under way. */
+/** Reads an event, and how many of its deliveries are under way. */
 const read = Effect.fnUntraced(function* ({ account }: Caller, id: string) {
   const accounts = yield* Accounts
   const event = yield* accounts.event(account, id)

@@ -7,9 +7,8 @@ import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { deletedCustomer } from "../../payments/Customers.ts"
 import { CUSTOMER, PAYMENT_INTENT } from "../../payments/Documents.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
-import { documentJson, handlers, jsonOf } from "../Handlers.ts"
-import { listDocuments } from "../Lists.ts"
-import { readDocument, readEntry } from "../Resources.ts"
+import { documentJson, handlers, jsonOf, readDocument, readEntry } from "./Handler.ts"
+import { listDocuments } from "./Lists.ts"
 
 export const paymentIntents = handlers(Contract.PaymentIntents, {
   create: ({ payload }) => PaymentIntents.create(payload),
@@ -33,7 +32,7 @@ export const paymentIntents = handlers(Contract.PaymentIntents, {
   })
 })
 
-/** With the customer in full; what is left of it, if it was deleted (E3). */
+/** Shows the customer in full; what is left of it, if it was deleted (E3). */
 const withCustomer = Effect.fnUntraced(function* (account: AccountId, paymentIntent: PaymentIntent) {
   if (paymentIntent.customer === null) return jsonOf(paymentIntent)
   const entry = yield* readEntry(account, CUSTOMER, paymentIntent.customer)

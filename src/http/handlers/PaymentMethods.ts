@@ -4,8 +4,7 @@ import * as Contract from "../../api/PaymentMethods.ts"
 import { PAYMENT_METHOD } from "../../payments/Documents.ts"
 import * as PaymentMethods from "../../payments/PaymentMethods.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
-import { documentJson, handlers, jsonOf } from "../Handlers.ts"
-import { readDocument } from "../Resources.ts"
+import { documentJson, handlers, jsonOf, readDocument } from "./Handler.ts"
 
 export const paymentMethods = handlers(Contract.PaymentMethods, {
   create: ({ payload }) => PaymentMethods.create(payload),

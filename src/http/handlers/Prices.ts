@@ -10,9 +10,8 @@ import { PRICE, PRODUCT } from "../../payments/Documents.ts"
 import * as LookupKeys from "../../payments/LookupKeys.ts"
 import * as Prices from "../../payments/Prices.ts"
 import { deletedProduct } from "../../payments/Products.ts"
-import { documentJson, handlers, jsonOf } from "../Handlers.ts"
-import { labelsOf, listDocuments, listFound } from "../Lists.ts"
-import { readDocument, readEntry } from "../Resources.ts"
+import { documentJson, handlers, jsonOf, readDocument, readEntry } from "./Handler.ts"
+import { labelsOf, listDocuments, listFound } from "./Lists.ts"
 
 export const prices = handlers(Contract.Prices, {
   create: ({ payload }) => Prices.create(payload),
@@ -43,7 +42,9 @@ export const prices = handlers(Contract.Prices, {
 
 type PriceDocument = Document<Price>
 
-/** The prices that have one of these keys. A key has one price at most, so it is looked up and not searched for. */
+/**
+ * Reads the prices that have one of these keys. A key has one price at most, so it is looked up and not searched for.
+ */
 const withLookupKeys = Effect.fnUntraced(function* (account: AccountId, lookupKeys: ReadonlyArray<string>) {
   const accounts = yield* Accounts
   const found: Array<PriceDocument> = []
@@ -58,7 +59,7 @@ const withLookupKeys = Effect.fnUntraced(function* (account: AccountId, lookupKe
   return found
 })
 
-/** With the product in full. */
+/** Shows the product in full. */
 const withProduct = Effect.fnUntraced(function* (account: AccountId, price: Price) {
   const entry = yield* readEntry(account, PRODUCT, price.product)
   return jsonOf({ ...price, product: entry.deleted ? deletedProduct(account, entry.id) : entry.value })

@@ -3,9 +3,8 @@ import { Effect } from "effect"
 import * as Contract from "../../api/Products.ts"
 import { PRODUCT } from "../../payments/Documents.ts"
 import * as Products from "../../payments/Products.ts"
-import { documentJson, handlers } from "../Handlers.ts"
-import { listDocuments } from "../Lists.ts"
-import { readDocument } from "../Resources.ts"
+import { documentJson, handlers, readDocument } from "./Handler.ts"
+import { listDocuments } from "./Lists.ts"
 
 export const products = handlers(Contract.Products, {
   create: ({ payload }) => Products.create(payload),

@@ -3,9 +3,8 @@ import { Effect } from "effect"
 import * as Contract from "../../api/Refunds.ts"
 import { REFUND } from "../../payments/Documents.ts"
 import * as Refunds from "../../payments/Refunds.ts"
-import { documentJson, handlers } from "../Handlers.ts"
-import { listDocuments } from "../Lists.ts"
-import { readDocument } from "../Resources.ts"
+import { documentJson, handlers, readDocument } from "./Handler.ts"
+import { listDocuments } from "./Lists.ts"
 
 export const refunds = handlers(Contract.Refunds, {
   create: ({ payload }) => Refunds.create(payload),

@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import * as Contract from "../../api/TestHelpers.ts"
 import { Accounts } from "../../engine/Accounts.ts"
 import * as TestHelpers from "../../payments/TestHelpers.ts"
-import { handlers } from "../Handlers.ts"
+import { handlers } from "./Handler.ts"
 
-/** How long the clock's answer waits for what has become due by it. */
+/** The clock's answer waits so long for what has become due by it, in milliseconds. */
 const SETTLING_MILLIS_MAX = 10_000
 
 export const testHelpers = handlers(Contract.TestHelpers, {

@@ -7,10 +7,9 @@ import { Accounts } from "../../engine/Accounts.ts"
 import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
 import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
-import { documentJson, handlers, jsonOf } from "../Handlers.ts"
-import { cursorOf, listDocuments, listJson } from "../Lists.ts"
-import { readDocument } from "../Resources.ts"
-import { withSecrets } from "../SealedAnswers.ts"
+import { documentJson, handlers, jsonOf, readDocument } from "./Handler.ts"
+import { cursorOf, listDocuments, listJson } from "./Lists.ts"
+import { withSecrets } from "../CommandAnswers.ts"
 
 export const webhookEndpoints = handlers(Contract.WebhookEndpoints, {
   create: ({ caller, payload }) =>

@@ -1,6 +1,6 @@
 /** Types of `checkout.js`, which a page loads from Till: `<script src="{base}/checkout.js"></script>`. */
 
-/** What went wrong: `message` is for the payer, and can be shown as it is. All else is as the API says it. */
+/** A failure. `message` is for the payer and can be shown as it is; all else is as the API says it. */
 export interface CheckoutError {
   readonly type: string
   readonly code: string
@@ -59,7 +59,7 @@ export interface EmbeddedCheckoutOptions {
 export interface EmbeddedCheckout {
   /** Shows the checkout within an element, or the first that a selector finds. */
   mount(where: string | Element): void
-  /** Takes it away. */
+  /** Takes the checkout away. */
   unmount(): void
 }
 
@@ -74,12 +74,12 @@ export interface Card {
 }
 
 export interface ConfirmParameters {
-  /** The card that was entered: it goes to Till, and nowhere else. */
+  /** The card that the payer entered. It goes to Till, and nowhere else. */
   readonly card?: Card
   /** Or a payment method (`pm_…`) that exists already. */
   readonly payment_method?: string
   readonly customer_details?: CustomerDetails
-  /** Where the payer comes back to from an authentication; this very page, unless said otherwise. */
+  /** Address to which the payer comes back from an authentication; this very page by default. */
   readonly return_url?: string
 }
 
@@ -87,7 +87,7 @@ export interface CheckoutState {
   /** `requires_action`: the payer is being led to an authentication, and comes back to `return_url`. */
   readonly status: "open" | "confirming" | "requires_action" | "complete" | "expired"
   readonly session: CheckoutSession
-  /** Why the last attempt has not gone through; while `status` is `open`, the payer can try again. */
+  /** The failure of the last attempt. While `status` is `open`, the payer can try again. */
   readonly error: CheckoutError | null
 }
 
@@ -98,25 +98,25 @@ export interface Checkout {
   /** Calls a listener with each new state, until the function that it returns is called. */
   subscribe(listener: (state: CheckoutState) => void): () => void
   /**
-   * Pays. Never rejects: what went wrong is in the state. Called again while it is under way, it is the same payment, and
-   * a session is paid for once, however often this is called.
+   * Pays. Never rejects: a failure is in the state. A call while another is under way joins that one, and a session is
+   * paid for once, however often this is called.
    */
   confirm(parameters?: ConfirmParameters): Promise<CheckoutState>
 }
 
 export interface TillCheckout {
-  /** A session with `ui_mode` `embedded`. Throws for what is no client secret. */
+  /** Needs a session with `ui_mode` `embedded`. Throws if the text is no client secret. */
   embeddedCheckout(options: EmbeddedCheckoutOptions): EmbeddedCheckout
-  /** A session with `ui_mode` `custom`. Rejects if there is no such session, or Till cannot be reached. */
+  /** Needs a session with `ui_mode` `custom`. Rejects if there is no such session, or Till cannot be reached. */
   checkout(options: { readonly clientSecret: string }): Promise<Checkout>
 }
 
 export interface TillOptions {
-  /** Till's address; where the script came from, unless said otherwise. */
+  /** Till's address; by default the one that the script came from. */
   readonly baseUrl?: string
 }
 
 declare global {
-  /** Begins with a publishable key, `pk_…`. Throws for any other. */
+  /** Takes a publishable key, `pk_…`. Throws for any other. */
   function Till(publishableKey: string, options?: TillOptions): TillCheckout
 }

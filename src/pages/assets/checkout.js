@@ -75,7 +75,7 @@
     }
   }
 
-  /** Where Till leads is an address, and never a script. */
+  /** Goes to an address that Till names, unless it is a script. */
   function goTo(address) {
     if (!/^\s*javascript:/i.test(address)) location.assign(address)
   }
@@ -105,7 +105,7 @@
     return { status: response.status, body: await response.json() }
   }
 
-  /** `crypto.randomUUID` is not there in pages without TLS, such as a shop's on a phone that tries out a laptop's. */
+  /** Pages without TLS have no `crypto.randomUUID`; a shop on a laptop that is tried out on a phone is one. */
   function randomKey() {
     return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
   }
@@ -130,7 +130,7 @@
     param: null
   }
 
-  /** What payers are told, by the parameter that an error is about or by its code; as on Till's own checkout page. */
+  /** Texts for payers, found by an error's parameter or else by its code, as on Till's own checkout page. */
   const TEXTS = {
     "payment_method_data[card][number]": "Check the card number.",
     "payment_method_data[card][exp_month]": "Check the expiry date.",
@@ -143,7 +143,7 @@
     "customer_details[address][city]": "Check the city.",
     "customer_details[address][postal_code]": "Check the postal code.",
     "customer_details[address][country]": "Check the country.",
-    // Whoever has paid meanwhile is not told of an error.
+    // `refused` says this only of a session that has expired: a payer who has paid meanwhile is not told of an error.
     checkout_session_unexpected_state: "This checkout has expired. You have not been charged.",
     payment_intent_authentication_failure: "Your bank could not confirm that it was you.",
     processor_unavailable: "The card network did not answer. You have not been charged. Please try again.",
@@ -155,7 +155,9 @@
     service_unavailable: "The payment service cannot answer at the moment. Try again: you will not pay twice."
   }
 
-  /** An error of the API with a message for the payer: its own is for programs, but for a decline's. */
+  /**
+   * Puts a text for the payer in place of the API's message, which is for programs. A decline's is for payers already.
+   */
   function forPayer(error) {
     if (error.code === "card_declined") return error
     const otherwise = "The payment could not be made. You have not been charged. Please try again."
@@ -191,12 +193,12 @@
         confirmationOf(parameters, clientSecret),
         (idempotencyKey ??= randomKey())
       )
-      // An attempt whose end nobody knows was made with something else. Both may be made: a session is paid for once.
+      // An earlier attempt, whose end nobody knows, had other parameters. Both may run, for a session is paid for once.
       if (body.error?.code === "idempotency_key_reuse") {
         idempotencyKey = undefined
         return pay(parameters)
       }
-      // What comes next is another attempt, unless nobody knows what came of this one.
+      // The next call is another attempt, with a key of its own, unless nobody knows what came of this one.
       if (status < 500) idempotencyKey = undefined
       if (status !== 200) return refused(body.error)
       if (body.status !== "open") return change({ status: body.status, session: body })
@@ -206,7 +208,7 @@
     }
 
     async function refused(error) {
-      // An earlier attempt went through, or the session's time is over: that is no failure of the payment.
+      // An earlier attempt went through, or the session has expired. Only the API knows which.
       const isOver = error.code === "checkout_session_unexpected_state"
       const current = isOver ? await retrieve() : state.session
       const failure = current.status === "complete" ? null : forPayer(error)
@@ -225,13 +227,13 @@
         listeners.add(listener)
         return () => void listeners.delete(listener)
       },
-      /** A second call while the first is under way is the same one. */
+      /** A second call while the first is under way joins it. */
       confirm(parameters = {}) {
         if (confirming !== undefined) return confirming
         if (state.status !== "open") return Promise.resolve(state)
         confirming = pay(parameters)
           .catch((error) => {
-            // The payer is told what to do, and whoever made the page, why.
+            // The payer is told what to do, and the console tells the developer why.
             console.error(error)
             return change({ status: "open", error: UNREACHABLE })
           })
@@ -260,7 +262,7 @@
     return url.href
   }
 
-  /** Why an authentication has led to no payment, if the payer comes back from one. Clears the secret from the address. */
+  /** Finds out why an authentication failed from which the payer comes back. Clears the secret from the address. */
   async function failureOnReturn(base, key, { payment_intent, status }) {
     const returned = new URL(location.href).searchParams
     if (payment_intent === null || returned.get("payment_intent") !== payment_intent) return null

@@ -1,6 +1,7 @@
 /**
- * Within a frame of the shop's page: says how high the checkout is, when the payer has to go elsewhere, and when the
- * session is complete. Speaks to the one origin that the server lets show this page, and listens to nobody.
+ * Runs in a frame of the shop's page. It tells that page how high the checkout is, when the payer has to go elsewhere,
+ * and when the session is complete. It speaks to the one origin that the server lets show this page, and listens to
+ * nobody.
  */
 "use strict"
 ;(() => {

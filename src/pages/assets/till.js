@@ -2,21 +2,21 @@
  * Makes the checkout form comfortable: formats the card as it is typed, says what is wrong beside the field, and pays
  * without loading the page again. The form works without it.
  *
- * No card data is kept: it is in the fields while it is typed, goes into one request, and is taken out of the fields as
- * soon as that is answered.
+ * No card data is kept: it is in the fields while the payer types, goes into one request, and is taken out of the
+ * fields as soon as that is answered.
  */
 "use strict"
 
 document.documentElement.classList.add("scripted")
 
-// A page that comes back out of the browser's memory shows what was true when it was left.
+// The browser may show a page from its memory, as it was when the payer left it. The payment may have changed since.
 addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload()
 })
 
 const UNREACHABLE = "The payment service could not be reached. Try again: you will not pay twice."
 
-/** Schemes by the beginning of their numbers, the first that fits. Their security codes have 3 digits unless said. */
+/** Schemes by the beginning of their numbers; the first that fits counts. Security codes have 3 digits by default. */
 const BRANDS = [
   { name: "American Express", start: /^3[47]/, groups: [4, 6, 5], cvc: 4 },
   { name: "Diners Club", start: /^3(0[0-5]|6|[89])/, groups: [4, 4, 4, 4, 3] },
@@ -76,7 +76,7 @@ function enhanceCheckout(form) {
       forgetCard()
       return goOn(answer)
     }
-    // Whoever can send the same form again keeps what it holds.
+    // With the same token the payer should send the same form again, so the card stays in it.
     if (answer.token !== form.elements.namedItem("token").value) forgetCard()
     form.elements.namedItem("token").value = answer.token
     setBusy(false)
@@ -97,13 +97,13 @@ function enhanceCheckout(form) {
   }
 }
 
-/** Card fields group what is typed. */
+/** Groups the digits in card fields while the payer types. */
 function enhanceCard(number, expiry, cvc) {
   number.addEventListener("input", (event) => {
     reformat(number, groupNumber, event)
     showBrand(number)
   })
-  // How long the security code is depends on the number.
+  // The length of the security code depends on the number, so another number may make it wrong or right.
   number.addEventListener("change", () => cvc.value !== "" && showError(cvc, complaint(cvc)))
   expiry.addEventListener("input", (event) => {
     if (event.inputType !== "deleteContentBackward") reformat(expiry, groupExpiry, event)
@@ -112,7 +112,7 @@ function enhanceCard(number, expiry, cvc) {
   showBrand(number)
 }
 
-/** The answer to a challenge: one of two buttons, once. */
+/** Sends the answer to a challenge once, whichever of the two buttons is pressed. */
 function enhanceAuthentication(form) {
   let busy = false
   form.addEventListener("submit", async (event) => {
@@ -129,7 +129,7 @@ function enhanceAuthentication(form) {
   })
 }
 
-/** Sends a form, for data. Browsers hold what comes of it against no policy of forms, wherever it leads. */
+/** Sends a form and asks for data. Browsers check a script's way on against no policy of forms. */
 async function post(form, values) {
   const response = await fetch(form.action, {
     method: "POST",
@@ -144,7 +144,7 @@ function goOn(answer) {
   if (!dispatchEvent(new CustomEvent("leave", { detail: answer, cancelable: true }))) return
   if (answer.reload === true) return location.reload()
   location.assign(answer.location)
-  // An app's own address opens the app and leaves the page where it is: it then says what was paid.
+  // An app's own address opens the app and leaves this page open. Loaded again, it says what was paid.
   if (!/^https?:/i.test(answer.location)) setTimeout(() => location.reload(), 2000)
 }
 
@@ -154,7 +154,7 @@ function showMessage(text) {
   if (text !== "") message.focus()
 }
 
-/** What a field has to complain about; nothing if it is as it should be. */
+/** The text about a mistake in a field; empty if there is none. */
 function complaint(control) {
   const value = control.value.trim()
   if (value === "") return control.required ? control.dataset.missing : ""
@@ -176,7 +176,7 @@ function isValid({ form, name }, value) {
   }
 }
 
-/** As long as the card's scheme has it; of no card yet, as long as any has it. */
+/** A code must be as long as the card's scheme has it; without a number, any length will do. */
 function isSecurityCode(code, number) {
   return /^[0-9]{3,4}$/.test(code) && (number === "" || code.length === (brandOf(number)?.cvc ?? 3))
 }
@@ -230,8 +230,9 @@ function groupExpiry(text) {
 }
 
 /**
- * Formats what was typed and keeps the caret behind the digit that it was behind. After a forward Delete it is kept before
- * the digit that it was before: what formatting has put back lies behind it then, and the next Delete takes that digit.
+ * Formats a value and keeps the caret behind the digit that it was behind. After a forward Delete, it stays before the
+ * digit that it was before: otherwise it would stand before a space that formatting has put back, and the next Delete
+ * would take that space instead of the digit.
  */
 function reformat(control, group, { inputType }) {
   const before = control.value.slice(0, control.selectionStart)

@@ -1,31 +1,59 @@
 /**
- * Implementations of the contract's endpoints, typed by the contract: a group without one of its handlers, or a handler
- * that answers with another object than it should, does not compile.
+ * A handler implements an endpoint of the contract, and is typed by it: a group without one of its handlers, or a
+ * handler that answers with another object than it should, does not compile.
  *
  * A POST or DELETE is a command: an effect over the account's `Transaction`, answered with the object that it returns.
  * A GET is a query: it answers with JSON text, because documents are kept as text.
  */
-import type { Effect } from "effect"
-import { Result } from "effect"
+import type { Result } from "effect"
+import { Context, Effect } from "effect"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import type { CardDeclined, DomainError } from "../domain/Errors.ts"
-import type { Accounts, Unavailable } from "../engine/Accounts.ts"
-import type { Document } from "../engine/Document.ts"
-import { encode } from "../engine/Document.ts"
-import type { Transaction } from "../engine/Transaction.ts"
-import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import type { Processor } from "../payments/Processor.ts"
-import type { WithoutCardData } from "../payments/Tokenization.ts"
-import type { Caller } from "./Authentication.ts"
+import type { CardDeclined, DomainError } from "../../domain/Errors.ts"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import type { Unavailable } from "../../engine/Accounts.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId, Document, Identified, Tombstone } from "../../engine/Document.ts"
+import { encode } from "../../engine/Document.ts"
+import type { Transaction } from "../../engine/Transaction.ts"
+import type { Resource } from "../../payments/Documents.ts"
+import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
+import { Processor } from "../../payments/Processor.ts"
+import type { WithoutCardData } from "../../payments/Tokenization.ts"
+import type { Caller } from "../Authentication.ts"
 
 /** JSON text of a value of type `A`. */
 export type Json<A> = string & { readonly "~json"?: A }
 
-/** A value's JSON, encoded at most once. */
+/** Gives a value's JSON, encoded at most once. */
 export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
 
-/** A document's JSON, as it lies in the journal. The contract vouches for the type of its kind. */
+/** Gives a document's JSON, as it lies in the journal. The contract vouches for the type of its kind. */
 export const documentJson = <A>(document: Document): Json<A> => document.json
+
+/**
+ * Reads the newest state of an object by the id in the path (semantics T16), or what is left of it. An id of another
+ * kind does not exist.
+ */
+export const readEntry = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  id: string
+) {
+  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
+  if (entry?.kind !== kind.name) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
+  return entry as Document<A, H> | Tombstone
+})
+
+/** Reads the newest state of an object that is not deleted. */
+export const readDocument = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  id: string
+) {
+  const entry = yield* readEntry(account, kind, id)
+  if (entry.deleted) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
+  return entry
+})
 
 const shown = new WeakMap<object, string>()
 
@@ -38,14 +66,33 @@ export const showOnce = <A extends object, B extends object>(value: A, secrets: 
   return value
 }
 
-/** What only the first answer shows of an object, if anything. */
+/** Gives the text that only the first answer shows of an object, if there is one. */
 export const shownOnce = (value: object): string | undefined => shown.get(value)
 
-/** What commands may use. */
+/** Commands may use these. */
 export type CommandServices = Transaction | PaymentsConfig | Processor
 
-/** What queries may use. */
+/** Queries may use these. */
 export type QueryServices = Accounts | PaymentsConfig
+
+// Services are added to what is there, at once: merging contexts would copy all of a request's services, and providing
+// one after the other takes twice the steps.
+
+/** Gives a command what it may use besides its transaction. */
+export const withCommandServices =
+  (config: PaymentsConfig["Service"], processor: Processor["Service"]) =>
+  <A, E>(command: Effect.Effect<A, E, CommandServices>): Effect.Effect<A, E, Transaction> =>
+    Effect.updateContext(command, (context: Context.Context<Transaction>) =>
+      Context.add(Context.add(context, PaymentsConfig, config), Processor, processor)
+    )
+
+/** Gives a query what it may use. */
+export const withQueryServices =
+  (config: PaymentsConfig["Service"], accounts: Accounts["Service"]) =>
+  <A, E>(query: Effect.Effect<A, E, QueryServices>): Effect.Effect<A, E> =>
+    Effect.updateContext(query, (context: Context.Context<never>) =>
+      Context.add(Context.add(context, PaymentsConfig, config), Accounts, accounts)
+    )
 
 type Params<E> = HttpApiEndpoint.Params<E>["Type"]
 type Payload<E> = WithoutCardData<HttpApiEndpoint.Payload<E>["Type"]>
@@ -66,12 +113,11 @@ export interface QueryInput<E> {
   readonly path: string
 }
 
-/** What a command answers with: the object, or, if it can be carried out and declined nevertheless, a `Result`. */
+/**
+ * A command succeeds with the object. If it can be carried out and declined nevertheless, it succeeds with a `Result`,
+ * whose failure is kept, with what led to it (semantics 9.25).
+ */
 export type Answered<A> = A | Result.Result<A, CardDeclined>
-
-/** What a command came to. A failure in it is kept, with what led to it (semantics 9.25). */
-export const outcomeOf = <A extends object>(answered: Answered<A>): Result.Result<A, CardDeclined> =>
-  Result.isResult(answered) ? answered : Result.succeed(answered)
 
 /** A failure that the effect fails with leaves nothing behind. */
 export type CommandHandler<E> = (

@@ -1,6 +1,6 @@
 /**
- * What payers' pages find by nothing but an id. Whoever has the id of a hosted session may see its page: an id cannot be
- * guessed (semantics T21).
+ * Payers' pages find an object by nothing but its id. Anybody who has the id of a hosted session may see its page,
+ * because an id cannot be guessed (semantics T21).
  */
 import { Effect } from "effect"
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
@@ -13,7 +13,7 @@ import type { CheckoutSessionHidden } from "../payments/Documents.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, PAYMENT_INTENT } from "../payments/Documents.ts"
 import { MERCHANT } from "../payments/Merchants.ts"
 
-/** A session with all that its page shows. */
+/** A session with everything that its page shows. */
 export interface FoundSession {
   readonly account: AccountId
   readonly merchant: string
@@ -72,7 +72,7 @@ export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
   return found
 })
 
-/** How the merchant of an account is called. */
+/** The name that the merchant of an account shows to payers. */
 const merchantName = Effect.fnUntraced(function* (account: AccountId) {
   return (yield* read(INSTALLATION, MERCHANT, merchantIdOf(account)))!.value.name
 })

@@ -1,19 +1,19 @@
-/** The page on which a payer answers to the bank's challenge (semantics I-14). The simulator's: the payer chooses. */
+/** On this page a payer answers the bank's challenge (semantics I-14). It is the simulator's: the payer chooses. */
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import { failureTextOf } from "./FailureText.ts"
 import type { Html } from "./Html.ts"
 import { html } from "./Html.ts"
 import { layout } from "./Layout.ts"
 import { formatAmount } from "./Money.ts"
 import type { Notice } from "./Notice.ts"
-import { testModePanel } from "./TestCardsPanel.ts"
+import { failureTextOf } from "./Notice.ts"
+import { testModePanel } from "./TestModePanel.ts"
 
 export interface AuthenticationPage {
   readonly paymentIntent: PaymentIntent
   readonly merchant: string
   /** Language of the amounts. */
   readonly locale: string
-  /** What the payer is asked to agree to; the answer counts for that alone. */
+  /** The terms that the payer agrees to. The answer counts for these alone. */
   readonly terms: string
   /** Makes the form's submission happen once. */
   readonly token: string
@@ -45,11 +45,11 @@ export const render = ({ locale, merchant, paymentIntent, terms, token }: Authen
 export interface Answered {
   readonly paymentIntent: PaymentIntent
   readonly merchant: string
-  /** The page of the hosted session that is paid for; null if there is none. It says itself what can still be done. */
+  /** The page of the hosted session that is paid for; null if there is none. */
   readonly checkoutUrl: string | null
 }
 
-/** What there is to say if nobody is waiting for the payer to come back. */
+/** The notice for a payer who has answered and whom no `return_url` awaits. */
 export const noticeOf = (answered: Answered): Notice => {
   const { checkoutUrl, merchant, paymentIntent } = answered
   const link = checkoutUrl === null ? null : { href: checkoutUrl, text: `Go back to ${merchant}` }

@@ -1,4 +1,4 @@
-/** In test mode: says so on top of the page, and has the test cards (semantics §5) one click away. */
+/** The panel on top of a page in test mode. It says that no money moves, and offers the test cards (semantics §5). */
 import type { TestCard } from "../domain/TestCards.ts"
 import { outcomeOf, TEST_CARDS } from "../domain/TestCards.ts"
 import type { Html } from "./Html.ts"
@@ -30,12 +30,12 @@ const row = (testCard: TestCard): Html => {
   </li>`
 }
 
-/** The plain success first, then what else can happen; all other ways to succeed are further down. */
+/** The plain success comes first, then everything else that can happen, and at last the other ways to succeed. */
 const [plain, ...others] = TEST_CARDS
 const isPlain = ({ refunds, result }: TestCard): boolean => result.kind === "approves" && refunds === "succeed"
 const rows = [plain!, ...others.filter((one) => !isPlain(one)), ...others.filter(isPlain)].map(row)
 
-/** Without the page's script, the cards are there to be copied. */
+/** Without the page's script, the payer can copy the cards. */
 export const testModePanel = (withCards: boolean): Html =>
   html`<aside class="test-mode" aria-label="Test mode">
     <p><strong>Test mode.</strong> No real money moves.</p>

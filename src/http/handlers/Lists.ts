@@ -1,17 +1,17 @@
 /**
- * Pages (semantics §1.6). The engine decides what belongs on a page; here cursors are checked and the envelope is put
- * around texts that are JSON already.
+ * Lists answer in pages (semantics §1.6). The engine decides what belongs on a page; here cursors are checked and the
+ * envelope is put around texts that are JSON already.
  */
 import { Effect } from "effect"
-import { LIMIT_DEFAULT } from "../api/List.ts"
-import type { ResourceKind } from "../domain/Errors.ts"
-import { ResourceMissing } from "../domain/Errors.ts"
-import type { Unavailable } from "../engine/Accounts.ts"
-import { Accounts } from "../engine/Accounts.ts"
-import type { AccountId, Document, Identified, Labels } from "../engine/Document.ts"
-import type { Cursor } from "../engine/Views.ts"
-import type { Resource } from "../payments/Documents.ts"
-import type { Json } from "./Handlers.ts"
+import { LIMIT_DEFAULT } from "../../api/List.ts"
+import type { ResourceKind } from "../../domain/Errors.ts"
+import { ResourceMissing } from "../../domain/Errors.ts"
+import type { Unavailable } from "../../engine/Accounts.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId, Document, Identified, Labels } from "../../engine/Document.ts"
+import type { Cursor } from "../../engine/Views.ts"
+import type { Resource } from "../../payments/Documents.ts"
+import type { Json } from "./Handler.ts"
 
 /** Parameters of every list, decoded. */
 export interface ListParameters {
@@ -20,7 +20,7 @@ export interface ListParameters {
   readonly ending_before?: string
 }
 
-/** What a list of `A` answers. */
+/** A list of `A` answers with this. */
 export interface ListOf<A> {
   readonly object: "list"
   readonly data: ReadonlyArray<A>
@@ -34,7 +34,7 @@ type CursorName = "starting_after" | "ending_before"
 /** Looks a cursor up; it has to be of the list's own kind (G3). */
 type CursorExists = (account: AccountId, id: string) => Effect.Effect<boolean, Unavailable>
 
-/** The cursor as the engine takes it. Fails for one that never was an object of the kind. */
+/** Gives the cursor as the engine takes it. Fails for one that never was an object of the kind. */
 export const cursorOf = Effect.fnUntraced(function* (
   account: AccountId,
   parameters: ListParameters,
@@ -52,14 +52,14 @@ export const cursorOf = Effect.fnUntraced(function* (
   return cursor
 })
 
-/** What a list filters by; what is undefined was not given. */
+/** A list filters by these; what is undefined was not given. */
 type Filters = Readonly<Record<string, string | undefined>>
 
-/** The labels of what a list gives. */
+/** Gives the labels that the documents of a list must have. */
 export const labelsOf = (filters: Filters): Labels =>
   Object.fromEntries(Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined))
 
-/** One page of an account's documents of a kind, in the envelope. */
+/** Reads one page of an account's documents of a kind, in the envelope. */
 export const listDocuments = Effect.fnUntraced(function* <A extends Identified, H>(
   { account, path, query }: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
   kind: Resource<A, H>,
@@ -77,7 +77,9 @@ export const listDocuments = Effect.fnUntraced(function* <A extends Identified, 
   return listJson<A>(documents, hasMore, path)
 })
 
-/** The cursor of a list of documents. A tombstone is as good as a document: cursors outlive what is removed (G3). */
+/**
+ * Gives the cursor of a list of documents. A tombstone is as good as a document: cursors outlive what is removed (G3).
+ */
 const documentCursorOf = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   query: ListParameters,
@@ -89,7 +91,7 @@ const documentCursorOf = Effect.fnUntraced(function* <A extends Identified, H>(
   )
 })
 
-/** One page of a few documents that are known already, in the envelope. */
+/** Takes one page of a few documents that are known already, in the envelope. */
 export const listFound = Effect.fnUntraced(function* <A extends Identified, H>(
   { account, path, query }: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
   kind: Resource<A, H>,
@@ -101,12 +103,12 @@ export const listFound = Effect.fnUntraced(function* <A extends Identified, H>(
   const within = newestFirst.filter(
     ({ id }) => (newerThan === undefined || id > newerThan) && (olderThan === undefined || id < olderThan)
   )
-  // The nearest to the cursor (G5).
+  // A page has the nearest to the cursor (G5).
   const page = newerThan === undefined ? within.slice(0, limit) : within.slice(-limit)
   return listJson<A>(page, within.length > limit, path)
 })
 
-/** The envelope of a page. */
+/** Puts the envelope around a page. */
 export const listJson = <A>(
   items: ReadonlyArray<{ readonly id: string; readonly json: string }>,
   hasMore: boolean,

@@ -1,0 +1,76 @@
+/** The guardian's own process: `node GuardianProcess.ts FOLDER`. Guardian.ts says what it is for. */
+import { execFileSync } from "node:child_process"
+import { readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs"
+import { setTimeout as pause } from "node:timers/promises"
+
+const folder = process.argv[2]!
+
+interface Found {
+  readonly pid: number
+  /** Arguments are separated by zeros or spaces. */
+  readonly command: string
+}
+
+/** A process that ends while it is looked at is gone. */
+const lookAt = <A>(look: () => A): A | undefined => {
+  try {
+    return look()
+  } catch {
+    return undefined
+  }
+}
+
+const onLinux = (pid: number): Found | undefined => {
+  const command = lookAt(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? ""
+  // Backends of Postgres write what they do over their command line, but they stay in its folder.
+  const workingFolder = lookAt(() => readlinkSync(`/proc/${pid}/cwd`)) ?? ""
+  const isOfRun = command.includes(folder) || workingFolder === folder || workingFolder.startsWith(`${folder}/`)
+  return isOfRun ? { pid, command } : undefined
+}
+
+const elsewhere = (): ReadonlyArray<Found> =>
+  execFileSync("ps", ["-A", "-ww", "-o", "pid=,command="], { encoding: "utf8" })
+    .split("\n")
+    .flatMap((line) => {
+      const [, pid, command] = /^ *(\d+) (.*)$/.exec(line) ?? []
+      return command?.includes(folder) === true ? [{ pid: Number(pid), command }] : []
+    })
+
+const processesOfRun = (): ReadonlyArray<Found> => {
+  const found =
+    process.platform === "linux"
+      ? readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? (onLinux(Number(name)) ?? []) : []))
+      : elsewhere()
+  return found.filter(({ pid }) => pid !== process.pid)
+}
+
+/** A postmaster that is told to quit takes its children and its shared memory along; one that is killed leaves them. */
+const isPostgres = ({ command }: Found): boolean => /^[^\0 ]*postgres\b/.test(command)
+
+const LOOK_MILLIS = 100
+/** How long a Postgres has to quit. */
+const QUIT_MILLIS = 3000
+/** Then something cannot be ended, and somebody has to know. */
+const END_MILLIS = 20_000
+
+const endAll = async () => {
+  const started = performance.now()
+  // A process that was just being started shows itself a moment later.
+  for (let quietLooks = 0; quietLooks < 2;) {
+    const found = processesOfRun()
+    const elapsed = performance.now() - started
+    if (elapsed > END_MILLIS) {
+      throw new Error(`Left over by the bench: ${found.map(({ pid }) => pid).join(", ")} in ${folder}`)
+    }
+    quietLooks = found.length === 0 ? quietLooks + 1 : 0
+    for (const one of found) {
+      const signal = isPostgres(one) && elapsed < QUIT_MILLIS ? "SIGQUIT" : "SIGKILL"
+      lookAt(() => process.kill(one.pid, signal))
+    }
+    await pause(LOOK_MILLIS)
+  }
+}
+
+process.stdin.resume().once("close", () => {
+  void endAll().finally(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }))
+})

@@ -1,0 +1,78 @@
+/**
+ * Makes of a request's body what its endpoint takes: decodes it by the contract (semantics T7, T8, T10), and puts
+ * tokens in the place of card data.
+ *
+ * Card data is replaced as soon as a body is decoded, before a command is made of it and waits for its turn; the types
+ * keep every handler from wanting more. Payloads hold it in two places: as `payment_method_data`, or as the whole of
+ * what a payment method is made of.
+ */
+import { Exit, Schema } from "effect"
+import { ParameterInvalid, ParameterUnknown } from "../domain/Errors.ts"
+import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
+import type { TokenizedPaymentMethodData } from "../payments/Tokenization.ts"
+import type { Parsed } from "./JsonBody.ts"
+import { pathOfUnstorableText, STORABLE_RULE, withoutUnstorableText } from "./JsonBody.ts"
+import type { ParameterError } from "./ParameterErrors.ts"
+import { parameterErrorOf, parameterPath } from "./ParameterErrors.ts"
+
+/** Decodes a body, card data included. */
+export type PayloadDecoder = (body: Parsed) => Exit.Exit<object, ParameterError>
+
+/** Makes the decoder of an endpoint with the given schema, if any. */
+export const makePayloadDecoder = (schema: Schema.Top | undefined): PayloadDecoder =>
+  schema === undefined ? decodeNothing : makeSchemaDecoder(schema)
+
+/** An endpoint without parameters takes an empty object. A schema without fields would take anything. */
+const decodeNothing: PayloadDecoder = ({ value }) => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return Exit.fail(new ParameterInvalid({ param: null, rule: "a JSON object" }))
+  }
+  const [unknown] = Object.keys(value)
+  return unknown === undefined
+    ? Exit.succeed(value)
+    : Exit.fail(new ParameterUnknown({ param: parameterPath([unknown]) }))
+}
+
+/** Decodes a right body once. Only a wrong one is decoded again, to find all that is wrong with it. */
+const makeSchemaDecoder = (schema: Schema.Top): PayloadDecoder => {
+  const decoder = schema as Schema.Decoder<object>
+  const decode = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error" })
+  const diagnose = Schema.decodeUnknownExit(decoder, { onExcessProperty: "error", errors: "all" })
+  return ({ escapes, value }) => {
+    const decoded = decode(value)
+    const unstorable = escapes ? pathOfUnstorableText(value) : undefined
+    if (Exit.isSuccess(decoded) && unstorable === undefined) return Exit.succeed(decoded.value)
+    const input = unstorable === undefined ? value : withoutUnstorableText(value)
+    const diagnosed = diagnose(abridged(input))
+    if (Exit.isFailure(diagnosed)) return Exit.fail(parameterErrorOf(schema.ast, diagnosed, input))
+    if (Exit.isFailure(decoded)) return Exit.fail(parameterErrorOf(schema.ast, decoded, value))
+    return Exit.fail(new ParameterInvalid({ param: parameterPath(unstorable!), rule: STORABLE_RULE }))
+  }
+}
+
+/** No array or object of a request may have more members, unless it is one of names to choose from. */
+const MEMBERS_MAX = 128
+
+/** Leaves out what is too many, so that nobody can keep the service busy with a megabyte of errors. */
+const abridged = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.slice(0, MEMBERS_MAX).map(abridged)
+  const members = Object.entries(value).slice(0, MEMBERS_MAX)
+  return Object.fromEntries(members.map(([name, member]) => [name, abridged(member)]))
+}
+
+/** Replaces the card data of a decoded payload, if it has any. */
+export const withoutCardData = (
+  payload: unknown,
+  tokenize: (data: PaymentMethodData) => TokenizedPaymentMethodData
+): unknown => {
+  if (isPaymentMethodData(payload)) return tokenize(payload)
+  if (!isObject(payload) || !isPaymentMethodData(payload["payment_method_data"])) return payload
+  return { ...payload, payment_method_data: tokenize(payload["payment_method_data"]) }
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null
+
+const isPaymentMethodData = (value: unknown): value is PaymentMethodData =>
+  isObject(value) && isObject(value["card"]) && "number" in value["card"]

@@ -1,0 +1,62 @@
+/**
+ * Decides what a key may do, and what it gets to see. A secret key may do everything in its environment. A publishable
+ * one, which everybody has who has seen the merchant's page, has to bring the object's client secret along (semantics
+ * A5, §8.5) and sees a part of it (A6, §8.28).
+ */
+import { Exit } from "effect"
+import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import { publishable } from "../domain/PaymentIntent.ts"
+import type { Caller } from "./Authentication.ts"
+import type { CommandEndpoint, Endpoint } from "./Endpoints.ts"
+import type { Answer } from "./Exchange.ts"
+
+const secretKeyRequired = Exit.fail(new SecretKeyRequired())
+const testModeOnly = Exit.fail(new TestModeOnly())
+
+const needsClientSecret = ({ keyType }: Caller, { withoutClientSecret }: Endpoint): boolean =>
+  keyType === "publishable" && !withoutClientSecret
+
+/** Decides by what a request has shown before its body is read. A client secret in there is looked for later. */
+export const permit = (
+  caller: Caller,
+  endpoint: Endpoint,
+  queryText: string
+): Exit.Exit<void, SecretKeyRequired | TestModeOnly> => {
+  if (needsClientSecret(caller, endpoint)) {
+    const isOpen = () => endpoint.kind === "command" || new URLSearchParams(queryText).has("client_secret")
+    if (!(endpoint.publishableKey && isOpen())) return secretKeyRequired
+  }
+  return endpoint.testMode && caller.livemode ? testModeOnly : Exit.void
+}
+
+/** Decides by the body, which nobody has checked yet, whether it brings the client secret that the key needs. */
+export const permitBody = (
+  caller: Caller,
+  endpoint: CommandEndpoint,
+  body: unknown
+): Exit.Exit<void, SecretKeyRequired> =>
+  needsClientSecret(caller, endpoint) && !hasClientSecret(body) ? secretKeyRequired : Exit.void
+
+/** Tells whether parameters bring a client secret, right or wrong. */
+const hasClientSecret = (parameters: unknown): boolean =>
+  typeof parameters === "object" &&
+  parameters !== null &&
+  typeof Object.getOwnPropertyDescriptor(parameters, "client_secret")?.value === "string"
+
+/** Shows the part of an answer that a key gets to see. Replays are no exception: the journal keeps answers in full. */
+export const shownTo = ({ keyType }: Caller, answer: Answer): Answer =>
+  keyType === "secret" ? answer : { ...answer, body: projectBody(answer.body) }
+
+interface Body {
+  readonly object?: unknown
+  readonly error?: { readonly payment_intent?: PaymentIntent }
+}
+
+/** Projects a response's JSON. */
+const projectBody = (body: string): string => {
+  const value = JSON.parse(body) as Body
+  if (value.object === "payment_intent") return JSON.stringify(publishable(value as unknown as PaymentIntent))
+  if (value.error?.payment_intent === undefined) return body
+  return JSON.stringify({ error: { ...value.error, payment_intent: publishable(value.error.payment_intent) } })
+}

@@ -1,0 +1,97 @@
+/** The real bench, ended at several moments: nothing that it started runs on, and nothing that it wrote is left. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
+import { family, until } from "../support/TillProcess.ts"
+
+const BENCH = Path.resolve(import.meta.dirname, "../../bench/main.ts")
+const COMPARISON = ["--compare", "HEAD", "--only", "create", "--seconds", "0.2", "--starts", "3"]
+
+const textOf = (pid: number, file: string): string => {
+  try {
+    return fs.readFileSync(`/proc/${pid}/${file}`, "utf8")
+  } catch {
+    return ""
+  }
+}
+
+/** Whether a process is there; the zombie of an ended one is not. */
+const isAlive = (pid: number): boolean => {
+  const stat = textOf(pid, "stat")
+  return stat !== "" && !/^.*\) [ZX] /s.test(stat)
+}
+
+const commandsOf = (pids: ReadonlyArray<number>): ReadonlyArray<string> =>
+  pids.map((pid) => textOf(pid, "cmdline").replaceAll("\0", " "))
+
+const servers = (pids: ReadonlyArray<number>) =>
+  commandsOf(pids).filter((command) => command.endsWith(" serve ")).length
+
+/** What the bench is doing, as its processes and its folder tell. */
+const moments: Readonly<Record<string, (pids: ReadonlyArray<number>, folder: string) => boolean>> = {
+  "it lays the versions": (_, folder) => fs.globSync(`${folder}/*/other/src`).length > 0,
+  "a Postgres makes its cluster": (pids) => commandsOf(pids).some((command) => command.includes("--pgdata")),
+  "both versions serve": (pids) => servers(pids) === 2
+}
+
+/** Two clusters and two starts take their time on a machine that others use as well. */
+const MOMENT_MILLIS_MAX = 120_000
+const TEST_MILLIS_MAX = 200_000
+
+/** Starts a bench, ends it when the moment has come, and waits until nothing of it is there any more. */
+const endAt = Effect.fnUntraced(function* (
+  parameters: ReadonlyArray<string>,
+  moment: (pids: ReadonlyArray<number>, folder: string) => boolean,
+  end: (pid: number) => void
+) {
+  const folder = yield* temporaryFolder()
+  // A process group of its own, as a terminal would give it.
+  const child = spawn(process.execPath, [BENCH, ...parameters], {
+    env: { ...process.env, TMPDIR: folder, DATABASE_URL: "" },
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  let printed = ""
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (printed += String(chunk)))
+  const pid = child.pid!
+  let members: ReadonlyArray<number> = []
+  for (const deadline = performance.now() + MOMENT_MILLIS_MAX; !moment(members, folder); members = family(pid)) {
+    assert.isNull(child.exitCode, printed)
+    assert.isBelow(performance.now(), deadline, `The moment does not come. ${printed}`)
+    yield* Effect.sleep("15 millis")
+  }
+  assert.isAbove(members.length, 1)
+  end(pid)
+  yield* Effect.promise(() => until("all of its processes are gone", () => !members.some(isAlive)))
+  yield* Effect.promise(() => until("its folder is gone", () => fs.readdirSync(folder).length === 0))
+})
+
+describe.runIf(process.platform === "linux")("a bench that is ended", () => {
+  for (const [name, moment] of Object.entries(moments)) {
+    it.live(
+      `is killed while ${name}: nothing is left`,
+      () => endAt(COMPARISON, moment, (pid) => void process.kill(pid, "SIGKILL")),
+      TEST_MILLIS_MAX
+    )
+  }
+
+  it.live(
+    "is interrupted from its terminal: nothing is left",
+    () => endAt(COMPARISON, moments["both versions serve"]!, (pid) => void process.kill(-pid, "SIGINT")),
+    TEST_MILLIS_MAX
+  )
+
+  it.live(
+    "is killed while it compares Till with baselines: nothing is left",
+    () =>
+      endAt(
+        ["--only", "create-latency"],
+        (pids) => servers(pids) === 1,
+        (pid) => void process.kill(pid, "SIGKILL")
+      ),
+    TEST_MILLIS_MAX
+  )
+})
