@@ -36,7 +36,6 @@ import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
 import { keepPrint, requireOwnSecret } from "./payments/Sealing.ts"
 import * as Simulator from "./payments/Simulator.ts"
 import * as Timers from "./payments/Timers.ts"
-import { logWaiting } from "./payments/WaitingPayments.ts"
 import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
 import { destinationOf } from "./payments/WebhookEndpoints.ts"
 import * as Database from "./postgres/Database.ts"
@@ -268,7 +267,7 @@ export const serveConfig = Layer.effect(
 
 /** The whole service, as long as the layer lives. A level that is given counts more than the variable. */
 export const service = (level: LogLevel.LogLevel | undefined) =>
-  Layer.mergeAll(Started.layer, unknownVariables, Layer.effectDiscard(logWaiting)).pipe(
+  Layer.mergeAll(Started.layer, unknownVariables, Layer.effectDiscard(Timers.logWaiting)).pipe(
     Layer.provideMerge(Routes.serveWith(Pages.layer)),
     Layer.provide(controlSocket),
     Layer.provide(server),

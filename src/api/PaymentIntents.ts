@@ -2,85 +2,19 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Customer, DeletedCustomer } from "../domain/Customer.ts"
-import { CustomerId, PaymentMethodId } from "../domain/Identifiers.ts"
-import { MetadataParameter } from "../domain/Metadata.ts"
-import { Amount, AMOUNT_CAP, Currency } from "../domain/Money.ts"
+import { CustomerId } from "../domain/Identifiers.ts"
 import {
-  CaptureMethod,
-  ConfirmationMethod,
+  CancelPaymentIntent,
+  CapturePaymentIntent,
+  ConfirmPaymentIntent,
+  CreatePaymentIntent,
   PaymentIntent,
-  PaymentIntentDescription,
-  RequestedCancellationReason,
-  StatementDescriptor
+  UpdatePaymentIntent
 } from "../domain/PaymentIntent.ts"
-import { PaymentMethodData, PaymentMethodType } from "../domain/PaymentMethod.ts"
-import { RedirectUrl, text, unsettable } from "../domain/Text.ts"
+import { text } from "../domain/Text.ts"
 import { commandHeaders, PublishableKey, requestHeaders } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
 import { List, listQuery } from "./List.ts"
-
-/** What a return URL is for, and what it gets (semantics I-14). */
-export const RETURN_URL =
-  "Where the payer comes back to from an authentication, with `payment_intent`, `payment_intent_client_secret` and " +
-  "`redirect_status`, which is `succeeded` or `failed`, in the query. Without it, Till's page says how it ended."
-
-/** What an attempt can be made with. */
-const attempt = {
-  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)).annotate({
-    description: "In test mode, also a test card's: `pm_card_visa`."
-  }),
-  payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
-  payment_method_type: Schema.optionalKey(Schema.NullOr(PaymentMethodType)),
-  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL })
-}
-
-/** Where nothing is attempted, they would be of no use (semantics I-2). */
-const WITH_CONFIRM = { description: "Only with `confirm: true`." }
-
-export const CreatePaymentIntent = Schema.Struct({
-  amount: Amount.annotate({ description: AMOUNT_CAP }),
-  currency: Currency,
-  capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
-  confirmation_method: Schema.optionalKey(Schema.NullOr(ConfirmationMethod)),
-  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
-  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
-  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
-  confirm: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  ...attempt,
-  payment_method_data: attempt.payment_method_data.annotate(WITH_CONFIRM),
-  payment_method_type: attempt.payment_method_type.annotate(WITH_CONFIRM),
-  return_url: attempt.return_url.annotate({ description: `${WITH_CONFIRM.description} ${RETURN_URL}` }),
-  statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor))
-}).annotate({ identifier: "CreatePaymentIntent" })
-
-export const UpdatePaymentIntent = Schema.Struct({
-  amount: Schema.optionalKey(Amount).annotate({ description: AMOUNT_CAP }),
-  currency: Schema.optionalKey(Currency),
-  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
-  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
-  metadata: Schema.optionalKey(unsettable(MetadataParameter)),
-  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
-  capture_method: Schema.optionalKey(CaptureMethod),
-  statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor)).annotate({
-    description: "Until it is charged: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
-  })
-}).annotate({ identifier: "UpdatePaymentIntent" })
-
-/** `client_secret` lets a publishable key confirm; from a secret key it is only checked (semantics A5, §8.5). */
-export const ConfirmPaymentIntent = Schema.Struct({
-  ...attempt,
-  client_secret: Schema.optionalKey(Schema.NullOr(text()))
-}).annotate({ identifier: "ConfirmPaymentIntent" })
-
-export const CapturePaymentIntent = Schema.Struct({
-  amount_to_capture: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
-    description: "At most the PaymentIntent's `amount`, and that by default."
-  })
-}).annotate({ identifier: "CapturePaymentIntent" })
-
-export const CancelPaymentIntent = Schema.Struct({
-  cancellation_reason: Schema.optionalKey(Schema.NullOr(RequestedCancellationReason))
-}).annotate({ identifier: "CancelPaymentIntent" })
 
 /** A PaymentIntent, with its customer in full where `expand[]=customer` asked for it. */
 export const ExpandablePaymentIntent = Schema.Struct({

@@ -1,16 +1,29 @@
-/** Checkout Sessions and their line items (spec: Checkout Session, line item; semantics §1.15). */
+/**
+ * Checkout Sessions, their line items, and the bodies of requests for them (spec: Checkout Session, line item; §1.15).
+ */
 import { Schema } from "effect"
-import { BillingDetails } from "./Address.ts"
+import { BillingDetails, BillingDetailsParameter } from "./Address.ts"
 import { CheckoutPaymentStatus, CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
-import { CheckoutSessionId, CustomerId, LineItemId, PaymentIntentId, PriceId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
-import { AmountOrZero } from "./Money.ts"
-import { text } from "./Text.ts"
+import {
+  CheckoutSessionId,
+  CustomerId,
+  LineItemId,
+  PaymentIntentId,
+  PaymentMethodId,
+  PriceId,
+  ProductId
+} from "./Identifiers.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
+import { AMOUNT_CAP, AMOUNT_MAX, AmountOrZero, Currency } from "./Money.ts"
+import { CaptureMethod, PaymentIntentDescription, RETURN_URL, StatementDescriptor } from "./PaymentIntent.ts"
+import { PaymentMethodData } from "./PaymentMethod.ts"
+import { InlinePrice } from "./Price.ts"
+import { Email, RedirectUrl, text, unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 export { CheckoutPaymentStatus, CheckoutSessionStatus } from "./CheckoutSessionStates.ts"
 
-/** What the field can say; a session can only be created with `payment` (semantics S20). */
+/** The field can say any of these; a session can only be created with `payment` (semantics S20). */
 export const CheckoutMode = Schema.Literals(["payment", "setup", "subscription"])
 export type CheckoutMode = typeof CheckoutMode.Type
 
@@ -25,7 +38,7 @@ export type BillingAddressCollection = typeof BillingAddressCollection.Type
 
 export const ClientReferenceId = text(200)
 
-/** Lines of one session (semantics S3). */
+/** A session has at most so many lines (semantics S3). */
 export const LINE_ITEMS_MAX = 100
 
 const LINE_ITEM_QUANTITY_MAX = 999_999
@@ -33,13 +46,15 @@ export const LineItemQuantity = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: LINE_ITEM_QUANTITY_MAX })
 ).annotate({ rule: `an integer from 1 to ${LINE_ITEM_QUANTITY_MAX}` })
 
-/** How long a session lives, from its creation (semantics S7). */
+/** A session lives between so many seconds, from its creation (semantics S7). */
 export const SESSION_LIFETIME_SECONDS_MIN = 30 * 60
 export const SESSION_LIFETIME_SECONDS_MAX = 24 * 60 * 60
-/** What a client's clock may be off. */
+/** A client's clock may be off by so much. */
 export const SESSION_LIFETIME_SLACK_SECONDS = 5
 
-/** Who pays, as far as it is known: at first what was prefilled, in the end what the payer entered (semantics S11). */
+/**
+ * Says who pays, as far as it is known: at first what was prefilled, in the end what the payer entered (semantics S11).
+ */
 export const CustomerDetails = BillingDetails
 export type CustomerDetails = typeof CustomerDetails.Type
 
@@ -92,6 +107,90 @@ export const LineItem = Schema.Struct({
   description: Schema.String
 }).annotate({ identifier: "LineItem" })
 export type LineItem = typeof LineItem.Type
+
+const LINE_ITEMS_RULE = `an array of 1 to ${LINE_ITEMS_MAX} line items`
+
+/** Names a price, or brings the data of one along: `price` or `price_data` (semantics S3, S4). */
+export const LineItemParameter = Schema.Struct({
+  quantity: Schema.optionalKey(Schema.NullOr(LineItemQuantity)),
+  price: Schema.optionalKey(Schema.NullOr(PriceId)),
+  price_data: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({
+        currency: InlinePrice.currency,
+        product: ProductId,
+        unit_amount: AmountOrZero.annotate({ description: AMOUNT_CAP }),
+        tax_behavior: InlinePrice.tax_behavior,
+        recurring: InlinePrice.recurring
+      })
+    )
+  )
+})
+export type LineItemParameter = typeof LineItemParameter.Type
+
+/** Says what the session's PaymentIntent begins with (semantics S19). */
+const PaymentIntentData = Schema.Struct({
+  capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
+  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
+  statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
+  application_fee_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({
+    description: "At most the session's total. The PaymentIntent shows it; it has no other effect."
+  })
+})
+
+/** Warns of what costs careless merchants money (semantics S6, §7.5). */
+const CURRENCY =
+  "Replaces the currency of all prices. Nothing is converted, the numbers stay: a price of 1000 in `jpy`, which is " +
+  "¥1000, becomes $10.00 with `usd`. Without this parameter all prices must be in one currency."
+
+/** Creates. Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
+export const CreateCheckoutSession = Schema.Struct({
+  mode: Schema.Literals(["payment"]),
+  line_items: Schema.Array(LineItemParameter)
+    .check(
+      Schema.isMinLength(1, { rule: LINE_ITEMS_RULE }),
+      Schema.isMaxLength(LINE_ITEMS_MAX, { rule: LINE_ITEMS_RULE })
+    )
+    .annotate({ description: `They come to at most ${AMOUNT_MAX} in total.` }),
+  success_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({
+    description:
+      "Where payers go once they have paid. `{CHECKOUT_SESSION_ID}` in it becomes the session's ID. Required where `ui_mode` " +
+      "is `hosted`, which it is by default."
+  }),
+  cancel_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({
+    description: "Where the checkout page leads back to. Without it, the page has no way back."
+  }),
+  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+  customer_email: Schema.optionalKey(Schema.NullOr(Email)),
+  customer_creation: Schema.optionalKey(Schema.NullOr(CustomerCreation)),
+  ui_mode: Schema.optionalKey(Schema.NullOr(CheckoutUiMode)),
+  billing_address_collection: Schema.optionalKey(Schema.NullOr(BillingAddressCollection)),
+  client_reference_id: Schema.optionalKey(Schema.NullOr(ClientReferenceId)),
+  payment_intent_data: Schema.optionalKey(Schema.NullOr(PaymentIntentData)),
+  currency: Schema.optionalKey(Schema.NullOr(Currency)).annotate({ description: CURRENCY }),
+  expires_at: Schema.optionalKey(Schema.NullOr(Timestamp)).annotate({
+    description: "From 30 minutes to 24 hours ahead; 24 hours by default."
+  }),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter))
+}).annotate({ identifier: "CreateCheckoutSession" })
+export type CreateCheckoutSession = typeof CreateCheckoutSession.Type
+
+/** Updates; nothing else of a session can be changed (semantics S18). */
+export const UpdateCheckoutSession = Schema.Struct({
+  metadata: Schema.optionalKey(unsettable(MetadataParameter))
+}).annotate({ identifier: "UpdateCheckoutSession" })
+export type UpdateCheckoutSession = typeof UpdateCheckoutSession.Type
+
+/** Confirms with what the payer enters. `client_secret` lets a publishable key confirm (semantics A5, S15). */
+export const ConfirmCheckoutSession = Schema.Struct({
+  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
+  payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
+  customer_details: Schema.optionalKey(Schema.NullOr(BillingDetailsParameter)),
+  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL }),
+  client_secret: Schema.optionalKey(Schema.NullOr(text()))
+}).annotate({ identifier: "ConfirmCheckoutSession" })
+export type ConfirmCheckoutSession = typeof ConfirmCheckoutSession.Type
 
 /** Says which invariant a session violates; undefined if it is sound. */
 export const violatedInvariant = (session: CheckoutSession): string | undefined =>

@@ -129,7 +129,8 @@ export class ProcessorNotConfigured extends Schema.TaggedError<ProcessorNotConfi
 export class ProcessorUnavailable extends Schema.TaggedError<ProcessorUnavailable>()("ProcessorUnavailable", {}) {}
 
 /**
- * The issuer declined. The attempt is committed, so lifecycles RETURN this value; they never fail with it.
+ * The issuer declined. The attempt is committed (semantics 9.25), so an operation never fails with it: it succeeds with
+ * a `Result` whose failure this is.
  */
 export class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclined", {
   declineCode: DeclineCode,
@@ -147,7 +148,7 @@ export class TestModeOnly extends Schema.TaggedError<TestModeOnly>()("TestModeOn
 /** A publishable key was used for what needs a secret key (semantics A5, I-12). */
 export class SecretKeyRequired extends Schema.TaggedError<SecretKeyRequired>()("SecretKeyRequired", {}) {}
 
-/** Every failure that a lifecycle can fail with, or return. */
+/** Every failure that a lifecycle can answer with. */
 export type DomainError =
   | ParameterMissing
   | ParameterInvalid
@@ -170,9 +171,3 @@ export type DomainError =
   | CardDeclined
   | TestModeOnly
   | SecretKeyRequired
-
-/**
- * The failures that a lifecycle may also return, because something that happened on the way to them is kept: an attempt
- * that was declined (semantics 9.25).
- */
-export type KeptFailure = CardDeclined

@@ -1,12 +1,13 @@
-/** PaymentIntents (spec: PaymentIntent; semantics §1.12, §6). */
+/** PaymentIntents, and the bodies of requests for them (spec: PaymentIntent; semantics §1.12, §6). */
 import { Schema } from "effect"
 import { Charge } from "./Charge.ts"
 import { DeclineCode } from "./Cards.ts"
 import { ChargeId, CustomerId, MerchantId, PaymentIntentId, PaymentMethodId } from "./Identifiers.ts"
-import { Metadata } from "./Metadata.ts"
-import { Amount, AmountOrZero } from "./Money.ts"
+import { Metadata, MetadataParameter } from "./Metadata.ts"
+import { Amount, AMOUNT_CAP, AmountOrZero, Currency } from "./Money.ts"
 import { PaymentIntentStatus } from "./PaymentIntentStates.ts"
-import { text } from "./Text.ts"
+import { PaymentMethodData, PaymentMethodType } from "./PaymentMethod.ts"
+import { RedirectUrl, text, unsettable } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
 
 export { PaymentIntentStatus } from "./PaymentIntentStates.ts"
@@ -17,7 +18,7 @@ export type CaptureMethod = typeof CaptureMethod.Type
 export const ConfirmationMethod = Schema.Literals(["automatic", "manual"])
 export type ConfirmationMethod = typeof ConfirmationMethod.Type
 
-/** What a client may give as the reason (semantics I-5). */
+/** A client may give one of these as the reason (semantics I-5). */
 export const RequestedCancellationReason = Schema.Literals([
   "abandoned",
   "duplicate",
@@ -32,14 +33,14 @@ export type CancellationReason = typeof CancellationReason.Type
 
 export const PaymentIntentDescription = text()
 
-/** What the payer's bank statement calls the payment. */
+/** The payer's bank statement calls the payment so. */
 export const StatementDescriptor = text(22)
 
-/** What the payer answers when asked to authenticate. */
+/** The payer answers so when asked to authenticate. */
 export const AuthenticationOutcome = Schema.Literals(["success", "failure"])
 export type AuthenticationOutcome = typeof AuthenticationOutcome.Type
 
-/** Why the last attempt failed. */
+/** Says why the last attempt failed. */
 export const LastPaymentError = Schema.Struct({
   type: Schema.Literal("payment_error"),
   code: Schema.Literals(["card_declined", "payment_intent_authentication_failure"]),
@@ -50,13 +51,13 @@ export const LastPaymentError = Schema.Struct({
 }).annotate({ identifier: "LastPaymentError" })
 export type LastPaymentError = typeof LastPaymentError.Type
 
-/** What the payer has to do next (semantics I-13). */
+/** Says what the payer has to do next (semantics I-13). */
 export const NextAction = Schema.Struct({
   type: Schema.Literal("redirect_to_url"),
   redirect_to_url: Schema.Struct({ url: Schema.String, return_url: Schema.NullOr(Schema.String) })
 }).annotate({ identifier: "NextAction" })
 
-/** The newest charges, newest first (semantics H1). */
+/** Lists the newest charges, newest first (semantics H1). */
 export const EmbeddedCharges = Schema.Struct({
   object: Schema.Literal("list"),
   data: Schema.Array(Charge),
@@ -96,7 +97,81 @@ export const PaymentIntent = Schema.Struct({
 }).annotate({ identifier: "PaymentIntent" })
 export type PaymentIntent = typeof PaymentIntent.Type
 
-/** What a publishable key may see (semantics A6). */
+/** Says what a return URL is for, and what it gets (semantics I-14). */
+export const RETURN_URL =
+  "Where the payer comes back to from an authentication, with `payment_intent`, `payment_intent_client_secret` and " +
+  "`redirect_status`, which is `succeeded` or `failed`, in the query. Without it, Till's page says how it ended."
+
+/** An attempt is made with these, where it is made. */
+const attempt = {
+  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)).annotate({
+    description: "In test mode, also a test card's: `pm_card_visa`."
+  }),
+  payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
+  payment_method_type: Schema.optionalKey(Schema.NullOr(PaymentMethodType)),
+  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL })
+}
+
+/** Where nothing is attempted, these parameters would be of no use, so they are refused (semantics I-2). */
+const WITH_CONFIRM = { description: "Only with `confirm: true`." }
+
+/** Creates. Amounts in minor units. Null, and "" of a text, are the same as absent (semantics T10, 9.2). */
+export const CreatePaymentIntent = Schema.Struct({
+  amount: Amount.annotate({ description: AMOUNT_CAP }),
+  currency: Currency,
+  capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
+  confirmation_method: Schema.optionalKey(Schema.NullOr(ConfirmationMethod)),
+  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
+  metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
+  confirm: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  ...attempt,
+  payment_method_data: attempt.payment_method_data.annotate(WITH_CONFIRM),
+  payment_method_type: attempt.payment_method_type.annotate(WITH_CONFIRM),
+  return_url: attempt.return_url.annotate({ description: `${WITH_CONFIRM.description} ${RETURN_URL}` }),
+  statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor))
+}).annotate({ identifier: "CreatePaymentIntent" })
+export type CreatePaymentIntent = typeof CreatePaymentIntent.Type
+
+/** Updates. Null unsets, and so does "" of a text (semantics 9.2). */
+export const UpdatePaymentIntent = Schema.Struct({
+  amount: Schema.optionalKey(Amount).annotate({ description: AMOUNT_CAP }),
+  currency: Schema.optionalKey(Currency),
+  customer: Schema.optionalKey(Schema.NullOr(CustomerId)),
+  description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
+  metadata: Schema.optionalKey(unsettable(MetadataParameter)),
+  payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
+  capture_method: Schema.optionalKey(CaptureMethod),
+  statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor)).annotate({
+    description: "Until it is charged: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
+  })
+}).annotate({ identifier: "UpdatePaymentIntent" })
+export type UpdatePaymentIntent = typeof UpdatePaymentIntent.Type
+
+/**
+ * Confirms. `client_secret` lets a publishable key confirm; from a secret key it is only checked (semantics A5, §8.5).
+ */
+export const ConfirmPaymentIntent = Schema.Struct({
+  ...attempt,
+  client_secret: Schema.optionalKey(Schema.NullOr(text()))
+}).annotate({ identifier: "ConfirmPaymentIntent" })
+export type ConfirmPaymentIntent = typeof ConfirmPaymentIntent.Type
+
+/** Captures; the rest of the held amount is given back (semantics I-16). */
+export const CapturePaymentIntent = Schema.Struct({
+  amount_to_capture: Schema.optionalKey(Schema.NullOr(Amount)).annotate({
+    description: "At most the PaymentIntent's `amount`, and that by default."
+  })
+}).annotate({ identifier: "CapturePaymentIntent" })
+export type CapturePaymentIntent = typeof CapturePaymentIntent.Type
+
+/** Cancels, for a reason that a client may give (semantics I-4, I-5). */
+export const CancelPaymentIntent = Schema.Struct({
+  cancellation_reason: Schema.optionalKey(Schema.NullOr(RequestedCancellationReason))
+}).annotate({ identifier: "CancelPaymentIntent" })
+export type CancelPaymentIntent = typeof CancelPaymentIntent.Type
+
+/** A publishable key may see these fields (semantics A6). */
 export const PUBLISHABLE_FIELDS = [
   "id",
   "object",
@@ -115,7 +190,7 @@ export const PUBLISHABLE_FIELDS = [
   "cancellation_reason"
 ] as const satisfies ReadonlyArray<keyof PaymentIntent>
 
-/** The projection for a publishable key (semantics A6). */
+/** Projects a PaymentIntent for a publishable key (semantics A6). */
 export const publishable = (paymentIntent: PaymentIntent): Pick<PaymentIntent, (typeof PUBLISHABLE_FIELDS)[number]> =>
   Object.fromEntries(
     PUBLISHABLE_FIELDS.filter((field) => field in paymentIntent).map((field) => [field, paymentIntent[field]])

@@ -1,4 +1,4 @@
-/** What holds for every PaymentIntent at every moment (semantics §2.2). */
+/** These invariants hold for every PaymentIntent at every moment (semantics §2.2). */
 import type { Charge } from "./Charge.ts"
 import type { PaymentIntent } from "./PaymentIntent.ts"
 
@@ -6,7 +6,7 @@ import type { PaymentIntent } from "./PaymentIntent.ts"
 export const violatedInvariant = (paymentIntent: PaymentIntent): string | undefined =>
   INVARIANTS.find(({ holds }) => !holds(paymentIntent, latestCharge(paymentIntent)))?.name
 
-/** The charge of the newest attempt that reached the issuer. */
+/** Finds the charge of the newest attempt that reached the issuer. */
 export const latestCharge = (paymentIntent: PaymentIntent): Charge | undefined => paymentIntent.charges.data[0]
 
 const iff = (left: boolean, right: boolean): boolean => left === right

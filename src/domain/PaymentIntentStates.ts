@@ -1,4 +1,7 @@
-/** The state table of PaymentIntents (semantics §2.1): which operation is allowed in which status, and where it may lead. */
+/**
+ * The state table of PaymentIntents (semantics §2.1): which operation is allowed in which status, and where it may
+ * lead.
+ */
 import { Schema } from "effect"
 import type { OperationOf } from "./StateTable.ts"
 import { stateTable } from "./StateTable.ts"
@@ -16,7 +19,7 @@ const PAYMENT_INTENT_STATUSES = [
 export const PaymentIntentStatus = Schema.Literals(PAYMENT_INTENT_STATUSES)
 export type PaymentIntentStatus = typeof PaymentIntentStatus.Type
 
-/** What a confirmation, or an authentication that runs the attempt at once, may lead to. */
+/** A confirmation, or an authentication that runs the attempt at once, may lead to these. */
 const ATTEMPTED = [
   "succeeded",
   "requires_capture",

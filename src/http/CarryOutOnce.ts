@@ -21,7 +21,7 @@ import { answerOf, openAnswer } from "./CommandAnswers.ts"
 import type { Failure } from "./ErrorTable.ts"
 import { refusal } from "./ErrorTable.ts"
 import { fingerprint } from "./Fingerprint.ts"
-import type { CommandServices } from "./handlers/Handler.ts"
+import type { Answered, CommandServices } from "./handlers/Handler.ts"
 import { withCommandServices } from "./handlers/Handler.ts"
 import { HttpConfig } from "./HttpConfig.ts"
 
@@ -44,8 +44,8 @@ export interface OnceRequest {
   readonly installationWide?: boolean
 }
 
-/** Comes to an object, to a failure that is kept, or to a refusal that leaves nothing behind. */
-export type Command = Effect.Effect<object, Failure, CommandServices>
+/** Comes to an object, to a decline that is kept, or to a refusal that leaves nothing behind. */
+export type Command = Effect.Effect<Answered<object>, Failure, CommandServices>
 
 /** The answer to a request, from this time or from the first time. */
 export interface Carried {

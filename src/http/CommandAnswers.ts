@@ -6,13 +6,14 @@
  * out. A sealed answer is a JSON string; every other answer is an object, so the two cannot be taken for one another.
  */
 import { Result } from "effect"
+import type { CardDeclined } from "../domain/Errors.ts"
 import type { Response } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { encode } from "../engine/Document.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 import { open, seal } from "../payments/Sealing.ts"
-import type { Failure } from "./ErrorTable.ts"
-import { isFailure, refusal } from "./ErrorTable.ts"
+import { refusal } from "./ErrorTable.ts"
+import type { Answered } from "./handlers/Handler.ts"
 import { firstAnswer, Revealed } from "./Revealed.ts"
 
 /** The writer of an answer needs to know these. */
@@ -22,14 +23,12 @@ export interface Rendering {
   readonly docsUrl: string
 }
 
-/** Reads a command's result, which is an object or a failure that is kept. Nothing else looks into one. */
-const outcomeOf = (result: object): Result.Result<object, Failure> => {
-  if (Result.isResult(result)) return result as Result.Result<object, Failure>
-  return isFailure(result) ? Result.fail(result) : Result.succeed(result)
-}
+/** Reads what a command succeeded with. Nothing else looks into it. */
+const outcomeOf = <A extends object>(answered: Answered<A>): Result.Result<A, CardDeclined> =>
+  Result.isResult(answered) ? answered : Result.succeed(answered)
 
 /** Writes the answer to a command that was carried out. */
-export const answerOf = (result: object, { account, config, docsUrl }: Rendering): Response => {
+export const answerOf = (result: Answered<object>, { account, config, docsUrl }: Rendering): Response => {
   const outcome = outcomeOf(result)
   if (Result.isFailure(outcome)) return refusal(outcome.failure, docsUrl)
   const { success } = outcome

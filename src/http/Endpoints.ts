@@ -9,7 +9,13 @@ import { InstallationWide, PublishableKey, TestMode, WithoutClientSecret } from 
 import type { DomainError } from "../domain/Errors.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { Caller } from "./Authentication.ts"
-import type { AwaitedCommandHandler, CommandServices, GroupHandlers, QueryServices } from "./handlers/Handler.ts"
+import type {
+  Answered,
+  AwaitedCommandHandler,
+  CommandServices,
+  GroupHandlers,
+  QueryServices
+} from "./handlers/Handler.ts"
 import type { PayloadDecoder } from "./Payload.ts"
 import { makePayloadDecoder } from "./Payload.ts"
 import type { Query, QueryDecoder } from "./QueryString.ts"
@@ -29,12 +35,11 @@ interface Common {
   readonly decodeQuery: QueryDecoder
 }
 
-/** Returns the object, or a failure that is kept. */
 export type RunCommand = (input: {
   readonly params: Readonly<Record<string, string>>
   readonly payload: unknown
   readonly caller: Caller
-}) => Effect.Effect<object, DomainError, CommandServices>
+}) => Effect.Effect<Answered<object>, DomainError, CommandServices>
 
 interface PreparedCommand {
   readonly prepare: (input: {

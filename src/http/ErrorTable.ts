@@ -255,10 +255,6 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
 /** Looks up the row of a failure. */
 export const wireErrorOf = (failure: Failure): WireError => (table[failure._tag] as Row<Failure>)(failure)
 
-/** Tells whether something that a lifecycle returned is a failure nevertheless, such as a declined card. */
-export const isFailure = (value: object): value is Failure =>
-  "_tag" in value && typeof value._tag === "string" && Object.hasOwn(table, value._tag)
-
 /** Writes the body of an error response: all five keys, and the details of a decline. */
 export const envelope = ({ code, details, message, param, type }: WireError, docsUrl: string): string => {
   const error = JSON.stringify({ type, code, message, param, doc_url: `${docsUrl}/errors/${code}` })

@@ -61,13 +61,6 @@ const abridged = (value: unknown): unknown => {
   return Object.fromEntries(members.map(([name, member]) => [name, abridged(member)]))
 }
 
-/** A payload with tokens in the place of card data. */
-export type WithoutCardData<Payload> = Payload extends PaymentMethodData
-  ? TokenizedPaymentMethodData
-  : "payment_method_data" extends keyof Payload
-    ? Omit<Payload, "payment_method_data"> & { readonly payment_method_data?: TokenizedPaymentMethodData | null }
-    : Payload
-
 /** Replaces the card data of a decoded payload, if it has any. */
 export const withoutCardData = (
   payload: unknown,

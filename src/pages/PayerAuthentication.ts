@@ -5,12 +5,11 @@
  * Only somebody with the client secret gets in; anybody else is told nothing. Afterwards the payer is led to the
  * `return_url` of this very confirmation, and nowhere else.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import type { KeptFailure } from "../domain/Errors.ts"
 import type { AuthenticationOutcome, PaymentIntent } from "../domain/PaymentIntent.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
-import * as PaymentIntentChanges from "../payments/PaymentIntentChanges.ts"
+import * as PaymentIntentSteps from "../payments/PaymentIntentSteps.ts"
 import * as PaymentIntents from "../payments/PaymentIntents.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
@@ -107,14 +106,13 @@ const answer = (
   { idempotencyKey, outcome, terms }: Answer
 ) => {
   const command = Effect.gen(function* () {
-    const { value: paymentIntent } = yield* PaymentIntentChanges.find(id)
+    const { value: paymentIntent } = yield* PaymentIntentSteps.find(id)
     // The merchant has changed the payment meanwhile, so the payer is asked anew.
     if (termsOf(paymentIntent) !== terms) return NOWHERE
     const url = returnUrl(paymentIntent)
-    const result: PaymentIntent | KeptFailure = yield* PaymentIntents.authenticate(id, outcome)
+    const result = yield* PaymentIntents.authenticate(id, outcome)
     // The payer has answered, even if the card was declined afterwards; the page behind `return_url` tells of that.
-    if ("_tag" in result && result._tag !== "CardDeclined") return result
-    const kept: Kept = { returnUrl: url, succeeded: outcome === "success" && !("_tag" in result) }
+    const kept: Kept = { returnUrl: url, succeeded: outcome === "success" && Result.isSuccess(result) }
     return kept
   })
   return submissions.submit({ account, path: `/authenticate/${id}`, idempotencyKey, entered: { outcome } }, command)

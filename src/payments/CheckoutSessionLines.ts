@@ -3,19 +3,19 @@
  * Finds what all lines refer to, then checks the state of that, then what does not go together, and the limits (9.10).
  */
 import { Effect } from "effect"
-import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import type { CheckoutSession, LineItem, LineItemParameter } from "../domain/CheckoutSession.ts"
+import type { ParameterMissing, ParametersExclusive, ResourceMissing } from "../domain/Errors.ts"
 import { AmountTooLarge, ParameterInvalid, PriceInactive, ProductInactive } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
 import type { Price } from "../domain/Price.ts"
 import { lineAmount, totalAmount } from "../domain/PriceArithmetic.ts"
 import { Transaction } from "../engine/Transaction.ts"
-import type { LineItemParameter } from "./CheckoutSessionParameters.ts"
 import { LINE_ITEMS, lineItemsId, PRICE } from "./Documents.ts"
 import type { ProductDocument } from "./Prices.ts"
 import { findPrice, findProduct, inlinePrice, rememberPrice, requireInlinePrice } from "./Prices.ts"
 
-/** What a line refers to: a price, or the product of a price that is to be made. */
+/** A line refers to a price, or to the product of a price that is to be made. */
 interface Reference {
   /** The parameter that names it. */
   readonly param: string
@@ -44,10 +44,14 @@ export interface Cart {
   readonly currency: string
 }
 
-/** Finds what the lines refer to. */
-export const findReferences = (items: ReadonlyArray<LineItemParameter>) => Effect.forEach(items, findReferencesOf)
+/** Finds what the lines refer to. Fails with `ResourceMissing`, which names the line's parameter. */
+export const findReferences = (
+  items: ReadonlyArray<LineItemParameter>
+): Effect.Effect<References, ResourceMissing, Transaction> => Effect.forEach(items, findReferencesOf)
 
-/** Fails for what has been taken off the market (semantics S3, §8.19, 9.11). */
+/**
+ * Fails with `PriceInactive` or `ProductInactive` for what has been taken off the market (semantics S3, §8.19, 9.11).
+ */
 export const requireOnSale = (references: References): Effect.Effect<void, PriceInactive | ProductInactive> => {
   for (const { param, price, product } of references.flat()) {
     if (price?.active === false) return Effect.fail(new PriceInactive({ id: price.id, param }))
@@ -56,12 +60,16 @@ export const requireOnSale = (references: References): Effect.Effect<void, Price
   return Effect.void
 }
 
-/** Makes the prices that are sent as data, and adds up. Nothing is written yet. Each line has to have one reference. */
+/**
+ * Makes the prices that are sent as data, and adds up. Nothing is written yet. Each line has to have one reference.
+ * Fails with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for lines or terms that do not go
+ * together, and with `AmountTooLarge` for a line or a total above the cap.
+ */
 export const fillCart = Effect.fnUntraced(function* (
   items: ReadonlyArray<LineItemParameter>,
   references: References,
   currencySent: string | null
-) {
+): Effect.fn.Return<Cart, ParameterMissing | ParameterInvalid | ParametersExclusive | AmountTooLarge, Transaction> {
   const lines = yield* Effect.forEach(items, (item, index) => fillLine(item, references[index]![0]!, index))
   const currency = currencySent === null ? lines[0]!.price.currency : normalizeCurrency(currencySent)
   // Amounts are carried over as they are: nothing is converted (semantics S6).
@@ -76,8 +84,7 @@ export const fillCart = Effect.fnUntraced(function* (
   const amounts = lines.map(({ price, quantity }) => lineAmount(price, quantity))
   const total = totalAmount(amounts)
   if (total === undefined) return yield* new AmountTooLarge({ param: "line_items", max: AMOUNT_MAX })
-  const cart: Cart = { lines, amounts: amounts as ReadonlyArray<number>, total, currency }
-  return cart
+  return { lines, amounts: amounts as ReadonlyArray<number>, total, currency }
 })
 
 /** Writes the lines of a session, and the prices that were made for them: inactive, and without an event (S4). */
@@ -103,7 +110,7 @@ export const saveCart = (transaction: Transaction, session: CheckoutSession, car
 const findReferencesOf = Effect.fnUntraced(function* (
   { price: id, price_data: data }: LineItemParameter,
   index: number
-) {
+): Effect.fn.Return<ReadonlyArray<Reference>, ResourceMissing, Transaction> {
   const references: Array<Reference> = []
   if (id != null) {
     const param = `line_items[${index}][price]`
@@ -121,14 +128,13 @@ const fillLine = Effect.fnUntraced(function* (
   { price_data: data, quantity }: LineItemParameter,
   { price, product }: Reference,
   index: number
-) {
+): Effect.fn.Return<Line, ParameterMissing | ParameterInvalid | ParametersExclusive | AmountTooLarge, Transaction> {
   const transaction = yield* Transaction
   if (data != null) yield* requireInlinePrice(data, `line_items[${index}][price_data]`)
-  const line: Line = {
+  return {
     price: data == null ? price! : inlinePrice(transaction, product.id, data, { active: false }),
     product,
     quantity: quantity ?? 1,
     isNew: data != null
   }
-  return line
 })

@@ -1,41 +1,83 @@
 /**
- * The lifecycle of Checkout Sessions (semantics §1.15, §2.3).
+ * The lifecycle of Checkout Sessions, operation by operation as in its state table (semantics §1.15, §2.3).
  *
- * A session, its PaymentIntent, the charge and the customer move together: one record per step. What the payment does to
- * the session is in `CheckoutSessionPayments.ts`, whichever way the payment was moved.
+ * A session, its PaymentIntent, the charge and the customer move together: one record per step. Wherever the payment is
+ * moved from, `CheckoutSessionSteps.ts` says what that does to the session.
  */
-import { Effect } from "effect"
-import type { CheckoutSession, CustomerDetails } from "../domain/CheckoutSession.ts"
-import { SESSION_LIFETIME_SECONDS_MAX } from "../domain/CheckoutSession.ts"
+import { Effect, Result } from "effect"
+import type { BillingDetailsParameter } from "../domain/Address.ts"
+import { addressOf } from "../domain/Address.ts"
+import type {
+  CheckoutSession,
+  ConfirmCheckoutSession,
+  CreateCheckoutSession,
+  CustomerDetails,
+  UpdateCheckoutSession
+} from "../domain/CheckoutSession.ts"
+import {
+  SESSION_LIFETIME_SECONDS_MAX,
+  SESSION_LIFETIME_SECONDS_MIN,
+  SESSION_LIFETIME_SLACK_SECONDS
+} from "../domain/CheckoutSession.ts"
 import { checkoutSessionStates, stateOf } from "../domain/CheckoutSessionStates.ts"
 import type { Customer } from "../domain/Customer.ts"
-import { CheckoutSessionUnexpectedState, ParameterInvalid } from "../domain/Errors.ts"
+import type {
+  AmountTooLarge,
+  CardDeclined,
+  PaymentMethodRequired,
+  PriceInactive,
+  ProcessorNotConfigured,
+  ProcessorUnavailable,
+  ProductInactive,
+  ResourceMissing,
+  SecretKeyRequired
+} from "../domain/Errors.ts"
+import {
+  CheckoutSessionUnexpectedState,
+  ParameterInvalid,
+  ParameterMissing,
+  ParametersExclusive
+} from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { Metadata, MetadataParameter } from "../domain/Metadata.ts"
+import type { Metadata } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
-import { change, find, save } from "./CheckoutSessionChanges.ts"
 import type { Cart } from "./CheckoutSessionLines.ts"
 import { fillCart, findReferences, requireOnSale, saveCart } from "./CheckoutSessionLines.ts"
-import type { ConfirmCheckoutSession, CreateCheckoutSession } from "./CheckoutSessionParameters.ts"
-import { collectedDetails, requireComplete, requireDetails, requireLifetime } from "./CheckoutSessionParameters.ts"
-import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
+import type { CheckoutSessionDocument } from "./CheckoutSessionSteps.ts"
+import { complete, createCustomer, find, known, save, step } from "./CheckoutSessionSteps.ts"
 import { requireClientSecretOf } from "./ClientSecrets.ts"
 import * as Customers from "./Customers.ts"
 import { CHECKOUT_SESSION } from "./Documents.ts"
 import { emit } from "./Events.ts"
-import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
-import { newPaymentIntent } from "./PaymentIntentCreation.ts"
-import { requireAcceptedCurrency, requireOnePaymentMethod } from "./PaymentIntentParameters.ts"
+import { findOfSession } from "./PaymentIntentSteps.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
-import * as PaymentMethods from "./PaymentMethods.ts"
-import { PaymentsConfig } from "./PaymentsConfig.ts"
-import { timer } from "./TimerNames.ts"
+import { PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
+import type { Processor } from "./Processor.ts"
+import { timer, timerId } from "./TimerNames.ts"
+import type { WithoutCardData } from "./PaymentMethods.ts"
 
-/** Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). */
-export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSession) {
+/**
+ * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). Fails with `ResourceMissing` for
+ * what is referred to and not there, with `PriceInactive` or `ProductInactive` for what is not on sale, with
+ * `AmountTooLarge` above the cap, and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for what
+ * does not make a session.
+ */
+export const create = Effect.fnUntraced(function* (
+  parameters: CreateCheckoutSession
+): Effect.fn.Return<
+  CheckoutSession,
+  | ResourceMissing
+  | PriceInactive
+  | ProductInactive
+  | AmountTooLarge
+  | ParameterMissing
+  | ParameterInvalid
+  | ParametersExclusive,
+  Transaction | PaymentsConfig
+> {
   const transaction = yield* Transaction
   const { publicUrl } = yield* PaymentsConfig
   const created = secondsOf(transaction.now)
@@ -52,7 +94,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSes
   yield* requireFeeWithin(cart, parameters)
 
   const id = transaction.newId(PREFIXES["checkout.session"])
-  const payment_intent = cart.total === 0 ? null : yield* openPayment(id, cart, paymentMetadata, parameters)
+  const payment_intent = cart.total === 0 ? null : openPayment(transaction, id, cart, paymentMetadata, parameters)
   const ui_mode = parameters.ui_mode ?? "hosted"
   const known = prefilledDetails(customer, parameters.customer_email || null)
   const session: CheckoutSession = {
@@ -88,49 +130,92 @@ export const create = Effect.fnUntraced(function* (parameters: CreateCheckoutSes
   return session
 })
 
-/** Changes the metadata, whatever the status (semantics S18). Emits nothing. */
+/**
+ * Changes the metadata, whatever the status (semantics S18). Emits nothing. Fails with `ResourceMissing`, and with
+ * `ParameterInvalid` for more metadata than an object may have.
+ */
 export const update = Effect.fnUntraced(function* (
   id: string,
-  parameters: { readonly metadata?: MetadataParameter | null | "" }
-) {
+  parameters: UpdateCheckoutSession
+): Effect.fn.Return<CheckoutSession, ResourceMissing | ParameterInvalid, Transaction> {
   const transaction = yield* Transaction
-  const { hidden, value: before } = yield* find(id)
+  const document = yield* find(id)
+  const before = document.value
   const metadata = yield* updateMetadata(before.metadata, parameters.metadata)
-  if (metadata === before.metadata) return before
-  const after = change("update", before, { metadata })
-  save(transaction, after, hidden)
-  return after
+  return metadata === before.metadata ? before : step(transaction, "update", document, { metadata }).value
 })
 
-/** Pays for the session with what the payer entered (semantics S15). A decline is returned, because it is kept. */
+/**
+ * Pays for the session with what the payer entered (semantics S15). A decline leaves it open, and is kept. Fails with
+ * `ResourceMissing` for the session, its wrong client secret or a payment method that is not there, with
+ * `SecretKeyRequired` for a publishable key without a secret, with `CheckoutSessionUnexpectedState`, with
+ * `ParametersExclusive` for two payment methods, with `ParameterMissing` for details that the session has to collect,
+ * and as `PaymentIntents.pay` does.
+ */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
-  parameters: ConfirmCheckoutSession,
+  parameters: WithoutCardData<ConfirmCheckoutSession>,
   { publishableKey = false }: { readonly publishableKey?: boolean } = {}
-) {
+): Effect.fn.Return<
+  Result.Result<CheckoutSession, CardDeclined>,
+  | ResourceMissing
+  | SecretKeyRequired
+  | CheckoutSessionUnexpectedState
+  | ParametersExclusive
+  | ParameterMissing
+  | ParameterInvalid
+  | PaymentMethodRequired
+  | ProcessorNotConfigured
+  | ProcessorUnavailable,
+  Transaction | PaymentsConfig | Processor
+> {
   const transaction = yield* Transaction
-  const { hidden, value: session } = yield* find(id)
+  const found = yield* find(id)
+  const { hidden, value: session } = found
   yield* requireClientSecretOf(CHECKOUT_SESSION, session, parameters.client_secret, { publishableKey })
-  if (parameters.payment_method) yield* PaymentMethods.resolve(parameters.payment_method, "payment_method")
+  const sent = yield* PaymentIntents.sentSource(parameters)
   yield* requireAllowed("confirm", session)
-  yield* requireOnePaymentMethod(parameters)
+  yield* PaymentIntents.requireOnePaymentMethod(parameters)
   const collected = collectedDetails(parameters.customer_details, hidden.collected ?? session.customer_details)
   yield* requireDetails(session, collected)
-  save(transaction, session, { ...hidden, collected })
-  if (session.payment_intent === null) return yield* completeWithoutPayment(id)
-  const outcome: PaymentIntents.Confirmed = yield* PaymentIntents.confirm(session.payment_intent, {
-    payment_method: parameters.payment_method ?? null,
-    payment_method_data: parameters.payment_method_data ?? null,
-    return_url: parameters.return_url ?? null
-  })
-  return "_tag" in outcome ? outcome : (yield* find(id)).value
+  const document = step(transaction, "confirm", found, {}, { collected })
+  if (session.payment_intent === null) return Result.succeed(yield* completeWithoutPayment(document))
+
+  const payment = yield* findOfSession(document, session.payment_intent)
+  const source = yield* PaymentIntents.chosenSource(payment.value, sent, parameters)
+  const paid = yield* PaymentIntents.pay(payment, source, parameters.return_url || null)
+  return Result.map(paid, ({ session }) => session!.value)
 })
 
-/** Closes an open session, and gives its payment up (semantics S16). */
-export const expire = Effect.fnUntraced(function* (id: string) {
+/**
+ * Closes an open session, and gives its payment up (semantics S16). Fails with `ResourceMissing` and
+ * `CheckoutSessionUnexpectedState`.
+ */
+export const expire = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<CheckoutSession, ResourceMissing | CheckoutSessionUnexpectedState, Transaction> {
   const document = yield* find(id)
   yield* requireAllowed("expire", document.value)
-  return yield* CheckoutSessionPayments.expire(document)
+  return yield* close(document)
+})
+
+/** Expires a session whose time has come, unless it was completed or expired before (semantics S17). */
+export const expireWhenDue = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
+  const document = yield* known(id)
+  if (document.value.status === "open") yield* close(document)
+})
+
+/** Expires an open session behind its payment. */
+const close = Effect.fnUntraced(function* (
+  document: CheckoutSessionDocument
+): Effect.fn.Return<CheckoutSession, never, Transaction> {
+  const transaction = yield* Transaction
+  const { id } = document.value
+  yield* PaymentIntents.expireWithSession(document)
+  const expired = step(transaction, "expire", document, { status: "expired", url: null }, { collected: null })
+  transaction.clearTimer(timerId("checkout.session.expire", id))
+  emit(transaction, "checkout.session.expired", id)
+  return expired.value
 })
 
 /** Fails where the state table does not allow an operation (semantics §2.3). */
@@ -147,23 +232,26 @@ const requireAllowed = (
         })
       )
 
-/** Nothing is to be paid: the payer's details are enough (semantics S8). */
-const completeWithoutPayment = Effect.fnUntraced(function* (id: string) {
-  yield* CheckoutSessionPayments.createCustomer(yield* find(id), null)
-  const payment = { billingDetails: null, paying: false }
-  return yield* CheckoutSessionPayments.complete(yield* find(id), "no_payment_required", payment)
+/** Completes a session with nothing to pay: the payer's details are enough (semantics S8). */
+const completeWithoutPayment = Effect.fnUntraced(function* (
+  document: CheckoutSessionDocument
+): Effect.fn.Return<CheckoutSession, never, Transaction> {
+  const transaction = yield* Transaction
+  const withCustomer = yield* createCustomer(document, null)
+  const payment = { billingDetails: null, isProcessing: false }
+  return complete(transaction, withCustomer, "no_payment_required", payment).value
 })
 
-/** The session's PaymentIntent; emits `payment_intent.created` (semantics S2, S19). */
-const openPayment = Effect.fnUntraced(function* (
-  id: string,
+/** The id of the session's PaymentIntent, which it opens (semantics S2, S19). */
+const openPayment = (
+  transaction: Transaction,
+  checkoutSession: string,
   cart: Cart,
   metadata: Metadata,
   parameters: CreateCheckoutSession
-) {
-  const transaction = yield* Transaction
+): string => {
   const data = parameters.payment_intent_data ?? {}
-  const paymentIntent = newPaymentIntent(transaction, {
+  const terms: PaymentIntents.PaymentTerms = {
     amount: cart.total,
     currency: cart.currency,
     captureMethod: data.capture_method ?? "automatic",
@@ -174,14 +262,43 @@ const openPayment = Effect.fnUntraced(function* (
     statementDescriptor: data.statement_descriptor || null,
     applicationFeeAmount: data.application_fee_amount ?? null,
     metadata
-  })
-  PaymentIntentChanges.save(transaction, paymentIntent, { checkoutSession: id })
-  emit(transaction, "payment_intent.created", paymentIntent.id)
-  return paymentIntent.id
-})
+  }
+  return PaymentIntents.open(transaction, terms, checkoutSession).value.id
+}
+
+/** Fails unless each line has one price, found or made, and a hosted page has somewhere to lead to (semantics S3). */
+const requireComplete = ({
+  line_items,
+  success_url,
+  ui_mode
+}: CreateCheckoutSession): Effect.Effect<void, ParameterMissing | ParametersExclusive> => {
+  const bare = line_items.findIndex(({ price, price_data }) => !price && price_data == null)
+  if (bare !== -1) return Effect.fail(new ParameterMissing({ param: `line_items[${bare}][price]` }))
+  if ((ui_mode ?? "hosted") === "hosted" && !success_url) {
+    return Effect.fail(new ParameterMissing({ param: "success_url" }))
+  }
+  const double = line_items.findIndex(({ price, price_data }) => price && price_data != null)
+  if (double === -1) return Effect.void
+  const first = `line_items[${double}][price]`
+  return Effect.fail(new ParametersExclusive({ first, second: `line_items[${double}][price_data]` }))
+}
+
+/** Fails for an end outside of what a session's life can be; clocks may differ a little (semantics S7). */
+const requireLifetime = (expiresAt: number, created: number): Effect.Effect<void, ParameterInvalid> => {
+  const lifetime = expiresAt - created
+  return lifetime >= SESSION_LIFETIME_SECONDS_MIN - SESSION_LIFETIME_SLACK_SECONDS &&
+    lifetime <= SESSION_LIFETIME_SECONDS_MAX + SESSION_LIFETIME_SLACK_SECONDS
+    ? Effect.void
+    : Effect.fail(
+        new ParameterInvalid({ param: "expires_at", rule: "a Unix timestamp between 30 minutes and 24 hours from now" })
+      )
+}
 
 /** Fails for a currency that the installation does not take, of a line or of all of them (semantics N2). */
-const requireAcceptedCurrencies = Effect.fnUntraced(function* ({ currency, line_items }: CreateCheckoutSession) {
+const requireAcceptedCurrencies = Effect.fnUntraced(function* ({
+  currency,
+  line_items
+}: CreateCheckoutSession): Effect.fn.Return<void, ParameterInvalid, PaymentsConfig> {
   for (const [index, { price_data }] of line_items.entries()) {
     const param = `line_items[${index}][price_data][currency]`
     if (price_data != null) yield* requireAcceptedCurrency(price_data.currency, param)
@@ -203,10 +320,38 @@ const requireFeeWithin = (
         })
       )
 
-/** What the page begins with; an email of the session's own wins over the customer's (semantics S10, S11). */
+/**
+ * The details that the page begins with; an email of the session's own wins over the customer's (semantics S10, S11).
+ */
 const prefilledDetails = (customer: Customer | null, customerEmail: string | null): CustomerDetails | undefined => {
   const email = customerEmail ?? customer?.email ?? null
   const name = customer?.name ?? null
   const phone = customer?.phone ?? null
   return email === null && name === null && phone === null ? undefined : { email, name, phone, address: null }
+}
+
+/** Takes what was sent, and what was known before where nothing was. */
+const collectedDetails = (
+  sent: BillingDetailsParameter | null | undefined,
+  known: CustomerDetails | undefined
+): CustomerDetails => ({
+  email: sent?.email || (known?.email ?? null),
+  name: sent?.name || (known?.name ?? null),
+  phone: sent?.phone || (known?.phone ?? null),
+  address: addressOf(sent?.address) ?? known?.address ?? null
+})
+
+const ADDRESS_REQUIRED = ["line1", "country", "postal_code", "city"] as const
+
+/** Fails for a session that would complete without what it has to collect (semantics S14). */
+const requireDetails = (
+  { billing_address_collection }: CheckoutSession,
+  { address, email }: CustomerDetails
+): Effect.Effect<void, ParameterMissing> => {
+  if (email === null) return Effect.fail(new ParameterMissing({ param: "customer_details[email]" }))
+  const required = billing_address_collection === "required" ? ADDRESS_REQUIRED : []
+  const missing = required.find((field) => address === null || address[field] === null)
+  return missing === undefined
+    ? Effect.void
+    : Effect.fail(new ParameterMissing({ param: `customer_details[address][${missing}]` }))
 }

@@ -1,5 +1,5 @@
 /**
- * What payments keeps in an account: the kinds of documents, what lists filter them by, and what they hide.
+ * Payments keeps these kinds of documents in an account. Each says what lists filter it by, and what it hides.
  *
  * A field is added, renamed, dropped or retyped as follows (semantics 9.27); what was written stays as it is.
  * 1. Change the schema in `src/domain`, or that of the hidden part here, and whatever writes such documents.
@@ -28,11 +28,11 @@ import { Price } from "../domain/Price.ts"
 import { Product } from "../domain/Product.ts"
 import { Refund } from "../domain/Refund.ts"
 import { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
-import type { Identified, JsonObject, Kind } from "../engine/Document.ts"
+import type { Document, Identified, JsonObject, Kind } from "../engine/Document.ts"
 import { inside } from "../engine/Formats.ts"
 import { Transaction } from "../engine/Transaction.ts"
 
-/** A kind of documents that says what they are made of. */
+/** Such a kind says what its documents are made of. */
 export interface Kept<Value extends Identified, Hidden = undefined> extends Kind<Value, Hidden> {
   readonly shape: {
     readonly value: Schema.Codec<Value>
@@ -41,18 +41,21 @@ export interface Kept<Value extends Identified, Hidden = undefined> extends Kind
   }
 }
 
-/** A kind of documents that requests name by their ids. */
+/** Requests name documents of such a kind by their ids. */
 export interface Resource<Value extends Identified, Hidden = undefined> extends Kept<Value, Hidden> {
-  /** How it is called in messages. */
+  /** Messages call it so. */
   readonly resourceKind: ResourceKind
 }
 
-/** The document that a parameter refers to; `id` for the object of the path (semantics T17). */
+/**
+ * Finds the document that a parameter refers to; `id` for the object of the path. Fails with `ResourceMissing`, which
+ * names the parameter (semantics T17).
+ */
 export const findDocument = Effect.fnUntraced(function* <A extends Identified, H>(
   kind: Resource<A, H>,
   id: string,
   param: string = "id"
-) {
+): Effect.fn.Return<Document<A, H>, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
   const document = yield* transaction.get(kind, id)
   if (document === undefined) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param })
@@ -67,21 +70,21 @@ export const CUSTOMER: Resource<Customer> = {
   labels: ({ email }) => (email === null ? {} : { email: email.toLowerCase() })
 }
 
-/** What a payer agreed to when they passed an authentication; it holds for nothing else (semantics 9.3). */
+/** A payer agreed to this by passing an authentication, which holds for nothing else (semantics 9.3). */
 export const PassedAuthentication = Schema.Struct({
   paymentMethod: Schema.String,
-  /** Minor units: what may be charged by it, at most. */
+  /** At most this may be charged by it. Minor units. */
   amount: Schema.Int,
   /** In lower case. */
   currency: Schema.String
 })
 export type PassedAuthentication = typeof PassedAuthentication.Type
 
-/** What is known of a PaymentIntent beyond what it shows. */
+/** A PaymentIntent keeps this beside what it shows. */
 export const PaymentIntentHidden = Schema.Struct({
   /**
-   * The authentication that the payer has passed, while the server has yet to confirm again (semantics I-12). Terms that it
-   * does not cover void it for good.
+   * The authentication that the payer has passed, while the server has yet to confirm again (semantics I-12). Terms
+   * that it does not cover void it for good.
    */
   authentication: Schema.optionalKey(PassedAuthentication),
   /** The Checkout Session that it belongs to (semantics I-18). Lasts. */
@@ -90,8 +93,8 @@ export const PaymentIntentHidden = Schema.Struct({
 export type PaymentIntentHidden = typeof PaymentIntentHidden.Type
 
 /**
- * People's details as they were before semantics 9.6: an unknown address could be one of six nulls, and a country was kept
- * in the letters that it was sent in.
+ * People's details as they were before semantics 9.6: an unknown address could be one of six nulls, and a country was
+ * kept in the letters that it was sent in.
  */
 const withAddressOf96 = (older: JsonObject): JsonObject => {
   const address = older["address"] as Address | null | undefined
@@ -143,7 +146,7 @@ export const REFUND: Resource<Refund> = {
 }
 
 export const PaymentMethodHidden = Schema.Struct({
-  /** What the processor knows the card by; never the card's number. */
+  /** The processor knows the card by it; it is never the card's number. */
   token: Schema.String
 })
 export type PaymentMethodHidden = typeof PaymentMethodHidden.Type
@@ -157,7 +160,7 @@ export const PAYMENT_METHOD: Resource<PaymentMethod, PaymentMethodHidden> = {
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
 
-/** What is known of a product beyond what it shows. */
+/** A product keeps this beside what it shows. */
 export const ProductHidden = Schema.Struct({
   /** Whether it ever got a price. Prices are never deleted, so it has one from then on (semantics PR2, PR3). */
   hasPrice: Schema.Boolean
@@ -190,9 +193,9 @@ export type LookupKeyEntry = typeof LookupKeyEntry.Type
 
 export const LOOKUP_KEY: Kept<LookupKeyEntry> = { name: "lookup_key", shape: { value: LookupKeyEntry } }
 
-/** What is known of a Checkout Session beyond what it shows. */
+/** A Checkout Session keeps this beside what it shows. */
 export const CheckoutSessionHidden = Schema.Struct({
-  /** What the payer has entered, while the payment has yet to go through. */
+  /** The payer has entered this, and the payment has yet to go through. */
   collected: Schema.NullOr(CustomerDetails),
   /** Whether the payment that completed it is still processing. */
   awaitsSettlement: Schema.Boolean

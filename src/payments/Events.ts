@@ -1,7 +1,8 @@
 /**
- * Events as the lifecycles tell of them and as the API shows them (semantics §4, §6). An event's object is text that was
- * frozen when the event happened. Webhooks carry that text, whatever Till sends them, because their bodies are the same at
- * every attempt and endpoint (semantics W8). Answers of the API have the fields of today's contract in it (semantics 9.27).
+ * Events as the lifecycles tell of them and as the API shows them (semantics §4, §6). An event's object is text that
+ * was frozen when the event happened. Webhooks carry that text, whatever Till sends them, because their bodies are the
+ * same at every attempt and endpoint (semantics W8). Answers of the API have the fields of today's contract in it
+ * (semantics 9.27).
  */
 import type { EmittedEventType } from "../domain/Event.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -13,7 +14,7 @@ import { sentKey } from "./IdempotencyKeys.ts"
 
 type Update = Extract<EmittedEventType, `${string}.updated`>
 
-/** What happens to an object, other than an update of it. */
+/** These events happen to an object without updating it. */
 export type Occurrence = Exclude<EmittedEventType, Update>
 
 /** Tells of an object that the command has read or written. Updates alone name what was there before. */

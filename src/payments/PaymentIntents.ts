@@ -1,47 +1,79 @@
 /**
- * The lifecycle of PaymentIntents (semantics §1.12, §2.1, §2.2).
+ * The lifecycle of PaymentIntents, operation by operation as in its state table (semantics §1.12, §2.1, §2.2).
  *
- * Each operation checks in the same order (T14, 9.10): the PaymentIntent, what it refers to, the states, then the limits
- * and what does not go together. Everything an operation does is committed at once or not at all.
+ * Each operation checks in the same order (T14, 9.10): the PaymentIntent, what it refers to, the states, then the
+ * limits and what does not go together. Everything an operation does is committed at once or not at all. An operation
+ * that can be carried out and declined nevertheless returns a `Result`, because a decline is committed like any other
+ * outcome (9.25).
  */
-import { Effect } from "effect"
-import type { CardDeclined } from "../domain/Errors.ts"
-import { AmountTooLarge, PaymentMethodRequired, SecretKeyRequired } from "../domain/Errors.ts"
+import { Effect, Result } from "effect"
+import type { Charge } from "../domain/Charge.ts"
+import {
+  AmountTooLarge,
+  CardDeclined,
+  ParameterInvalid,
+  ParametersExclusive,
+  PaymentIntentBelongsToSession,
+  PaymentMethodRequired,
+  ProcessorUnavailable,
+  SecretKeyRequired
+} from "../domain/Errors.ts"
+import type { PaymentIntentUnexpectedState, ProcessorNotConfigured, ResourceMissing } from "../domain/Errors.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
+import type { Metadata } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
-import { normalizeCurrency } from "../domain/Money.ts"
-import type { AuthenticationOutcome, PaymentIntent, RequestedCancellationReason } from "../domain/PaymentIntent.ts"
-import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
-import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
-import { Transaction } from "../engine/Transaction.ts"
-import * as Charges from "./Charges.ts"
-import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
-import * as Customers from "./Customers.ts"
-import { requireClientSecret } from "./ClientSecrets.ts"
-import type { PaymentIntentHidden } from "./Documents.ts"
-import { CHARGE } from "./Documents.ts"
-import { emit } from "./Events.ts"
-import { attempt } from "./PaymentAttempts.ts"
-import { giveUp } from "./PaymentIntentCancellation.ts"
-import { change, find, isAuthenticated, lasting, requireAllowed, save } from "./PaymentIntentChanges.ts"
-import { newPaymentIntent } from "./PaymentIntentCreation.ts"
+import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
 import type {
+  AuthenticationOutcome,
+  CancellationReason,
+  CancelPaymentIntent,
+  CapturePaymentIntent,
+  CaptureMethod,
+  ConfirmationMethod,
   ConfirmPaymentIntent,
   CreatePaymentIntent,
-  PaymentMethodParameters,
+  PaymentIntent,
   UpdatePaymentIntent
-} from "./PaymentIntentParameters.ts"
-import {
-  requireAcceptedAmount,
-  requireAcceptedCurrency,
-  requireNoConfirmation,
-  requireOnePaymentMethod
-} from "./PaymentIntentParameters.ts"
+} from "../domain/PaymentIntent.ts"
+import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
+import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
+import { secondsOf } from "../domain/Time.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import { isLive, merchantIdOf } from "./AccountIds.ts"
+import type { CheckoutSessionDocument } from "./CheckoutSessionSteps.ts"
+import * as CheckoutSessionSteps from "./CheckoutSessionSteps.ts"
+import { requireClientSecretOf } from "./ClientSecrets.ts"
+import * as Customers from "./Customers.ts"
+import { PAYMENT_INTENT } from "./Documents.ts"
+import { emit } from "./Events.ts"
+import type { Payment } from "./PaymentIntentSteps.ts"
+import { change, find, findOfSession, isAuthenticated, requireAllowed, save, step } from "./PaymentIntentSteps.ts"
 import type { PaymentSource } from "./PaymentMethods.ts"
 import * as PaymentMethods from "./PaymentMethods.ts"
-import { timerId } from "./TimerNames.ts"
+import { PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
+import type { Declined, Processor, Settlement } from "./Processor.ts"
+import { processorFor } from "./Processor.ts"
+import { timer, timerId } from "./TimerNames.ts"
+import type { WithoutCardData } from "./PaymentMethods.ts"
 
-/** Creates a PaymentIntent and, with `confirm`, attempts it at once (semantics I-1, I-2). */
-export const create = Effect.fnUntraced(function* (parameters: CreatePaymentIntent) {
+/** An attempt asks the processor, and it asks the installation for its addresses and times. */
+type AttemptServices = Transaction | PaymentsConfig | Processor
+
+/** An attempt is refused, and forgotten, if nothing can be charged or the processor does not say whether it was. */
+type AttemptError = PaymentMethodRequired | ParameterInvalid | ProcessorNotConfigured | ProcessorUnavailable
+
+/**
+ * Creates a PaymentIntent and, with `confirm`, attempts it at once (semantics I-1, I-2). Fails with `ResourceMissing`
+ * for a customer or payment method that is not there, with `ParameterInvalid` and `ParametersExclusive` for what does
+ * not go together, with `AmountTooLarge` above the cap, and as `pay` does.
+ */
+export const create = Effect.fnUntraced(function* (
+  parameters: WithoutCardData<CreatePaymentIntent>
+): Effect.fn.Return<
+  Result.Result<PaymentIntent, CardDeclined>,
+  ResourceMissing | AmountTooLarge | ParametersExclusive | AttemptError,
+  AttemptServices
+> {
   const transaction = yield* Transaction
   yield* requireAcceptedCurrency(parameters.currency)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
@@ -52,7 +84,7 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePaymentInte
   yield* requireOnePaymentMethod(parameters)
   const source = sent ?? (yield* inlineSource(parameters))
 
-  const paymentIntent = newPaymentIntent(transaction, {
+  const payment = open(transaction, {
     amount: parameters.amount,
     currency: normalizeCurrency(parameters.currency),
     captureMethod: parameters.capture_method ?? "automatic",
@@ -64,22 +96,33 @@ export const create = Effect.fnUntraced(function* (parameters: CreatePaymentInte
     applicationFeeAmount: null,
     metadata
   })
-  save(transaction, paymentIntent)
-  emit(transaction, "payment_intent.created", paymentIntent.id)
-  if (parameters.confirm !== true) return paymentIntent
-  return yield* runConfirmation(paymentIntent, source, { returnUrl: parameters.return_url || null, hidden: undefined })
+  if (parameters.confirm !== true) return Result.succeed(payment.value)
+  return Result.map(yield* pay(payment, source, parameters.return_url || null), ({ value }) => value)
 })
 
-/** Changes what is still open (semantics I-3). Emits nothing. */
-export const update = Effect.fnUntraced(function* (id: string, parameters: UpdatePaymentIntent) {
+/**
+ * Changes what is still open (semantics I-3). Emits nothing. Fails with `ResourceMissing` for the PaymentIntent or what
+ * the request refers to, with `PaymentIntentBelongsToSession` for terms that a payer is shown, with
+ * `PaymentIntentUnexpectedState` for what is not open any more, and with `ParameterInvalid` or `AmountTooLarge` for a
+ * currency, metadata or an amount that cannot be.
+ */
+export const update = Effect.fnUntraced(function* (
+  id: string,
+  parameters: UpdatePaymentIntent
+): Effect.fn.Return<
+  PaymentIntent,
+  ResourceMissing | PaymentIntentBelongsToSession | PaymentIntentUnexpectedState | ParameterInvalid | AmountTooLarge,
+  Transaction | PaymentsConfig
+> {
   const transaction = yield* Transaction
   if (parameters.currency !== undefined) yield* requireAcceptedCurrency(parameters.currency)
-  const { hidden, value: before } = yield* find(id)
+  const payment = yield* find(id)
+  const before = payment.value
   if (parameters.customer) yield* Customers.find(parameters.customer, "customer")
   const source = yield* sentSource(parameters)
 
   const changesPayment = [...TERMS, "payment_method" as const].some((field) => parameters[field] !== undefined)
-  if (changesPayment) yield* CheckoutSessionPayments.requireNoSession(hidden?.checkoutSession)
+  if (changesPayment) yield* requireNoSession(payment)
   let after = before
   const term = TERMS.find((field) => parameters[field] !== undefined)
   if (term !== undefined) {
@@ -104,132 +147,460 @@ export const update = Effect.fnUntraced(function* (id: string, parameters: Updat
     const metadata = yield* updateMetadata(after.metadata, parameters.metadata)
     after = change("update_details", after, { metadata })
   }
-  if (after !== before) save(transaction, after, hidden)
+  if (after !== before) save(transaction, after, payment.hidden)
   return after
 })
 
-/** What a confirmation comes to: the PaymentIntent, or a failure that is kept. */
-export type Confirmed = PaymentIntent | CardDeclined
-
-/** Attempts the payment (semantics I-6 to I-13). A decline is returned, because it is kept. */
+/**
+ * Attempts the payment (semantics I-6 to I-13). Fails with `ResourceMissing` for the PaymentIntent, its wrong client
+ * secret or a payment method that is not there, with `SecretKeyRequired` for what a publishable key may not confirm,
+ * with `PaymentIntentUnexpectedState`, with `ParametersExclusive` for two payment methods, and as `pay` does.
+ */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
-  parameters: ConfirmPaymentIntent,
+  parameters: WithoutCardData<ConfirmPaymentIntent>,
   { publishableKey = false }: { readonly publishableKey?: boolean } = {}
-) {
-  const { hidden, value: paymentIntent } = yield* find(id)
-  yield* requireClientSecret(paymentIntent, parameters.client_secret, { publishableKey })
-  // Who pays for a session goes through the session, which asks for more than a payment method.
-  if (publishableKey && hidden?.checkoutSession !== undefined) return yield* new SecretKeyRequired()
+): Effect.fn.Return<
+  Result.Result<PaymentIntent, CardDeclined>,
+  ResourceMissing | SecretKeyRequired | PaymentIntentUnexpectedState | ParametersExclusive | AttemptError,
+  AttemptServices
+> {
+  const payment = yield* find(id)
+  const { session, value: paymentIntent } = payment
+  yield* requireClientSecretOf(PAYMENT_INTENT, paymentIntent, parameters.client_secret, { publishableKey })
+  // A browser does not confirm what the merchant's server wants to confirm itself (A5, I-12). Who pays for a session
+  // goes through the session, which asks for more than a payment method.
+  const isServers = paymentIntent.confirmation_method === "manual" || session !== undefined
+  if (publishableKey && isServers) return yield* new SecretKeyRequired()
   const sent = yield* sentSource(parameters)
   yield* requireAllowed("confirm", paymentIntent)
   yield* requireOnePaymentMethod(parameters)
-  const source = sent ?? (yield* inlineSource(parameters)) ?? (yield* attachedSource(paymentIntent))
-  return yield* runConfirmation(paymentIntent, source, {
-    returnUrl: parameters.return_url || null,
-    hidden
-  })
+  const source = yield* chosenSource(paymentIntent, sent, parameters)
+  return Result.map(yield* pay(payment, source, parameters.return_url || null), ({ value }) => value)
 })
 
-/** Takes the held amount, or a part of it; the rest is given back (semantics I-16). */
+/**
+ * Applies what the payer answered to a challenge (semantics I-12, I-14). A decline may follow a passed authentication.
+ * Fails with `ResourceMissing`, `PaymentIntentUnexpectedState`, and for a processor that is not there or does not
+ * answer.
+ */
+export const authenticate = Effect.fnUntraced(function* (
+  id: string,
+  outcome: AuthenticationOutcome
+): Effect.fn.Return<
+  Result.Result<PaymentIntent, CardDeclined>,
+  ResourceMissing | PaymentIntentUnexpectedState | ProcessorNotConfigured | ProcessorUnavailable,
+  AttemptServices
+> {
+  const transaction = yield* Transaction
+  const payment = yield* find(id)
+  const paymentIntent = payment.value
+  yield* requireAllowed("authenticate", paymentIntent)
+  if (outcome === "failure") return Result.succeed(failAuthentication(transaction, payment))
+  const source = (yield* attachedSource(paymentIntent))!
+  if (paymentIntent.confirmation_method === "automatic") {
+    const options = { operation: "authenticate", authenticated: true, returnUrl: null } as const
+    return Result.map(yield* attempt(payment, source, options), ({ value }) => value)
+  }
+  const { amount, currency } = paymentIntent
+  const authenticated = step(transaction, "authenticate", payment, {
+    changes: { status: "requires_confirmation", next_action: null },
+    authentication: { paymentMethod: source.id, amount, currency }
+  })
+  return Result.succeed(authenticated.value)
+})
+
+/**
+ * Applies the outcome of a payment that was processing. Does nothing if it is not processing any more. Fails with
+ * `ProcessorNotConfigured` while its processor is gone, and with `ResourceMissing` if what it is about is.
+ */
+export const settle = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<void, ResourceMissing | ProcessorNotConfigured, AttemptServices> {
+  const transaction = yield* Transaction
+  const config = yield* PaymentsConfig
+  const payment = yield* find(id)
+  if (payment.value.status !== "processing") return
+  const processor = yield* processorFor(payment.value.livemode)
+  const charge = latestCharge(payment.value)!
+  const { token } = yield* PaymentMethods.resolve(charge.payment_method, "payment_method")
+  conclude({ transaction, config, operation: "settle", payment }, charge, processor.settle(token))
+})
+
+/**
+ * Takes the held amount, or a part of it; the rest is given back (semantics I-16). Fails with `ResourceMissing`,
+ * `PaymentIntentUnexpectedState`, and with `AmountTooLarge` for more than is held.
+ */
 export const capture = Effect.fnUntraced(function* (
   id: string,
-  parameters: { readonly amount_to_capture?: number | null }
-) {
+  parameters: CapturePaymentIntent
+): Effect.fn.Return<PaymentIntent, ResourceMissing | PaymentIntentUnexpectedState | AmountTooLarge, Transaction> {
   const transaction = yield* Transaction
-  const { hidden, value: paymentIntent } = yield* find(id)
+  const payment = yield* find(id)
+  const paymentIntent = payment.value
   yield* requireAllowed("capture", paymentIntent)
   const amount = parameters.amount_to_capture ?? paymentIntent.amount_capturable
   if (amount > paymentIntent.amount_capturable) {
     return yield* new AmountTooLarge({ param: "amount_to_capture", max: paymentIntent.amount_capturable })
   }
-  const charge = Charges.captured(latestCharge(paymentIntent)!, amount)
-  const succeeded = change("capture", paymentIntent, {
-    status: "succeeded",
-    amount_received: amount,
-    amount_capturable: 0,
-    charges: Charges.embed(paymentIntent.charges, charge)
-  })
-  transaction.put(CHARGE, charge)
-  save(transaction, succeeded, lasting(hidden))
   transaction.clearTimer(timerId("payment_intent.expire_hold", id))
-  emit(transaction, "charge.captured", charge.id)
-  emit(transaction, "payment_intent.succeeded", id)
-  yield* CheckoutSessionPayments.captured(hidden?.checkoutSession)
-  return succeeded
+  const captured = step(transaction, "capture", payment, {
+    changes: { status: "succeeded", amount_received: amount, amount_capturable: 0 },
+    charge: { ...latestCharge(paymentIntent)!, captured: true, amount_captured: amount },
+    events: ["charge.captured", "payment_intent.succeeded"]
+  })
+  return captured.value
 })
 
-/** Gives the payment up, and a held amount back (semantics I-4). */
+/**
+ * Gives the payment up, and a held amount back (semantics I-4). Fails with `ResourceMissing`,
+ * `PaymentIntentBelongsToSession` while the session can be expired instead, and `PaymentIntentUnexpectedState`.
+ */
 export const cancel = Effect.fnUntraced(function* (
   id: string,
-  parameters: { readonly cancellation_reason?: RequestedCancellationReason | null }
-) {
-  const document = yield* find(id)
-  yield* CheckoutSessionPayments.requireNoOpenSession(document.hidden?.checkoutSession)
-  yield* requireAllowed("cancel", document.value)
-  return yield* giveUp("cancel", document, parameters.cancellation_reason ?? null)
-})
-
-/** Gives a held amount back that was not captured in time (semantics I-17). Does nothing if it is not held any more. */
-export const expireHold = Effect.fnUntraced(function* (id: string) {
-  const document = yield* find(id)
-  if (document.value.status === "requires_capture") yield* giveUp("expire_hold", document, "automatic")
-})
-
-/** What the payer answered to a challenge (semantics I-12, I-14). A decline afterwards is returned: it is kept. */
-export const authenticate = Effect.fnUntraced(function* (id: string, outcome: AuthenticationOutcome) {
+  parameters: CancelPaymentIntent
+): Effect.fn.Return<
+  PaymentIntent,
+  ResourceMissing | PaymentIntentBelongsToSession | PaymentIntentUnexpectedState,
+  Transaction
+> {
   const transaction = yield* Transaction
-  const { hidden, value: paymentIntent } = yield* find(id)
-  yield* requireAllowed("authenticate", paymentIntent)
-  if (outcome === "failure") return failAuthentication(transaction, paymentIntent, lasting(hidden))
-  const source = (yield* attachedSource(paymentIntent))!
-  if (paymentIntent.confirmation_method === "automatic") {
-    const options = { operation: "authenticate", authenticated: true, returnUrl: null, hidden } as const
-    return yield* attempt(paymentIntent, source, options)
-  }
-  const authenticated = change("authenticate", paymentIntent, { status: "requires_confirmation", next_action: null })
-  const { amount, currency } = authenticated
-  const authentication = { paymentMethod: source.id, amount, currency }
-  save(transaction, authenticated, { ...lasting(hidden), authentication })
-  return authenticated
+  const payment = yield* find(id)
+  yield* requireNoOpenSession(payment)
+  yield* requireAllowed("cancel", payment.value)
+  return giveUp(transaction, "cancel", payment, parameters.cancellation_reason ?? null)
 })
 
-/** The part of a confirmation that all ways to it share. */
-const runConfirmation = Effect.fnUntraced(function* (
-  paymentIntent: PaymentIntent,
-  source: PaymentSource | undefined,
-  { hidden, returnUrl }: { readonly returnUrl: string | null; readonly hidden: PaymentIntentHidden | undefined }
-) {
-  if (source === undefined) return yield* new PaymentMethodRequired()
-  yield* PaymentMethods.requireUsableBy(source, paymentIntent.customer)
-  return yield* attempt(paymentIntent, source, {
-    operation: "confirm",
-    authenticated: isAuthenticated(hidden, paymentIntent, source.id),
-    returnUrl,
-    hidden
-  })
+/**
+ * Gives a held amount back that was not captured in time (semantics I-17). Does nothing if it is not held any more.
+ * Fails with `ResourceMissing` if there is no such PaymentIntent.
+ */
+export const expireHold = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<void, ResourceMissing, Transaction> {
+  const transaction = yield* Transaction
+  const payment = yield* find(id)
+  if (payment.value.status === "requires_capture") giveUp(transaction, "expire_hold", payment, "automatic")
 })
 
-const failAuthentication = (
-  transaction: Transaction,
-  paymentIntent: PaymentIntent,
-  hidden: PaymentIntentHidden | undefined
-): PaymentIntent => {
-  const failed = change("authenticate", paymentIntent, {
-    status: "requires_payment_method",
-    payment_method: null,
-    next_action: null,
-    last_payment_error: {
-      type: "payment_error",
-      code: "payment_intent_authentication_failure",
-      message: "The customer failed authentication.",
-      payment_method: paymentIntent.payment_method!
-    }
-  })
-  save(transaction, failed, hidden)
-  emit(transaction, "payment_intent.payment_failed", failed.id)
-  return failed
+/** Gives the payment of a session up that expires, if it has one (semantics S16). */
+export const expireWithSession = Effect.fnUntraced(function* (
+  session: CheckoutSessionDocument
+): Effect.fn.Return<void, never, Transaction> {
+  const { payment_intent } = session.value
+  if (payment_intent === null) return
+  const payment = yield* findOfSession(session, payment_intent)
+  giveUp(yield* Transaction, "expire_session", payment, "automatic")
+})
+
+// The operations share the following: a payment begins, is attempted, and is given up.
+
+/** Merchant and payer agree on these at the beginning. */
+export interface PaymentTerms {
+  /** Minor units, at least 1. */
+  readonly amount: number
+  /** In lower case. */
+  readonly currency: string
+  readonly captureMethod: CaptureMethod
+  readonly confirmationMethod: ConfirmationMethod
+  readonly customer: string | null
+  readonly paymentMethod: string | null
+  readonly description: string | null
+  readonly statementDescriptor: string | null
+  /** Minor units. Only shown (semantics S19). */
+  readonly applicationFeeAmount: number | null
+  readonly metadata: Metadata
 }
+
+/** Writes a new PaymentIntent, of a Checkout Session or of none. Emits `payment_intent.created`. */
+export const open = (transaction: Transaction, terms: PaymentTerms, checkoutSession?: string): Payment => {
+  const id = transaction.newId(PREFIXES.payment_intent)
+  const paymentIntent: PaymentIntent = {
+    id,
+    object: "payment_intent",
+    amount: terms.amount,
+    currency: terms.currency,
+    status: terms.paymentMethod === null ? "requires_payment_method" : "requires_confirmation",
+    created: secondsOf(transaction.now),
+    livemode: isLive(transaction.account),
+    amount_received: 0,
+    amount_capturable: 0,
+    capture_method: terms.captureMethod,
+    confirmation_method: terms.confirmationMethod,
+    customer: terms.customer,
+    payment_method: terms.paymentMethod,
+    description: terms.description,
+    statement_descriptor: terms.statementDescriptor,
+    application_fee_amount: terms.applicationFeeAmount,
+    metadata: terms.metadata,
+    merchant_id: merchantIdOf(transaction.account),
+    client_secret: `${id}_secret_${transaction.newSecret(24)}`,
+    next_action: null,
+    latest_charge: null,
+    charges: { object: "list", data: [], has_more: false, url: `/v1/charges?payment_intent=${id}`, next_cursor: null },
+    canceled_at: null,
+    cancellation_reason: null
+  }
+  const hidden = save(transaction, paymentIntent, checkoutSession === undefined ? undefined : { checkoutSession })
+  emit(transaction, "payment_intent.created", id)
+  return { value: paymentIntent, hidden, session: undefined }
+}
+
+/**
+ * Confirms a payment that may be confirmed: charges the payment method, or reserves the amount on it. Fails with
+ * `PaymentMethodRequired` without one, with `ParameterInvalid` for another customer's, with `ProcessorNotConfigured`
+ * where nothing takes cards and with `ProcessorUnavailable` if the processor does not answer.
+ */
+export const pay = Effect.fnUntraced(function* (
+  payment: Payment,
+  source: PaymentSource | undefined,
+  returnUrl: string | null
+): Effect.fn.Return<Result.Result<Payment, CardDeclined>, AttemptError, AttemptServices> {
+  if (source === undefined) return yield* new PaymentMethodRequired()
+  yield* PaymentMethods.requireUsableBy(source, payment.value.customer)
+  const authenticated = isAuthenticated(payment.hidden, payment.value, source.id)
+  return yield* attempt(payment, source, { operation: "confirm", authenticated, returnUrl })
+})
+
+/** An attempt is part of an operation, and acts on a payment. */
+interface Attempt {
+  readonly transaction: Transaction
+  readonly config: PaymentsConfig["Service"]
+  readonly operation: PaymentIntentOperation
+  readonly payment: Payment
+}
+
+/** Asks the processor, and writes what came of it. */
+const attempt = Effect.fnUntraced(function* (
+  payment: Payment,
+  source: PaymentSource,
+  options: {
+    readonly operation: "confirm" | "authenticate"
+    /** Whether the payer has authenticated for this attempt. */
+    readonly authenticated: boolean
+    /** Where to send the payer after an authentication. */
+    readonly returnUrl: string | null
+  }
+): Effect.fn.Return<
+  Result.Result<Payment, CardDeclined>,
+  ProcessorNotConfigured | ProcessorUnavailable,
+  AttemptServices
+> {
+  const { authenticated, operation, returnUrl } = options
+  const transaction = yield* Transaction
+  const config = yield* PaymentsConfig
+  const processor = yield* processorFor(payment.value.livemode)
+  const { card, token } = source
+  const authorization = processor.authorize({ token, card, authenticated, now: transaction.now })
+  const made: Attempt = { transaction, config, operation, payment }
+  switch (authorization.kind) {
+    case "unavailable":
+      return yield* new ProcessorUnavailable()
+    case "challenge":
+      return Result.succeed(challenge(made, source, returnUrl))
+    case "pending": {
+      const paying = { ...made, payment: yield* withCustomer(payment, source) }
+      return Result.succeed(startProcessing(paying, source, authorization.settlesAfterMillis))
+    }
+    case "approved": {
+      const paying = { ...made, payment: yield* withCustomer(payment, source) }
+      return conclude(paying, pendingCharge(paying, source), authorization)
+    }
+    case "declined":
+      return conclude(made, pendingCharge(made, source), authorization)
+  }
+})
+
+/** The payment with the customer that its session creates when it completes (semantics S9). */
+const withCustomer = Effect.fnUntraced(function* (
+  payment: Payment,
+  { billingDetails }: PaymentSource
+): Effect.fn.Return<Payment, never, Transaction> {
+  if (payment.session === undefined) return payment
+  const session = yield* CheckoutSessionSteps.createCustomer(payment.session, billingDetails)
+  const { customer } = session.value
+  return { ...payment, session, value: customer === null ? payment.value : { ...payment.value, customer } }
+})
+
+/** The charge of a new attempt; it takes on the PaymentIntent's metadata (semantics M4). */
+const pendingCharge = (
+  { payment: { value: paymentIntent }, transaction }: Attempt,
+  { billingDetails, card, id }: PaymentSource
+): Charge => ({
+  id: transaction.newId(PREFIXES.charge),
+  object: "charge",
+  amount: paymentIntent.amount,
+  currency: paymentIntent.currency,
+  status: "pending",
+  created: secondsOf(transaction.now),
+  livemode: paymentIntent.livemode,
+  amount_captured: 0,
+  amount_refunded: 0,
+  payment_intent: paymentIntent.id,
+  payment_method: id,
+  failure_code: null,
+  failure_message: null,
+  metadata: paymentIntent.metadata,
+  captured: false,
+  paid: false,
+  refunded: false,
+  released_at: null,
+  customer: paymentIntent.customer,
+  description: paymentIntent.description,
+  merchant_id: paymentIntent.merchant_id,
+  decline_code: null,
+  billing_details: billingDetails,
+  payment_method_details: { type: "card", card }
+})
+
+/** Applies the processor's final word on a charge, at once or when a payment that was processing settles. */
+const conclude = (attempt: Attempt, charge: Charge, settlement: Settlement): Result.Result<Payment, CardDeclined> => {
+  if (settlement.kind === "declined") return Result.fail(decline(attempt, charge, settlement))
+  const isAutomatic = attempt.payment.value.capture_method === "automatic"
+  return Result.succeed(isAutomatic ? approve(attempt, charge) : reserve(attempt, charge))
+}
+
+/** Outcome "approve, automatic": the money is taken. */
+const approve = ({ operation, payment, transaction }: Attempt, charge: Charge): Payment => {
+  const { amount } = payment.value
+  return step(transaction, operation, payment, {
+    changes: {
+      status: "succeeded",
+      payment_method: charge.payment_method,
+      amount_received: amount,
+      next_action: null,
+      last_payment_error: null
+    },
+    charge: { ...charge, status: "succeeded", paid: true, captured: true, amount_captured: amount },
+    events: ["charge.succeeded", "payment_intent.succeeded"]
+  })
+}
+
+/** Outcome "approve, manual": the amount is held on the card until it is captured, released, or the hold expires. */
+const reserve = ({ config, operation, payment, transaction }: Attempt, charge: Charge): Payment => {
+  const { amount, id } = payment.value
+  const expiresAt = transaction.now + config.authorizationHoldSeconds * 1000
+  transaction.setTimer(timer("payment_intent.expire_hold", id, expiresAt))
+  return step(transaction, operation, payment, {
+    changes: {
+      status: "requires_capture",
+      payment_method: charge.payment_method,
+      amount_capturable: amount,
+      next_action: null,
+      last_payment_error: null
+    },
+    charge: { ...charge, status: "succeeded", paid: true },
+    events: ["charge.succeeded", "payment_intent.amount_capturable_updated"]
+  })
+}
+
+/** Outcome "decline": the attempt stays on record, and another payment method can be tried. */
+const decline = (
+  { operation, payment, transaction }: Attempt,
+  charge: Charge,
+  { declineCode, message }: Declined
+): CardDeclined => {
+  const declined = step(transaction, operation, payment, {
+    changes: {
+      status: "requires_payment_method",
+      payment_method: null,
+      next_action: null,
+      last_payment_error: {
+        type: "payment_error",
+        code: "card_declined",
+        message,
+        decline_code: declineCode,
+        charge: charge.id,
+        payment_method: charge.payment_method
+      }
+    },
+    charge: {
+      ...charge,
+      status: "failed",
+      failure_code: declineCode,
+      failure_message: message,
+      decline_code: declineCode
+    },
+    events: ["charge.failed", "payment_intent.payment_failed"]
+  })
+  return new CardDeclined({ declineCode, message, charge: charge.id, paymentIntent: declined.value })
+}
+
+/** Outcome "async start": the answer comes later. */
+const startProcessing = (attempt: Attempt, source: PaymentSource, settlesAfterMillis: number): Payment => {
+  const { operation, payment, transaction } = attempt
+  const settlesAt = transaction.now + settlesAfterMillis
+  transaction.setTimer(timer("payment_intent.settle", payment.value.id, settlesAt))
+  return step(transaction, operation, payment, {
+    changes: { status: "processing", payment_method: source.id, next_action: null },
+    charge: pendingCharge(attempt, source),
+    events: ["charge.pending", "payment_intent.processing"]
+  })
+}
+
+/** Outcome "3DS needed": the payer has to authenticate; nothing is charged yet (semantics I-13). */
+const challenge = (
+  { config, operation, payment, transaction }: Attempt,
+  source: PaymentSource,
+  returnUrl: string | null
+): Payment => {
+  const { client_secret, id } = payment.value
+  const url = `${config.publicUrl}/authenticate/${id}?client_secret=${client_secret}`
+  return step(transaction, operation, payment, {
+    changes: {
+      status: "requires_action",
+      payment_method: source.id,
+      next_action: { type: "redirect_to_url", redirect_to_url: { url, return_url: returnUrl } }
+    },
+    events: ["payment_intent.requires_action"]
+  })
+}
+
+/** Outcome "auth failed": the payer can try another payment method. */
+const failAuthentication = (transaction: Transaction, payment: Payment): PaymentIntent => {
+  const failed = step(transaction, "authenticate", payment, {
+    changes: {
+      status: "requires_payment_method",
+      payment_method: null,
+      next_action: null,
+      last_payment_error: {
+        type: "payment_error",
+        code: "payment_intent_authentication_failure",
+        message: "The customer failed authentication.",
+        payment_method: payment.value.payment_method!
+      }
+    },
+    events: ["payment_intent.payment_failed"]
+  })
+  return failed.value
+}
+
+/** Outcome "cancel", by request or because time is up: gives a held amount back. */
+const giveUp = (
+  transaction: Transaction,
+  operation: "cancel" | "expire_hold" | "expire_session",
+  payment: Payment,
+  reason: CancellationReason | null
+): PaymentIntent => {
+  const now = secondsOf(transaction.now)
+  const isHeld = payment.value.status === "requires_capture"
+  const released = operation === "expire_hold" ? ("charge.expired" as const) : ("charge.updated" as const)
+  if (isHeld) transaction.clearTimer(timerId("payment_intent.expire_hold", payment.value.id))
+  const canceled = step(transaction, operation, payment, {
+    changes: {
+      status: "canceled",
+      canceled_at: now,
+      cancellation_reason: reason,
+      amount_capturable: 0,
+      next_action: null
+    },
+    charge: isHeld ? { ...latestCharge(payment.value)!, released_at: now } : undefined,
+    events: [...(isHeld ? [released] : []), "payment_intent.canceled"]
+  })
+  return canceled.value
+}
+
+// An update changes the following.
 
 const TERMS = ["amount", "currency", "customer", "capture_method"] as const
 
@@ -254,14 +625,78 @@ const changePaymentMethod = (
     next_action: null
   })
 
-/** The payment method that the request names. */
-const sentSource = ({ payment_method }: PaymentMethodParameters) =>
-  payment_method ? PaymentMethods.resolve(payment_method, "payment_method") : Effect.undefined
+// A payment is made with one of three payment methods: found, made or attached before.
 
-/** The payment method that the request brings along. */
-const inlineSource = ({ payment_method_data }: PaymentMethodParameters) =>
+type PaymentMethodParameters = Pick<WithoutCardData<ConfirmPaymentIntent>, "payment_method" | "payment_method_data">
+
+/** Finds the payment method that the request names, if it names one. Fails with `ResourceMissing`. */
+export const sentSource = ({
+  payment_method
+}: Pick<PaymentMethodParameters, "payment_method">): Effect.Effect<
+  PaymentSource | undefined,
+  ResourceMissing,
+  Transaction
+> => (payment_method ? PaymentMethods.resolve(payment_method, "payment_method") : Effect.undefined)
+
+/**
+ * The payment method to charge: the one that was sent and found, the one that the request brings along, or the one that
+ * the PaymentIntent already has. Fails with `ProcessorNotConfigured` where nothing takes cards, and with
+ * `ResourceMissing`.
+ */
+export const chosenSource = Effect.fnUntraced(function* (
+  paymentIntent: PaymentIntent,
+  sent: PaymentSource | undefined,
+  parameters: PaymentMethodParameters
+): Effect.fn.Return<PaymentSource | undefined, ResourceMissing | ProcessorNotConfigured, Transaction> {
+  return sent ?? (yield* inlineSource(parameters)) ?? (yield* attachedSource(paymentIntent))
+})
+
+/** Makes the payment method that the request brings along, if it brings one. */
+const inlineSource = ({
+  payment_method_data
+}: PaymentMethodParameters): Effect.Effect<PaymentSource | undefined, ProcessorNotConfigured, Transaction> =>
   payment_method_data ? PaymentMethods.createSource(payment_method_data) : Effect.undefined
 
-/** The payment method that the PaymentIntent already has. */
-const attachedSource = ({ payment_method }: PaymentIntent) =>
+/** Finds the payment method that the PaymentIntent already has, if it has one. */
+const attachedSource = ({
+  payment_method
+}: PaymentIntent): Effect.Effect<PaymentSource | undefined, ResourceMissing, Transaction> =>
   payment_method === null ? Effect.undefined : PaymentMethods.resolve(payment_method, "payment_method")
+
+// No schema can make these checks.
+
+/** Fails with `ParametersExclusive` for two payment methods at once (semantics I-8). */
+export const requireOnePaymentMethod = ({
+  payment_method,
+  payment_method_data
+}: PaymentMethodParameters): Effect.Effect<void, ParametersExclusive> =>
+  payment_method && payment_method_data
+    ? Effect.fail(new ParametersExclusive({ first: "payment_method", second: "payment_method_data" }))
+    : Effect.void
+
+const CONFIRMATION_ONLY = ["payment_method_data", "payment_method_type", "return_url"] as const
+
+/** Without `confirm`, what only a confirmation uses would be ignored, so it is refused (semantics I-2). */
+const requireNoConfirmation = (
+  parameters: WithoutCardData<CreatePaymentIntent>
+): Effect.Effect<void, ParameterInvalid> => {
+  const param = CONFIRMATION_ONLY.find((field) => parameters[field] != null)
+  return param === undefined
+    ? Effect.void
+    : Effect.fail(new ParameterInvalid({ param, rule: "absent unless `confirm` is true" }))
+}
+
+/** Fails above the cap of one payment (semantics N1). */
+const requireAcceptedAmount = (amount: number): Effect.Effect<void, AmountTooLarge> =>
+  amount > AMOUNT_MAX ? Effect.fail(new AmountTooLarge({ param: "amount", max: AMOUNT_MAX })) : Effect.void
+
+/** Fails for what would change the terms that the payer is or was shown (semantics I-18). */
+const requireNoSession = ({ session }: Payment): Effect.Effect<void, PaymentIntentBelongsToSession> => {
+  if (session === undefined) return Effect.void
+  const { id, status } = session.value
+  return Effect.fail(new PaymentIntentBelongsToSession({ checkoutSession: id, open: status === "open" }))
+}
+
+/** Fails as long as the session can be expired instead (semantics I-18, 9.5): a complete one cannot be any more. */
+const requireNoOpenSession = (payment: Payment): Effect.Effect<void, PaymentIntentBelongsToSession> =>
+  payment.session?.value.status === "open" ? requireNoSession(payment) : Effect.void

@@ -32,6 +32,13 @@ export interface TokenizedPaymentMethodData extends Omit<PaymentMethodData, "car
   readonly card: (Card & { readonly token: string }) | null
 }
 
+/** A payload with tokens in the place of card data: all that a lifecycle gets to see of it. */
+export type WithoutCardData<Payload> = Payload extends PaymentMethodData
+  ? TokenizedPaymentMethodData
+  : "payment_method_data" extends keyof Payload
+    ? Omit<Payload, "payment_method_data"> & { readonly payment_method_data?: TokenizedPaymentMethodData | null }
+    : Payload
+
 export interface Tokenizer {
   readonly config: Pick<PaymentsConfigShape, "fingerprintKey">
   readonly processors: Processor["Service"]

@@ -1,6 +1,8 @@
 /** The lifecycles need to know this of the installation. */
 import type { Redacted } from "effect"
-import { Context } from "effect"
+import { Context, Effect } from "effect"
+import { ParameterInvalid } from "../domain/Errors.ts"
+import { normalizeCurrency } from "../domain/Money.ts"
 
 export interface PaymentsConfigShape {
   /** Base of the URLs that payers are sent to, without a slash at its end. */
@@ -22,3 +24,14 @@ export interface PaymentsConfigShape {
 export class PaymentsConfig extends Context.Service<PaymentsConfig, PaymentsConfigShape>()(
   "till/payments/PaymentsConfig"
 ) {}
+
+/** Fails with `ParameterInvalid` for a currency that the installation does not take (semantics N2). */
+export const requireAcceptedCurrency = (
+  currency: string,
+  param: string = "currency"
+): Effect.Effect<void, ParameterInvalid, PaymentsConfig> =>
+  Effect.flatMap(PaymentsConfig, ({ currencies }) =>
+    currencies === null || currencies.has(normalizeCurrency(currency))
+      ? Effect.void
+      : Effect.fail(new ParameterInvalid({ param, rule: "a valid three-letter ISO currency code" }))
+  )

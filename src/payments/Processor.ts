@@ -1,7 +1,7 @@
 /**
- * Card processors.
+ * The port to card processors.
  *
- * Port. A processor that is a pure function, such as the simulator, answers inside the command. One that has to be
+ * A processor that is a pure function, such as the simulator, answers inside the command. One that has to be
  * called over a network must not: it is called between two commands, the first of which records the attempt, with the
  * attempt's id as its idempotency key.
  */
@@ -12,7 +12,7 @@ import type { Card } from "../domain/PaymentMethod.ts"
 import type { RefundFailureReason } from "../domain/Refund.ts"
 import type { Millis } from "../engine/Document.ts"
 
-/** A card as the payer typed it. Exists while a request is being decoded and tokenized, and nowhere else. */
+/** A payer types a card so. It exists while a request is being decoded and tokenized, and nowhere else. */
 export interface CardData {
   readonly number: string
   readonly exp_month: number
@@ -20,13 +20,13 @@ export interface CardData {
   readonly cvc?: string | null
 }
 
-/** A card as it may be kept. */
+/** A card may be kept so. */
 export interface TokenizedCard extends Omit<Card, "fingerprint"> {
-  /** What the processor knows the card by. */
+  /** The processor knows the card by it. */
   readonly token: string
 }
 
-/** A request to charge a card, or to reserve the amount on it. */
+/** Asks to charge a card, or to reserve the amount on it. */
 export interface AuthorizationRequest {
   readonly token: string
   readonly card: Pick<Card, "exp_month" | "exp_year">
@@ -56,7 +56,7 @@ export type Authorization =
   | { readonly kind: "pending"; readonly settlesAfterMillis: number }
   | { readonly kind: "unavailable" }
 
-/** What becomes of a refund: as it stands now, and when to ask `settleRefund`, if it may still change. */
+/** Says how a refund stands now, and when to ask `settleRefund`, if it may still change. */
 export interface RefundAnswer {
   readonly status: "pending" | "succeeded"
   readonly settlesAfterMillis: number | null
@@ -66,25 +66,27 @@ export type RefundSettlement =
   | { readonly status: "succeeded" }
   | { readonly status: "failed"; readonly failureReason: RefundFailureReason }
 
-/** A processor that answers at once and changes nothing outside. */
+/** Such a processor answers at once and changes nothing outside. */
 export interface CardProcessor {
   readonly tokenize: (card: CardData) => TokenizedCard
   readonly authorize: (request: AuthorizationRequest) => Authorization
-  /** The outcome of a pending authorization. */
+  /** Says how a pending authorization has ended. */
   readonly settle: (token: string) => Settlement
   /** Returns money to the card. */
   readonly refund: (token: string) => RefundAnswer
-  /** The outcome of a refund that was not final. */
+  /** Says how a refund has ended that was not final. */
   readonly settleRefund: (token: string) => RefundSettlement
 }
 
-/** The processor of each environment. */
+/** Each environment has its processor. */
 export class Processor extends Context.Service<
   Processor,
   { readonly test: CardProcessor; readonly live: CardProcessor | null }
 >()("till/payments/Processor") {}
 
-/** The processor of an environment. */
+/**
+ * Finds the processor of an environment. Fails with `ProcessorNotConfigured` where live mode has none (semantics A10).
+ */
 export const processorFor = (livemode: boolean): Effect.Effect<CardProcessor, ProcessorNotConfigured, Processor> =>
   Effect.flatMap(Processor, ({ live, test }) => {
     const processor = livemode ? live : test

@@ -21,14 +21,11 @@ import { latestCharge } from "../domain/PaymentIntentInvariants.ts"
 import type { CreateRefund, Refund, RefundOperation, UpdateRefund } from "../domain/Refund.ts"
 import { refundStates } from "../domain/Refund.ts"
 import { secondsOf } from "../domain/Time.ts"
-import type { Document } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
-import * as Charges from "./Charges.ts"
-import type { PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE, findDocument, REFUND } from "./Documents.ts"
 import { emit } from "./Events.ts"
-import * as PaymentIntentChanges from "./PaymentIntentChanges.ts"
+import * as PaymentIntentSteps from "./PaymentIntentSteps.ts"
 import { resolve } from "./PaymentMethods.ts"
 import type { Processor } from "./Processor.ts"
 import { processorFor } from "./Processor.ts"
@@ -72,7 +69,7 @@ export const create = Effect.fnUntraced(function* (
     ...(parameters.reason ? { reason: parameters.reason } : {}),
     metadata
   }
-  writeCharge(transaction, payment, Charges.refunded(charge, amount))
+  PaymentIntentSteps.step(transaction, "refund", payment, { charge: refunded(charge, amount) })
   transaction.put(REFUND, refund)
   emit(transaction, "refund.created", refund.id)
   if (refund.status === "succeeded") emit(transaction, "charge.refunded", charge.id)
@@ -127,7 +124,7 @@ export const settle = Effect.fnUntraced(function* (
   }
   const { failureReason } = settlement
   transaction.put(REFUND, change("settle", before, { status: "failed", failure_reason: failureReason }))
-  writeCharge(transaction, payment, Charges.refunded(charge, -before.amount))
+  PaymentIntentSteps.step(transaction, "refund", payment, { charge: refunded(charge, -before.amount) })
   emit(transaction, "refund.updated", id, { status: before.status, failure_reason: null })
   emit(transaction, "refund.failed", id)
 })
@@ -135,14 +132,12 @@ export const settle = Effect.fnUntraced(function* (
 const find = (id: string): Effect.Effect<Refund, ResourceMissing, Transaction> =>
   Effect.map(findDocument(REFUND, id), ({ value }) => value)
 
-type Payment = Document<PaymentIntent, PaymentIntentHidden | undefined>
-
-const findPayment = (id: string): Effect.Effect<Payment, ResourceMissing, Transaction> =>
-  PaymentIntentChanges.find(id, "payment_intent")
+const findPayment = (id: string): Effect.Effect<PaymentIntentSteps.Payment, ResourceMissing, Transaction> =>
+  PaymentIntentSteps.find(id, "payment_intent")
 
 /** Only captured money can be returned; what is merely held is given back by a cancellation (semantics F6). */
 const requireRefundable = (paymentIntent: PaymentIntent) =>
-  PaymentIntentChanges.requireAllowed(
+  PaymentIntentSteps.requireAllowed(
     "refund",
     paymentIntent,
     paymentIntent.status === "requires_capture" ? "cancel it instead: a refund" : "refund",
@@ -160,11 +155,10 @@ const amountWithin = (
   return amount > remaining ? Effect.fail(new RefundTooLarge()) : Effect.succeed(amount)
 }
 
-/** Writes the charge, and the copy that its PaymentIntent embeds. */
-const writeCharge = (transaction: Transaction, { hidden, value }: Payment, charge: Charge): void => {
-  transaction.put(CHARGE, charge)
-  const charges = Charges.embed(value.charges, charge)
-  PaymentIntentChanges.save(transaction, PaymentIntentChanges.change("refund", value, { charges }), hidden)
+/** More of the captured amount is refunded or being refunded, or less where a refund failed (semantics F7, F8). */
+const refunded = (charge: Charge, amount: number): Charge => {
+  const amount_refunded = charge.amount_refunded + amount
+  return { ...charge, amount_refunded, refunded: amount_refunded === charge.amount_captured }
 }
 
 const change = (

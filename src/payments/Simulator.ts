@@ -20,10 +20,10 @@ import type {
 } from "./Processor.ts"
 import { Processor } from "./Processor.ts"
 
-/** How long an asynchronous payment or refund takes to settle (semantics I-15, §2.4). */
+/** An asynchronous payment or refund takes so long to settle (semantics I-15, §2.4). */
 const SETTLEMENT_MILLIS = 2000
 
-/** What a test card does with refunds (semantics §2.4). */
+/** A test card answers refunds so (semantics §2.4). */
 const REFUND_ANSWERS: Readonly<Record<TestCardRefunds, RefundAnswer>> = {
   succeed: { status: "succeeded", settlesAfterMillis: null },
   start_pending: { status: "pending", settlesAfterMillis: SETTLEMENT_MILLIS },

@@ -1,7 +1,10 @@
-/** The timers of payments. Each is about one object, and its id says which. Journals hold names and ids: none may change. */
+/**
+ * The timers of payments. Each is about one object, and its id says which. Journals hold names and ids: none may
+ * change.
+ */
 import type { Millis } from "../engine/Document.ts"
 
-/** What the ids of each begin with. */
+/** The ids of each timer begin with its prefix. */
 const PREFIXES = {
   /** A payment that was processing settles (semantics I-15). */
   "payment_intent.settle": "settle",
@@ -19,13 +22,17 @@ export type TimerName = keyof typeof PREFIXES
 
 export const isTimerName = (name: string): name is TimerName => Object.hasOwn(PREFIXES, name)
 
-/** The id of an object's timer. */
+/** Makes the id of an object's timer. */
 export const timerId = (name: TimerName, objectId: string): string => `${PREFIXES[name]}:${objectId}`
 
-/** An object's timer, to be set. */
-export const timer = (name: TimerName, objectId: string, dueAt: Millis) => {
+/** Makes an object's timer, to be set. `dueAt` is in milliseconds of the account's clock. */
+export const timer = (
+  name: TimerName,
+  objectId: string,
+  dueAt: Millis
+): { readonly id: string; readonly name: TimerName; readonly dueAt: Millis } => {
   return { id: timerId(name, objectId), name, dueAt }
 }
 
-/** The object that a timer is about. */
+/** Reads the id of the object that a timer is about. */
 export const subjectOf = (timerId: string): string => timerId.slice(timerId.indexOf(":") + 1)

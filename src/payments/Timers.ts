@@ -1,12 +1,20 @@
-/** What happens when a timer is due. Time may have overtaken it: a handler whose object has moved on does nothing. */
+/**
+ * Timers call the lifecycles when they are due. Time may have overtaken one: a handler whose object has moved on does
+ * nothing.
+ *
+ * Payments whose processor was taken out of the configuration stay `processing` until it is back, and nothing fails
+ * them meanwhile (semantics 9.9), so whoever starts the service hears of them.
+ */
 import { Effect, Layer } from "effect"
 import type { ProcessorNotConfigured } from "../domain/Errors.ts"
+import type { StorageFailure } from "../engine/Journal.ts"
 import type { DueTimer } from "../engine/Timers.ts"
 import { Postponed, TimerHandler } from "../engine/Timers.ts"
 import type { Transaction } from "../engine/Transaction.ts"
+import { Views } from "../engine/Views.ts"
+import { isLive } from "./AccountIds.ts"
 import * as ApiKeys from "./ApiKeys.ts"
-import * as CheckoutSessionPayments from "./CheckoutSessionPayments.ts"
-import * as PaymentAttempts from "./PaymentAttempts.ts"
+import * as CheckoutSessions from "./CheckoutSessions.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import { Processor } from "./Processor.ts"
@@ -16,7 +24,7 @@ import { isTimerName, subjectOf } from "./TimerNames.ts"
 
 type Handler = (objectId: string) => Effect.Effect<void, Postponed, Transaction | PaymentsConfig | Processor>
 
-/** What a processor that was taken out of the configuration has to say waits until it is back (semantics 9.9). */
+/** A settlement waits until a processor that was taken out of the configuration is back (semantics 9.9). */
 const unlessWithoutProcessor = <E extends { readonly _tag: string }, R>(
   settle: Effect.Effect<void, E | ProcessorNotConfigured, R>
 ): Effect.Effect<void, Postponed, R> =>
@@ -24,17 +32,18 @@ const unlessWithoutProcessor = <E extends { readonly _tag: string }, R>(
 
 /** The lifecycle behind each timer. One that dies is tried again: its object is gone, which is a broken invariant. */
 const HANDLERS: Readonly<Record<TimerName, Handler>> = {
-  "payment_intent.settle": (id) => unlessWithoutProcessor(PaymentAttempts.settle(id)),
+  "payment_intent.settle": (id) => unlessWithoutProcessor(PaymentIntents.settle(id)),
   "payment_intent.expire_hold": (id) => Effect.orDie(PaymentIntents.expireHold(id)),
   "refund.settle": (id) => unlessWithoutProcessor(Refunds.settle(id)),
   "api_key.expire": ApiKeys.expire,
-  "checkout.session.expire": CheckoutSessionPayments.expireWhenDue
+  "checkout.session.expire": CheckoutSessions.expireWhenDue
 }
 
+/** Runs the lifecycle behind a timer. Fails with `Postponed` if the timer is to fire later instead. */
 export const handleTimer = ({ id, name }: DueTimer): ReturnType<Handler> =>
   isTimerName(name) ? HANDLERS[name](subjectOf(id)) : Effect.die(new Error(`No lifecycle handles the timer ${name}`))
 
-/** The engine's handler of timers. */
+/** Handles timers for the engine. */
 export const layer: Layer.Layer<TimerHandler, never, PaymentsConfig | Processor> = Layer.effect(
   TimerHandler,
   Effect.map(Effect.context<PaymentsConfig | Processor>(), (services) =>
@@ -42,7 +51,28 @@ export const layer: Layer.Layer<TimerHandler, never, PaymentsConfig | Processor>
   )
 )
 
-/** The same where only the installation's own account is used: nothing there needs a processor, or what is configured. */
+/**
+ * Handles them where only the installation's own account is used: nothing there needs a processor, or what is
+ * configured.
+ */
 export const layerInstallation: Layer.Layer<TimerHandler> = Layer.succeed(TimerHandler, ({ id, name }) =>
   name === "api_key.expire" ? ApiKeys.expire(subjectOf(id)) : Effect.die(new Error(`The installation has no ${name}`))
 )
+
+const SETTLES = "payment_intent.settle" satisfies TimerName
+
+/**
+ * Logs how many live payments wait for a processor that is not configured, in one line, if any do. Counts those that
+ * the views know of, which a crash leaves behind. Fails with `StorageFailure` if the views cannot be read.
+ */
+export const logWaiting: Effect.Effect<void, StorageFailure, Processor | Views> = Effect.gen(function* () {
+  const { live } = yield* Processor
+  if (live !== null) return
+  const views = yield* Views
+  const waiting = (yield* views.timerCounts(SETTLES)).filter(({ account }) => isLive(account))
+  const count = waiting.reduce((sum, counted) => sum + counted.count, 0)
+  if (count === 0) return
+  yield* Effect.logWarning(
+    `Live PaymentIntents that stay \`processing\` until TILL_LIVE_PROCESSOR names their processor again: ${count}`
+  )
+})

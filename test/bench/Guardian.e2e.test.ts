@@ -42,7 +42,7 @@ const MOMENT_MILLIS_MAX = 120_000
 const TEST_MILLIS_MAX = 200_000
 
 /** Starts a bench, ends it when the moment has come, and waits until nothing of it is there any more. */
-const endAt = Effect.fnUntraced(function* (
+const assertNothingLeft = Effect.fnUntraced(function* (
   parameters: ReadonlyArray<string>,
   moment: (pids: ReadonlyArray<number>, folder: string) => boolean,
   end: (pid: number) => void
@@ -79,21 +79,21 @@ describe.runIf(process.platform === "linux")("a bench that is ended", () => {
   for (const [name, moment] of Object.entries(moments)) {
     it.live(
       `is killed while ${name}: nothing is left`,
-      () => endAt(COMPARISON, moment, (pid) => void process.kill(pid, "SIGKILL")),
+      () => assertNothingLeft(COMPARISON, moment, (pid) => void process.kill(pid, "SIGKILL")),
       TEST_MILLIS_MAX
     )
   }
 
   it.live(
     "is interrupted from its terminal: nothing is left",
-    () => endAt(COMPARISON, moments["both versions serve"]!, (pid) => void process.kill(-pid, "SIGINT")),
+    () => assertNothingLeft(COMPARISON, moments["both versions serve"]!, (pid) => void process.kill(-pid, "SIGINT")),
     TEST_MILLIS_MAX
   )
 
   it.live(
     "is killed while it compares Till with baselines: nothing is left",
     () =>
-      endAt(
+      assertNothingLeft(
         ["--only", "create-latency"],
         (pids) => servers(pids) === 1,
         (pid) => void process.kill(pid, "SIGKILL")

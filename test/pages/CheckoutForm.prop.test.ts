@@ -1,7 +1,7 @@
 /** The form of the checkout page is read without a defect, whatever a browser sends. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { ConfirmCheckoutSession } from "../../src/api/CheckoutSessions.ts"
+import { ConfirmCheckoutSession } from "../../src/domain/CheckoutSession.ts"
 import type { Field } from "../../src/pages/CheckoutForm.ts"
 import {
   CARD_FIELDS,

@@ -5,11 +5,11 @@ import type { Charge } from "../../src/domain/Charge.ts"
 import type { CheckoutSession } from "../../src/domain/CheckoutSession.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
-import * as CheckoutSessionChanges from "../../src/payments/CheckoutSessionChanges.ts"
 import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
+import * as CheckoutSessionSteps from "../../src/payments/CheckoutSessionSteps.ts"
 import { CHECKOUT_SESSION, PAYMENT_INTENT } from "../../src/payments/Documents.ts"
-import * as PaymentIntentChanges from "../../src/payments/PaymentIntentChanges.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
+import * as PaymentIntentSteps from "../../src/payments/PaymentIntentSteps.ts"
 import * as Products from "../../src/payments/Products.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 
@@ -89,7 +89,7 @@ describe("A PaymentIntent is written", () => {
     return account.value(PAYMENT_INTENT, id)!
   })
   const save = (account: MemoryAccount, paymentIntent: PaymentIntent) =>
-    written(account, paymentIntent, PaymentIntentChanges.save)
+    written(account, paymentIntent, PaymentIntentSteps.save)
 
   it.effect.each(PAYMENT_ROWS)(
     "only if it is sound: %s with %j and a charge with %j",
@@ -169,7 +169,7 @@ describe("A Checkout Session is written", () => {
       if (pay) yield* account.run(CheckoutSessions.confirm(id, payment))
       const { hidden, value } = account.all(CHECKOUT_SESSION)[0]!
       const save = (transaction: Transaction, session: CheckoutSession) =>
-        CheckoutSessionChanges.save(transaction, session, hidden)
+        CheckoutSessionSteps.save(transaction, session, hidden)
       assert.strictEqual((yield* written(account, value, save))._tag, "Success")
       assert.deepInclude(yield* written(account, { ...value, ...changes }, save), {
         _tag: "Failure",

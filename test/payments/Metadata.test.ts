@@ -13,6 +13,7 @@ import * as Products from "../../src/payments/Products.ts"
 import * as Refunds from "../../src/payments/Refunds.ts"
 import * as WebhookEndpoints from "../../src/payments/WebhookEndpoints.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
+import { accepted } from "../support/Outcomes.ts"
 
 type Lifecycle<A> = Effect.Effect<A, object, Transaction | PaymentsConfig | Processor>
 
@@ -31,14 +32,13 @@ const product = Products.create({ name: "Book" })
 const KINDS: Readonly<Record<string, Kind>> = {
   customer: { create: (metadata) => Customers.create({ metadata }), update: Customers.update },
   payment_intent: {
-    create: (metadata) =>
-      Effect.map(PaymentIntents.create({ amount: 1, currency: "usd", metadata }), (answer) => answer as { id: string }),
+    create: (metadata) => accepted(PaymentIntents.create({ amount: 1, currency: "usd", metadata })),
     update: PaymentIntents.update
   },
   refund: {
     create: Effect.fnUntraced(function* (metadata) {
       const payment = { amount: 1, currency: "usd", payment_method: "pm_card_visa", confirm: true }
-      const { id } = (yield* PaymentIntents.create(payment)) as { readonly id: string }
+      const { id } = yield* accepted(PaymentIntents.create(payment))
       return yield* Refunds.create({ payment_intent: id, metadata })
     }),
     update: Refunds.update

@@ -1,30 +1,32 @@
 /** PaymentIntents: what refers to other objects, live mode, publishable keys, and the shape of what comes out. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Redacted, Result } from "effect"
-import { CardDeclined } from "../../src/domain/Errors.ts"
-import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
+import type { CreatePaymentIntent, PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { publishable } from "../../src/domain/PaymentIntent.ts"
 import type { Kind } from "../../src/engine/Document.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import * as Customers from "../../src/payments/Customers.ts"
 import { CHARGE, PAYMENT_INTENT, PAYMENT_METHOD } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
-import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
 import * as TestHelpers from "../../src/payments/TestHelpers.ts"
+import type { WithoutCardData } from "../../src/payments/PaymentMethods.ts"
 import { fingerprint } from "../../src/payments/PaymentMethods.ts"
 import { tokenized } from "../support/CardData.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
+import { accepted, declined } from "../support/Outcomes.ts"
 
 const LIVE = "mer_000000000000000000000000:live"
 
 const cardData = (number: string, exp_year = 2034) =>
   tokenized({ type: "card", card: { number, exp_month: 12, exp_year, cvc: "123" } })
 
-const createIn = (account: MemoryAccount, parameters: Partial<CreatePaymentIntent> = {}) =>
-  Effect.map(
-    account.run(PaymentIntents.create({ amount: 2000, currency: "usd", ...parameters })),
-    (answer) => answer as PaymentIntent
-  )
+type Creation = WithoutCardData<CreatePaymentIntent>
+
+const created = (parameters: Partial<Creation>) =>
+  PaymentIntents.create({ amount: 2000, currency: "usd", ...parameters })
+
+const createIn = (account: MemoryAccount, parameters: Partial<Creation> = {}) =>
+  accepted(account.run(created(parameters)))
 
 /** The error of a command, as plain data. */
 const failure = <A, E>(effect: Effect.Effect<A, E>) => Effect.map(Effect.flip(effect), (error) => ({ ...error }))
@@ -73,22 +75,21 @@ describe("PaymentIntents.create", () => {
   it.effect("keeps a PaymentIntent whose confirmation declines", () =>
     Effect.gen(function* () {
       const account = new MemoryAccount()
-      const declined = yield* createIn(account, { payment_method: "pm_card_declined", confirm: true })
-      assert.instanceOf(declined, CardDeclined)
-      const { id } = declined.paymentIntent
-      assert.deepStrictEqual(account.value(PAYMENT_INTENT, id), declined.paymentIntent)
-      assert.deepStrictEqual(declined.paymentIntent.last_payment_error, {
+      const decline = yield* declined(account.run(created({ payment_method: "pm_card_declined", confirm: true })))
+      const { id } = decline.paymentIntent
+      assert.deepStrictEqual(account.value(PAYMENT_INTENT, id), decline.paymentIntent)
+      assert.deepStrictEqual(decline.paymentIntent.last_payment_error, {
         type: "payment_error",
         code: "card_declined",
         message: "Your card was declined.",
         decline_code: "generic_decline",
-        charge: declined.charge,
+        charge: decline.charge,
         payment_method: "pm_card_declined"
       })
     })
   )
 
-  const refusals: ReadonlyArray<readonly [string, Partial<CreatePaymentIntent>, object]> = [
+  const refusals: ReadonlyArray<readonly [string, Partial<Creation>, object]> = [
     [
       "an unknown customer",
       { customer: "cus_x" },
@@ -221,10 +222,10 @@ describe("PaymentIntents.confirm", () => {
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const payment_method = "pm_card_3ds_required"
-      const created = yield* createIn(account, { payment_method, confirm: true, return_url: sent })
+      const atOnce = yield* createIn(account, { payment_method, confirm: true, return_url: sent })
       const { id } = yield* createIn(account, { payment_method })
-      const confirmed = yield* account.run(PaymentIntents.confirm(id, { return_url: sent }))
-      for (const challenged of [created, confirmed as PaymentIntent]) {
+      const confirmed = yield* accepted(account.run(PaymentIntents.confirm(id, { return_url: sent })))
+      for (const challenged of [atOnce, confirmed]) {
         const url = `https://till.example/authenticate/${challenged.id}?client_secret=${challenged.client_secret}`
         const redirect_to_url = { url, return_url }
         assert.deepStrictEqual(challenged.next_action, { type: "redirect_to_url", redirect_to_url })
@@ -247,9 +248,10 @@ describe("PaymentIntents.confirm", () => {
       )
       const { id } = paymentIntent
       yield* account.run(PaymentIntents.update(id, { description: "D" }))
-      assert.include(yield* account.run(PaymentIntents.confirm(id, {})), { status: "requires_action" })
-      yield* account.run(PaymentIntents.authenticate(id, "success"))
-      assert.include(yield* account.run(PaymentIntents.confirm(id, {})), { status: "succeeded" })
+      const confirm = accepted(account.run(PaymentIntents.confirm(id, {})))
+      assert.include(yield* confirm, { status: "requires_action" })
+      yield* accepted(account.run(PaymentIntents.authenticate(id, "success")))
+      assert.include(yield* confirm, { status: "succeeded" })
     })
   )
 
@@ -257,8 +259,8 @@ describe("PaymentIntents.confirm", () => {
     Effect.gen(function* () {
       const account = new MemoryAccount()
       const { id } = yield* createIn(account, { payment_method: "pm_card_3ds_required", confirm: true })
-      const failed = yield* account.run(PaymentIntents.authenticate(id, "failure"))
-      assert.deepStrictEqual((failed as PaymentIntent).last_payment_error, {
+      const failed = yield* accepted(account.run(PaymentIntents.authenticate(id, "failure")))
+      assert.deepStrictEqual(failed.last_payment_error, {
         type: "payment_error",
         code: "payment_intent_authentication_failure",
         message: "The customer failed authentication.",
@@ -331,16 +333,16 @@ describe("PaymentIntents.confirm", () => {
       const terms = { currency: "eur", customer, description: "d", metadata: { order: "7" } }
       const capture_method = "manual"
       const held = yield* createIn(account, { ...terms, payment_method: "pm_card_visa", capture_method, confirm: true })
-      yield* createIn(account, { ...terms, payment_method: "pm_card_lost_card", confirm: true })
+      yield* account.run(created({ ...terms, payment_method: "pm_card_lost_card", confirm: true }))
       const made = account.now / 1000
       account.now += 60_000
       yield* account.run(PaymentIntents.cancel(held.id, {}))
       const released = { status: "succeeded", paid: true, released_at: made + 60 }
       const message = "Your card was declined."
-      const declined = { failure_code: "lost_card", failure_message: message, decline_code: "lost_card" }
+      const failed = { failure_code: "lost_card", failure_message: message, decline_code: "lost_card" }
       const expected = [
         { ...released, failure_code: null, failure_message: null, decline_code: null },
-        { ...declined, status: "failed", paid: false, released_at: null }
+        { ...failed, status: "failed", paid: false, released_at: null }
       ]
       const charges = account.all(CHARGE).map(({ value }) => value)
       assert.lengthOf(charges, 2)
@@ -373,9 +375,8 @@ describe("PaymentIntents.confirm", () => {
       const paid = yield* createIn(account, { payment_method_data: data, confirm: true })
       assert.strictEqual(paid.status, "succeeded")
       account.now += 1
-      const declined = yield* createIn(account, { payment_method_data: data, confirm: true })
-      assert.instanceOf(declined, CardDeclined)
-      assert.strictEqual(declined.declineCode, "expired_card")
+      const decline = yield* declined(account.run(created({ payment_method_data: data, confirm: true })))
+      assert.strictEqual(decline.declineCode, "expired_card")
     })
   )
 
@@ -392,8 +393,8 @@ describe("PaymentIntents.confirm", () => {
       assert.strictEqual(yield* tag(confirm(open.id, manual.client_secret, true)), "ResourceMissing")
       assert.strictEqual(yield* tag(confirm(open.id, manual.client_secret, false)), "ResourceMissing")
       assert.strictEqual(yield* tag(confirm(manual.id, manual.client_secret, true)), "SecretKeyRequired")
-      assert.include(yield* confirm(open.id, open.client_secret, true), { status: "succeeded" })
-      assert.include(yield* confirm(manual.id, null, false), { status: "succeeded" })
+      assert.include(yield* accepted(confirm(open.id, open.client_secret, true)), { status: "succeeded" })
+      assert.include(yield* accepted(confirm(manual.id, null, false)), { status: "succeeded" })
     })
   )
 
@@ -492,9 +493,8 @@ describe("The projection for publishable keys", () => {
         `id object amount currency status capture_method confirmation_method client_secret created livemode
 payment_method next_action canceled_at cancellation_reason`.split(/\s+/u)
       )
-      const declined = yield* createIn(account, { payment_method: "pm_card_declined", confirm: true })
-      assert.instanceOf(declined, CardDeclined)
-      assert.property(publishable(declined.paymentIntent), "last_payment_error")
+      const decline = yield* declined(account.run(created({ payment_method: "pm_card_declined", confirm: true })))
+      assert.property(publishable(decline.paymentIntent), "last_payment_error")
     })
   )
 })

@@ -17,12 +17,12 @@ import type { Command, Creation, Model, Seen } from "../models/Refunds.ts"
 import * as Table from "../models/Refunds.ts"
 import { CARDS, PAYMENTS, type PaymentName, type RefundCard } from "../models/Refunds.ts"
 import { answerOf, MemoryAccount } from "../support/MemoryAccount.ts"
+import { accepted } from "../support/Outcomes.ts"
 
 /** A payment of 5 that became what its name says. */
 const pay = Effect.fnUntraced(function* (account: MemoryAccount, payment: PaymentName, card: RefundCard) {
-  const { id } = (yield* account.run(
-    PaymentIntents.create({ ...Table.paymentOf({ payment, card }), currency: "EUR" })
-  )) as PaymentIntent
+  const creation = PaymentIntents.create({ ...Table.paymentOf({ payment, card }), currency: "EUR" })
+  const { id } = yield* accepted(account.run(creation))
   if (payment === "partlyCaptured") yield* account.run(PaymentIntents.capture(id, { amount_to_capture: 3 }))
   if (payment === "canceled") yield* account.run(PaymentIntents.cancel(id, {}))
   return id

@@ -1,14 +1,15 @@
 /** Every row of semantics §5, by each of its ids and by its number. The table is written a second time here. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { isCardNumber } from "../../src/domain/Cards.ts"
-import { CardDeclined } from "../../src/domain/Errors.ts"
+import type { CardDeclined } from "../../src/domain/Errors.ts"
+import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { TEST_CARDS } from "../../src/domain/TestCards.ts"
 import { PAYMENT_INTENT } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
-import type { PaymentMethodParameters } from "../../src/payments/PaymentIntentParameters.ts"
 import { tokenized } from "../support/CardData.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
+import { accepted } from "../support/Outcomes.ts"
 
 const DECLINED = "Your card was declined."
 const APPROVES = ["succeeded"]
@@ -83,14 +84,15 @@ const TABLE: ReadonlyArray<readonly [string, string, ReadonlyArray<string>, stri
   ]
 ]
 
+type PaymentMethodParameters = Parameters<typeof PaymentIntents.confirm>[1]
+
 const course = Effect.fnUntraced(function* (source: PaymentMethodParameters) {
   const account = new MemoryAccount()
-  const created = yield* account.run(PaymentIntents.create({ amount: 2000, currency: "usd" }))
-  const { id } = created as { id: string }
+  const { id } = yield* accepted(account.run(PaymentIntents.create({ amount: 2000, currency: "usd" })))
   const went: Array<string> = []
-  const note = Effect.map((answer: { readonly status: string } | CardDeclined) => {
-    went.push(answer instanceof CardDeclined ? answer.declineCode : answer.status)
-    return answer instanceof CardDeclined ? answer.message : undefined
+  const note = Effect.map((outcome: Result.Result<PaymentIntent, CardDeclined>) => {
+    went.push(Result.isFailure(outcome) ? outcome.failure.declineCode : outcome.success.status)
+    return Result.isFailure(outcome) ? outcome.failure.message : undefined
   })
   let message = yield* account.run(PaymentIntents.confirm(id, source)).pipe(
     note,

@@ -12,9 +12,7 @@ import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as ApiKeys from "../../src/payments/ApiKeys.ts"
 import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
-import * as PaymentAttempts from "../../src/payments/PaymentAttempts.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
-import type { CreatePaymentIntent } from "../../src/payments/PaymentIntentParameters.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import type { CardProcessor } from "../../src/payments/Processor.ts"
 import { Processor } from "../../src/payments/Processor.ts"
@@ -23,6 +21,7 @@ import * as Refunds from "../../src/payments/Refunds.ts"
 import { simulator } from "../../src/payments/Simulator.ts"
 import { tokenized } from "../support/CardData.ts"
 import * as MemoryService from "../support/MemoryService.ts"
+import { accepted } from "../support/Outcomes.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 
 const ACCOUNT = "mer_000000000000000000000000:test"
@@ -39,10 +38,10 @@ const run = <A, E>(command: Effect.Effect<A, E, Transaction | PaymentsConfig | P
     return yield* accounts.run(ACCOUNT, Effect.provideContext(command, services))
   })
 
-const create = (parameters: Partial<CreatePaymentIntent>) =>
+const create = (parameters: Partial<Parameters<typeof PaymentIntents.create>[0]>) =>
   Effect.map(
-    run(PaymentIntents.create({ amount: 2000, currency: "usd", confirm: true, ...parameters })),
-    (answer) => (answer as { readonly id: string }).id
+    accepted(run(PaymentIntents.create({ amount: 2000, currency: "usd", confirm: true, ...parameters }))),
+    ({ id }) => id
   )
 
 /** The status that a client sees, and the types of all events since the first. */
@@ -121,7 +120,7 @@ describe("Timers", () => {
       const pay = (number: string) => {
         const payment_method_data = tokenized({ type: "card", card: { number, exp_month: 12, exp_year: 2034 } })
         const payment = { amount: 2000, currency: "usd", confirm: true, payment_method_data }
-        return Effect.map(runLive(PaymentIntents.create(payment)), (answer) => (answer as { readonly id: string }).id)
+        return Effect.map(accepted(runLive(PaymentIntents.create(payment))), ({ id }) => id)
       }
       const statuses = (ids: ReadonlyArray<string>) =>
         Effect.forEach(ids, (id) =>
@@ -155,7 +154,7 @@ describe("Timers", () => {
       assert.deepStrictEqual(yield* seen(id), before)
       // What comes too late does no harm either.
       yield* run(PaymentIntents.expireHold(id))
-      yield* run(PaymentAttempts.settle(id))
+      yield* run(PaymentIntents.settle(id))
       assert.deepStrictEqual(yield* seen(id), before)
     }).pipe(Effect.provide(Till))
   )

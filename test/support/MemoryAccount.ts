@@ -3,7 +3,7 @@
  * nothing. This is the fast harness for lifecycles; the engine's parts (log, concurrency, failures) have tests of their
  * own.
  */
-import { Context, Effect, Exit } from "effect"
+import { Context, Effect, Exit, Result } from "effect"
 import type { Document, Identified, Kind, Tombstone } from "../../src/engine/Document.ts"
 import { stored } from "../../src/engine/Document.ts"
 import { nextSequence } from "../../src/engine/Identifiers.ts"
@@ -15,20 +15,24 @@ import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { Processor } from "../../src/payments/Processor.ts"
 import { simulator } from "../../src/payments/Simulator.ts"
 import { handleTimer } from "../../src/payments/Timers.ts"
-import { wireErrorOf, isFailure } from "../../src/http/ErrorTable.ts"
+import type { Failure } from "../../src/http/ErrorTable.ts"
+import { wireErrorOf } from "../../src/http/ErrorTable.ts"
 import { wordsOf } from "../models/Program.ts"
 import { paymentsConfig } from "./PaymentsConfig.ts"
 
-/** What the lifecycle answers, in the words of the tables: those that a client would get. */
-export const answerOf = <R>(operation: Effect.Effect<object, object, R>): Effect.Effect<string, never, R> =>
+/** Gives the answer of a lifecycle in the words of the tables, as a client would get it. */
+export const answerOf = <R>(operation: Effect.Effect<object, Failure, R>): Effect.Effect<string, never, R> =>
   operation.pipe(
-    Effect.catch((failure) => Effect.succeed(failure)),
-    Effect.map((answer) => {
-      if (!isFailure(answer)) return "ok"
-      const error = wireErrorOf(answer)
-      return wordsOf({ ...error, ...error.details })
-    })
+    Effect.map((answer) =>
+      Result.isResult(answer) && Result.isFailure(answer) ? refusalOf(answer.failure as Failure) : "ok"
+    ),
+    Effect.catch((failure) => Effect.succeed(refusalOf(failure)))
   )
+
+const refusalOf = (failure: Failure): string => {
+  const error = wireErrorOf(failure)
+  return wordsOf({ ...error, ...error.details })
+}
 
 interface Timer {
   readonly id: string

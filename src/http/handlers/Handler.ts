@@ -5,9 +5,10 @@
  * A POST or DELETE is a command: an effect over the account's `Transaction`, answered with the object that it returns.
  * A GET is a query: it answers with JSON text, because documents are kept as text.
  */
+import type { Result } from "effect"
 import { Context, Effect } from "effect"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import type { DomainError, KeptFailure } from "../../domain/Errors.ts"
+import type { CardDeclined, DomainError } from "../../domain/Errors.ts"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import type { Unavailable } from "../../engine/Accounts.ts"
 import { Accounts } from "../../engine/Accounts.ts"
@@ -17,8 +18,8 @@ import type { Transaction } from "../../engine/Transaction.ts"
 import type { Resource } from "../../payments/Documents.ts"
 import { PaymentsConfig } from "../../payments/PaymentsConfig.ts"
 import { Processor } from "../../payments/Processor.ts"
+import type { WithoutCardData } from "../../payments/PaymentMethods.ts"
 import type { Caller } from "../Authentication.ts"
-import type { WithoutCardData } from "../Payload.ts"
 import type { Reveals } from "../Revealed.ts"
 
 /** JSON text of a value of type `A`. */
@@ -99,10 +100,16 @@ export interface QueryInput<E> {
   readonly path: string
 }
 
-/** A failure that is returned is kept, with what led to it; one that is failed with leaves nothing behind. */
+/**
+ * A command succeeds with the object. If it can be carried out and declined nevertheless, it succeeds with a `Result`,
+ * whose failure is kept, with what led to it (semantics 9.25).
+ */
+export type Answered<A> = A | Result.Result<A, CardDeclined>
+
+/** A failure that the effect fails with leaves nothing behind. */
 export type CommandHandler<E> = (
   input: CommandInput<E>
-) => Effect.Effect<Success<E> | Reveals<Success<E>> | KeptFailure, DomainError, CommandServices>
+) => Effect.Effect<Answered<Success<E>> | Reveals<Success<E>>, DomainError, CommandServices>
 
 export type QueryHandler<E> = (
   input: QueryInput<E>
