@@ -13,6 +13,7 @@ import * as Path from "node:path"
 import type { TillConfigShape } from "./config.ts"
 import * as Config from "./config.ts"
 import { InvalidConfiguration, TillConfig } from "./config.ts"
+import { AccountNumbers } from "./engine/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
 import { DeliveryFeed } from "./engine/DeliveryFeed.ts"
@@ -100,6 +101,10 @@ const docsUrlOf = (config: TillConfigShape): string => `${publicUrlOf(config)}/d
 const deriveKey = (secret: Redacted.Redacted<Uint8Array>, purpose: string): Redacted.Redacted<Uint8Array> =>
   Redacted.make(createHmac("sha256", Redacted.value(secret)).update(purpose).digest())
 
+const installationSecret = Layer.unwrap(
+  Effect.map(TillConfig, ({ dataFolder }) => InstallationSecret.layer(dataFolder))
+)
+
 const paymentsConfig = Layer.effect(
   PaymentsConfig,
   Effect.gen(function* () {
@@ -115,7 +120,13 @@ const paymentsConfig = Layer.effect(
       webhookAllowPrivate: config.webhookAllowPrivate
     }
   })
-).pipe(Layer.provide(Layer.unwrap(Effect.map(TillConfig, ({ dataFolder }) => InstallationSecret.layer(dataFolder)))))
+).pipe(Layer.provide(installationSecret))
+
+const accountNumbers = Layer.unwrap(
+  Effect.map(InstallationSecret.InstallationSecret, (secret) =>
+    AccountNumbers.layer(Formats.KINDS, deriveKey(secret, "account numbers"))
+  )
+).pipe(Layer.provide(installationSecret))
 
 const httpConfig = Layer.effect(
   HttpConfig,
@@ -141,7 +152,7 @@ export const engine = Engine.layer().pipe(
   Layer.provide(Timers.layer),
   // Timers and webhooks would work with the wrong secret from the first moment on.
   Layer.provide(Layer.effectDiscard(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret))),
-  Layer.provide(Formats.layer),
+  Layer.provide([Formats.layer, accountNumbers]),
   Layer.provideMerge(Processor.layer),
   Layer.provideMerge(paymentsConfig),
   Layer.provideMerge(storage)
@@ -331,7 +342,8 @@ export const serve = (level: LogLevel.LogLevel | undefined) =>
 
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
-  Layer.provide([Alarm.layer, DeliveryFeed.layer, Formats.layer, Timers.layerInstallation]),
+  // Nothing that the installation's own account holds is found by its id alone.
+  Layer.provide([Alarm.layer, AccountNumbers.layerNone, DeliveryFeed.layer, Formats.layer, Timers.layerInstallation]),
   Layer.provide(Projector.layer)
 )
 

@@ -1,5 +1,7 @@
 /** The one door to accounts: nothing outside may assume that an account's actor is in this process. */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option, Schedule } from "effect"
+import type { AccountNumbersShape } from "./AccountNumbers.ts"
+import { AccountNumbers } from "./AccountNumbers.ts"
 import type { Actor, Closed } from "./Actor.ts"
 import type { Options } from "./Actors.ts"
 import { Unavailable } from "./Actors.ts"
@@ -21,11 +23,17 @@ import type { Transaction } from "./Transaction.ts"
 import type { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { DeliveryRow } from "./Projection.ts"
 import type { StoredEvent } from "./StoredEvent.ts"
-import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery } from "./Views.ts"
+import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery, ViewsShape } from "./Views.ts"
 import { Views } from "./Views.ts"
 
 export { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable }
 export type { Reply, Response }
+
+/** Numbers of accounts in memory, at most: some 100 bytes each. */
+const KNOWN_NUMBERS_MAX = 100_000
+const NO_ACCOUNTS: ReadonlyArray<AccountId> = []
+const UNNUMBERED_PAGE = 1000
+const NUMBERING_RETRY_MILLIS = 1000
 
 export interface AccountsShape {
   /** Runs a command and waits until it is durable. */
@@ -51,8 +59,9 @@ export interface AccountsShape {
   readonly peek: (account: AccountId, id: string) => Document | Tombstone | undefined
 
   /**
-   * The account that holds the document with this id, for those who know nothing but an id that was handed out. Sees
-   * everything that was acknowledged before the call.
+   * Finds the account that holds the document with this id, deleted or not, for those who know nothing but an id that was
+   * handed out. The document is of a kind that is found by its id alone, see `Kind`. Sees everything that was acknowledged
+   * before the call.
    */
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, Unavailable>
 
@@ -88,8 +97,11 @@ export interface AccountsShape {
 export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/engine/Accounts") {
   static readonly layer = (
     options: Partial<Options> = {}
-  ): Layer.Layer<Accounts, never, Alarm | DeliveryFeed | Formats | Journal | Projector | TimerHandler | Views> =>
-    Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
+  ): Layer.Layer<
+    Accounts,
+    never,
+    AccountNumbers | Alarm | DeliveryFeed | Formats | Journal | Projector | TimerHandler | Views
+  > => Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 
 const make = Effect.fnUntraced(function* (options: Options) {
@@ -121,27 +133,23 @@ const make = Effect.fnUntraced(function* (options: Options) {
     return actor?.isTimely === true ? actor.durableDocument(id) : undefined
   }
 
+  const read: AccountsShape["read"] = (account, id) =>
+    Effect.suspend(() => {
+      // Nearly every read ends here.
+      const known = peek(account, id)
+      if (known !== undefined) return Effect.succeed(known)
+      return actors.use(account, (actor) => actor.timely(Effect.suspend(() => actor.reading(readDurable(actor, id)))))
+    })
+  const numbers = yield* AccountNumbers
+  yield* Effect.forkScoped(numberAll(numbers, views))
+
   return Accounts.of({
     run: (account, program) =>
       actors.use(account, (actor) => actor.submit({ program, request: null, responseOf: none })),
     execute: (account, request, program) => idempotency.execute(account, request, program, actors.use),
-    read: (account, id) =>
-      Effect.suspend(() => {
-        // Nearly every read ends here.
-        const known = peek(account, id)
-        if (known !== undefined) return Effect.succeed(known)
-        return actors.use(account, (actor) => actor.timely(Effect.suspend(() => actor.reading(readDurable(actor, id)))))
-      }),
+    read,
     peek,
-    holder: (id) =>
-      Effect.suspend(() => {
-        // Nearly always it is in the memory of its account's actor.
-        for (const actor of actors.all())
-          if (actor.documents.get(id) !== undefined) return Effect.succeed(actor.account)
-        // An actor that has ended leaves records behind that the views have yet to see.
-        const found = Effect.andThen(projector.drained, views.holder(id))
-        return Effect.mapError(found, () => new Unavailable({ reason: "The database does not answer." }))
-      }),
+    holder: makeHolder(numbers, views, read),
     ...timersOf(actors),
     list: (account, query) => reading(account, (actor) => list(actor, query)),
     event: (account, id) =>
@@ -169,6 +177,63 @@ const make = Effect.fnUntraced(function* (options: Options) {
 })
 
 const none = () => null
+
+/**
+ * Asks the accounts that have the number in the id, which are nearly always none or one, whether they hold the document. An
+ * id that somebody made up costs two look-ups by an index.
+ */
+const makeHolder = (
+  numbers: AccountNumbersShape,
+  views: ViewsShape,
+  read: AccountsShape["read"]
+): AccountsShape["holder"] => {
+  /** Accounts by their numbers. Another process may add accounts, so what is here is asked first, and never believed. */
+  const known = new Map<number, ReadonlyArray<AccountId>>()
+  const lookUp = (number: number) =>
+    Effect.map(views.accountsNumbered(number), (accounts) => {
+      if (accounts.length === 0) return accounts
+      if (known.size >= KNOWN_NUMBERS_MAX) known.delete(known.keys().next().value!)
+      known.set(number, accounts)
+      return accounts
+    })
+  const among = (accounts: ReadonlyArray<AccountId>, id: string) =>
+    Effect.findFirst(accounts, (account) => Effect.map(read(account, id), (entry) => entry !== undefined))
+
+  const numbered = Effect.fnUntraced(function* (number: number, id: string) {
+    const likely = known.get(number) ?? NO_ACCOUNTS
+    const found = yield* among(likely, id)
+    if (Option.isSome(found)) return found.value
+    const accounts = yield* lookUp(number)
+    const others = accounts.filter((account) => !likely.includes(account))
+    return Option.getOrUndefined(yield* among(others, id))
+  })
+
+  return Effect.fnUntraced(
+    function* (id) {
+      const number = numbers.numberIn(id)
+      const account = number === undefined ? undefined : yield* numbered(number, id)
+      return account ?? (yield* views.olderHolder(id))
+    },
+    Effect.catchTag("StorageFailure", () => Effect.fail(new Unavailable({ reason: "The database does not answer." })))
+  )
+}
+
+/**
+ * Gives their numbers to the accounts that have a checkpoint without one: those of an older Till, and those whose views were
+ * made anew from nothing. An account that is used gets its number with its activation, whether or not this has come so far.
+ */
+const numberAll = (numbers: AccountNumbersShape, views: ViewsShape) =>
+  Effect.gen(function* () {
+    for (;;) {
+      const accounts = yield* views.accountsUnnumbered(UNNUMBERED_PAGE)
+      for (const account of accounts) {
+        const number = numbers.of(account)
+        if (number === null) return
+        yield* views.keepNumber(account, number)
+      }
+      if (accounts.length === 0) return
+    }
+  }).pipe(Effect.retry({ schedule: Schedule.spaced(NUMBERING_RETRY_MILLIS) }), Effect.ignore)
 
 const timersOf = (actors: Actors.Actors): Pick<AccountsShape, "settled" | "wake" | "wakeTimes"> => ({
   settled: (account, millisMax) => {

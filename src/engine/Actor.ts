@@ -11,6 +11,7 @@
  * - A caller goes away while its command waits or runs: the command is carried out all the same.
  */
 import { Cause, Deferred, Effect, Exit, Queue } from "effect"
+import type { AccountNumber, AccountNumbersShape } from "./AccountNumbers.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { stored, weightOf } from "./Document.ts"
 import { EntryCache } from "./EntryCache.ts"
@@ -96,6 +97,7 @@ interface Mail extends Command<unknown, unknown> {
 /** What an actor needs from the rest of the engine. */
 export interface ActorServices {
   readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
+  readonly numbers: AccountNumbersShape
   /** Commands, and reads of what is not in memory, that may wait for an answer, per account. */
   readonly mailboxCapacity: number
   /** How much an actor may keep in memory, beyond what it must, in bytes. */
@@ -127,6 +129,8 @@ const durableNow: Exit.Exit<void, Closed> = Exit.void
 
 export class Actor implements AccountState {
   readonly account: AccountId
+  /** Ids that lead to the account carry it. */
+  readonly number: AccountNumber
   readonly documents: EntryCache<Document | Tombstone, StorageFailure>
   readonly timers = new Timers()
   readonly keys: EntryCache<KeyState, StorageFailure | MailboxFull>
@@ -163,6 +167,7 @@ export class Actor implements AccountState {
     services: ActorServices
   ) {
     this.account = account
+    this.number = services.numbers.of(account)
     this.subscriptions = new Map(subscriptions.map(({ destination, types }) => [destination, types]))
     this.clockOffset = head.clock
     this.version = this.durable = head.version
@@ -285,8 +290,9 @@ export class Actor implements AccountState {
     return Effect.andThen(forgotten, read)
   }
 
-  nextSequence(now: Millis): number {
-    return (this.#sequence = nextSequence(this.#sequence, now))
+  nextId(prefix: string, now: Millis): string {
+    this.#sequence = nextSequence(this.#sequence, now)
+    return this.#services.numbers.idOf(prefix, this.#sequence, this.number)
   }
 
   /** Waits until the journal has a version. */

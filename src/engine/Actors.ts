@@ -6,6 +6,7 @@ import type { Scope } from "effect"
 import { Cause, Clock, Deferred, Effect, Schedule, Schema } from "effect"
 import type { Head, ActorServices } from "./Actor.ts"
 import { Actor, Closed, storageFailed } from "./Actor.ts"
+import { AccountNumbers } from "./AccountNumbers.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import { makeShares } from "./CacheShares.ts"
@@ -70,7 +71,7 @@ export interface Actors {
   readonly all: () => Iterable<Actor>
 }
 
-type Needs = Alarm | DeliveryFeed | Formats | Journal | Projector | Scope.Scope | TimerHandler | Views
+type Needs = AccountNumbers | Alarm | DeliveryFeed | Formats | Journal | Projector | Scope.Scope | TimerHandler | Views
 
 export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Actors, never, Needs> {
   const projector = yield* Projector
@@ -173,6 +174,7 @@ const makeServices = Effect.fnUntraced(function* (
   const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
   const services: ActorServices = {
     clock: yield* Clock.Clock,
+    numbers: yield* AccountNumbers,
     mailboxCapacity: options.mailboxCapacity,
     cacheShare: makeShares(options.cacheBytes, active, (actor) => actor.weight),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && formats.document(row)),
@@ -202,9 +204,16 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
 
   const start = Effect.fnUntraced(function* (account: AccountId, head: Head) {
     const isNew = head.version === 0
-    const [subscriptions, timers] = isNew
-      ? [[], []]
-      : yield* Effect.all([views.subscriptions(account), views.timers(account, TIMERS_PAGE)], { concurrency: 2 })
+    const number = services.numbers.of(account)
+    const [subscriptions, timers] = yield* Effect.all(
+      [
+        isNew ? Effect.succeed([]) : views.subscriptions(account),
+        isNew ? Effect.succeed([]) : views.timers(account, TIMERS_PAGE),
+        // The views have the number before the account makes an id that carries it.
+        number === null ? Effect.void : views.keepNumber(account, number)
+      ],
+      { concurrency: 3 }
+    )
     const actor = yield* Actor.make(account, { head, subscriptions, timers }, services)
     active.set(account, actor)
     const died = (cause: Cause.Cause<never>) => {

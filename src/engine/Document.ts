@@ -18,6 +18,8 @@ export interface Kind<Value extends Identified, Hidden = undefined> {
   readonly name: string
   /** How its ids begin, without the underscore: a list reads only the ids between `prefix_` and the next prefix. */
   readonly prefix?: string
+  /** Says that links name its documents by nothing but their ids: such ids lead to their accounts (semantics T21). */
+  readonly foundById?: boolean
   /**
    * What lists can filter by: a few short strings without NUL and unpaired surrogates, indexed by the views. Journal and
    * views keep those that a document was written with, so no step may change what they are made of.

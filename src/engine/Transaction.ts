@@ -8,7 +8,7 @@
 import { Context, Effect } from "effect"
 import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
 import { encode, formatOf } from "./Document.ts"
-import { idOf, randomText } from "./Identifiers.ts"
+import { randomText } from "./Identifiers.ts"
 import type { StorageFailure } from "./Journal.ts"
 import type {
   AttemptEntry,
@@ -122,8 +122,8 @@ export interface AccountState {
   readonly subscriptions: ReadonlyMap<string, ReadonlyArray<string>>
   /** The newest state of a document. */
   readonly document: (id: string) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
-  /** Counts up the counter behind ids, which follows the account's time. */
-  readonly nextSequence: (now: Millis) => number
+  /** Makes the account's next id. The counter behind ids follows the account's time, and never stands still. */
+  readonly nextId: (prefix: string, now: Millis) => string
 }
 
 /** When a command happens. */
@@ -312,7 +312,7 @@ export class ActiveTransaction implements Transaction {
   }
 
   #nextId(prefix: string): string {
-    return idOf(prefix, this.#state.nextSequence(this.now))
+    return this.#state.nextId(prefix, this.now)
   }
 
   #write(entry: Document | Tombstone): void {

@@ -136,8 +136,17 @@ export interface ViewsShape {
   readonly documents: (
     addresses: ReadonlyArray<Address>
   ) => Effect.Effect<ReadonlyArray<DocumentTexts | undefined>, StorageFailure>
-  /** The account that holds a document with this id, deleted or not; ids are unique, so there is one at most. */
-  readonly holder: (id: string) => Effect.Effect<AccountId | undefined, StorageFailure>
+  /** Keeps the number of an account that has a checkpoint. No record says it, so it is no part of the fold. */
+  readonly keepNumber: (account: AccountId, number: number) => Effect.Effect<void, StorageFailure>
+  /** The accounts with this number: nearly always none or one. */
+  readonly accountsNumbered: (number: number) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  /** Up to `limit` accounts that have a checkpoint and no number. */
+  readonly accountsUnnumbered: (limit: number) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  /**
+   * The account that holds a document, deleted or not, whose id was made before ids carried numbers. Whether it finds
+   * others as well is open.
+   */
+  readonly olderHolder: (id: string) => Effect.Effect<AccountId | undefined, StorageFailure>
   /** One answer per address (`id` is the idempotency key), in order: of a key that was used again, the newest row. */
   readonly keys: (addresses: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<KeyRow | undefined>, StorageFailure>
   /** The timers of an account that come next, in due order; those of the same time in the order of their ids. */

@@ -3,9 +3,10 @@
  * Several engines on one storage stand for several processes.
  */
 import { assert } from "@effect/vitest"
-import { Clock, Context, Effect, Exit, Layer, References, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Redacted, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { AccountsShape } from "../../src/engine/Accounts.ts"
+import { AccountNumbers } from "../../src/engine/AccountNumbers.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { DeliveriesShape } from "../../src/engine/Deliveries.ts"
 import { Alarm } from "../../src/engine/Alarm.ts"
@@ -66,6 +67,9 @@ export interface RunningEngine {
   readonly kill: Effect.Effect<void>
 }
 
+/** Ids of counters lead to their accounts. */
+export const numbers = AccountNumbers.layer([{ prefix: "ctr", foundById: true }], Redacted.make(Buffer.from("a key")))
+
 const alive: Faults.Faults = () => Effect.void
 
 const layerWith = (schedulers: 0 | 1 | 2, options: Parameters<typeof Engine.layer>[0]) => {
@@ -89,6 +93,7 @@ export const startEngine = Effect.fnUntraced(function* (
     Layer.provide(Faults.layer((point) => (dead ? Effect.never : Effect.andThen(faults(point), dying)))),
     Layer.provide(Layer.succeedContext(storage)),
     Layer.provide(Layer.succeed(TimerHandler, handler)),
+    Layer.provide(numbers),
     Layer.provide(Formats.layer(kinds, (type) => type.split(".")[0])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )

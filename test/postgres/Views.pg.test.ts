@@ -241,15 +241,11 @@ const questions = (random: Randomness) => {
   return {
     checkpoint: (views: ViewsShape) => views.checkpoint(account),
     documents: (views: ViewsShape) => views.documents(addresses),
-    // Ids repeat over the accounts here, so any account that has the document will do.
-    holder: (views: ViewsShape) =>
-      Effect.gen(function* () {
-        const id = event.id.slice(0, -1)
-        const holder = yield* views.holder(id)
-        if (holder === undefined) return "nobody"
-        const [row] = yield* views.documents([{ account: holder, id }])
-        return row === undefined ? "somebody else" : "its holder"
-      }),
+    keepNumber: (views: ViewsShape) => views.keepNumber(account, limit),
+    accountsNumbered: (views: ViewsShape) =>
+      Effect.map(views.accountsNumbered(limit), (accounts) => accounts.toSorted()),
+    accountsUnnumbered: (views: ViewsShape) =>
+      Effect.map(views.accountsUnnumbered(100), (accounts) => accounts.toSorted()),
     keys: (views: ViewsShape) => views.keys(addresses),
     timers: (views: ViewsShape) => views.timers(account, limit),
     nextTimers: (views: ViewsShape) => views.nextTimers(limit, passedOver),
