@@ -6,7 +6,8 @@ import { assert } from "@effect/vitest"
 import { Clock, Context, Effect, Exit, Layer, Redacted, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { AccountsShape } from "../../src/engine/Accounts.ts"
-import { AccountNumbers } from "../../src/engine/AccountNumbers.ts"
+import type { AccountNumbersShape } from "../../src/engine/AccountNumbers.ts"
+import { AccountNumbers, make as makeNumbers } from "../../src/engine/AccountNumbers.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { DeliveriesShape } from "../../src/engine/Deliveries.ts"
 import { Alarm } from "../../src/engine/Alarm.ts"
@@ -53,6 +54,8 @@ export interface EngineOptions extends NonNullable<Parameters<typeof Engine.laye
   /** The kinds whose older documents it can read; all others have one format. */
   readonly kinds?: ReadonlyArray<Formatted>
   readonly handler?: TimerHandler["Service"]
+  /** Numbers of its accounts, and the ids that carry them. */
+  readonly numbers?: AccountNumbersShape
   /** How many schedulers wake accounts for their timers; one, if it is not said. */
   readonly schedulers?: 0 | 1 | 2
 }
@@ -67,8 +70,9 @@ export interface RunningEngine {
   readonly kill: Effect.Effect<void>
 }
 
-/** Ids of counters lead to their accounts. */
-export const numbers = AccountNumbers.layer([{ prefix: "ctr", foundById: true }], Redacted.make(Buffer.from("a key")))
+/** Numbers under a key. Ids of counters lead to their accounts. */
+export const numbersUnder = (key: string): AccountNumbersShape =>
+  makeNumbers([{ prefix: "ctr", foundById: true }], Redacted.make(Buffer.from(key)))
 
 const alive: Faults.Faults = () => Effect.void
 
@@ -85,7 +89,14 @@ const layerWith = (schedulers: 0 | 1 | 2, options: Parameters<typeof Engine.laye
 /** Starts an engine; it lives until it is stopped or killed. */
 export const startEngine = Effect.fnUntraced(function* (
   storage: Storage,
-  { faults = alive, handler = handleTimer, kinds = [], schedulers = 1, ...options }: EngineOptions = {}
+  {
+    faults = alive,
+    handler = handleTimer,
+    kinds = [],
+    numbers = numbersUnder("a key"),
+    schedulers = 1,
+    ...options
+  }: EngineOptions = {}
 ): Effect.fn.Return<RunningEngine> {
   let dead = false
   const scope = yield* Scope.make()
@@ -93,7 +104,7 @@ export const startEngine = Effect.fnUntraced(function* (
     Layer.provide(Faults.layer((point) => (dead ? Effect.never : Effect.andThen(faults(point), dying)))),
     Layer.provide(Layer.succeedContext(storage)),
     Layer.provide(Layer.succeed(TimerHandler, handler)),
-    Layer.provide(numbers),
+    Layer.provide(Layer.succeed(AccountNumbers, numbers)),
     Layer.provide(Formats.layer(kinds, (type) => type.split(".")[0])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )
