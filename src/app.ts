@@ -17,7 +17,6 @@ import { AccountNumbers } from "./engine/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
 import { DeliveryFeed } from "./engine/DeliveryFeed.ts"
-import type { Document } from "./engine/Document.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
 import * as Verify from "./engine/Verify.ts"
@@ -27,15 +26,15 @@ import * as Routes from "./http/Routes.ts"
 import { freePort } from "./http/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
-import { INSTALLATION, merchantIdOf } from "./payments/AccountIds.ts"
+import { INSTALLATION } from "./payments/AccountIds.ts"
 import * as Pages from "./pages/Pages.ts"
 import { PagesConfig } from "./pages/PagesConfig.ts"
 import * as Administration from "./payments/Administration.ts"
 import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
 import { render as renderEvent } from "./payments/Events.ts"
 import * as Formats from "./payments/Formats.ts"
-import type { ApiKeys, ApiKeySlot, Merchant } from "./payments/Merchants.ts"
-import { ensureDefault } from "./payments/Merchants.ts"
+import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
+import { ensureDefault, layerEventVersions } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
 import { Processor } from "./payments/Processor.ts"
 import { keepPrint, requireOwnSecret } from "./payments/SecretPrint.ts"
@@ -152,7 +151,7 @@ export const engine = Engine.layer().pipe(
   Layer.provide(Timers.layer),
   // Timers and webhooks would work with the wrong secret from the first moment on.
   Layer.provide(Layer.effectDiscard(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret))),
-  Layer.provide([Formats.layer, accountNumbers]),
+  Layer.provide([Formats.layer, accountNumbers, layerEventVersions]),
   Layer.provideMerge(Processor.layer),
   Layer.provideMerge(paymentsConfig),
   Layer.provideMerge(storage)
@@ -177,12 +176,8 @@ const endpoints = Layer.effect(
             ? undefined
             : destinationOf(config, account, entry as WebhookEndpointDocument, clock.currentTimeMillisUnsafe())
         ),
-      body: (account, event) =>
-        Effect.map(accounts.read(INSTALLATION, merchantIdOf(account)), (entry) => {
-          const { api_version: apiVersion } = (entry as Document<Merchant>).value
-          // As it was when the event happened (semantics W8).
-          return renderEvent(event, { account, apiVersion, pendingWebhooks: event.deliveries })
-        })
+      // It goes out as it was when the event happened (semantics W8).
+      body: (account, event) => renderEvent(event, { account, pendingWebhooks: event.deliveries })
     }
   })
 )
@@ -343,7 +338,8 @@ export const serve = (level: LogLevel.LogLevel | undefined) =>
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
   // Nothing that the installation's own account holds is found by its id alone.
-  Layer.provide([Alarm.layer, AccountNumbers.layerNone, DeliveryFeed.layer, Formats.layer, Timers.layerInstallation]),
+  Layer.provide([Alarm.layer, DeliveryFeed.layer, Formats.layer, Timers.layerInstallation]),
+  Layer.provide([AccountNumbers.layerNone, layerEventVersions]),
   Layer.provide(Projector.layer)
 )
 

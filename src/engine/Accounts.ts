@@ -2,14 +2,15 @@
 import { Context, Effect, Layer, Option, Schedule } from "effect"
 import type { AccountNumbersShape } from "./AccountNumbers.ts"
 import { AccountNumbers } from "./AccountNumbers.ts"
-import type { Actor, Closed } from "./Actor.ts"
+import type { Actor } from "./Actor.ts"
 import type { Options } from "./Actors.ts"
 import { Unavailable } from "./Actors.ts"
 import * as Actors from "./Actors.ts"
 import type { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
-import * as EventReader from "./EventReader.ts"
+import type { EventVersions } from "./Events.ts"
+import * as Events from "./Events.ts"
 import { Formats } from "./Formats.ts"
 import type { Reply, Response } from "./Idempotency.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
@@ -22,7 +23,7 @@ import type { TimerHandler } from "./Timers.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { DeliveryRow } from "./Projection.ts"
-import type { StoredEvent } from "./StoredEvent.ts"
+import type { StoredEvent } from "./Events.ts"
 import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery, ViewsShape } from "./Views.ts"
 import { Views } from "./Views.ts"
 
@@ -100,7 +101,7 @@ export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/e
   ): Layer.Layer<
     Accounts,
     never,
-    AccountNumbers | Alarm | DeliveryFeed | Formats | Journal | Projector | TimerHandler | Views
+    AccountNumbers | Alarm | DeliveryFeed | EventVersions | Formats | Journal | Projector | TimerHandler | Views
   > => Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 
@@ -121,24 +122,21 @@ const make = Effect.fnUntraced(function* (options: Options) {
     )
 
   const list = yield* Lists.make
-  const readEvents = yield* EventReader.make(Lists.LISTS_MAX)
+  const readEvents = yield* Events.makeReader(Lists.LISTS_MAX)
   const formats = yield* Formats
-  const eventsAt = (places: ReadonlyArray<EventReader.EventPlace>) =>
+  const eventsAt = (places: ReadonlyArray<Events.EventPlace>) =>
     Effect.map(readEvents(places), (events) => events.map((event, i) => formats.event(places[i]!.account, event)))
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
-  const peek = (account: AccountId, id: string) => {
-    const actor = actors.active(account)
-    return actor?.isTimely === true ? actor.durableDocument(id) : undefined
-  }
+  const peek: AccountsShape["peek"] = (account, id) => actors.active(account)?.peek(id)
 
   const read: AccountsShape["read"] = (account, id) =>
     Effect.suspend(() => {
       // Nearly every read ends here.
       const known = peek(account, id)
       if (known !== undefined) return Effect.succeed(known)
-      return actors.use(account, (actor) => actor.timely(Effect.suspend(() => actor.reading(readDurable(actor, id)))))
+      return actors.use(account, (actor) => actor.read(id))
     })
   const numbers = yield* AccountNumbers
   yield* Effect.forkScoped(numberAll(numbers, views))
@@ -243,17 +241,3 @@ const timersOf = (actors: Actors.Actors): Pick<AccountsShape, "settled" | "wake"
   wake: (account) => actors.use(account, (actor) => actor.wake),
   wakeTimes: (now) => new Map(Array.from(actors.all(), (actor) => [actor.account, actor.wakeAt(now)]))
 })
-
-/** A read never shows what is not durable: it waits for that record's flush. */
-const readDurable = (
-  actor: Actor,
-  id: string
-): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed> =>
-  Effect.flatMap(
-    Effect.mapError(actor.document(id), (failure) => actor.closed ?? failure),
-    (entry) => {
-      // A miss is an answer about the account's newest version as well.
-      const version = entry?.version ?? actor.version
-      return version <= actor.durable ? Effect.succeed(entry) : Effect.as(actor.whenDurable(version), entry)
-    }
-  )

@@ -108,6 +108,8 @@ export interface ActorServices {
   ) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
   /** The account's first timers in due order. */
   readonly loadTimers: (account: AccountId, limit: number) => Effect.Effect<ReadonlyArray<Timer>, StorageFailure>
+  /** Says in which version of the API the account's events are rendered that happen now; at once, if that is in memory. */
+  readonly eventVersion: (account: AccountId) => string | Effect.Effect<string, StorageFailure>
   /** Carries out what is to happen when a timer is due. */
   readonly handleTimer: (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
   /** Waits until the views have a version of the account, and hurries them. */
@@ -234,6 +236,27 @@ export class Actor implements AccountState {
   durableDocument(id: string): Document | Tombstone | undefined {
     const known = this.documents.get(id)
     return known !== undefined && known.version <= this.durable ? known : undefined
+  }
+
+  /** Gives the durable document at once, if it is in memory and no timer is due that may change it. */
+  peek(id: string): Document | Tombstone | undefined {
+    return this.isTimely ? this.durableDocument(id) : undefined
+  }
+
+  /** Reads the newest document once everything that is due has fired, and once the journal has it. */
+  read(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed | MailboxFull> {
+    return this.timely(Effect.suspend(() => this.reading(this.#readDurable(id))))
+  }
+
+  #readDurable(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed> {
+    return Effect.flatMap(
+      Effect.mapError(this.document(id), (failure) => this.closed ?? failure),
+      (entry) => {
+        // A miss is an answer about the account's newest version as well.
+        const version = entry?.version ?? this.version
+        return version <= this.durable ? Effect.succeed(entry) : Effect.as(this.whenDurable(version), entry)
+      }
+    )
   }
 
   /** The document for this actor's own commands: the newest state, durable or not. */
@@ -373,9 +396,18 @@ export class Actor implements AccountState {
     finish: (transaction: ActiveTransaction, exit: Exit.Exit<unknown, unknown>) => void
   ): Effect.Effect<void> {
     const transaction = new ActiveTransaction(this, moment, request)
-    return Effect.map(Effect.exit(Effect.provideService(program, Transaction, transaction)), (exit) =>
-      finish(transaction, exit)
-    )
+    return Effect.flatMap(Effect.exit(Effect.provideService(program, Transaction, transaction)), (exit) => {
+      if (Exit.isFailure(exit) || transaction.events.length === 0) return Exit.succeed(finish(transaction, exit))
+      const version = this.#services.eventVersion(this.account)
+      if (typeof version !== "string") return Effect.map(Effect.exit(version), finishIn)
+      return Exit.succeed(finishIn(Exit.succeed(version)))
+
+      function finishIn(found: Exit.Exit<string, StorageFailure>): void {
+        if (Exit.isFailure(found)) return finish(transaction, Exit.die(Cause.squash(found.cause)))
+        transaction.apiVersion = found.value
+        finish(transaction, exit)
+      }
+    })
   }
 
   /** Fires what is due, in due order, each timer as a record of its own and at its own time. */
@@ -487,6 +519,7 @@ export class Actor implements AccountState {
       request,
       changes: kept ? transaction.changes() : NOTHING,
       events: kept ? transaction.events : NOTHING,
+      apiVersion: kept ? transaction.apiVersion : null,
       timers: kept ? transaction.timerChanges() : NOTHING,
       subscriptions: kept ? transaction.subscriptionChanges() : NOTHING,
       deliveries,

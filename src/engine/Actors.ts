@@ -12,6 +12,8 @@ import * as Batcher from "./Batcher.ts"
 import { makeShares } from "./CacheShares.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
+import type { EventVersionsShape } from "./Events.ts"
+import { EventVersions } from "./Events.ts"
 import { Formats } from "./Formats.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Journal, StorageFailure } from "./Journal.ts"
@@ -71,7 +73,17 @@ export interface Actors {
   readonly all: () => Iterable<Actor>
 }
 
-type Needs = AccountNumbers | Alarm | DeliveryFeed | Formats | Journal | Projector | Scope.Scope | TimerHandler | Views
+type Needs =
+  | AccountNumbers
+  | Alarm
+  | DeliveryFeed
+  | EventVersions
+  | Formats
+  | Journal
+  | Projector
+  | Scope.Scope
+  | TimerHandler
+  | Views
 
 export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Actors, never, Needs> {
   const projector = yield* Projector
@@ -98,21 +110,22 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     startAnew(actor)
     actor.close(reason)
   }
-  const activate = yield* makeActivation(active, yield* makeServices(options, active, commit, lose))
+  const versions = yield* EventVersions
+  const eventVersion: ActorServices["eventVersion"] = (account) => eventVersionOf(versions, active, use, account)
+  const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion }
+  const activate = yield* makeActivation(active, services)
   /** What the failed flush may have left in the log counts, its timers and deliveries too, even if nobody asks for it. */
   const restart = (account: AccountId) =>
     activate(account).pipe(
       // The failed flush has been logged; what is damaged stays so.
       Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS), while: ({ _tag }) => _tag !== "JournalCorrupt" }),
       Effect.tapErrorTag("JournalCorrupt", logNotRestarted),
-      Effect.andThen(
-        Effect.sync(() => {
-          alarm.set(0)
-          feed.alarm.set(0)
-        })
-      ),
+      Effect.andThen(Effect.sync(ringAll)),
       Effect.ignore
     )
+  const ringAll = () => {
+    for (const { set } of [alarm, feed.alarm]) set(0)
+  }
   yield* retireIdle(options, active)
   yield* watchLog(active, lose)
   yield* Effect.addFinalizer(() =>
@@ -146,6 +159,24 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   }
 })
 
+/** Asks the document that names the version: at once if it is in memory, and through its account's actor otherwise. */
+const eventVersionOf = (
+  versions: EventVersionsShape,
+  active: ReadonlyMap<AccountId, Actor>,
+  use: UseActor,
+  account: AccountId
+): string | Effect.Effect<string, StorageFailure> => {
+  const place = versions.namedBy(account)
+  if (place === null) return versions.versionOf(undefined)
+  const actor = active.get(place.account)
+  const document = actor?.closed === null ? actor.peek(place.id) : undefined
+  if (document !== undefined) return versions.versionOf(document)
+  return Effect.mapBoth(
+    use(place.account, (actor) => actor.read(place.id)),
+    { onFailure: (cause) => new StorageFailure({ cause }), onSuccess: versions.versionOf }
+  )
+}
+
 const logNotRestarted = ({ account, message }: JournalCorrupt) =>
   Effect.logError(`Account ${account} could not be restarted`, message)
 
@@ -166,13 +197,12 @@ const unavailable = <E>(
 const makeServices = Effect.fnUntraced(function* (
   options: Options,
   active: ReadonlyMap<AccountId, Actor>,
-  commit: GroupCommit.GroupCommit,
-  lose: ActorServices["lose"]
+  commit: GroupCommit.GroupCommit
 ) {
   const formats = yield* Formats
   const views = yield* Views
   const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
-  const services: ActorServices = {
+  const services: Omit<ActorServices, "lose" | "eventVersion"> = {
     clock: yield* Clock.Clock,
     numbers: yield* AccountNumbers,
     mailboxCapacity: options.mailboxCapacity,
@@ -181,7 +211,6 @@ const makeServices = Effect.fnUntraced(function* (
     loadTimers: views.timers,
     handleTimer: yield* TimerHandler,
     reach: (yield* Projector).reach,
-    lose,
     append: commit.append
   }
   return services

@@ -17,12 +17,12 @@ import type { Unavailable } from "./Accounts.ts"
 import type { Committed } from "./DeliveryFeed.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId, Millis } from "./Document.ts"
-import * as EventReader from "./EventReader.ts"
+import * as Events from "./Events.ts"
 import type { Journal, StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
 import { LEASE_MILLIS, Projector } from "./Projector.ts"
 import type { AttemptOutcome } from "./Record.ts"
-import type { StoredEvent } from "./StoredEvent.ts"
+import type { StoredEvent } from "./Events.ts"
 import { Transaction } from "./Transaction.ts"
 import type { DueDelivery } from "./Views.ts"
 import { Views } from "./Views.ts"
@@ -83,7 +83,7 @@ const make = Effect.gen(function* () {
   const feed = yield* DeliveryFeed
   const projector = yield* Projector
   const views = yield* Views
-  const readEvents = yield* EventReader.make(CONTENTS_MAX)
+  const readEvents = yield* Events.makeReader(CONTENTS_MAX)
 
   const released = views.releaseDeliveries.pipe(
     Effect.tapError((failure) => Effect.logError("Leases could not be released", failure.message)),

@@ -6,6 +6,7 @@ import type { Options } from "./Actors.ts"
 import { Alarm } from "./Alarm.ts"
 import { Deliveries } from "./Deliveries.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
+import type { EventVersions } from "./Events.ts"
 import type { Formats } from "./Formats.ts"
 import type { Journal } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
@@ -16,7 +17,11 @@ import type { Views } from "./Views.ts"
 /** Accounts, with the scheduler of their timers running, and their deliveries for whoever carries them out. */
 export const layer = (
   options: Partial<Options> = {}
-): Layer.Layer<Accounts | Deliveries | Projector, never, AccountNumbers | Formats | Journal | Views | TimerHandler> =>
+): Layer.Layer<
+  Accounts | Deliveries | Projector,
+  never,
+  AccountNumbers | EventVersions | Formats | Journal | Views | TimerHandler
+> =>
   Layer.merge(Scheduler.layer, Deliveries.layer).pipe(
     Layer.provideMerge(Accounts.layer(options)),
     Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),

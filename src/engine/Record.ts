@@ -10,7 +10,7 @@ import { Effect, Schema } from "effect"
 import type { AccountId, Labels, Millis } from "./Document.ts"
 
 /** Version of the record format that this code writes. It reads every version up to its own. */
-export const FORMAT = 3
+export const FORMAT = 4
 
 /** 15 MiB: what may be written in one record, in bytes. A storage may refuse to give back more in one piece. */
 export const RECORD_BYTES_MAX = 15 * 1_048_576
@@ -146,6 +146,8 @@ export interface JournalRecord {
   readonly request: RequestIdentity | null
   readonly changes: ReadonlyArray<Change>
   readonly events: ReadonlyArray<EventEntry>
+  /** The events are rendered in this version of the API. Null if there are none, or an older Till wrote the record. */
+  readonly apiVersion: string | null
   readonly timers: ReadonlyArray<TimerChange>
   readonly subscriptions: ReadonlyArray<SubscriptionChange>
   readonly deliveries: ReadonlyArray<DeliveryEntry>
@@ -302,9 +304,9 @@ const toText = (
   return { text: head + tail, changes, changesAt: head.length }
 }
 
-/** What most records do not have. */
-const rareText = ({ advanced, at, attempts, clock, now, subscriptions, wiped }: JournalRecord): string => {
-  let text = ""
+/** Many records have none of these. */
+const rareText = ({ advanced, apiVersion, at, attempts, clock, now, subscriptions, wiped }: JournalRecord): string => {
+  let text = apiVersion === null ? "" : `"apiVersion":${JSON.stringify(apiVersion)},`
   if (subscriptions.length > 0) text += `"subscriptions":${JSON.stringify(subscriptions)},`
   if (attempts.length > 0) text += `"attempts":${JSON.stringify(attempts)},`
   if (now !== at + clock) text += `"now":${now},`
@@ -374,6 +376,7 @@ interface RecordJson {
   }>
   readonly timers: ReadonlyArray<TimerChange>
   readonly deliveries: ReadonlyArray<DeliveryEntry>
+  readonly apiVersion?: string
   readonly subscriptions?: ReadonlyArray<SubscriptionChange>
   readonly attempts?: ReadonlyArray<AttemptEntry>
   readonly now?: Millis
@@ -419,6 +422,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
       const kept = of === undefined ? { object: JSON.stringify(object), format } : imageOf(of)
       return { id, type, ...kept, previous }
     }),
+    apiVersion: json.apiVersion ?? null,
     timers: json.timers,
     now: json.now ?? json.at + (json.clock ?? 0),
     clock: json.clock ?? 0,

@@ -146,6 +146,8 @@ export class ActiveTransaction implements Transaction {
   clockOffset: Millis
   advanced: Millis = 0
   wiped = false
+  /** The events are rendered in this version of the API. The account says it once the command has emitted some. */
+  apiVersion: string | null = null
   readonly #state: AccountState
   /** Version of the record that this command will become. */
   readonly #version: number

@@ -9,7 +9,7 @@ import type { Effect } from "effect"
 import type { AccountId, Document, Labels, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
-import type { StoredEvent } from "./StoredEvent.ts"
+import type { StoredEvent } from "./Events.ts"
 
 /** Where a page starts: strictly older than `olderThan`, or strictly newer than `newerThan`. */
 export interface Cursor {

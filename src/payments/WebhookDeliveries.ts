@@ -9,7 +9,7 @@ import { secondsOf } from "../domain/Time.ts"
 import type { WebhookDelivery, WebhookDeliveryAttempt } from "../domain/WebhookDelivery.ts"
 import type { Attempt, DeliveryRow } from "../engine/Deliveries.ts"
 import { Transaction } from "../engine/Transaction.ts"
-import type { StoredEvent } from "../engine/StoredEvent.ts"
+import type { StoredEvent } from "../engine/Events.ts"
 import { isLive } from "./AccountIds.ts"
 import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
 import { render } from "./Events.ts"
@@ -45,8 +45,6 @@ export interface Resend {
   readonly event: StoredEvent
   /** Deliveries of the event that are still under way. */
   readonly pendingWebhooks: number
-  /** The merchant's default version (semantics V3). */
-  readonly apiVersion: string
   /** The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now. */
   readonly webhookEndpoint: string | null
 }
@@ -55,13 +53,13 @@ export interface Resend {
  * Delivers an event once more: anew, with all attempts before it, whatever became of its earlier deliveries. What goes
  * out is what went out before. Answers with the event as it is then.
  */
-export const resend = Effect.fnUntraced(function* ({ apiVersion, event, pendingWebhooks, webhookEndpoint }: Resend) {
+export const resend = Effect.fnUntraced(function* ({ event, pendingWebhooks, webhookEndpoint }: Resend) {
   const transaction = yield* Transaction
   if (webhookEndpoint !== null) yield* requireEnabled(webhookEndpoint)
   const destinations = webhookEndpoint === null ? transaction.destinationsOf(event.type) : [webhookEndpoint]
   for (const destination of destinations) transaction.deliver(event, destination)
   const { account } = transaction
-  const text = render(event, { account, apiVersion, pendingWebhooks: pendingWebhooks + destinations.length })
+  const text = render(event, { account, pendingWebhooks: pendingWebhooks + destinations.length })
   return JSON.parse(text) as Event
 })
 

@@ -27,7 +27,8 @@ const idsOf = (account: string, count: number, { idOf, of }: AccountNumbersShape
 }
 
 /** The last four characters as a number. */
-const tailOf = (id: string): number => [...id.slice(-4)].reduce((sum, one) => sum * 62 + ALPHABET.indexOf(one), 0)
+const tailOf = (id: string): number =>
+  Array.from(id.slice(-4)).reduce((sum, one) => sum * 62 + ALPHABET.indexOf(one), 0)
 
 /**
  * How far counts are from even, in standard deviations of the chi-square distribution, about. Even ones exceed 8 less than

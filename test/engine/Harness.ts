@@ -27,7 +27,8 @@ import { GENESIS, unseal } from "../../src/engine/Record.ts"
 import * as Scheduler from "../../src/engine/Scheduler.ts"
 import { TimerHandler } from "../../src/engine/Timers.ts"
 import { rebuild, verify } from "../../src/engine/Verify.ts"
-import type { StoredEvent } from "../../src/engine/StoredEvent.ts"
+import type { EventVersionsShape, StoredEvent } from "../../src/engine/Events.ts"
+import { EventVersions } from "../../src/engine/Events.ts"
 import type { ViewsShape } from "../../src/engine/Views.ts"
 import { Views } from "../../src/engine/Views.ts"
 import * as ViewsMemory from "../../src/engine/ViewsMemory.ts"
@@ -54,6 +55,8 @@ export interface EngineOptions extends NonNullable<Parameters<typeof Engine.laye
   /** The kinds whose older documents it can read; all others have one format. */
   readonly kinds?: ReadonlyArray<Formatted>
   readonly handler?: TimerHandler["Service"]
+  /** The versions in which its events are rendered; one, if it is not said. */
+  readonly eventVersions?: EventVersionsShape
   /** Numbers of its accounts, and the ids that carry them. */
   readonly numbers?: AccountNumbersShape
   /** How many schedulers wake accounts for their timers; one, if it is not said. */
@@ -69,6 +72,8 @@ export interface RunningEngine {
   /** From now on nothing it starts reaches the storage or comes back from there: to the world it is dead. */
   readonly kill: Effect.Effect<void>
 }
+
+const ONE_VERSION: EventVersionsShape = { namedBy: () => null, versionOf: () => "1" }
 
 /** Numbers under a key. Ids of counters lead to their accounts. */
 export const numbersUnder = (key: string): AccountNumbersShape =>
@@ -93,6 +98,7 @@ export const startEngine = Effect.fnUntraced(function* (
     faults = alive,
     handler = handleTimer,
     kinds = [],
+    eventVersions = ONE_VERSION,
     numbers = numbersUnder("a key"),
     schedulers = 1,
     ...options
@@ -105,6 +111,7 @@ export const startEngine = Effect.fnUntraced(function* (
     Layer.provide(Layer.succeedContext(storage)),
     Layer.provide(Layer.succeed(TimerHandler, handler)),
     Layer.provide(Layer.succeed(AccountNumbers, numbers)),
+    Layer.provide(Layer.succeed(EventVersions, eventVersions)),
     Layer.provide(Formats.layer(kinds, (type) => type.split(".")[0])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )

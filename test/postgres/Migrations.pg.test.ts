@@ -30,6 +30,7 @@ const NOTHING_DONE = {
   sequence: 1,
   request: null,
   events: [],
+  apiVersion: null,
   timers: [],
   subscriptions: [],
   deliveries: [],

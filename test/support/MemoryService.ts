@@ -23,7 +23,7 @@ export const engine = (faults?: Faults.Faults) => engineWith(Processor.layer, fa
 /** The same with other processors. */
 export const engineWith = <E, R>(processor: Layer.Layer<Processor, E, R>, faults: Faults.Faults = () => Effect.void) =>
   Engine.layer().pipe(
-    Layer.provide([Timers.layer, Formats.layer, numbers]),
+    Layer.provide([Timers.layer, Formats.layer, numbers, Merchants.layerEventVersions]),
     Layer.provideMerge(processor),
     Layer.provide(Faults.layer(faults)),
     Layer.provide(ViewsMemory.layerMemory),
