@@ -29,7 +29,10 @@ import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
 /** Why an actor stopped: it lost the account to another owner, the log failed, or it was idle. */
 export type ClosedReason = "fenced" | "failed" | "passivated"
 
-/** The actor stopped before the command was durable. After `failed` it may have happened, or not. */
+/**
+ * The actor stopped before the command was durable. After `failed` it may have happened, or not. This is a plain class,
+ * because a flush that fails makes one for each of thousands of waiters, and a stack trace for each would take the thread.
+ */
 export class Closed {
   readonly _tag = "Closed"
   readonly reason: ClosedReason
@@ -44,7 +47,7 @@ export class Closed {
 
 /** Responses in memory beyond those not projected yet, in bytes: repetitions come soon or hardly ever. */
 const KEYS_BYTES_MAX = 1_048_576
-/** What a key takes up beside its response, in bytes. */
+/** A key takes up about so many bytes beside its response. */
 const KEY_BYTES = 500
 /** Of what an actor may keep; all else is for documents, which are what is asked for most. */
 const KEYS_PART = 1 / 16
@@ -53,7 +56,7 @@ const FIRING_MAX = 256
 /** Records that may wait for their flush while timers go on firing. */
 const UNFLUSHED_MAX = 1024
 
-/** Where an account stands in the log. */
+/** A head says where an account stands in the log. */
 export interface Head {
   readonly version: number
   readonly hash: string
@@ -66,7 +69,7 @@ export interface Head {
   readonly projected: number
 }
 
-/** What an actor starts with. */
+/** An actor starts with this. */
 export interface Start {
   readonly head: Head
   readonly subscriptions: ReadonlyArray<{ readonly destination: string; readonly types: ReadonlyArray<string> }>
@@ -74,7 +77,7 @@ export interface Start {
   readonly timers: ReadonlyArray<Timer>
 }
 
-/** What is known of an idempotency key: where its response lies in the journal, and the response if it is at hand. */
+/** The engine knows this of an idempotency key: where its response lies in the journal, and the response if it is at hand. */
 export interface KeyState {
   readonly version: number
   readonly fingerprint: string
@@ -94,7 +97,7 @@ interface Mail extends Command<unknown, unknown> {
   readonly reply: Deferred.Deferred<unknown, unknown>
 }
 
-/** What an actor needs from the rest of the engine. */
+/** The rest of the engine gives this to every actor. */
 export interface ActorServices {
   readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
   readonly numbers: AccountNumbersShape
@@ -264,12 +267,12 @@ export class Actor implements AccountState {
     return this.documents.load(id, this.#own(this.remembered(this.#services.loadDocument(this.account, id))))
   }
 
-  /** Whether no timer is due, so that what is in memory is how things stand. */
+  /** Says that no timer is due, so that what is in memory is how things stand. */
   get isTimely(): boolean {
     return this.timers.nextDueAt > this.#services.clock.currentTimeMillisUnsafe() + this.clockOffset
   }
 
-  /** When the account has to be woken for its timers, by the wall clock. */
+  /** Says when the account has to be woken for its timers, by the wall clock. */
   wakeAt(now: Millis): Millis {
     return Math.min(this.timers.nextDueAt - this.clockOffset, this.timers.retryAt(now))
   }
@@ -292,7 +295,7 @@ export class Actor implements AccountState {
     return Effect.suspend(() => (this.isTimely ? read : Effect.andThen(this.fireDue, read)))
   }
 
-  /** What was read; if this actor's account had no such version yet, the actor is not its only owner any more. */
+  /** Gives what was read. If the account had no such version yet, somebody else owns it now, and the actor ends. */
   #own<Entry extends { readonly version: number }>(
     read: Effect.Effect<Entry | undefined, StorageFailure>
   ): Effect.Effect<Entry | undefined, StorageFailure> {
@@ -341,7 +344,7 @@ export class Actor implements AccountState {
     settleUpTo(version, this.#projectedWaiters)
   }
 
-  /** Stops for good. Whoever waits learns why. */
+  /** Stops for good, and tells everybody who waits why. */
   close(reason: ClosedReason): void {
     if (this.closed !== null) return
     const failure = Exit.fail((this.closed = new Closed(reason)))
@@ -483,7 +486,7 @@ export class Actor implements AccountState {
     this.#services.append(this, sealed, settle)
   }
 
-  /** The record of a command; what cannot be written down is a bug of the command's, and costs nobody else anything. */
+  /** Seals a command's record. What cannot be written down is a bug of the command's, and costs nobody else anything. */
   #seal(
     request: RequestIdentity | null,
     transaction: ActiveTransaction,
@@ -577,6 +580,6 @@ const settleUpTo = (version: number, waiters: Array<Waiter>): void => {
   waiters.push(...later)
 }
 
-/** Whether a command ended because the storage failed under it. */
+/** Says whether a command ended because the storage failed under it. */
 export const storageFailed = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect instanceof StorageFailure)

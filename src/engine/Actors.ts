@@ -9,7 +9,6 @@ import { Actor, Closed, storageFailed } from "./Actor.ts"
 import { AccountNumbers } from "./AccountNumbers.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
-import { makeShares } from "./CacheShares.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
 import type { EventVersionsShape } from "./Events.ts"
@@ -18,7 +17,7 @@ import { Formats } from "./Formats.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Journal, StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
-import { CACHE_BYTES_MAX } from "./MemoryLimits.ts"
+import { CACHE_BYTES_MAX, makeShares } from "./Memory.ts"
 import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
 import { TimerHandler, TIMERS_PAGE } from "./Timers.ts"
@@ -37,7 +36,7 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable"
 export interface Options {
   /** Commands and reads of one account that may wait for an answer; more are refused with `Unavailable`. */
   readonly mailboxCapacity: number
-  /** Documents, keys and timers in memory over all accounts that are in use (see `CacheShares.ts`), in bytes. */
+  /** Documents, keys and timers in memory over all accounts that are in use (see `Memory.ts`), in bytes. */
   readonly cacheBytes: number
   /** How long an account stays in memory after its last command, in milliseconds. */
   readonly idleMillis: number
@@ -180,7 +179,7 @@ const eventVersionOf = (
 const logNotRestarted = ({ account, message }: JournalCorrupt) =>
   Effect.logError(`Account ${account} could not be restarted`, message)
 
-/** What a caller learns of a failure of the engine; everything else is the caller's own. */
+/** Tells a caller of a failure of the engine. Everything else is the caller's own. */
 const unavailable = <E>(
   cause: Cause.Cause<E | EngineFailure>,
   failure: unknown
@@ -314,9 +313,10 @@ const retireIdle = (options: Options, active: Map<AccountId, Actor>) => {
 }
 
 /**
- * What an actor has not heard of fences it with its next write. Until then it would serve what it knows, a key that was
- * revoked through another process, say; and nobody would fire the timers of a record that was given up and got into the
- * log after all.
+ * Asks the log now and then for records of active accounts that this process has not heard of, and starts those accounts
+ * anew. An actor notices such a record with its next write at the latest; until then it would serve what it knows, a key
+ * that was revoked through another process, say, and nobody would fire the timers of a record that was given up and got
+ * into the log after all.
  */
 const watchLog = Effect.fnUntraced(function* (
   active: ReadonlyMap<AccountId, Actor>,

@@ -76,6 +76,10 @@ export interface Tombstone {
   readonly deleted: true
 }
 
+/*
+ * One memo for the module, because whoever encodes has just been here: the transaction that writes a document, and then the
+ * answer with it. Handing a memo through every lifecycle would cost each command more than this look at one reference.
+ */
 let newest: { readonly value: object; readonly json: string } | undefined
 
 /**
@@ -90,7 +94,7 @@ export const encode = (value: object): string => {
   return json
 }
 
-/** A document as it is stored. */
+/** `StoredTexts` is a document as it is stored. */
 export interface StoredTexts {
   readonly id: string
   readonly kind: string

@@ -5,11 +5,23 @@
  * only one who knows the version before it.
  */
 import { Context, Effect, Layer, Schema } from "effect"
-import { innermostMessage } from "./Causes.ts"
 import type { AccountId } from "./Document.ts"
-import { READ_BYTES_MAX } from "./MemoryLimits.ts"
+import { READ_BYTES_MAX } from "./Memory.ts"
 import type { JournalRow, Span } from "./Record.ts"
 import { textOf } from "./Record.ts"
+
+/**
+ * Gives what the innermost of errors that wrap one another says, in one line, because it tells most:
+ * "password authentication failed", "connect ECONNREFUSED".
+ */
+export const innermostMessage = (error: unknown): string => {
+  if (!(error instanceof Error)) return line(String(error))
+  // Several addresses of a host were tried: the first speaks for all.
+  if (error instanceof AggregateError && error.message === "") return innermostMessage(error.errors[0] ?? error.name)
+  return error.cause instanceof Error && error.cause !== error ? innermostMessage(error.cause) : line(error.message)
+}
+
+const line = (text: string): string => text.trim().replaceAll(/\s+/g, " ").replace(/\.$/, "")
 
 /** The journal or the views cannot be reached; whether the last write happened is not known. */
 export class StorageFailure extends Schema.TaggedError<StorageFailure>()("StorageFailure", { cause: Schema.Defect() }) {

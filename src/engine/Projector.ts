@@ -8,12 +8,11 @@
 import { Clock, Context, Effect, Latch, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
 import type { Actor, Closed, Head } from "./Actor.ts"
-import { Backlog } from "./Backlog.ts"
 import type { AccountId } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
-import { LAG_BYTES_MAX } from "./MemoryLimits.ts"
+import { LAG_BYTES_MAX } from "./Memory.ts"
 import { piecesOf, project } from "./Projection.ts"
 import type { JournalCorrupt, JournalRecord, SealedRecord } from "./Record.ts"
 import { checked, fromBytes, GENESIS, lost, unsealAll } from "./Record.ts"
@@ -62,7 +61,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
   const catchUp = yield* makeCatchUp
   let pending: Array<Pending> = []
   let pendingBytes = 0
-  const backlog = new Backlog()
+  const backlog = new Loop.Backlog()
   const work = Latch.makeUnsafe(false)
   const urgent = Latch.makeUnsafe(false)
   const roomy = Latch.makeUnsafe(true)

@@ -9,7 +9,7 @@ import { NodeServices } from "@effect/platform-node"
 import { PgMigrator } from "@effect/sql-pg"
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { innermostMessage } from "../engine/Causes.ts"
+import { innermostMessage } from "../engine/Journal.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
 
 const statements = (...texts: ReadonlyArray<string>) =>

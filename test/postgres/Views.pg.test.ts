@@ -7,7 +7,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import type { NewRow } from "../../src/engine/Journal.ts"
-import { READ_BYTES_MAX } from "../../src/engine/MemoryLimits.ts"
+import { READ_BYTES_MAX } from "../../src/engine/Memory.ts"
 import type { Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
 import { RECORD_BYTES_MAX, textOf } from "../../src/engine/Record.ts"
 import type { DeliveryRow, DocumentRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
