@@ -56,7 +56,7 @@ export interface AccountsShape {
   /** The newest durable state of one document, whatever its kind. */
   readonly read: (account: AccountId, id: string) => Effect.Effect<Document | Tombstone | undefined, Unavailable>
 
-  /** What `read` would answer, if the document is in memory: for those who ask at every request. */
+  /** Gives what `read` would answer, if the document is in memory: for those who ask at every request. */
   readonly peek: (account: AccountId, id: string) => Document | Tombstone | undefined
 
   /**
@@ -72,7 +72,7 @@ export interface AccountsShape {
   /** Fires all timers of the account that are due, those too that could not fire before and are to be tried again. */
   readonly wake: (account: AccountId) => Effect.Effect<void, Unavailable>
 
-  /** When each account in memory is to be woken for its timers, by the wall clock. */
+  /** Says when each account in memory is to be woken for its timers, by the wall clock. */
   readonly wakeTimes: (now: Millis) => ReadonlyMap<AccountId, Millis>
 
   /** One page of a kind's documents, newest first. Shows everything that was acknowledged before the call. */
@@ -88,7 +88,7 @@ export interface AccountsShape {
     destination: string,
     id: string
   ) => Effect.Effect<DeliveryRow | undefined, Unavailable>
-  /** How many deliveries of each event are pending, in the order of the events. */
+  /** Counts the deliveries of each event that are pending, in the order of the events. */
   readonly pendingDeliveries: (
     account: AccountId,
     events: ReadonlyArray<string>

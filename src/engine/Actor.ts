@@ -61,9 +61,9 @@ export interface Head {
   readonly version: number
   readonly hash: string
   readonly sequence: number
-  /** How far the account's clock is ahead of the wall clock. */
+  /** The account's clock is so far ahead of the wall clock. */
   readonly clock: Millis
-  /** When its newest record happened, by the account's clock. */
+  /** Its newest record happened at this time of the account's clock. */
   readonly now: Millis
   /** The version that the views have reached. */
   readonly projected: number
@@ -89,7 +89,7 @@ export interface KeyState {
 export interface Command<A, E> {
   readonly program: Effect.Effect<A, E, Transaction>
   readonly request: RequestIdentity | null
-  /** What to keep for repetitions of the request, if anything. */
+  /** Says what to keep for repetitions of the request, if anything. */
   readonly responseOf: (exit: Exit.Exit<A, E>) => StoredResponse | null
 }
 
@@ -103,7 +103,7 @@ export interface ActorServices {
   readonly numbers: AccountNumbersShape
   /** Commands, and reads of what is not in memory, that may wait for an answer, per account. */
   readonly mailboxCapacity: number
-  /** How much an actor may keep in memory, beyond what it must, in bytes. */
+  /** Says how much an actor may keep in memory beyond what it must, in bytes. */
   readonly cacheShare: (actor: Actor) => number
   readonly loadDocument: (
     account: AccountId,
@@ -142,7 +142,7 @@ export class Actor implements AccountState {
   readonly usedKeys: KeyFilter
   /** Event types by destination. */
   readonly subscriptions: Map<string, ReadonlyArray<string>>
-  /** How far the account's clock is ahead of the wall clock. */
+  /** The account's clock is so far ahead of the wall clock. */
   clockOffset: Millis
   /** Version of the newest record, durable or not. */
   version: number
@@ -154,7 +154,7 @@ export class Actor implements AccountState {
   lastUsed: Millis
   #hash: string
   #sequence: number
-  /** When the newest record happened, by the account's clock. */
+  /** The newest record happened at this time of the account's clock. */
   #now: Millis
   /** Version of the newest record that has made the account forget; older rows of the views do not count any more. */
   #forgottenAt = 0
@@ -448,7 +448,7 @@ export class Actor implements AccountState {
         after = Effect.fail(new StorageFailure({ cause: Cause.squash(sealed.cause) }))
       } else {
         this.timers.park(timer, at)
-        // What is postponed is nobody's mistake.
+        // A timer that is postponed is nobody's mistake.
         if (!Cause.hasDies(sealed.cause)) return
         after = Effect.logError(`Timer ${timer.id} of account ${this.account} could not fire`, sealed.cause)
       }
@@ -513,7 +513,7 @@ export class Actor implements AccountState {
       account: this.account,
       version: this.version + 1,
       at: transaction.startedAt,
-      // What becomes due by a clock that is moved ahead happens after this, each at its time.
+      // Timers that become due because the clock moves ahead fire after this, each at its time.
       now: transaction.now - transaction.advanced,
       clock: kept ? transaction.clockOffset : this.clockOffset,
       advanced: kept ? transaction.advanced : 0,

@@ -38,7 +38,7 @@ export interface Options {
   readonly mailboxCapacity: number
   /** Documents, keys and timers in memory over all accounts that are in use (see `Memory.ts`), in bytes. */
   readonly cacheBytes: number
-  /** How long an account stays in memory after its last command, in milliseconds. */
+  /** An account stays in memory for so long after its last command, in milliseconds. */
   readonly idleMillis: number
 }
 
@@ -51,9 +51,9 @@ const RESTART_MILLIS = 500
 /** Used keys that an activation reads, in pages; an account with more looks every key up in the views for a day. */
 const GATHERED_KEYS_MAX = 100_000
 const KEYS_PAGE = 1000
-/** How often the log is asked for records of active accounts that this process has not heard of. */
+/** The log is asked this often for records of active accounts that this process has not heard of. */
 const WATCH_MILLIS = 30_000
-/** How long a shutdown waits for the storage. */
+/** A shutdown waits for the storage for so long at most. */
 const DRAIN_MILLIS = 5000
 
 type EngineFailure = Closed | MailboxFull | StorageFailure | JournalCorrupt
@@ -113,7 +113,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   const eventVersion: ActorServices["eventVersion"] = (account) => eventVersionOf(versions, active, use, account)
   const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion }
   const activate = yield* makeActivation(active, services)
-  /** What the failed flush may have left in the log counts, its timers and deliveries too, even if nobody asks for it. */
+  /** Starts an account anew even if nobody asks for it: the failed flush may have left timers and deliveries in the log. */
   const restart = (account: AccountId) =>
     activate(account).pipe(
       // The failed flush has been logged; what is damaged stays so.

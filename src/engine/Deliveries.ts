@@ -51,7 +51,7 @@ export interface DeliveriesShape {
     readonly busy: ReadonlyArray<string>
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
 
-  /** When the next delivery to none of the `busy` destinations is due, by the wall clock; Infinity if there is none. */
+  /** Says when the next delivery to none of the `busy` destinations is due, by the wall clock; Infinity if there is none. */
   readonly nextDueAt: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
 
   /**
@@ -99,7 +99,7 @@ const make = Effect.gen(function* () {
       ),
     nextDueAt: (busy) => views.nextDelivery(busy),
     run: (round) => {
-      // What is due may have just been made due: the views must have it.
+      // A delivery may have become due just now: the views must have it.
       const once = Effect.andThen(projector.drained, round).pipe(
         Effect.flatMap((next) => feed.alarm.sleepUntil(next)),
         Effect.catch((failure) =>

@@ -12,7 +12,7 @@ import type { StoredEvent } from "./Events.ts"
 import { storedEvents } from "./Events.ts"
 import type { DueDelivery } from "./Views.ts"
 
-/** What a record means for deliveries. */
+/** `Committed` says what a record means for deliveries. */
 export interface Committed {
   readonly account: AccountId
   /** New ones, in the order of their events; due now. `content` is null for an event of an earlier record. */

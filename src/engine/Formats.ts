@@ -14,7 +14,7 @@ import { JournalCorrupt, lost } from "./Record.ts"
 import type { StoredEvent } from "./Events.ts"
 import type { DocumentTexts } from "./Views.ts"
 
-/** What is to be known of a kind to read its older documents. */
+/** `Formatted` is what must be known of a kind to read its older documents. */
 export interface Formatted {
   readonly name: string
   readonly steps?: ReadonlyArray<Step>

@@ -121,7 +121,7 @@ const makeAppend = (journal: JournalShape, onClosed: Options["onClosed"]) => {
   return append
 }
 
-/** How many of the first may go into one flush. */
+/** Says how many of the first may go into one flush. */
 const portionOf = (queue: ReadonlyArray<Entry>): number => {
   let count = 0
   for (let bytes = 0; count < queue.length && count < FLUSH_MAX; count++) {

@@ -54,7 +54,7 @@ const pageOf = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRow> => {
  */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { accounts: Schema.Array(Schema.String) }) {}
 
-/** Where a record lies. */
+/** A place says where a record lies. */
 export interface Place {
   readonly account: AccountId
   readonly version: number

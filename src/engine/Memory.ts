@@ -29,7 +29,7 @@ export const makeShares = <Owner extends object>(
   let known = new WeakMap<Owner, number>()
   let used = 0
   let asked = Infinity
-  // Who has ended is noticed once per round of owners: with many of them, every time would cost more than it is worth.
+  // This notices once per round of owners who has ended: with many of them, every time would cost more than it is worth.
   const countAll = () => {
     known = new WeakMap()
     used = asked = 0

@@ -33,7 +33,7 @@ export interface Transaction {
   readonly now: Millis
   /** Start of the command by the wall clock. Milliseconds. */
   readonly startedAt: Millis
-  /** How far the account's clock is ahead of the wall clock. */
+  /** The account's clock is so far ahead of the wall clock. */
   readonly clockOffset: Millis
   /** The HTTP request behind the command; null for a timer's. */
   readonly request: RequestIdentity | null
@@ -69,7 +69,7 @@ export interface Transaction {
   /** From now on it gets none, and what is pending for it is canceled. */
   readonly unsubscribe: (destination: string) => void
 
-  /** Who gets events of a type. */
+  /** Names who gets events of a type. */
   readonly destinationsOf: (type: string) => ReadonlyArray<string>
 
   /** Delivers an event that happened before once more, anew. */
@@ -111,12 +111,12 @@ const labelsOf = <V extends Identified, H>(kind: Kind<V, H>, value: V): Labels =
   return labels
 }
 
-/** What a transaction needs of its account. */
+/** A transaction needs this of its account. */
 export interface AccountState {
   readonly account: AccountId
   /** Version of the newest record. */
   readonly version: number
-  /** How far the account's clock is ahead of the wall clock. */
+  /** The account's clock is so far ahead of the wall clock. */
   readonly clockOffset: Millis
   /** Event types by destination. */
   readonly subscriptions: ReadonlyMap<string, ReadonlyArray<string>>
@@ -126,7 +126,7 @@ export interface AccountState {
   readonly nextId: (prefix: string, now: Millis) => string
 }
 
-/** When a command happens. */
+/** A moment says when a command happens. */
 export interface Moment {
   /** By the wall clock. */
   readonly at: Millis
@@ -151,9 +151,9 @@ export class ActiveTransaction implements Transaction {
   readonly #state: AccountState
   /** Version of the record that this command will become. */
   readonly #version: number
-  /** What was read or written, as it is now. */
+  /** Holds what was read or written, as it is now. */
   readonly #seen = new Map<string, Document | Tombstone>()
-  /** What was written of it, each document once. */
+  /** Holds what was written of it, each document once. */
   readonly #written: Array<Document | Tombstone> = []
   /** Ids that nothing can have had before. */
   readonly #newIds: Array<string> = []
@@ -270,7 +270,7 @@ export class ActiveTransaction implements Transaction {
     return randomText(length)
   }
 
-  /** Whether there is anything to commit. */
+  /** Says whether there is anything to commit. */
   get touched(): boolean {
     return this.#hasChanges || this.wiped
   }
@@ -296,7 +296,7 @@ export class ActiveTransaction implements Transaction {
     return this.#subscriptions === undefined ? NOTHING : [...this.#subscriptions.values()]
   }
 
-  /** What was asked for, and one delivery of each event to each destination that is subscribed to its type. */
+  /** Gives what was asked for, and one delivery of each event to each destination that is subscribed to its type. */
   deliveries(): ReadonlyArray<DeliveryEntry> {
     if (this.#state.subscriptions.size === 0 && this.#subscriptions === undefined) return this.#deliveries
     for (const { id, type } of this.events) {

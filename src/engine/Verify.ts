@@ -93,7 +93,7 @@ const sumOf = (text: string): number => {
   return sum
 }
 
-/** What a pass looks at. */
+/** A pass looks at this part of the rows. */
 interface Part {
   /** Which rows, by their ids. */
   readonly holds: (id: string) => boolean
