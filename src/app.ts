@@ -13,10 +13,10 @@ import * as Config from "./config.ts"
 import { InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
 import { Administration } from "./control/Administration.ts"
 import * as ControlSocket from "./control/ControlSocket.ts"
+import { AccountNumbers } from "./engine/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
 import { DeliveryFeed } from "./engine/DeliveryFeed.ts"
-import type { Document } from "./engine/Document.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
 import * as NodeServer from "./http/NodeServer.ts"
@@ -24,14 +24,14 @@ import * as Routes from "./http/Routes.ts"
 import { freePort } from "./postgres/embedded/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
-import { INSTALLATION, merchantIdOf } from "./payments/AccountIds.ts"
+import { INSTALLATION } from "./payments/AccountIds.ts"
 import * as Pages from "./pages/Pages.ts"
 import { PagesConfig } from "./pages/Embedding.ts"
 import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
 import { render as renderEvent } from "./payments/Events.ts"
 import * as Formats from "./payments/Formats.ts"
-import type { ApiKeys, ApiKeySlot, Merchant } from "./payments/Merchants.ts"
-import { ensureDefault } from "./payments/Merchants.ts"
+import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
+import { ensureDefault, layerEventVersions } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
 import { keepPrint, requireOwnSecret } from "./payments/Sealing.ts"
 import * as Simulator from "./payments/Simulator.ts"
@@ -73,6 +73,10 @@ const docsUrlOf = (config: TillConfigShape): string => `${publicUrlOf(config)}/d
 const deriveKey = (secret: Redacted.Redacted<Uint8Array>, purpose: string): Redacted.Redacted<Uint8Array> =>
   Redacted.make(createHmac("sha256", Redacted.value(secret)).update(purpose).digest())
 
+const installationSecret = Layer.unwrap(
+  Effect.map(TillConfig, ({ dataFolder }) => InstallationSecret.layer(dataFolder))
+)
+
 const paymentsConfig = Layer.effect(
   PaymentsConfig,
   Effect.gen(function* () {
@@ -88,7 +92,13 @@ const paymentsConfig = Layer.effect(
       webhookAllowPrivate: config.webhookAllowPrivate
     }
   })
-).pipe(Layer.provide(Layer.unwrap(Effect.map(TillConfig, ({ dataFolder }) => InstallationSecret.layer(dataFolder)))))
+).pipe(Layer.provide(installationSecret))
+
+const accountNumbers = Layer.unwrap(
+  Effect.map(InstallationSecret.InstallationSecret, (secret) =>
+    AccountNumbers.layer(Formats.KINDS, deriveKey(secret, "account numbers"))
+  )
+).pipe(Layer.provide(installationSecret))
 
 const httpConfig = Layer.effect(
   HttpConfig,
@@ -114,7 +124,7 @@ export const engine = Engine.layer().pipe(
   Layer.provide(Timers.layer),
   // Timers and webhooks would work with the wrong secret from the first moment on.
   Layer.provide(Layer.effectDiscard(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret))),
-  Layer.provide(Formats.layer),
+  Layer.provide([Formats.layer, accountNumbers, layerEventVersions]),
   Layer.provideMerge(Simulator.layer),
   Layer.provideMerge(paymentsConfig),
   Layer.provideMerge(storage)
@@ -139,12 +149,8 @@ const endpoints = Layer.effect(
             ? undefined
             : destinationOf(config, account, entry as WebhookEndpointDocument, clock.currentTimeMillisUnsafe())
         ),
-      body: (account, event) =>
-        Effect.map(accounts.read(INSTALLATION, merchantIdOf(account)), (entry) => {
-          const { api_version: apiVersion } = (entry as Document<Merchant>).value
-          // As it was when the event happened (semantics W8).
-          return renderEvent(event, { account, apiVersion, pendingWebhooks: event.deliveries })
-        })
+      // It goes out as it was when the event happened (semantics W8).
+      body: (account, event) => renderEvent(event, { account, pendingWebhooks: event.deliveries })
     }
   })
 )
@@ -282,7 +288,9 @@ export const service = (level: LogLevel.LogLevel | undefined) =>
 
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
+  // Nothing that the installation's own account holds is found by its id alone.
   Layer.provide([Alarm.layer, DeliveryFeed.layer, Formats.layer, Timers.layerInstallation]),
+  Layer.provide([AccountNumbers.layerNone, layerEventVersions]),
   Layer.provide(Projector.layer)
 )
 

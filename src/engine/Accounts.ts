@@ -1,13 +1,16 @@
 /** The one door to accounts: nothing outside may assume that an account's actor is in this process. */
-import { Context, Effect, Layer } from "effect"
-import type { Actor, Closed } from "./Actor.ts"
+import { Context, Effect, Layer, Option, Schedule } from "effect"
+import type { AccountNumbersShape } from "./AccountNumbers.ts"
+import { AccountNumbers } from "./AccountNumbers.ts"
+import type { Actor } from "./Actor.ts"
 import type { Options } from "./Actors.ts"
 import { Unavailable } from "./Actors.ts"
 import * as Actors from "./Actors.ts"
 import type { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
-import * as EventReader from "./EventReader.ts"
+import type { EventVersions } from "./Events.ts"
+import * as Events from "./Events.ts"
 import { Formats } from "./Formats.ts"
 import type { MakeCommand, Reply, Response } from "./Idempotency.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
@@ -20,12 +23,18 @@ import type { TimerHandler } from "./Timers.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { DeliveryRow } from "./Projection.ts"
-import type { StoredEvent } from "./StoredEvent.ts"
-import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery } from "./Views.ts"
+import type { StoredEvent } from "./Events.ts"
+import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery, ViewsShape } from "./Views.ts"
 import { Views } from "./Views.ts"
 
 export { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable }
 export type { MakeCommand, Reply, Response }
+
+/** Numbers of accounts in memory, at most: some 100 bytes each. */
+const KNOWN_NUMBERS_MAX = 100_000
+const NO_ACCOUNTS: ReadonlyArray<AccountId> = []
+const UNNUMBERED_PAGE = 1000
+const NUMBERING_RETRY_MILLIS = 1000
 
 export interface AccountsShape {
   /** Runs a command and waits until it is durable. */
@@ -48,12 +57,13 @@ export interface AccountsShape {
   /** The newest durable state of one document, whatever its kind. */
   readonly read: (account: AccountId, id: string) => Effect.Effect<Document | Tombstone | undefined, Unavailable>
 
-  /** What `read` would answer, if the document is in memory: for those who ask at every request. */
+  /** Gives what `read` would answer, if the document is in memory: for those who ask at every request. */
   readonly peek: (account: AccountId, id: string) => Document | Tombstone | undefined
 
   /**
-   * The account that holds the document with this id, for those who know nothing but an id that was handed out. Sees
-   * everything that was acknowledged before the call.
+   * Finds the account that holds the document with this id, deleted or not, for those who know nothing but an id that was
+   * handed out. The document is of a kind that is found by its id alone, see `Kind`. Sees everything that was acknowledged
+   * before the call.
    */
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, Unavailable>
 
@@ -63,7 +73,7 @@ export interface AccountsShape {
   /** Fires all timers of the account that are due, those too that could not fire before and are to be tried again. */
   readonly wake: (account: AccountId) => Effect.Effect<void, Unavailable>
 
-  /** When each account in memory is to be woken for its timers, by the wall clock. */
+  /** Says when each account in memory is to be woken for its timers, by the wall clock. */
   readonly wakeTimes: (now: Millis) => ReadonlyMap<AccountId, Millis>
 
   /** One page of a kind's documents, newest first. Shows everything that was acknowledged before the call. */
@@ -79,7 +89,7 @@ export interface AccountsShape {
     destination: string,
     id: string
   ) => Effect.Effect<DeliveryRow | undefined, Unavailable>
-  /** How many deliveries of each event are pending, in the order of the events. */
+  /** Counts the deliveries of each event that are pending, in the order of the events. */
   readonly pendingDeliveries: (
     account: AccountId,
     events: ReadonlyArray<string>
@@ -89,8 +99,11 @@ export interface AccountsShape {
 export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/engine/Accounts") {
   static readonly layer = (
     options: Partial<Options> = {}
-  ): Layer.Layer<Accounts, never, Alarm | DeliveryFeed | Formats | Journal | Projector | TimerHandler | Views> =>
-    Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
+  ): Layer.Layer<
+    Accounts,
+    never,
+    AccountNumbers | Alarm | DeliveryFeed | EventVersions | Formats | Journal | Projector | TimerHandler | Views
+  > => Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 
 const make = Effect.fnUntraced(function* (options: Options) {
@@ -110,39 +123,32 @@ const make = Effect.fnUntraced(function* (options: Options) {
     )
 
   const list = yield* Lists.make
-  const readEvents = yield* EventReader.make(Lists.LISTS_MAX)
+  const readEvents = yield* Events.makeReader(Lists.LISTS_MAX)
   const formats = yield* Formats
-  const eventsAt = (places: ReadonlyArray<EventReader.EventPlace>) =>
+  const eventsAt = (places: ReadonlyArray<Events.EventPlace>) =>
     Effect.map(readEvents(places), (events) => events.map((event, i) => formats.event(places[i]!.account, event)))
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
-  const peek = (account: AccountId, id: string) => {
-    const actor = actors.active(account)
-    return actor?.isTimely === true ? actor.durableDocument(id) : undefined
-  }
+  const peek: AccountsShape["peek"] = (account, id) => actors.active(account)?.peek(id)
+
+  const read: AccountsShape["read"] = (account, id) =>
+    Effect.suspend(() => {
+      // Nearly every read ends here.
+      const known = peek(account, id)
+      if (known !== undefined) return Effect.succeed(known)
+      return actors.use(account, (actor) => actor.read(id))
+    })
+  const numbers = yield* AccountNumbers
+  yield* Effect.forkScoped(numberAll(numbers, views))
 
   return Accounts.of({
     run: (account, program) =>
       actors.use(account, (actor) => actor.submit({ program, request: null, responseOf: none })),
     execute: (account, request, makeCommand) => idempotency.execute(account, request, makeCommand, actors.use),
-    read: (account, id) =>
-      Effect.suspend(() => {
-        // Nearly every read ends here.
-        const known = peek(account, id)
-        if (known !== undefined) return Effect.succeed(known)
-        return actors.use(account, (actor) => actor.timely(Effect.suspend(() => actor.reading(readDurable(actor, id)))))
-      }),
+    read,
     peek,
-    holder: (id) =>
-      Effect.suspend(() => {
-        // Nearly always it is in the memory of its account's actor.
-        for (const actor of actors.all())
-          if (actor.documents.get(id) !== undefined) return Effect.succeed(actor.account)
-        // An actor that has ended leaves records behind that the views have yet to see.
-        const found = Effect.andThen(projector.drained, views.holder(id))
-        return Effect.mapError(found, () => new Unavailable({ reason: "The database does not answer." }))
-      }),
+    holder: makeHolder(numbers, views, read),
     ...timersOf(actors),
     list: (account, query) => reading(account, (actor) => list(actor, query)),
     event: (account, id) =>
@@ -171,6 +177,63 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
 const none = () => null
 
+/**
+ * Asks the accounts that have the number in the id, which are nearly always none or one, whether they hold the document. An
+ * id that somebody made up costs two look-ups by an index.
+ */
+const makeHolder = (
+  numbers: AccountNumbersShape,
+  views: ViewsShape,
+  read: AccountsShape["read"]
+): AccountsShape["holder"] => {
+  /** Accounts by their numbers. Another process may add accounts, so what is here is asked first, and never believed. */
+  const known = new Map<number, ReadonlyArray<AccountId>>()
+  const lookUp = (number: number) =>
+    Effect.map(views.accountsNumbered(number), (accounts) => {
+      if (accounts.length === 0) return accounts
+      if (known.size >= KNOWN_NUMBERS_MAX) known.delete(known.keys().next().value!)
+      known.set(number, accounts)
+      return accounts
+    })
+  const among = (accounts: ReadonlyArray<AccountId>, id: string) =>
+    Effect.findFirst(accounts, (account) => Effect.map(read(account, id), (entry) => entry !== undefined))
+
+  const numbered = Effect.fnUntraced(function* (number: number, id: string) {
+    const likely = known.get(number) ?? NO_ACCOUNTS
+    const found = yield* among(likely, id)
+    if (Option.isSome(found)) return found.value
+    const accounts = yield* lookUp(number)
+    const others = accounts.filter((account) => !likely.includes(account))
+    return Option.getOrUndefined(yield* among(others, id))
+  })
+
+  return Effect.fnUntraced(
+    function* (id) {
+      const number = numbers.numberIn(id)
+      const account = number === undefined ? undefined : yield* numbered(number, id)
+      return account ?? (yield* views.olderHolder(id))
+    },
+    Effect.catchTag("StorageFailure", () => Effect.fail(new Unavailable({ reason: "The database does not answer." })))
+  )
+}
+
+/**
+ * Gives their numbers to the accounts that have a checkpoint without one: those of an older Till, and those whose views were
+ * made anew from nothing. An account that is used gets its number with its activation, whether or not this has come so far.
+ */
+const numberAll = (numbers: AccountNumbersShape, views: ViewsShape) =>
+  Effect.gen(function* () {
+    for (;;) {
+      const accounts = yield* views.accountsUnnumbered(UNNUMBERED_PAGE)
+      for (const account of accounts) {
+        const number = numbers.of(account)
+        if (number === null) return
+        yield* views.keepNumber(account, number)
+      }
+      if (accounts.length === 0) return
+    }
+  }).pipe(Effect.retry({ schedule: Schedule.spaced(NUMBERING_RETRY_MILLIS) }), Effect.ignore)
+
 const timersOf = (actors: Actors.Actors): Pick<AccountsShape, "settled" | "wake" | "wakeTimes"> => ({
   settled: (account, millisMax) => {
     const settled = actors.use(account, (actor) => actor.settle)
@@ -179,17 +242,3 @@ const timersOf = (actors: Actors.Actors): Pick<AccountsShape, "settled" | "wake"
   wake: (account) => actors.use(account, (actor) => actor.wake),
   wakeTimes: (now) => new Map(Array.from(actors.all(), (actor) => [actor.account, actor.wakeAt(now)]))
 })
-
-/** A read never shows what is not durable: it waits for that record's flush. */
-const readDurable = (
-  actor: Actor,
-  id: string
-): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed> =>
-  Effect.flatMap(
-    Effect.mapError(actor.document(id), (failure) => actor.closed ?? failure),
-    (entry) => {
-      // A miss is an answer about the account's newest version as well.
-      const version = entry?.version ?? actor.version
-      return version <= actor.durable ? Effect.succeed(entry) : Effect.as(actor.whenDurable(version), entry)
-    }
-  )

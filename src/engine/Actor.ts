@@ -11,6 +11,7 @@
  * - A caller goes away while its command waits or runs: the command is carried out all the same.
  */
 import { Cause, Deferred, Effect, Exit, Queue } from "effect"
+import type { AccountNumber, AccountNumbersShape } from "./AccountNumbers.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { stored, weightOf } from "./Document.ts"
 import { EntryCache } from "./EntryCache.ts"
@@ -28,7 +29,10 @@ import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
 /** Why an actor stopped: it lost the account to another owner, the log failed, or it was idle. */
 export type ClosedReason = "fenced" | "failed" | "passivated"
 
-/** The actor stopped before the command was durable. After `failed` it may have happened, or not. */
+/**
+ * The actor stopped before the command was durable. After `failed` it may have happened, or not. This is a plain class,
+ * because a flush that fails makes one for each of thousands of waiters, and a stack trace for each would take the thread.
+ */
 export class Closed {
   readonly _tag = "Closed"
   readonly reason: ClosedReason
@@ -43,7 +47,7 @@ export class Closed {
 
 /** Responses in memory beyond those not projected yet, in bytes: repetitions come soon or hardly ever. */
 const KEYS_BYTES_MAX = 1_048_576
-/** What a key takes up beside its response, in bytes. */
+/** A key takes up about so many bytes beside its response. */
 const KEY_BYTES = 500
 /** Of what an actor may keep; all else is for documents, which are what is asked for most. */
 const KEYS_PART = 1 / 16
@@ -52,20 +56,20 @@ const FIRING_MAX = 256
 /** Records that may wait for their flush while timers go on firing. */
 const UNFLUSHED_MAX = 1024
 
-/** Where an account stands in the log. */
+/** A head says where an account stands in the log. */
 export interface Head {
   readonly version: number
   readonly hash: string
   readonly sequence: number
-  /** How far the account's clock is ahead of the wall clock. */
+  /** The account's clock is so far ahead of the wall clock. */
   readonly clock: Millis
-  /** When its newest record happened, by the account's clock. */
+  /** Its newest record happened at this time of the account's clock. */
   readonly now: Millis
   /** The version that the views have reached. */
   readonly projected: number
 }
 
-/** What an actor starts with. */
+/** An actor starts with this. */
 export interface Start {
   readonly head: Head
   readonly subscriptions: ReadonlyArray<{ readonly destination: string; readonly types: ReadonlyArray<string> }>
@@ -73,7 +77,7 @@ export interface Start {
   readonly timers: ReadonlyArray<Timer>
 }
 
-/** What is known of an idempotency key: where its response lies in the journal, and the response if it is at hand. */
+/** The engine knows this of an idempotency key: where its response lies in the journal, and the response if it is at hand. */
 export interface KeyState {
   readonly version: number
   readonly fingerprint: string
@@ -85,7 +89,7 @@ export interface KeyState {
 export interface Command<A, E> {
   readonly program: Effect.Effect<A, E, Transaction>
   readonly request: RequestIdentity | null
-  /** What to keep for repetitions of the request, if anything. */
+  /** Says what to keep for repetitions of the request, if anything. */
   readonly responseOf: (exit: Exit.Exit<A, E>) => StoredResponse | null
 }
 
@@ -93,12 +97,13 @@ interface Mail extends Command<unknown, unknown> {
   readonly reply: Deferred.Deferred<unknown, unknown>
 }
 
-/** What an actor needs from the rest of the engine. */
+/** The rest of the engine gives this to every actor. */
 export interface ActorServices {
   readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
+  readonly numbers: AccountNumbersShape
   /** Commands, and reads of what is not in memory, that may wait for an answer, per account. */
   readonly mailboxCapacity: number
-  /** How much an actor may keep in memory, beyond what it must, in bytes. */
+  /** Says how much an actor may keep in memory beyond what it must, in bytes. */
   readonly cacheShare: (actor: Actor) => number
   readonly loadDocument: (
     account: AccountId,
@@ -106,6 +111,8 @@ export interface ActorServices {
   ) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
   /** The account's first timers in due order. */
   readonly loadTimers: (account: AccountId, limit: number) => Effect.Effect<ReadonlyArray<Timer>, StorageFailure>
+  /** Says in which version of the API the account's events are rendered that happen now; at once, if that is in memory. */
+  readonly eventVersion: (account: AccountId) => string | Effect.Effect<string, StorageFailure>
   /** Carries out what is to happen when a timer is due. */
   readonly handleTimer: (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
   /** Waits until the views have a version of the account, and hurries them. */
@@ -127,13 +134,15 @@ const durableNow: Exit.Exit<void, Closed> = Exit.void
 
 export class Actor implements AccountState {
   readonly account: AccountId
+  /** Ids that lead to the account carry it. */
+  readonly number: AccountNumber
   readonly documents: EntryCache<Document | Tombstone, StorageFailure>
   readonly timers = new Timers()
   readonly keys: EntryCache<KeyState, StorageFailure | MailboxFull>
   readonly usedKeys: KeyFilter
   /** Event types by destination. */
   readonly subscriptions: Map<string, ReadonlyArray<string>>
-  /** How far the account's clock is ahead of the wall clock. */
+  /** The account's clock is so far ahead of the wall clock. */
   clockOffset: Millis
   /** Version of the newest record, durable or not. */
   version: number
@@ -145,7 +154,7 @@ export class Actor implements AccountState {
   lastUsed: Millis
   #hash: string
   #sequence: number
-  /** When the newest record happened, by the account's clock. */
+  /** The newest record happened at this time of the account's clock. */
   #now: Millis
   /** Version of the newest record that has made the account forget; older rows of the views do not count any more. */
   #forgottenAt = 0
@@ -163,6 +172,7 @@ export class Actor implements AccountState {
     services: ActorServices
   ) {
     this.account = account
+    this.number = services.numbers.of(account)
     this.subscriptions = new Map(subscriptions.map(({ destination, types }) => [destination, types]))
     this.clockOffset = head.clock
     this.version = this.durable = head.version
@@ -231,17 +241,38 @@ export class Actor implements AccountState {
     return known !== undefined && known.version <= this.durable ? known : undefined
   }
 
+  /** Gives the durable document at once, if it is in memory and no timer is due that may change it. */
+  peek(id: string): Document | Tombstone | undefined {
+    return this.isTimely ? this.durableDocument(id) : undefined
+  }
+
+  /** Reads the newest document once everything that is due has fired, and once the journal has it. */
+  read(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed | MailboxFull> {
+    return this.timely(Effect.suspend(() => this.reading(this.#readDurable(id))))
+  }
+
+  #readDurable(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed> {
+    return Effect.flatMap(
+      Effect.mapError(this.document(id), (failure) => this.closed ?? failure),
+      (entry) => {
+        // A miss is an answer about the account's newest version as well.
+        const version = entry?.version ?? this.version
+        return version <= this.durable ? Effect.succeed(entry) : Effect.as(this.whenDurable(version), entry)
+      }
+    )
+  }
+
   /** The document for this actor's own commands: the newest state, durable or not. */
   document(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure> {
     return this.documents.load(id, this.#own(this.remembered(this.#services.loadDocument(this.account, id))))
   }
 
-  /** Whether no timer is due, so that what is in memory is how things stand. */
+  /** Says that no timer is due, so that what is in memory is how things stand. */
   get isTimely(): boolean {
     return this.timers.nextDueAt > this.#services.clock.currentTimeMillisUnsafe() + this.clockOffset
   }
 
-  /** When the account has to be woken for its timers, by the wall clock. */
+  /** Says when the account has to be woken for its timers, by the wall clock. */
   wakeAt(now: Millis): Millis {
     return Math.min(this.timers.nextDueAt - this.clockOffset, this.timers.retryAt(now))
   }
@@ -264,7 +295,7 @@ export class Actor implements AccountState {
     return Effect.suspend(() => (this.isTimely ? read : Effect.andThen(this.fireDue, read)))
   }
 
-  /** What was read; if this actor's account had no such version yet, the actor is not its only owner any more. */
+  /** Gives what was read. If the account had no such version yet, somebody else owns it now, and the actor ends. */
   #own<Entry extends { readonly version: number }>(
     read: Effect.Effect<Entry | undefined, StorageFailure>
   ): Effect.Effect<Entry | undefined, StorageFailure> {
@@ -285,8 +316,9 @@ export class Actor implements AccountState {
     return Effect.andThen(forgotten, read)
   }
 
-  nextSequence(now: Millis): number {
-    return (this.#sequence = nextSequence(this.#sequence, now))
+  nextId(prefix: string, now: Millis): string {
+    this.#sequence = nextSequence(this.#sequence, now)
+    return this.#services.numbers.idOf(prefix, this.#sequence, this.number)
   }
 
   /** Waits until the journal has a version. */
@@ -312,7 +344,7 @@ export class Actor implements AccountState {
     settleUpTo(version, this.#projectedWaiters)
   }
 
-  /** Stops for good. Whoever waits learns why. */
+  /** Stops for good, and tells everybody who waits why. */
   close(reason: ClosedReason): void {
     if (this.closed !== null) return
     const failure = Exit.fail((this.closed = new Closed(reason)))
@@ -367,9 +399,18 @@ export class Actor implements AccountState {
     finish: (transaction: ActiveTransaction, exit: Exit.Exit<unknown, unknown>) => void
   ): Effect.Effect<void> {
     const transaction = new ActiveTransaction(this, moment, request)
-    return Effect.map(Effect.exit(Effect.provideService(program, Transaction, transaction)), (exit) =>
-      finish(transaction, exit)
-    )
+    return Effect.flatMap(Effect.exit(Effect.provideService(program, Transaction, transaction)), (exit) => {
+      if (Exit.isFailure(exit) || transaction.events.length === 0) return Exit.succeed(finish(transaction, exit))
+      const version = this.#services.eventVersion(this.account)
+      if (typeof version !== "string") return Effect.map(Effect.exit(version), finishIn)
+      return Exit.succeed(finishIn(Exit.succeed(version)))
+
+      function finishIn(found: Exit.Exit<string, StorageFailure>): void {
+        if (Exit.isFailure(found)) return finish(transaction, Exit.die(Cause.squash(found.cause)))
+        transaction.apiVersion = found.value
+        finish(transaction, exit)
+      }
+    })
   }
 
   /** Fires what is due, in due order, each timer as a record of its own and at its own time. */
@@ -407,7 +448,7 @@ export class Actor implements AccountState {
         after = Effect.fail(new StorageFailure({ cause: Cause.squash(sealed.cause) }))
       } else {
         this.timers.park(timer, at)
-        // What is postponed is nobody's mistake.
+        // A timer that is postponed is nobody's mistake.
         if (!Cause.hasDies(sealed.cause)) return
         after = Effect.logError(`Timer ${timer.id} of account ${this.account} could not fire`, sealed.cause)
       }
@@ -445,7 +486,7 @@ export class Actor implements AccountState {
     this.#services.append(this, sealed, settle)
   }
 
-  /** The record of a command; what cannot be written down is a bug of the command's, and costs nobody else anything. */
+  /** Seals a command's record. What cannot be written down is a bug of the command's, and costs nobody else anything. */
   #seal(
     request: RequestIdentity | null,
     transaction: ActiveTransaction,
@@ -472,7 +513,7 @@ export class Actor implements AccountState {
       account: this.account,
       version: this.version + 1,
       at: transaction.startedAt,
-      // What becomes due by a clock that is moved ahead happens after this, each at its time.
+      // Timers that become due because the clock moves ahead fire after this, each at its time.
       now: transaction.now - transaction.advanced,
       clock: kept ? transaction.clockOffset : this.clockOffset,
       advanced: kept ? transaction.advanced : 0,
@@ -481,6 +522,7 @@ export class Actor implements AccountState {
       request,
       changes: kept ? transaction.changes() : NOTHING,
       events: kept ? transaction.events : NOTHING,
+      apiVersion: kept ? transaction.apiVersion : null,
       timers: kept ? transaction.timerChanges() : NOTHING,
       subscriptions: kept ? transaction.subscriptionChanges() : NOTHING,
       deliveries,
@@ -538,6 +580,6 @@ const settleUpTo = (version: number, waiters: Array<Waiter>): void => {
   waiters.push(...later)
 }
 
-/** Whether a command ended because the storage failed under it. */
+/** Says whether a command ended because the storage failed under it. */
 export const storageFailed = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) => Cause.isDieReason(reason) && reason.defect instanceof StorageFailure)

@@ -6,16 +6,18 @@ import type { Scope } from "effect"
 import { Cause, Clock, Deferred, Effect, Schedule, Schema } from "effect"
 import type { Head, ActorServices } from "./Actor.ts"
 import { Actor, Closed, storageFailed } from "./Actor.ts"
+import { AccountNumbers } from "./AccountNumbers.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
-import { makeShares } from "./CacheShares.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId } from "./Document.ts"
+import type { EventVersionsShape } from "./Events.ts"
+import { EventVersions } from "./Events.ts"
 import { Formats } from "./Formats.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Journal, StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
-import { CACHE_BYTES_MAX } from "./MemoryLimits.ts"
+import { CACHE_BYTES_MAX, makeShares } from "./Memory.ts"
 import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
 import { TimerHandler, TIMERS_PAGE } from "./Timers.ts"
@@ -34,9 +36,9 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable"
 export interface Options {
   /** Commands and reads of one account that may wait for an answer; more are refused with `Unavailable`. */
   readonly mailboxCapacity: number
-  /** Documents, keys and timers in memory over all accounts that are in use (see `CacheShares.ts`), in bytes. */
+  /** Documents, keys and timers in memory over all accounts that are in use (see `Memory.ts`), in bytes. */
   readonly cacheBytes: number
-  /** How long an account stays in memory after its last command, in milliseconds. */
+  /** An account stays in memory for so long after its last command, in milliseconds. */
   readonly idleMillis: number
 }
 
@@ -49,9 +51,9 @@ const RESTART_MILLIS = 500
 /** Used keys that an activation reads, in pages; an account with more looks every key up in the views for a day. */
 const GATHERED_KEYS_MAX = 100_000
 const KEYS_PAGE = 1000
-/** How often the log is asked for records of active accounts that this process has not heard of. */
+/** The log is asked this often for records of active accounts that this process has not heard of. */
 const WATCH_MILLIS = 30_000
-/** How long a shutdown waits for the storage. */
+/** A shutdown waits for the storage for so long at most. */
 const DRAIN_MILLIS = 5000
 
 type EngineFailure = Closed | MailboxFull | StorageFailure | JournalCorrupt
@@ -70,7 +72,17 @@ export interface Actors {
   readonly all: () => Iterable<Actor>
 }
 
-type Needs = Alarm | DeliveryFeed | Formats | Journal | Projector | Scope.Scope | TimerHandler | Views
+type Needs =
+  | AccountNumbers
+  | Alarm
+  | DeliveryFeed
+  | EventVersions
+  | Formats
+  | Journal
+  | Projector
+  | Scope.Scope
+  | TimerHandler
+  | Views
 
 export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Actors, never, Needs> {
   const projector = yield* Projector
@@ -97,21 +109,22 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     startAnew(actor)
     actor.close(reason)
   }
-  const activate = yield* makeActivation(active, yield* makeServices(options, active, commit, lose))
-  /** What the failed flush may have left in the log counts, its timers and deliveries too, even if nobody asks for it. */
+  const versions = yield* EventVersions
+  const eventVersion: ActorServices["eventVersion"] = (account) => eventVersionOf(versions, active, use, account)
+  const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion }
+  const activate = yield* makeActivation(active, services)
+  /** Starts an account anew even if nobody asks for it: the failed flush may have left timers and deliveries in the log. */
   const restart = (account: AccountId) =>
     activate(account).pipe(
       // The failed flush has been logged; what is damaged stays so.
       Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS), while: ({ _tag }) => _tag !== "JournalCorrupt" }),
       Effect.tapErrorTag("JournalCorrupt", logNotRestarted),
-      Effect.andThen(
-        Effect.sync(() => {
-          alarm.set(0)
-          feed.alarm.set(0)
-        })
-      ),
+      Effect.andThen(Effect.sync(ringAll)),
       Effect.ignore
     )
+  const ringAll = () => {
+    for (const { set } of [alarm, feed.alarm]) set(0)
+  }
   yield* retireIdle(options, active)
   yield* watchLog(active, lose)
   yield* Effect.addFinalizer(() =>
@@ -145,10 +158,28 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   }
 })
 
+/** Asks the document that names the version: at once if it is in memory, and through its account's actor otherwise. */
+const eventVersionOf = (
+  versions: EventVersionsShape,
+  active: ReadonlyMap<AccountId, Actor>,
+  use: UseActor,
+  account: AccountId
+): string | Effect.Effect<string, StorageFailure> => {
+  const place = versions.namedBy(account)
+  if (place === null) return versions.versionOf(undefined)
+  const actor = active.get(place.account)
+  const document = actor?.closed === null ? actor.peek(place.id) : undefined
+  if (document !== undefined) return versions.versionOf(document)
+  return Effect.mapBoth(
+    use(place.account, (actor) => actor.read(place.id)),
+    { onFailure: (cause) => new StorageFailure({ cause }), onSuccess: versions.versionOf }
+  )
+}
+
 const logNotRestarted = ({ account, message }: JournalCorrupt) =>
   Effect.logError(`Account ${account} could not be restarted`, message)
 
-/** What a caller learns of a failure of the engine; everything else is the caller's own. */
+/** Tells a caller of a failure of the engine. Everything else is the caller's own. */
 const unavailable = <E>(
   cause: Cause.Cause<E | EngineFailure>,
   failure: unknown
@@ -165,21 +196,20 @@ const unavailable = <E>(
 const makeServices = Effect.fnUntraced(function* (
   options: Options,
   active: ReadonlyMap<AccountId, Actor>,
-  commit: GroupCommit.GroupCommit,
-  lose: ActorServices["lose"]
+  commit: GroupCommit.GroupCommit
 ) {
   const formats = yield* Formats
   const views = yield* Views
   const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
-  const services: ActorServices = {
+  const services: Omit<ActorServices, "lose" | "eventVersion"> = {
     clock: yield* Clock.Clock,
+    numbers: yield* AccountNumbers,
     mailboxCapacity: options.mailboxCapacity,
     cacheShare: makeShares(options.cacheBytes, active, (actor) => actor.weight),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && formats.document(row)),
     loadTimers: views.timers,
     handleTimer: yield* TimerHandler,
     reach: (yield* Projector).reach,
-    lose,
     append: commit.append
   }
   return services
@@ -202,9 +232,16 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
 
   const start = Effect.fnUntraced(function* (account: AccountId, head: Head) {
     const isNew = head.version === 0
-    const [subscriptions, timers] = isNew
-      ? [[], []]
-      : yield* Effect.all([views.subscriptions(account), views.timers(account, TIMERS_PAGE)], { concurrency: 2 })
+    const number = services.numbers.of(account)
+    const [subscriptions, timers] = yield* Effect.all(
+      [
+        isNew ? Effect.succeed([]) : views.subscriptions(account),
+        isNew ? Effect.succeed([]) : views.timers(account, TIMERS_PAGE),
+        // The views have the number before the account makes an id that carries it.
+        number === null ? Effect.void : views.keepNumber(account, number)
+      ],
+      { concurrency: 3 }
+    )
     const actor = yield* Actor.make(account, { head, subscriptions, timers }, services)
     active.set(account, actor)
     const died = (cause: Cause.Cause<never>) => {
@@ -276,9 +313,10 @@ const retireIdle = (options: Options, active: Map<AccountId, Actor>) => {
 }
 
 /**
- * What an actor has not heard of fences it with its next write. Until then it would serve what it knows, a key that was
- * revoked through another process, say; and nobody would fire the timers of a record that was given up and got into the
- * log after all.
+ * Asks the log now and then for records of active accounts that this process has not heard of, and starts those accounts
+ * anew. An actor notices such a record with its next write at the latest; until then it would serve what it knows, a key
+ * that was revoked through another process, say, and nobody would fire the timers of a record that was given up and got
+ * into the log after all.
  */
 const watchLog = Effect.fnUntraced(function* (
   active: ReadonlyMap<AccountId, Actor>,

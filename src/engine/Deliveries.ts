@@ -17,12 +17,12 @@ import type { Unavailable } from "./Accounts.ts"
 import type { Committed } from "./DeliveryFeed.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
 import type { AccountId, Millis } from "./Document.ts"
-import * as EventReader from "./EventReader.ts"
+import * as Events from "./Events.ts"
 import type { Journal, StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
 import { LEASE_MILLIS, Projector } from "./Projector.ts"
 import type { AttemptOutcome } from "./Record.ts"
-import type { StoredEvent } from "./StoredEvent.ts"
+import type { StoredEvent } from "./Events.ts"
 import { Transaction } from "./Transaction.ts"
 import type { DueDelivery } from "./Views.ts"
 import { Views } from "./Views.ts"
@@ -51,7 +51,7 @@ export interface DeliveriesShape {
     readonly busy: ReadonlyArray<string>
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
 
-  /** When the next delivery to none of the `busy` destinations is due, by the wall clock; Infinity if there is none. */
+  /** Says when the next delivery to none of the `busy` destinations is due, by the wall clock; Infinity if there is none. */
   readonly nextDueAt: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
 
   /**
@@ -83,7 +83,7 @@ const make = Effect.gen(function* () {
   const feed = yield* DeliveryFeed
   const projector = yield* Projector
   const views = yield* Views
-  const readEvents = yield* EventReader.make(CONTENTS_MAX)
+  const readEvents = yield* Events.makeReader(CONTENTS_MAX)
 
   const released = views.releaseDeliveries.pipe(
     Effect.tapError((failure) => Effect.logError("Leases could not be released", failure.message)),
@@ -99,7 +99,7 @@ const make = Effect.gen(function* () {
       ),
     nextDueAt: (busy) => views.nextDelivery(busy),
     run: (round) => {
-      // What is due may have just been made due: the views must have it.
+      // A delivery may have become due just now: the views must have it.
       const once = Effect.andThen(projector.drained, round).pipe(
         Effect.flatMap((next) => feed.alarm.sleepUntil(next)),
         Effect.catch((failure) =>

@@ -8,11 +8,11 @@ import type { AlarmShape } from "./Alarm.ts"
 import * as Alarm from "./Alarm.ts"
 import type { AccountId } from "./Document.ts"
 import type { JournalRecord } from "./Record.ts"
-import type { StoredEvent } from "./StoredEvent.ts"
-import { storedEvents } from "./StoredEvent.ts"
+import type { StoredEvent } from "./Events.ts"
+import { storedEvents } from "./Events.ts"
 import type { DueDelivery } from "./Views.ts"
 
-/** What a record means for deliveries. */
+/** `Committed` says what a record means for deliveries. */
 export interface Committed {
   readonly account: AccountId
   /** New ones, in the order of their events; due now. `content` is null for an event of an earlier record. */

@@ -16,14 +16,16 @@ export type Millis = number
 export interface Kind<Value extends Identified, Hidden = undefined> {
   /** Name in the journal and the views, e.g. `customer`. */
   readonly name: string
-  /** How its ids begin, without the underscore: a list reads only the ids between `prefix_` and the next prefix. */
+  /** Its ids begin with this and an underscore: a list reads only the ids between `prefix_` and the next prefix. */
   readonly prefix?: string
+  /** Says that links name its documents by nothing but their ids: such ids lead to their accounts (semantics T21). */
+  readonly foundById?: boolean
   /**
    * What lists can filter by: a few short strings without NUL and unpaired surrogates, indexed by the views. Journal and
    * views keep those that a document was written with, so no step may change what they are made of.
    */
   readonly labels?: (value: Value) => Labels
-  /** What an older Till's documents become when they are read, oldest step first; see `Formats.ts`. */
+  /** These steps turn an older Till's documents into today's when they are read, oldest step first; see `Formats.ts`. */
   readonly steps?: ReadonlyArray<Step>
   /** Only carries the type. */
   readonly _hidden?: Hidden
@@ -66,7 +68,7 @@ export interface Document<Value extends Identified = Identified, Hidden = unknow
   readonly json: string
 }
 
-/** What stays of a deleted document: its id remains known (as a cursor, say), its content does not. */
+/** A tombstone stays of a deleted document: its id remains known (as a cursor, say), its content does not. */
 export interface Tombstone {
   readonly id: string
   readonly kind: string
@@ -74,6 +76,10 @@ export interface Tombstone {
   readonly deleted: true
 }
 
+/*
+ * One memo for the module, because whoever encodes has just been here: the transaction that writes a document, and then the
+ * answer with it. Handing a memo through every lifecycle would cost each command more than this look at one reference.
+ */
 let newest: { readonly value: object; readonly json: string } | undefined
 
 /**
@@ -88,7 +94,7 @@ export const encode = (value: object): string => {
   return json
 }
 
-/** A document as it is stored. */
+/** `StoredTexts` is a document as it is stored. */
 export interface StoredTexts {
   readonly id: string
   readonly kind: string
@@ -107,7 +113,7 @@ export const stored = (row: StoredTexts): Document | Tombstone =>
     ? { id: row.id, kind: row.kind, version: row.version, deleted: true }
     : new StoredDocument(row, row.document)
 
-/** What an entry takes up beside its texts, in bytes. */
+/** An entry takes up about so many bytes beside its texts. */
 const ENTRY_BYTES = 300
 
 /** About how many bytes a document takes up in memory: its texts, and as much again once somebody has looked inside. */

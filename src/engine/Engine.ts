@@ -1,10 +1,12 @@
 /** The whole engine on a journal and views. */
 import { Layer } from "effect"
+import type { AccountNumbers } from "./AccountNumbers.ts"
 import { Accounts } from "./Accounts.ts"
 import type { Options } from "./Actors.ts"
 import { Alarm } from "./Alarm.ts"
 import { Deliveries } from "./Deliveries.ts"
 import { DeliveryFeed } from "./DeliveryFeed.ts"
+import type { EventVersions } from "./Events.ts"
 import type { Formats } from "./Formats.ts"
 import type { Journal } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
@@ -15,7 +17,11 @@ import type { Views } from "./Views.ts"
 /** Accounts, with the scheduler of their timers running, and their deliveries for whoever carries them out. */
 export const layer = (
   options: Partial<Options> = {}
-): Layer.Layer<Accounts | Deliveries | Projector, never, Formats | Journal | Views | TimerHandler> =>
+): Layer.Layer<
+  Accounts | Deliveries | Projector,
+  never,
+  AccountNumbers | EventVersions | Formats | Journal | Views | TimerHandler
+> =>
   Layer.merge(Scheduler.layer, Deliveries.layer).pipe(
     Layer.provideMerge(Accounts.layer(options)),
     Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),

@@ -8,11 +8,11 @@
  */
 import { Deferred, Effect, Exit } from "effect"
 
-/** What limits a cache. Weights are rough, in bytes. */
+/** `Bounds` limit a cache. Weights are rough, in bytes. */
 export interface Bounds<Entry> {
-  /** What an entry takes up; the same each time. */
+  /** Says what an entry takes up; the same each time. */
   readonly weightOf: (entry: Entry) => number
-  /** How much to keep, beyond what must be kept. */
+  /** Says how much to keep, beyond what must be kept. */
   readonly capacity: () => number
   /** Version up to which the views can give entries back. */
   readonly projected: () => number
@@ -51,7 +51,7 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     this.#keep(id, entry)
   }
 
-  /** What is not young yet becomes it. */
+  /** Makes an entry young, if it is not. */
   #keep(id: string, entry: Entry): void {
     this.#young.set(id, entry)
     this.#youngWeight += this.#bounds.weightOf(entry)

@@ -11,10 +11,10 @@ import { Context, Layer } from "effect"
 import type { AccountId, Document, JsonObject, Step, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
 import { JournalCorrupt, lost } from "./Record.ts"
-import type { StoredEvent } from "./StoredEvent.ts"
+import type { StoredEvent } from "./Events.ts"
 import type { DocumentTexts } from "./Views.ts"
 
-/** What is to be known of a kind to read its older documents. */
+/** `Formatted` is what must be known of a kind to read its older documents. */
 export interface Formatted {
   readonly name: string
   readonly steps?: ReadonlyArray<Step>

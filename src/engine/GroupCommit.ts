@@ -9,7 +9,6 @@ import { Cause, Effect, Exit, Latch, Option } from "effect"
 import type { Scope } from "effect"
 import type { Actor, ClosedReason } from "./Actor.ts"
 import { Closed } from "./Actor.ts"
-import { Backlog } from "./Backlog.ts"
 import type { AccountId } from "./Document.ts"
 import type { Fenced, JournalShape, NewRow, StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
@@ -52,7 +51,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<GroupCommit, never, Journal | Scope.Scope> {
   const append = makeAppend(yield* Journal, options.onClosed)
   const queue: Array<Entry> = []
-  const backlog = new Backlog()
+  const backlog = new Loop.Backlog()
   const work = Latch.makeUnsafe(false)
   let enough = 1
 
@@ -122,7 +121,7 @@ const makeAppend = (journal: JournalShape, onClosed: Options["onClosed"]) => {
   return append
 }
 
-/** How many of the first may go into one flush. */
+/** Says how many of the first may go into one flush. */
 const portionOf = (queue: ReadonlyArray<Entry>): number => {
   let count = 0
   for (let bytes = 0; count < queue.length && count < FLUSH_MAX; count++) {

@@ -20,7 +20,7 @@ import type { Address } from "./Views.ts"
 import { Views } from "./Views.ts"
 import type { MailboxFull } from "./WaitingRoom.ts"
 
-/** How long a repetition waits for the first (semantics I8). */
+/** A repetition waits for the first request for so long at most (semantics I8). */
 const WAIT_MILLIS = 25_000
 
 /** The same idempotency key is still being worked on by another request (semantics I8). */
@@ -29,14 +29,14 @@ export class IdempotencyKeyInUse extends Schema.TaggedError<IdempotencyKeyInUse>
 /** The idempotency key was used for another request (semantics I7). */
 export class IdempotencyKeyReuse extends Schema.TaggedError<IdempotencyKeyReuse>()("IdempotencyKeyReuse", {}) {}
 
-/** What a command answers. */
+/** A command answers with this. */
 export interface Response {
   readonly status: number
   /** JSON text, as the record keeps it. Where it equals a document the command wrote, the journal holds it once. */
   readonly body: string
-  /** What the first answer shows in the place of `body`. No record holds it, and no repetition gets it. */
+  /** The first answer shows this in the place of `body`. No record holds it, and no repetition gets it. */
   readonly shown?: string
-  /** Whether a repetition of the request gets this response again (semantics I9, I10). Successes always do. */
+  /** Says whether a repetition of the request gets this response again (semantics I9, I10). Successes always do. */
   readonly stored: boolean
 }
 
@@ -73,7 +73,7 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
   const lookUp = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.keys(addresses))
   const exclusively = makeExclusively(clock)
 
-  /** What is known of a key that may have been used, if it is within its retention. */
+  /** Finds what is known of a key that may have been used, if it is within its retention. */
   const find = (
     actor: Actor,
     key: string,

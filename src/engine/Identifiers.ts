@@ -31,7 +31,8 @@ export const idOf = (prefix: string, sequence: number): string => {
 /** Random characters for a secret, at most 64. */
 export const randomText = (length: number): string => scratch.toString("latin1", 0, fillRandom(0, length))
 
-// Texts are put together here in one piece: adding them up character by character would leave a trail of garbage.
+// Texts are put together here in one piece: adding them up character by character would leave a trail of garbage. The
+// module shares the buffers, because nothing in them outlives a call, and random bytes are the same for everybody.
 const scratch = Buffer.alloc(128)
 const pool = new Uint8Array(8192)
 let used = pool.length

@@ -5,9 +5,21 @@
  * only one who knows the version before it.
  */
 import { Context, type Effect, Schema } from "effect"
-import { innermostMessage } from "./Causes.ts"
 import type { AccountId } from "./Document.ts"
 import type { JournalRow, Span } from "./Record.ts"
+
+/**
+ * Gives what the innermost of errors that wrap one another says, in one line, because it tells most:
+ * "password authentication failed", "connect ECONNREFUSED".
+ */
+export const innermostMessage = (error: unknown): string => {
+  if (!(error instanceof Error)) return line(String(error))
+  // Several addresses of a host were tried: the first speaks for all.
+  if (error instanceof AggregateError && error.message === "") return innermostMessage(error.errors[0] ?? error.name)
+  return error.cause instanceof Error && error.cause !== error ? innermostMessage(error.cause) : line(error.message)
+}
+
+const line = (text: string): string => text.trim().replaceAll(/\s+/g, " ").replace(/\.$/, "")
 
 /** The journal or the views cannot be reached; whether the last write happened is not known. */
 export class StorageFailure extends Schema.TaggedError<StorageFailure>()("StorageFailure", { cause: Schema.Defect() }) {
@@ -33,7 +45,7 @@ export const firsts = (rows: ReadonlyArray<NewRow>): ReadonlyArray<NewRow> => {
  */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { accounts: Schema.Array(Schema.String) }) {}
 
-/** Where a record lies. */
+/** A place says where a record lies. */
 export interface Place {
   readonly account: AccountId
   readonly version: number

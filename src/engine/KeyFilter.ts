@@ -8,7 +8,7 @@
  */
 import type { Millis } from "./Document.ts"
 
-/** How long an idempotency key is remembered after its request was answered (semantics I5). */
+/** An idempotency key is remembered for so long after its request was answered (semantics I5). */
 export const RETENTION_MILLIS: Millis = 24 * 3600 * 1000
 
 /** Keys in one generation, at most; beyond that the filter gives up until the next one. */
@@ -95,7 +95,7 @@ export class KeyFilter {
     this.#current.add(hash(key, FIRST_SEED), hash(key, SECOND_SEED) | 1)
   }
 
-  /** Whether the key may have been used within the retention. */
+  /** Says whether the key may have been used within the retention. */
   mayHave(key: string, now: Millis): boolean {
     if (now < this.#completeFrom) return true
     this.#turn(now)

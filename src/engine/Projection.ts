@@ -22,7 +22,7 @@ export interface DocumentRow {
   readonly id: string
   readonly kind: string
   readonly version: number
-  /** Where its JSON text lies in the record of its version; null for a tombstone. */
+  /** Its JSON text lies here in the record of its version; null for a tombstone. */
   readonly documentSpan: Span | null
   readonly hiddenSpan: Span | null
   readonly labels: Labels
@@ -49,7 +49,7 @@ export interface TimerRow {
   readonly wakeAt: Millis
 }
 
-/** Who gets which events. */
+/** A subscription says who gets which events. */
 export interface SubscriptionRow {
   readonly account: AccountId
   readonly destination: string
@@ -66,7 +66,7 @@ export interface DeliveryRow {
   readonly eventVersion: number
   /** Version of the record that made the delivery. */
   readonly version: number
-  /** When it was made, by the account's clock. */
+  /** It was made at this time of the account's clock. */
   readonly at: Millis
   readonly state: DeliveryState
   readonly attempts: ReadonlyArray<Attempt>
@@ -115,7 +115,7 @@ export interface Projection {
   readonly sweep: Sweep | null
 }
 
-/** What a record does to rows that it does not name. */
+/** A sweep says what a record does to rows that it does not name. */
 export interface Sweep {
   readonly account: AccountId
   /** All rows of the account go. */

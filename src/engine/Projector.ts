@@ -8,12 +8,11 @@
 import { Clock, Context, Effect, Latch, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
 import type { Actor, Closed, Head } from "./Actor.ts"
-import { Backlog } from "./Backlog.ts"
 import type { AccountId } from "./Document.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
-import { LAG_BYTES_MAX } from "./MemoryLimits.ts"
+import { LAG_BYTES_MAX } from "./Memory.ts"
 import { piecesOf, project } from "./Projection.ts"
 import type { JournalCorrupt, JournalRecord, SealedRecord } from "./Record.ts"
 import { checked, fromBytes, GENESIS, lost, unsealAll } from "./Record.ts"
@@ -21,11 +20,11 @@ import { Views } from "./Views.ts"
 
 /** Records in one transaction, at most. */
 const BATCH_MAX = 512
-/** How long the projector lets records gather if nobody waits for them. */
+/** The projector lets records gather for so long if nobody waits for them. */
 const GATHER_MILLIS = 50
 const CATCH_UP_PAGE = 1000
 
-/** How long a delivery that this process holds is not given to another; longer than an attempt can take. */
+/** A delivery that this process holds is given to no other for so long; no attempt can take longer. */
 export const LEASE_MILLIS = 120_000
 
 interface Pending {
@@ -33,7 +32,7 @@ interface Pending {
   readonly record: SealedRecord
   /** Its length in the journal. */
   readonly bytes: number
-  /** Whether the record's deliveries are held by this process. */
+  /** Says whether this process holds the record's deliveries. */
   readonly leased: boolean
 }
 
@@ -62,7 +61,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
   const catchUp = yield* makeCatchUp
   let pending: Array<Pending> = []
   let pendingBytes = 0
-  const backlog = new Backlog()
+  const backlog = new Loop.Backlog()
   const work = Latch.makeUnsafe(false)
   const urgent = Latch.makeUnsafe(false)
   const roomy = Latch.makeUnsafe(true)
@@ -95,7 +94,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
     const records = pending.slice(0, BATCH_MAX).map(({ record }) => record)
     const batch = pending.splice(0, piecesOf(records)[0]!.length)
     for (const { bytes } of batch) pendingBytes -= bytes
-    // Who is in a hurry may wait for what this piece leaves over.
+    // Somebody in a hurry may wait for what this piece leaves over.
     if (pending.length === 0) urgent.closeUnsafe()
     const leasedUntil = batch.some(({ leased }) => leased) ? (yield* Clock.currentTimeMillis) + LEASE_MILLIS : 0
     const projection = project(records.slice(0, batch.length))

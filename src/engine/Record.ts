@@ -10,7 +10,7 @@ import { Effect, Schema } from "effect"
 import type { AccountId, Labels, Millis } from "./Document.ts"
 
 /** Version of the record format that this code writes. It reads every version up to its own. */
-export const FORMAT = 3
+export const FORMAT = 4
 
 /** 15 MiB: what may be written in one record, in bytes. A storage may refuse to give back more in one piece. */
 export const RECORD_BYTES_MAX = 15 * 1_048_576
@@ -29,7 +29,7 @@ export interface RequestIdentity {
   readonly apiVersion: string
 }
 
-/** Where a text lies in a record's bytes. */
+/** A span says where a text lies in a record's bytes. */
 export interface Span {
   readonly at: number
   readonly length: number
@@ -46,7 +46,7 @@ export interface Change {
   readonly labels: Labels
   /** Of the document, among those of its kind: see `Formats.ts`. */
   readonly format: number
-  /** Whether its id is known to be new. The journal does not say, so of what was read from there it never is. */
+  /** Says whether its id is known to be new. The journal does not tell, so no change that was read from there is. */
   readonly created: boolean
 }
 
@@ -102,13 +102,13 @@ export interface Attempt {
   readonly error: string | null
 }
 
-/** What came of an attempt, as whoever made it reports it. */
+/** Whoever made an attempt reports this of it. */
 export interface AttemptOutcome extends Attempt {
   readonly id: string
   readonly destination: string
   /** By the wall clock, other than in what is kept. */
   readonly startedAt: Millis
-  /** What follows; a pause counts from the end of the attempt. */
+  /** Says what follows; a pause counts from the end of the attempt. */
   readonly next: "delivered" | "exhausted" | { readonly retryAfterMillis: number }
 }
 
@@ -126,7 +126,7 @@ export interface SubscriptionChange {
   readonly types: ReadonlyArray<string> | null
 }
 
-/** What a command did. */
+/** A record holds what a command did. */
 export interface JournalRecord {
   readonly account: AccountId
   /** 1, 2, 3, … without a gap. */
@@ -135,17 +135,19 @@ export interface JournalRecord {
   readonly at: Millis
   /** By the account's clock: the time at which a timer was due, if the record is of a timer. */
   readonly now: Millis
-  /** How far the account's clock is ahead of the wall clock. */
+  /** The account's clock is so far ahead of the wall clock. */
   readonly clock: Millis
-  /** How far this command has moved it. */
+  /** This command has moved it so far. */
   readonly advanced: Millis
-  /** Whether the account has forgotten all that was before. */
+  /** Says whether the account has forgotten all that was before. */
   readonly wiped: boolean
   /** Counter behind the account's newest id: ids ascend even if the clock steps back between two starts. */
   readonly sequence: number
   readonly request: RequestIdentity | null
   readonly changes: ReadonlyArray<Change>
   readonly events: ReadonlyArray<EventEntry>
+  /** The events are rendered in this version of the API. Null if there are none, or an older Till wrote the record. */
+  readonly apiVersion: string | null
   readonly timers: ReadonlyArray<TimerChange>
   readonly subscriptions: ReadonlyArray<SubscriptionChange>
   readonly deliveries: ReadonlyArray<DeliveryEntry>
@@ -239,7 +241,7 @@ export const unsealAll = (
   })
 }
 
-/** What `read` gives, if it throws nothing but `JournalCorrupt`. */
+/** Runs `read`, which throws nothing but `JournalCorrupt`. */
 export const checked = <A>(read: () => A): Effect.Effect<A, JournalCorrupt> =>
   Effect.try({ try: read, catch: (error) => error as JournalCorrupt })
 
@@ -302,9 +304,9 @@ const toText = (
   return { text: head + tail, changes, changesAt: head.length }
 }
 
-/** What most records do not have. */
-const rareText = ({ advanced, at, attempts, clock, now, subscriptions, wiped }: JournalRecord): string => {
-  let text = ""
+/** Many records have none of these. */
+const rareText = ({ advanced, apiVersion, at, attempts, clock, now, subscriptions, wiped }: JournalRecord): string => {
+  let text = apiVersion === null ? "" : `"apiVersion":${JSON.stringify(apiVersion)},`
   if (subscriptions.length > 0) text += `"subscriptions":${JSON.stringify(subscriptions)},`
   if (attempts.length > 0) text += `"attempts":${JSON.stringify(attempts)},`
   if (now !== at + clock) text += `"now":${now},`
@@ -374,6 +376,7 @@ interface RecordJson {
   }>
   readonly timers: ReadonlyArray<TimerChange>
   readonly deliveries: ReadonlyArray<DeliveryEntry>
+  readonly apiVersion?: string
   readonly subscriptions?: ReadonlyArray<SubscriptionChange>
   readonly attempts?: ReadonlyArray<AttemptEntry>
   readonly now?: Millis
@@ -419,6 +422,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
       const kept = of === undefined ? { object: JSON.stringify(object), format } : imageOf(of)
       return { id, type, ...kept, previous }
     }),
+    apiVersion: json.apiVersion ?? null,
     timers: json.timers,
     now: json.now ?? json.at + (json.clock ?? 0),
     clock: json.clock ?? 0,

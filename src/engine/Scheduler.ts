@@ -99,7 +99,7 @@ const makeRound = Effect.gen(function* () {
   )
 })
 
-/** When accounts are to be woken as the views say: those that have something due, and the next one not in memory. */
+/** Reads from the views when accounts are to be woken: those that have something due, and the next one not in memory. */
 const stored = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   views: ViewsShape,

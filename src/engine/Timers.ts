@@ -19,7 +19,7 @@ export interface DueTimer {
   readonly name: string
 }
 
-/** What happens when a timer is due: a command, by the timer's name. */
+/** Carries out the command that a timer stands for, by its name, when it is due. */
 export class TimerHandler extends Context.Service<
   TimerHandler,
   (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
@@ -35,12 +35,12 @@ export const TIMERS_PAGE = 4096
 /** Pause after a timer could not fire; each further one is twice as long, up to the maximum. */
 export const RETRY_MILLIS = 1000
 export const RETRY_MILLIS_MAX = 60_000
-/** What a timer takes up, in bytes. */
+/** A timer takes up about so many bytes. */
 const TIMER_BYTES = 200
 
 interface Parked {
   readonly timer: Timer
-  /** When it is tried again, by the wall clock. */
+  /** It is tried again at this time of the wall clock. */
   readonly retryAt: Millis
   readonly pauseMillis: Millis
 }
@@ -58,7 +58,7 @@ export class Timers {
     this.#page = page
   }
 
-  /** How many of the views' timers a fill must ask for: those that are parked come first, and do not count. */
+  /** A fill must ask for so many of the views' timers: those that are parked come first, and do not count. */
   get pageSize(): number {
     return this.#page + this.#parked.size
   }
@@ -68,12 +68,12 @@ export class Timers {
     return (this.#known.size + this.#parked.size) * TIMER_BYTES
   }
 
-  /** When the next timer is due, by the account's clock; never later than it is. `Infinity` if none is set. */
+  /** Says when the next timer is due by the account's clock, and never too late. `Infinity` if none is set. */
   get nextDueAt(): Millis {
     return this.#next[0]?.dueAt ?? this.#horizon?.dueAt ?? Infinity
   }
 
-  /** When a parked timer is to be tried again, by the wall clock. A clock that was set back does not put it off. */
+  /** Says when a parked timer is tried again, by the wall clock. A clock that was set back does not put it off. */
   retryAt(now: Millis): Millis {
     let nearest = Infinity
     for (const { retryAt } of this.#parked.values()) {
@@ -82,7 +82,7 @@ export class Timers {
     return nearest
   }
 
-  /** Whether the list has come to its end before the account's time has. */
+  /** Says whether the list has come to its end before the account's time has. */
   mustFill(now: Millis): boolean {
     return this.#next.length === 0 && this.#horizon !== null && this.#horizon.dueAt <= now
   }
@@ -148,7 +148,7 @@ export class Timers {
     this.#next.splice(this.#placeOf(timer), 0, timer)
   }
 
-  /** Where a timer stands in the list, or belongs. Most are due later than all others, so the end is looked at first. */
+  /** Finds where a timer stands in the list, or belongs. Most are due later than all others, so it looks at the end first. */
   #placeOf(timer: Timer): number {
     const last = this.#next.at(-1)
     if (last === undefined || compare(last, timer) < 0) return this.#next.length

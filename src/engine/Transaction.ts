@@ -8,7 +8,7 @@
 import { Context, Effect } from "effect"
 import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
 import { encode, formatOf } from "./Document.ts"
-import { idOf, randomText } from "./Identifiers.ts"
+import { randomText } from "./Identifiers.ts"
 import type { StorageFailure } from "./Journal.ts"
 import type {
   AttemptEntry,
@@ -33,7 +33,7 @@ export interface Transaction {
   readonly now: Millis
   /** Start of the command by the wall clock. Milliseconds. */
   readonly startedAt: Millis
-  /** How far the account's clock is ahead of the wall clock. */
+  /** The account's clock is so far ahead of the wall clock. */
   readonly clockOffset: Millis
   /** The HTTP request behind the command; null for a timer's. */
   readonly request: RequestIdentity | null
@@ -69,7 +69,7 @@ export interface Transaction {
   /** From now on it gets none, and what is pending for it is canceled. */
   readonly unsubscribe: (destination: string) => void
 
-  /** Who gets events of a type. */
+  /** Names who gets events of a type. */
   readonly destinationsOf: (type: string) => ReadonlyArray<string>
 
   /** Delivers an event that happened before once more, anew. */
@@ -111,22 +111,22 @@ const labelsOf = <V extends Identified, H>(kind: Kind<V, H>, value: V): Labels =
   return labels
 }
 
-/** What a transaction needs of its account. */
+/** A transaction needs this of its account. */
 export interface AccountState {
   readonly account: AccountId
   /** Version of the newest record. */
   readonly version: number
-  /** How far the account's clock is ahead of the wall clock. */
+  /** The account's clock is so far ahead of the wall clock. */
   readonly clockOffset: Millis
   /** Event types by destination. */
   readonly subscriptions: ReadonlyMap<string, ReadonlyArray<string>>
   /** The newest state of a document. */
   readonly document: (id: string) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
-  /** Counts up the counter behind ids, which follows the account's time. */
-  readonly nextSequence: (now: Millis) => number
+  /** Makes the account's next id. The counter behind ids follows the account's time, and never stands still. */
+  readonly nextId: (prefix: string, now: Millis) => string
 }
 
-/** When a command happens. */
+/** A moment says when a command happens. */
 export interface Moment {
   /** By the wall clock. */
   readonly at: Millis
@@ -146,12 +146,14 @@ export class ActiveTransaction implements Transaction {
   clockOffset: Millis
   advanced: Millis = 0
   wiped = false
+  /** The events are rendered in this version of the API. The account says it once the command has emitted some. */
+  apiVersion: string | null = null
   readonly #state: AccountState
   /** Version of the record that this command will become. */
   readonly #version: number
-  /** What was read or written, as it is now. */
+  /** Holds what was read or written, as it is now. */
   readonly #seen = new Map<string, Document | Tombstone>()
-  /** What was written of it, each document once. */
+  /** Holds what was written of it, each document once. */
   readonly #written: Array<Document | Tombstone> = []
   /** Ids that nothing can have had before. */
   readonly #newIds: Array<string> = []
@@ -268,7 +270,7 @@ export class ActiveTransaction implements Transaction {
     return randomText(length)
   }
 
-  /** Whether there is anything to commit. */
+  /** Says whether there is anything to commit. */
   get touched(): boolean {
     return this.#hasChanges || this.wiped
   }
@@ -294,7 +296,7 @@ export class ActiveTransaction implements Transaction {
     return this.#subscriptions === undefined ? NOTHING : [...this.#subscriptions.values()]
   }
 
-  /** What was asked for, and one delivery of each event to each destination that is subscribed to its type. */
+  /** Gives what was asked for, and one delivery of each event to each destination that is subscribed to its type. */
   deliveries(): ReadonlyArray<DeliveryEntry> {
     if (this.#state.subscriptions.size === 0 && this.#subscriptions === undefined) return this.#deliveries
     for (const { id, type } of this.events) {
@@ -312,7 +314,7 @@ export class ActiveTransaction implements Transaction {
   }
 
   #nextId(prefix: string): string {
-    return idOf(prefix, this.#state.nextSequence(this.now))
+    return this.#state.nextId(prefix, this.now)
   }
 
   #write(entry: Document | Tombstone): void {

@@ -18,7 +18,7 @@ import type { DeliveryRow, Projection, TimerRow } from "./Projection.ts"
 import { moved, piecesOf, project, sweepTables } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
 import type { JournalCorrupt } from "./Record.ts"
-import { VERIFIED_ROWS_MAX } from "./MemoryLimits.ts"
+import { VERIFIED_ROWS_MAX } from "./Memory.ts"
 import { checked, GENESIS, lost, unsealAll } from "./Record.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
 import { deliveryId, eventId, keyId, Views, viewTables } from "./Views.ts"
@@ -93,7 +93,7 @@ const sumOf = (text: string): number => {
   return sum
 }
 
-/** What a pass looks at. */
+/** A pass looks at this part of the rows. */
 interface Part {
   /** Which rows, by their ids. */
   readonly holds: (id: string) => boolean

@@ -9,9 +9,9 @@ import type { Effect } from "effect"
 import type { AccountId, Document, Labels, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
-import type { StoredEvent } from "./StoredEvent.ts"
+import type { StoredEvent } from "./Events.ts"
 
-/** Where a page starts: strictly older than `olderThan`, or strictly newer than `newerThan`. */
+/** A page starts strictly older than `olderThan`, or strictly newer than `newerThan`. */
 export interface Cursor {
   readonly olderThan?: string
   readonly newerThan?: string
@@ -27,7 +27,7 @@ export interface ListQuery extends Cursor {
   readonly limit: number
 }
 
-/** What most lists ask for: the newest of a kind, or the newest that are older than one. */
+/** Most lists ask for this: the newest of a kind, or the newest that are older than one. */
 export interface NewestQuery {
   readonly account: AccountId
   readonly kind: string
@@ -41,7 +41,7 @@ export interface NewestQuery {
 export interface ListPage {
   /** Newest first, whatever the direction. */
   readonly documents: ReadonlyArray<Document>
-  /** Whether there are more in the direction of travel. */
+  /** Says whether there are more in the direction of travel. */
   readonly hasMore: boolean
 }
 
@@ -96,14 +96,14 @@ export interface TimerCount {
 export const viewTables = ["documents", "events", "timers", "keys", "subscriptions", "deliveries"] as const
 export type ViewTable = (typeof viewTables)[number]
 
-/** What a delivery is stored under. */
+/** A delivery is stored under this id. */
 export const deliveryId = ({ destination, id }: { readonly destination: string; readonly id: string }): string =>
   `${destination}/${id}`
 
-/** What an event is stored under. The space is before every character of a type, so these sort by type first. */
+/** An event is stored under this id. The space is before every character of a type, so these sort by type first. */
 export const eventId = ({ id, type }: { readonly id: string; readonly type: string }): string => `${type} ${id}`
 
-/** What a key is stored under: the version of its response's record, in digits that sort. */
+/** A key is stored under the version of its response's record, in digits that sort. */
 export const keyId = ({ version }: { readonly version: number }): string => String(version).padStart(16, "0")
 
 /** A row with the texts that it points to: null where it points to none, or where the journal has none. */
@@ -136,8 +136,17 @@ export interface ViewsShape {
   readonly documents: (
     addresses: ReadonlyArray<Address>
   ) => Effect.Effect<ReadonlyArray<DocumentTexts | undefined>, StorageFailure>
-  /** The account that holds a document with this id, deleted or not; ids are unique, so there is one at most. */
-  readonly holder: (id: string) => Effect.Effect<AccountId | undefined, StorageFailure>
+  /** Keeps the number of an account that has a checkpoint. No record says it, so it is no part of the fold. */
+  readonly keepNumber: (account: AccountId, number: number) => Effect.Effect<void, StorageFailure>
+  /** The accounts with this number: nearly always none or one. */
+  readonly accountsNumbered: (number: number) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  /** Up to `limit` accounts that have a checkpoint and no number. */
+  readonly accountsUnnumbered: (limit: number) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  /**
+   * The account that holds a document, deleted or not, whose id was made before ids carried numbers. Whether it finds
+   * others as well is open.
+   */
+  readonly olderHolder: (id: string) => Effect.Effect<AccountId | undefined, StorageFailure>
   /** One answer per address (`id` is the idempotency key), in order: of a key that was used again, the newest row. */
   readonly keys: (addresses: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<KeyRow | undefined>, StorageFailure>
   /** The timers of an account that come next, in due order; those of the same time in the order of their ids. */
@@ -147,7 +156,7 @@ export interface ViewsShape {
     limit: number,
     except: ReadonlyArray<AccountId>
   ) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
-  /** How many timers of a name the accounts have that have any. Reads all timers. */
+  /** Counts the timers of a name in the accounts that have any. Reads all timers. */
   readonly timerCounts: (name: string) => Effect.Effect<ReadonlyArray<TimerCount>, StorageFailure>
   /** The rows of up to `limit` documents that are not deleted, nearest to the cursor first. */
   readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
@@ -158,7 +167,7 @@ export interface ViewsShape {
   readonly event: (address: Address) => Effect.Effect<EventRow | undefined, StorageFailure>
   /** Up to `limit` events, nearest to the cursor first. */
   readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<ReadonlyArray<EventRow>, StorageFailure>
-  /** Who is subscribed to events of the account. */
+  /** Names who is subscribed to events of the account. */
   readonly subscriptions: (account: AccountId) => Effect.Effect<ReadonlyArray<SubscriptionRow>, StorageFailure>
   /** Up to `limit` deliveries to one destination, nearest to the cursor first. */
   readonly deliveries: (
@@ -170,7 +179,7 @@ export interface ViewsShape {
     destination: string,
     id: string
   ) => Effect.Effect<DeliveryRow | undefined, StorageFailure>
-  /** How many deliveries of each event are pending, in the order of the events. */
+  /** Counts the deliveries of each event that are pending, in the order of the events. */
   readonly pendingDeliveries: (events: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<number>, StorageFailure>
   /**
    * Leases pending deliveries that are due and that nobody holds, to none of the `busy` destinations: those that have been
@@ -182,7 +191,7 @@ export interface ViewsShape {
     readonly limit: number
     readonly busy: ReadonlyArray<string>
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
-  /** When the next pending delivery to none of the `busy` destinations is due and nobody holds it any more. */
+  /** Says when the next pending delivery to none of the `busy` destinations is due and nobody holds it any more. */
   readonly nextDelivery: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
   /** Ends all leases. */
   readonly releaseDeliveries: Effect.Effect<void, StorageFailure>

@@ -125,6 +125,7 @@ export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undef
   resourceKind: "PaymentIntent",
   shape: { value: PaymentIntent, hidden: Schema.UndefinedOr(PaymentIntentHidden) },
   prefix: PREFIXES.payment_intent,
+  foundById: true,
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
 
@@ -217,6 +218,7 @@ export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> 
   resourceKind: "Checkout Session",
   shape: { value: CheckoutSession, hidden: CheckoutSessionHidden },
   prefix: PREFIXES["checkout.session"],
+  foundById: true,
   labels: ({ status }) => ({ status })
 }
 

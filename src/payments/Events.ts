@@ -4,10 +4,11 @@
  * same at every attempt and endpoint (semantics W8). Answers of the API have the fields of today's contract in it
  * (semantics 9.27).
  */
+import type { ApiVersion } from "../domain/ApiVersion.ts"
 import type { EmittedEventType } from "../domain/Event.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
-import type { StoredEvent } from "../engine/StoredEvent.ts"
+import type { StoredEvent } from "../engine/Events.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import { sentKey } from "./IdempotencyKeys.ts"
@@ -27,21 +28,25 @@ export const emit = <Type extends EmittedEventType>(
 
 export interface EventContext {
   readonly account: AccountId
-  /** The merchant's default version, whatever version the request asked for (semantics V3). */
-  readonly apiVersion: string
   /** Deliveries of the event that are still under way. */
   readonly pendingWebhooks: number
 }
 
-/** JSON text of the event. */
-export const render = (event: StoredEvent, { account, apiVersion, pendingWebhooks }: EventContext): string => {
+/** Events that an older Till wrote down without a version are of this one: there was no other. */
+const UNWRITTEN_VERSION: ApiVersion = "2026-03-09"
+
+/**
+ * Renders an event as JSON text, in the version that was its account's default when it happened (semantics V3, W8). Whatever
+ * becomes of the default, or whatever version a request asks for, the text stays the same but for `pendingWebhooks`.
+ */
+export const render = (event: StoredEvent, { account, pendingWebhooks }: EventContext): string => {
   const head = JSON.stringify({
     id: event.id,
     object: "event",
     type: event.type,
     created: secondsOf(event.at),
     livemode: isLive(account),
-    api_version: apiVersion,
+    api_version: event.apiVersion ?? UNWRITTEN_VERSION,
     merchant_id: merchantIdOf(account)
   })
   const previous = event.previous === null ? "" : `,"previous_attributes":${JSON.stringify(event.previous)}`

@@ -2,12 +2,15 @@
  * The lifecycle of merchants, to whom accounts belong. They and their keys lie in the installation's account (semantics
  * A7).
  */
-import { Effect, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { API_VERSION_DEFAULT, ApiVersion } from "../domain/ApiVersion.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { secondsOf } from "../domain/Time.ts"
+import type { Document } from "../engine/Document.ts"
+import { EventVersions } from "../engine/Events.ts"
 import { Transaction } from "../engine/Transaction.ts"
+import { INSTALLATION, merchantIdOf } from "./AccountIds.ts"
 import type { ApiKeyUse } from "./ApiKeys.ts"
 import { findLookup, issue, register } from "./ApiKeys.ts"
 import type { Kept } from "./Documents.ts"
@@ -25,6 +28,18 @@ export const Merchant = Schema.Struct({
 export type Merchant = typeof Merchant.Type
 
 export const MERCHANT: Kept<Merchant> = { name: "merchant", shape: { value: Merchant }, prefix: PREFIXES.merchant }
+
+/**
+ * Tells the engine a merchant's default version, in which the events of its accounts are rendered that happen from then on
+ * (semantics V3, W8).
+ */
+export const layerEventVersions: Layer.Layer<EventVersions> = Layer.succeed(EventVersions, {
+  namedBy: (account) => (account === INSTALLATION ? null : { account: INSTALLATION, id: merchantIdOf(account) }),
+  versionOf: (document) =>
+    document === undefined || document.deleted
+      ? API_VERSION_DEFAULT
+      : (document as Document<Merchant>).value.api_version
+})
 
 const DefaultMerchant = Schema.Struct({ id: Schema.String, merchant_id: Schema.String })
 

@@ -11,7 +11,7 @@ import { secondsOf } from "../domain/Time.ts"
 import type { WebhookDelivery, WebhookDeliveryAttempt } from "../domain/WebhookDelivery.ts"
 import type { Attempt, DeliveryRow } from "../engine/Deliveries.ts"
 import { Transaction } from "../engine/Transaction.ts"
-import type { StoredEvent } from "../engine/StoredEvent.ts"
+import type { StoredEvent } from "../engine/Events.ts"
 import { isLive } from "./AccountIds.ts"
 import { findDocument, WEBHOOK_ENDPOINT } from "./Documents.ts"
 import { render } from "./Events.ts"
@@ -47,11 +47,7 @@ export interface Resend {
   readonly event: StoredEvent
   /** Deliveries of the event that are still under way. */
   readonly pendingWebhooks: number
-  /** The merchant's default version (semantics V3). */
-  readonly apiVersion: string
-  /**
-   * The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now.
-   */
+  /** The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now. */
   readonly webhookEndpoint: string | null
 }
 
@@ -61,7 +57,6 @@ export interface Resend {
  * `ResourceMissing` if there is no such endpoint, and with `ParameterInvalid` if it is disabled (W14).
  */
 export const resend = Effect.fnUntraced(function* ({
-  apiVersion,
   event,
   pendingWebhooks,
   webhookEndpoint
@@ -71,7 +66,7 @@ export const resend = Effect.fnUntraced(function* ({
   const destinations = webhookEndpoint === null ? transaction.destinationsOf(event.type) : [webhookEndpoint]
   for (const destination of destinations) transaction.deliver(event, destination)
   const { account } = transaction
-  const text = render(event, { account, apiVersion, pendingWebhooks: pendingWebhooks + destinations.length })
+  const text = render(event, { account, pendingWebhooks: pendingWebhooks + destinations.length })
   return JSON.parse(text) as Event
 })
 

@@ -7,9 +7,10 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { PgMigrator } from "@effect/sql-pg"
-import { Effect, Layer, Schema } from "effect"
+import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { innermostMessage } from "../engine/Causes.ts"
+import { innermostMessage } from "../engine/Journal.ts"
+import { idOf, nextSequence } from "../engine/Identifiers.ts"
 
 const statements = (...texts: ReadonlyArray<string>) =>
   SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
@@ -33,6 +34,26 @@ const objectsByOwner = ["customer", "product"].flatMap((owner) => [
 /** Every look-up reads the list of pending entries from end to end, so it is kept short. */
 const objectsByLabel = `CREATE INDEX objects_by_label ON objects USING gin (labels jsonb_path_ops)
   WITH (gin_pending_list_limit = 64) WHERE labels IS NOT NULL`
+
+/** Ids that are made by an account's clock so long after a migration count as made before it: clocks may disagree. */
+const CLOCKS_DISAGREE_MILLIS = 24 * 3600 * 1000
+
+/**
+ * Indexes by their ids alone the sessions and PaymentIntents whose ids carry no number. They are told by the time in
+ * their ids, up to now or to the latest of them: the clock of a test environment may be ahead.
+ */
+const indexOlderLinks = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const link = `left(id, 3) IN ('cs_', 'pi_') AND length(id) = 27`
+  const [latest] = yield* sql.unsafe<{ id: string | null }>(
+    `SELECT max(right(id, 24)) AS id FROM objects WHERE ${link}`
+  )
+  const now = idOf("", nextSequence(0, (yield* Clock.currentTimeMillis) + CLOCKS_DISAGREE_MILLIS)).slice(1)
+  const end = [now, latest?.id ?? ""].toSorted().at(-1)!
+  yield* sql.unsafe(`CREATE FUNCTION is_older_link(id text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ SELECT ${link} AND right(id, 24) COLLATE "C" <= '${end}' $$`)
+  yield* sql.unsafe(`CREATE INDEX objects_older_links ON objects (id) WHERE is_older_link(id)`)
+})
 
 export const migrations = {
   "0001_engine": statements(
@@ -181,6 +202,14 @@ export const migrations = {
   "0009_timers_by_account": statements(
     // An actor knows the timers that its account has next. The account may have a million of them.
     `CREATE INDEX timers_by_account ON timers (account, due_at, id)`
+  ),
+  "0010_account_numbers": Effect.andThen(
+    // Ids that are found by themselves alone carry the number of their account. An account gets it when it is used.
+    statements(
+      `ALTER TABLE checkpoints ADD COLUMN number int`,
+      `CREATE INDEX checkpoints_by_number ON checkpoints (number)`
+    ),
+    indexOlderLinks
   )
 }
 

@@ -31,6 +31,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const within = yield* makeWithin
     const single = reads(sql)
     const loaded = loads(sql)
+    const numbers = numbersOf(sql)
     const listed = ListsPostgres.documents(sql)
     const deliveries = DeliveriesPostgres.reads(sql)
     const leases = DeliveriesPostgres.leases(sql)
@@ -48,7 +49,10 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       ...listed,
       newest: (queries) => within(listed.newest(queries)),
       ...ListsPostgres.events(sql),
-      holder: (id) => within(holder(sql, id)),
+      keepNumber: (account, number) => within(numbers.keepNumber(account, number)),
+      accountsNumbered: (number) => within(numbers.accountsNumbered(number)),
+      accountsUnnumbered: (limit) => within(numbers.accountsUnnumbered(limit)),
+      olderHolder: (id) => within(olderHolder(sql, id)),
       ...deliveries,
       pendingDeliveries: (events) => within(deliveries.pendingDeliveries(events)),
       ...leases,
@@ -78,14 +82,27 @@ const expireKeys = (sql: PgClient.PgClient, before: Millis, limit: number) =>
     ([row]) => row?.count ?? 0
   )
 
-/**
- * One look into the primary key per account: an index on the id alone would cost every write of every object. `EXISTS`
- * would be a join, and that may read all objects.
- */
-const holder = (sql: PgClient.PgClient, id: string) =>
+/** No statement here locks more than one account, so none can wait for another in a circle. */
+const numbersOf = (
+  sql: PgClient.PgClient
+): Pick<Views["Service"], "keepNumber" | "accountsNumbered" | "accountsUnnumbered"> => ({
+  keepNumber: (account, number) =>
+    ask(
+      sql`UPDATE checkpoints SET number = ${number} WHERE account = ${account} AND number IS DISTINCT FROM ${number}`,
+      () => undefined
+    ),
+  accountsNumbered: (number) =>
+    ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE number = ${number}`, accountsOf),
+  accountsUnnumbered: (limit) =>
+    ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE number IS NULL LIMIT ${limit}`, accountsOf)
+})
+
+const accountsOf = (rows: ReadonlyArray<{ readonly account: string }>) => rows.map(({ account }) => account)
+
+/** The index has only the objects that the condition names: an index of all ids would cost every write of every object. */
+const olderHolder = (sql: PgClient.PgClient, id: string) =>
   ask(
-    sql<{ account: string }>`SELECT account FROM checkpoints c
-      WHERE (SELECT true FROM objects o WHERE o.account = c.account AND o.id = ${id}) LIMIT 1`,
+    sql<{ account: string }>`SELECT account FROM objects WHERE id = ${id} AND is_older_link(id) LIMIT 1`,
     ([row]) => row?.account
   )
 

@@ -11,7 +11,7 @@ import { Cause, Clock, Effect, FiberSet, Latch, Layer } from "effect"
 import type { AttemptOutcome, Committed } from "../engine/Deliveries.ts"
 import { Deliveries } from "../engine/Deliveries.ts"
 import * as Loop from "../engine/Loop.ts"
-import type { StoredEvent } from "../engine/StoredEvent.ts"
+import type { StoredEvent } from "../engine/Events.ts"
 import { Endpoints } from "./Endpoints.ts"
 import type { Attempt } from "./Lanes.ts"
 import { Lanes, STALLED_MILLIS } from "./Lanes.ts"
@@ -151,7 +151,7 @@ const makeAttempt = Effect.gen(function* () {
     const endpoint = yield* endpoints.resolve(account, destination)
     if (endpoint === undefined) return null
     const event = content ?? (yield* deliveries.content(delivery))
-    const body = bodies.get(event) ?? (yield* endpoints.body(account, event))
+    const body = bodies.get(event) ?? endpoints.body(account, event)
     bodies.set(event, body)
     return { endpoint, eventId, attempt, body } satisfies Message
   })

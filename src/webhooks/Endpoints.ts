@@ -3,7 +3,7 @@ import type { Effect, Redacted } from "effect"
 import { Context } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
-import type { StoredEvent } from "../engine/StoredEvent.ts"
+import type { StoredEvent } from "../engine/Events.ts"
 
 /** A delivery goes there, as it is at the attempt (semantics W14). */
 export interface Endpoint {
@@ -17,8 +17,8 @@ export interface Endpoint {
 export interface EndpointsShape {
   /** Undefined if there is no such endpoint any more. */
   readonly resolve: (account: AccountId, destination: string) => Effect.Effect<Endpoint | undefined, Unavailable>
-  /** JSON text of an event, the same bytes for every attempt and endpoint (semantics W8). */
-  readonly body: (account: AccountId, event: StoredEvent) => Effect.Effect<string, Unavailable>
+  /** Renders an event as JSON text, the same bytes for every attempt and endpoint (semantics W8). */
+  readonly body: (account: AccountId, event: StoredEvent) => string
 }
 
 export class Endpoints extends Context.Service<Endpoints, EndpointsShape>()("till/webhooks/Endpoints") {}

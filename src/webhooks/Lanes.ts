@@ -12,7 +12,7 @@
  */
 import type { DueDelivery } from "../engine/Deliveries.ts"
 import type { AccountId, Millis } from "../engine/Document.ts"
-import type { StoredEvent } from "../engine/StoredEvent.ts"
+import type { StoredEvent } from "../engine/Events.ts"
 
 /** Attempts that have taken less than a second, at most. */
 const SLOTS = 512

@@ -167,6 +167,17 @@ const readAll = async (http: HttpExchange, corpus: Corpus): Promise<void> => {
   assert.includeMembers(["pm_"], [...new Set(missing.values())])
 }
 
+/** Payers' pages are found by nothing but the ids in links that were handed out. */
+const openLinks = async (http: HttpExchange): Promise<void> => {
+  const sessions = (await walk(http, "/v1/checkout_sessions")).filter(({ url }) => url !== null)
+  assert.isNotEmpty(sessions)
+  for (const { url } of sessions) {
+    const { pathname } = new URL(url)
+    const page = await fetch(`http://127.0.0.1:${http.port}${pathname}`)
+    assert.strictEqual(page.status, 200, pathname)
+  }
+}
+
 /** Repeated requests get the bytes that they got first (semantics I6). */
 const replayAll = async (http: HttpExchange, { exchanges }: Corpus, version: string): Promise<void> => {
   for (const { path, status, text, ...request } of exchanges) {
@@ -282,6 +293,7 @@ describe.each(versions)("an installation of Till %s", (version) => {
         const before = corpus.tables["journal"]!.length
         // On the tables as they were brought up to date, and again on those that are made from the journal.
         yield* served(installation, async (http) => {
+          await openLinks(http)
           await replayAll(http, corpus, version)
           await readAll(http, corpus)
         })
@@ -290,6 +302,7 @@ describe.each(versions)("an installation of Till %s", (version) => {
         yield* verified(installation)
         yield* served(installation, async (http) => {
           await readAll(http, corpus)
+          await openLinks(http)
           await replayAll(http, corpus, version)
           await new Business(http).carryOn()
           await deliverLate(http, corpus)

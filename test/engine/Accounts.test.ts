@@ -4,7 +4,7 @@ import { Context, Effect, Exit, Fiber, Latch, References, Schema } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import type { Kind } from "../../src/engine/Document.ts"
 import type { JournalShape } from "../../src/engine/Journal.ts"
-import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
+import { Journal } from "../../src/engine/Journal.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"
 import { RECORD_BYTES_MAX } from "../../src/engine/Record.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
@@ -501,51 +501,6 @@ describe("a read", () => {
       assert.strictEqual(yield* Fiber.join(writer), 1)
     }),
     { arbitrary: { runs: 200 } }
-  )
-})
-
-describe("the holder of a document", () => {
-  it.effect("is known from the moment that the document is acknowledged, and as long as it is stored", () =>
-    Effect.gen(function* () {
-      const { engine, hold, release, storage } = yield* start()
-      hold("apply.before")
-      yield* create(engine, "a")
-      const { id } = yield* create(engine, "b", "mer_2:test")
-      assert.strictEqual(yield* engine.accounts.holder(id), "mer_2:test")
-      release("apply.before")
-      yield* engine.projector.drained
-      const later = yield* start({}, storage)
-      assert.strictEqual(yield* later.engine.accounts.holder(id), "mer_2:test")
-      assert.isUndefined(yield* later.engine.accounts.holder("counter_missing"))
-    })
-  )
-
-  it.effect("is known when its actor has ended and the views have not seen it", () =>
-    Effect.gen(function* () {
-      let failing = false
-      yield* Harness.startClock
-      const engine = yield* Harness.startEngine(yield* Harness.storageInMemory, {
-        faults: (point) =>
-          failing && point === "append.after" ? Effect.fail(new StorageFailure({ cause: "lost" })) : Effect.void
-      })
-      yield* Effect.addFinalizer(() => engine.kill)
-      const { id } = yield* create(engine, "a")
-      failing = true
-      assert.isTrue(isUnavailable(yield* Effect.exit(create(engine, "b"))))
-      assert.strictEqual(yield* engine.accounts.holder(id), ACCOUNT)
-    })
-  )
-
-  it.effect("is not nobody because the storage fails", () =>
-    Effect.gen(function* () {
-      const storage = yield* Harness.storageInMemory
-      yield* Harness.startClock
-      const engine = yield* Harness.startEngine(storage, {
-        faults: (point) => (point === "read" ? Effect.fail(new StorageFailure({ cause: "lost" })) : Effect.void)
-      })
-      yield* Effect.addFinalizer(() => engine.kill)
-      assert.isTrue(isUnavailable(yield* Effect.exit(engine.accounts.holder("counter_missing"))))
-    })
   )
 })
 

@@ -3,9 +3,11 @@
  * Several engines on one storage stand for several processes.
  */
 import { assert } from "@effect/vitest"
-import { Clock, Context, Effect, Exit, Layer, References, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Redacted, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { AccountsShape } from "../../src/engine/Accounts.ts"
+import type { AccountNumbersShape } from "../../src/engine/AccountNumbers.ts"
+import { AccountNumbers, make as makeNumbers } from "../../src/engine/AccountNumbers.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { DeliveriesShape } from "../../src/engine/Deliveries.ts"
 import { Alarm } from "../../src/engine/Alarm.ts"
@@ -24,7 +26,8 @@ import { GENESIS, unseal } from "../../src/engine/Record.ts"
 import * as Scheduler from "../../src/engine/Scheduler.ts"
 import { TimerHandler } from "../../src/engine/Timers.ts"
 import { rebuild, verify } from "../../src/engine/Verify.ts"
-import type { StoredEvent } from "../../src/engine/StoredEvent.ts"
+import type { EventVersionsShape, StoredEvent } from "../../src/engine/Events.ts"
+import { EventVersions } from "../../src/engine/Events.ts"
 import type { ViewsShape } from "../../src/engine/Views.ts"
 import { Views } from "../../src/engine/Views.ts"
 import * as Faults from "./storage/Faults.ts"
@@ -53,6 +56,10 @@ export interface EngineOptions extends NonNullable<Parameters<typeof Engine.laye
   /** The kinds whose older documents it can read; all others have one format. */
   readonly kinds?: ReadonlyArray<Formatted>
   readonly handler?: TimerHandler["Service"]
+  /** The versions in which its events are rendered; one, if it is not said. */
+  readonly eventVersions?: EventVersionsShape
+  /** Numbers of its accounts, and the ids that carry them. */
+  readonly numbers?: AccountNumbersShape
   /** How many schedulers wake accounts for their timers; one, if it is not said. */
   readonly schedulers?: 0 | 1 | 2
 }
@@ -66,6 +73,12 @@ export interface RunningEngine {
   /** From now on nothing it starts reaches the storage or comes back from there: to the world it is dead. */
   readonly kill: Effect.Effect<void>
 }
+
+const ONE_VERSION: EventVersionsShape = { namedBy: () => null, versionOf: () => "1" }
+
+/** Numbers under a key. Ids of counters lead to their accounts. */
+export const numbersUnder = (key: string): AccountNumbersShape =>
+  makeNumbers([{ prefix: "ctr", foundById: true }], Redacted.make(Buffer.from(key)))
 
 const alive: Faults.Faults = () => Effect.void
 
@@ -82,7 +95,15 @@ const layerWith = (schedulers: 0 | 1 | 2, options: Parameters<typeof Engine.laye
 /** Starts an engine; it lives until it is stopped or killed. */
 export const startEngine = Effect.fnUntraced(function* (
   storage: Storage,
-  { faults = alive, handler = handleTimer, kinds = [], schedulers = 1, ...options }: EngineOptions = {}
+  {
+    faults = alive,
+    handler = handleTimer,
+    kinds = [],
+    eventVersions = ONE_VERSION,
+    numbers = numbersUnder("a key"),
+    schedulers = 1,
+    ...options
+  }: EngineOptions = {}
 ): Effect.fn.Return<RunningEngine> {
   let dead = false
   const scope = yield* Scope.make()
@@ -90,6 +111,8 @@ export const startEngine = Effect.fnUntraced(function* (
     Layer.provide(Faults.layer((point) => (dead ? Effect.never : Effect.andThen(faults(point), dying)))),
     Layer.provide(Layer.succeedContext(storage)),
     Layer.provide(Layer.succeed(TimerHandler, handler)),
+    Layer.provide(Layer.succeed(AccountNumbers, numbers)),
+    Layer.provide(Layer.succeed(EventVersions, eventVersions)),
     Layer.provide(Formats.layer(kinds, (type) => type.split(".")[0])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )

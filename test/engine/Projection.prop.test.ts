@@ -29,7 +29,15 @@ const recordsOf = (random: Random): ReadonlyArray<SealedRecord> => {
         const format = 1 + random.below(3)
         return { id: `ctr_${n}`, kind: "counter", document, hidden: null, labels: {}, format, created }
       })
-    const nothing = { events: [], timers: [], subscriptions: [], deliveries: [], attempts: [], response: null }
+    const nothing = {
+      events: [],
+      apiVersion: null,
+      timers: [],
+      subscriptions: [],
+      deliveries: [],
+      attempts: [],
+      response: null
+    }
     const record = { ...nothing, account: ACCOUNT, version: i + 1, at: 1, now: 1, clock: 0, advanced: 0, wiped: false }
     return seal(GENESIS, { ...record, sequence: i, request: null, changes }).record
   })

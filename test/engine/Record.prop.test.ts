@@ -101,6 +101,7 @@ const record = (seed: Random, version: number, account: string): JournalRecord =
         previous: seed.chance(0.5) ? null : { count: JSON.parse(text(seed)) }
       }
     }),
+    apiVersion: seed.chance(0.5) ? null : "2026-03-09",
     timers: Array.from({ length: seed.below(3) }, (_, i) => ({
       id: `timer_${i}`,
       name: "increment",

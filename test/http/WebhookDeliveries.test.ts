@@ -12,7 +12,7 @@ import { render } from "../../src/payments/Events.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/MemoryService.ts"
 import type { TestServer } from "./TestServer.ts"
-import { start, VERSION } from "./TestServer.ts"
+import { start } from "./TestServer.ts"
 
 let server: TestServer
 beforeAll(async () => void (server = await start()))
@@ -150,7 +150,7 @@ describe("deliveries", () => {
     assert.strictEqual(pending_webhooks, 0)
     const event = (await Effect.runPromise(server.accounts.event(shop.account, id)))!
     const { account } = shop
-    assert.strictEqual(render(event, { account, apiVersion: VERSION, pendingWebhooks: event.deliveries }), before)
+    assert.strictEqual(render(event, { account, pendingWebhooks: event.deliveries }), before)
   })
 
   it("§1.6: are listed in pages, newest first", async () => {

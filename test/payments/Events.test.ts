@@ -4,14 +4,15 @@ import { Schema } from "effect"
 import { Event, eventTypeFilterOf } from "../../src/domain/Event.ts"
 import { render } from "../../src/payments/Events.ts"
 
-// The merchant's version, which need not be the request's (semantics V3).
-const context = { account: "mer_1:live", apiVersion: "2027-01-01", pendingWebhooks: 2 }
+const context = { account: "mer_1:live", pendingWebhooks: 2 }
 const stored = {
   id: "evt_1",
   type: "customer.updated",
   at: 1_700_000_000_999,
   object: '{"id":"cus_1","a":1.0}',
   format: 1,
+  // The merchant's version then, which need not be the request's (semantics V3).
+  apiVersion: "2027-01-01",
   version: 1,
   deliveries: 0
 }
@@ -41,6 +42,11 @@ describe("Events", () => {
     const event = JSON.parse(render({ ...stored, request: null, previous: null }, context))
     assert.deepStrictEqual(event.request, { id: null, idempotency_key: null })
     assert.notProperty(event.data, "previous_attributes")
+  })
+
+  it("of an older Till are of the version that was the only one", () => {
+    const event = JSON.parse(render({ ...stored, apiVersion: null, request: null, previous: null }, context))
+    assert.strictEqual(event.api_version, "2026-03-09")
   })
 
   it("can be selected by a known type or prefix", () => {

@@ -1,6 +1,7 @@
 /** Till finds everything in a database that an older version has written, and refuses one of a newer version. */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Logger } from "effect"
+import { Cause, Clock, Effect, Exit, Logger } from "effect"
+import { idOf, nextSequence } from "../../src/engine/Identifiers.ts"
 import { project } from "../../src/engine/Projection.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"
 import { GENESIS, seal, textOf } from "../../src/engine/Record.ts"
@@ -29,6 +30,7 @@ const NOTHING_DONE = {
   sequence: 1,
   request: null,
   events: [],
+  apiVersion: null,
   timers: [],
   subscriptions: [],
   deliveries: [],
@@ -130,6 +132,38 @@ describe("a database of an older Till", () => {
       const indexes = yield* database.ask("SELECT indexname FROM pg_indexes WHERE tablename = 'events'")
       assert.deepStrictEqual(indexes, [{ indexname: "events_pkey" }])
     })
+  )
+
+  it.live(
+    "lets links of before 0010_account_numbers lead to their accounts, by an index that later links are not in",
+    () =>
+      Effect.gen(function* () {
+        const database = yield* PostgresStorage.make
+        const now = yield* Clock.currentTimeMillis
+        const idAt = (prefix: string, at: number) => idOf(prefix, nextSequence(0, at))
+        const day = 24 * 3600 * 1000
+        // The clock of a test environment is ahead.
+        const older = [idAt("cs", now), idAt("pi", now - 400 * day), idAt("cs", now + 30 * day)]
+        const rowOf = (id: string, i: number) => {
+          return { account: `mer_${i}:test`, id, kind: "k", version: 1, document_at: 0, document_length: 1, format: 1 }
+        }
+        const others = [idAt("cus", now), "cs_short", "lookup_zzz", `cs_${"z".repeat(40)}`]
+        yield* database.migrated("0009")
+        yield* database.edit(`INSERT INTO checkpoints SELECT 'mer_' || i || ':test', 1 FROM generate_series(0, 9) AS i`)
+        yield* database.edit(inserted("objects", [...older, ...others].map(rowOf)))
+        const views = viewsOf(yield* database.connect("till"))
+        const later = [idAt("cs", now + 32 * day), idAt("pi", now + 32 * day)]
+        yield* database.edit(inserted("objects", later.map(rowOf)))
+        for (const [i, id] of older.entries()) assert.strictEqual(yield* views.olderHolder(id), `mer_${i}:test`)
+        for (const id of [...later, "", "%", "cs_", idAt("pi", now), "\u{1F600}"]) {
+          assert.isUndefined(yield* views.olderHolder(id))
+        }
+        assert.lengthOf(yield* views.accountsUnnumbered(100), 10)
+        const [size] = yield* database.ask<{ rows: number }>(
+          "SELECT reltuples::int AS rows FROM pg_class WHERE relname = 'objects_older_links'"
+        )
+        assert.strictEqual(size!.rows, older.length)
+      })
   )
 
   it.live("is the reason that is given for a start that takes longer", () =>

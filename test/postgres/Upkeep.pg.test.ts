@@ -92,7 +92,10 @@ const questions = (
   journal.slices([MIDDLE, 1].map((version) => ({ account: ACCOUNT, version, span: { at: 0, length: 10 } }))),
   views.apply(projection(round), 0),
   views.documents([address, { account: ACCOUNT, id: "missing" }]),
-  views.holder(address.id),
+  views.keepNumber(ACCOUNT, round),
+  views.accountsNumbered(round),
+  views.accountsUnnumbered(1000),
+  views.olderHolder(address.id),
   views.keys([
     { account: ACCOUNT, id: "missing" },
     { account: ACCOUNT, id: `key_${digits(MIDDLE)}` }

@@ -7,7 +7,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import type { NewRow } from "../../src/engine/Journal.ts"
-import { READ_BYTES_MAX } from "../../src/engine/MemoryLimits.ts"
+import { READ_BYTES_MAX } from "../../src/engine/Memory.ts"
 import type { Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
 import { RECORD_BYTES_MAX, textOf } from "../../src/engine/Record.ts"
 import type { DeliveryRow, DocumentRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
@@ -236,15 +236,11 @@ const questions = (random: Random) => {
   return {
     checkpoint: (views: ViewsShape) => views.checkpoint(account),
     documents: (views: ViewsShape) => views.documents(addresses),
-    // Ids repeat over the accounts here, so any account that has the document will do.
-    holder: (views: ViewsShape) =>
-      Effect.gen(function* () {
-        const id = event.id.slice(0, -1)
-        const holder = yield* views.holder(id)
-        if (holder === undefined) return "nobody"
-        const [row] = yield* views.documents([{ account: holder, id }])
-        return row === undefined ? "somebody else" : "its holder"
-      }),
+    keepNumber: (views: ViewsShape) => views.keepNumber(account, limit),
+    accountsNumbered: (views: ViewsShape) =>
+      Effect.map(views.accountsNumbered(limit), (accounts) => accounts.toSorted()),
+    accountsUnnumbered: (views: ViewsShape) =>
+      Effect.map(views.accountsUnnumbered(100), (accounts) => accounts.toSorted()),
     keys: (views: ViewsShape) => views.keys(addresses),
     timers: (views: ViewsShape) => views.timers(account, limit),
     nextTimers: (views: ViewsShape) => views.nextTimers(limit, passedOver),

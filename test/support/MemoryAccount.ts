@@ -6,7 +6,7 @@
 import { Context, Effect, Exit, Result } from "effect"
 import type { Document, Identified, Kind, Tombstone } from "../../src/engine/Document.ts"
 import { stored } from "../../src/engine/Document.ts"
-import { nextSequence } from "../../src/engine/Identifiers.ts"
+import { idOf, nextSequence } from "../../src/engine/Identifiers.ts"
 import type { EventEntry, RequestIdentity } from "../../src/engine/Record.ts"
 import type { AccountState } from "../../src/engine/Transaction.ts"
 import { ActiveTransaction, Transaction } from "../../src/engine/Transaction.ts"
@@ -69,8 +69,8 @@ export class MemoryAccount implements AccountState {
     return Effect.succeed(this.documents.get(id))
   }
 
-  nextSequence(now: number): number {
-    return (this.#sequence = nextSequence(this.#sequence, now))
+  nextId(prefix: string, now: number): string {
+    return idOf(prefix, (this.#sequence = nextSequence(this.#sequence, now)))
   }
 
   /** Runs a command, and commits it if it succeeds. */

@@ -2,6 +2,7 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import type { Server } from "node:http"
+import { AccountNumbers } from "../../src/engine/AccountNumbers.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Journal } from "../../src/engine/Journal.ts"
@@ -16,13 +17,15 @@ import * as Faults from "../engine/storage/Faults.ts"
 import * as JournalMemory from "../engine/storage/JournalMemory.ts"
 import * as ViewsMemory from "../engine/storage/ViewsMemory.ts"
 
+const numbers = AccountNumbers.layer(Formats.KINDS, Redacted.make(new Uint8Array(32).fill(9)))
+
 /** The engine with the lifecycles' timers. */
 export const engine = (faults?: Faults.Faults) => engineWith(Simulator.layer, faults)
 
 /** The same with other processors. */
 export const engineWith = <E, R>(processor: Layer.Layer<Processor, E, R>, faults: Faults.Faults = () => Effect.void) =>
   Engine.layer().pipe(
-    Layer.provide([Timers.layer, Formats.layer]),
+    Layer.provide([Timers.layer, Formats.layer, numbers, Merchants.layerEventVersions]),
     Layer.provideMerge(processor),
     Layer.provide(Faults.layer(faults)),
     Layer.provide(ViewsMemory.layerMemory),

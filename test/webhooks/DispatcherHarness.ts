@@ -79,7 +79,7 @@ export class DispatcherHarness {
     const layer = Dispatcher.layer.pipe(
       Layer.provide(Layer.succeed(Deliveries, this.#deliveries(this.engine.deliveries))),
       Layer.provide(
-        Layer.succeed(Endpoints, { resolve: (_account, url) => this.#resolve(url), body: () => this.#body })
+        Layer.succeed(Endpoints, { resolve: (_account, url) => this.#resolve(url), body: () => this.#body() })
       ),
       Layer.provide(Layer.succeed(Sender, { send: this.#send(this.#process) }))
     )
@@ -132,11 +132,11 @@ export class DispatcherHarness {
     return this.#asking("endpoint", Effect.succeed(this.gone.has(url) ? undefined : endpoint(url)))
   }
 
-  readonly #body = Effect.sync(() => {
+  #body(): string {
     this.bodies++
     if (this.isSpeechless) throw new Error("as the test says")
     return "{}"
-  })
+  }
 
   #deliveries(deliveries: Deliveries["Service"]): Deliveries["Service"] {
     return {

@@ -9,7 +9,7 @@ import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { DueDelivery } from "../../src/engine/Deliveries.ts"
-import type { StoredEvent } from "../../src/engine/StoredEvent.ts"
+import type { StoredEvent } from "../../src/engine/Events.ts"
 import type { Attempt } from "../../src/webhooks/Lanes.ts"
 import { Lanes } from "../../src/webhooks/Lanes.ts"
 import { Random, Seed } from "../support/Random.ts"
@@ -30,6 +30,7 @@ const event: StoredEvent = {
   request: null,
   object: "{}",
   format: 1,
+  apiVersion: "1",
   previous: null,
   version: 1,
   deliveries: 1

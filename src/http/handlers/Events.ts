@@ -16,7 +16,7 @@ import { cursorOf, listJson } from "./Lists.ts"
 export const events = handlers(Contract.Events, {
   list: Effect.fnUntraced(function* ({ caller, path, query }) {
     const accounts = yield* Accounts
-    const { account, apiVersion } = caller
+    const { account } = caller
     const cursor = yield* cursorOf(account, query, "Event", (of, id) =>
       Effect.map(accounts.event(of, id), (event) => event !== undefined)
     )
@@ -30,7 +30,7 @@ export const events = handlers(Contract.Events, {
     const pending = yield* accounts.pendingDeliveries(account, ids)
     const items = page.events.map((event, i) => {
       const pendingWebhooks = pending[i]!
-      return { id: event.id, json: render(event, { account, apiVersion, pendingWebhooks }) }
+      return { id: event.id, json: render(event, { account, pendingWebhooks }) }
     })
     return listJson<Event>(items, page.hasMore, path)
   }),
@@ -39,8 +39,7 @@ export const events = handlers(Contract.Events, {
     const found = yield* read(caller, params.id)
     if (found === undefined) return yield* missing(params.id)
     const { event, pendingWebhooks } = found
-    const { account, apiVersion } = caller
-    return render(event, { account, apiVersion, pendingWebhooks }) as Json<Event>
+    return render(event, { account: caller.account, pendingWebhooks }) as Json<Event>
   }),
 
   // An event never changes, so it can be read before the command gets its turn.
@@ -49,7 +48,7 @@ export const events = handlers(Contract.Events, {
       Effect.map(read(caller, params.id), (found) => ({ payload }) => {
         if (found === undefined) return missing(params.id)
         const webhookEndpoint = payload.webhook_endpoint ?? null
-        return resend({ ...found, apiVersion: caller.apiVersion, webhookEndpoint })
+        return resend({ ...found, webhookEndpoint })
       })
   }
 })

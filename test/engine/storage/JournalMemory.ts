@@ -2,7 +2,7 @@
 import { Effect, Layer } from "effect"
 import type { AccountId } from "../../../src/engine/Document.ts"
 import { Fenced, firsts, Journal } from "../../../src/engine/Journal.ts"
-import { READ_BYTES_MAX } from "../../../src/engine/MemoryLimits.ts"
+import { READ_BYTES_MAX } from "../../../src/engine/Memory.ts"
 import type { JournalRow } from "../../../src/engine/Record.ts"
 import { textOf } from "../../../src/engine/Record.ts"
 

@@ -28,6 +28,7 @@ const byTime = (time: "dueAt" | "wakeAt") => (a: TimerRow, b: TimerRow) => a[tim
 
 class Tables {
   checkpoint = 0
+  number: number | null = null
   readonly documents = new Map<string, DocumentRow>()
   readonly events = new Map<string, EventRow>()
   readonly timers = new Map<string, TimerRow>()
@@ -88,6 +89,10 @@ class Accounts {
     const made = new Tables()
     this.all.set(account, made)
     return made
+  }
+
+  numbered(wanted: number | null): ReadonlyArray<AccountId> {
+    return [...this.all].flatMap(([account, { number }]) => (number === wanted ? [account] : []))
   }
 
   nextTimers(limit: number, except: ReadonlyArray<AccountId>): ReadonlyArray<TimerRow> {
@@ -232,8 +237,10 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
       }),
       documents: (addresses) =>
         Effect.forEach(addresses, ({ account, id }) => textsOf(journal, tables(account).documents.get(id))),
-      holder: (id) =>
-        Effect.sync(() => [...accounts.all.entries()].find(([, { documents }]) => documents.has(id))?.[0]),
+      keepNumber: (account, number) => Effect.sync(() => void (tables(account).number = number)),
+      accountsNumbered: (number) => Effect.sync(() => accounts.numbered(number)),
+      accountsUnnumbered: (limit) => Effect.sync(() => accounts.numbered(null).slice(0, limit)),
+      olderHolder: (id) => Effect.sync(() => [...accounts.all].find(([, { documents }]) => documents.has(id))?.[0]),
       keys: (addresses) =>
         Effect.sync(() =>
           addresses.map(({ account, id }) => [...tables(account).keys.values()].findLast(({ key }) => key === id))
@@ -273,7 +280,11 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
             .toSorted(ascending)
             .slice(0, limit)
         ),
-      clear: (account) => Effect.sync(() => void accounts.all.set(account, new Tables()))
+      clear: (account) =>
+        Effect.sync(() => {
+          const { number } = tables(account)
+          accounts.all.set(account, Object.assign(new Tables(), { number }))
+        })
     })
   })
 )

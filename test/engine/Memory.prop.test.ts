@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { makeShares } from "../../src/engine/CacheShares.ts"
+import { makeShares } from "../../src/engine/Memory.ts"
 import { Random, Seed } from "../support/Random.ts"
 
 const CAPACITY = 1000

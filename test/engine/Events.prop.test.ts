@@ -6,14 +6,18 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
-import type { EventPlace } from "../../src/engine/EventReader.ts"
-import * as EventReader from "../../src/engine/EventReader.ts"
+import { Unavailable } from "../../src/engine/Accounts.ts"
+import type { EventPlace, EventVersionsShape } from "../../src/engine/Events.ts"
+import { makeReader } from "../../src/engine/Events.ts"
 import type { NewRow, Place } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { JournalRecord } from "../../src/engine/Record.ts"
 import { GENESIS, seal } from "../../src/engine/Record.ts"
 import { Random, Seed } from "../support/Random.ts"
 import * as JournalMemory from "./storage/JournalMemory.ts"
+import * as Harness from "./Harness.ts"
+import type { Counter } from "./Toy.ts"
+import { add, counterIn, create } from "./Toy.ts"
 
 const ACCOUNTS = ["mer_1:test", "mer_2:test"]
 const RECORDS = 6
@@ -38,6 +42,7 @@ const recordOf = (account: string, version: number, events: number): JournalReco
     const object = objectOf({ account, id, version })
     return { id, type: "counter.created", object, format: 1, previous: null }
   }),
+  apiVersion: "1",
   timers: [],
   subscriptions: [],
   deliveries: [],
@@ -78,7 +83,7 @@ describe("reading events", () => {
           asked.push(places)
           return Effect.andThen(random.jitter(3), journal.at(places))
         }
-        const readEvents = yield* Effect.provideService(EventReader.make(8), Journal, { ...journal, at })
+        const readEvents = yield* Effect.provideService(makeReader(8), Journal, { ...journal, at })
         const place = (): EventPlace => ({
           account: random.pick(ACCOUNTS),
           // One beyond the last record, and one beyond the longest list of events.
@@ -124,10 +129,63 @@ describe("reading events", () => {
       const { bytes, hash, previous } = seal(GENESIS, recordOf("mer_1:test", 1, 1))
       const journal = yield* Journal
       yield* journal.append([{ account: "mer_1:test", version: 1, hash, bytes, previous }])
-      const readEvents = yield* EventReader.make(8)
+      const readEvents = yield* makeReader(8)
       const place = { account: "mer_1:test", version: 1, id: "evt_0" }
       const [[one], [other]] = yield* Effect.all([readEvents([place]), readEvents([place])], { concurrency: 2 })
       assert.strictEqual(one, other)
     }).pipe(Effect.provide(JournalMemory.layerMemory), Effect.scoped)
+  )
+})
+
+describe("the version in which an event is rendered", () => {
+  /** Accounts whose counters are rendered in the version that a counter of another account counts. */
+  const eventVersions: EventVersionsShape = {
+    namedBy: (account) => (account === NAMING || named === undefined ? null : { account: NAMING, id: named }),
+    versionOf: (document) =>
+      document === undefined || document.deleted ? "none" : `v${(document.value as Counter).count}`
+  }
+  const NAMING = "naming"
+  let named: string | undefined
+
+  it.effect("is asked of another account, wherever that is, and kept by whoever reads the event", () =>
+    Effect.gen(function* () {
+      yield* Harness.startClock
+      const storage = yield* Harness.storageInMemory
+      let isFailing = false
+      const faults = (point: string) =>
+        isFailing && point === "read" ? Effect.fail(Harness.outage("as the test says")) : Effect.void
+      const start = Harness.startEngine(storage, { eventVersions, faults, schedulers: 0 })
+      let engine = yield* start
+      const count = (by: number) =>
+        engine.accounts.run(
+          NAMING,
+          Effect.flatMap(counterIn("a"), (counter) => add(counter!.value, by))
+        )
+      const versions = Effect.map(engine.accounts.events("mer_1:test", { limit: 100 }), ({ events }) =>
+        events.map(({ apiVersion }) => apiVersion).toReversed()
+      )
+      yield* engine.accounts.run("mer_1:test", create("early", "plain"))
+      named = (yield* engine.accounts.run(NAMING, create("a", "plain"))).id
+      yield* engine.accounts.run("mer_1:test", create("a", "plain"))
+      yield* count(1)
+      yield* engine.accounts.run("mer_1:test", create("b", "plain"))
+      assert.deepStrictEqual(yield* versions, ["none", "v0", "v1"])
+      // Nothing is in memory: the other account is started for it.
+      yield* engine.stop
+      engine = yield* start
+      yield* engine.accounts.run("mer_1:test", create("c", "plain"))
+      // Nobody may say that an event is of a version that nobody could ask for.
+      yield* engine.stop
+      engine = yield* start
+      yield* engine.accounts.run("mer_1:test", Effect.void)
+      isFailing = true
+      assert.instanceOf(yield* Effect.flip(engine.accounts.run("mer_1:test", create("d", "plain"))), Unavailable)
+      isFailing = false
+      yield* engine.accounts.run("mer_1:test", create("d", "plain"))
+      const { events } = yield* engine.accounts.events("mer_1:test", { limit: 100 })
+      assert.deepStrictEqual(events.map(({ apiVersion }) => apiVersion).toReversed(), ["none", "v0", "v1", "v1", "v1"])
+      yield* Harness.verified(storage)
+      yield* engine.stop
+    })
   )
 })

@@ -1,0 +1,112 @@
+/**
+ * The version in which an event is rendered is its account's default at the moment at which it happens (semantics V3, W8,
+ * 9.22). There is one published version so far; a second one that only this test knows stands for all later ones.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import type { ApiVersion } from "../../src/domain/ApiVersion.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import { Deliveries } from "../../src/engine/Deliveries.ts"
+import { Projector } from "../../src/engine/Projector.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as Customers from "../../src/payments/Customers.ts"
+import { render } from "../../src/payments/Events.ts"
+import * as Merchants from "../../src/payments/Merchants.ts"
+import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import { resend } from "../../src/payments/WebhookDeliveries.ts"
+import * as MemoryService from "../support/MemoryService.ts"
+import { paymentsConfig } from "../support/PaymentsConfig.ts"
+
+const FIRST: ApiVersion = "2026-03-09"
+const SECOND = "2027-01-01" as ApiVersion
+
+const service = MemoryService.engine().pipe(Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig())))
+
+/** The bodies that go out for the deliveries that are due now, as the dispatcher puts them together. */
+const dueBodies = Effect.gen(function* () {
+  const deliveries = yield* Deliveries
+  yield* Effect.andThen(Projector, ({ drained }) => drained)
+  const due = yield* deliveries.take({ limit: 100, busy: [] })
+  return yield* Effect.forEach(due, (delivery) =>
+    Effect.map(deliveries.content(delivery), (event) => ({
+      delivery,
+      event,
+      body: render(event, { account: delivery.account, pendingWebhooks: event.deliveries })
+    }))
+  )
+})
+
+/** A merchant, with what is done in its test environment and to its default version. */
+const makeMerchant = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const { merchantId } = yield* MemoryService.merchant("A merchant")
+  const account = `${merchantId}:test`
+  return {
+    account,
+    setVersion: (version: ApiVersion) => accounts.run(INSTALLATION, Merchants.setVersion(merchantId, version)),
+    subscribe: accounts.run(
+      account,
+      Effect.map(Transaction, (transaction) => transaction.subscribe("we_1", ["*"]))
+    ),
+    createCustomer: accounts.run(account, Customers.create({})),
+    events: Effect.map(accounts.events(account, { limit: 100 }), ({ events }) => events)
+  }
+})
+
+describe("the version of an event", () => {
+  it.live("is the default of when it happened, on every attempt and when it is sent again, in the same bytes", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const deliveries = yield* Deliveries
+      const { account, createCustomer, events, setVersion, subscribe } = yield* makeMerchant
+      yield* subscribe
+      yield* createCustomer
+      yield* setVersion(SECOND)
+      yield* createCustomer
+      const bodies = new Map<string, string>()
+      for (let attempt = 1; attempt <= 3; attempt++) {
+        const due = yield* dueBodies
+        assert.lengthOf(due, 2)
+        for (const { body, delivery, event } of due) {
+          assert.strictEqual(delivery.attempt, attempt)
+          assert.strictEqual(bodies.get(event.id) ?? body, body)
+          bodies.set(event.id, body)
+          const outcome = { ...delivery, startedAt: 0, durationMillis: 0, status: 500, error: null }
+          yield* deliveries.report(account, [{ ...outcome, next: { retryAfterMillis: 0 } }])
+        }
+        yield* setVersion(attempt === 1 ? FIRST : SECOND)
+      }
+      const versions = [...bodies.values()].map((body) => JSON.parse(body).api_version)
+      assert.deepStrictEqual(versions.toSorted(), [FIRST, SECOND])
+      for (const event of yield* events) {
+        const answered = yield* accounts.run(account, resend({ event, pendingWebhooks: 0, webhookEndpoint: null }))
+        assert.strictEqual(answered.api_version, event.apiVersion)
+      }
+      const again = (yield* dueBodies).filter(({ delivery }) => delivery.attempt === 1)
+      assert.lengthOf(again, 2)
+      for (const { body, event } of again) assert.strictEqual(body, bodies.get(event.id))
+    }).pipe(Effect.provide(service))
+  )
+
+  it.live("is the merchant's own, in both environments, and counts from the next event on", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const [one, other] = [yield* makeMerchant, yield* makeMerchant]
+      const versionsOf = (account: string) =>
+        Effect.map(accounts.events(account, { limit: 100 }), ({ events }) =>
+          events.map(({ apiVersion }) => apiVersion).toReversed()
+        )
+      const live = one.account.replace(":test", ":live")
+      for (const version of [SECOND, FIRST, SECOND]) {
+        yield* one.setVersion(version)
+        yield* one.createCustomer
+        yield* accounts.run(live, Customers.create({}))
+        yield* other.createCustomer
+      }
+      assert.deepStrictEqual(yield* versionsOf(one.account), [SECOND, FIRST, SECOND])
+      assert.deepStrictEqual(yield* versionsOf(live), [SECOND, FIRST, SECOND])
+      assert.deepStrictEqual(yield* versionsOf(other.account), [FIRST, FIRST, FIRST])
+    }).pipe(Effect.provide(service))
+  )
+})
