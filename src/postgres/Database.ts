@@ -12,7 +12,7 @@ import type { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/Journal.ts"
 import { isMade } from "./embedded/Cluster.ts"
 import { make as makeEmbedded, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgres.ts"
-import { texts } from "./Parameters.ts"
+import { texts } from "./Rows.ts"
 
 /**
  * The configured Postgres does not answer, refuses us, is too old, or busy with another Till. The message is one line.

@@ -8,8 +8,7 @@ import type { Attempt, DeliveryState } from "../engine/Record.ts"
 import type { DueDelivery, Views } from "../engine/Views.ts"
 import { deliveryId } from "../engine/Views.ts"
 import { from } from "./ListsPostgres.ts"
-import { bigint, bigints, texts } from "./Parameters.ts"
-import { ask, placed, storageFailure } from "./Rows.ts"
+import { ask, bigint, bigints, placed, storageFailure, texts } from "./Rows.ts"
 
 interface Row {
   readonly account: string

@@ -6,8 +6,7 @@ import { Fenced, firsts, Journal, StorageFailure } from "../engine/Journal.ts"
 import { READ_BYTES_MAX } from "../engine/Memory.ts"
 import type { JournalRow } from "../engine/Record.ts"
 import { textOf } from "../engine/Record.ts"
-import { bigint, bigints, byteStrings, ints, texts } from "./Parameters.ts"
-import { ask, placed } from "./Rows.ts"
+import { ask, bigint, bigints, byteStrings, ints, placed, texts } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 
 interface Row {

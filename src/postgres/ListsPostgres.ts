@@ -8,9 +8,8 @@ import type { Fragment } from "effect/sql/Statement"
 import type { AccountId } from "../engine/Document.ts"
 import type { DocumentRow, EventRow } from "../engine/Projection.ts"
 import type { Cursor, EventQuery, ListQuery, Views } from "../engine/Views.ts"
-import { bigints, texts } from "./Parameters.ts"
 import type { Sql, SqlDocument } from "./Rows.ts"
-import { ask, labelsText, toDocument, toEvent } from "./Rows.ts"
+import { ask, bigints, labelsText, texts, toDocument, toEvent } from "./Rows.ts"
 
 /** `AND id < …` or `AND id > …` with the order that puts the nearest to the cursor first. */
 export const from = (sql: PgClient.PgClient, { newerThan, olderThan }: Cursor): Fragment => {

@@ -12,8 +12,7 @@ import type {
   TimerRow
 } from "../engine/Projection.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
-import { bigint, bigints, ints, texts } from "./Parameters.ts"
-import { ask, labelsText } from "./Rows.ts"
+import { ask, bigint, bigints, ints, labelsText, texts } from "./Rows.ts"
 
 /**
  * New documents, events, keys and deliveries are inserted without asking whether they are there: the checkpoint lets

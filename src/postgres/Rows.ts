@@ -1,5 +1,10 @@
-/** Postgres answers with rows, which the engine takes in shapes of its own, or with a failure. */
-import { Effect } from "effect"
+/**
+ * Rows go to Postgres as parameters with their type said, because the driver infers none from an empty or all-null
+ * array, and `int` from small numbers. Postgres answers with rows, which the engine takes in shapes of its own, or with
+ * a failure.
+ */
+import { PgTypes } from "@effect/sql-pg"
+import { Effect, Result } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Labels } from "../engine/Document.ts"
 import { StorageFailure } from "../engine/Journal.ts"
@@ -7,6 +12,30 @@ import type { DocumentRow, EventRow, KeyRow, SubscriptionRow, TimerRow } from ".
 import type { Span } from "../engine/Record.ts"
 import { textOf } from "../engine/Record.ts"
 import type { DocumentTexts } from "../engine/Views.ts"
+
+/** `text[]` */
+export const texts = (values: ReadonlyArray<string | null>): PgTypes.Parameter =>
+  Result.getOrThrow(PgTypes.array(values, PgTypes.OID.text))
+
+/** `bytea[]` */
+export const byteStrings = (values: ReadonlyArray<Uint8Array>): PgTypes.Parameter =>
+  Result.getOrThrow(PgTypes.array(values, PgTypes.OID.bytea))
+
+/** `int[]` */
+export const ints = (values: ReadonlyArray<number | null>): PgTypes.Parameter =>
+  Result.getOrThrow(PgTypes.array(values, PgTypes.OID.int4))
+
+/** `bigint[]` of safe integers. */
+export const bigints = (values: ReadonlyArray<number | null>): PgTypes.Parameter =>
+  Result.getOrThrow(
+    PgTypes.array(
+      values.map((value) => (value === null ? null : BigInt(value))),
+      PgTypes.OID.int8
+    )
+  )
+
+/** `bigint`, of a safe integer. */
+export const bigint = (value: number): PgTypes.Parameter => PgTypes.int8(BigInt(value))
 
 /** To the engine, every failure of SQL is a storage failure. */
 export const storageFailure = Effect.mapError((cause: SqlError.SqlError) => new StorageFailure({ cause }))

@@ -8,13 +8,14 @@ import type { TimerCount, ViewRow } from "../engine/Views.ts"
 import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
-import { bigint, texts } from "./Parameters.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
 import type { Sql, SqlDocument, SqlDocumentTexts, SqlTimer } from "./Rows.ts"
 import {
   ask,
+  bigint,
   placed,
   storageFailure,
+  texts,
   toDocument,
   toDocumentTexts,
   toEvent,
