@@ -1,6 +1,7 @@
 /**
- * One seed and one Postgres for the whole run, started before the first test file and removed after the last. Files that
- * start processes, browsers or databases come first: the short ones then fill what is left, and both workers end together.
+ * One seed and one Postgres for the whole run, started before the first test file and removed after the last. Files
+ * that start processes, browsers or databases come first: the short ones then fill what is left, and both workers end
+ * together.
  */
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"

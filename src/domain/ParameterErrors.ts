@@ -1,6 +1,6 @@
 /**
- * These errors tell what is wrong with a parameter alone. They know no object, so the objects' own rules can fail with them; the
- * others (`Errors.ts`) tell of objects.
+ * These errors tell what is wrong with a parameter alone. They know no object, so the objects' own rules can fail with
+ * them; the others (`Errors.ts`) tell of objects.
  */
 import { Schema } from "effect"
 

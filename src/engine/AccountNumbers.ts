@@ -6,8 +6,8 @@
  * - Without the key, nobody can tell these four from random ones, nor two ids of one account from ids of two. They are
  *   masked by a keyed hash of all that stands before them, which no two ids share.
  * - The eleven characters before them are random (65 bits), so an id still cannot be guessed.
- * - An account's number is a keyed hash of its name, so nobody has to hand numbers out. Two accounts may share a number:
- *   it only says where to look, and the account itself says what it holds.
+ * - An account's number is a keyed hash of its name, so nobody has to hand numbers out. Two accounts may share a
+ *   number: it only says where to look, and the account itself says what it holds.
  */
 import { Context, Layer, Redacted } from "effect"
 import { createHmac, hash } from "node:crypto"
@@ -39,7 +39,9 @@ export interface AccountNumbersShape {
   readonly of: (account: AccountId) => AccountNumber
   /** Makes an id of 24 characters behind its prefix. It carries the number if its kind is found by its id alone. */
   readonly idOf: (prefix: string, sequence: number, number: AccountNumber) => string
-  /** Reads the number out of an id; undefined if ids of that form carry none. Any other id of that form gives a number. */
+  /**
+   * Reads the number out of an id; undefined if ids of that form carry none. Any other id of that form gives a number.
+   */
   readonly numberIn: (id: string) => number | undefined
 }
 

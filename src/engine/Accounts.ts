@@ -61,9 +61,9 @@ export interface AccountsShape {
   readonly peek: (account: AccountId, id: string) => Document | Tombstone | undefined
 
   /**
-   * Finds the account that holds the document with this id, deleted or not, for those who know nothing but an id that was
-   * handed out. The document is of a kind that is found by its id alone, see `Kind`. Sees everything that was acknowledged
-   * before the call.
+   * Finds the account that holds the document with this id, deleted or not, for those who know nothing but an id that
+   * was handed out. The document is of a kind that is found by its id alone, see `Kind`. Sees everything that was
+   * acknowledged before the call.
    */
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, Unavailable>
 
@@ -178,15 +178,17 @@ const make = Effect.fnUntraced(function* (options: Options) {
 const none = () => null
 
 /**
- * Asks the accounts that have the number in the id, which are nearly always none or one, whether they hold the document. An
- * id that somebody made up costs two look-ups by an index.
+ * Asks the accounts that have the number in the id, which are nearly always none or one, whether they hold the
+ * document. An id that somebody made up costs two look-ups by an index.
  */
 const makeHolder = (
   numbers: AccountNumbersShape,
   views: ViewsShape,
   read: AccountsShape["read"]
 ): AccountsShape["holder"] => {
-  /** Accounts by their numbers. Another process may add accounts, so what is here is asked first, and never believed. */
+  /**
+   * Accounts by their numbers. Another process may add accounts, so what is here is asked first, and never believed.
+   */
   const known = new Map<number, ReadonlyArray<AccountId>>()
   const lookUp = (number: number) =>
     Effect.map(views.accountsNumbered(number), (accounts) => {
@@ -218,8 +220,9 @@ const makeHolder = (
 }
 
 /**
- * Gives their numbers to the accounts that have a checkpoint without one: those of an older Till, and those whose views were
- * made anew from nothing. An account that is used gets its number with its activation, whether or not this has come so far.
+ * Gives their numbers to the accounts that have a checkpoint without one: those of an older Till, and those whose views
+ * were made anew from nothing. An account that is used gets its number with its activation, whether or not this has
+ * come so far.
  */
 const numberAll = (numbers: AccountNumbersShape, views: ViewsShape) =>
   Effect.gen(function* () {

@@ -31,7 +31,8 @@ export type ClosedReason = "fenced" | "failed" | "passivated"
 
 /**
  * The actor stopped before the command was durable. After `failed` it may have happened, or not. This is a plain class,
- * because a flush that fails makes one for each of thousands of waiters, and a stack trace for each would take the thread.
+ * because a flush that fails makes one for each of thousands of waiters, and a stack trace for each would take the
+ * thread.
  */
 export class Closed {
   readonly _tag = "Closed"
@@ -77,7 +78,10 @@ export interface Start {
   readonly timers: ReadonlyArray<Timer>
 }
 
-/** The engine knows this of an idempotency key: where its response lies in the journal, and the response if it is at hand. */
+/**
+ * The engine knows this of an idempotency key: where its response lies in the journal, and the response if it is at
+ * hand.
+ */
 export interface KeyState {
   readonly version: number
   readonly fingerprint: string
@@ -111,7 +115,9 @@ export interface ActorServices {
   ) => Effect.Effect<Document | Tombstone | undefined, StorageFailure>
   /** The account's first timers in due order. */
   readonly loadTimers: (account: AccountId, limit: number) => Effect.Effect<ReadonlyArray<Timer>, StorageFailure>
-  /** Says in which version of the API the account's events are rendered that happen now; at once, if that is in memory. */
+  /**
+   * Says in which version of the API the account's events are rendered that happen now; at once, if that is in memory.
+   */
   readonly eventVersion: (account: AccountId) => string | Effect.Effect<string, StorageFailure>
   /** Carries out what is to happen when a timer is due. */
   readonly handleTimer: (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
@@ -200,7 +206,9 @@ export class Actor implements AccountState {
     return Effect.map(Queue.unbounded<Mail>(), (mailbox) => new Actor(account, start, mailbox, services))
   }
 
-  /** Drains the mailbox, one command after the other, until the actor closes. Dies of what no command can be blamed for. */
+  /**
+   * Drains the mailbox, one command after the other, until the actor closes. Dies of what no command can be blamed for.
+   */
   get run(): Effect.Effect<never> {
     return Effect.forever(
       Effect.flatMap(Queue.take(this.#mailbox), (mail) => this.#perform(mail))
@@ -380,7 +388,8 @@ export class Actor implements AccountState {
   }
 
   #carryOut(mail: Mail, at: Millis): Effect.Effect<void> {
-    // While more is due than may fire at once, time stands still where the next timer is due: no command comes too late.
+    // While more is due than may fire at once, time stands still where the next timer is due: no command comes too
+    // late.
     const now = Math.min(at + this.clockOffset, this.timers.nextDueAt)
     return this.#transact(mail.program, { at, now }, mail.request, (transaction, exit) => {
       try {
@@ -486,7 +495,9 @@ export class Actor implements AccountState {
     this.#services.append(this, sealed, settle)
   }
 
-  /** Seals a command's record. What cannot be written down is a bug of the command's, and costs nobody else anything. */
+  /**
+   * Seals a command's record. What cannot be written down is a bug of the command's, and costs nobody else anything.
+   */
   #seal(
     request: RequestIdentity | null,
     transaction: ActiveTransaction,

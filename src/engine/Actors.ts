@@ -25,7 +25,9 @@ import type { Address, ViewRow } from "./Views.ts"
 import { Views } from "./Views.ts"
 import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
 
-/** The log cannot be reached, or the account has more work than it may queue. What was asked for may yet have been done. */
+/**
+ * The log cannot be reached, or the account has more work than it may queue. What was asked for may yet have been done.
+ */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { reason: Schema.String }) {
   override get message(): string {
     return this.reason
@@ -58,7 +60,9 @@ const DRAIN_MILLIS = 5000
 
 type EngineFailure = Closed | MailboxFull | StorageFailure | JournalCorrupt
 
-/** Uses an account's actor, activating it if need be; once more on a fresh one if it was fenced or retired meanwhile. */
+/**
+ * Uses an account's actor, activating it if need be; once more on a fresh one if it was fenced or retired meanwhile.
+ */
 export type UseActor = <A, E>(
   account: AccountId,
   use: (actor: Actor) => Effect.Effect<A, E | Closed | MailboxFull | StorageFailure>
@@ -113,7 +117,9 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   const eventVersion: ActorServices["eventVersion"] = (account) => eventVersionOf(versions, active, use, account)
   const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion }
   const activate = yield* makeActivation(active, services)
-  /** Starts an account anew even if nobody asks for it: the failed flush may have left timers and deliveries in the log. */
+  /**
+   * Starts an account anew even if nobody asks for it: the failed flush may have left timers and deliveries in the log.
+   */
   const restart = (account: AccountId) =>
     activate(account).pipe(
       // The failed flush has been logged; what is damaged stays so.
@@ -221,8 +227,8 @@ interface Activation {
 }
 
 /**
- * Activations: one at a time per account, shared by all who wait for it, and none while an actor is active. Of two actors
- * in one process, one would serve reads that do not show what the other has answered.
+ * Activations: one at a time per account, shared by all who wait for it, and none while an actor is active. Of two
+ * actors in one process, one would serve reads that do not show what the other has answered.
  */
 const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor>, services: ActorServices) {
   const views = yield* Views
@@ -283,8 +289,8 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
 })
 
 /**
- * Tells the actor's filter which keys were used before it was there; an account with too many does without. If it fails,
- * the filter stays as it is, which costs a look-up per key and nothing else.
+ * Tells the actor's filter which keys were used before it was there; an account with too many does without. If it
+ * fails, the filter stays as it is, which costs a look-up per key and nothing else.
  */
 const gatherKeys = (views: Views["Service"], actor: Actor): Effect.Effect<void> =>
   Effect.gen(function* () {
@@ -313,10 +319,10 @@ const retireIdle = (options: Options, active: Map<AccountId, Actor>) => {
 }
 
 /**
- * Asks the log now and then for records of active accounts that this process has not heard of, and starts those accounts
- * anew. An actor notices such a record with its next write at the latest; until then it would serve what it knows, a key
- * that was revoked through another process, say, and nobody would fire the timers of a record that was given up and got
- * into the log after all.
+ * Asks the log now and then for records of active accounts that this process has not heard of, and starts those
+ * accounts anew. An actor notices such a record with its next write at the latest; until then it would serve what it
+ * knows, a key that was revoked through another process, say, and nobody would fire the timers of a record that was
+ * given up and got into the log after all.
  */
 const watchLog = Effect.fnUntraced(function* (
   active: ReadonlyMap<AccountId, Actor>,

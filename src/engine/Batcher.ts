@@ -2,8 +2,8 @@
  * Batches look-ups: whatever is asked for while one query is under way goes into the next. A thousand waiting
  * requests cost the storage a handful of queries.
  *
- * Effect's `RequestResolver` does not wait for the query under way: it collects for a moment, and its batches run side by
- * side.
+ * Effect's `RequestResolver` does not wait for the query under way: it collects for a moment, and its batches run side
+ * by side.
  */
 import { Deferred, Effect, Exit, Queue } from "effect"
 import type { Scope } from "effect"

@@ -1,14 +1,15 @@
 /**
  * Deliveries: messages about events to destinations outside, and what became of each attempt to carry them.
  *
- * An event's record names a delivery for every destination that is subscribed at that moment, so either both are durable
- * or neither is. What came of attempts are records as well: deliveries are a fold of the journal like everything else.
+ * An event's record names a delivery for every destination that is subscribed at that moment, so either both are
+ * durable or neither is. What came of attempts are records as well: deliveries are a fold of the journal like
+ * everything else.
  *
  * - Whoever carries them (`onCommitted`, `take`) holds a lease. In this process the holder knows what it holds; another
- *   process gets a delivery only once its lease is over, or with its start, which ends all leases, because those of a process
- *   that has crashed look like any others. So a delivery is attempted twice at worst.
- * - An outcome counts only for a delivery that is still pending, and for the attempt that is its next: a report that comes
- *   twice, or for a canceled delivery, changes nothing.
+ *   process gets a delivery only once its lease is over, or with its start, which ends all leases, because those of a
+ *   process that has crashed look like any others. So a delivery is attempted twice at worst.
+ * - An outcome counts only for a delivery that is still pending, and for the attempt that is its next: a report that
+ *   comes twice, or for a canceled delivery, changes nothing.
  */
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
@@ -45,18 +46,24 @@ export interface DeliveriesShape {
    */
   readonly onCommitted: (listener: (committed: Committed) => void) => Effect.Effect<void, never, Scope.Scope>
 
-  /** Leases deliveries that are due, for two minutes, longest free ones first, and to none of the `busy` destinations. */
+  /**
+   * Leases deliveries that are due, for two minutes, longest free ones first, and to none of the `busy` destinations.
+   */
   readonly take: (options: {
     readonly limit: number
     readonly busy: ReadonlyArray<string>
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
 
-  /** Says when the next delivery to none of the `busy` destinations is due, by the wall clock; Infinity if there is none. */
+  /**
+   * Says when the next delivery to none of the `busy` destinations is due, by the wall clock; Infinity if there is
+   * none.
+   */
   readonly nextDueAt: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
 
   /**
-   * Runs `round` whenever something may be due. A round takes what it has room for, and answers with the time of the wall
-   * clock at which to call again at the latest. Before the first, all leases end, those of other processes as well.
+   * Runs `round` whenever something may be due. A round takes what it has room for, and answers with the time of the
+   * wall clock at which to call again at the latest. Before the first, all leases end, those of other processes as
+   * well.
    */
   readonly run: (round: Effect.Effect<Millis, StorageFailure>) => Effect.Effect<never>
 

@@ -1,6 +1,6 @@
 /**
- * The way from a durable record to whoever carries its deliveries: straight through memory. And the alarm that wakes the
- * carrier for what is due later.
+ * The way from a durable record to whoever carries its deliveries: straight through memory. And the alarm that wakes
+ * the carrier for what is due later.
  */
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"

@@ -21,11 +21,13 @@ export interface Kind<Value extends Identified, Hidden = undefined> {
   /** Says that links name its documents by nothing but their ids: such ids lead to their accounts (semantics T21). */
   readonly foundById?: boolean
   /**
-   * What lists can filter by: a few short strings without NUL and unpaired surrogates, indexed by the views. Journal and
-   * views keep those that a document was written with, so no step may change what they are made of.
+   * What lists can filter by: a few short strings without NUL and unpaired surrogates, indexed by the views. Journal
+   * and views keep those that a document was written with, so no step may change what they are made of.
    */
   readonly labels?: (value: Value) => Labels
-  /** These steps turn an older Till's documents into today's when they are read, oldest step first; see `Formats.ts`. */
+  /**
+   * These steps turn an older Till's documents into today's when they are read, oldest step first; see `Formats.ts`.
+   */
   readonly steps?: ReadonlyArray<Step>
   /** Only carries the type. */
   readonly _hidden?: Hidden
@@ -77,8 +79,9 @@ export interface Tombstone {
 }
 
 /*
- * One memo for the module, because whoever encodes has just been here: the transaction that writes a document, and then the
- * answer with it. Handing a memo through every lifecycle would cost each command more than this look at one reference.
+ * One memo for the module, because whoever encodes has just been here: the transaction that writes a document, and then
+ * the answer with it. Handing a memo through every lifecycle would cost each command more than this look at one
+ * reference.
  */
 let newest: { readonly value: object; readonly json: string } | undefined
 

@@ -42,8 +42,9 @@ export interface EventVersionsShape {
 }
 
 /**
- * Tells the engine in which version of the API an account's events are rendered that happen now: the account's default. The
- * engine asks when an event happens, and writes the answer into its record. Whoever knows the versions provides this.
+ * Tells the engine in which version of the API an account's events are rendered that happen now: the account's default.
+ * The engine asks when an event happens, and writes the answer into its record. Whoever knows the versions provides
+ * this.
  */
 export class EventVersions extends Context.Service<EventVersions, EventVersionsShape>()("till/engine/EventVersions") {}
 
@@ -65,7 +66,9 @@ export interface EventPlace extends Place {
   readonly id: string
 }
 
-/** Reads the events at these places, in their order. Dies of `JournalCorrupt` if the journal does not hold one of them. */
+/**
+ * Reads the events at these places, in their order. Dies of `JournalCorrupt` if the journal does not hold one of them.
+ */
 export type ReadEvents = (
   places: ReadonlyArray<EventPlace>
 ) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageFailure>

@@ -1,8 +1,8 @@
 /**
  * Formats: documents that an older Till wrote are read as if today's had written them.
  *
- * - Journal and views keep every document as it was written, and its format with it. Whoever reads one from there gets it
- *   in the newest format of its kind; the engine's memory holds nothing else, and a change writes it in that.
+ * - Journal and views keep every document as it was written, and its format with it. Whoever reads one from there gets
+ *   it in the newest format of its kind; the engine's memory holds nothing else, and a change writes it in that.
  * - What is in the newest format is neither parsed nor encoded: one look-up and one comparison tell.
  * - Images in events become what documents become when they are read through `Accounts`. Deliveries and the answers to
  *   repeated requests stay, byte for byte, what they were (semantics W8, I6).
@@ -22,8 +22,8 @@ export interface Formatted {
 
 export interface FormatsShape {
   /**
-   * What a row stands for. Throws `JournalCorrupt` if the journal has lost the record, for the object was there; or if a
-   * newer Till wrote it.
+   * What a row stands for. Throws `JournalCorrupt` if the journal has lost the record, for the object was there; or if
+   * a newer Till wrote it.
    */
   readonly document: (row: DocumentTexts) => Document | Tombstone
   /** An event of an account with its object in the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
@@ -31,8 +31,8 @@ export interface FormatsShape {
 }
 
 /**
- * The formats of all kinds that the engine is to keep; `kindOfEvent` says which kind the events of a type tell of. Whoever
- * knows the kinds provides it.
+ * The formats of all kinds that the engine is to keep; `kindOfEvent` says which kind the events of a type tell of.
+ * Whoever knows the kinds provides it.
  */
 export class Formats extends Context.Service<Formats, FormatsShape>()("till/engine/Formats") {
   static readonly layer = (

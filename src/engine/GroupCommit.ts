@@ -84,7 +84,9 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
-/** Appends records and answers which of them are durable; tells whoever waits for another one that its actor is closed. */
+/**
+ * Appends records and answers which of them are durable; tells whoever waits for another one that its actor is closed.
+ */
 const makeAppend = (journal: JournalShape, onClosed: Options["onClosed"]) => {
   const close = (entries: ReadonlyArray<Entry>, reason: ClosedReason) => {
     for (const { actor } of entries) {

@@ -10,7 +10,9 @@ const ALPHABET = Buffer.from("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const UNDERSCORE = 0x5f
 const COUNTER_LENGTH = 9
 const RANDOM_LENGTH = 15
-/** Ids per millisecond before the counter runs ahead of the clock. Keeps the counter a safe integer until the year 2248. */
+/**
+ * Ids per millisecond before the counter runs ahead of the clock. Keeps the counter a safe integer until the year 2248.
+ */
 const COUNTS_PER_MILLISECOND = 1024
 
 /** The counter of the next id: follows the clock, and ascends even where the clock does not. */

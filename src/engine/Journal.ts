@@ -1,8 +1,8 @@
 /**
  * The journal: the only source of truth. Append only, one chain of records per account.
  *
- * Port. `(account, version)` is unique, which is the fence: of two owners of an account only one can append a version, and
- * only one who knows the version before it.
+ * Port. `(account, version)` is unique, which is the fence: of two owners of an account only one can append a version,
+ * and only one who knows the version before it.
  */
 import { Context, type Effect, Schema } from "effect"
 import type { AccountId } from "./Document.ts"
@@ -40,8 +40,8 @@ export const firsts = (rows: ReadonlyArray<NewRow>): ReadonlyArray<NewRow> => {
 }
 
 /**
- * Somebody else owns these accounts now: versions of them are taken, or what these records follow upon is not there (any
- * more, if the storage was put back to an earlier state). Nothing of the batch was written.
+ * Somebody else owns these accounts now: versions of them are taken, or what these records follow upon is not there
+ * (any more, if the storage was put back to an earlier state). Nothing of the batch was written.
  */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", { accounts: Schema.Array(Schema.String) }) {}
 
@@ -60,8 +60,8 @@ export interface JournalShape {
   /** Writes all rows durably, or none. */
   readonly append: (rows: ReadonlyArray<NewRow>) => Effect.Effect<void, Fenced | StorageFailure>
   /**
-   * The account's rows after a version, oldest first, at most `limit`, and none behind those that weigh `READ_BYTES_MAX`
-   * together. So the end is where there are none, not where there are fewer than were asked for.
+   * The account's rows after a version, oldest first, at most `limit`, and none behind those that weigh
+   * `READ_BYTES_MAX` together. So the end is where there are none, not where there are fewer than were asked for.
    */
   readonly read: (
     account: AccountId,

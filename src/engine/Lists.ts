@@ -1,6 +1,6 @@
 /**
- * Lists of documents: the views say which documents there are, and where the journal has them; those in the actor's memory
- * are taken from there.
+ * Lists of documents: the views say which documents there are, and where the journal has them; those in the actor's
+ * memory are taken from there.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"

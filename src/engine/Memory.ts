@@ -1,6 +1,6 @@
 /**
- * How much memory the engine takes for what it could read again, and how accounts share it. The limits follow what V8 may
- * use in all; they are in bytes, roughly.
+ * How much memory the engine takes for what it could read again, and how accounts share it. The limits follow what V8
+ * may use in all; they are in bytes, roughly.
  */
 import { getHeapStatistics } from "node:v8"
 
@@ -17,9 +17,10 @@ export const LAG_BYTES_MAX = Math.min(64 * MEBIBYTE, heap / 32)
 export const READ_BYTES_MAX = Math.min(16 * MEBIBYTE, heap / 64)
 
 /**
- * Lets owners share a capacity: each may have an equal share, and more as long as the others leave room. So one busy account
- * among many quiet ones keeps what it uses, and gives it back when the others get busy. An owner that had more than it may
- * have now keeps that until it is used again, or ends. The function that is made answers how much an owner may have.
+ * Lets owners share a capacity: each may have an equal share, and more as long as the others leave room. So one busy
+ * account among many quiet ones keeps what it uses, and gives it back when the others get busy. An owner that had more
+ * than it may have now keeps that until it is used again, or ends. The function that is made answers how much an owner
+ * may have.
  */
 export const makeShares = <Owner extends object>(
   capacity: number,
@@ -29,7 +30,8 @@ export const makeShares = <Owner extends object>(
   let known = new WeakMap<Owner, number>()
   let used = 0
   let asked = Infinity
-  // This notices once per round of owners who has ended: with many of them, every time would cost more than it is worth.
+  // This notices once per round of owners who has ended: with many of them, every time would cost more than it is
+  // worth.
   const countAll = () => {
     known = new WeakMap()
     used = asked = 0

@@ -1,9 +1,9 @@
 /**
  * Projection: the fold of records into rows of the views. Pure; the one definition of what the views hold.
  *
- * Several changes of one document within a batch become one row: only the last is ever looked at. What changes rows that
- * it does not name (a wipe, the end of a subscription, a moved clock) is folded in a batch of its own. Documents that are
- * known to be new stand apart: to insert their rows costs less than to look for older ones as well.
+ * Several changes of one document within a batch become one row: only the last is ever looked at. What changes rows
+ * that it does not name (a wipe, the end of a subscription, a moved clock) is folded in a batch of its own. Documents
+ * that are known to be new stand apart: to insert their rows costs less than to look for older ones as well.
  */
 import type { AccountId, Labels, Millis } from "./Document.ts"
 import type {
@@ -88,7 +88,10 @@ export interface DeliveryStep {
   readonly dueAt: Millis | null
 }
 
-/** Points to the response to a request inside the journal. A key that is used again after its retention has a second row. */
+/**
+ * Points to the response to a request inside the journal. A key that is used again after its retention has a second
+ * row.
+ */
 export interface KeyRow {
   readonly account: AccountId
   readonly key: string
@@ -132,7 +135,9 @@ const sweepOf = ({ account, advanced, clock, subscriptions, wiped }: JournalReco
   return { account, wiped, unsubscribed, clock: wiped || advanced > 0 ? clock : null }
 }
 
-/** Cuts records into pieces that can be folded at once: a sweep stands alone, and so does a second step of a delivery. */
+/**
+ * Cuts records into pieces that can be folded at once: a sweep stands alone, and so does a second step of a delivery.
+ */
 export const piecesOf = (records: ReadonlyArray<SealedRecord>): ReadonlyArray<ReadonlyArray<SealedRecord>> => {
   const pieces: Array<Array<SealedRecord>> = []
   let piece: Array<SealedRecord> | undefined

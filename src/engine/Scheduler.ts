@@ -2,12 +2,12 @@
  * The scheduler: one fiber that sleeps until the next timer is due, and wakes the timer's account, which fires it.
  *
  * Nobody depends on when it does: an account fires what is due before it carries out a command or answers a read. The
- * scheduler is there for accounts that nobody uses. What an account in memory has next, its actor knows; of all others the
- * views tell. A timer fires at least once after its time, however long the process was down, and has its effect exactly
- * once: the command that carries out its handler clears it in the same record.
+ * scheduler is there for accounts that nobody uses. What an account in memory has next, its actor knows; of all others
+ * the views tell. A timer fires at least once after its time, however long the process was down, and has its effect
+ * exactly once: the command that carries out its handler clears it in the same record.
  *
- * It also has the views forget the idempotency keys that are past their retention. Nobody sees when: every look at a key
- * decides by the key's own time.
+ * It also has the views forget the idempotency keys that are past their retention. Nobody sees when: every look at a
+ * key decides by the key's own time.
  */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { Accounts } from "./Accounts.ts"
@@ -99,7 +99,9 @@ const makeRound = Effect.gen(function* () {
   )
 })
 
-/** Reads from the views when accounts are to be woken: those that have something due, and the next one not in memory. */
+/**
+ * Reads from the views when accounts are to be woken: those that have something due, and the next one not in memory.
+ */
 const stored = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   views: ViewsShape,
@@ -116,7 +118,9 @@ const stored = Effect.fnUntraced(function* (
   }
 })
 
-/** Forgets keys now and then, a few at a time, so that no timer waits for all of them; answers when it wants to again. */
+/**
+ * Forgets keys now and then, a few at a time, so that no timer waits for all of them; answers when it wants to again.
+ */
 const makeForgetKeys = (views: ViewsShape) => {
   let next: Millis = 0
   return Effect.fnUntraced(function* (now: Millis) {

@@ -1,8 +1,8 @@
 /**
  * The timers of one account in memory: those that are due next, always.
  *
- * - The list holds every timer up to its horizon, so an actor knows its earliest due time without asking. What lies beyond
- *   the horizon is only in the views; the list is filled from there again once time gets that far.
+ * - The list holds every timer up to its horizon, so an actor knows its earliest due time without asking. What lies
+ *   beyond the horizon is only in the views; the list is filled from there again once time gets that far.
  * - A timer that could not fire is parked: it must not hold the others back, and is tried again ever less often.
  */
 import { Context, Data } from "effect"
@@ -148,7 +148,10 @@ export class Timers {
     this.#next.splice(this.#placeOf(timer), 0, timer)
   }
 
-  /** Finds where a timer stands in the list, or belongs. Most are due later than all others, so it looks at the end first. */
+  /**
+   * Finds where a timer stands in the list, or belongs. Most are due later than all others, so it looks at the end
+   * first.
+   */
   #placeOf(timer: Timer): number {
     const last = this.#next.at(-1)
     if (last === undefined || compare(last, timer) < 0) return this.#next.length

@@ -27,8 +27,8 @@ const ALL_TYPES = "*"
 export interface Transaction {
   readonly account: AccountId
   /**
-   * When the command happens by the account's clock, the same for everything in one record: its start, or the time at which
-   * its timer was due. Milliseconds.
+   * When the command happens by the account's clock, the same for everything in one record: its start, or the time at
+   * which its timer was due. Milliseconds.
    */
   readonly now: Millis
   /** Start of the command by the wall clock. Milliseconds. */
@@ -38,7 +38,9 @@ export interface Transaction {
   /** The HTTP request behind the command; null for a timer's. */
   readonly request: RequestIdentity | null
 
-  /** The document with this id, as this command has left it so far; undefined if there is none of this kind (any more). */
+  /**
+   * The document with this id, as this command has left it so far; undefined if there is none of this kind (any more).
+   */
   readonly get: <V extends Identified, H>(kind: Kind<V, H>, id: string) => Effect.Effect<Document<V, H> | undefined>
 
   /** Writes a document. Values are immutable: pass a new object for every change. */
@@ -98,8 +100,8 @@ const NO_LABELS: Labels = {}
 const NOTHING: ReadonlyArray<never> = []
 
 /**
- * The labels of a document. Views hold them as text that they can search, and such text has no NUL and no half surrogate
- * pairs. One label with them would stop the projection of every account, so it must not get into a record.
+ * The labels of a document. Views hold them as text that they can search, and such text has no NUL and no half
+ * surrogate pairs. One label with them would stop the projection of every account, so it must not get into a record.
  */
 const labelsOf = <V extends Identified, H>(kind: Kind<V, H>, value: V): Labels => {
   if (kind.labels === undefined) return NO_LABELS

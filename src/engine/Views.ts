@@ -182,8 +182,8 @@ export interface ViewsShape {
   /** Counts the deliveries of each event that are pending, in the order of the events. */
   readonly pendingDeliveries: (events: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<number>, StorageFailure>
   /**
-   * Leases pending deliveries that are due and that nobody holds, to none of the `busy` destinations: those that have been
-   * free for longest, nearest due first.
+   * Leases pending deliveries that are due and that nobody holds, to none of the `busy` destinations: those that have
+   * been free for longest, nearest due first.
    */
   readonly takeDeliveries: (options: {
     readonly now: Millis

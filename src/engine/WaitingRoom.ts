@@ -1,7 +1,10 @@
 /** A bound on how many wait for an account, whatever it is that they wait for. */
 import { Effect } from "effect"
 
-/** More wait for the account than may. This is a plain class, because it is made when there is most to do and least time. */
+/**
+ * More wait for the account than may. This is a plain class, because it is made when there is most to do and least
+ * time.
+ */
 export class MailboxFull {
   readonly _tag = "MailboxFull"
 }

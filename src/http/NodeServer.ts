@@ -6,12 +6,13 @@
  *   still awake costs little.
  * - It can be closed while clients keep their connections busy: once it is closed, every answer ends its connection.
  *   Node's own would take request after request on connections that were open before, and so never come to its end.
- * - It resets nobody by closing. A connection without a request stays open for a moment, because a request may be on its
- *   way, and is ended then; one that has ended is read until the client ends it as well. Node's own would destroy it at
- *   once, and with it what the client has sent meanwhile.
- * - It tells browsers with every answer not to guess at its type, so that nothing here can be taken for a page or a script.
- * - It takes up one request of a connection at a time. Node's own would take up all that a client sends ahead, and keep the
- *   answers until they are read: from a few thousand bytes, more of them than there is memory.
+ * - It resets nobody by closing. A connection without a request stays open for a moment, because a request may be on
+ *   its way, and is ended then; one that has ended is read until the client ends it as well. Node's own would destroy
+ *   it at once, and with it what the client has sent meanwhile.
+ * - It tells browsers with every answer not to guess at its type, so that nothing here can be taken for a page or a
+ *   script.
+ * - It takes up one request of a connection at a time. Node's own would take up all that a client sends ahead, and keep
+ *   the answers until they are read: from a few thousand bytes, more of them than there is memory.
  * - It ignores an `Expect` that it does not know. Node's own answers that with a 417, which nobody else gets to see.
  * - It ends connections on which nothing moves, such as those of clients that do not read their answers. Node's own
  *   would keep the answers for as long as the client likes.

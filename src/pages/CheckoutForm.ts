@@ -147,7 +147,9 @@ const isSecurityCode = (code: string, cardNumber: string): boolean =>
 /** A card number as it is printed has spaces, or hyphens, between its groups. */
 const digitsOf = (cardNumber: string): string => cardNumber.replaceAll(/[\s-]/g, "")
 
-/** `12 / 34`, `1/34`, `1234` or `12/2034`. A past date is no mistake of the form: the card is declined (semantics I-9). */
+/**
+ * `12 / 34`, `1/34`, `1234` or `12/2034`. A past date is no mistake of the form: the card is declined (semantics I-9).
+ */
 export const expiryOf = (value: string): { readonly exp_month: number; readonly exp_year: number } | undefined => {
   const found =
     /^(?<month>[0-9]{1,2})\s*[/-]\s*(?<year>[0-9]{2}|20[0-9]{2})$/.exec(value) ??

@@ -1,6 +1,6 @@
 /**
- * The contract's document as a page for people: plain HTML with one style sheet in it, no script, nothing from elsewhere.
- * Its content security policy says as much.
+ * The contract's document as a page for people: plain HTML with one style sheet in it, no script, nothing from
+ * elsewhere. Its content security policy says as much.
  */
 import { hash } from "node:crypto"
 import type { Document, Operation, Parameter, Response } from "../api/openapi/Document.ts"

@@ -1,9 +1,9 @@
 /**
  * Decides who may open a session's page, and which page may show it in a frame.
  *
- * A hosted session's page is open to whoever has its address. An embedded one takes the client secret, and may be framed by
- * the one origin that the frame's address names, if the installation allows that origin. The browser holds the frame to
- * that name, so a page cannot pass for another.
+ * A hosted session's page is open to whoever has its address. An embedded one takes the client secret, and may be
+ * framed by the one origin that the frame's address names, if the installation allows that origin. The browser holds
+ * the frame to that name, so a page cannot pass for another.
  */
 import { Context } from "effect"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"

@@ -1,6 +1,6 @@
 /**
- * Paths match with and without a slash at their end, but links of pages are relative, because Till may lie below a path:
- * behind a slash they would lead elsewhere.
+ * Paths match with and without a slash at their end, but links of pages are relative, because Till may lie below a
+ * path: behind a slash they would lead elsewhere.
  */
 import { HttpServerResponse } from "effect/http"
 

@@ -3,15 +3,17 @@
  *
  * A field is added, renamed, dropped or retyped as follows (semantics 9.27); what was written stays as it is.
  * 1. Change the schema in `src/domain`, or that of the hidden part here, and whatever writes such documents.
- * 2. Give the kind one more step, which says what older documents have there. If Customer gets `tax_id: string | null`, it
- *    is `steps: [{ value: adding({ tax_id: null }) }]`; `src/engine/Formats.ts` has `renaming` and `inside` as well, and any
- *    pure function will do. All changes between two releases can share one step. One that was released never changes.
+ * 2. Give the kind one more step, which says what older documents have there. If Customer gets `tax_id: string | null`,
+ *    it is `steps: [{ value: adding({ tax_id: null }) }]`; `src/engine/Formats.ts` has `renaming` and `inside` as well,
+ *    and any pure function will do. All changes between two releases can share one step. One that was released never
+ *    changes.
  * 3. Give a step to every kind that holds copies of the document, too: to PAYMENT_INTENT for a change of Charge,
  *    `{ value: inside("charges", inside("data", adding({ fee: null }))) }`.
- * 4. Keep steps from what `labels` derives from, and labels from changing: lists find documents by those that were written.
- * 5. Run `npm test -- test/payments/Formats.prop.test.ts test/corpus`. It fails until each document that a release may have
- *    written fits today's schemas, and until there is a migration, maybe an empty one, by which that release refuses what
- *    this one has written.
+ * 4. Keep steps from what `labels` derives from, and labels from changing: lists find documents by those that were
+ *    written.
+ * 5. Run `npm test -- test/payments/Formats.prop.test.ts test/corpus`. It fails until each document that a release may
+ *    have written fits today's schemas, and until there is a migration, maybe an empty one, by which that release
+ *    refuses what this one has written.
  */
 import { Effect, Schema } from "effect"
 import type { Address } from "../domain/Address.ts"
@@ -115,7 +117,8 @@ export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undef
         ...inside("charges", inside("data", withBillingDetailsOf96))(older),
         application_fee_amount: null
       }),
-      // Of an authentication only the payment method was kept, without the amount: it counts for nothing (semantics 9.3).
+      // Of an authentication only the payment method was kept, without the amount: it counts for nothing (semantics
+      // 9.3).
       hidden: (older) => {
         const { checkoutSession } = (older ?? {}) as PaymentIntentHidden
         return checkoutSession === undefined ? undefined : { checkoutSession }

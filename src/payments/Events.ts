@@ -36,8 +36,9 @@ export interface EventContext {
 const UNWRITTEN_VERSION: ApiVersion = "2026-03-09"
 
 /**
- * Renders an event as JSON text, in the version that was its account's default when it happened (semantics V3, W8). Whatever
- * becomes of the default, or whatever version a request asks for, the text stays the same but for `pendingWebhooks`.
+ * Renders an event as JSON text, in the version that was its account's default when it happened (semantics V3, W8).
+ * Whatever becomes of the default, or whatever version a request asks for, the text stays the same but for
+ * `pendingWebhooks`.
  */
 export const render = (event: StoredEvent, { account, pendingWebhooks }: EventContext): string => {
   const head = JSON.stringify({

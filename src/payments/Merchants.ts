@@ -30,8 +30,8 @@ export type Merchant = typeof Merchant.Type
 export const MERCHANT: Kept<Merchant> = { name: "merchant", shape: { value: Merchant }, prefix: PREFIXES.merchant }
 
 /**
- * Tells the engine a merchant's default version, in which the events of its accounts are rendered that happen from then on
- * (semantics V3, W8).
+ * Tells the engine a merchant's default version, in which the events of its accounts are rendered that happen from then
+ * on (semantics V3, W8).
  */
 export const layerEventVersions: Layer.Layer<EventVersions> = Layer.succeed(EventVersions, {
   namedBy: (account) => (account === INSTALLATION ? null : { account: INSTALLATION, id: merchantIdOf(account) }),

@@ -47,7 +47,9 @@ export interface Resend {
   readonly event: StoredEvent
   /** Deliveries of the event that are still under way. */
   readonly pendingWebhooks: number
-  /** The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now. */
+  /**
+   * The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now.
+   */
   readonly webhookEndpoint: string | null
 }
 

@@ -100,7 +100,9 @@ const numbersOf = (
 
 const accountsOf = (rows: ReadonlyArray<{ readonly account: string }>) => rows.map(({ account }) => account)
 
-/** The index has only the objects that the condition names: an index of all ids would cost every write of every object. */
+/**
+ * The index has only the objects that the condition names: an index of all ids would cost every write of every object.
+ */
 const olderHolder = (sql: PgClient.PgClient, id: string) =>
   ask(
     sql<{ account: string }>`SELECT account FROM objects WHERE id = ${id} AND is_older_link(id) LIMIT 1`,

@@ -1,4 +1,6 @@
-/** The forwarder of `till listen` at the edges of its connections: nothing waits for ever, and nothing comes too early. */
+/**
+ * The forwarder of `till listen` at the edges of its connections: nothing waits for ever, and nothing comes too early.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { createHmac } from "node:crypto"

@@ -174,7 +174,10 @@ describe.each(LANGUAGES)("the receiver", (language) => {
   })
 })
 
-/** The receiver of README.md, on a port that the system chooses, with the client's sources: the package may not be built. */
+/**
+ * The receiver of README.md, on a port that the system chooses, with the client's sources: the package may not be
+ * built.
+ */
 const receiverOfReadme = (): string => {
   const readme = fs.readFileSync(Path.resolve(import.meta.dirname, "../../README.md"), "utf8")
   const code = /^## Webhooks$[\s\S]*?^```ts$([\s\S]*?)^```$/mu.exec(readme)![1]!

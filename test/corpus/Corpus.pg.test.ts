@@ -181,7 +181,8 @@ const openLinks = async (http: HttpExchange): Promise<void> => {
 /** Repeated requests get the bytes that they got first (semantics I6). */
 const replayAll = async (http: HttpExchange, { exchanges }: Corpus, version: string): Promise<void> => {
   for (const { path, status, text, ...request } of exchanges) {
-    // Till 0.1.0 kept what browsers sent beside what servers sent (semantics 9.4): their repetitions are carried out anew.
+    // Till 0.1.0 kept what browsers sent beside what servers sent (semantics 9.4): their repetitions are carried out
+    // anew.
     if (version === "0.1.0" && request.key.startsWith("pk_")) continue
     const answer = await http.request("POST", path, request)
     assert.strictEqual(answer.headers["idempotent-replayed"], "true", path)
@@ -246,7 +247,9 @@ class Business {
   }
 }
 
-/** What arrives at a new address of the endpoint that refused everything is what it was sent at first (semantics W8). */
+/**
+ * What arrives at a new address of the endpoint that refused everything is what it was sent at first (semantics W8).
+ */
 const deliverLate = async (http: HttpExchange, { received }: Corpus): Promise<void> => {
   const business = new Business(http)
   const arrived: Array<Omit<ReceivedWebhook, "endpoint">> = []

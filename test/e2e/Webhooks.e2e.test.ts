@@ -1,6 +1,6 @@
 /**
- * Webhooks from the real service to receivers on real sockets: signed, repeated to the schedule by the test clock, never
- * lost, whether the receiver is down or the service is killed.
+ * Webhooks from the real service to receivers on real sockets: signed, repeated to the schedule by the test clock,
+ * never lost, whether the receiver is down or the service is killed.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

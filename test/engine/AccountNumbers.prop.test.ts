@@ -1,6 +1,7 @@
 /**
- * Ids that lead to their accounts: any id that was made for any account is found, whatever has happened meanwhile; an id
- * that somebody made up leads to nothing; and nobody without the key can tell whose an id is, or that two belong together.
+ * Ids that lead to their accounts: any id that was made for any account is found, whatever has happened meanwhile; an
+ * id that somebody made up leads to nothing; and nobody without the key can tell whose an id is, or that two belong
+ * together.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Schema } from "effect"
@@ -31,8 +32,8 @@ const tailOf = (id: string): number =>
   Array.from(id.slice(-4)).reduce((sum, one) => sum * 62 + ALPHABET.indexOf(one), 0)
 
 /**
- * How far counts are from even, in standard deviations of the chi-square distribution, about. Even ones exceed 8 less than
- * once in a million million times.
+ * How far counts are from even, in standard deviations of the chi-square distribution, about. Even ones exceed 8 less
+ * than once in a million million times.
  */
 const unevenness = (values: ReadonlyArray<number>, classes: number): number => {
   const counts = Array.from({ length: classes }, () => 0)

@@ -1,6 +1,7 @@
 /**
- * Deliveries against a plain model: any sequence of subscriptions, events, outcomes (also stale and doubled ones), clock
- * moves, wipes, crashes and rebuilds leaves lists, counts, leases and what listeners are told as the model has them.
+ * Deliveries against a plain model: any sequence of subscriptions, events, outcomes (also stale and doubled ones),
+ * clock moves, wipes, crashes and rebuilds leaves lists, counts, leases and what listeners are told as the model has
+ * them.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */

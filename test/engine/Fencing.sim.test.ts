@@ -128,7 +128,8 @@ describe("two owners of an account", () => {
       const count = Effect.map(Toy.counterIn("a"), (counter) => counter!.value.count)
       const waiting = yield* Effect.forEach(
         [
-          // The one whose flush will be fenced, one that reads what that one wrote, two that change nothing or something.
+          // The one whose flush will be fenced, one that reads what that one wrote, two that change nothing or
+          // something.
           increment(slow, account, random),
           slow.accounts.read(account, id),
           slow.accounts.run(account, count),

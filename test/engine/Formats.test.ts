@@ -1,6 +1,6 @@
 /**
- * Documents of several formats in one account: whoever reads one gets it in the newest, what was written stays, and what
- * has gone out once goes out the same again.
+ * Documents of several formats in one account: whoever reads one gets it in the newest, what was written stays, and
+ * what has gone out once goes out the same again.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

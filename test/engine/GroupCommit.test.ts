@@ -35,7 +35,9 @@ interface Flush {
   readonly turnsWaited: number
 }
 
-/** Group commit into a journal that takes some turns per flush. `ask` appends a record; `flushes` is what came of all. */
+/**
+ * Group commit into a journal that takes some turns per flush. `ask` appends a record; `flushes` is what came of all.
+ */
 const start = Effect.gen(function* () {
   const loop = yield* busyLoop
   const flushes: Array<Flush> = []

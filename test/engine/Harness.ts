@@ -143,8 +143,8 @@ export const flowingTime: Effect.Effect<void, never, Scope.Scope> = Effect.asVoi
 export const settled: Effect.Effect<void> = Effect.repeat(Effect.yieldNow, { times: 100 }).pipe(Effect.asVoid)
 
 /**
- * Lets time pass, in steps; what is under way at a step's start and end gets as far as it can without time. Within a step
- * the clock waits for what it wakes, but not for what that hands over to another fiber which then gives way.
+ * Lets time pass, in steps; what is under way at a step's start and end gets as far as it can without time. Within a
+ * step the clock waits for what it wakes, but not for what that hands over to another fiber which then gives way.
  */
 export const pass = (millis: number, stepMillis: number = millis): Effect.Effect<void> =>
   Effect.gen(function* () {

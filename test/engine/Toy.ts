@@ -33,7 +33,9 @@ const slot = Schema.Literals(["a", "b", "c", "d"])
 const name = Schema.Literals(["", "plain", "ünï→😀", "\u0000\ud800", '"__proto__"'])
 const by = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
 
-/** What a command does. `keep` and `drop` change everything in sight and then fail, with and without a stored answer. */
+/**
+ * What a command does. `keep` and `drop` change everything in sight and then fail, with and without a stored answer.
+ */
 export const Operation = Schema.Union([
   Schema.Struct({ op: Schema.Literal("create"), slot, name }),
   Schema.Struct({ op: Schema.Literal("increment"), slot, by }),

@@ -1,5 +1,6 @@
 /**
- * Verification finds, and names, whatever differs from what was written: in the journal, and in each table of the views.
+ * Verification finds, and names, whatever differs from what was written: in the journal, and in each table of the
+ * views.
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */

@@ -7,7 +7,9 @@ import { assertError, assertOk } from "./Assertions.ts"
 import type { TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
-/** The list, written a second time from the table of semantics §4: emitted types by their object, then reserved ones. */
+/**
+ * The list, written a second time from the table of semantics §4: emitted types by their object, then reserved ones.
+ */
 const EMITTED = {
   payment_intent:
     "created requires_action processing amount_capturable_updated succeeded payment_failed canceled".split(" "),

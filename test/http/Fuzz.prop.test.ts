@@ -1,7 +1,7 @@
 /**
- * Every operation of the contract, driven with requests made up from its document: right ones, and ones that are wrong in
- * any way. Nothing is answered with a 5xx, every answer is one that its operation declares, and has its declared form;
- * and every operation succeeds at times.
+ * Every operation of the contract, driven with requests made up from its document: right ones, and ones that are wrong
+ * in any way. Nothing is answered with a 5xx, every answer is one that its operation declares, and has its declared
+ * form; and every operation succeeds at times.
  *
  * `TILL_SEED` replays a run, `TILL_FUZZ_REQUESTS` makes a longer one; a failure names the seed and the request.
  */

@@ -1,6 +1,6 @@
 /**
- * The order of checks within steps 10, 12 and 13 of semantics T14, as 9.10 has it: each request is wrong in two ways, and
- * is told the one that comes first.
+ * The order of checks within steps 10, 12 and 13 of semantics T14, as 9.10 has it: each request is wrong in two ways,
+ * and is told the one that comes first.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { assertError } from "./Assertions.ts"

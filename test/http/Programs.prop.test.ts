@@ -1,6 +1,6 @@
 /**
- * The programs of test/models over HTTP: what the lifecycles do in memory (test/payments), they do behind the routes, the
- * engine and its timers as well, to the same state tables. The service's clock stands still except where a program
+ * The programs of test/models over HTTP: what the lifecycles do in memory (test/payments), they do behind the routes,
+ * the engine and its timers as well, to the same state tables. The service's clock stands still except where a program
  * waits: whole seconds pass by the test helper, and others by the service's own clock.
  */
 import { afterAll, beforeAll, describe, it } from "@effect/vitest"

@@ -1,7 +1,7 @@
 /**
- * Semantics T14, step 9 before step 10: a repeated request gets its answer whether or not its body would be taken today.
- * An older Till may have taken what this one refuses, so the answers here are put into the journal as such a Till would
- * have left them there.
+ * Semantics T14, step 9 before step 10: a repeated request gets its answer whether or not its body would be taken
+ * today. An older Till may have taken what this one refuses, so the answers here are put into the journal as such a
+ * Till would have left them there.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"

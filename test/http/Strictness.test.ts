@@ -1,9 +1,9 @@
 /**
- * Every parameter of every operation, at any depth, over HTTP: null, the empty string, values of other types, values beside
- * what it takes and one above each limit get the answers that interface.md and semantics.md have for them (T7 to T12, T18, 8.8,
- * 8.14, 9.1, 9.2, 9.6, 9.7). The contract's document says which parameters there are; `ParameterTable.ts` says anew
- * what they take, and a parameter or an operation that is not in it fails the test. The service treats null, the empty
- * string and types as the document says.
+ * Every parameter of every operation, at any depth, over HTTP: null, the empty string, values of other types, values
+ * beside what it takes and one above each limit get the answers that interface.md and semantics.md have for them (T7 to
+ * T12, T18, 8.8, 8.14, 9.1, 9.2, 9.6, 9.7). The contract's document says which parameters there are;
+ * `ParameterTable.ts` says anew what they take, and a parameter or an operation that is not in it fails the test. The
+ * service treats null, the empty string and types as the document says.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"

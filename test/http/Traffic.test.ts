@@ -1,4 +1,6 @@
-/** Many clients at once, on the very programs that the kill tests run against processes, against the engine in memory. */
+/**
+ * Many clients at once, on the very programs that the kill tests run against processes, against the engine in memory.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { HttpExchange } from "../support/HttpExchange.ts"
 import { runSeed } from "../support/Random.ts"

@@ -1,8 +1,7 @@
 /**
  * The state table of semantics §2.5 against a plain model, over HTTP: any sequence of events, changes of endpoints,
- * resends, attempts (also stale and doubled ones), clock moves and wipes leaves every delivery, and the count of what is
- * pending of every event, as the model has them. The attempts are made up; their schedule is that of
- * the spec.
+ * resends, attempts (also stale and doubled ones), clock moves and wipes leaves every delivery, and the count of what
+ * is pending of every event, as the model has them. The attempts are made up; their schedule is that of the spec.
  *
  * To replay a failure, give the printed token to the property: `{ arbitrary: { replay: "…" } }`.
  */

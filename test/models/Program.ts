@@ -1,7 +1,7 @@
 /**
- * Programs of operations on an object, judged by its state table. A program is data: how the object begins, and what is done to
- * it then. A driver carries it out, against an account in memory or over HTTP; the table says what has to come of
- * every step: the answer, the events in their order, and what a client sees.
+ * Programs of operations on an object, judged by its state table. A program is data: how the object begins, and what is
+ * done to it then. A driver carries it out, against an account in memory or over HTTP; the table says what has to come
+ * of every step: the answer, the events in their order, and what a client sees.
  */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
@@ -82,7 +82,9 @@ export const isRefusal = (answer: string): boolean => answer !== "ok" && !answer
 
 const isWait = (step: object): step is Wait => "op" in step && step.op === "wait"
 
-/** Carries a program out and compares after every step. Adds the cells of the table that it went through to `visited`. */
+/**
+ * Carries a program out and compares after every step. Adds the cells of the table that it went through to `visited`.
+ */
 export const follow = Effect.fnUntraced(function* <
   Creation,
   Command extends { readonly op: string },

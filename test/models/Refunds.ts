@@ -1,6 +1,6 @@
 /**
- * Refunds: the programs that clients can carry out, and the table that judges them, written a second time from the text of
- * semantics §1.14 and §2.4, without a look at the implementation.
+ * Refunds: the programs that clients can carry out, and the table that judges them, written a second time from the text
+ * of semantics §1.14 and §2.4, without a look at the implementation.
  */
 import { Schema } from "effect"
 import type { Charge } from "../../src/domain/Charge.ts"

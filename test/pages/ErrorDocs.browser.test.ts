@@ -1,4 +1,7 @@
-/** The reference and the documentation of errors in a real browser: accessible, and no wider than a phone, by day and by night. */
+/**
+ * The reference and the documentation of errors in a real browser: accessible, and no wider than a phone, by day and by
+ * night.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
 import { accessibilityProblems, brokenNames, hasBrowser, launch, overflows } from "./Browser.ts"

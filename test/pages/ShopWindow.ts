@@ -8,8 +8,8 @@ export interface ShopWindow {
 }
 
 /**
- * Answers every address with a page that says where it is; `/frame?<url>` shows another page in a frame, `/onward?<url>`
- * leads on to it.
+ * Answers every address with a page that says where it is; `/frame?<url>` shows another page in a frame,
+ * `/onward?<url>` leads on to it.
  */
 export const openShop = async (): Promise<ShopWindow> => {
   const server = http.createServer((request, response) => {

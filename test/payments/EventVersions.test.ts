@@ -1,6 +1,6 @@
 /**
- * The version in which an event is rendered is its account's default at the moment at which it happens (semantics V3, W8,
- * 9.22). There is one published version so far; a second one that only this test knows stands for all later ones.
+ * The version in which an event is rendered is its account's default at the moment at which it happens (semantics V3,
+ * W8, 9.22). There is one published version so far; a second one that only this test knows stands for all later ones.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"

@@ -1,8 +1,9 @@
 /**
- * Whatever document a released Till may have written is read as one of today's (semantics 9.27): made up from the schemas
- * that were kept of each release, it fits today's to the last field once the steps of its kind are done.
+ * Whatever document a released Till may have written is read as one of today's (semantics 9.27): made up from the
+ * schemas that were kept of each release, it fits today's to the last field once the steps of its kind are done.
  *
- * Fails if a field was added, dropped, renamed or narrowed without a step; `src/payments/Documents.ts` says how to add one.
+ * Fails if a field was added, dropped, renamed or narrowed without a step; `src/payments/Documents.ts` says how to add
+ * one.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema, SchemaRepresentation } from "effect"

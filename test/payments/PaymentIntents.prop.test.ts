@@ -1,6 +1,7 @@
 /**
  * The lifecycle of PaymentIntents against the state table: for any program, both agree on the status, the charges, the
- * events in their order, and the answers, refusals included. test/http/Programs.prop.test.ts runs the same programs over HTTP.
+ * events in their order, and the answers, refusals included. test/http/Programs.prop.test.ts runs the same programs
+ * over HTTP.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"

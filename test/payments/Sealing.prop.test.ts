@@ -1,4 +1,6 @@
-/** Sealed secrets: they open again, only with the same key and for the same purpose, and only if nobody touched them. */
+/**
+ * Sealed secrets: they open again, only with the same key and for the same purpose, and only if nobody touched them.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Schema } from "effect"
 import { open, seal } from "../../src/payments/Sealing.ts"

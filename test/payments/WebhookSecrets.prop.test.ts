@@ -1,7 +1,7 @@
 /**
- * The secrets that sign an endpoint's webhooks, through any sequence of rolls and updates: the newest always signs, first
- * of all; the one before it as well, exactly until its grace is over; no other ever does. Nothing is signed for an
- * endpoint that is disabled, because nothing goes there.
+ * The secrets that sign an endpoint's webhooks, through any sequence of rolls and updates: the newest always signs,
+ * first of all; the one before it as well, exactly until its grace is over; no other ever does. Nothing is signed for
+ * an endpoint that is disabled, because nothing goes there.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"

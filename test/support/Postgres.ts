@@ -1,8 +1,8 @@
 /**
- * The Postgres of the tests: one embedded server per run in a folder of its own (this file is vitest's `globalSetup`), and
- * in it a fresh database for whoever asks. `TILL_TEST_DATABASE_URL` names another server in its place, on
- * 127.0.0.1, and a role that may create databases and roles there: so every version that Till promises can be tried. It is not `DATABASE_URL`, which developers may
- * have set for something else.
+ * The Postgres of the tests: one embedded server per run in a folder of its own (this file is vitest's `globalSetup`),
+ * and in it a fresh database for whoever asks. `TILL_TEST_DATABASE_URL` names another server in its place, on
+ * 127.0.0.1, and a role that may create databases and roles there: so every version that Till promises can be tried. It
+ * is not `DATABASE_URL`, which developers may have set for something else.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Exit, Layer, Redacted, Scope } from "effect"

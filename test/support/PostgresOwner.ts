@@ -1,4 +1,6 @@
-/** A process that owns an embedded Postgres, for tests that kill such a process: `node PostgresOwner.ts <data folder>`. */
+/**
+ * A process that owns an embedded Postgres, for tests that kill such a process: `node PostgresOwner.ts <data folder>`.
+ */
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect } from "effect"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"

@@ -1,7 +1,7 @@
 /**
- * The one source of random choices. Every run of the tests has a seed, which it prints first; `TILL_SEED` gives it another
- * run's. Properties start from it, and so does whatever takes `runSeed`. A property that fails prints a token besides,
- * which replays the failing case alone: `{ arbitrary: { replay: "…" } }`.
+ * The one source of random choices. Every run of the tests has a seed, which it prints first; `TILL_SEED` gives it
+ * another run's. Properties start from it, and so does whatever takes `runSeed`. A property that fails prints a token
+ * besides, which replays the failing case alone: `{ arbitrary: { replay: "…" } }`.
  */
 import { Effect, Schema } from "effect"
 import { inject } from "vitest"

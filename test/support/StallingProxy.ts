@@ -1,4 +1,6 @@
-/** A TCP proxy that can stop passing bytes on, as a network or a machine does that hangs, and then pass on what it held. */
+/**
+ * A TCP proxy that can stop passing bytes on, as a network or a machine does that hangs, and then pass on what it held.
+ */
 import type { AddressInfo, Server, Socket } from "node:net"
 import { connect, createServer } from "node:net"
 

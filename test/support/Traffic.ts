@@ -1,6 +1,7 @@
 /**
  * Merchants' servers at work: many clients that carry programs out on their PaymentIntents, step by step and several at
- * once, remember every answer, and repeat a request whose answer was lost, with the same key, before they do anything else.
+ * once, remember every answer, and repeat a request whose answer was lost, with the same key, before they do anything
+ * else.
  *
  * The programs and the table that judges every answer are those of test/models. Each client changes only its own
  * objects, so it knows their exact state after every answer. A few PaymentIntents are everybody's: there, the final

@@ -1,6 +1,6 @@
 /**
- * Certificates for receivers that listen on `localhost`, and the authority that issued them. They are a test's: the key is
- * public, and its authority's own key was thrown away. Valid from 2025 to 2125, but for the one that is expired.
+ * Certificates for receivers that listen on `localhost`, and the authority that issued them. They are a test's: the key
+ * is public, and its authority's own key was thrown away. Valid from 2025 to 2125, but for the one that is expired.
  */
 
 /** The authority's certificate. A client that trusts it trusts the certificates below. */

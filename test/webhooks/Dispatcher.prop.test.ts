@@ -221,7 +221,8 @@ describe("the dispatcher", () => {
       assert.strictEqual(up.attempts.length, 1200)
       assert.isTrue(up.attempts.every(({ attempt }) => attempt === 2))
       assert.isAtMost(up.underWayMax, 128)
-      // Endpoints that have enough waiting are left out, and asked for again when they have not: nobody spins meanwhile.
+      // Endpoints that have enough waiting are left out, and asked for again when they have not: nobody spins
+      // meanwhile.
       assert.isAtMost(up.takes, 20)
       yield* up.stop
       yield* Harness.verified(storage)

@@ -26,8 +26,8 @@ export const makeSender = (options: Options = {}): Effect.Effect<SenderShape, ne
   Effect.map(Layer.build(Sender.layer(options)), (context) => Effect.runSync(Effect.provide(Sender, context)))
 
 /**
- * An attempt, and the end of its exchange. An attempt ends with the status line; its connection is given back a few turns
- * of the event loop later, if the body came with it.
+ * An attempt, and the end of its exchange. An attempt ends with the status line; its connection is given back a few
+ * turns of the event loop later, if the body came with it.
  */
 export const sendAndSettle = Effect.fnUntraced(function* (sender: SenderShape, message: Message) {
   const result = yield* sender.send(message)

@@ -2,9 +2,9 @@
  * Till in a shop's own pages: `Till(publishableKey).embeddedCheckout(…)` shows Till's checkout in a frame, and
  * `Till(publishableKey).checkout(…)` pays for a session with a form of the shop's own. Types: `checkout.d.ts`.
  *
- * Card data goes to Till and nowhere else: it is in the frame, or in the one request that `confirm` sends. Nothing of it
- * is kept. Messages are only taken from the frame's own window and origin, and Till's address is the one that this script
- * came from.
+ * Card data goes to Till and nowhere else: it is in the frame, or in the one request that `confirm` sends. Nothing of
+ * it is kept. Messages are only taken from the frame's own window and origin, and Till's address is the one that this
+ * script came from.
  */
 ;(() => {
   "use strict"

@@ -5,8 +5,8 @@ import { Journal } from "../../../src/engine/Journal.ts"
 import { Views } from "../../../src/engine/Views.ts"
 
 /**
- * A failure after a write leaves its outcome unknown to the engine, as a lost connection does. What is repeated anyway, such
- * as forgetting old keys, counts as a read.
+ * A failure after a write leaves its outcome unknown to the engine, as a lost connection does. What is repeated anyway,
+ * such as forgetting old keys, counts as a read.
  */
 export type FaultPoint = "append.before" | "append.after" | "apply.before" | "apply.after" | "read"
 
