@@ -25,7 +25,7 @@ export interface Pace {
   readonly rounds: number
 }
 
-export interface Surroundings {
+export interface Setting {
   readonly database: Database
   readonly load: Load
   readonly servers: ReadonlyMap<ContenderName, Server>
@@ -51,9 +51,9 @@ interface Prepared extends Loadable {
 }
 
 /** Carries out a scenario; subjects whose server does not take part in the run are left out. */
-export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings: Surroundings) {
-  const { database, load, pace, warm } = surroundings
-  const prepared = yield* prepare(scenario, surroundings)
+export const run = Effect.fnUntraced(function* (scenario: Scenario, setting: Setting) {
+  const { database, load, pace, warm } = setting
+  const prepared = yield* prepare(scenario, setting)
   const before = yield* countRecords(prepared, database)
   const acknowledged = new Map<ContenderName, number>()
 
@@ -99,7 +99,7 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, surroundings
 
 /** One load, from what has to be laid for it to the rest after it. `records` are those that it has left. */
 export const measureRound = Effect.fnUntraced(function* (
-  { database, load, plan, refill, server }: Loadable & Pick<Surroundings, "database" | "load">,
+  { database, load, plan, refill, server }: Loadable & Pick<Setting, "database" | "load">,
   seconds: number
 ) {
   const paths = refill === undefined ? undefined : yield* refill(seconds)
@@ -129,7 +129,7 @@ export const prepareSubject = Effect.fnUntraced(function* (
   return { server, plan, refill } satisfies Loadable as Loadable
 })
 
-const prepare = (scenario: Scenario, { apiKeys, servers }: Surroundings) =>
+const prepare = (scenario: Scenario, { apiKeys, servers }: Setting) =>
   Effect.forEach(
     scenario.subjects.filter(({ contender }) => servers.has(contender)),
     (subject) =>

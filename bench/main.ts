@@ -135,10 +135,10 @@ const run = Effect.fnUntraced(function* (options: Options) {
   const load = yield* Load.make
   const { apiKeys, servers } = yield* startServers(options, database)
   const measured: Array<ScenarioResult> = []
-  const surroundings = { database, load, servers, apiKeys, pace: options.pace, warm: new Set<Server>() }
+  const setting = { database, load, servers, apiKeys, pace: options.pace, warm: new Set<Server>() }
   for (const scenario of options.scenarios) {
     if (!scenario.subjects.some(({ contender }) => servers.has(contender))) continue
-    const result = yield* Suite.run(scenario, surroundings)
+    const result = yield* Suite.run(scenario, setting)
     measured.push(result)
     yield* Console.log(`\n${Report.scenarioText(result)}`)
   }

@@ -16,7 +16,7 @@ import * as ControlSocket from "./control/ControlSocket.ts"
 import { AccountNumbers } from "./engine/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
-import { DeliveryFeed } from "./engine/DeliveryFeed.ts"
+import { Outbox } from "./engine/Outbox.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
 import * as NodeServer from "./http/NodeServer.ts"
@@ -289,7 +289,7 @@ export const service = (level: LogLevel.LogLevel | undefined) =>
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
   // Nothing that the installation's own account holds is found by its id alone.
-  Layer.provide([Alarm.layer, DeliveryFeed.layer, Formats.layer, Timers.layerInstallation]),
+  Layer.provide([Alarm.layer, Outbox.layer, Formats.layer, Timers.layerInstallation]),
   Layer.provide([AccountNumbers.layerNone, layerEventVersions]),
   Layer.provide(Projector.layer)
 )

@@ -13,8 +13,8 @@ import { post } from "../scenarios/Scenario.ts"
 import { answersUntil, distributionOf, failureIn, lastArrivalMicros } from "./Figures.ts"
 import { nowMicros } from "./MonotonicClock.ts"
 import type { PacedLoadRecord } from "./PacedLoadPlan.ts"
-import type { Shop, Surroundings } from "./Surroundings.ts"
-import { createsOf } from "./Surroundings.ts"
+import type { Shop, WebhookSetting } from "./Shop.ts"
+import { createsOf } from "./Shop.ts"
 import * as Suite from "../Suite.ts"
 import type { Retries } from "./WebhookResults.ts"
 
@@ -34,14 +34,14 @@ const WATCHED_MICROS_MIN = 1_000_000
 
 /** `restart` starts Till again on the same database, and `till` is the one that runs now. */
 export const measure = Effect.fnUntraced(function* (
-  surroundings: Surroundings & { readonly till: StartedServer },
+  setting: WebhookSetting & { readonly till: StartedServer },
   shops: { readonly subscribed: Shop; readonly other: Shop },
   restart: Effect.Effect<StartedServer, BenchFailure>,
   plan: RetriesPlan
 ) {
-  const { database, nextRun, sink, till } = surroundings
+  const { database, nextRun, sink, till } = setting
   const run = nextRun()
-  yield* failAll(surroundings, shops.subscribed, run, plan.deliveries)
+  yield* failAll(setting, shops.subscribed, run, plan.deliveries)
   // Requests under way when Till is killed stay without an outcome: neither refused nor accepted.
   yield* sink.answer("nothing")
   const target = { port: till.port, apiKeys: [shops.subscribed.apiKey] }
@@ -53,7 +53,7 @@ export const measure = Effect.fnUntraced(function* (
   const startedMicros = nowMicros()
   const restarted = yield* restart
   const readyMicros = nowMicros()
-  const watch = (server: StartedServer) => watchCreates({ ...surroundings, till: server }, shops.other, plan)
+  const watch = (server: StartedServer) => watchCreates({ ...setting, till: server }, shops.other, plan)
   const [creates] = yield* Effect.all([watch(restarted), sink.arrived(plan.deliveries)], { concurrency: 2 })
   yield* Suite.rest(restarted, database)
   const arrivals = yield* sink.take
@@ -78,14 +78,14 @@ export const measure = Effect.fnUntraced(function* (
 
 const firstOf = ({ wantedMicros }: PacedLoadRecord): number => wantedMicros[0]!
 
-const watchCreates = ({ load, nextRun, till }: Surroundings, shop: Shop, plan: RetriesPlan) => {
+const watchCreates = ({ load, nextRun, till }: WebhookSetting, shop: Shop, plan: RetriesPlan) => {
   const pacing = { connections: 64, seconds: plan.watchedSeconds, ratePerSecond: plan.createsPerSecond }
   return load.run(createsOf(till, shop, nextRun(), pacing))
 }
 
 /** Causes so many events, and waits until the failure of each first attempt is kept. */
 const failAll = Effect.fnUntraced(function* (
-  { database, load, sink, till }: Surroundings,
+  { database, load, sink, till }: WebhookSetting,
   shop: Shop,
   run: string,
   deliveries: number

@@ -9,8 +9,8 @@ import * as FanOut from "./FanOut.ts"
 import * as PacedLoad from "./PacedLoad.ts"
 import * as Retries from "./Retries.ts"
 import * as Sink from "./Sink.ts"
-import type { Pacing } from "./Surroundings.ts"
-import { openShop, trial } from "./Surroundings.ts"
+import type { Pacing } from "./Shop.ts"
+import { openShop, trial } from "./Shop.ts"
 import type { WebhookResults } from "./WebhookResults.ts"
 
 export interface WebhookPace {
@@ -67,24 +67,24 @@ export const run = Effect.fnUntraced(function* (pace: WebhookPace, profileOption
   const till = yield* startTill
   let runs = 0
   const nextRun = () => `${runs++}`
-  const surroundings = { database, till, load: yield* PacedLoad.make, sink: yield* Sink.make, nextRun }
+  const setting = { database, till, load: yield* PacedLoad.make, sink: yield* Sink.make, nextRun }
 
-  const shops = yield* Effect.forEach(ENDPOINTS, (endpoints, i) => openShop(surroundings, apiKeys[i]!, endpoints))
+  const shops = yield* Effect.forEach(ENDPOINTS, (endpoints, i) => openShop(setting, apiKeys[i]!, endpoints))
   const [silent, single] = [shops[0]!, shops[1]!]
-  const retried = yield* openShop(surroundings, apiKeys[ENDPOINTS.length]!, 1)
+  const retried = yield* openShop(setting, apiKeys[ENDPOINTS.length]!, 1)
   const seconds = pace.secondsPerMeasure
-  const measure = (name: string, pacing: Pacing) => part(name, trial(surroundings, single, pacing))
+  const measure = (name: string, pacing: Pacing) => part(name, trial(setting, single, pacing))
 
   yield* measure("warm-up", closed(pace.warmUpSeconds))
   const fanOutPacing = closed(pace.secondsPerFanOutRound)
-  const fanOut = yield* part("fan-out", FanOut.measure(surroundings, shops, fanOutPacing, pace.fanOutRounds))
+  const fanOut = yield* part("fan-out", FanOut.measure(setting, shops, fanOutPacing, pace.fanOutRounds))
   yield* database.checkpoint
   const saturated = yield* measure("saturated", closed(seconds))
   const half = yield* measure("half of it", open(seconds, saturated.deliveriesPerSecond / 2))
   const offered = yield* measure(`${OFFERED_PER_SECOND} creates/s`, open(seconds, OFFERED_PER_SECOND))
   const idling = yield* measure("one at a time", idle)
   yield* database.checkpoint
-  const measureRetries = Retries.measure(surroundings, { subscribed: retried, other: silent }, startTill, pace.retries)
+  const measureRetries = Retries.measure(setting, { subscribed: retried, other: silent }, startTill, pace.retries)
   const retries = profileOptions.length === 0 ? yield* part("retries", measureRetries) : undefined
   return {
     at: new Date().toISOString(),

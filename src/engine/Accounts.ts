@@ -21,7 +21,7 @@ import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
 import type { TimerHandler } from "./Timers.ts"
 import type { Transaction } from "./Transaction.ts"
-import type { DeliveryFeed } from "./DeliveryFeed.ts"
+import type { Outbox } from "./Outbox.ts"
 import type { DeliveryRow } from "./Projection.ts"
 import type { StoredEvent } from "./Events.ts"
 import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery, ViewsShape } from "./Views.ts"
@@ -102,7 +102,7 @@ export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/e
   ): Layer.Layer<
     Accounts,
     never,
-    AccountNumbers | Alarm | DeliveryFeed | EventVersions | Formats | Journal | Projector | TimerHandler | Views
+    AccountNumbers | Alarm | Outbox | EventVersions | Formats | Journal | Projector | TimerHandler | Views
   > => Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 

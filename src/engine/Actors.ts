@@ -9,7 +9,7 @@ import { Actor, Closed, storageFailed } from "./Actor.ts"
 import { AccountNumbers } from "./AccountNumbers.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
-import { DeliveryFeed } from "./DeliveryFeed.ts"
+import { Outbox } from "./Outbox.ts"
 import type { AccountId } from "./Document.ts"
 import type { EventVersionsShape } from "./Events.ts"
 import { EventVersions } from "./Events.ts"
@@ -79,7 +79,7 @@ export interface Actors {
 type Needs =
   | AccountNumbers
   | Alarm
-  | DeliveryFeed
+  | Outbox
   | EventVersions
   | Formats
   | Journal
@@ -91,14 +91,14 @@ type Needs =
 export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Actors, never, Needs> {
   const projector = yield* Projector
   const alarm = yield* Alarm
-  const feed = yield* DeliveryFeed
+  const outbox = yield* Outbox
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
   const active = new Map<AccountId, Actor>()
   const commit = yield* GroupCommit.make({
     room: projector.room,
     onDurable: ({ actor, sealed: { bytes, record } }) => {
-      projector.offer({ actor, record, bytes: bytes.length, leased: feed.publish(record) })
+      projector.offer({ actor, record, bytes: bytes.length, leased: outbox.publish(record) })
       for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt - record.clock)
       if (record.advanced > 0) alarm.set(0)
     },
@@ -129,7 +129,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
       Effect.ignore
     )
   const ringAll = () => {
-    for (const { set } of [alarm, feed.alarm]) set(0)
+    for (const { set } of [alarm, outbox.alarm]) set(0)
   }
   yield* retireIdle(options, active)
   yield* watchLog(active, lose)

@@ -15,8 +15,8 @@ import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
 import { Accounts } from "./Accounts.ts"
 import type { Unavailable } from "./Accounts.ts"
-import type { Committed } from "./DeliveryFeed.ts"
-import { DeliveryFeed } from "./DeliveryFeed.ts"
+import type { Committed } from "./Outbox.ts"
+import { Outbox } from "./Outbox.ts"
 import type { AccountId, Millis } from "./Document.ts"
 import * as Events from "./Events.ts"
 import type { Journal, StorageFailure } from "./Journal.ts"
@@ -28,7 +28,7 @@ import { Transaction } from "./Transaction.ts"
 import type { DueDelivery } from "./Views.ts"
 import { Views } from "./Views.ts"
 
-export type { Committed } from "./DeliveryFeed.ts"
+export type { Committed } from "./Outbox.ts"
 export type { Attempt, AttemptOutcome, DeliveryState } from "./Record.ts"
 export type { DeliveryRow } from "./Projection.ts"
 export type { DueDelivery } from "./Views.ts"
@@ -78,16 +78,15 @@ export interface DeliveriesShape {
 }
 
 export class Deliveries extends Context.Service<Deliveries, DeliveriesShape>()("till/engine/Deliveries") {
-  static readonly layer: Layer.Layer<Deliveries, never, Accounts | DeliveryFeed | Journal | Projector | Views> =
-    Layer.effect(
-      Deliveries,
-      Effect.suspend(() => make)
-    )
+  static readonly layer: Layer.Layer<Deliveries, never, Accounts | Outbox | Journal | Projector | Views> = Layer.effect(
+    Deliveries,
+    Effect.suspend(() => make)
+  )
 }
 
 const make = Effect.gen(function* () {
   const accounts = yield* Accounts
-  const feed = yield* DeliveryFeed
+  const outbox = yield* Outbox
   const projector = yield* Projector
   const views = yield* Views
   const readEvents = yield* Events.makeReader(CONTENTS_MAX)
@@ -99,7 +98,7 @@ const make = Effect.gen(function* () {
   )
 
   return Deliveries.of({
-    onCommitted: feed.listen,
+    onCommitted: outbox.listen,
     take: ({ busy, limit }) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         views.takeDeliveries({ now, limit, busy, leasedUntil: now + LEASE_MILLIS })
@@ -108,7 +107,7 @@ const make = Effect.gen(function* () {
     run: (round) => {
       // A delivery may have become due just now: the views must have it.
       const once = Effect.andThen(projector.drained, round).pipe(
-        Effect.flatMap((next) => feed.alarm.sleepUntil(next)),
+        Effect.flatMap((next) => outbox.alarm.sleepUntil(next)),
         Effect.catch((failure) =>
           Effect.andThen(
             Effect.logError("The deliveries could not be read", failure.message),
@@ -118,7 +117,7 @@ const make = Effect.gen(function* () {
       )
       return Loop.vital("reading of deliveries", Effect.andThen(released, Effect.forever(once)))
     },
-    wake: () => feed.alarm.set(0),
+    wake: () => outbox.alarm.set(0),
     report: (account, outcomes) =>
       accounts.run(
         account,

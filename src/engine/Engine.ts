@@ -5,7 +5,7 @@ import { Accounts } from "./Accounts.ts"
 import type { Options } from "./Actors.ts"
 import { Alarm } from "./Alarm.ts"
 import { Deliveries } from "./Deliveries.ts"
-import { DeliveryFeed } from "./DeliveryFeed.ts"
+import { Outbox } from "./Outbox.ts"
 import type { EventVersions } from "./Events.ts"
 import type { Formats } from "./Formats.ts"
 import type { Journal } from "./Journal.ts"
@@ -24,6 +24,6 @@ export const layer = (
 > =>
   Layer.merge(Scheduler.layer, Deliveries.layer).pipe(
     Layer.provideMerge(Accounts.layer(options)),
-    Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),
+    Layer.provide(Layer.merge(Alarm.layer, Outbox.layer)),
     Layer.provideMerge(Projector.layer)
   )

@@ -12,7 +12,7 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { Accounts } from "./Accounts.ts"
 import { Alarm } from "./Alarm.ts"
-import { DeliveryFeed } from "./DeliveryFeed.ts"
+import { Outbox } from "./Outbox.ts"
 import type { AccountId, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
@@ -31,18 +31,17 @@ const FORGET_KEYS_MILLIS = 60_000
 const FORGET_KEYS_MAX = 10_000
 
 /** Runs the scheduler as long as the layer lives. */
-export const layer: Layer.Layer<never, never, Accounts | Alarm | DeliveryFeed | Projector | Views> =
-  Layer.effectDiscard(
-    Effect.gen(function* () {
-      const caughtUp = yield* makeCaughtUp
-      const round = yield* makeRound
-      yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(caughtUp, Effect.forever(round))))
-    })
-  )
+export const layer: Layer.Layer<never, never, Accounts | Alarm | Outbox | Projector | Views> = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const caughtUp = yield* makeCaughtUp
+    const round = yield* makeRound
+    yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(caughtUp, Effect.forever(round))))
+  })
+)
 
 /** After a crash the journal may hold timers and deliveries that the views have not seen. */
 const makeCaughtUp = Effect.gen(function* () {
-  const feed = yield* DeliveryFeed
+  const outbox = yield* Outbox
   const projector = yield* Projector
   const views = yield* Views
   const catchUp = (account: AccountId) =>
@@ -53,7 +52,7 @@ const makeCaughtUp = Effect.gen(function* () {
     Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
     Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
     Effect.ignore,
-    Effect.andThen(Effect.sync(() => feed.alarm.set(0)))
+    Effect.andThen(Effect.sync(() => outbox.alarm.set(0)))
   )
 })
 

@@ -11,7 +11,7 @@ import { AccountNumbers, make as makeNumbers } from "../../src/engine/AccountNum
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { DeliveriesShape } from "../../src/engine/Deliveries.ts"
 import { Alarm } from "../../src/engine/Alarm.ts"
-import { DeliveryFeed } from "../../src/engine/DeliveryFeed.ts"
+import { Outbox } from "../../src/engine/Outbox.ts"
 import { Deliveries } from "../../src/engine/Deliveries.ts"
 import type { Document } from "../../src/engine/Document.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -87,7 +87,7 @@ const layerWith = (schedulers: 0 | 1 | 2, options: Parameters<typeof Engine.laye
   const alone = Deliveries.layer
   return (schedulers === 0 ? alone : Layer.mergeAll(alone, Scheduler.layer, Layer.fresh(Scheduler.layer))).pipe(
     Layer.provideMerge(Accounts.layer(options)),
-    Layer.provide(Layer.merge(Alarm.layer, DeliveryFeed.layer)),
+    Layer.provide(Layer.merge(Alarm.layer, Outbox.layer)),
     Layer.provideMerge(Projector.layer)
   )
 }

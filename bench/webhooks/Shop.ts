@@ -19,7 +19,7 @@ export interface Shop {
   readonly ids: ReadonlyArray<string>
 }
 
-export interface Surroundings {
+export interface WebhookSetting {
   readonly database: Database
   readonly till: Server
   readonly load: PacedLoad
@@ -31,7 +31,7 @@ export interface Surroundings {
 export type Pacing = Pick<PacedLoadPlan, "connections" | "seconds" | "ratePerSecond" | "requestsMax">
 
 /** Subscribes so many endpoints of the sink in an account. */
-export const openShop = ({ sink, till }: Surroundings, apiKey: string, endpoints: number) => {
+export const openShop = ({ sink, till }: WebhookSetting, apiKey: string, endpoints: number) => {
   const bodies = Array.from({ length: endpoints }, (_, endpoint) => ({
     url: sink.url(endpoint),
     enabled_events: ["payment_intent.created"]
@@ -53,8 +53,8 @@ export const createsOf = (till: Server, { apiKey }: Shop, run: string, pacing: P
 })
 
 /** Loads Till and waits until all is delivered and at rest. Fails unless every delivery has come exactly once. */
-export const deliver = Effect.fnUntraced(function* (surroundings: Surroundings, shop: Shop, pacing: Pacing) {
-  const { database, load, nextRun, sink, till } = surroundings
+export const deliver = Effect.fnUntraced(function* (setting: WebhookSetting, shop: Shop, pacing: Pacing) {
+  const { database, load, nextRun, sink, till } = setting
   const run = nextRun()
   yield* sink.begin(run, shop.endpoints)
   const loaded = Effect.gen(function* () {
@@ -72,8 +72,8 @@ export const deliver = Effect.fnUntraced(function* (surroundings: Surroundings, 
 })
 
 /** The same, with what it comes to; for a shop with endpoints. */
-export const trial = (surroundings: Surroundings, shop: Shop, pacing: Pacing) =>
-  Effect.map(deliver(surroundings, shop, pacing), ({ arrivals, record, requests, spent }): Trial => ({
+export const trial = (setting: WebhookSetting, shop: Shop, pacing: Pacing) =>
+  Effect.map(deliver(setting, shop, pacing), ({ arrivals, record, requests, spent }): Trial => ({
     ...figuresOf(record, arrivals),
     ...perRequest(requests, spent)
   }))

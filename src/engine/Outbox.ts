@@ -1,6 +1,6 @@
 /**
- * The way from a durable record to whoever carries its deliveries: straight through memory. And the alarm that wakes
- * the carrier for what is due later.
+ * The outbox leads straight through memory from a durable record to whoever carries its deliveries. Its alarm wakes the
+ * carrier for what is due later.
  */
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -25,18 +25,18 @@ export interface Committed {
 
 type Listener = (committed: Committed) => void
 
-export interface DeliveryFeedShape {
+export interface OutboxShape {
   readonly alarm: AlarmShape
   readonly listen: (listener: Listener) => Effect.Effect<void, never, Scope.Scope>
   /** Tells of a record that is durable now; answers whether somebody has taken its deliveries over. */
   readonly publish: (record: JournalRecord) => boolean
 }
 
-export class DeliveryFeed extends Context.Service<DeliveryFeed, DeliveryFeedShape>()("till/engine/DeliveryFeed") {
-  static readonly layer: Layer.Layer<DeliveryFeed> = Layer.sync(DeliveryFeed, () => {
+export class Outbox extends Context.Service<Outbox, OutboxShape>()("till/engine/Outbox") {
+  static readonly layer: Layer.Layer<Outbox> = Layer.sync(Outbox, () => {
     const alarm = Alarm.make()
     const listeners = new Set<Listener>()
-    return DeliveryFeed.of({
+    return Outbox.of({
       alarm,
       listen: (listener) =>
         Effect.asVoid(
