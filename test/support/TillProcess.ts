@@ -43,6 +43,7 @@ const environmentOf = (variables: Environment): NodeJS.ProcessEnv => ({
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? os.homedir(),
   ...(process.env["TMPDIR"] !== undefined && { TMPDIR: process.env["TMPDIR"] }),
+  NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
   ...variables
 })
 
