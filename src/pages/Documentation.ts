@@ -4,7 +4,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import * as Document from "../api/openapi/Document.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import * as DocumentationPage from "./DocumentationPage.ts"
-import { withoutSlash } from "./TrailingSlash.ts"
+import { withoutSlash } from "./Routing.ts"
 
 /** The document does not change while the service runs, but a new version of the service may bring another one. */
 const CACHING = "public, max-age=300"

@@ -1,14 +1,13 @@
 /** Adds the routes of pages. Every route answers a failure with a page as well, and logs no more than a path. */
 import { Cause, Context, Effect, Layer } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpRouter } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import { shownPath } from "../http/ErrorTable.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
 import { RequestTooLarge } from "../http/HttpErrors.ts"
 import type { RequestBodies } from "../http/RequestBody.ts"
 import { REQUEST_MILLIS_MAX } from "../http/RequestTimeouts.ts"
-import { withoutSlash } from "./TrailingSlash.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { NOT_FROM_HERE, notice, UNAVAILABLE } from "./Notice.ts"
 import { page } from "./PageResponse.ts"
@@ -72,3 +71,16 @@ const guarded = <E, R>(
       page(notice(UNAVAILABLE), { status: 500 })
     )
   })
+
+/**
+ * Leads to the same page without the slash at the end of its path; undefined if there is none. Paths match with and
+ * without it, but links of pages are relative, because Till may lie below a path: behind a slash they would lead
+ * elsewhere.
+ */
+export const withoutSlash = (url: string): HttpServerResponse.HttpServerResponse | undefined => {
+  const mark = url.indexOf("?")
+  const end = mark === -1 ? url.length : mark
+  if (!url.startsWith("/", end - 1)) return undefined
+  const last = url.slice(url.lastIndexOf("/", end - 2) + 1, end - 1)
+  return HttpServerResponse.redirect(`../${last}${url.slice(end)}`, { status: 308 })
+}

@@ -9,8 +9,7 @@ import type { AccountId } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import { CUSTOMER, findDocument } from "./Documents.ts"
-import { emit } from "./Events.ts"
-import { previousAttributes } from "./PreviousAttributes.ts"
+import { emit, previousAttributes } from "./Events.ts"
 
 const TEXT_FIELDS = ["email", "name", "phone", "description"] as const
 

@@ -6,6 +6,8 @@
  */
 import type { ApiVersion } from "../domain/ApiVersion.ts"
 import type { EmittedEventType } from "../domain/Event.ts"
+import type { Metadata } from "../domain/Metadata.ts"
+import { previousMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Events.ts"
@@ -15,9 +17,6 @@ import { sentKey } from "./IdempotencyKeys.ts"
 
 type Update = Extract<EmittedEventType, `${string}.updated`>
 
-/** These events happen to an object without updating it. */
-export type Occurrence = Exclude<EmittedEventType, Update>
-
 /** Tells of an object that the command has read or written. Updates alone name what was there before. */
 export const emit = <Type extends EmittedEventType>(
   transaction: Transaction,
@@ -25,6 +24,29 @@ export const emit = <Type extends EmittedEventType>(
   id: string,
   ...previous: Type extends Update ? [previous: Readonly<Record<string, unknown>>] : []
 ): void => transaction.emit(type, id, ...previous)
+
+interface Updatable {
+  readonly metadata: Metadata
+}
+
+/**
+ * Lists the old values of the top-level fields that an update changed; null for those that were absent, and of
+ * `metadata` only what changed. Nothing changed if, and only if, it is empty: so compare before `updated` is stamped,
+ * which is left out (semantics §8.23).
+ */
+export const previousAttributes = <A extends Updatable>(before: A, after: A): Readonly<Record<string, unknown>> => {
+  const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as ReadonlySet<keyof A & string>
+  const changed = [...fields].filter((field) => !isSame(before[field], after[field]))
+  return Object.fromEntries(
+    changed.map((field) => [
+      field,
+      field === "metadata" ? previousMetadata(before.metadata, after.metadata) : (before[field] ?? null)
+    ])
+  )
+}
+
+/** Fields hold JSON, with its keys in one order. Metadata is the same object unless it changed. */
+const isSame = (one: unknown, other: unknown): boolean => one === other || JSON.stringify(one) === JSON.stringify(other)
 
 export interface EventContext {
   readonly account: AccountId

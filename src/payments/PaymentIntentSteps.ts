@@ -20,8 +20,7 @@ import type { CheckoutSessionDocument } from "./CheckoutSessionSteps.ts"
 import * as CheckoutSessionSteps from "./CheckoutSessionSteps.ts"
 import type { PassedAuthentication, PaymentIntentHidden } from "./Documents.ts"
 import { CHARGE, findDocument, PAYMENT_INTENT } from "./Documents.ts"
-import { emit } from "./Events.ts"
-import { previousAttributes } from "./PreviousAttributes.ts"
+import { emit, previousAttributes } from "./Events.ts"
 
 /** Holds a PaymentIntent as the command has left it so far, what is hidden of it, and the session that it pays for. */
 export interface Payment {

@@ -27,10 +27,9 @@ import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import type { ProductHidden } from "./Documents.ts"
 import { findDocument, LOOKUP_KEY, PRICE, PRODUCT } from "./Documents.ts"
-import { emit } from "./Events.ts"
+import { emit, previousAttributes } from "./Events.ts"
 import type { PaymentsConfig } from "./PaymentsConfig.ts"
 import { requireAcceptedCurrency } from "./PaymentsConfig.ts"
-import { previousAttributes } from "./PreviousAttributes.ts"
 
 /** A price made along with something else (semantics PR4, S4). Null is the same as absent. */
 export type InlinePrice = Pick<CreatePrice, "currency" | "tax_behavior"> & PriceTermsParameters
