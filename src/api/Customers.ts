@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { CreateCustomer, Customer, CustomerEmail, DeletedCustomer, UpdateCustomer } from "../domain/Customer.ts"
+import { PaymentMethod } from "../domain/PaymentMethod.ts"
 import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
@@ -38,6 +39,13 @@ export const Customers = HttpApiGroup.make("customers").add(
     headers: requestHeaders,
     params,
     success: DeletedCustomer,
+    error: errors
+  }),
+  HttpApiEndpoint.get("payment_methods", "/v1/customers/:id/payment_methods", {
+    headers: requestHeaders,
+    params,
+    query: listQuery,
+    success: List(PaymentMethod),
     error: errors
   })
 )

@@ -1,9 +1,21 @@
-/** Payment methods (semantics H3, §6). */
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+/** Payment methods (semantics H3, 9.18, §6). */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Schema } from "effect"
-import { CreatePaymentMethod, PaymentMethod } from "../domain/PaymentMethod.ts"
+import { CustomerId } from "../domain/Identifiers.ts"
+import { AttachPaymentMethod, CreatePaymentMethod, PaymentMethod } from "../domain/PaymentMethod.ts"
 import { commandHeaders, requestHeaders, WithoutClientSecret } from "./Access.ts"
 import { commandErrors, errors } from "./Errors.ts"
+import { List, listQuery } from "./List.ts"
+
+const params = { id: Schema.String }
+
+const ATTACH =
+  "Gives it to a customer, whose payments alone can be made with it from then on. In test mode, `pm_card_visa` and the " +
+  "like are copied: the answer has the copy's `id`."
+
+const DETACH =
+  "Takes it from its customer. It can neither be charged nor attached any more, nor can payments that wait for a " +
+  "confirmation or an authentication be made with it; what it was charged with before stands."
 
 export const PaymentMethods = HttpApiGroup.make("payment_methods").add(
   HttpApiEndpoint.post("create", "/v1/payment_methods", {
@@ -14,8 +26,27 @@ export const PaymentMethods = HttpApiGroup.make("payment_methods").add(
   }).annotate(WithoutClientSecret, true),
   HttpApiEndpoint.get("retrieve", "/v1/payment_methods/:id", {
     headers: requestHeaders,
-    params: { id: Schema.String },
+    params,
     success: PaymentMethod,
     error: errors
-  })
+  }),
+  HttpApiEndpoint.get("list", "/v1/payment_methods", {
+    headers: requestHeaders,
+    query: { ...listQuery, customer: CustomerId },
+    success: List(PaymentMethod),
+    error: errors
+  }),
+  HttpApiEndpoint.post("attach", "/v1/payment_methods/:id/attach", {
+    headers: commandHeaders,
+    params,
+    payload: AttachPaymentMethod,
+    success: PaymentMethod,
+    error: commandErrors
+  }).annotate(OpenApi.Description, ATTACH),
+  HttpApiEndpoint.post("detach", "/v1/payment_methods/:id/detach", {
+    headers: commandHeaders,
+    params,
+    success: PaymentMethod,
+    error: commandErrors
+  }).annotate(OpenApi.Description, DETACH)
 )

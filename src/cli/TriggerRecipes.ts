@@ -115,6 +115,12 @@ const sessionPaidWith = (payment_method: string): Recipe =>
 const customer: Recipe = ({ overrides, till }) =>
   idOf(till.customers.create(overridden({ email: DETAILS.email, name: DETAILS.name }, overrides)))
 
+/** A customer with a card; the answer is the card's ID. */
+const attached: Recipe = (input) =>
+  Effect.flatMap(customer({ ...input, overrides: [] }), (id) =>
+    idOf(input.till.payment_methods.attach("pm_card_visa", overridden({ customer: id }, input.overrides)))
+  )
+
 const updated =
   <Body extends object>(
     create: Recipe,
@@ -153,6 +159,8 @@ export const TRIGGER_RECIPES: Readonly<Record<EmittedEventType, Recipe>> = {
     till.customers.update(id, body)
   ),
   "customer.deleted": andThen(customer, (till, id) => till.customers.delete(id)),
+  "payment_method.attached": attached,
+  "payment_method.detached": andThen(attached, (till, id) => till.payment_methods.detach(id)),
   "product.created": productId,
   "product.updated": updated(productId, { name: "Green tea" }, (till, id, body) => till.products.update(id, body)),
   "product.deleted": andThen(productId, (till, id) => till.products.delete(id)),

@@ -8,6 +8,7 @@ import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import type { Customer } from "../domain/Customer.ts"
 import type { EMITTED_EVENT_TYPES, EmittedEventType, Event, EventType } from "../domain/Event.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { Price } from "../domain/Price.ts"
 import type { Product } from "../domain/Product.ts"
 import type { Refund } from "../domain/Refund.ts"
@@ -19,6 +20,7 @@ interface ObjectsByName {
   readonly refund: Refund
   readonly "checkout.session": CheckoutSession
   readonly customer: Customer
+  readonly payment_method: PaymentMethod
   readonly product: Product
   readonly price: Price
 }

@@ -85,7 +85,8 @@ export const DECLINE_MESSAGES = {
   expired_card: "Your card has expired.",
   incorrect_cvc: "Your card's security code is incorrect.",
   processing_error: "An error occurred while processing your card. Try again.",
-  do_not_honor: "Your card was declined."
+  do_not_honor: "Your card was declined.",
+  authentication_required: "Your card was declined. This payment requires authentication."
 } as const
 
 export type DeclineCode = keyof typeof DECLINE_MESSAGES

@@ -60,6 +60,11 @@ export class ProductHasPrices extends Schema.TaggedError<ProductHasPrices>()("Pr
   id: Schema.String
 }) {}
 
+/** Another customer has the payment method (semantics 9.18; wire code `resource_in_use`). */
+export class PaymentMethodTaken extends Schema.TaggedError<PaymentMethodTaken>()("PaymentMethodTaken", {
+  id: Schema.String
+}) {}
+
 /** No such object in this environment, or not any more. */
 export class ResourceMissing extends Schema.TaggedError<ResourceMissing>()("ResourceMissing", {
   kind: ResourceKind,
@@ -157,6 +162,7 @@ export type DomainError =
   | AmountTooLarge
   | LookupKeyTaken
   | ProductHasPrices
+  | PaymentMethodTaken
   | RefundTooLarge
   | ChargeAlreadyRefunded
   | ResourceMissing

@@ -29,6 +29,8 @@ export const EMITTED_EVENT_TYPES = {
   "customer.created": "customer",
   "customer.updated": "customer",
   "customer.deleted": "customer",
+  "payment_method.attached": "payment_method",
+  "payment_method.detached": "payment_method",
   "product.created": "product",
   "product.updated": "product",
   "product.deleted": "product",
@@ -46,8 +48,6 @@ export const RESERVED_EVENT_TYPES = [
   "charge.dispute.funds_withdrawn",
   "charge.dispute.funds_reinstated",
   "price.deleted",
-  "payment_method.attached",
-  "payment_method.detached",
   "payment_method.updated",
   "payment_method.automatically_updated"
 ] as const

@@ -40,6 +40,16 @@ export const StatementDescriptor = text(22)
 export const AuthenticationOutcome = Schema.Literals(["success", "failure"])
 export type AuthenticationOutcome = typeof AuthenticationOutcome.Type
 
+/** The payer's card is to be charged again later: with the payer there, or without. */
+export const FutureUsage = Schema.Literals(["on_session", "off_session"])
+export type FutureUsage = typeof FutureUsage.Type
+
+const FUTURE_USAGE = {
+  description:
+    "Attaches the payment method to the PaymentIntent's `customer`, which is then required, once the payment has succeeded " +
+    "or is authorized. The payment stands even if the payment method cannot be attached any more."
+}
+
 /** Says why the last attempt failed. */
 export const LastPaymentError = Schema.Struct({
   type: Schema.Literal("payment_error"),
@@ -85,6 +95,7 @@ export const PaymentIntent = Schema.Struct({
   description: Schema.NullOr(Schema.String),
   statement_descriptor: Schema.NullOr(Schema.String),
   application_fee_amount: Schema.NullOr(AmountOrZero),
+  setup_future_usage: Schema.NullOr(FutureUsage),
   metadata: Metadata,
   merchant_id: MerchantId,
   client_secret: Schema.String,
@@ -102,6 +113,10 @@ export const RETURN_URL =
   "Where the payer comes back to from an authentication, with `payment_intent`, `payment_intent_client_secret` and " +
   "`redirect_status`, which is `succeeded` or `failed`, in the query. Without it, Till's page says how it ended."
 
+const OFF_SESSION =
+  "With `true`, the payer is not there to authenticate: a card that asks for it is declined, with the decline code " +
+  "`authentication_required`. Secret keys only."
+
 /** An attempt is made with these, where it is made. */
 const attempt = {
   payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)).annotate({
@@ -109,7 +124,9 @@ const attempt = {
   }),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
   payment_method_type: Schema.optionalKey(Schema.NullOr(PaymentMethodType)),
-  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL })
+  return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL }),
+  setup_future_usage: Schema.optionalKey(Schema.NullOr(FutureUsage)).annotate(FUTURE_USAGE),
+  off_session: Schema.optionalKey(Schema.NullOr(Schema.Boolean)).annotate({ description: OFF_SESSION })
 }
 
 /** Where nothing is attempted, these parameters would be of no use, so they are refused (semantics I-2). */
@@ -129,9 +146,13 @@ export const CreatePaymentIntent = Schema.Struct({
   payment_method_data: attempt.payment_method_data.annotate(WITH_CONFIRM),
   payment_method_type: attempt.payment_method_type.annotate(WITH_CONFIRM),
   return_url: attempt.return_url.annotate({ description: `${WITH_CONFIRM.description} ${RETURN_URL}` }),
+  off_session: attempt.off_session.annotate({ description: `${WITH_CONFIRM.description} ${OFF_SESSION}` }),
   statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor))
 }).annotate({ identifier: "CreatePaymentIntent" })
 export type CreatePaymentIntent = typeof CreatePaymentIntent.Type
+
+const UNTIL_CHARGED =
+  "Until it is charged: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
 
 /** Updates. Null unsets, and so does "" of a text (semantics 9.2). */
 export const UpdatePaymentIntent = Schema.Struct({
@@ -143,7 +164,10 @@ export const UpdatePaymentIntent = Schema.Struct({
   payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
   capture_method: Schema.optionalKey(CaptureMethod),
   statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor)).annotate({
-    description: "Until it is charged: in `requires_payment_method`, `requires_confirmation` and `requires_action`."
+    description: UNTIL_CHARGED
+  }),
+  setup_future_usage: Schema.optionalKey(Schema.NullOr(FutureUsage)).annotate({
+    description: `${FUTURE_USAGE.description} ${UNTIL_CHARGED}`
   })
 }).annotate({ identifier: "UpdatePaymentIntent" })
 export type UpdatePaymentIntent = typeof UpdatePaymentIntent.Type

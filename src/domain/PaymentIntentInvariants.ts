@@ -58,6 +58,10 @@ const INVARIANTS: ReadonlyArray<{
     holds: ({ next_action, status }) => iff(status === "requires_action", next_action !== null)
   },
   {
+    name: "it has a customer to attach its payment method to if it is to do that",
+    holds: ({ customer, setup_future_usage }) => setup_future_usage === null || customer !== null
+  },
+  {
     name: "it lacks a payment method if it requires one, and has one if it got further",
     holds: ({ payment_method, status }) =>
       status === "canceled" || iff(status === "requires_payment_method", payment_method === null)

@@ -45,8 +45,11 @@ export const paymentIntentStates = stateTable<PaymentIntentStatus>()({
     requires_confirmation: ["requires_confirmation"],
     requires_action: ["requires_confirmation"]
   },
-  /** The payer is not asked about it, so it drops no action; a charge that was made has the one of its time. */
-  update_statement_descriptor: {
+  /**
+   * Statement descriptor and future usage. The payer is not asked about them, so they drop no action; a charge that was
+   * made has those of its time.
+   */
+  update_until_charged: {
     requires_payment_method: ["requires_payment_method"],
     requires_confirmation: ["requires_confirmation"],
     requires_action: ["requires_action"]

@@ -87,3 +87,12 @@ export type PaymentMethodData = typeof PaymentMethodData.Type
 export const CreatePaymentMethod = Schema.Struct(PaymentMethodData.fields).annotate({
   identifier: "CreatePaymentMethod"
 })
+
+/** A customer holds at most so many payment methods (semantics 9.18). */
+export const HELD_MAX = 100
+
+/** Gives a payment method to a customer (semantics 9.18). */
+export const AttachPaymentMethod = Schema.Struct({
+  customer: CustomerId.annotate({ description: `A customer holds at most ${HELD_MAX} payment methods.` })
+}).annotate({ identifier: "AttachPaymentMethod" })
+export type AttachPaymentMethod = typeof AttachPaymentMethod.Type

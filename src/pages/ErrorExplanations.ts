@@ -29,7 +29,7 @@ const PARAMETERS: Readonly<Record<string, Explanation>> = {
       'The value has another JSON type: the text "2000" is no integer, and nothing is converted.',
       "It is out of range, too long, of another format, or none of the values that are possible.",
       "It is null on an update, where null does not unset it, or empty, which only free text can be.",
-      "It names an object that does not fit, such as the payment method of another customer.",
+      "It names an object that does not fit, such as a payment method that is another customer's or was detached.",
       "`expand[]` names a field that cannot be expanded on this route."
     ],
     remedies: [
@@ -76,9 +76,16 @@ const PARAMETERS: Readonly<Record<string, Explanation>> = {
     ]
   },
   resource_in_use: {
-    meaning: "The product cannot be deleted, because it has prices.",
-    causes: ["A price, active or not, keeps its product."],
-    remedies: ["Archive the product instead: update it with `active: false`.", KEPT]
+    meaning: "The object cannot be deleted or given away, because another one needs or has it.",
+    causes: [
+      "A product cannot be deleted while it has prices, active or not.",
+      "A payment method cannot be attached to a customer while another one has it."
+    ],
+    remedies: [
+      "Archive the product instead: update it with `active: false`.",
+      "Ask the payer for the card again: one that is detached cannot be attached any more.",
+      KEPT
+    ]
   },
   price_inactive: {
     meaning: "A price that is archived cannot be used for a new Checkout Session, or as a product's default.",
@@ -106,7 +113,8 @@ const PAYMENTS: Readonly<Record<string, Explanation>> = {
     meaning:
       "The card's issuer declined the payment. `decline_code` says why, and `message` can be shown to the payer.",
     causes: [
-      "The bank refuses: too little money, a blocked or expired card, a wrong security code, or a reason that it keeps to itself."
+      "The bank refuses: too little money, a blocked or expired card, a wrong security code, or a reason that it keeps to itself.",
+      "It wants the payer to authenticate, and the payment was confirmed with `off_session: true`: `authentication_required`."
     ],
     remedies: [
       "Show the message and ask for another card. The PaymentIntent is in `requires_payment_method` and can be confirmed again.",

@@ -112,7 +112,8 @@ const answer = (
     const url = returnUrl(paymentIntent)
     const result = yield* PaymentIntents.authenticate(id, outcome)
     // The payer has answered, even if the card was declined afterwards; the page behind `return_url` tells of that.
-    const kept: Kept = { returnUrl: url, succeeded: outcome === "success" && Result.isSuccess(result) }
+    const succeeded = Result.isSuccess(result) && result.success.status !== "requires_payment_method"
+    const kept: Kept = { returnUrl: url, succeeded }
     return kept
   })
   return submissions.submit({ account, path: `/authenticate/${id}`, idempotencyKey, entered: { outcome } }, command)

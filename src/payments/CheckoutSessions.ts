@@ -261,6 +261,7 @@ const openPayment = (
     description: data.description || null,
     statementDescriptor: data.statement_descriptor || null,
     applicationFeeAmount: data.application_fee_amount ?? null,
+    futureUsage: null,
     metadata
   }
   return PaymentIntents.open(transaction, terms, checkoutSession).value.id

@@ -8,6 +8,7 @@ import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
+import * as Attachments from "./Attachments.ts"
 import { CUSTOMER, findDocument } from "./Documents.ts"
 import { emit, previousAttributes } from "./Events.ts"
 
@@ -56,14 +57,16 @@ export const update = Effect.fnUntraced(function* (
 })
 
 /**
- * Deletes a customer. Emits `customer.deleted` with its last state; PaymentIntents keep its id (semantics C3). Fails
- * with `ResourceMissing` if there is no such customer.
+ * Deletes a customer. Its payment methods are detached: emits `payment_method.detached` for each, then
+ * `customer.deleted` with its last state (semantics 9.18). PaymentIntents keep its id (C3). Fails with
+ * `ResourceMissing` if there is no such customer.
  */
 export const remove = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<DeletedCustomer, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
   yield* find(id, "id")
+  yield* Attachments.detachAll(id)
   emit(transaction, "customer.deleted", id)
   transaction.delete(CUSTOMER, id)
   return deletedCustomer(transaction.account, id)

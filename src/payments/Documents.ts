@@ -115,7 +115,8 @@ export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undef
     {
       value: (older) => ({
         ...inside("charges", inside("data", withBillingDetailsOf96))(older),
-        application_fee_amount: null
+        application_fee_amount: null,
+        setup_future_usage: null
       }),
       // Of an authentication only the payment method was kept, without the amount: it counts for nothing (semantics
       // 9.3).
@@ -151,18 +152,41 @@ export const REFUND: Resource<Refund> = {
 
 export const PaymentMethodHidden = Schema.Struct({
   /** The processor knows the card by it; it is never the card's number. */
-  token: Schema.String
+  token: Schema.String,
+  /** Whether it was a customer's, and is of no use any more (semantics §2.7). */
+  detached: Schema.Boolean
 })
 export type PaymentMethodHidden = typeof PaymentMethodHidden.Type
 
 export const PAYMENT_METHOD: Resource<PaymentMethod, PaymentMethodHidden> = {
   name: "payment_method",
-  steps: [{ value: withBillingDetailsOf96 }],
+  steps: [
+    {
+      value: withBillingDetailsOf96,
+      // Nobody could attach one, let alone detach it.
+      hidden: (older) => ({ ...(older as PaymentMethodHidden), detached: false })
+    }
+  ],
   resourceKind: "PaymentMethod",
   shape: { value: PaymentMethod, hidden: PaymentMethodHidden },
   prefix: PREFIXES.payment_method,
   labels: ({ customer }) => (customer === null ? {} : { customer })
 }
+
+/** All that one customer holds, in the order in which it was attached (semantics 9.18). */
+export const HeldPaymentMethods = Schema.Struct({
+  /** `<customer>_payment_methods` */
+  id: Schema.String,
+  data: Schema.Array(Schema.String)
+})
+export type HeldPaymentMethods = typeof HeldPaymentMethods.Type
+
+export const HELD_PAYMENT_METHODS: Kept<HeldPaymentMethods> = {
+  name: "customer.payment_methods",
+  shape: { value: HeldPaymentMethods }
+}
+
+export const heldPaymentMethodsId = (customerId: string): string => `${customerId}_payment_methods`
 
 /** A product keeps this beside what it shows. */
 export const ProductHidden = Schema.Struct({

@@ -15,9 +15,10 @@ import type { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import { sentKey } from "./IdempotencyKeys.ts"
 
-type Update = Extract<EmittedEventType, `${string}.updated`>
+/** These name what was there before: who had a payment method is nowhere else any more (semantics §4). */
+type Update = Extract<EmittedEventType, `${string}.updated` | "payment_method.detached">
 
-/** Tells of an object that the command has read or written. Updates alone name what was there before. */
+/** Tells of an object that the command has read or written. */
 export const emit = <Type extends EmittedEventType>(
   transaction: Transaction,
   type: Type,

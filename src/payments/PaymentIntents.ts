@@ -7,11 +7,13 @@
  * outcome (9.25).
  */
 import { Effect, Result } from "effect"
+import { DECLINE_MESSAGES } from "../domain/Cards.ts"
 import type { Charge } from "../domain/Charge.ts"
 import {
   AmountTooLarge,
   CardDeclined,
   ParameterInvalid,
+  ParameterMissing,
   ParametersExclusive,
   PaymentIntentBelongsToSession,
   PaymentMethodRequired,
@@ -32,6 +34,7 @@ import type {
   ConfirmationMethod,
   ConfirmPaymentIntent,
   CreatePaymentIntent,
+  FutureUsage,
   PaymentIntent,
   UpdatePaymentIntent
 } from "../domain/PaymentIntent.ts"
@@ -40,6 +43,7 @@ import type { PaymentIntentOperation } from "../domain/PaymentIntentStates.ts"
 import { secondsOf } from "../domain/Time.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
+import * as Attachments from "./Attachments.ts"
 import type { CheckoutSessionDocument } from "./CheckoutSessionSteps.ts"
 import * as CheckoutSessionSteps from "./CheckoutSessionSteps.ts"
 import { requireClientSecretOf } from "./ClientSecrets.ts"
@@ -64,14 +68,14 @@ type AttemptError = PaymentMethodRequired | ParameterInvalid | ProcessorNotConfi
 
 /**
  * Creates a PaymentIntent and, with `confirm`, attempts it at once (semantics I-1, I-2). Fails with `ResourceMissing`
- * for a customer or payment method that is not there, with `ParameterInvalid` and `ParametersExclusive` for what does
- * not go together, with `AmountTooLarge` above the cap, and as `pay` does.
+ * for a customer or payment method that is not there, with `ParameterInvalid`, `ParameterMissing` and
+ * `ParametersExclusive` for what does not go together, with `AmountTooLarge` above the cap, and as `pay` does.
  */
 export const create = Effect.fnUntraced(function* (
   parameters: WithoutCardData<CreatePaymentIntent>
 ): Effect.fn.Return<
   Result.Result<PaymentIntent, CardDeclined>,
-  ResourceMissing | AmountTooLarge | ParametersExclusive | AttemptError,
+  ResourceMissing | AmountTooLarge | ParameterMissing | ParametersExclusive | AttemptError,
   AttemptServices
 > {
   const transaction = yield* Transaction
@@ -82,6 +86,9 @@ export const create = Effect.fnUntraced(function* (
   yield* requireAcceptedAmount(parameters.amount)
   if (parameters.confirm !== true) yield* requireNoConfirmation(parameters)
   yield* requireOnePaymentMethod(parameters)
+  const customer = parameters.customer || null
+  const setup_future_usage = parameters.setup_future_usage ?? null
+  yield* requireHolder({ customer, setup_future_usage })
   const source = sent ?? (yield* inlineSource(parameters))
 
   const payment = open(transaction, {
@@ -89,29 +96,36 @@ export const create = Effect.fnUntraced(function* (
     currency: normalizeCurrency(parameters.currency),
     captureMethod: parameters.capture_method ?? "automatic",
     confirmationMethod: parameters.confirmation_method ?? "automatic",
-    customer: parameters.customer || null,
+    customer,
     paymentMethod: source?.id ?? null,
     description: parameters.description || null,
     statementDescriptor: parameters.statement_descriptor || null,
     applicationFeeAmount: null,
+    futureUsage: setup_future_usage,
     metadata
   })
   if (parameters.confirm !== true) return Result.succeed(payment.value)
-  return Result.map(yield* pay(payment, source, parameters.return_url || null), ({ value }) => value)
+  const options = { offSession: parameters.off_session === true }
+  return Result.map(yield* pay(payment, source, parameters.return_url || null, options), ({ value }) => value)
 })
 
 /**
  * Changes what is still open (semantics I-3). Emits nothing. Fails with `ResourceMissing` for the PaymentIntent or what
  * the request refers to, with `PaymentIntentBelongsToSession` for terms that a payer is shown, with
- * `PaymentIntentUnexpectedState` for what is not open any more, and with `ParameterInvalid` or `AmountTooLarge` for a
- * currency, metadata or an amount that cannot be.
+ * `PaymentIntentUnexpectedState` for what is not open any more, with `ParameterInvalid` or `AmountTooLarge` for a
+ * currency, metadata or an amount that cannot be, and with `ParameterMissing` where nobody would get the payment method.
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
   parameters: UpdatePaymentIntent
 ): Effect.fn.Return<
   PaymentIntent,
-  ResourceMissing | PaymentIntentBelongsToSession | PaymentIntentUnexpectedState | ParameterInvalid | AmountTooLarge,
+  | ResourceMissing
+  | PaymentIntentBelongsToSession
+  | PaymentIntentUnexpectedState
+  | ParameterInvalid
+  | ParameterMissing
+  | AmountTooLarge,
   Transaction | PaymentsConfig
 > {
   const transaction = yield* Transaction
@@ -134,12 +148,13 @@ export const update = Effect.fnUntraced(function* (
     yield* requireAllowed(operation, before, "update of `payment_method`")
     after = changePaymentMethod(operation, after, source)
   }
-  if (parameters.statement_descriptor !== undefined) {
-    yield* requireAllowed("update_statement_descriptor", before, "update of `statement_descriptor`")
-    const statement_descriptor = parameters.statement_descriptor || null
-    after = change("update_statement_descriptor", after, { statement_descriptor })
+  const open = UNTIL_CHARGED.find((field) => parameters[field] !== undefined)
+  if (open !== undefined) {
+    yield* requireAllowed("update_until_charged", before, `update of \`${open}\``)
+    after = change("update_until_charged", after, changedUntilCharged(after, parameters))
   }
   if (parameters.amount !== undefined) yield* requireAcceptedAmount(parameters.amount)
+  yield* requireHolder(after)
   if (parameters.description !== undefined) {
     after = change("update_details", after, { description: parameters.description || null })
   }
@@ -154,7 +169,8 @@ export const update = Effect.fnUntraced(function* (
 /**
  * Attempts the payment (semantics I-6 to I-13). Fails with `ResourceMissing` for the PaymentIntent, its wrong client
  * secret or a payment method that is not there, with `SecretKeyRequired` for what a publishable key may not confirm,
- * with `PaymentIntentUnexpectedState`, with `ParametersExclusive` for two payment methods, and as `pay` does.
+ * with `PaymentIntentUnexpectedState`, with `ParametersExclusive` for two payment methods, with `ParameterMissing` where
+ * nobody would get the payment method, and as `pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
@@ -162,25 +178,36 @@ export const confirm = Effect.fnUntraced(function* (
   { publishableKey = false }: { readonly publishableKey?: boolean } = {}
 ): Effect.fn.Return<
   Result.Result<PaymentIntent, CardDeclined>,
-  ResourceMissing | SecretKeyRequired | PaymentIntentUnexpectedState | ParametersExclusive | AttemptError,
+  | ResourceMissing
+  | SecretKeyRequired
+  | PaymentIntentUnexpectedState
+  | ParametersExclusive
+  | ParameterMissing
+  | AttemptError,
   AttemptServices
 > {
-  const payment = yield* find(id)
-  const { session, value: paymentIntent } = payment
+  const found = yield* find(id)
+  const { session, value: paymentIntent } = found
   yield* requireClientSecretOf(PAYMENT_INTENT, paymentIntent, parameters.client_secret, { publishableKey })
   // A browser does not confirm what the merchant's server wants to confirm itself (A5, I-12). Who pays for a session
   // goes through the session, which asks for more than a payment method.
-  const isServers = paymentIntent.confirmation_method === "manual" || session !== undefined
+  // And whether the payer is there is not for a browser to say.
+  const offSession = parameters.off_session === true
+  const isServers = paymentIntent.confirmation_method === "manual" || session !== undefined || offSession
   if (publishableKey && isServers) return yield* new SecretKeyRequired()
   const sent = yield* sentSource(parameters)
   yield* requireAllowed("confirm", paymentIntent)
   yield* requireOnePaymentMethod(parameters)
+  const setup_future_usage = parameters.setup_future_usage ?? paymentIntent.setup_future_usage
+  const payment = { ...found, value: { ...paymentIntent, setup_future_usage } }
+  yield* requireHolder(payment.value)
   const source = yield* chosenSource(paymentIntent, sent, parameters)
-  return Result.map(yield* pay(payment, source, parameters.return_url || null), ({ value }) => value)
+  return Result.map(yield* pay(payment, source, parameters.return_url || null, { offSession }), ({ value }) => value)
 })
 
 /**
  * Applies what the payer answered to a challenge (semantics I-12, I-14). A decline may follow a passed authentication.
+ * None is passed for a payment method that was detached, or given to another customer, meanwhile (9.18).
  * Fails with `ResourceMissing`, `PaymentIntentUnexpectedState`, and for a processor that is not there or does not
  * answer.
  */
@@ -196,10 +223,12 @@ export const authenticate = Effect.fnUntraced(function* (
   const payment = yield* find(id)
   const paymentIntent = payment.value
   yield* requireAllowed("authenticate", paymentIntent)
-  if (outcome === "failure") return Result.succeed(failAuthentication(transaction, payment))
+  if (outcome === "failure") return Result.succeed(failAuthentication(transaction, payment, NOT_PASSED))
   const source = (yield* attachedSource(paymentIntent))!
+  const usable = yield* Effect.result(PaymentMethods.requireUsableBy(source, paymentIntent.customer))
+  if (Result.isFailure(usable)) return Result.succeed(failAuthentication(transaction, payment, NOT_USABLE))
   if (paymentIntent.confirmation_method === "automatic") {
-    const options = { operation: "authenticate", authenticated: true, returnUrl: null } as const
+    const options = { operation: "authenticate", authenticated: true, offSession: false, returnUrl: null } as const
     return Result.map(yield* attempt(payment, source, options), ({ value }) => value)
   }
   const { amount, currency } = paymentIntent
@@ -224,7 +253,9 @@ export const settle = Effect.fnUntraced(function* (
   const processor = yield* processorFor(payment.value.livemode)
   const charge = latestCharge(payment.value)!
   const { token } = yield* PaymentMethods.resolve(charge.payment_method, "payment_method")
-  conclude({ transaction, config, operation: "settle", payment }, charge, processor.settle(token))
+  const settlement = processor.settle(token)
+  const settled = settlement.kind === "approved" ? yield* withSavedPaymentMethod(payment, charge) : charge
+  conclude({ transaction, config, operation: "settle", payment }, settled, settlement)
 })
 
 /**
@@ -309,6 +340,8 @@ export interface PaymentTerms {
   readonly statementDescriptor: string | null
   /** Minor units. Only shown (semantics S19). */
   readonly applicationFeeAmount: number | null
+  /** Only with a customer (semantics 9.18). */
+  readonly futureUsage: FutureUsage | null
   readonly metadata: Metadata
 }
 
@@ -332,6 +365,7 @@ export const open = (transaction: Transaction, terms: PaymentTerms, checkoutSess
     description: terms.description,
     statement_descriptor: terms.statementDescriptor,
     application_fee_amount: terms.applicationFeeAmount,
+    setup_future_usage: terms.futureUsage,
     metadata: terms.metadata,
     merchant_id: merchantIdOf(transaction.account),
     client_secret: `${id}_secret_${transaction.newSecret(24)}`,
@@ -348,18 +382,20 @@ export const open = (transaction: Transaction, terms: PaymentTerms, checkoutSess
 
 /**
  * Confirms a payment that may be confirmed: charges the payment method, or reserves the amount on it. Fails with
- * `PaymentMethodRequired` without one, with `ParameterInvalid` for another customer's, with `ProcessorNotConfigured`
- * where nothing takes cards and with `ProcessorUnavailable` if the processor does not answer.
+ * `PaymentMethodRequired` without one, with `ParameterInvalid` for another customer's or one that was detached, with
+ * `ProcessorNotConfigured` where nothing takes cards and with `ProcessorUnavailable` if the processor does not answer.
+ * With `offSession`, a challenge is a decline: nobody is there to pass it (semantics 9.18).
  */
 export const pay = Effect.fnUntraced(function* (
   payment: Payment,
   source: PaymentSource | undefined,
-  returnUrl: string | null
+  returnUrl: string | null,
+  { offSession = false }: { readonly offSession?: boolean } = {}
 ): Effect.fn.Return<Result.Result<Payment, CardDeclined>, AttemptError, AttemptServices> {
   if (source === undefined) return yield* new PaymentMethodRequired()
   yield* PaymentMethods.requireUsableBy(source, payment.value.customer)
   const authenticated = isAuthenticated(payment.hidden, payment.value, source.id)
-  return yield* attempt(payment, source, { operation: "confirm", authenticated, returnUrl })
+  return yield* attempt(payment, source, { operation: "confirm", authenticated, offSession, returnUrl })
 })
 
 /** An attempt is part of an operation, and acts on a payment. */
@@ -378,6 +414,8 @@ const attempt = Effect.fnUntraced(function* (
     readonly operation: "confirm" | "authenticate"
     /** Whether the payer has authenticated for this attempt. */
     readonly authenticated: boolean
+    /** Whether the payer is not there to authenticate. */
+    readonly offSession: boolean
     /** Where to send the payer after an authentication. */
     readonly returnUrl: string | null
   }
@@ -386,7 +424,7 @@ const attempt = Effect.fnUntraced(function* (
   ProcessorNotConfigured | ProcessorUnavailable,
   AttemptServices
 > {
-  const { authenticated, operation, returnUrl } = options
+  const { authenticated, offSession, operation, returnUrl } = options
   const transaction = yield* Transaction
   const config = yield* PaymentsConfig
   const processor = yield* processorFor(payment.value.livemode)
@@ -397,6 +435,7 @@ const attempt = Effect.fnUntraced(function* (
     case "unavailable":
       return yield* new ProcessorUnavailable()
     case "challenge":
+      if (offSession) return conclude(made, pendingCharge(made, source), UNAUTHENTICATED)
       return Result.succeed(challenge(made, source, returnUrl))
     case "pending": {
       const paying = { ...made, payment: yield* withCustomer(payment, source) }
@@ -404,11 +443,30 @@ const attempt = Effect.fnUntraced(function* (
     }
     case "approved": {
       const paying = { ...made, payment: yield* withCustomer(payment, source) }
-      return conclude(paying, pendingCharge(paying, source), authorization)
+      const charge = yield* withSavedPaymentMethod(paying.payment, pendingCharge(paying, source))
+      return conclude(paying, charge, authorization)
     }
     case "declined":
       return conclude(made, pendingCharge(made, source), authorization)
   }
+})
+
+const UNAUTHENTICATED: Declined = {
+  kind: "declined",
+  declineCode: "authentication_required",
+  message: DECLINE_MESSAGES.authentication_required
+}
+
+/**
+ * The charge of a payment that goes through, with its payment method attached to the customer where that is wanted
+ * (semantics 9.18). The charge, and so the PaymentIntent, name the copy of a built-in one.
+ */
+const withSavedPaymentMethod = Effect.fnUntraced(function* (
+  { value: { customer, setup_future_usage } }: Payment,
+  charge: Charge
+): Effect.fn.Return<Charge, never, Transaction | PaymentsConfig> {
+  if (setup_future_usage === null || customer === null) return charge
+  return { ...charge, payment_method: yield* Attachments.save(charge.payment_method, customer) }
 })
 
 /** The payment with the customer that its session creates when it completes (semantics S9). */
@@ -556,8 +614,11 @@ const challenge = (
   })
 }
 
+const NOT_PASSED = "The customer failed authentication."
+const NOT_USABLE = "The payment method cannot be used for this payment any more."
+
 /** Outcome "auth failed": the payer can try another payment method. */
-const failAuthentication = (transaction: Transaction, payment: Payment): PaymentIntent => {
+const failAuthentication = (transaction: Transaction, payment: Payment, message: string): PaymentIntent => {
   const failed = step(transaction, "authenticate", payment, {
     changes: {
       status: "requires_payment_method",
@@ -566,7 +627,7 @@ const failAuthentication = (transaction: Transaction, payment: Payment): Payment
       last_payment_error: {
         type: "payment_error",
         code: "payment_intent_authentication_failure",
-        message: "The customer failed authentication.",
+        message,
         payment_method: payment.value.payment_method!
       }
     },
@@ -612,6 +673,16 @@ const changedTerms = (before: PaymentIntent, { amount, capture_method, currency,
   currency: currency === undefined ? before.currency : normalizeCurrency(currency),
   customer: customer === undefined ? before.customer : customer || null,
   capture_method: capture_method ?? before.capture_method
+})
+
+const UNTIL_CHARGED = ["statement_descriptor", "setup_future_usage"] as const
+
+const changedUntilCharged = (
+  before: PaymentIntent,
+  { setup_future_usage, statement_descriptor }: UpdatePaymentIntent
+) => ({
+  statement_descriptor: statement_descriptor === undefined ? before.statement_descriptor : statement_descriptor || null,
+  setup_future_usage: setup_future_usage === undefined ? before.setup_future_usage : setup_future_usage
 })
 
 const changePaymentMethod = (
@@ -674,7 +745,7 @@ export const requireOnePaymentMethod = ({
     ? Effect.fail(new ParametersExclusive({ first: "payment_method", second: "payment_method_data" }))
     : Effect.void
 
-const CONFIRMATION_ONLY = ["payment_method_data", "payment_method_type", "return_url"] as const
+const CONFIRMATION_ONLY = ["payment_method_data", "payment_method_type", "return_url", "off_session"] as const
 
 /** Without `confirm`, what only a confirmation uses would be ignored, so it is refused (semantics I-2). */
 const requireNoConfirmation = (
@@ -685,6 +756,15 @@ const requireNoConfirmation = (
     ? Effect.void
     : Effect.fail(new ParameterInvalid({ param, rule: "absent unless `confirm` is true" }))
 }
+
+/** Fails where a payment method is to be attached and there is no customer to get it (semantics 9.18). */
+const requireHolder = ({
+  customer,
+  setup_future_usage
+}: Pick<PaymentIntent, "customer" | "setup_future_usage">): Effect.Effect<void, ParameterMissing> =>
+  setup_future_usage !== null && customer === null
+    ? Effect.fail(new ParameterMissing({ param: "customer" }))
+    : Effect.void
 
 /** Fails above the cap of one payment (semantics N1). */
 const requireAcceptedAmount = (amount: number): Effect.Effect<void, AmountTooLarge> =>

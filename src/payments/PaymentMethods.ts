@@ -15,6 +15,8 @@ import { ParameterInvalid, ProcessorNotConfigured } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { mergeMetadata } from "../domain/Metadata.ts"
 import type { Card, PaymentMethod, PaymentMethodData } from "../domain/PaymentMethod.ts"
+import type { PaymentMethodState } from "../domain/PaymentMethodStates.ts"
+import { paymentMethodStates } from "../domain/PaymentMethodStates.ts"
 import type { TestCard } from "../domain/TestCards.ts"
 import { cvcCheckOf, TEST_CARD_EXPIRY, testCardOf } from "../domain/TestCards.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -23,7 +25,8 @@ import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import type { PaymentMethodHidden } from "./Documents.ts"
 import { findDocument, PAYMENT_METHOD } from "./Documents.ts"
-import type { PaymentsConfig, PaymentsConfigShape } from "./PaymentsConfig.ts"
+import type { PaymentsConfigShape } from "./PaymentsConfig.ts"
+import { PaymentsConfig } from "./PaymentsConfig.ts"
 import type { Processor } from "./Processor.ts"
 
 /** `PaymentMethodData` without card data. */
@@ -76,6 +79,15 @@ export interface PaymentSource {
   readonly billingDetails: BillingDetails
   /** The customer it is attached to. */
   readonly customer: string | null
+  readonly state: PaymentMethodState
+}
+
+/** A payment method, and what is hidden of it. */
+export type PaymentMethodDocument = Pick<Document<PaymentMethod, PaymentMethodHidden>, "value" | "hidden">
+
+export const stateOf = ({ hidden, value }: PaymentMethodDocument): PaymentMethodState => {
+  if (hidden.detached) return "detached"
+  return value.customer === null ? "free" : "attached"
 }
 
 /** Makes a payment method. Fails with `ProcessorNotConfigured` if nothing takes cards in live mode (semantics A10). */
@@ -96,7 +108,7 @@ export const create = Effect.fnUntraced(function* (
     billing_details: billingDetailsOf(data.billing_details ?? {}),
     metadata: mergeMetadata({}, data.metadata ?? null)
   }
-  transaction.put(PAYMENT_METHOD, paymentMethod, { token })
+  transaction.put(PAYMENT_METHOD, paymentMethod, { token, detached: false })
   return paymentMethod
 })
 
@@ -122,16 +134,18 @@ export const createSource = Effect.fnUntraced(function* (
   return sourceOf((yield* transaction.get(PAYMENT_METHOD, id))!)
 })
 
-/** Fails with `ParameterInvalid` for a payment method that another customer owns (semantics I-19). */
+/**
+ * Fails with `ParameterInvalid` for a payment method that was detached, or is a customer's other than that of the
+ * payment, which may have none (semantics I-19, 9.18).
+ */
 export const requireUsableBy = (
-  source: PaymentSource,
-  customer: string | null
-): Effect.Effect<void, ParameterInvalid> =>
-  source.customer === null || source.customer === customer
-    ? Effect.void
-    : Effect.fail(
-        new ParameterInvalid({ param: "payment_method", rule: "a payment method that no other customer owns" })
-      )
+  { customer, state }: PaymentSource,
+  payer: string | null
+): Effect.Effect<void, ParameterInvalid> => {
+  const refuse = (rule: string) => Effect.fail(new ParameterInvalid({ param: "payment_method", rule }))
+  if (!paymentMethodStates.isAllowed("charge", state)) return refuse("a payment method that was not detached before")
+  return customer === null || customer === payer ? Effect.void : refuse("a payment method that no other customer owns")
+}
 
 /** Makes a built-in test payment method an object; undefined if the id is none, or in live mode (semantics A10). */
 export const builtIn = (
@@ -158,12 +172,28 @@ export const builtIn = (
   }
 }
 
-const sourceOf = ({ hidden, value }: Document<PaymentMethod, PaymentMethodHidden>): PaymentSource => ({
-  id: value.id,
-  token: hidden.token,
-  card: cardOf(value.card),
-  billingDetails: value.billing_details,
-  customer: value.customer
+/** Says whether the id is one of a built-in test payment method. */
+export const isBuiltIn = (account: AccountId, id: string): boolean => !isLive(account) && testCardOf(id) !== undefined
+
+/** Makes a payment method of a built-in one, for a customer to hold; undefined for any other (semantics 9.18). */
+export const copyOfBuiltIn = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<PaymentMethodDocument | undefined, never, Transaction | PaymentsConfig> {
+  const transaction = yield* Transaction
+  const shown = builtIn(yield* PaymentsConfig, transaction.account, id)
+  if (shown === undefined) return undefined
+  const { token } = builtInSource(id, testCardOf(id)!)
+  const own = { id: transaction.newId(PREFIXES.payment_method), created: secondsOf(transaction.now) }
+  return { value: { ...shown, ...own }, hidden: { token, detached: false } }
+})
+
+const sourceOf = (document: PaymentMethodDocument): PaymentSource => ({
+  id: document.value.id,
+  token: document.hidden.token,
+  card: cardOf(document.value.card),
+  billingDetails: document.value.billing_details,
+  customer: document.value.customer,
+  state: stateOf(document)
 })
 
 const builtInSource = (id: string, { brand, country, funding, ids, numbers }: TestCard): PaymentSource => ({
@@ -171,7 +201,8 @@ const builtInSource = (id: string, { brand, country, funding, ids, numbers }: Te
   token: ids[0],
   card: { brand, last4: numbers[0].slice(-4), ...TEST_CARD_EXPIRY, funding, country },
   billingDetails: billingDetailsOf({}),
-  customer: null
+  customer: null,
+  state: "free"
 })
 
 const cardOf = (card: PaymentSource["card"]): PaymentSource["card"] => ({

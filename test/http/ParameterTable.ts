@@ -85,6 +85,11 @@ const filterId = (prefix: string): Kind => {
   const { refuses, ...kind } = Kinds.filterId(prefix)
   return { ...kind, refuses: ["", ...refuses] }
 }
+/** The id of what a list is of, which has to be there. */
+const listed = (prefix: string, known: string): Kind => {
+  const { refuses, ...kind } = Kinds.id(prefix, known)
+  return { ...kind, refuses: ["", ...refuses] }
+}
 const list = {
   "?limit": optional(query(["1", "100"], "0", "101", "-1", "1.5", "ten", "01", "1e1")),
   "?starting_after": optional(cursor),
@@ -227,7 +232,7 @@ const prices = ({ product }: Known): Table => ({
   "prices.retrieve": { "?expand[]": optional(query(["product"], "x", "currency")) }
 })
 
-const customersAndCards: Table = {
+const customersAndCards = ({ customer }: Known): Table => ({
   "customers.create": {
     email: optional(Kinds.email),
     name: optional(Kinds.text(256)),
@@ -245,9 +250,13 @@ const customersAndCards: Table = {
   "customers.list": { ...list, "?email": optional(query(["a@b.co"], `${"x".repeat(320)}@b.co`)) },
   "customers.retrieve": {},
   "customers.delete": {},
+  "customers.payment_methods": list,
   "payment_methods.create": paymentMethodData("plain"),
-  "payment_methods.retrieve": {}
-}
+  "payment_methods.retrieve": {},
+  "payment_methods.list": { ...list, "?customer": required(listed("cus", customer)) },
+  "payment_methods.attach": { customer: required(Kinds.id("cus", customer)) },
+  "payment_methods.detach": {}
+})
 
 const payments = ({ customer }: Known): Table => ({
   "payment_intents.create": {
@@ -263,7 +272,9 @@ const payments = ({ customer }: Known): Table => ({
     payment_method: optional(Kinds.id("pm", "pm_card_visa")),
     ...inline,
     payment_method_type: optional(Kinds.oneOf("card"), "inline"),
-    return_url: optional(Kinds.redirectUrl, "inline")
+    return_url: optional(Kinds.redirectUrl, "inline"),
+    setup_future_usage: optional(Kinds.oneOf("on_session off_session"), "held"),
+    off_session: optional(Kinds.anyBoolean, "inline")
   },
   "payment_intents.update": {
     statement_descriptor: unsettable(Kinds.text(22)),
@@ -273,13 +284,16 @@ const payments = ({ customer }: Known): Table => ({
     description: unsettable(Kinds.text(5000)),
     ...metadataOfUpdate,
     payment_method: nullable(Kinds.id("pm", "pm_card_visa")),
-    capture_method: never(Kinds.oneOf("automatic manual"))
+    capture_method: never(Kinds.oneOf("automatic manual")),
+    setup_future_usage: nullable(Kinds.oneOf("on_session off_session"), "held")
   },
   "payment_intents.confirm": {
     payment_method: optional(Kinds.id("pm", "pm_card_visa")),
     ...inline,
     payment_method_type: optional(Kinds.oneOf("card")),
     return_url: optional(Kinds.redirectUrl),
+    setup_future_usage: optional(Kinds.oneOf("on_session off_session"), "held"),
+    off_session: optional(Kinds.anyBoolean),
     client_secret: secretOfBody
   },
   "payment_intents.capture": { amount_to_capture: optional(Kinds.amount(1, 2000)) },
@@ -401,7 +415,7 @@ const others: Table = {
 
 /** All parameters, by operation and name. */
 export const parameterTable = (known: Known): Table => ({
-  ...customersAndCards,
+  ...customersAndCards(known),
   ...products,
   ...prices(known),
   ...checkout(known),

@@ -166,13 +166,19 @@ const REQUESTS: Readonly<Record<string, Requests>> = {
     inline: () => ({
       path: "payment_intents",
       body: { amount: 2000, currency: "usd", confirm: true, payment_method_data: PAYMENT_METHOD }
-    })
+    }),
+    held: () => ({ path: "payment_intents", body: { amount: 2000, currency: "usd", customer: known.customer } })
   },
   "payment_intents.update": {
     plain: async () => ({
       path: `payment_intents/${(await intent()).id}`,
       body: { metadata: { a: "b" } },
       setAtFirst: { metadata: { c: "d" }, customer: known.customer, description: "d", payment_method: "pm_card_visa" }
+    }),
+    held: async () => ({
+      path: `payment_intents/${(await intent({ customer: known.customer })).id}`,
+      body: {},
+      setAtFirst: { setup_future_usage: "on_session" }
     })
   },
   "payment_intents.confirm": {
@@ -183,6 +189,10 @@ const REQUESTS: Readonly<Record<string, Requests>> = {
     inline: async () => ({
       path: `payment_intents/${(await intent()).id}/confirm`,
       body: { payment_method_data: PAYMENT_METHOD }
+    }),
+    held: async () => ({
+      path: `payment_intents/${(await intent({ customer: known.customer })).id}/confirm`,
+      body: { payment_method: "pm_card_visa" }
     })
   },
   "payment_intents.capture": {
@@ -204,6 +214,12 @@ const REQUESTS: Readonly<Record<string, Requests>> = {
     }
   },
   "payment_methods.create": { plain: () => ({ path: "payment_methods", body: PAYMENT_METHOD }) },
+  "payment_methods.attach": {
+    plain: async () => ({
+      path: `payment_methods/${(await made("payment_methods", PAYMENT_METHOD)).id}/attach`,
+      body: { customer: known.customer }
+    })
+  },
   "webhook_endpoints.create": {
     plain: () => ({
       path: "webhook_endpoints",
@@ -254,8 +270,10 @@ let keys = 0
 const tiered = (tier: object) =>
   terms({ billing_scheme: "tiered", tiers_mode: "volume", tiers: [{ up_to: "inf", ...tier }] })
 
-/** Paths of the operations with query parameters. */
+/** Paths of the operations with query parameters, with those that they require. */
 const QUERIES: Readonly<Record<string, () => Promise<string> | string>> = {
+  "customers.payment_methods": () => `customers/${known.customer}/payment_methods`,
+  "payment_methods.list": () => `payment_methods?customer=${known.customer}`,
   "prices.retrieve": () => `prices/${known.price}`,
   "checkout_sessions.retrieve": async () => `checkout_sessions/${(await session()).id}`,
   "checkout_sessions.line_items": async () => `checkout_sessions/${(await session()).id}/line_items`,
@@ -382,15 +400,20 @@ const tryParameter = async (operation: string, field: string, rule: Rule): Promi
 }
 
 /** Tries a query parameter, which is always text. */
-const tryQuery = async (operation: string, field: string, { kind }: Rule): Promise<ReadonlyArray<string>> => {
+const tryQuery = async (
+  operation: string,
+  field: string,
+  { kind, whenNull }: Rule
+): Promise<ReadonlyArray<string>> => {
   const name = field.slice(1)
-  const path = await (QUERIES[operation] ?? (() => operation.split(".")[0]!))()
+  const right = await (QUERIES[operation] ?? (() => operation.split(".")[0]!))()
+  const [path, needed = ""] = right.split("?")
+  const others = needed === "" || needed.startsWith(`${name}=`) ? [] : [needed]
   const of = `${operation} ${field}`
-  const get = (...values: ReadonlyArray<unknown>) =>
-    server.request(
-      "GET",
-      `/v1/${path}?${values.map((value) => `${name}=${encodeURIComponent(String(value))}`).join("&")}`
-    )
+  const get = (...values: ReadonlyArray<unknown>) => {
+    const given = values.map((value) => `${name}=${encodeURIComponent(String(value))}`)
+    return server.request("GET", `/v1/${path}?${[...others, ...given].join("&")}`)
+  }
   const problems: Array<string | undefined> = []
   const invalid = { status: 400, code: "parameter_invalid", param: name }
   for (const value of kind.refuses) problems.push(otherThan(await get(value), { value, ...invalid }, of))
@@ -400,6 +423,9 @@ const tryQuery = async (operation: string, field: string, { kind }: Rule): Promi
     if (reply.status !== 200) problems.push(`${of} ${seen(value)}: 200 expected, got ${reply.text.slice(0, 200)}`)
   }
   if (!name.endsWith("[]")) problems.push(otherThan(await get("a", "b"), { value: "twice", ...invalid }, of))
+  if (whenNull === "missing") {
+    problems.push(otherThan(await get(), { value: "none", ...invalid, code: "parameter_missing" }, of))
+  }
   return problems.filter((problem) => problem !== undefined)
 }
 

@@ -49,16 +49,20 @@ export interface Terms {
 
 export type Currency = "usd" | "eur"
 
+/** What 9.18 attaches a card for, once it was charged. */
+export type FutureUsage = "on_session" | "off_session"
+
 /** What a client can see of a PaymentIntent, and what the table remembers besides. */
 export interface Model extends Terms {
   readonly status: string
   readonly customer: boolean
   readonly description: string | null
   readonly descriptor: string | null
+  readonly future: FutureUsage | null
   readonly capture: "automatic" | "manual"
   readonly confirmation: "automatic" | "manual"
   readonly card: CardName | null
-  /** How the card came: by its id, or inline and so under an id of its own. */
+  /** How the card came: by its id, or under an id of its own, because it came inline or was attached since. */
   readonly inline: boolean
   readonly received: number
   readonly capturable: number
@@ -76,6 +80,12 @@ export interface CardSent {
   readonly inline: boolean
 }
 
+/** What an attempt has besides. */
+export interface UsageSent {
+  readonly future: FutureUsage | null
+  readonly offSession: boolean
+}
+
 export type Command =
   | {
       readonly op: "update"
@@ -85,17 +95,19 @@ export type Command =
       readonly capture: "automatic" | "manual" | null
       readonly details: string | null
       readonly descriptor: string | null
+      readonly future: FutureUsage | "unset" | null
       readonly method: CardName | "unset" | null
     }
-  | ({ readonly op: "confirm" } & CardSent)
+  | ({ readonly op: "confirm" } & CardSent & UsageSent)
   | { readonly op: "capture"; readonly amount: number | null }
   | { readonly op: "cancel"; readonly reason: "duplicate" | "abandoned" | null }
   | { readonly op: "authenticate"; readonly outcome: "success" | "failure" }
 
 export type Step = StepOf<Model>
 
-export interface Creation extends CardSent {
+export interface Creation extends CardSent, UsageSent {
   readonly amount: number
+  readonly customer: boolean
   readonly capture: "automatic" | "manual"
   readonly confirmation: "automatic" | "manual"
   readonly confirm: boolean
@@ -105,14 +117,19 @@ const card = Schema.Literals(CARD_NAMES)
 /** Amounts of a small range, so that captures lie below, at and above them. */
 const amount = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 }))
 export const method = Schema.Literals(["automatic", "manual"])
+const future = Schema.Literals(["on_session", "off_session"])
+/** What an attempt may have besides. */
+export const usage = { future: Schema.NullOr(future), offSession: Schema.Literals([false, false, true]) }
 
 export const creation = Schema.Struct({
   amount,
   capture: method,
   confirmation: method,
+  customer: Schema.Boolean,
   card: Schema.NullOr(card),
   inline: Schema.Boolean,
-  confirm: Schema.Boolean
+  confirm: Schema.Boolean,
+  ...usage
 })
 
 /** What an update may change; `method` besides. */
@@ -123,12 +140,13 @@ export const updateFields = {
   customer: Schema.NullOr(Schema.Boolean),
   capture: Schema.NullOr(method),
   details: Schema.NullOr(Schema.Literals(["a", "b"])),
-  descriptor: Schema.NullOr(Schema.Literals(["S", "T"]))
+  descriptor: Schema.NullOr(Schema.Literals(["S", "T"])),
+  future: Schema.NullOr(Schema.Union([future, Schema.Literal("unset")]))
 }
 
 export const command = Schema.Union([
   Schema.Struct({ ...updateFields, method: Schema.NullOr(Schema.Union([card, Schema.Literal("unset")])) }),
-  Schema.Struct({ op: Schema.Literal("confirm"), card: Schema.NullOr(card), inline: Schema.Boolean }),
+  Schema.Struct({ op: Schema.Literal("confirm"), card: Schema.NullOr(card), inline: Schema.Boolean, ...usage }),
   Schema.Struct({ op: Schema.Literal("capture"), amount: Schema.NullOr(amount) }),
   Schema.Struct({ op: Schema.Literal("cancel"), reason: Schema.NullOr(Schema.Literals(["duplicate", "abandoned"])) }),
   Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literals(["success", "failure"]) })
@@ -160,6 +178,7 @@ export const seenOf = (paymentIntent: PaymentIntent, charges: ReadonlyArray<Char
     capture: paymentIntent.capture_method as string,
     description: paymentIntent.description,
     descriptor: paymentIntent.statement_descriptor,
+    future: paymentIntent.setup_future_usage as string | null,
     card: known ? paymentIntent.payment_method : null,
     inline: paymentIntent.payment_method !== null && !known,
     received: paymentIntent.amount_received,
@@ -181,6 +200,7 @@ export const expected = (model: Model): Seen => ({
   capture: model.capture,
   description: model.description,
   descriptor: model.descriptor,
+  future: model.future,
   card: model.inline ? null : model.card,
   inline: model.inline,
   received: model.received,
@@ -202,11 +222,17 @@ const sourceOf = ({ card, inline }: CardSent): object => {
   return inline ? { payment_method_data: { type: "card", card: cardDataOf(card) } } : { payment_method: card }
 }
 
+/** The parameters of 9.18 as they are sent. */
+export const usageOf = ({ future, offSession }: UsageSent) => ({
+  ...(future !== null && { setup_future_usage: future }),
+  ...(offSession && { off_session: true })
+})
+
 const given = (values: object): object =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
 
-/** The creation over HTTP. */
-export const creationRequest = (sent: Creation): WireRequest => ({
+/** The creation over HTTP, for a customer or for nobody. */
+export const creationRequest = (sent: Creation, customer: string | null): WireRequest => ({
   path: "/v1/payment_intents",
   body: {
     amount: sent.amount,
@@ -214,7 +240,9 @@ export const creationRequest = (sent: Creation): WireRequest => ({
     capture_method: sent.capture,
     confirmation_method: sent.confirmation,
     confirm: sent.confirm,
-    ...sourceOf(sent)
+    ...(sent.customer && customer !== null && { customer }),
+    ...sourceOf(sent),
+    ...usageOf(sent)
   }
 })
 
@@ -223,7 +251,7 @@ export const requestOf = (id: string, customer: string | null, command: Command)
   const path = `/v1/payment_intents/${id}`
   switch (command.op) {
     case "update": {
-      const { amount, capture, currency, details, descriptor, method } = command
+      const { amount, capture, currency, details, descriptor, future, method } = command
       const changes = {
         amount,
         currency,
@@ -236,12 +264,13 @@ export const requestOf = (id: string, customer: string | null, command: Command)
         body: {
           ...given(changes),
           ...(command.customer !== null && { customer: command.customer ? customer : null }),
-          ...(method !== null && { payment_method: method === "unset" ? null : method })
+          ...(method !== null && { payment_method: method === "unset" ? null : method }),
+          ...(future !== null && { setup_future_usage: future === "unset" ? null : future })
         }
       }
     }
     case "confirm":
-      return { path: `${path}/confirm`, body: sourceOf(command) }
+      return { path: `${path}/confirm`, body: { ...sourceOf(command), ...usageOf(command) } }
     case "capture":
       return { path: `${path}/capture`, body: given({ amount_to_capture: command.amount }) }
     case "cancel":
@@ -260,7 +289,7 @@ export const over = async (wire: Wire) => {
     wire,
     {
       create: async (sent) => {
-        const reply = await post(creationRequest(sent))
+        const reply = await post(creationRequest(sent, customer))
         id = (reply.body.error?.payment_intent ?? reply.body).id
         return Over.answerOf(reply)
       },
@@ -284,9 +313,10 @@ export const create = (sent: Creation, now: number): Step | Refused => {
     status: sent.card === null ? "requires_payment_method" : "requires_confirmation",
     amount: sent.amount,
     currency: "usd",
-    customer: false,
+    customer: sent.customer,
     description: null,
     descriptor: null,
+    future: sent.future,
     capture: sent.capture,
     confirmation: sent.confirmation,
     card: sent.card,
@@ -300,15 +330,16 @@ export const create = (sent: Creation, now: number): Step | Refused => {
     dueAt: null
   }
   const events = ["payment_intent.created"]
-  if (!sent.confirm) {
-    return sent.inline && sent.card !== null
-      ? { after: null, answer: "parameter_invalid payment_method_data" }
-      : { after: created, answer: "ok", events }
-  }
-  const step = confirm(created, { card: null, inline: false }, now)
+  if (!sent.confirm && created.inline) return { after: null, answer: "parameter_invalid payment_method_data" }
+  if (!sent.confirm && sent.offSession) return { after: null, answer: "parameter_invalid off_session" }
+  if (wantsCustomer(created)) return { after: null, answer: "parameter_missing customer" }
+  if (!sent.confirm) return { after: created, answer: "ok", events }
+  const step = confirm(created, { card: null, inline: false, future: null, offSession: sent.offSession }, now)
   if (step.answer !== "ok" && !step.answer.startsWith("declined")) return { after: null, answer: step.answer }
   return { ...step, events: [...events, ...step.events] }
 }
+
+const wantsCustomer = ({ customer, future }: Model): boolean => future !== null && !customer
 
 export const apply = (before: Model, command: Command, now: number): Step => {
   switch (command.op) {
@@ -344,10 +375,10 @@ export const timePasses = (before: Model, now: number): Step | undefined => {
 }
 
 const update = (before: Model, command: Extract<Command, { op: "update" }>): Step => {
-  const { amount, capture, currency, customer, descriptor, details, method } = command
+  const { amount, capture, currency, customer, descriptor, details, future, method } = command
   let after = before
   const changesTerms = [amount, currency, customer, capture].some((term) => term !== null)
-  if (changesTerms || method !== null || descriptor !== null) {
+  if (changesTerms || method !== null || descriptor !== null || future !== null) {
     const no = wrongState(before, ["requires_payment_method", "requires_confirmation", "requires_action"])
     if (no !== undefined) return no
   }
@@ -379,18 +410,23 @@ const update = (before: Model, command: Extract<Command, { op: "update" }>): Ste
   }
   if (details !== null) after = { ...after, description: details }
   if (descriptor !== null) after = { ...after, descriptor }
+  if (future !== null) after = { ...after, future: future === "unset" ? null : future }
+  if (wantsCustomer(after)) return refused(before, "parameter_missing customer")
   return { after, answer: "ok", events: [] }
 }
 
-const confirm = (before: Model, sent: CardSent, now: number): Step => {
+const confirm = (before: Model, sent: CardSent & UsageSent, now: number): Step => {
+  const future = sent.future ?? before.future
+  if (wantsCustomer({ ...before, future })) return refused(before, "parameter_missing customer")
   const card = sent.card ?? before.card
   if (card === null) return refused(before, "payment_intent_unexpected_state payment_method")
   const same = sent.card === null || (sent.card === before.card && !sent.inline && !before.inline)
-  const attempted = { ...before, card, inline: sent.card === null ? before.inline : sent.inline }
+  const attempted = { ...before, future, card, inline: sent.card === null ? before.inline : sent.inline }
   const does = CARDS[card].does
   if (does === "fault") return refused(before, "processor_unavailable")
   if (does.startsWith("3ds ")) {
     if (!(same && before.authenticated !== null)) {
+      if (sent.offSession) return outcome(attempted, "authentication_required", now)
       return {
         after: { ...attempted, status: "requires_action", authenticated: null },
         answer: "ok",
@@ -434,6 +470,7 @@ const outcome = (before: Model, does: string, now: number): Step => {
     }
   }
   const taken = before.capture === "automatic"
+  const attaches = before.future !== null
   const charge = {
     status: "succeeded",
     amountCaptured: taken ? before.amount : 0,
@@ -444,6 +481,7 @@ const outcome = (before: Model, does: string, now: number): Step => {
     after: {
       ...before,
       status: taken ? "succeeded" : "requires_capture",
+      inline: before.inline || attaches,
       received: taken ? before.amount : 0,
       capturable: taken ? 0 : before.amount,
       charges: [...before.charges, charge],
@@ -452,7 +490,11 @@ const outcome = (before: Model, does: string, now: number): Step => {
       dueAt: taken ? null : now + HOLD_MILLIS
     },
     answer: "ok",
-    events: ["charge.succeeded", taken ? "payment_intent.succeeded" : "payment_intent.amount_capturable_updated"]
+    events: [
+      ...(attaches ? ["payment_method.attached"] : []),
+      "charge.succeeded",
+      taken ? "payment_intent.succeeded" : "payment_intent.amount_capturable_updated"
+    ]
   }
 }
 

@@ -39,6 +39,7 @@ const CAPTURABLE = "its whole amount can be captured if and only if it requires 
 const PENDING = "its latest charge is pending if and only if it is processing"
 const CANCELED = "it has a time of cancellation if and only if it is canceled"
 const NEXT_ACTION = "it has a next action if and only if it requires one"
+const HOLDER = "it has a customer to attach its payment method to if it is to do that"
 const PAYMENT_METHOD = "it lacks a payment method if it requires one, and has one if it got further"
 
 type PaymentRow = readonly [
@@ -75,6 +76,8 @@ const PAYMENT_ROWS: ReadonlyArray<PaymentRow> = [
   ["bare", { canceled_at: 1 }, {}, CANCELED],
   ["challenged", { next_action: null }, {}, NEXT_ACTION],
   ["challenged", { status: "requires_confirmation" }, {}, NEXT_ACTION],
+  ["paid", { setup_future_usage: "off_session" }, {}, HOLDER],
+  ["paid", { setup_future_usage: "off_session", customer: "cus_1" }, {}, null],
   ["confirmable", { status: "requires_payment_method" }, {}, PAYMENT_METHOD],
   ["bare", { status: "requires_confirmation" }, {}, PAYMENT_METHOD],
   ["paid", { payment_method: null }, {}, PAYMENT_METHOD],

@@ -5,13 +5,14 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import type { Charge } from "../../src/domain/Charge.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import { PaymentIntent as PaymentIntentSchema } from "../../src/domain/PaymentIntent.ts"
 import { violatedInvariant } from "../../src/domain/PaymentIntentInvariants.ts"
-import { CHARGE, CUSTOMER, PAYMENT_INTENT } from "../../src/payments/Documents.ts"
+import { CHARGE, CUSTOMER, PAYMENT_INTENT, PAYMENT_METHOD } from "../../src/payments/Documents.ts"
 import * as Customers from "../../src/payments/Customers.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
-import type { CardName, CardSent, Command, Creation, Model, Seen } from "../models/PaymentIntents.ts"
+import type { CardName, CardSent, Command, Creation, Model, Seen, UsageSent } from "../models/PaymentIntents.ts"
 import * as Table from "../models/PaymentIntents.ts"
 import { CARD_NAMES, CARDS } from "../models/PaymentIntents.ts"
 import type { Driver, Table as StateTable, Wait } from "../models/Program.ts"
@@ -38,7 +39,9 @@ const createIn = (account: MemoryAccount, sent: Creation) =>
       capture_method: sent.capture,
       confirmation_method: sent.confirmation,
       confirm: sent.confirm,
-      ...sourceOf(sent)
+      ...(sent.customer && { customer: customerOf(account) }),
+      ...sourceOf(sent),
+      ...Table.usageOf(sent)
     })
   )
 
@@ -55,11 +58,12 @@ const runIn = (account: MemoryAccount, id: string, command: Command) => {
           ...(command.capture === null ? {} : { capture_method: command.capture }),
           ...(command.details === null ? {} : { description: command.details }),
           ...(command.descriptor === null ? {} : { statement_descriptor: command.descriptor }),
-          ...(command.method === null ? {} : { payment_method: command.method === "unset" ? null : command.method })
+          ...(command.method === null ? {} : { payment_method: command.method === "unset" ? null : command.method }),
+          ...(command.future === null ? {} : { setup_future_usage: command.future === "unset" ? null : command.future })
         })
       )
     case "confirm":
-      return account.run(PaymentIntents.confirm(id, sourceOf(command)))
+      return account.run(PaymentIntents.confirm(id, { ...sourceOf(command), ...Table.usageOf(command) }))
     case "capture":
       return account.run(PaymentIntents.capture(id, { amount_to_capture: command.amount }))
     case "cancel":
@@ -87,15 +91,24 @@ type Grant = Pick<PaymentIntent, "amount" | "currency" | "payment_method">
 const assertAuthenticated = (account: MemoryAccount, grants: ReadonlyArray<Grant>) => {
   for (const { value: charge } of account.all(CHARGE)) {
     if (!challenges(charge.payment_method, charge.payment_method_details.card.last4)) continue
+    // The payer was not there, so nothing was taken.
+    if (charge.decline_code === "authentication_required") continue
     assert.isTrue(
       grants.some(
         ({ amount, currency, payment_method }) =>
-          payment_method === charge.payment_method && currency === charge.currency && amount >= charge.amount
+          isCardOf(account, charge, payment_method!) && currency === charge.currency && amount >= charge.amount
       ),
       `${charge.amount} ${charge.currency} without an authentication`
     )
   }
 }
+
+/** Whether a charge is to the card with this id, or to what a built-in one has become by being attached. */
+const isCardOf = (account: MemoryAccount, { customer, payment_method, payment_method_details }: Charge, id: string) =>
+  payment_method === id ||
+  (CARD_NAMES.some((name) => name === id && CARDS[name].number.endsWith(payment_method_details.card.last4)) &&
+    customer !== null &&
+    account.value(PAYMENT_METHOD, payment_method)?.customer === customer)
 
 const challenges = (id: string, last4: string): boolean =>
   CHALLENGING.some((name) => (id.startsWith("pm_card_") ? id === name : CARDS[name].number.endsWith(last4)))
@@ -164,6 +177,8 @@ const compare = Effect.fnUntraced(function* (
   return visited
 })
 
+const NO_USAGE: UsageSent = { future: null, offSession: false }
+
 const create = (
   card: CardName | null,
   capture: Creation["capture"],
@@ -174,9 +189,17 @@ const create = (
   confirmation,
   card,
   inline: false,
-  confirm: false
+  confirm: false,
+  customer: false,
+  ...NO_USAGE
 })
-const confirmWith = (card: CardName | null): Command => ({ op: "confirm", card, inline: false })
+const confirmWith = (card: CardName | null, usage: Partial<UsageSent> = {}): Command => ({
+  op: "confirm",
+  card,
+  inline: false,
+  ...NO_USAGE,
+  ...usage
+})
 
 /** One way into each status. */
 const WAYS: Readonly<Record<PaymentIntent["status"], readonly [CardName | null, ReadonlyArray<Command>]>> = {
@@ -199,19 +222,28 @@ const NO_UPDATE: Update = {
   capture: null,
   details: null,
   descriptor: null,
+  future: null,
   method: null
 }
 
 const updateOf = (changes: Partial<Update>): Update => ({ ...NO_UPDATE, ...changes })
 
 const EVERY_COMMAND: ReadonlyArray<Command | Wait> = [
-  ...[null, ...CARD_NAMES].flatMap((card) => [true, false].map((inline) => ({ op: "confirm" as const, card, inline }))),
+  ...[null, ...CARD_NAMES].flatMap((card) =>
+    [true, false].map((inline) => ({ op: "confirm" as const, card, inline, ...NO_USAGE }))
+  ),
+  ...[null, ...CARD_NAMES].map((card) => confirmWith(card, { offSession: true })),
+  ...CARD_NAMES.map((card) => confirmWith(card, { future: "off_session" })),
   updateOf({ amount: 3 }),
   updateOf({ currency: "eur" }),
   updateOf({ customer: true }),
   updateOf({ capture: "manual" }),
   updateOf({ details: "a" }),
   updateOf({ descriptor: "S" }),
+  updateOf({ future: "on_session" }),
+  updateOf({ future: "on_session", customer: true }),
+  updateOf({ future: "unset", customer: false }),
+  updateOf({ customer: false }),
   updateOf({ method: "unset" }),
   updateOf({ method: "pm_card_amex" }),
   updateOf({ amount: 3, details: "b", method: "unset" }),
@@ -278,9 +310,15 @@ describe("PaymentIntents agree with the state table", () => {
                 "pm_card_processor_error"
               ])
             ),
-            inline: Schema.Boolean
+            inline: Schema.Boolean,
+            ...Table.usage
           }),
-          Schema.Struct({ op: Schema.Literal("confirm"), card: Schema.Null, inline: Schema.Literal(false) }),
+          Schema.Struct({
+            op: Schema.Literal("confirm"),
+            card: Schema.Null,
+            inline: Schema.Literal(false),
+            ...Table.usage
+          }),
           Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literals(["success", "failure"]) }),
           Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literal(2000) }),
           Schema.Struct({ ...Table.updateFields, method: Schema.Null }),
@@ -309,7 +347,8 @@ describe("PaymentIntents agree with the state table", () => {
           Schema.Struct({
             op: Schema.Literal("confirm"),
             card: Schema.Literals(["pm_card_declined", "pm_card_lost_card", "pm_card_processing_failure"]),
-            inline: Schema.Boolean
+            inline: Schema.Boolean,
+            ...Table.usage
           }),
           Schema.Struct({ op: Schema.Literal("wait"), millis: Schema.Literal(2000) })
         ])

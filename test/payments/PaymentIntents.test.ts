@@ -58,6 +58,7 @@ describe("PaymentIntents.create", () => {
         capture_method: "automatic",
         confirmation_method: "automatic",
         customer: null,
+        setup_future_usage: null,
         payment_method: null,
         description: null,
         statement_descriptor: null,

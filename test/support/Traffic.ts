@@ -50,13 +50,17 @@ const programsFrom = (seed: number) =>
     Effect.orDie(Arbitrary.sampleEffect(Arbitrary.schema(PaymentIntents.program), { count: PROGRAMS, size: 16, seed }))
   )
 
+const NO_USAGE = { future: null, offSession: false }
+
 const SHARED: PaymentIntents.Creation = {
   amount: 500,
   capture: "automatic",
   confirmation: "automatic",
+  customer: false,
   card: null,
   inline: false,
-  confirm: false
+  confirm: false,
+  ...NO_USAGE
 }
 /** What everybody changes is in no known state, but an operation that succeeds emits the same from any. */
 const anyModel = PaymentIntents.table.create(SHARED, 0).after!
@@ -242,11 +246,12 @@ export class TrafficClient {
 
   #createPayment(description: string): Deed {
     const { creation, steps } = this.#programs[this.#number % this.#programs.length]!
-    const { body, path } = PaymentIntents.creationRequest(creation)
-    const step = PaymentIntents.table.create(creation, 0)
-    return this.#traffic.newDeed(path, { ...body, customer: this.customer, description }, (answer) => {
+    const own = { ...creation, customer: true }
+    const { body, path } = PaymentIntents.creationRequest(own, this.customer!)
+    const step = PaymentIntents.table.create(own, 0)
+    return this.#traffic.newDeed(path, { ...body, description }, (answer) => {
       if (!("events" in step)) return answerIs(step.answer, answer) ?? []
-      const after = { ...step.after, customer: true, description }
+      const after = { ...step.after, description }
       const judgement = judge({ ...step, after }, answer)
       const commands = steps.filter((step) => step.op !== "wait")
       if (typeof judgement !== "string") this.#own.set(paymentIntentIn(answer).id, { model: after, commands })
@@ -272,8 +277,8 @@ export class TrafficClient {
   #changeShared(): Deed {
     const id = this.#random.pick([...this.#traffic.shared.keys()])
     const command = this.#random.pick<PaymentIntents.Command>([
-      { op: "confirm", card: "pm_card_declined", inline: false },
-      { op: "confirm", card: "pm_card_visa", inline: false },
+      { op: "confirm", card: "pm_card_declined", inline: false, ...NO_USAGE },
+      { op: "confirm", card: "pm_card_visa", inline: false, ...NO_USAGE },
       { op: "cancel", reason: null }
     ])
     const { body, path } = PaymentIntents.requestOf(id, null, command)

@@ -188,7 +188,9 @@ const describe = (answer: Answer) => `${answer.status} ${answer.text}`
 const expectedEvents = ({ answer, events }: Deed): Array<readonly [string, string]> => {
   if (answer === undefined || events.length === 0) return []
   const payment = paymentIntentIn(answer)
-  const about = (type: string) =>
-    type.startsWith("charge.") ? payment.charges.data[0].id : (payment ?? answer.body).id
+  const about = (type: string) => {
+    if (type === "payment_method.attached") return payment.payment_method
+    return type.startsWith("charge.") ? payment.charges.data[0].id : (payment ?? answer.body).id
+  }
   return events.map((type) => [type, about(type)])
 }

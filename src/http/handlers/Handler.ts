@@ -32,16 +32,17 @@ export const jsonOf = <A extends object>(value: A): Json<A> => encode(value)
 export const documentJson = <A>(document: Document): Json<A> => document.json
 
 /**
- * Reads the newest state of an object by the id in the path (semantics T16), or what is left of it. An id of another
- * kind does not exist.
+ * Reads the newest state of an object by the id in the path (semantics T16), or in another parameter, or what is left of
+ * it. An id of another kind does not exist.
  */
 export const readEntry = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
-  id: string
+  id: string,
+  param: string = "id"
 ) {
   const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
-  if (entry?.kind !== kind.name) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
+  if (entry?.kind !== kind.name) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param })
   return entry as Document<A, H> | Tombstone
 })
 
@@ -49,10 +50,11 @@ export const readEntry = Effect.fnUntraced(function* <A extends Identified, H>(
 export const readDocument = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
-  id: string
+  id: string,
+  param: string = "id"
 ) {
-  const entry = yield* readEntry(account, kind, id)
-  if (entry.deleted) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param: "id" })
+  const entry = yield* readEntry(account, kind, id, param)
+  if (entry.deleted) return yield* new ResourceMissing({ kind: kind.resourceKind, id, param })
   return entry
 })
 
