@@ -1,10 +1,10 @@
 /**
  * Decodes query parameters by the contract (semantics T7, T14, G7, G8, E1, E2, §8.14): unknown parameters come first,
- * then invalid ones, repeated and empty ones among them, in the order of the contract. `expand[]` is a parameter of
- * every GET; which fields it takes is the endpoint's matter.
+ * then missing ones, then invalid ones, repeated and empty ones among them, in the order of the contract. `expand[]` is
+ * a parameter of every GET; which fields it takes is the endpoint's matter.
  */
 import { Exit, Schema, SchemaAST } from "effect"
-import { ParameterInvalid, ParametersExclusive, ParameterUnknown } from "../domain/Errors.ts"
+import { ParameterInvalid, ParameterMissing, ParametersExclusive, ParameterUnknown } from "../domain/Errors.ts"
 import { FieldNotExpandable } from "./HttpErrors.ts"
 import { isStorable, STORABLE_RULE } from "./JsonBody.ts"
 import type { ParameterError } from "./ParameterErrors.ts"
@@ -28,6 +28,7 @@ export const makeQueryDecoder = (
   const { ast } = schema ?? Schema.Struct({})
   const fields = SchemaAST.isObjects(ast) ? ast.propertySignatures : []
   const names = new Set(fields.map(({ name }) => String(name)))
+  const required = fields.filter(({ type }) => !SchemaAST.isOptional(type)).map(({ name }) => String(name))
   const lists = new Set([...names].filter((name) => name.endsWith("[]")))
   if (options.expand) lists.add(EXPAND)
   const expandable = new Set(fields.flatMap(({ name, type }) => (name === EXPAND ? literalsOf(type) : [])))
@@ -37,6 +38,17 @@ export const makeQueryDecoder = (
   const decode = (input: Query): ReturnType<QueryDecoder> => {
     const decoded = decodeFields(input)
     return Exit.isSuccess(decoded) ? Exit.succeed(decoded.value) : Exit.fail(parameterErrorOf(ast, decoded, input))
+  }
+  /** What is wrong before a parameter is: what is required behind it has yet to be read, and counts for nothing. */
+  const wrongBefore = (
+    input: Query,
+    values: ReadonlyMap<string, ReadonlyArray<string>>
+  ): ParameterError | undefined => {
+    const behind = required.filter((name) => !(name in input))
+    const whole = { ...Object.fromEntries(behind.map((name) => [name, values.get(name)![0]])), ...input }
+    const decoded = decodeFields(whole)
+    const error = Exit.isSuccess(decoded) ? undefined : parameterErrorOf(ast, decoded, whole)
+    return error?.param != null && behind.includes(error.param) ? undefined : error
   }
   const ofNothing = decode({})
   const documented = new Set([...names, ...lists])
@@ -61,6 +73,8 @@ export const makeQueryDecoder = (
     for (const name of values.keys()) {
       if (!names.has(name) && !lists.has(name)) return Exit.fail(new ParameterUnknown({ param: name }))
     }
+    const missing = required.find((name) => !values.has(name))
+    if (missing !== undefined) return Exit.fail(new ParameterMissing({ param: missing }))
     const input: Record<string, unknown> = {}
     for (const name of documented) {
       const given = values.get(name)
@@ -68,8 +82,7 @@ export const makeQueryDecoder = (
       const problem = problemOf(name, given)
       if (problem !== undefined) {
         // What comes before it has yet to be decoded, and may be wrong as well.
-        const before = decode(input)
-        return Exit.isFailure(before) ? before : Exit.fail(problem)
+        return Exit.fail(wrongBefore(input, values) ?? problem)
       }
       input[name] = name === EXPAND ? [...new Set(given)] : lists.has(name) ? given : given[0]
     }

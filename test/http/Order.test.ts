@@ -48,10 +48,18 @@ describe("step 10: strings that are no text are invalid like anything else", () 
       ["checkout_sessions?status=x&status=y&limit=10", "status"],
       ["checkout_sessions?starting_after=%00&limit=10&limit=11", "limit"],
       ["payment_intents/pi_x?client_secret=&expand[]=x", "expand[]"],
-      [`customers?starting_after=${"x".repeat(5001)}`, "starting_after"]
+      [`customers?starting_after=${"x".repeat(5001)}`, "starting_after"],
+      ["payment_methods?customer=&limit=0", "limit"],
+      ["payment_methods?customer=x&limit=", "limit"],
+      ["payment_methods?customer=x&starting_after=&limit=0", "limit"],
+      ["payment_methods?customer=&customer=cus_x&limit=1", "customer"]
     ] as const) {
       assertError(await get(path), 400, "parameter_invalid", param)
     }
+    for (const query of ["", "?limit=0", "?limit=&starting_after=x&starting_after=y"]) {
+      assertError(await get(`payment_methods${query}`), 400, "parameter_missing", "customer")
+    }
+    assertError(await get("payment_methods?limits=1"), 400, "parameter_unknown", "limits")
   })
 })
 

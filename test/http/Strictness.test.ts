@@ -400,11 +400,7 @@ const tryParameter = async (operation: string, field: string, rule: Rule): Promi
 }
 
 /** Tries a query parameter, which is always text. */
-const tryQuery = async (
-  operation: string,
-  field: string,
-  { kind, whenNull }: Rule
-): Promise<ReadonlyArray<string>> => {
+const tryQuery = async (operation: string, field: string, { kind, whenNull }: Rule): Promise<ReadonlyArray<string>> => {
   const name = field.slice(1)
   const right = await (QUERIES[operation] ?? (() => operation.split(".")[0]!))()
   const [path, needed = ""] = right.split("?")
