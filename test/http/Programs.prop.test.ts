@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as CheckoutSessions from "../models/CheckoutSessions.ts"
 import * as PaymentIntents from "../models/PaymentIntents.ts"
+import * as PaymentMethods from "../models/PaymentMethods.ts"
 import { follow } from "../models/Program.ts"
 import * as Refunds from "../models/Refunds.ts"
 import type { Wire } from "../models/Wire.ts"
@@ -67,6 +68,17 @@ describe("over HTTP", () => {
         yield* follow(CheckoutSessions.table, driver, program)
       }),
     { arbitrary: { runs: 60, size: 12 } }
+  )
+
+  it.effect.prop(
+    "Payment methods agree with the state table",
+    { program: PaymentMethods.program },
+    ({ program }) =>
+      Effect.gen(function* () {
+        const driver = yield* Effect.promise(async () => PaymentMethods.over(await freshWire()))
+        yield* follow(PaymentMethods.table, driver, program)
+      }),
+    { arbitrary: { runs: 60, size: 20 } }
   )
 
   it.effect.prop(
