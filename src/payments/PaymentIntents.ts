@@ -113,7 +113,8 @@ export const create = Effect.fnUntraced(function* (
  * Changes what is still open (semantics I-3). Emits nothing. Fails with `ResourceMissing` for the PaymentIntent or what
  * the request refers to, with `PaymentIntentBelongsToSession` for terms that a payer is shown, with
  * `PaymentIntentUnexpectedState` for what is not open any more, with `ParameterInvalid` or `AmountTooLarge` for a
- * currency, metadata or an amount that cannot be, and with `ParameterMissing` where nobody would get the payment method.
+ * currency, metadata or an amount that cannot be, and with `ParameterMissing` where nobody would get the payment
+ * method.
  */
 export const update = Effect.fnUntraced(function* (
   id: string,
@@ -169,8 +170,8 @@ export const update = Effect.fnUntraced(function* (
 /**
  * Attempts the payment (semantics I-6 to I-13). Fails with `ResourceMissing` for the PaymentIntent, its wrong client
  * secret or a payment method that is not there, with `SecretKeyRequired` for what a publishable key may not confirm,
- * with `PaymentIntentUnexpectedState`, with `ParametersExclusive` for two payment methods, with `ParameterMissing` where
- * nobody would get the payment method, and as `pay` does.
+ * with `PaymentIntentUnexpectedState`, with `ParametersExclusive` for two payment methods, with `ParameterMissing`
+ * where nobody would get the payment method, and as `pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,

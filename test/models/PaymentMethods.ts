@@ -1,7 +1,7 @@
 /**
- * Payment methods, the customers who hold them and the payments made with them: the programs that clients can carry out,
- * and the state table that judges them, written a second time from the text of semantics §2.7 and 9.18, without a look
- * at the implementation.
+ * Payment methods, the customers who hold them and the payments made with them: the programs that clients can carry
+ * out, and the state table that judges them, written a second time from the text of semantics §2.7 and 9.18, without a
+ * look at the implementation.
  */
 import { Schema } from "effect"
 import type { Step as StepOf, Table } from "./Program.ts"

@@ -67,6 +67,18 @@ describe("the authentication page", () => {
     assert.strictEqual(after.last_payment_error.code, code)
   })
 
+  it("leads back with redirect_status=failed if the card was detached meanwhile (9.18)", async () => {
+    const { id: customer } = await server.post("/v1/customers", {})
+    const { id: payment_method } = await server.post("/v1/payment_methods/pm_card_3ds_required/attach", { customer })
+    const paymentIntent = await challenged({ customer, payment_method })
+    await server.post(`/v1/payment_methods/${payment_method}/detach`, {})
+    const { headers, status } = await answerChallenge(addressOf(paymentIntent), "success")
+    assert.strictEqual(status, 303)
+    assert.strictEqual(new URL(headers.get("location")!).searchParams.get("redirect_status"), "failed")
+    const after = await server.get(`/v1/payment_intents/${paymentIntent.id}`)
+    assert.deepInclude(after, { status: "requires_payment_method", latest_charge: null })
+  })
+
   it("takes a form once, and says the same to whoever sends it again", async () => {
     const paymentIntent = await challenged()
     const { text } = await visit(addressOf(paymentIntent))
