@@ -93,8 +93,8 @@ export const addressFormatOf = (country: string): AddressFormat => {
   return format
 }
 
-/** What an address in a country has to have, in the order in which it is told what is missing. */
+/** What an address in a country has to have, in the order in which it is told what is missing (semantics S14). */
 export const requiredOfAddress = (country: string | null): ReadonlyArray<AddressPart | "country"> => {
   const { required } = addressFormatOf(country ?? "")
-  return ["line1", "country", ...(["city", "postal_code", "state"] as const).filter((part) => required.includes(part))]
+  return ["line1", "country", ...(["postal_code", "city", "state"] as const).filter((part) => required.includes(part))]
 }
