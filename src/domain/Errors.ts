@@ -108,8 +108,8 @@ export class CheckoutSessionUnexpectedState extends Schema.TaggedError<CheckoutS
 ) {}
 
 /**
- * So many attempts to pay for the Checkout Session have failed that it takes none for a while (semantics 9.29; wire code
- * `rate_limit_exceeded`).
+ * So many attempts to pay for the Checkout Session have failed that it takes none for a while (semantics 9.29; wire
+ * code `rate_limit_exceeded`).
  */
 export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooManyAttempts", {
   /** Until it takes some again, in seconds. */

@@ -151,8 +151,8 @@ export const update = Effect.fnUntraced(function* (
  * Pays for the session with what the payer entered (semantics S15). A decline leaves it open, and is kept. Fails with
  * `ResourceMissing` for the session, its wrong client secret or a payment method that is not there, with
  * `SecretKeyRequired` for a publishable key without a secret, with `CheckoutSessionUnexpectedState`, with
- * `TooManyAttempts` while too many have failed, with `ParametersExclusive` for two payment methods, with `ParameterMissing` for details that the session has to collect,
- * and as `PaymentIntents.pay` does.
+ * `TooManyAttempts` while too many have failed, with `ParametersExclusive` for two payment methods, with
+ * `ParameterMissing` for details that the session has to collect, and as `PaymentIntents.pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,

@@ -88,7 +88,11 @@ const table: StateTable<Creation, Command, Model, Shown> = {
   ...Table.table,
   expected: (model) => ({
     ...Table.expected(model),
-    timers: [...(model.status === "open" ? [model.expiresAt, model.closedUntil] : []), model.settlesAt, model.holdEndsAt]
+    timers: [
+      ...(model.status === "open" ? [model.expiresAt, model.closedUntil] : []),
+      model.settlesAt,
+      model.holdEndsAt
+    ]
       .filter((time) => time !== null)
       .toSorted()
   })
