@@ -112,6 +112,15 @@ export class CheckoutSessionUnexpectedState extends Schema.TaggedError<CheckoutS
   }
 ) {}
 
+/**
+ * So many attempts to pay for the Checkout Session have failed that it takes none for a while (semantics 9.29; wire
+ * code `rate_limit_exceeded`).
+ */
+export class TooManyAttempts extends Schema.TaggedError<TooManyAttempts>()("TooManyAttempts", {
+  /** Until it takes some again, in seconds. */
+  retryAfterSeconds: Schema.Int
+}) {}
+
 /** A price that is not active, where only an active one will do (semantics S3, PR5). */
 export class PriceInactive extends Schema.TaggedError<PriceInactive>()("PriceInactive", {
   id: Schema.String,
@@ -170,6 +179,7 @@ export type DomainError =
   | PaymentMethodRequired
   | PaymentIntentBelongsToSession
   | CheckoutSessionUnexpectedState
+  | TooManyAttempts
   | PriceInactive
   | ProductInactive
   | ProcessorNotConfigured

@@ -38,6 +38,8 @@ export interface Response {
   readonly shown?: string
   /** Says whether a repetition of the request gets this response again (semantics I9, I10). Successes always do. */
   readonly stored: boolean
+  /** The first answer has these beside it. No record holds them, and no repetition gets them. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface Reply {
@@ -46,6 +48,8 @@ export interface Reply {
   readonly body: string
   /** What to show in the place of `body`; never in a replay. */
   readonly shown?: string
+  /** As the command answered; never in a replay. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly apiVersion: string
   /** Id of the request that was really carried out, if this is a replay of its response. */
   readonly replayOf: string | null
@@ -183,10 +187,11 @@ const responseToKeep = (exit: Exit.Exit<Response, Refused>): StoredResponse | nu
   return failure?.response.stored ? { status: failure.response.status, body: failure.response.body } : null
 }
 
-const firstReply = ({ apiVersion }: RequestIdentity, { body, shown, status }: Response): Reply => ({
+const firstReply = ({ apiVersion }: RequestIdentity, { body, headers, shown, status }: Response): Reply => ({
   status,
   body,
   ...(shown !== undefined && { shown }),
+  ...(headers !== undefined && { headers }),
   apiVersion,
   replayOf: null
 })

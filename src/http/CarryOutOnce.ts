@@ -52,6 +52,8 @@ export interface Carried {
   readonly status: number
   /** JSON text for the one who asks. */
   readonly body: string
+  /** What a refusal says beside its body, this time only. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The version that the request was answered in when it was carried out. */
   readonly apiVersion: string
   /** Id of the request that was really carried out, if this one repeats it. */
@@ -84,9 +86,10 @@ export const make = Effect.gen(function* () {
         installationWide === true
           ? executeInstallationWide(accounts, account, identity, command)
           : accounts.execute(account, identity, command)
-      return Effect.map(reply, ({ apiVersion, body, replayOf, shown, status }): Carried => ({
+      return Effect.map(reply, ({ apiVersion, body, headers, replayOf, shown, status }): Carried => ({
         status,
         body: shown ?? openAnswer(config, account, body),
+        ...(headers !== undefined && { headers }),
         apiVersion,
         replayOf
       }))

@@ -71,6 +71,16 @@ const unavailable = (status: number, code: string, message: string, headers?: Wi
 
 const retryAfterOneSecond = { "retry-after": "1" }
 
+const tooMany = (what: string, retryAfterSeconds: number): WireError => ({
+  status: 429,
+  type: "rate_limit_error",
+  code: "rate_limit_exceeded",
+  message: `${what} Please retry after the period specified in the Retry-After header.`,
+  param: null,
+  stored: false,
+  headers: { "retry-after": String(retryAfterSeconds) }
+})
+
 /** Begins a sentence with the amount that a parameter is. */
 const amountNamed = (param: string): string => {
   if (param === "line_items") return "The total of `line_items`"
@@ -107,15 +117,7 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
 
   InvalidApiVersion: ({ version }) =>
     invalidRequest(400, "invalid_api_version", said`Unknown API version '${version}'.`, "X-API-Version"),
-  RateLimitExceeded: ({ retryAfterSeconds }) => ({
-    status: 429,
-    type: "rate_limit_error",
-    code: "rate_limit_exceeded",
-    message: "Too many requests. Please retry after the period specified in the Retry-After header.",
-    param: null,
-    stored: false,
-    headers: { "retry-after": String(retryAfterSeconds) }
-  }),
+  RateLimitExceeded: ({ retryAfterSeconds }) => tooMany("Too many requests.", retryAfterSeconds),
   RouteNotFound: ({ method, path }) =>
     invalidRequest(404, "route_not_found", `Unrecognized request URL (${method} ${shownPath(path)}).`, null),
   MethodNotAllowed: ({ allowed, method, path }) =>
@@ -228,6 +230,8 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
         "id"
       )
     ),
+  TooManyAttempts: ({ retryAfterSeconds }) =>
+    tooMany("Too many attempts to pay for this Checkout Session have failed.", retryAfterSeconds),
   PriceInactive: ({ id, param }) =>
     kept(invalidRequest(400, "price_inactive", `The price '${id}' is inactive.`, param)),
   ProductInactive: ({ id, param }) =>
@@ -269,7 +273,8 @@ export const envelope = ({ code, details, message, param, type }: WireError, doc
 /** Writes the response of a command that refuses, as it is kept for repetitions. */
 export const refusal = (failure: Failure, docsUrl: string): Response => {
   const error = wireErrorOf(failure)
-  return { status: error.status, body: envelope(error, docsUrl), stored: error.stored }
+  const { headers, status, stored } = error
+  return { status, body: envelope(error, docsUrl), stored, ...(headers !== undefined && { headers }) }
 }
 
 /**

@@ -171,9 +171,9 @@ const settle = (
   return Effect.ignore(withQueryServices(settled(caller)))
 }
 
-const answered = ({ body, replayOf, status }: Carried): Answer =>
+const answered = ({ body, headers, replayOf, status }: Carried): Answer =>
   replayOf === null
-    ? { status, body }
+    ? { status, body, ...(headers !== undefined && { headers }) }
     : { status, body, headers: { "idempotent-replayed": "true", "original-request": replayOf } }
 
 /** Answers requests by the given endpoints. Never fails, except by interruption. */

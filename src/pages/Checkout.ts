@@ -14,6 +14,7 @@ import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Asked, Details, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
+import { adviceOf } from "./Declines.ts"
 import { successUrlOf } from "./CheckoutPage.ts"
 import { embedderOf, mayOpen, PagesConfig, pathOf } from "./Embedding.ts"
 import type { FormValues } from "./Forms.ts"
@@ -55,7 +56,9 @@ type Answer = HttpServerResponse.HttpServerResponse
 /** The page's own address. */
 const pageOf = ({ found, publicUrl }: Visit): string => publicUrl + pathOf(found.session)
 
-const isPayable = ({ session }: FoundSession): boolean => session.status === "open"
+/** A session that had too many failed attempts has no form for a while (semantics 9.29). */
+const isPayable = ({ hidden, session }: FoundSession): boolean =>
+  session.status === "open" && hidden.closedUntil === null
 
 const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
   embedder === null ? null : { origin: embedder, status: session.status, location: successUrlOf(session) }
@@ -75,12 +78,16 @@ const formPage = (visit: Visit, problem: Problem): Answer => {
   })
 }
 
-/** Tells how a session that can no longer be paid has ended. */
+/** Tells how a session that can no longer be paid has ended, or until when it cannot be. */
 const closedPage = (visit: Visit): Answer => {
   const { embedder, found, locale, wantsData } = visit
-  if (wantsData) return data(410, { reload: true })
-  const said = CheckoutPage.noticeOf({ ...found, locale })
-  if (embedder === null) return page(notice(said), { status: 410 })
+  const { closedUntil } = found.hidden
+  const isOpen = found.session.status === "open"
+  const status = isOpen ? 429 : 410
+  if (wantsData) return data(status, { reload: true })
+  const closed = { ...found, locale }
+  const said = isOpen ? CheckoutPage.pauseOf(closed, closedUntil!) : CheckoutPage.noticeOf(closed)
+  if (embedder === null) return page(notice(said), { status })
   return page(notice({ ...said, frame: frameOf(visit) }), { frameAncestors: [embedder] })
 }
 
@@ -105,10 +112,17 @@ const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
   if (secret !== null || (query.size > 0 && session.client_secret === null)) return seeOther(pageOf(visit))
   return formPage(visit, {
     status: 200,
-    message: paymentIntent === null ? null : failureTextOf(paymentIntent),
+    ...failureOf(paymentIntent),
     details: detailsOf(hidden.collected ?? session.customer_details),
     token
   })
+}
+
+/** What the page says of the last attempt, if that has failed: what has happened, and beside a field what to do. */
+const failureOf = (paymentIntent: FoundSession["paymentIntent"]) => {
+  const text = paymentIntent === null ? null : failureTextOf(paymentIntent)
+  if (paymentIntent === null || text === null) return { message: null }
+  return { message: `${text} You have not been charged.`, errors: adviceOf(paymentIntent) }
 }
 
 /** Confirms the session with what was entered. */
@@ -140,10 +154,10 @@ const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: 
     if (challenge !== undefined) return leadOn(visit.wantsData, challenge)
   }
   if (!isPayable(visit.found)) return closedPage(visit)
-  if (submitted.ok) {
-    const failure = paymentIntent === null ? null : failureTextOf(paymentIntent)
-    const message = failure ?? "The payment was not completed. Please try again."
-    return formPage(visit, { status: 402, message, details, token })
+  if (submitted.ok || submitted.code === "card_declined") {
+    const failure = failureOf(paymentIntent)
+    const message = failure.message ?? "The payment was not completed. Please try again."
+    return formPage(visit, { ...failure, status: 402, message, details, token })
   }
   const field = fieldOf(submitted.param)
   const errors: FieldErrors = field === undefined ? {} : { [field]: submitted.message }
@@ -152,10 +166,8 @@ const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: 
 }
 
 /** Says in words for the payer why nothing was paid. */
-const messageOf = ({ code, message }: Submitted & { readonly ok: false }): string => {
+const messageOf = ({ code }: Submitted & { readonly ok: false }): string => {
   switch (code) {
-    case "card_declined":
-      return message
     case "processor_unavailable":
       return "The card network did not answer. You have not been charged. Please try again."
     case "processor_not_configured":

@@ -10,20 +10,14 @@ import { cvcLengthOf, isCardNumber } from "../domain/Cards.ts"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import { Email, TEXT_LENGTH_MAX } from "../domain/Text.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
+import type { AddressField } from "./AddressFields.ts"
+import { missingTextOf, orderOf } from "./AddressFields.ts"
 import type { FormValues } from "./Forms.ts"
 
+const CONTACT_FIELDS = ["email", "name", "phone"] as const
+
 /** Fields whose values are shown again. */
-export const DETAIL_FIELDS = [
-  "email",
-  "name",
-  "phone",
-  "line1",
-  "line2",
-  "city",
-  "state",
-  "postal_code",
-  "country"
-] as const
+export const DETAIL_FIELDS = [...CONTACT_FIELDS, "line1", "line2", "city", "state", "postal_code", "country"] as const
 export type DetailField = (typeof DETAIL_FIELDS)[number]
 
 /** Fields whose values are never shown again. */
@@ -45,15 +39,11 @@ export interface Complaints {
 
 const TOO_LONG = `Enter at most ${TEXT_LENGTH_MAX} characters.`
 
-export const COMPLAINTS: Readonly<Record<Field, Complaints>> = {
+/** Which parts of an address must not be empty, and what they are called, depends on its country. */
+const COMPLAINTS: Readonly<Record<Exclude<Field, AddressField>, Complaints>> = {
   email: { missing: "Enter your email address.", invalid: "Enter an email address such as name@example.com." },
   name: { invalid: "Enter a name of at most 256 characters." },
   phone: { invalid: "Enter a phone number of at most 64 characters." },
-  line1: { missing: "Enter your address.", invalid: TOO_LONG },
-  line2: { invalid: TOO_LONG },
-  city: { missing: "Enter your city.", invalid: TOO_LONG },
-  state: { invalid: TOO_LONG },
-  postal_code: { missing: "Enter your postal code.", invalid: TOO_LONG },
   country: { missing: "Choose your country.", invalid: "Choose a country of the list." },
   card_number: { missing: "Enter your card number.", invalid: "This card number is not valid. Check its digits." },
   card_expiry: { missing: "Enter your card's expiry date.", invalid: "Enter the expiry date as MM / YY." },
@@ -61,6 +51,15 @@ export const COMPLAINTS: Readonly<Record<Field, Complaints>> = {
     missing: "Enter your card's security code.",
     invalid: "The security code has 3 digits, or 4 on American Express."
   }
+}
+
+const isAddressField = (field: Field): field is AddressField => ADDRESS_FIELDS.includes(field)
+
+/** A field's texts, in a form with this country; empty if none is chosen. */
+export const complaintsOf = (field: Field, country: string): Complaints => {
+  if (!isAddressField(field)) return COMPLAINTS[field]
+  const missing = missingTextOf(field, country)
+  return { ...(missing !== undefined && { missing }), invalid: TOO_LONG }
 }
 
 /** The parts of the form that a session needs. */
@@ -74,16 +73,14 @@ export const askedBy = ({ billing_address_collection, payment_intent }: Checkout
   address: billing_address_collection === "required"
 })
 
-/** The fields of a session's form, in their order. */
-export const fieldsOf = ({ address, card }: Asked): ReadonlyArray<Field> => [
-  ...DETAIL_FIELDS.filter((field) => address || !ADDRESS_FIELDS.includes(field)),
+const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code"]
+
+/** The fields of a session's form, in the order of the page. */
+export const fieldsOf = ({ address, card }: Asked, country: string): ReadonlyArray<Field> => [
+  ...CONTACT_FIELDS,
+  ...(address ? (["country", ...orderOf(country)] as const) : []),
   ...(card ? CARD_FIELDS : [])
 ]
-
-const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code", "country"]
-
-/** True if the payer has to fill in the field. */
-export const isRequired = (field: Field): boolean => COMPLAINTS[field].missing !== undefined
 
 /** The payer's input: details to show again, mistakes, and, if there are none, the confirmation's parameters. */
 export interface Entered {
@@ -97,13 +94,14 @@ export interface Entered {
 
 /** Reads the form of a session. */
 export const readEntered = (asked: Asked, values: FormValues): Entered => {
-  const fields = fieldsOf(asked)
+  const country = values.get("country") ?? ""
+  const fields = fieldsOf(asked, country)
   const details: Details = Object.fromEntries(
     DETAIL_FIELDS.filter((field) => fields.includes(field)).map((field) => [field, values.get(field) ?? ""])
   )
   const errors: FieldErrors = Object.fromEntries(
     fields.flatMap((field) => {
-      const complaint = complaintAbout(field, values)
+      const complaint = complaintAbout(field, country, values)
       return complaint === undefined ? [] : [[field, complaint]]
     })
   )
@@ -113,8 +111,8 @@ export const readEntered = (asked: Asked, values: FormValues): Entered => {
   return { details, errors, confirmation: { customer_details, payment_method_data } }
 }
 
-const complaintAbout = (field: Field, values: FormValues): string | undefined => {
-  const { invalid, missing } = COMPLAINTS[field]
+const complaintAbout = (field: Field, country: string, values: FormValues): string | undefined => {
+  const { invalid, missing } = complaintsOf(field, country)
   const value = values.get(field) ?? ""
   if (value === "") return missing
   return RULES[field](value, values) ? undefined : invalid
@@ -208,6 +206,7 @@ const PARAMS: Readonly<Record<string, Field>> = {
   "customer_details[phone]": "phone",
   "customer_details[address][line1]": "line1",
   "customer_details[address][city]": "city",
+  "customer_details[address][state]": "state",
   "customer_details[address][postal_code]": "postal_code",
   "customer_details[address][country]": "country",
   "payment_method_data[card][number]": "card_number",

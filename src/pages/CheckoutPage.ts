@@ -6,8 +6,10 @@
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
 import { COUNTRY_CODES, isCountry } from "../domain/Address.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { AddressField } from "./AddressFields.ts"
+import { formatsText, isOf, labelOf, needOf, orderOf } from "./AddressFields.ts"
 import type { Asked, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
-import { askedBy, COMPLAINTS, isRequired } from "./CheckoutForm.ts"
+import { askedBy, complaintsOf } from "./CheckoutForm.ts"
 import type { Child } from "./Html.ts"
 import { escape, html, Html } from "./Html.ts"
 import type { Frame } from "./Layout.ts"
@@ -99,13 +101,12 @@ const LOCK = html`<svg width="16" height="16" viewBox="0 0 16 16" fill="currentC
 </svg>`
 
 const form = (page: CheckoutPage, asked: Asked): Html => {
-  const { locale, message, session, token } = page
+  const { locale, session, token } = page
   const total = formatAmount(session.amount_total!, session.currency!, locale)
   const action = asked.card ? `Pay ${total}` : "Complete order"
   return html`<form id="checkout" method="post" novalidate>
     <input type="hidden" name="token" value="${token}" />
-    ${messageBox(message)} ${contactFields(page)} ${asked.address && addressFields(page)}
-    ${asked.card && cardFields(page)}
+    ${messageBox(page)} ${contactFields(page)} ${asked.address && addressFields(page)} ${asked.card && cardFields(page)}
     <button class="pay" type="submit" data-busy="Processing…">
       ${asked.card && LOCK}<span class="action">${action}</span>
     </button>
@@ -114,10 +115,16 @@ const form = (page: CheckoutPage, asked: Asked): Html => {
 }
 
 /** The box is there from the beginning, because screen readers announce only what is put into it later. */
-const messageBox = (message: string | null): Html =>
-  message === null
-    ? html`<div id="message" class="message" role="alert" tabindex="-1"></div>`
-    : html`<div id="message" class="message" role="alert" tabindex="-1" autofocus><p>${message}</p></div>`
+const messageBox = ({ errors, message }: CheckoutPage): Html =>
+  html`<div
+    id="message"
+    class="message"
+    role="alert"
+    tabindex="-1"
+    ${message !== null && Object.keys(errors).length === 0 && "autofocus"}
+  >
+    ${message !== null && html`<p>${message}</p>`}
+  </div>`
 
 const contactFields = (page: CheckoutPage): Html =>
   group("Contact", [
@@ -126,15 +133,30 @@ const contactFields = (page: CheckoutPage): Html =>
     input(page, "phone", "Phone", { type: "tel", autocomplete: "tel", inputmode: "tel" })
   ])
 
-const addressFields = (page: CheckoutPage): Html =>
-  group("Billing address", [
-    countrySelect(page),
-    input(page, "line1", "Address", { autocomplete: "billing address-line1" }),
-    input(page, "line2", "Apartment, suite, etc.", { autocomplete: "billing address-line2" }),
-    input(page, "postal_code", "Postal code", { autocomplete: "billing postal-code", half: true }),
-    input(page, "city", "City", { autocomplete: "billing address-level2", half: true }),
-    input(page, "state", "State or region", { autocomplete: "billing address-level1" })
-  ])
+/** Autofill knows the fields by these names, whatever they are called in a country. */
+const AUTOCOMPLETE: Readonly<Record<AddressField, string>> = {
+  line1: "billing address-line1",
+  line2: "billing address-line2",
+  city: "billing address-level2",
+  state: "billing address-level1",
+  postal_code: "billing postal-code"
+}
+
+/**
+ * The fields in the country's order. One that the country's addresses do not have is hidden, for the script to show
+ * with another country, unless something was entered there.
+ */
+const addressFields = (page: CheckoutPage): Html => {
+  const { country = "", ...details } = page.details
+  const fields = orderOf(country).map((name) =>
+    input(page, name, labelOf(name, country), {
+      autocomplete: AUTOCOMPLETE[name],
+      half: name !== "line1" && name !== "line2",
+      hidden: !isOf(name, country) && (details[name] ?? "") === ""
+    })
+  )
+  return group("Billing address", [countrySelect(page), ...fields])
+}
 
 const cardFields = (page: CheckoutPage): Html =>
   group("Card", [
@@ -171,12 +193,14 @@ interface InputOptions {
   readonly placeholder?: string
   /** Two such fields stand side by side. */
   readonly half?: boolean
+  /** The form has the field, and neither shows nor sends it. */
+  readonly hidden?: boolean
   readonly after?: Html
 }
 
 const input = (page: CheckoutPage, name: Field, label: string, options: InputOptions): Html => {
-  const { after, autocomplete, half, inputmode, placeholder, type = "text" } = options
-  return field(page, name, label, half === true, [
+  const { after, autocomplete, hidden, inputmode, placeholder, type = "text" } = options
+  return field(page, name, label, options, [
     html`<input
       id="${name}"
       name="${name}"
@@ -184,6 +208,7 @@ const input = (page: CheckoutPage, name: Field, label: string, options: InputOpt
       autocomplete="${autocomplete}"
       ${inputmode !== undefined && html`inputmode="${inputmode}"`}
       ${placeholder !== undefined && html`placeholder="${placeholder}"`}
+      ${hidden === true && "disabled"}
       ${shownAgain(page, name)}
       ${attributes(page, name)}
     />`,
@@ -198,31 +223,42 @@ const shownAgain = ({ details }: CheckoutPage, name: Field): Child => {
 }
 
 const countrySelect = (page: CheckoutPage): Html =>
-  field(page, "country", "Country", false, [
-    html`<select id="country" name="country" autocomplete="billing country" ${attributes(page, "country")}>
+  field(page, "country", "Country", {}, [
+    html`<select
+      id="country"
+      name="country"
+      autocomplete="billing country"
+      data-formats="${formatsText()}"
+      ${attributes(page, "country")}
+    >
       <option value="">Choose a country</option>
       ${countryOptions(page.details.country)}
     </select>`
   ])
 
 const field = (
-  { errors }: CheckoutPage,
+  { details, errors }: CheckoutPage,
   name: Field,
   label: string,
-  half: boolean,
+  { half, hidden }: Pick<InputOptions, "half" | "hidden">,
   control: ReadonlyArray<Child>
 ): Html => {
   const error = errors[name]
-  return html`<div class="field${half && " half"}">
-    <label for="${name}">${label}${!isRequired(name) && html` <small>optional</small>`}</label>
+  return html`<div class="field${half === true && " half"}" ${hidden === true && "hidden"}>
+    <label for="${name}">${label}${isOptional(name, details) && html` <small>optional</small>`}</label>
     <div class="control">${control}</div>
     <p class="error" id="${name}-error">${error}</p>
   </div>`
 }
 
+const isOptional = (name: Field, { country = "" }: Details): boolean =>
+  Object.hasOwn(AUTOCOMPLETE, name)
+    ? needOf(name as AddressField, country) === "optional"
+    : complaintsOf(name, country).missing === undefined
+
 /** The attributes that all controls share. They carry the texts that the page's script shows beside the field. */
-const attributes = ({ errors }: CheckoutPage, name: Field): Html => {
-  const { invalid, missing } = COMPLAINTS[name]
+const attributes = ({ details, errors }: CheckoutPage, name: Field): Html => {
+  const { invalid, missing } = complaintsOf(name, details.country ?? "")
   return html`aria-describedby="${name}-error" ${errors[name] !== undefined && html`aria-invalid="true"`}
   ${name === Object.keys(errors)[0] && html`autofocus`}
   ${missing !== undefined && html`required data-missing="${missing}"`}
@@ -273,6 +309,24 @@ export const noticeOf = (closed: ClosedSession): Notice => {
   const href = said.tone === "bad" ? session.cancel_url : successUrlOf(session)
   const link = href === null ? null : { href, text: `Go back to ${merchant}` }
   return { ...said, link, testMode: !session.livemode }
+}
+
+/** The notice for an open session of which so many attempts have failed that it takes none until a time (9.29). */
+export const pauseOf = ({ merchant, session }: ClosedSession, closedUntil: number): Notice => {
+  const time = new Date(closedUntil).toISOString().slice(11, 16)
+  const isLast = session.expires_at * 1000 <= closedUntil
+  return {
+    tone: "bad",
+    title: "Too many payments have failed here",
+    texts: [
+      "You have not been charged.",
+      isLast
+        ? "This checkout takes no more cards. To buy, go back to the shop and start again."
+        : `This page takes cards again in at most an hour, at ${time} UTC. Open it again then.`
+    ],
+    link: session.cancel_url === null ? null : { href: session.cancel_url, text: `Go back to ${merchant}` },
+    testMode: !session.livemode
+  }
 }
 
 const expired = ({ merchant }: ClosedSession): Notice => ({

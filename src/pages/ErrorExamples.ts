@@ -74,6 +74,7 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
     status: "complete",
     operation: "expired"
   }),
+  TooManyAttempts: new Domain.TooManyAttempts({ retryAfterSeconds: 3600 }),
   ProcessorNotConfigured: new Domain.ProcessorNotConfigured(),
   ProcessorUnavailable: new Domain.ProcessorUnavailable(),
   CardDeclined: new Domain.CardDeclined({

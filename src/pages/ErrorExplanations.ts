@@ -201,9 +201,10 @@ const ACCESS: Readonly<Record<string, Explanation>> = {
     remedies: ["Use a test key."]
   },
   rate_limit_exceeded: {
-    meaning: "Too many requests came in too short a time.",
+    meaning: "Too many requests came in too short a time, or too many attempts to pay have failed.",
     causes: [
-      "The installation limits requests, by merchant or by address. Without such a limit, this error does not occur."
+      "The installation limits requests, by merchant or by address.",
+      "Twenty attempts to pay for one Checkout Session have failed, so it takes none for an hour."
     ],
     remedies: ["Wait for as many seconds as the header `Retry-After` says. Send requests more evenly."]
   }

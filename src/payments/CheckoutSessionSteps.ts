@@ -22,7 +22,7 @@ import * as Customers from "./Customers.ts"
 import type { CheckoutSessionHidden } from "./Documents.ts"
 import { CHECKOUT_SESSION, findDocument } from "./Documents.ts"
 import { emit } from "./Events.ts"
-import { timerId } from "./TimerNames.ts"
+import { timer, timerId } from "./TimerNames.ts"
 
 /** Holds a session as the command has left it so far, and what is hidden of it. */
 export type CheckoutSessionDocument = Pick<Document<CheckoutSession, CheckoutSessionHidden>, "value" | "hidden">
@@ -83,9 +83,15 @@ export const complete = (
   const changes = { status: "complete", payment_status, url: null, customer_details } as const
   const hidden = { collected: null, awaitsSettlement: payment.isProcessing }
   const completed = step(transaction, "confirm", document, changes, hidden)
-  transaction.clearTimer(timerId("checkout.session.expire", id))
+  clearTimers(transaction, document)
   emit(transaction, "checkout.session.completed", id)
   return completed
+}
+
+/** A session that has ended has nothing to wait for. */
+export const clearTimers = (transaction: Transaction, { hidden, value }: CheckoutSessionDocument): void => {
+  transaction.clearTimer(timerId("checkout.session.expire", value.id))
+  if (hidden.closedUntil !== null) transaction.clearTimer(timerId("checkout.session.reopen", value.id))
 }
 
 /** Moves the session where a step of its PaymentIntent takes it. Every step of the PaymentIntent calls it once. */
@@ -108,8 +114,32 @@ export const followPayment = (
   }
 }
 
+/** So many attempts to pay for a session may fail until it takes none for a while (semantics 9.29). */
+export const FAILED_ATTEMPTS_MAX = 20
+export const CLOSED_MILLIS = 3_600_000
+
+/** Counts an attempt that a decline or a failed authentication has ended; the last one closes the session's form. */
+const countFailure = (transaction: Transaction, document: CheckoutSessionDocument): CheckoutSessionDocument => {
+  const failedAttempts = document.hidden.failedAttempts + 1
+  if (failedAttempts < FAILED_ATTEMPTS_MAX || document.hidden.closedUntil !== null) {
+    return step(transaction, "confirm", document, {}, { failedAttempts })
+  }
+  const closedUntil = transaction.now + CLOSED_MILLIS
+  transaction.setTimer(timer("checkout.session.reopen", document.value.id, closedUntil))
+  return step(transaction, "confirm", document, {}, { failedAttempts, closedUntil })
+}
+
+/** Lets a session that had too many failed attempts take payments again. The count begins anew (semantics 9.29). */
+export const reopenWhenDue = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
+  const transaction = yield* Transaction
+  const document = yield* known(id)
+  if (document.value.status !== "open") return
+  step(transaction, "confirm", document, {}, { failedAttempts: 0, closedUntil: null })
+})
+
 /**
- * An attempt completes the session, or pays for one whose first payment failed to settle. A failed one changes nothing.
+ * An attempt completes the session, or pays for one whose first payment failed to settle. A failed one is counted while
+ * the session is open, and changes nothing that is seen.
  */
 const followAttempt = (
   transaction: Transaction,
@@ -118,7 +148,10 @@ const followAttempt = (
 ): CheckoutSessionDocument => {
   const isProcessing = paymentIntent.status === "processing"
   const isPaying = isProcessing || paymentIntent.status === "succeeded" || paymentIntent.status === "requires_capture"
-  if (!isPaying) return document
+  if (!isPaying) {
+    const hasFailed = paymentIntent.status === "requires_payment_method" && document.value.status === "open"
+    return hasFailed ? countFailure(transaction, document) : document
+  }
   const payment_status = paymentStatusOf(paymentIntent)
   if (document.value.status !== "open") return step(transaction, "pay_again", document, { payment_status })
   const billingDetails = latestCharge(paymentIntent)!.billing_details

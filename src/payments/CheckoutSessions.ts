@@ -7,6 +7,7 @@
 import { Effect, Result } from "effect"
 import type { BillingDetailsParameter } from "../domain/Address.ts"
 import { addressOf } from "../domain/Address.ts"
+import { requiredOfAddress } from "../domain/AddressFormats.ts"
 import type {
   CheckoutSession,
   ConfirmCheckoutSession,
@@ -36,7 +37,8 @@ import {
   CheckoutSessionUnexpectedState,
   ParameterInvalid,
   ParameterMissing,
-  ParametersExclusive
+  ParametersExclusive,
+  TooManyAttempts
 } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import type { Metadata } from "../domain/Metadata.ts"
@@ -47,7 +49,7 @@ import { isLive } from "./AccountIds.ts"
 import type { Cart } from "./CheckoutSessionLines.ts"
 import { fillCart, findReferences, requireOnSale, saveCart } from "./CheckoutSessionLines.ts"
 import type { CheckoutSessionDocument } from "./CheckoutSessionSteps.ts"
-import { complete, createCustomer, find, known, save, step } from "./CheckoutSessionSteps.ts"
+import { clearTimers, complete, createCustomer, find, known, save, step } from "./CheckoutSessionSteps.ts"
 import { requireClientSecretOf } from "./ClientSecrets.ts"
 import * as Customers from "./Customers.ts"
 import { CHECKOUT_SESSION } from "./Documents.ts"
@@ -56,7 +58,7 @@ import { findOfSession } from "./PaymentIntentSteps.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
 import { PaymentsConfig, requireAcceptedCurrency } from "./PaymentsConfig.ts"
 import type { Processor } from "./Processor.ts"
-import { timer, timerId } from "./TimerNames.ts"
+import { timer } from "./TimerNames.ts"
 import type { WithoutCardData } from "./PaymentMethods.ts"
 
 /**
@@ -124,7 +126,7 @@ export const create = Effect.fnUntraced(function* (
     total_details: { amount_discount: 0, amount_shipping: 0, amount_tax: 0 },
     client_reference_id: parameters.client_reference_id || null
   }
-  save(transaction, session, { collected: null, awaitsSettlement: false })
+  save(transaction, session, { collected: null, awaitsSettlement: false, failedAttempts: 0, closedUntil: null })
   saveCart(transaction, session, cart)
   transaction.setTimer(timer("checkout.session.expire", id, expires_at * 1000))
   return session
@@ -149,8 +151,8 @@ export const update = Effect.fnUntraced(function* (
  * Pays for the session with what the payer entered (semantics S15). A decline leaves it open, and is kept. Fails with
  * `ResourceMissing` for the session, its wrong client secret or a payment method that is not there, with
  * `SecretKeyRequired` for a publishable key without a secret, with `CheckoutSessionUnexpectedState`, with
- * `ParametersExclusive` for two payment methods, with `ParameterMissing` for details that the session has to collect,
- * and as `PaymentIntents.pay` does.
+ * `TooManyAttempts` while too many have failed, with `ParametersExclusive` for two payment methods, with
+ * `ParameterMissing` for details that the session has to collect, and as `PaymentIntents.pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
@@ -161,6 +163,7 @@ export const confirm = Effect.fnUntraced(function* (
   | ResourceMissing
   | SecretKeyRequired
   | CheckoutSessionUnexpectedState
+  | TooManyAttempts
   | ParametersExclusive
   | ParameterMissing
   | ParameterInvalid
@@ -175,6 +178,7 @@ export const confirm = Effect.fnUntraced(function* (
   yield* requireClientSecretOf(CHECKOUT_SESSION, session, parameters.client_secret, { publishableKey })
   const sent = yield* PaymentIntents.sentSource(parameters)
   yield* requireAllowed("confirm", session)
+  yield* requireAttemptsLeft(found)
   yield* PaymentIntents.requireOnePaymentMethod(parameters)
   const collected = collectedDetails(parameters.customer_details, hidden.collected ?? session.customer_details)
   yield* requireDetails(session, collected)
@@ -213,7 +217,7 @@ const close = Effect.fnUntraced(function* (
   const { id } = document.value
   yield* PaymentIntents.expireWithSession(document)
   const expired = step(transaction, "expire", document, { status: "expired", url: null }, { collected: null })
-  transaction.clearTimer(timerId("checkout.session.expire", id))
+  clearTimers(transaction, document)
   emit(transaction, "checkout.session.expired", id)
   return expired.value
 })
@@ -342,17 +346,24 @@ const collectedDetails = (
   address: addressOf(sent?.address) ?? known?.address ?? null
 })
 
-const ADDRESS_REQUIRED = ["line1", "country", "postal_code", "city"] as const
-
-/** Fails for a session that would complete without what it has to collect (semantics S14). */
+/** Fails for a session that would complete without what it has to collect (semantics S14, 9.8). */
 const requireDetails = (
   { billing_address_collection }: CheckoutSession,
   { address, email }: CustomerDetails
 ): Effect.Effect<void, ParameterMissing> => {
   if (email === null) return Effect.fail(new ParameterMissing({ param: "customer_details[email]" }))
-  const required = billing_address_collection === "required" ? ADDRESS_REQUIRED : []
+  const required = billing_address_collection === "required" ? requiredOfAddress(address?.country ?? null) : []
   const missing = required.find((field) => address === null || address[field] === null)
   return missing === undefined
     ? Effect.void
     : Effect.fail(new ParameterMissing({ param: `customer_details[address][${missing}]` }))
 }
+
+/** Fails while so many attempts have failed that the session takes none for a while (semantics 9.29). */
+const requireAttemptsLeft = Effect.fnUntraced(function* ({
+  hidden: { closedUntil }
+}: CheckoutSessionDocument): Effect.fn.Return<void, TooManyAttempts, Transaction> {
+  if (closedUntil === null) return
+  const { now } = yield* Transaction
+  return yield* new TooManyAttempts({ retryAfterSeconds: Math.ceil((closedUntil - now) / 1000) })
+})

@@ -226,7 +226,11 @@ export const CheckoutSessionHidden = Schema.Struct({
   /** The payer has entered this, and the payment has yet to go through. */
   collected: Schema.NullOr(CustomerDetails),
   /** Whether the payment that completed it is still processing. */
-  awaitsSettlement: Schema.Boolean
+  awaitsSettlement: Schema.Boolean,
+  /** How many attempts to pay have failed, since it last began to take payments (semantics 9.29). */
+  failedAttempts: Schema.Int,
+  /** It takes no payments until then, in milliseconds of the account's clock; null while it does. */
+  closedUntil: Schema.NullOr(Schema.Int)
 })
 export type CheckoutSessionHidden = typeof CheckoutSessionHidden.Type
 
@@ -238,7 +242,8 @@ export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> 
       // The fee has moved to the PaymentIntent of later sessions (semantics 9.16).
       hidden: (older) => {
         const { awaitsSettlement, collected } = older as CheckoutSessionHidden
-        return { collected: collected && { ...collected, address: addressOf(collected.address) }, awaitsSettlement }
+        const kept = collected && { ...collected, address: addressOf(collected.address) }
+        return { collected: kept, awaitsSettlement, failedAttempts: 0, closedUntil: null }
       }
     }
   ],

@@ -15,7 +15,9 @@ const PREFIXES = {
   /** The grace of a rolled API key ends (semantics A8). */
   "api_key.expire": "api_key",
   /** A Checkout Session was not completed in time (semantics S17). */
-  "checkout.session.expire": "checkout_session"
+  "checkout.session.expire": "checkout_session",
+  /** After too many attempts, a Checkout Session takes payments again (semantics 9.29). */
+  "checkout.session.reopen": "reopen"
 } as const
 
 export type TimerName = keyof typeof PREFIXES

@@ -15,6 +15,7 @@ import { Views } from "../engine/Views.ts"
 import { isLive } from "./AccountIds.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as CheckoutSessions from "./CheckoutSessions.ts"
+import * as CheckoutSessionSteps from "./CheckoutSessionSteps.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import { Processor } from "./Processor.ts"
@@ -36,7 +37,8 @@ const HANDLERS: Readonly<Record<TimerName, Handler>> = {
   "payment_intent.expire_hold": (id) => Effect.orDie(PaymentIntents.expireHold(id)),
   "refund.settle": (id) => unlessWithoutProcessor(Refunds.settle(id)),
   "api_key.expire": ApiKeys.expire,
-  "checkout.session.expire": CheckoutSessions.expireWhenDue
+  "checkout.session.expire": CheckoutSessions.expireWhenDue,
+  "checkout.session.reopen": CheckoutSessionSteps.reopenWhenDue
 }
 
 /** Runs the lifecycle behind a timer. Fails with `Postponed` if the timer is to fire later instead. */

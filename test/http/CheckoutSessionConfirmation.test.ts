@@ -21,6 +21,62 @@ openShop()
 const PAID = ["charge.succeeded", "payment_intent.succeeded", "checkout.session.completed"]
 const nobody = { email: null, name: null, phone: null, address: null }
 
+describe("9.29: attempts that fail", () => {
+  const declined = { payment_method: "pm_card_declined" }
+
+  it("close a session for an hour after the twentieth, whoever confirms", async () => {
+    const { client_secret, id, payment_intent } = await create({ ui_mode: "custom", success_url: null })
+    const publishable = (body: object) => confirm(id, { client_secret, ...body })
+    const idempotencyKey = "a decline that is repeated"
+    const first = () =>
+      post(
+        `checkout_sessions/${id}/confirm`,
+        { customer_details: { email: "a@b.co" }, ...declined },
+        { idempotencyKey }
+      )
+    // A repetition is no attempt, nor is what was refused.
+    for (let i = 0; i < 5; i++) assertError(await first(), 402, "card_declined")
+    for (let i = 0; i < 5; i++)
+      assertError(await confirm(id, { payment_method: "pm_none" }), 404, "resource_missing", "payment_method")
+    for (let i = 1; i < 19; i++) {
+      const pay = i % 2 === 0 ? confirm(id, declined) : publishable(declined)
+      assertError(await pay, 402, "card_declined")
+    }
+    assertOk(await confirm(id, { payment_method: "pm_card_3ds_required" }))
+    const failed = await post(`test_helpers/payment_intents/${payment_intent}/authenticate`, { outcome: "failure" })
+    assertOk(failed)
+    for (const confirmed of [await confirm(id), await publishable({}), await confirm(id, { customer_details: null })]) {
+      assertError(confirmed, 429, "rate_limit_exceeded")
+      assert.strictEqual(confirmed.body.error.type, "rate_limit_error")
+      assert.include([3599, 3600], Number(confirmed.headers.get("retry-after")))
+    }
+    assertError(await first(), 402, "card_declined")
+    assert.deepInclude(await session(id), { status: "open", payment_status: "unpaid" })
+
+    assertOk(await post("test_helpers/clock/advance", { seconds: 3540 }))
+    // The refusal was not kept: with its key the request is made anew.
+    const key = { idempotencyKey: "an attempt too many" }
+    const late = { payment_method: "pm_card_visa", customer_details: { email: "a@b.co" } }
+    const refused = await post(`checkout_sessions/${id}/confirm`, late, key)
+    assertError(refused, 429, "rate_limit_exceeded")
+    assert.isAtMost(Number(refused.headers.get("retry-after")), 60)
+    assertOk(await post("test_helpers/clock/advance", { seconds: 60 }))
+    // The count begins anew.
+    for (let i = 0; i < 19; i++) assertError(await confirm(id, declined), 402, "card_declined")
+    assertOk(await post(`checkout_sessions/${id}/confirm`, late, key))
+    assert.strictEqual(await state(id), "complete paid")
+  })
+
+  it("still lets the session expire", async () => {
+    const { id } = await create()
+    for (let i = 0; i < 20; i++) assertError(await confirm(id, declined), 402, "card_declined")
+    assertOk(await post(`checkout_sessions/${id}/expire`))
+    assertError(await confirm(id), 400, "checkout_session_unexpected_state", "id")
+    assertOk(await post("test_helpers/clock/advance", { seconds: 3600 }))
+    assert.strictEqual(await state(id), "expired unpaid")
+  })
+})
+
 describe("confirmation", () => {
   it("S8, S12, S15: completes the session, its PaymentIntent and its charge at once", async () => {
     const { id, payment_intent } = await create()
@@ -146,6 +202,36 @@ describe("confirmation", () => {
     const { id: blank } = await create({ customer_email: "a@b.co" })
     const empty = await confirm(blank, { customer_details: { address: { line1: "", city: null } } })
     assert.isNull(empty.body.customer_details.address)
+  })
+
+  it.each([
+    ["HK", { line1: "1 Queen's Road", state: "Hong Kong Island" }],
+    ["AE", { line1: "Sheikh Zayed Road", state: "Dubai" }],
+    ["IE", { line1: "1 Abbey St", city: "Dublin" }],
+    ["JP", { line1: "1-1 Chiyoda", postal_code: "100-0001", state: "Tokyo" }],
+    ["gb", { line1: "1 High St", postal_code: "not a code", city: "Leeds" }],
+    ["US", { line1: "1 Main St", postal_code: "x", city: "Reno", state: "NV" }],
+    ["AQ", { line1: "Base", city: "McMurdo" }]
+  ] as const)("9.8: asks for the parts of an address that %s has and needs", async (country, parts) => {
+    const { id } = await create({ billing_address_collection: "required", customer_email: "a@b.co" })
+    const address: Record<string, string> = { country }
+    for (const [part, value] of Object.entries(parts)) {
+      const asked = await confirm(id, { customer_details: { address } })
+      assertError(asked, 400, "parameter_missing", `customer_details[address][${part}]`)
+      address[part] = value
+    }
+    const confirmed = await confirm(id, { customer_details: { address } })
+    assertOk(confirmed)
+    assert.deepInclude(confirmed.body.customer_details.address, { ...parts, country: country.toUpperCase() })
+  })
+
+  it("9.8: takes parts of an address that its country does not have", async () => {
+    const { id } = await create({ billing_address_collection: "required", customer_email: "a@b.co" })
+    const address = { line1: "1", line2: "2", city: "Central", state: "Kowloon", postal_code: "999077", country: "HK" }
+    assert.deepStrictEqual(
+      (await confirm(id, { customer_details: { address } })).body.customer_details.address,
+      address
+    )
   })
 
   it("S11: what came with the card fills what nobody entered", async () => {

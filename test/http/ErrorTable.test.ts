@@ -40,6 +40,9 @@ const OTHER_TEXTS: { readonly [Tag in Failure["_tag"]]?: string } = {
   FieldNotExpandable: "The field 'charges' is not expandable on GET /v1/payment_intents/{id}.",
   RefundTooLarge: "The refund amount exceeds the amount available to refund.",
   PaymentMethodTaken: "The payment method 'pm_1fK3dV9ab7Qe0TzXw5MnR2Lc' belongs to another customer.",
+  TooManyAttempts:
+    "Too many attempts to pay for this Checkout Session have failed. " +
+    "Please retry after the period specified in the Retry-After header.",
   PaymentMethodRequired: "This PaymentIntent has no payment method; provide payment_method or payment_method_data.",
   PaymentIntentBelongsToSession:
     "This PaymentIntent belongs to Checkout Session cs_1fK3dV9ab7Qe0TzXw5MnR2Lc; expire the session instead."

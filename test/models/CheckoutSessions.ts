@@ -62,6 +62,9 @@ export interface Model {
   readonly holdEndsAt: number | null
   /** Whether the payment that completed the session is still to settle. */
   readonly firstPayment: boolean
+  /** Attempts that failed since the session last began to take payments. */
+  readonly failed: number
+  readonly closedUntil: number | null
 }
 
 export type Step = StepOf<Model>
@@ -88,7 +91,7 @@ export const command = Schema.Union([
 
 export const wait = Schema.Struct({
   op: Schema.Literal("wait"),
-  millis: Schema.Literals([1000, 2000, 1_799_999, 1_800_000, 86_400_000, 604_800_000])
+  millis: Schema.Literals([1000, 2000, 1_799_999, 1_800_000, 3_599_999, 3_600_000, 86_400_000, 604_800_000])
 })
 
 /** Any program. */
@@ -200,6 +203,7 @@ export const over = async (wire: Wire) => {
 }
 
 const HOLD_MILLIS = 604_800_000
+const HOUR_MILLIS = 3_600_000
 
 export const create = (sent: Creation, now: number): Step => {
   const known = { email: sent.email === null ? null : "known@example.com", address: false }
@@ -216,7 +220,9 @@ export const create = (sent: Creation, now: number): Step => {
       expiresAt: now + sent.lifetime * 1000,
       settlesAt: null,
       holdEndsAt: null,
-      firstPayment: false
+      firstPayment: false,
+      failed: 0,
+      closedUntil: null
     },
     answer: "ok",
     events: sent.total === 0 ? [] : ["payment_intent.created"]
@@ -241,7 +247,7 @@ export const apply = (before: Model, sent: Creation, command: Command, now: numb
         return outcome(before, sent, CARDS[before.card!].replace("3ds ", ""), now)
       }
       return {
-        after: { ...before, intent: "requires_payment_method", card: null },
+        after: failed({ ...before, intent: "requires_payment_method", card: null }, now),
         answer: "ok",
         events: ["payment_intent.payment_failed"]
       }
@@ -273,6 +279,10 @@ export const timePasses = (before: Model, sent: Creation, now: number): Step | u
     const event = `checkout.session.async_payment_${approved ? "succeeded" : "failed"}`
     return { ...step, events: before.firstPayment ? [...step.events, event] : step.events }
   }
+  const opensAt = before.status === "open" ? before.closedUntil : null
+  if (opensAt !== null && opensAt <= now && opensAt < before.expiresAt) {
+    return { after: { ...before, failed: 0, closedUntil: null }, answer: "ok", events: [] }
+  }
   if (before.status === "open" && before.expiresAt <= now) return expire(before)
   if (before.holdEndsAt !== null && before.holdEndsAt <= now) return cancel(before, ["charge.expired"])
   return undefined
@@ -297,6 +307,7 @@ const confirmSession = (
   now: number
 ): Step => {
   if (before.status !== "open") return refused(before, `checkout_session_unexpected_state ${before.status}`)
+  if (before.closedUntil !== null) return refused(before, "rate_limit_exceeded")
   const collected = {
     email: details === "none" ? before.collected.email : "payer@example.com",
     address: details === "all" || before.collected.address
@@ -334,11 +345,18 @@ const confirmIntent = (before: Model, sent: Creation, sentCard: CardName | null,
   return complete({ ...started, firstPayment: true }, sent, "unpaid", events)
 }
 
+/** 9.29: the twentieth attempt that fails closes an open session for an hour. */
+const failed = (after: Model, now: number): Model => {
+  if (after.status !== "open") return after
+  const count = after.failed + 1
+  return { ...after, failed: count, closedUntil: after.closedUntil ?? (count >= 20 ? now + HOUR_MILLIS : null) }
+}
+
 /** The issuer has answered, now or in the end. */
 const outcome = (before: Model, sent: Creation, does: string, now: number): Step => {
   if (does !== "approve") {
     return {
-      after: { ...before, intent: "requires_payment_method", card: null },
+      after: failed({ ...before, intent: "requires_payment_method", card: null }, now),
       answer: `declined ${does}`,
       events: ["charge.failed", "payment_intent.payment_failed"]
     }

@@ -192,7 +192,6 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
         "Enter your email address.",
         "Choose your country.",
         "Enter your address.",
-        "Enter your postal code.",
         "Enter your city.",
         "Enter your card number.",
         "Enter your card's expiry date.",
@@ -201,8 +200,150 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
         await page.getByText(text).waitFor()
       }
       assert.strictEqual(await page.locator(":focus").getAttribute("name"), "email")
-      assert.strictEqual(await page.locator("[aria-invalid=true]").count(), 8)
+      assert.strictEqual(await page.locator("[aria-invalid=true]").count(), 7)
     })
+
+    it("9.29: marks the card of a decline, says what to do, and moves the focus there", async () => {
+      const session = await newSession({ billing_address_collection: "required" })
+      const { page } = await open(session, options)
+      await page.getByLabel("Country").selectOption("GB")
+      await page.getByLabel("Address").fill("1 High St")
+      await page.getByLabel(/City|Town/).fill("Leeds")
+      await page.getByLabel("Postal code").fill("LS1 1AA")
+      for (const [number, name, text] of [
+        ["4000000000000127", "card_cvc", "Enter your card again, with the code that is printed on it."],
+        ["4000000000000069", "card_expiry", "Check the date on your card, or pay with another card."],
+        ["4000000000009995", "card_number", "Pay with another card, or top this one up first."]
+      ] as const) {
+        await fill(page, number)
+        await payButton(page).click()
+        const advice = page.getByText(text)
+        await advice.waitFor()
+        const alert = page.getByRole("alert")
+        assert.match((await alert.textContent())!, /^Your card.* You have not been charged\.$/)
+        const focused = page.locator(":focus")
+        assert.strictEqual(await focused.getAttribute("name"), name)
+        assert.strictEqual(await focused.getAttribute("aria-describedby"), await advice.getAttribute("id"))
+        assert.deepStrictEqual(
+          await page.locator("[aria-invalid=true]").evaluateAll((all) => all.map(({ id }) => id)),
+          [name]
+        )
+        assert.deepStrictEqual(await accessibilityProblems(page), [])
+      }
+      for (const [label, value] of [
+        ["Email", "ana@example.com"],
+        ["Country", "GB"],
+        ["Address", "1 High St"],
+        ["Town or city", "Leeds"],
+        ["Postal code", "LS1 1AA"],
+        ["Card number", ""]
+      ] as const) {
+        assert.strictEqual(await page.getByLabel(label).inputValue(), value)
+      }
+      await fillCard(page)
+      await payButton(page).click()
+      await atShop(page, session)
+    })
+
+    it("9.29: closes after 20 attempts that failed, and says until when", async () => {
+      const session = await newSession()
+      const { page } = await open(session, options)
+      const confirm = { payment_method: "pm_card_declined", customer_details: { email: "ana@example.com" } }
+      for (let i = 0; i < 19; i++) {
+        await server.post(`/v1/checkout_sessions/${session.id}/confirm`, confirm, { status: 402 })
+      }
+      await fill(page, CARDS.declined)
+      await payButton(page).click()
+      await page.getByRole("heading", { name: "Too many payments have failed here" }).waitFor()
+      await page.getByText(/takes cards again in at most an hour, at \d\d:\d\d UTC/).waitFor()
+      assert.strictEqual(await page.getByRole("textbox").count(), 0)
+      assert.deepStrictEqual(await accessibilityProblems(page), [])
+    })
+
+    it.each([
+      ["US", ["Country", "Address", "Apartment", "City", "State", "ZIP code"], "Enter your ZIP code."],
+      ["GB", ["Country", "Address", "Apartment", "Town or city", "Postal code"], "Enter your postal code."],
+      ["JP", ["Country", "Postal code", "Prefecture", "Address", "Apartment"], "Enter your prefecture."],
+      ["HK", ["Country", "Area", "District", "Address", "Apartment"], "Enter your area."],
+      ["AE", ["Country", "Address", "Apartment", "Emirate"], "Enter your emirate."],
+      ["IE", ["Country", "Address", "Apartment", "City", "County", "Eircode"], "Enter your city."]
+    ])("9.8: asks for an address as %s has it", async (country, labels, missing) => {
+      const session = await newSession({ billing_address_collection: "required" })
+      const { complaints, page } = await open(session, options)
+      await page.getByLabel("Country").selectOption(country)
+      await fill(page)
+      await payButton(page).click()
+      await page.getByText(missing).waitFor()
+      const group = page.getByRole("group", { name: "Billing address" })
+      const shown = await group.locator("label:visible").evaluateAll((all) => all.map((label) => label.textContent!))
+      assert.deepStrictEqual(
+        shown.map((label, index) => (label.startsWith(labels[index]!) ? labels[index] : label)),
+        labels
+      )
+      assert.strictEqual(await page.locator(":focus").count(), 1)
+      // The keyboard goes the way of the eyes.
+      await page.getByLabel("Country").focus()
+      const reached: Array<string> = ["Country"]
+      for (const _ of labels.slice(1)) {
+        await page.keyboard.press("Tab")
+        reached.push(await page.locator(":focus").evaluate((input: HTMLInputElement) => input.labels![0]!.textContent!))
+      }
+      assert.deepStrictEqual(reached, shown)
+      assert.deepStrictEqual(await accessibilityProblems(page), [])
+      for (const label of shown.slice(1).filter((label) => !label.endsWith("optional"))) {
+        await page.getByLabel(label, { exact: true }).fill(`my ${label}`)
+      }
+      if (options.javaScriptEnabled === false) await fillCard(page)
+      await payButton(page).click()
+      await atShop(page, session)
+      const { address } = (await server.get(`/v1/checkout_sessions/${session.id}`)).customer_details
+      assert.strictEqual(address.country, country)
+      assert.strictEqual(address.line1, "my Address")
+      assert.deepStrictEqual(complaints, [])
+    })
+  })
+
+  it("9.8: follows the country as soon as it is chosen, and keeps what was entered", async () => {
+    const session = await newSession({ billing_address_collection: "required", customer_email: "ana@example.com" })
+    const { page } = await open(session)
+    const country = page.getByLabel("Country")
+    const values = { Address: "1 Main St", City: "Reno", State: "NV", "ZIP code": "89501" }
+    await country.selectOption("US")
+    for (const [label, value] of Object.entries(values)) await page.getByLabel(label, { exact: true }).fill(value)
+    await country.selectOption("AE")
+    assert.isFalse(await page.getByLabel("City").isVisible())
+    assert.strictEqual(await page.getByLabel("Emirate").inputValue(), "NV")
+    await country.selectOption("GB")
+    assert.strictEqual(await page.locator("#state").isVisible(), false)
+    assert.strictEqual(await page.getByLabel("Town or city").inputValue(), "Reno")
+    await country.selectOption("US")
+    for (const [label, value] of Object.entries(values)) {
+      assert.strictEqual(await page.getByLabel(label, { exact: true }).inputValue(), value)
+    }
+    // What the country does not have is not sent.
+    await country.selectOption("GB")
+    await fillCard(page)
+    await payButton(page).click()
+    await atShop(page, session)
+    const { address } = (await server.get(`/v1/checkout_sessions/${session.id}`)).customer_details
+    assert.deepInclude(address, { country: "GB", state: null, city: "Reno" })
+  })
+
+  it("9.8: shows without script what was entered where the country's addresses have nothing", async () => {
+    const session = await newSession({ billing_address_collection: "required", customer_email: "ana@example.com" })
+    const { page } = await open(session, { javaScriptEnabled: false })
+    await page.getByLabel("Country").selectOption("JP")
+    await page.getByLabel("City").fill("Minato")
+    await payButton(page).click()
+    await page.getByText("Enter your prefecture.").waitFor()
+    assert.strictEqual(await page.getByLabel("City").inputValue(), "Minato")
+    assert.strictEqual(await page.locator("label[for=city]").textContent(), "City optional")
+    await page.getByLabel("Country").selectOption("US")
+    await page.getByLabel("Prefecture").fill("NV")
+    await payButton(page).click()
+    await page.getByText("Enter your ZIP code.").waitFor()
+    assert.strictEqual(await page.getByLabel("City", { exact: true }).inputValue(), "Minato")
+    assert.strictEqual(await page.getByLabel("State", { exact: true }).inputValue(), "NV")
   })
 
   it("shows the card's scheme and groups its digits as they are typed", async () => {
@@ -382,7 +523,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     await payButton(page).click()
     await page.getByText("Your card has insufficient funds.").waitFor()
     assert.isTrue(await page.evaluate(() => (globalThis as unknown as { stillHere?: boolean }).stillHere))
-    assert.strictEqual(await page.locator(":focus").getAttribute("id"), "message")
+    assert.strictEqual(await page.locator(":focus").getAttribute("id"), "card_number")
   })
 
   it("says that it is paid where the success_url opens an app and not a page", async () => {

@@ -1,15 +1,16 @@
 /** The form of the checkout page is read without a defect, whatever a browser sends. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
+import { COUNTRY_CODES } from "../../src/domain/Address.ts"
+import { requiredOfAddress } from "../../src/domain/AddressFormats.ts"
 import { ConfirmCheckoutSession } from "../../src/domain/CheckoutSession.ts"
 import type { Field } from "../../src/pages/CheckoutForm.ts"
 import {
   CARD_FIELDS,
-  COMPLAINTS,
+  complaintsOf,
   DETAIL_FIELDS,
   expiryOf,
   fieldsOf,
-  isRequired,
   readEntered
 } from "../../src/pages/CheckoutForm.ts"
 
@@ -39,7 +40,7 @@ describe("the checkout form", () => {
   it.prop("becomes what the API takes, or says what is wrong with which of its fields", { asked, values }, (input) => {
     const form = new Map(Object.entries({ ...GOOD, ...Object.fromEntries(input.values) }))
     const { confirmation, details, errors } = readEntered(input.asked, form)
-    const fields = fieldsOf(input.asked)
+    const fields = fieldsOf(input.asked, form.get("country")!)
     if (confirmation === null) assert.isAbove(Object.keys(errors).length, 0)
     else {
       assert.deepStrictEqual(errors, {})
@@ -54,13 +55,34 @@ describe("the checkout form", () => {
     )
   })
 
-  it.prop("misses each required field that is empty, and no other", { asked, values }, (input) => {
-    const empty = new Set(input.values.map(([field]) => field))
-    const form = new Map(Object.entries(GOOD).map(([field, value]) => [field, empty.has(field as Field) ? "" : value]))
-    const missing = fieldsOf(input.asked).filter((field) => empty.has(field) && isRequired(field))
-    assert.deepStrictEqual(
-      readEntered(input.asked, form).errors,
-      Object.fromEntries(missing.map((field) => [field, COMPLAINTS[field].missing]))
+  const countries = Schema.Literals(["", ...COUNTRY_CODES] as [string, ...Array<string>])
+
+  it.prop(
+    "misses each required field that is empty, and no other, in every country",
+    { asked, country: countries, values },
+    (input) => {
+      const empty = new Set(input.values.map(([field]) => field))
+      empty.delete("country")
+      const filled = Object.entries({ ...GOOD, country: input.country })
+      const form = new Map(filled.map(([field, value]) => [field, empty.has(field as Field) ? "" : value]))
+      // Only PT's form has been filled in completely; elsewhere a state may be missing as well.
+      const missing = fieldsOf(input.asked, input.country).flatMap((field) => {
+        const complaint = complaintsOf(field, input.country).missing
+        return form.get(field) === "" && complaint !== undefined ? [[field, complaint]] : []
+      })
+      assert.deepStrictEqual(readEntered(input.asked, form).errors, Object.fromEntries(missing))
+    }
+  )
+
+  it.prop("asks for exactly the address that the API asks for", { country: countries, values }, (input) => {
+    const form = new Map(Object.entries({ ...GOOD, state: "S", country: input.country }))
+    for (const [field] of input.values) if (field !== "country") form.set(field, "")
+    const { errors } = readEntered({ address: true, card: false }, form)
+    const required = requiredOfAddress(input.country === "" ? null : input.country)
+    const missing = required.filter((field) => form.get(field) === "")
+    assert.sameMembers(
+      Object.keys(errors).filter((field) => field !== "email"),
+      missing
     )
   })
 

@@ -88,7 +88,11 @@ const table: StateTable<Creation, Command, Model, Shown> = {
   ...Table.table,
   expected: (model) => ({
     ...Table.expected(model),
-    timers: [model.status === "open" ? model.expiresAt : null, model.settlesAt, model.holdEndsAt]
+    timers: [
+      ...(model.status === "open" ? [model.expiresAt, model.closedUntil] : []),
+      model.settlesAt,
+      model.holdEndsAt
+    ]
       .filter((time) => time !== null)
       .toSorted()
   })
@@ -207,6 +211,29 @@ describe("Checkout Sessions agree with the state table", () => {
     { program: Table.program },
     ({ program }) => compare(program.creation, program.steps),
     { arbitrary: { runs: 1500, size: 12 } }
+  )
+
+  const failures = Schema.Array(
+    Schema.Struct({
+      through: Schema.Literals(["session", "session", "payment_intent"]),
+      challenged: Schema.Literals([false, false, true]),
+      millis: Schema.Literals([0, 0, 60_000])
+    })
+  ).check(Schema.isMinLength(17), Schema.isMaxLength(23))
+
+  it.effect.prop(
+    "9.29: after any sequence of attempts that fail",
+    { program: Table.program, failures },
+    ({ failures, program }) =>
+      compare({ ...program.creation, total: 500 }, [
+        ...failures.flatMap(({ challenged, millis, through }): ReadonlyArray<Step> => [
+          confirmWith(challenged ? "pm_card_3ds_required" : "pm_card_declined", through),
+          ...(challenged ? [{ op: "authenticate", outcome: "failure" } as const] : []),
+          ...(millis === 0 ? [] : [{ op: "wait", millis } as const])
+        ]),
+        ...program.steps
+      ]),
+    { arbitrary: { runs: 300, size: 12 } }
   )
 })
 

@@ -141,6 +141,7 @@
     "customer_details[phone]": "Check the phone number.",
     "customer_details[address][line1]": "Check the address.",
     "customer_details[address][city]": "Check the city.",
+    "customer_details[address][state]": "Check the state or region.",
     "customer_details[address][postal_code]": "Check the postal code.",
     "customer_details[address][country]": "Check the country.",
     // `refused` says this only of a session that has expired: a payer who has paid meanwhile is not told of an error.
@@ -151,7 +152,7 @@
     // An earlier try of the same attempt may have gone through.
     idempotency_key_in_use: "Your payment is still being processed. Please wait a moment.",
     internal_error: "Something went wrong. Try again: you will not pay twice.",
-    rate_limit_exceeded: "There is too much to do at the moment. Try again in a minute: you will not pay twice.",
+    rate_limit_exceeded: "There were too many attempts at the moment. Try again later: you will not pay twice.",
     service_unavailable: "The payment service cannot answer at the moment. Try again: you will not pay twice."
   }
 

@@ -30,7 +30,8 @@ const BRANDS = [
 function enhanceCheckout(form) {
   const field = (name) => form.elements.namedItem(name)
   const [number, expiry, cvc] = ["card_number", "card_expiry", "card_cvc"].map(field)
-  const controls = [...form.elements].filter((control) => control.id !== "" && control.name !== "")
+  const controlsIn = () => [...form.elements].filter((control) => control.id !== "" && control.name !== "")
+  const controls = controlsIn()
   const button = form.querySelector("button[type=submit]")
   const label = button.querySelector(".action")
   const action = label.textContent
@@ -41,6 +42,7 @@ function enhanceCheckout(form) {
     control.addEventListener("change", () => control.value !== "" && showError(control, complaint(control)))
   }
   if (number !== null) enhanceCard(number, expiry, cvc)
+  if (field("country") !== null) enhanceAddress(form, field("country"))
   for (const card of document.querySelectorAll(".test-card")) {
     card.addEventListener("click", () => {
       number.value = card.dataset.number
@@ -49,7 +51,7 @@ function enhanceCheckout(form) {
       for (const control of [number, expiry, cvc]) showError(control, "")
       showBrand(number)
       card.closest("details").open = false
-      const first = controls.find((control) => complaint(control) !== "")
+      const first = controlsIn().find((control) => complaint(control) !== "")
       ;(first ?? button).focus()
     })
   }
@@ -59,8 +61,7 @@ function enhanceCheckout(form) {
     if (busy) return
     showMessage("")
     for (const control of controls) showError(control, complaint(control))
-    const wrong = controls.find((control) => control.getAttribute("aria-invalid") === "true")
-    if (wrong !== undefined) return wrong.focus()
+    if (focusMistake()) return
     setBusy(true)
     try {
       await send()
@@ -82,7 +83,14 @@ function enhanceCheckout(form) {
     setBusy(false)
     for (const control of controls) showError(control, answer.errors[control.name] ?? "")
     showMessage(answer.message ?? "")
-    if (answer.message === null) controls.find((control) => control.getAttribute("aria-invalid") === "true")?.focus()
+    focusMistake()
+  }
+
+  /** The first of the page, whose fields may have changed places. */
+  function focusMistake() {
+    const wrong = controlsIn().find((control) => control.getAttribute("aria-invalid") === "true")
+    wrong?.focus()
+    return wrong !== undefined
   }
 
   function forgetCard() {
@@ -95,6 +103,51 @@ function enhanceCheckout(form) {
     button.setAttribute("aria-disabled", String(isBusy))
     label.textContent = isBusy ? button.dataset.busy : action
   }
+}
+
+/** The fields of an address by their letters in `data-formats`, and what they are called where that says nothing. */
+const PARTS = { A: "line1", C: "city", S: "state", Z: "postal_code" }
+const NAMES = { A: "address", C: "city", S: "province", Z: "postal code" }
+
+/**
+ * Puts the fields of an address into the order of the chosen country, and names them as they are called there. What a
+ * country's addresses do not have is hidden and not sent; its value comes back with another country.
+ */
+function enhanceAddress(form, country) {
+  const formats = country.dataset.formats.split(";").map((entry) => {
+    const [codes, parts] = entry.split(":")
+    return { codes: codes.match(/../g) ?? [""], parts: parts.split(",") }
+  })
+  const place = (name) => form.elements.namedItem(name).closest(".field")
+
+  function arrange() {
+    const format = formats.find(({ codes }) => codes.includes(country.value)) ?? formats[0]
+    const fieldset = country.closest("fieldset")
+    const names = format.parts.map((part) => PARTS[part[0]])
+    for (const name of Object.values(PARTS)) {
+      const control = form.elements.namedItem(name)
+      control.disabled = place(name).hidden = !names.includes(name)
+      showError(control, "")
+    }
+    for (const part of format.parts) name(part)
+    for (const name of names) fieldset.append(place(name), ...(name === "line1" ? [place("line2")] : []))
+  }
+
+  function name(part) {
+    const [letter, need] = part
+    const control = form.elements.namedItem(PARTS[letter])
+    const text = part.slice(2) || NAMES[letter]
+    const label = control.labels[0]
+    label.textContent = text[0].toUpperCase() + text.slice(1)
+    if (need === "?") label.insertAdjacentHTML("beforeend", " <small>optional</small>")
+    control.required = need === "!"
+    control.dataset.missing = `Enter your ${text}.`
+  }
+
+  // A browser may have put back another country than the page came with.
+  const first = [...country.options].find((option) => option.defaultSelected)
+  if (country.value !== (first?.value ?? "")) arrange()
+  country.addEventListener("change", arrange)
 }
 
 /** Groups the digits in card fields while the payer types. */
@@ -156,6 +209,7 @@ function showMessage(text) {
 
 /** The text about a mistake in a field; empty if there is none. */
 function complaint(control) {
+  if (control.disabled) return ""
   const value = control.value.trim()
   if (value === "") return control.required ? control.dataset.missing : ""
   return isValid(control, value) ? "" : control.dataset.invalid

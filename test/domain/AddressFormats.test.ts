@@ -1,0 +1,49 @@
+/** Addresses as countries have them (semantics 9.8), of the data that the package brings. */
+import { assert, describe, it } from "@effect/vitest"
+import { COUNTRY_CODES } from "../../src/domain/Address.ts"
+import { addressFormatOf, requiredOfAddress } from "../../src/domain/AddressFormats.ts"
+
+/** The parts in their order, as the country calls them; `!` marks those that an address needs. */
+const shapeOf = (country: string): string => {
+  const { names, parts, required } = addressFormatOf(country)
+  return parts.map((part) => names[part] + (required.includes(part) ? "!" : "")).join(", ")
+}
+
+describe("9.8: an address", () => {
+  it.each([
+    ["HK", "area!, district, address!"],
+    ["AE", "address!, emirate!"],
+    ["IE", "address!, city!, county, Eircode"],
+    ["JP", "postal code!, prefecture!, address!"],
+    ["GB", "address!, town or city!, postal code!"],
+    ["US", "address!, city!, state!, ZIP code!"],
+    ["IN", "address!, city!, PIN code!, state!"],
+    ["DE", "address!, postal code!, city!"],
+    ["SG", "address!, postal code!"],
+    ["KR", "do/si!, city!, address!, postal code!"]
+  ])("in %s has %s", (country, shape) => {
+    assert.strictEqual(shapeOf(country), shape)
+  })
+
+  it("of a country without a rule of its own, or of none, is that of the data's default", () => {
+    for (const country of ["AQ", "ZZ", "", "jp", "../JP"]) assert.strictEqual(shapeOf(country), "address!, city!")
+  })
+
+  it("has a rule in every country, which asks for nothing that the country's addresses do not have", () => {
+    assert.isAbove(COUNTRY_CODES.length, 240)
+    for (const country of COUNTRY_CODES) {
+      const { names, parts, required } = addressFormatOf(country)
+      assert.includeMembers([...parts], [...required], country)
+      assert.strictEqual(new Set(parts).size, parts.length, country)
+      assert.include(required, "line1", country)
+      for (const part of parts) assert.match(names[part], /^[A-Za-z/ ]{3,}$/u, country)
+      const asked = requiredOfAddress(country)
+      assert.deepStrictEqual(asked.slice(0, 2), ["line1", "country"], country)
+      assert.sameMembers([...asked], [...required, "country"], country)
+    }
+  })
+
+  it("that has no country lacks one", () => {
+    assert.deepStrictEqual(requiredOfAddress(null), ["line1", "country", "city"])
+  })
+})
