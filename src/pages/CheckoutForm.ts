@@ -10,10 +10,13 @@ import { cvcLengthOf, isCardNumber } from "../domain/Cards.ts"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import { Email, TEXT_LENGTH_MAX } from "../domain/Text.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
+import type { AmountField } from "./AmountField.ts"
+import * as Amount from "./AmountField.ts"
 import type { FormValues } from "./Forms.ts"
 
 /** Fields whose values are shown again. */
 export const DETAIL_FIELDS = [
+  "amount",
   "email",
   "name",
   "phone",
@@ -46,6 +49,8 @@ export interface Complaints {
 const TOO_LONG = `Enter at most ${TEXT_LENGTH_MAX} characters.`
 
 export const COMPLAINTS: Readonly<Record<Field, Complaints>> = {
+  // Its other texts hang on its bounds and on what was entered.
+  amount: { missing: "Enter an amount." },
   email: { missing: "Enter your email address.", invalid: "Enter an email address such as name@example.com." },
   name: { invalid: "Enter a name of at most 256 characters." },
   phone: { invalid: "Enter a phone number of at most 64 characters." },
@@ -65,18 +70,27 @@ export const COMPLAINTS: Readonly<Record<Field, Complaints>> = {
 
 /** The parts of the form that a session needs. */
 export interface Asked {
+  /** Null if the payer has no amount to choose. */
+  readonly amount: AmountField | null
   readonly card: boolean
   readonly address: boolean
 }
 
-export const askedBy = ({ billing_address_collection, payment_intent }: CheckoutSession): Asked => ({
-  card: payment_intent !== null,
+export const askedBy = (
+  { billing_address_collection, payment_intent }: CheckoutSession,
+  amount: AmountField | null
+): Asked => ({
+  amount,
+  // An amount that is yet to be chosen has no payment yet, and is more than nothing.
+  card: payment_intent !== null || amount !== null,
   address: billing_address_collection === "required"
 })
 
 /** The fields of a session's form, in their order. */
-export const fieldsOf = ({ address, card }: Asked): ReadonlyArray<Field> => [
-  ...DETAIL_FIELDS.filter((field) => address || !ADDRESS_FIELDS.includes(field)),
+export const fieldsOf = ({ address, amount, card }: Asked): ReadonlyArray<Field> => [
+  ...DETAIL_FIELDS.filter(
+    (field) => (address || !ADDRESS_FIELDS.includes(field)) && (amount !== null || field !== "amount")
+  ),
   ...(card ? CARD_FIELDS : [])
 ]
 
@@ -92,6 +106,8 @@ export interface Entered {
   readonly confirmation: {
     readonly customer_details: BillingDetailsParameter
     readonly payment_method_data: PaymentMethodData | null
+    /** Minor units; left out if the payer has no amount to choose. */
+    readonly custom_unit_amount?: number
   } | null
 }
 
@@ -103,17 +119,22 @@ export const readEntered = (asked: Asked, values: FormValues): Entered => {
   )
   const errors: FieldErrors = Object.fromEntries(
     fields.flatMap((field) => {
-      const complaint = complaintAbout(field, values)
+      const complaint =
+        field === "amount"
+          ? Amount.complaintAbout(asked.amount!, values.get(field) ?? "")
+          : complaintAbout(field, values)
       return complaint === undefined ? [] : [[field, complaint]]
     })
   )
   if (Object.keys(errors).length > 0) return { details, errors, confirmation: null }
   const customer_details = customerDetailsOf(details, asked)
   const payment_method_data = asked.card ? paymentMethodDataOf(values, customer_details) : null
-  return { details, errors, confirmation: { customer_details, payment_method_data } }
+  const chosen = asked.amount && Amount.chosenIn(asked.amount, details.amount!)
+  const custom_unit_amount = chosen !== null && { custom_unit_amount: chosen }
+  return { details, errors, confirmation: { customer_details, payment_method_data, ...custom_unit_amount } }
 }
 
-const complaintAbout = (field: Field, values: FormValues): string | undefined => {
+const complaintAbout = (field: Exclude<Field, "amount">, values: FormValues): string | undefined => {
   const { invalid, missing } = COMPLAINTS[field]
   const value = values.get(field) ?? ""
   if (value === "") return missing
@@ -123,7 +144,7 @@ const complaintAbout = (field: Field, values: FormValues): string | undefined =>
 const isAddressText = Schema.is(AddressText)
 
 /** Each rule is true if its field is valid. Some look at other fields, too. */
-const RULES: Readonly<Record<Field, (value: string, values: FormValues) => boolean>> = {
+const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: FormValues) => boolean>> = {
   email: Schema.is(Email),
   name: Schema.is(PersonName),
   phone: Schema.is(PersonPhone),
@@ -187,7 +208,8 @@ const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetails
 })
 
 /** The form's first values: the payer's earlier input, or what the merchant knew of the payer (semantics S11). */
-export const detailsOf = (known: CheckoutSession["customer_details"] | null): Details => ({
+export const detailsOf = (known: CheckoutSession["customer_details"] | null, amount: AmountField | null): Details => ({
+  ...(amount !== null && { amount: Amount.offeredIn(amount) }),
   email: known?.email ?? "",
   name: known?.name ?? "",
   phone: known?.phone ?? "",
@@ -203,6 +225,7 @@ export const detailsOf = (known: CheckoutSession["customer_details"] | null): De
 export const fieldOf = (param: string | null): Field | undefined => PARAMS[param ?? ""]
 
 const PARAMS: Readonly<Record<string, Field>> = {
+  custom_unit_amount: "amount",
   "customer_details[email]": "email",
   "customer_details[name]": "name",
   "customer_details[phone]": "phone",

@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { ConfirmCheckoutSession } from "../../src/domain/CheckoutSession.ts"
-import type { Field } from "../../src/pages/CheckoutForm.ts"
+import type { AmountField } from "../../src/pages/AmountField.ts"
+import type { Asked, Field } from "../../src/pages/CheckoutForm.ts"
 import {
   CARD_FIELDS,
   COMPLAINTS,
@@ -15,7 +16,19 @@ import {
 
 const FIELDS: ReadonlyArray<Field> = [...DETAIL_FIELDS, ...CARD_FIELDS]
 
+const AMOUNT: AmountField = {
+  currency: "usd",
+  decimals: 2,
+  locale: "en",
+  minimum: 300,
+  maximum: 900_000,
+  line: 0,
+  others: 0,
+  offered: null
+}
+
 const GOOD: Readonly<Record<Field, string>> = {
+  amount: "$1,234.50",
   email: "ana@example.com",
   name: "Ana Lima",
   phone: "+351 1234",
@@ -30,7 +43,8 @@ const GOOD: Readonly<Record<Field, string>> = {
   card_cvc: "123"
 }
 
-const asked = Schema.Struct({ card: Schema.Boolean, address: Schema.Boolean })
+const asked = Schema.Struct({ card: Schema.Boolean, address: Schema.Boolean, amount: Schema.Boolean })
+const askedOf = ({ amount, ...others }: typeof asked.Type): Asked => ({ ...others, amount: amount ? AMOUNT : null })
 /** Values by field, many of which the field should not hold. */
 const values = Schema.Array(Schema.Tuple([Schema.Literals(FIELDS as [Field, ...Array<Field>]), Schema.String]))
 const isConfirmation = Schema.is(ConfirmCheckoutSession)
@@ -38,13 +52,15 @@ const isConfirmation = Schema.is(ConfirmCheckoutSession)
 describe("the checkout form", () => {
   it.prop("becomes what the API takes, or says what is wrong with which of its fields", { asked, values }, (input) => {
     const form = new Map(Object.entries({ ...GOOD, ...Object.fromEntries(input.values) }))
-    const { confirmation, details, errors } = readEntered(input.asked, form)
-    const fields = fieldsOf(input.asked)
+    const { confirmation, details, errors } = readEntered(askedOf(input.asked), form)
+    const fields = fieldsOf(askedOf(input.asked))
     if (confirmation === null) assert.isAbove(Object.keys(errors).length, 0)
     else {
       assert.deepStrictEqual(errors, {})
       assert.isTrue(isConfirmation(confirmation))
       assert.strictEqual(confirmation.payment_method_data !== null, input.asked.card)
+      assert.strictEqual("custom_unit_amount" in confirmation, input.asked.amount)
+      if (input.asked.amount) assert.isTrue(confirmation.custom_unit_amount! >= 300)
       assert.strictEqual(confirmation.customer_details.address !== null, input.asked.address)
     }
     for (const field of Object.keys(errors) as Array<Field>) assert.include(fields, field)
@@ -57,9 +73,9 @@ describe("the checkout form", () => {
   it.prop("misses each required field that is empty, and no other", { asked, values }, (input) => {
     const empty = new Set(input.values.map(([field]) => field))
     const form = new Map(Object.entries(GOOD).map(([field, value]) => [field, empty.has(field as Field) ? "" : value]))
-    const missing = fieldsOf(input.asked).filter((field) => empty.has(field) && isRequired(field))
+    const missing = fieldsOf(askedOf(input.asked)).filter((field) => empty.has(field) && isRequired(field))
     assert.deepStrictEqual(
-      readEntered(input.asked, form).errors,
+      readEntered(askedOf(input.asked), form).errors,
       Object.fromEntries(missing.map((field) => [field, COMPLAINTS[field].missing]))
     )
   })

@@ -33,7 +33,7 @@ function enhanceCheckout(form) {
   const controls = [...form.elements].filter((control) => control.id !== "" && control.name !== "")
   const button = form.querySelector("button[type=submit]")
   const label = button.querySelector(".action")
-  const action = label.textContent
+  let action = label.textContent
   let busy = false
 
   for (const control of controls) {
@@ -41,6 +41,13 @@ function enhanceCheckout(form) {
     control.addEventListener("change", () => control.value !== "" && showError(control, complaint(control)))
   }
   if (number !== null) enhanceCard(number, expiry, cvc)
+  const amount = field("amount")
+  if (amount !== null) {
+    followAmount(amount, (total) => {
+      action = total === null ? "Pay" : `Pay ${total}`
+      if (!busy) label.textContent = action
+    })
+  }
   for (const card of document.querySelectorAll(".test-card")) {
     card.addEventListener("click", () => {
       number.value = card.dataset.number
@@ -95,6 +102,31 @@ function enhanceCheckout(form) {
     button.setAttribute("aria-disabled", String(isBusy))
     label.textContent = isBusy ? button.dataset.busy : action
   }
+}
+
+/**
+ * Has the prices, and with `show` whatever else, follow the amount that the payer chooses. `show` gets the total, null
+ * while there is none. The server's own module reads the field; where it cannot be loaded, the server alone does.
+ */
+async function followAmount(amount, show) {
+  const { formatAmount, readAmountWithin } = await import(new URL(amount.dataset.script, document.baseURI))
+  const money = JSON.parse(amount.dataset.money)
+  const open = JSON.parse(amount.dataset.open)
+  const follow = () => {
+    const { minor, problem } = readAmountWithin(amount.value, money)
+    amount.setCustomValidity(problem ?? "")
+    const isOpen = minor === undefined
+    const prices = isOpen
+      ? open
+      : { line: formatAmount(minor, money), total: formatAmount(money.others + minor, money) }
+    for (const place of document.querySelectorAll("[data-amount]")) {
+      place.textContent = prices[place.dataset.amount]
+      if (place.localName === "strong") place.classList.toggle("long", place.textContent.length > 12)
+    }
+    show(isOpen ? null : prices.total)
+  }
+  amount.addEventListener("input", follow)
+  follow()
 }
 
 /** Groups the digits in card fields while the payer types. */
@@ -158,6 +190,7 @@ function showMessage(text) {
 function complaint(control) {
   const value = control.value.trim()
   if (value === "") return control.required ? control.dataset.missing : ""
+  if (control.validity.customError) return control.validationMessage
   return isValid(control, value) ? "" : control.dataset.invalid
 }
 
