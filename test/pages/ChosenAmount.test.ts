@@ -156,7 +156,12 @@ describe("a shop's own page whose payer chooses the amount", () => {
       document: { currentScript: { src: `${server.url}/checkout.js` } },
       location: { href: "https://shop.example/pay", assign: () => {} },
       setTimeout: (then: () => void) => setTimeout(then),
-      ...{ URL, URLSearchParams, TypeError, btoa, fetch, console },
+      URL,
+      URLSearchParams,
+      TypeError,
+      btoa,
+      fetch,
+      console,
       crypto: { getRandomValues: (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes) }
     } as object as { Till: (key: string) => TillCheckout }
     vm.runInNewContext(Assets.checkoutScript.text, page)

@@ -89,15 +89,18 @@ function normalized(text, money) {
 
 /** A currency may stand before or behind its amount, as its code or as its sign. */
 function withoutCurrency(text, { currency, locale }) {
-  let rest = text
   const names = currencyNamesOf(currency, locale)
-  const first = names.find((name) => rest.toLowerCase().startsWith(name))
-  if (first !== undefined) rest = rest.slice(first.length).trim()
-  const last = names.find((name) => rest.toLowerCase().endsWith(name))
-  return last === undefined ? rest : rest.slice(0, -last.length).trim()
+  const first = longest(names.filter((name) => text.toLowerCase().startsWith(name)))
+  const rest = text.slice(first.length).trim()
+  const last = longest(names.filter((name) => rest.toLowerCase().endsWith(name)))
+  return rest.slice(0, rest.length - last.length).trim()
 }
 
-/** The longest come first, because one may begin with another. */
+/** One name may begin with another. */
+function longest(names) {
+  return names.reduce((best, name) => (name.length > best.length ? name : best), "")
+}
+
 function currencyNamesOf(currency, locale) {
   const names = [locale, "en", "en-001"].flatMap((language) =>
     ["symbol", "narrowSymbol", "code"].map((currencyDisplay) => {
@@ -105,9 +108,7 @@ function currencyNamesOf(currency, locale) {
       return unified(parts.find(({ type }) => type === "currency").value).toLowerCase()
     })
   )
-  return [...new Set([...names, ...names.map((name) => name.replace(/\.+$/, ""))])]
-    .filter((name) => name !== "")
-    .sort((one, other) => other.length - one.length)
+  return [...names, ...names.map((name) => name.replace(/\.+$/, ""))]
 }
 
 /** What a language writes before decimals and between groups, which in a price may be others, and its digits. */
@@ -115,7 +116,7 @@ function charactersOf({ currency, locale }) {
   const price = { style: "currency", currency, minimumFractionDigits: 1 }
   const parts = [{}, price].flatMap((options) => new Intl.NumberFormat(locale, options).formatToParts(1_234_567.8))
   const own = (wanted) => parts.filter(({ type }) => type === wanted).map(({ value }) => unified(value))
-  const digits = [...new Intl.NumberFormat(locale, { useGrouping: false }).format(9_876_543_210)].reverse()
+  const digits = Array.from("0123456789", (digit) => new Intl.NumberFormat(locale).format(digit))
   return { decimalsMarks: own("decimal"), groupMarks: own("group"), digits }
 }
 

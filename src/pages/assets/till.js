@@ -46,7 +46,7 @@ function enhanceCheckout(form) {
     followAmount(amount, (total) => {
       action = total === null ? "Pay" : `Pay ${total}`
       if (!busy) label.textContent = action
-    })
+    }).catch(() => {})
   }
   for (const card of document.querySelectorAll(".test-card")) {
     card.addEventListener("click", () => {
