@@ -14,7 +14,7 @@ import {
   ProductId
 } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
-import { AMOUNT_CAP, AMOUNT_MAX, AmountOrZero, Currency } from "./Money.ts"
+import { Amount, AMOUNT_CAP, AMOUNT_MAX, AmountOrZero, Currency } from "./Money.ts"
 import { CaptureMethod, PaymentIntentDescription, RETURN_URL, StatementDescriptor } from "./PaymentIntent.ts"
 import { PaymentMethodData } from "./PaymentMethod.ts"
 import { InlinePrice } from "./Price.ts"
@@ -129,15 +129,18 @@ export const LineItemParameter = Schema.Struct({
 export type LineItemParameter = typeof LineItemParameter.Type
 
 /** Says what the session's PaymentIntent begins with (semantics S19). */
-const PaymentIntentData = Schema.Struct({
+export const PaymentIntentData = Schema.Struct({
   capture_method: Schema.optionalKey(Schema.NullOr(CaptureMethod)),
   description: Schema.optionalKey(Schema.NullOr(PaymentIntentDescription)),
   statement_descriptor: Schema.optionalKey(Schema.NullOr(StatementDescriptor)),
   metadata: Schema.optionalKey(Schema.NullOr(MetadataParameter)),
   application_fee_amount: Schema.optionalKey(Schema.NullOr(AmountOrZero)).annotate({
-    description: "At most the session's total. The PaymentIntent shows it; it has no other effect."
+    description:
+      "At most the session's total. Where the payer chooses an amount, the least that they can choose makes up for it. The " +
+      "PaymentIntent shows it; it has no other effect."
   })
 })
+export type PaymentIntentData = typeof PaymentIntentData.Type
 
 /** Warns of what costs careless merchants money (semantics S6, §7.5). */
 const CURRENCY =
@@ -152,7 +155,11 @@ export const CreateCheckoutSession = Schema.Struct({
       Schema.isMinLength(1, { rule: LINE_ITEMS_RULE }),
       Schema.isMaxLength(LINE_ITEMS_MAX, { rule: LINE_ITEMS_RULE })
     )
-    .annotate({ description: `They come to at most ${AMOUNT_MAX} in total.` }),
+    .annotate({
+      description:
+        `They come to at most ${AMOUNT_MAX} in total. The payer can choose the amount of one of them: its price has a ` +
+        "`custom_unit_amount`, and its quantity is 1."
+    }),
   success_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({
     description:
       "Where payers go once they have paid. `{CHECKOUT_SESSION_ID}` in it becomes the session's ID. Required where `ui_mode` " +
@@ -182,21 +189,36 @@ export const UpdateCheckoutSession = Schema.Struct({
 }).annotate({ identifier: "UpdateCheckoutSession" })
 export type UpdateCheckoutSession = typeof UpdateCheckoutSession.Type
 
+/** Says what a confirmation without it does (semantics 9.14). */
+const CHOSEN_AMOUNT =
+  "What the payer chose to pay for the line item whose price has a `custom_unit_amount`, in the currency's smallest unit. " +
+  "Without it, the amount stays what it is: the last one that was chosen, or else the price's preset, or else its minimum. " +
+  "Required where there is none of these."
+
 /** Confirms with what the payer enters. `client_secret` lets a publishable key confirm (semantics A5, S15). */
 export const ConfirmCheckoutSession = Schema.Struct({
   payment_method: Schema.optionalKey(Schema.NullOr(PaymentMethodId)),
   payment_method_data: Schema.optionalKey(Schema.NullOr(PaymentMethodData)),
   customer_details: Schema.optionalKey(Schema.NullOr(BillingDetailsParameter)),
   return_url: Schema.optionalKey(Schema.NullOr(RedirectUrl)).annotate({ description: RETURN_URL }),
+  custom_unit_amount: Schema.optionalKey(Schema.NullOr(Amount)).annotate({ description: CHOSEN_AMOUNT }),
   client_secret: Schema.optionalKey(Schema.NullOr(text()))
 }).annotate({ identifier: "ConfirmCheckoutSession" })
 export type ConfirmCheckoutSession = typeof ConfirmCheckoutSession.Type
 
-/** Says which invariant a session violates; undefined if it is sound. */
-export const violatedInvariant = (session: CheckoutSession): string | undefined =>
-  INVARIANTS.find(({ holds }) => !holds(session))?.name
+/**
+ * Says which invariant a session violates; undefined if it is sound. `payerChooses` is true if one of its lines has an
+ * amount that the payer chooses (semantics 9.14).
+ */
+export const violatedInvariant = (session: CheckoutSession, payerChooses: boolean): string | undefined =>
+  INVARIANTS.find(({ holds }) => !holds(session, payerChooses))?.name
 
-const INVARIANTS: ReadonlyArray<{ readonly name: string; readonly holds: (session: CheckoutSession) => boolean }> = [
+interface Invariant {
+  readonly name: string
+  readonly holds: (session: CheckoutSession, payerChooses: boolean) => boolean
+}
+
+const INVARIANTS: ReadonlyArray<Invariant> = [
   {
     name: "it has a page if and only if it is hosted and open",
     holds: ({ status, ui_mode, url }) => (url !== null) === (ui_mode === "hosted" && status === "open")
@@ -206,8 +228,14 @@ const INVARIANTS: ReadonlyArray<{ readonly name: string; readonly holds: (sessio
     holds: ({ client_secret, ui_mode }) => (client_secret !== null) === (ui_mode !== "hosted")
   },
   {
-    name: "it has a PaymentIntent if and only if there is something to pay",
-    holds: ({ amount_total, payment_intent }) => (payment_intent !== null) === amount_total! > 0
+    name: "it has a PaymentIntent if and only if there is something to pay, unless the payer is yet to choose how much",
+    holds: ({ amount_total, payment_intent, status }, payerChooses) =>
+      payment_intent === null ? amount_total === 0 || (payerChooses && status !== "complete") : amount_total! > 0
+  },
+  {
+    name: "it completes with a payment if the payer chooses an amount",
+    holds: ({ payment_intent, status }, payerChooses) =>
+      !payerChooses || status !== "complete" || payment_intent !== null
   },
   {
     name: "it needs no payment if and only if it is complete and nothing was to be paid",

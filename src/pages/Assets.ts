@@ -45,6 +45,9 @@ export const stylesheet = load("till", "css")
 /** The script that makes forms comfortable. They work without it. */
 export const script = load("till", "js")
 
+/** A checkout page whose payer chooses the amount loads this module as well. The server runs it, too. */
+export const amountScript = load("amount", "js")
+
 /** A checkout page in a frame loads this script as well. It talks to the page around it. */
 export const embeddedScript = load("embedded", "js")
 
@@ -83,6 +86,7 @@ const respond = (
 export const layer = Layer.mergeAll(
   immutable(stylesheet),
   immutable(script),
+  immutable(amountScript),
   immutable(embeddedScript),
   stable(checkoutScript, "/checkout.js"),
   stable(checkoutTypes, "/checkout.d.ts")

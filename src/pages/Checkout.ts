@@ -11,6 +11,8 @@ import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as CheckoutSessions from "../payments/CheckoutSessions.ts"
 import { matchesClientSecret } from "../payments/ClientSecrets.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import type { AmountField } from "./AmountField.ts"
+import { amountFieldOf } from "./AmountField.ts"
 import type { Asked, Details, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
@@ -33,6 +35,8 @@ import * as Submission from "./Submission.ts"
 interface Visit {
   readonly found: FoundSession
   readonly locale: string
+  /** The amount that the payer chooses; null if there is none. */
+  readonly amount: AmountField | null
   readonly wantsData: boolean
   readonly publicUrl: string
   /** As in `CheckoutPage`. */
@@ -65,12 +69,12 @@ const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
 
 /** The session's form; or, for the page's script, what has changed in it. */
 const formPage = (visit: Visit, problem: Problem): Answer => {
-  const { embedder, found, locale, takesCards, wantsData } = visit
+  const { amount, embedder, found, locale, takesCards, wantsData } = visit
   const { lines, merchant, session } = found
   const { details, errors = {}, message, status, token } = problem
   if (wantsData) return data(status, { message, errors, token })
   const frame = frameOf(visit)
-  const shown = { session, lines, merchant, takesCards, locale, token, details, errors, message, frame }
+  const shown = { session, lines, amount, merchant, takesCards, locale, token, details, errors, message, frame }
   return page(CheckoutPage.render(shown), {
     status,
     formTargets: [session.success_url],
@@ -113,7 +117,7 @@ const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
   return formPage(visit, {
     status: 200,
     ...failureOf(paymentIntent),
-    details: detailsOf(hidden.collected ?? session.customer_details),
+    details: detailsOf(hidden.collected ?? session.customer_details, visit.amount),
     token
   })
 }
@@ -133,12 +137,12 @@ const confirm = (
   idempotencyKey: string
 ) => {
   const { account, session } = visit.found
-  const { customer_details, payment_method_data } = confirmation
+  const { payment_method_data, ...entered } = confirmation
   const path = `/checkout/${session.id}`
   return submissions.submit(
     { account, path, idempotencyKey, entered: confirmation },
     CheckoutSessions.confirm(session.id, {
-      customer_details,
+      ...entered,
       return_url: pageOf(visit),
       payment_method_data: payment_method_data === null ? null : submissions.tokenize(account, payment_method_data)
     })
@@ -182,7 +186,7 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
   const config = yield* PaymentsConfig
   const { id } = visit.found.session
   const newToken = () => makeToken(config, id)
-  const asked: Asked = askedBy(visit.found.session)
+  const asked: Asked = askedBy(visit.found.session, visit.amount)
   const { confirmation, details, errors } = readEntered(asked, values)
   const token = values.get("token") ?? ""
   const idempotencyKey = idempotencyKeyOf(config, id, token)
@@ -231,9 +235,11 @@ const visitOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServ
   const query = queryOf(request)
   if (found === undefined || !mayOpen(found.session, query)) return undefined
   const { liveProcessor, publicUrl } = yield* PaymentsConfig
+  const locale = localeOf(request.headers["accept-language"])
   const visit: Visit = {
     found,
-    locale: localeOf(request.headers["accept-language"]),
+    locale,
+    amount: amountFieldOf(found, locale),
     wantsData: wantsData(request),
     publicUrl,
     takesCards: !found.session.livemode || liveProcessor !== null,

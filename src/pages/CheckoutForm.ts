@@ -12,12 +12,23 @@ import { Email, TEXT_LENGTH_MAX } from "../domain/Text.ts"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { AddressField } from "./AddressFields.ts"
 import { missingTextOf, orderOf } from "./AddressFields.ts"
+import type { AmountField } from "./AmountField.ts"
+import * as Amount from "./AmountField.ts"
 import type { FormValues } from "./Forms.ts"
 
 const CONTACT_FIELDS = ["email", "name", "phone"] as const
 
 /** Fields whose values are shown again. */
-export const DETAIL_FIELDS = [...CONTACT_FIELDS, "line1", "line2", "city", "state", "postal_code", "country"] as const
+export const DETAIL_FIELDS = [
+  "amount",
+  ...CONTACT_FIELDS,
+  "line1",
+  "line2",
+  "city",
+  "state",
+  "postal_code",
+  "country"
+] as const
 export type DetailField = (typeof DETAIL_FIELDS)[number]
 
 /** Fields whose values are never shown again. */
@@ -41,6 +52,8 @@ const TOO_LONG = `Enter at most ${TEXT_LENGTH_MAX} characters.`
 
 /** Which parts of an address must not be empty, and what they are called, depends on its country. */
 const COMPLAINTS: Readonly<Record<Exclude<Field, AddressField>, Complaints>> = {
+  // Its other texts hang on its bounds and on what was entered.
+  amount: { missing: "Enter an amount." },
   email: { missing: "Enter your email address.", invalid: "Enter an email address such as name@example.com." },
   name: { invalid: "Enter a name of at most 256 characters." },
   phone: { invalid: "Enter a phone number of at most 64 characters." },
@@ -64,19 +77,27 @@ export const complaintsOf = (field: Field, country: string): Complaints => {
 
 /** The parts of the form that a session needs. */
 export interface Asked {
+  /** Null if the payer has no amount to choose. */
+  readonly amount: AmountField | null
   readonly card: boolean
   readonly address: boolean
 }
 
-export const askedBy = ({ billing_address_collection, payment_intent }: CheckoutSession): Asked => ({
-  card: payment_intent !== null,
+export const askedBy = (
+  { billing_address_collection, payment_intent }: CheckoutSession,
+  amount: AmountField | null
+): Asked => ({
+  amount,
+  // An amount that is yet to be chosen has no payment yet, and is more than nothing.
+  card: payment_intent !== null || amount !== null,
   address: billing_address_collection === "required"
 })
 
 const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code"]
 
 /** The fields of a session's form, in the order of the page. */
-export const fieldsOf = ({ address, card }: Asked, country: string): ReadonlyArray<Field> => [
+export const fieldsOf = ({ address, amount, card }: Asked, country: string): ReadonlyArray<Field> => [
+  ...(amount === null ? [] : (["amount"] as const)),
   ...CONTACT_FIELDS,
   ...(address ? (["country", ...orderOf(country)] as const) : []),
   ...(card ? CARD_FIELDS : [])
@@ -89,6 +110,8 @@ export interface Entered {
   readonly confirmation: {
     readonly customer_details: BillingDetailsParameter
     readonly payment_method_data: PaymentMethodData | null
+    /** Minor units; left out if the payer has no amount to choose. */
+    readonly custom_unit_amount?: number
   } | null
 }
 
@@ -101,17 +124,26 @@ export const readEntered = (asked: Asked, values: FormValues): Entered => {
   )
   const errors: FieldErrors = Object.fromEntries(
     fields.flatMap((field) => {
-      const complaint = complaintAbout(field, country, values)
+      const complaint =
+        field === "amount"
+          ? Amount.complaintAbout(asked.amount!, values.get(field) ?? "")
+          : complaintAbout(field, country, values)
       return complaint === undefined ? [] : [[field, complaint]]
     })
   )
   if (Object.keys(errors).length > 0) return { details, errors, confirmation: null }
   const customer_details = customerDetailsOf(details, asked)
   const payment_method_data = asked.card ? paymentMethodDataOf(values, customer_details) : null
-  return { details, errors, confirmation: { customer_details, payment_method_data } }
+  const chosen = asked.amount && Amount.chosenIn(asked.amount, details.amount!)
+  const custom_unit_amount = chosen !== null && { custom_unit_amount: chosen }
+  return { details, errors, confirmation: { customer_details, payment_method_data, ...custom_unit_amount } }
 }
 
-const complaintAbout = (field: Field, country: string, values: FormValues): string | undefined => {
+const complaintAbout = (
+  field: Exclude<Field, "amount">,
+  country: string,
+  values: FormValues
+): string | undefined => {
   const { invalid, missing } = complaintsOf(field, country)
   const value = values.get(field) ?? ""
   if (value === "") return missing
@@ -121,7 +153,7 @@ const complaintAbout = (field: Field, country: string, values: FormValues): stri
 const isAddressText = Schema.is(AddressText)
 
 /** Each rule is true if its field is valid. Some look at other fields, too. */
-const RULES: Readonly<Record<Field, (value: string, values: FormValues) => boolean>> = {
+const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: FormValues) => boolean>> = {
   email: Schema.is(Email),
   name: Schema.is(PersonName),
   phone: Schema.is(PersonPhone),
@@ -185,7 +217,8 @@ const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetails
 })
 
 /** The form's first values: the payer's earlier input, or what the merchant knew of the payer (semantics S11). */
-export const detailsOf = (known: CheckoutSession["customer_details"] | null): Details => ({
+export const detailsOf = (known: CheckoutSession["customer_details"] | null, amount: AmountField | null): Details => ({
+  ...(amount !== null && { amount: Amount.offeredIn(amount) }),
   email: known?.email ?? "",
   name: known?.name ?? "",
   phone: known?.phone ?? "",
@@ -201,6 +234,7 @@ export const detailsOf = (known: CheckoutSession["customer_details"] | null): De
 export const fieldOf = (param: string | null): Field | undefined => PARAMS[param ?? ""]
 
 const PARAMS: Readonly<Record<string, Field>> = {
+  custom_unit_amount: "amount",
   "customer_details[email]": "email",
   "customer_details[name]": "name",
   "customer_details[phone]": "phone",

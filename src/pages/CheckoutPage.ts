@@ -8,6 +8,9 @@ import { COUNTRY_CODES, isCountry } from "../domain/Address.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { AddressField } from "./AddressFields.ts"
 import { formatsText, isOf, labelOf, needOf, orderOf } from "./AddressFields.ts"
+import type { AmountField } from "./AmountField.ts"
+import { chosenIn, hintOf, pricesWith } from "./AmountField.ts"
+import * as Assets from "./Assets.ts"
 import type { Asked, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, complaintsOf } from "./CheckoutForm.ts"
 import type { Child } from "./Html.ts"
@@ -21,6 +24,8 @@ import { testModePanel } from "./TestModePanel.ts"
 export interface CheckoutPage {
   readonly session: CheckoutSession
   readonly lines: ReadonlyArray<LineItem>
+  /** The amount that the payer chooses; null if there is none. */
+  readonly amount: AmountField | null
   readonly merchant: string
   /** False if the installation has no processor for cards. */
   readonly takesCards: boolean
@@ -38,7 +43,7 @@ export interface CheckoutPage {
 
 export const render = (page: CheckoutPage): Html => {
   const { merchant, session } = page
-  const asked = askedBy(session)
+  const asked = askedBy(session, page.amount)
   const isPayable = page.takesCards || !asked.card
   const hasProblem = !isPayable || page.message !== null || Object.keys(page.errors).length > 0
   return layout({
@@ -54,9 +59,23 @@ export const render = (page: CheckoutPage): Html => {
 /** Longer amounts are written smaller, so that they fit on a phone's line. */
 const LARGE_CHARACTERS_MAX = 12
 
-const summary = ({ lines, locale, merchant, session }: CheckoutPage): Html => {
-  const amount = (minor: number) => formatAmount(minor, session.currency!, locale)
-  const total = amount(session.amount_total!)
+/** The total, with the amount that is in the field. */
+const totalOf = ({ amount, details, locale, session }: CheckoutPage): string =>
+  amount === null
+    ? formatAmount(session.amount_total!, session.currency!, locale)
+    : pricesWith(amount, chosenIn(amount, details.amount ?? "")).total
+
+/** The price of a line; the page's script writes the one that follows the field anew, and so it does the total. */
+const priceOf = (page: CheckoutPage, { amount_total, currency }: LineItem, index: number): Html => {
+  const { amount, details, locale } = page
+  if (index !== amount?.line) return html`<span class="price">${formatAmount(amount_total, currency, locale)}</span>`
+  const { line } = pricesWith(amount, chosenIn(amount, details.amount ?? ""))
+  return html`<span class="price" data-amount="line">${line}</span>`
+}
+
+const summary = (page: CheckoutPage): Html => {
+  const { lines, merchant, session } = page
+  const total = totalOf(page)
   return html`<section class="summary" aria-labelledby="merchant">
     ${
       session.cancel_url !== null &&
@@ -67,19 +86,19 @@ const summary = ({ lines, locale, merchant, session }: CheckoutPage): Html => {
     <h1 id="merchant"><bdi>${merchant}</bdi></h1>
     <p class="total">
       <span class="label">Total due</span>
-      <strong ${total.length > LARGE_CHARACTERS_MAX && html`class="long"`}>${total}</strong>
+      <strong data-amount="total" ${total.length > LARGE_CHARACTERS_MAX && html`class="long"`}>${total}</strong>
     </p>
     <ul class="lines">
-      ${lines.map((line) => lineItem(line, amount))}
+      ${lines.map((line, index) => lineItem(line, priceOf(page, line, index)))}
     </ul>
-    <p class="sum"><span>Total</span> <span>${total}</span></p>
+    <p class="sum"><span>Total</span> <span data-amount="total">${total}</span></p>
   </section>`
 }
 
-const lineItem = ({ amount_total, description, quantity }: LineItem, amount: (minor: number) => string): Html =>
+const lineItem = ({ description, quantity }: LineItem, price: Html): Html =>
   html`<li>
     <span class="what"><bdi>${description}</bdi>${quantity > 1 && html` <small>Quantity ${quantity}</small>`}</span>
-    <span class="price">${amount(amount_total)}</span>
+    ${price}
   </li>`
 
 /** The page says this before the payer enters a card, which would be of no use. */
@@ -101,12 +120,13 @@ const LOCK = html`<svg width="16" height="16" viewBox="0 0 16 16" fill="currentC
 </svg>`
 
 const form = (page: CheckoutPage, asked: Asked): Html => {
-  const { locale, session, token } = page
-  const total = formatAmount(session.amount_total!, session.currency!, locale)
-  const action = asked.card ? `Pay ${total}` : "Complete order"
+  const { amount, details, token } = page
+  const isOpen = amount !== null && chosenIn(amount, details.amount ?? "") === null
+  const action = isOpen ? "Pay" : asked.card ? `Pay ${totalOf(page)}` : "Complete order"
   return html`<form id="checkout" method="post" novalidate>
     <input type="hidden" name="token" value="${token}" />
-    ${messageBox(page)} ${contactFields(page)} ${asked.address && addressFields(page)} ${asked.card && cardFields(page)}
+    ${messageBox(page)} ${amount !== null && amountField(page, amount)} ${contactFields(page)}
+    ${asked.address && addressFields(page)} ${asked.card && cardFields(page)}
     <button class="pay" type="submit" data-busy="Processing…">
       ${asked.card && LOCK}<span class="action">${action}</span>
     </button>
@@ -125,6 +145,31 @@ const messageBox = ({ errors, message }: CheckoutPage): Html =>
   >
     ${message !== null && html`<p>${message}</p>`}
   </div>`
+
+/** The script reads what is in it as the server does, and so needs to know what the server knows. */
+const amountField = (page: CheckoutPage, amount: AmountField): Html => {
+  const { currency, decimals, locale, maximum, minimum, others } = amount
+  const open = pricesWith(amount, null)
+  const control = html`<input
+    id="amount"
+    name="amount"
+    type="text"
+    autocomplete="off"
+    inputmode="${decimals === 0 ? "numeric" : "decimal"}"
+    data-script="${`..${Assets.amountScript.path}`}"
+    data-money="${JSON.stringify({ currency, decimals, locale, maximum, minimum, others })}"
+    data-open="${JSON.stringify(open)}"
+    ${shownAgain(page, "amount")}
+    ${attributes(page, "amount", "amount-hint")}
+  />`
+  const named = page.lines.length > 1 && html` for <bdi>${page.lines[amount.line]!.description}</bdi>`
+  return group("Your amount", [
+    field(page, "amount", html`Amount in ${currency.toUpperCase()}${named}`, {}, [
+      control,
+      html`<p class="hint" id="amount-hint">${hintOf(amount)}</p>`
+    ])
+  ])
+}
 
 const contactFields = (page: CheckoutPage): Html =>
   group("Contact", [
@@ -239,7 +284,7 @@ const countrySelect = (page: CheckoutPage): Html =>
 const field = (
   { details, errors }: CheckoutPage,
   name: Field,
-  label: string,
+  label: Child,
   { half, hidden }: Pick<InputOptions, "half" | "hidden">,
   control: ReadonlyArray<Child>
 ): Html => {
@@ -257,10 +302,10 @@ const isOptional = (name: Field, { country = "" }: Details): boolean =>
     : complaintsOf(name, country).missing === undefined
 
 /** The attributes that all controls share. They carry the texts that the page's script shows beside the field. */
-const attributes = ({ details, errors }: CheckoutPage, name: Field): Html => {
+const attributes = ({ details, errors }: CheckoutPage, name: Field, hint?: string): Html => {
   const { invalid, missing } = complaintsOf(name, details.country ?? "")
-  return html`aria-describedby="${name}-error" ${errors[name] !== undefined && html`aria-invalid="true"`}
-  ${name === Object.keys(errors)[0] && html`autofocus`}
+  return html`aria-describedby="${hint !== undefined && `${hint} `}${name}-error"
+  ${errors[name] !== undefined && html`aria-invalid="true"`} ${name === Object.keys(errors)[0] && html`autofocus`}
   ${missing !== undefined && html`required data-missing="${missing}"`}
   ${invalid !== undefined && html`data-invalid="${invalid}"`}`
 }

@@ -14,6 +14,12 @@ interface Advice {
 
 const ANOTHER_CARD: Advice = { field: "card_number", text: "Try another card, or ask your bank about this one." }
 
+/** The payer was not there to be asked, or has failed to answer. */
+export const AFTER_AUTHENTICATION: Advice = {
+  field: "card_number",
+  text: "Enter your card again to confirm it once more, or pay with another card."
+}
+
 export const ADVICE: Readonly<Record<DeclineCode, Advice>> = {
   generic_decline: ANOTHER_CARD,
   insufficient_funds: { field: "card_number", text: "Pay with another card, or top this one up first." },
@@ -22,12 +28,8 @@ export const ADVICE: Readonly<Record<DeclineCode, Advice>> = {
   expired_card: { field: "card_expiry", text: "Check the date on your card, or pay with another card." },
   incorrect_cvc: { field: "card_cvc", text: "Enter your card again, with the code that is printed on it." },
   processing_error: { field: "card_number", text: "Enter your card again in a moment, or pay with another card." },
-  do_not_honor: { field: "card_number", text: "Your bank can tell you why. Call it, or pay with another card." }
-}
-
-export const AFTER_AUTHENTICATION: Advice = {
-  field: "card_number",
-  text: "Enter your card again to confirm it once more, or pay with another card."
+  do_not_honor: { field: "card_number", text: "Your bank can tell you why. Call it, or pay with another card." },
+  authentication_required: AFTER_AUTHENTICATION
 }
 
 /** What to do about the last attempt to pay, beside the field that it is about; nothing if none has failed. */

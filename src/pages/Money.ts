@@ -1,6 +1,8 @@
 /**
  * Amounts as payers read them. Nothing is computed: an amount counts the smallest unit of its currency (semantics N3).
  */
+import type { Money } from "./assets/amount.js"
+import * as Amounts from "./assets/amount.js"
 
 const ZERO_DECIMALS: ReadonlySet<string> = new Set(
   "bif clp djf gnf jpy kmf krw mga pyg rwf ugx vnd vuv xaf xof xpf".split(" ")
@@ -8,28 +10,19 @@ const ZERO_DECIMALS: ReadonlySet<string> = new Set(
 const THREE_DECIMALS: ReadonlySet<string> = new Set("bhd jod kwd omr tnd".split(" "))
 
 /** The number of digits behind the decimal point. */
-export const decimalsOf = (currency: string): number =>
+const decimalsOf = (currency: string): number =>
   ZERO_DECIMALS.has(currency) ? 0 : THREE_DECIMALS.has(currency) ? 3 : 2
 
-/** An amount in minor units as a decimal, exactly: `1050`, `usd` → `10.50`. */
-export const decimalOf = (amount: number, currency: string): string => {
-  const decimals = decimalsOf(currency)
-  if (decimals === 0) return String(amount)
-  const digits = String(amount).padStart(decimals + 1, "0")
-  return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
-}
+/** How amounts of a currency are written in a language. */
+export const moneyOf = (currency: string, locale: string): Money => ({
+  currency,
+  decimals: decimalsOf(currency),
+  locale
+})
 
 /** An amount in minor units, as is usual in a language: `1050`, `usd`, `en` → `$10.50`. */
-export const formatAmount = (amount: number, currency: string, locale: string): string => {
-  const decimals = decimalsOf(currency)
-  const format = new Intl.NumberFormat(locale, {
-    style: "currency",
-    currency,
-    minimumFractionDigits: decimals,
-    maximumFractionDigits: decimals
-  })
-  return format.format(decimalOf(amount, currency) as Intl.StringNumericLiteral)
-}
+export const formatAmount = (amount: number, currency: string, locale: string): string =>
+  Amounts.formatAmount(amount, moneyOf(currency, locale))
 
 const LOCALE_DEFAULT = "en"
 

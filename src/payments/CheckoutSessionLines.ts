@@ -1,5 +1,6 @@
 /**
- * The lines of a Checkout Session: which prices they refer to, and what they amount to (semantics S3 to S6, N4 to N9).
+ * The lines of a Checkout Session: which prices they refer to, and what they amount to (semantics S3 to S6, N4 to N9), at
+ * first and once the payer has chosen an amount (9.14).
  * Finds what all lines refer to, then checks the state of that, then what does not go together, and the limits (9.10).
  */
 import { Effect } from "effect"
@@ -11,7 +12,7 @@ import { AMOUNT_MAX, normalizeCurrency } from "../domain/Money.ts"
 import type { Price } from "../domain/Price.ts"
 import { lineAmount, totalAmount } from "../domain/PriceArithmetic.ts"
 import { Transaction } from "../engine/Transaction.ts"
-import { LINE_ITEMS, lineItemsId, PRICE } from "./Documents.ts"
+import { findDocument, LINE_ITEMS, lineItemsId, PRICE } from "./Documents.ts"
 import type { ProductDocument } from "./Prices.ts"
 import { findPrice, findProduct, inlinePrice, rememberPrice, requireInlinePrice } from "./Prices.ts"
 
@@ -42,6 +43,21 @@ export interface Cart {
   readonly total: number
   /** In lower case. */
   readonly currency: string
+  /** The amount that the payer chooses, if there is one. */
+  readonly custom: CustomLine | null
+}
+
+/** One line of a cart has an amount that the payer chooses (semantics N8). Amounts in minor units. */
+export interface CustomLine {
+  /** Its place, from 0. */
+  readonly line: number
+  /** The other lines come to this. */
+  readonly others: number
+  readonly minimum: number
+  /** Null if only the cap of one payment counts. */
+  readonly maximum: number | null
+  /** Whether the payer has to choose: there is neither a preset nor a minimum. */
+  readonly isOpen: boolean
 }
 
 /** Finds what the lines refer to. Fails with `ResourceMissing`, which names the line's parameter. */
@@ -63,7 +79,8 @@ export const requireOnSale = (references: References): Effect.Effect<void, Price
 /**
  * Makes the prices that are sent as data, and adds up. Nothing is written yet. Each line has to have one reference.
  * Fails with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for lines or terms that do not go
- * together, and with `AmountTooLarge` for a line or a total above the cap.
+ * together, and with `AmountTooLarge` for a line or a total above the cap. An amount that the payer has to choose counts
+ * as the least that it can be.
  */
 export const fillCart = Effect.fnUntraced(function* (
   items: ReadonlyArray<LineItemParameter>,
@@ -76,16 +93,43 @@ export const fillCart = Effect.fnUntraced(function* (
   if (currencySent === null && lines.some(({ price }) => price.currency !== currency)) {
     return yield* new ParameterInvalid({ param: "line_items", rule: "in one currency unless `currency` is given" })
   }
-  for (const [index, { price, quantity }] of lines.entries()) {
-    if (price.custom_unit_amount === undefined || quantity === 1) continue
-    const rule = "1 for a price whose amount the payer chooses"
-    return yield* new ParameterInvalid({ param: `line_items[${index}][quantity]`, rule })
-  }
+  yield* requireSoundCustomLines(lines)
   const amounts = lines.map(({ price, quantity }) => lineAmount(price, quantity))
   const total = totalAmount(amounts)
   if (total === undefined) return yield* new AmountTooLarge({ param: "line_items", max: AMOUNT_MAX })
-  return { lines, amounts: amounts as ReadonlyArray<number>, total, currency }
+  const custom = customLineOf(lines, amounts as ReadonlyArray<number>, total)
+  if (custom?.isOpen && total === AMOUNT_MAX) {
+    return yield* new AmountTooLarge({ param: "line_items", max: AMOUNT_MAX })
+  }
+  return { lines, amounts: amounts as ReadonlyArray<number>, total, currency, custom }
 })
+
+/**
+ * Fails unless there is at most one line whose amount the payer chooses, once, and more than nothing (semantics N8,
+ * 9.14).
+ */
+const requireSoundCustomLines = (lines: ReadonlyArray<Line>): Effect.Effect<void, ParameterInvalid> => {
+  let hasOne = false
+  for (const [index, { price, quantity }] of lines.entries()) {
+    const custom = price.custom_unit_amount
+    if (custom === undefined) continue
+    const refuse = (field: "quantity" | "price", rule: string) =>
+      Effect.fail(new ParameterInvalid({ param: `line_items[${index}][${field}]`, rule }))
+    if (quantity !== 1) return refuse("quantity", "1 for a price whose amount the payer chooses")
+    if (custom.maximum === 0) return refuse("price", "a price whose `custom_unit_amount[maximum]` is above 0")
+    if (hasOne) return refuse("price", "the only price of the session whose amount the payer chooses")
+    hasOne = true
+  }
+  return Effect.void
+}
+
+const customLineOf = (lines: ReadonlyArray<Line>, amounts: ReadonlyArray<number>, total: number): CustomLine | null => {
+  const line = lines.findIndex(({ price }) => price.custom_unit_amount !== undefined)
+  if (line === -1) return null
+  const { maximum = null, minimum = 0 } = lines[line]!.price.custom_unit_amount!
+  const amount = amounts[line]!
+  return { line, others: total - amount, minimum: Math.max(minimum, 1), maximum, isOpen: amount === 0 }
+}
 
 /** Writes the lines of a session, and the prices that were made for them: inactive, and without an event (S4). */
 export const saveCart = (transaction: Transaction, session: CheckoutSession, cart: Cart): void => {
@@ -106,6 +150,18 @@ export const saveCart = (transaction: Transaction, session: CheckoutSession, car
   }))
   transaction.put(LINE_ITEMS, { id: lineItemsId(session.id), data })
 }
+
+/** Gives the line that the payer chooses the amount of that amount, in minor units (semantics 9.14). */
+export const rewriteAmount = Effect.fnUntraced(function* (
+  sessionId: string,
+  line: number,
+  amount: number
+): Effect.fn.Return<void, never, Transaction> {
+  const transaction = yield* Transaction
+  const { value } = yield* Effect.orDie(findDocument(LINE_ITEMS, lineItemsId(sessionId)))
+  const changed = { ...value.data[line]!, amount_subtotal: amount, amount_total: amount }
+  transaction.put(LINE_ITEMS, { ...value, data: value.data.with(line, changed) })
+})
 
 const findReferencesOf = Effect.fnUntraced(function* (
   { price: id, price_data: data }: LineItemParameter,

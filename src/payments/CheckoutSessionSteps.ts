@@ -50,7 +50,7 @@ export const step = (
 
 /** Writes the session, with what is to be hidden of it from now on. */
 export const save = (transaction: Transaction, session: CheckoutSession, hidden: CheckoutSessionHidden): void => {
-  const violated = violatedInvariant(session)
+  const violated = violatedInvariant(session, hidden.customAmount !== null)
   if (violated !== undefined) throw new Error(`${session.id} would not be sound: ${violated}`)
   transaction.put(CHECKOUT_SESSION, session, hidden)
 }

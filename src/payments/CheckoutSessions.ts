@@ -13,6 +13,7 @@ import type {
   ConfirmCheckoutSession,
   CreateCheckoutSession,
   CustomerDetails,
+  PaymentIntentData,
   UpdateCheckoutSession
 } from "../domain/CheckoutSession.ts"
 import {
@@ -23,7 +24,6 @@ import {
 import { checkoutSessionStates, stateOf } from "../domain/CheckoutSessionStates.ts"
 import type { Customer } from "../domain/Customer.ts"
 import type {
-  AmountTooLarge,
   CardDeclined,
   PaymentMethodRequired,
   PriceInactive,
@@ -34,6 +34,7 @@ import type {
   SecretKeyRequired
 } from "../domain/Errors.ts"
 import {
+  AmountTooLarge,
   CheckoutSessionUnexpectedState,
   ParameterInvalid,
   ParameterMissing,
@@ -41,17 +42,18 @@ import {
   TooManyAttempts
 } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
-import type { Metadata } from "../domain/Metadata.ts"
 import { mergeMetadata, updateMetadata } from "../domain/Metadata.ts"
+import { AMOUNT_MAX } from "../domain/Money.ts"
 import { secondsOf } from "../domain/Time.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive } from "./AccountIds.ts"
 import type { Cart } from "./CheckoutSessionLines.ts"
-import { fillCart, findReferences, requireOnSale, saveCart } from "./CheckoutSessionLines.ts"
+import { fillCart, findReferences, requireOnSale, rewriteAmount, saveCart } from "./CheckoutSessionLines.ts"
 import type { CheckoutSessionDocument } from "./CheckoutSessionSteps.ts"
 import { clearTimers, complete, createCustomer, find, known, save, step } from "./CheckoutSessionSteps.ts"
 import { requireClientSecretOf } from "./ClientSecrets.ts"
 import * as Customers from "./Customers.ts"
+import type { CustomAmount } from "./Documents.ts"
 import { CHECKOUT_SESSION } from "./Documents.ts"
 import { emit } from "./Events.ts"
 import { findOfSession } from "./PaymentIntentSteps.ts"
@@ -62,7 +64,8 @@ import { timer } from "./TimerNames.ts"
 import type { WithoutCardData } from "./PaymentMethods.ts"
 
 /**
- * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). Fails with `ResourceMissing` for
+ * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2); where the payer has to say how much,
+ * the PaymentIntent comes with the first confirmation (9.14). Fails with `ResourceMissing` for
  * what is referred to and not there, with `PriceInactive` or `ProductInactive` for what is not on sale, with
  * `AmountTooLarge` above the cap, and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for what
  * does not make a session.
@@ -87,7 +90,10 @@ export const create = Effect.fnUntraced(function* (
   yield* requireAcceptedCurrencies(parameters)
   yield* requireLifetime(expires_at, created)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
-  const paymentMetadata = mergeMetadata({}, parameters.payment_intent_data?.metadata ?? null)
+  const paymentIntentData = {
+    ...parameters.payment_intent_data,
+    metadata: mergeMetadata({}, parameters.payment_intent_data?.metadata ?? null)
+  }
   const references = yield* findReferences(parameters.line_items)
   const customer = parameters.customer == null ? null : yield* Customers.find(parameters.customer, "customer")
   yield* requireOnSale(references)
@@ -96,10 +102,10 @@ export const create = Effect.fnUntraced(function* (
   yield* requireFeeWithin(cart, parameters)
 
   const id = transaction.newId(PREFIXES["checkout.session"])
-  const payment_intent = cart.total === 0 ? null : openPayment(transaction, id, cart, paymentMetadata, parameters)
+  const customAmount = customAmountOf(cart, paymentIntentData)
   const ui_mode = parameters.ui_mode ?? "hosted"
   const known = prefilledDetails(customer, parameters.customer_email || null)
-  const session: CheckoutSession = {
+  const unpaid: CheckoutSession = {
     id,
     object: "checkout.session",
     mode: parameters.mode,
@@ -119,14 +125,24 @@ export const create = Effect.fnUntraced(function* (
     customer: parameters.customer || null,
     customer_email: parameters.customer_email || null,
     ...(known !== undefined && { customer_details: known }),
-    payment_intent,
+    payment_intent: null,
     currency: cart.currency,
     amount_subtotal: cart.total,
     amount_total: cart.total,
     total_details: { amount_discount: 0, amount_shipping: 0, amount_tax: 0 },
     client_reference_id: parameters.client_reference_id || null
   }
-  save(transaction, session, { collected: null, awaitsSettlement: false, failedAttempts: 0, closedUntil: null })
+  const isPayable = cart.total > 0 && customAmount?.paymentIntentData == null
+  const session = isPayable
+    ? { ...unpaid, payment_intent: openPayment(transaction, unpaid, paymentIntentData) }
+    : unpaid
+  save(transaction, session, {
+    collected: null,
+    awaitsSettlement: false,
+    failedAttempts: 0,
+    closedUntil: null,
+    customAmount
+  })
   saveCart(transaction, session, cart)
   transaction.setTimer(timer("checkout.session.expire", id, expires_at * 1000))
   return session
@@ -152,7 +168,8 @@ export const update = Effect.fnUntraced(function* (
  * `ResourceMissing` for the session, its wrong client secret or a payment method that is not there, with
  * `SecretKeyRequired` for a publishable key without a secret, with `CheckoutSessionUnexpectedState`, with
  * `TooManyAttempts` while too many have failed, with `ParametersExclusive` for two payment methods, with
- * `ParameterMissing` for details that the session has to collect, and as `PaymentIntents.pay` does.
+ * `ParameterMissing` for details that the session has to collect, with `ParameterMissing`, `ParameterInvalid` or
+ * `AmountTooLarge` for the amount that the payer chooses, and as `PaymentIntents.pay` does.
  */
 export const confirm = Effect.fnUntraced(function* (
   id: string,
@@ -167,6 +184,7 @@ export const confirm = Effect.fnUntraced(function* (
   | ParametersExclusive
   | ParameterMissing
   | ParameterInvalid
+  | AmountTooLarge
   | PaymentMethodRequired
   | ProcessorNotConfigured
   | ProcessorUnavailable,
@@ -182,10 +200,13 @@ export const confirm = Effect.fnUntraced(function* (
   yield* PaymentIntents.requireOnePaymentMethod(parameters)
   const collected = collectedDetails(parameters.customer_details, hidden.collected ?? session.customer_details)
   yield* requireDetails(session, collected)
-  const document = step(transaction, "confirm", found, {}, { collected })
-  if (session.payment_intent === null) return Result.succeed(yield* completeWithoutPayment(document))
+  yield* requireAmount(found, parameters.custom_unit_amount)
+  const asked = step(transaction, "confirm", found, {}, { collected })
+  const document = parameters.custom_unit_amount == null ? asked : yield* choose(asked, parameters.custom_unit_amount)
+  const { amount_total, payment_intent } = document.value
+  if (payment_intent === null) return Result.succeed(yield* completeWithoutPayment(document))
 
-  const payment = yield* findOfSession(document, session.payment_intent)
+  const payment = PaymentIntents.withAmount(yield* findOfSession(document, payment_intent), amount_total!)
   const source = yield* PaymentIntents.chosenSource(payment.value, sent, parameters)
   const paid = yield* PaymentIntents.pay(payment, source, parameters.return_url || null)
   return Result.map(paid, ({ session }) => session!.value)
@@ -249,27 +270,81 @@ const completeWithoutPayment = Effect.fnUntraced(function* (
 /** The id of the session's PaymentIntent, which it opens (semantics S2, S19). */
 const openPayment = (
   transaction: Transaction,
-  checkoutSession: string,
-  cart: Cart,
-  metadata: Metadata,
-  parameters: CreateCheckoutSession
+  { amount_total, currency, customer, id }: CheckoutSession,
+  data: PaymentIntentData
 ): string => {
-  const data = parameters.payment_intent_data ?? {}
   const terms: PaymentIntents.PaymentTerms = {
-    amount: cart.total,
-    currency: cart.currency,
+    amount: amount_total!,
+    currency: currency!,
     captureMethod: data.capture_method ?? "automatic",
     confirmationMethod: "automatic",
-    customer: parameters.customer || null,
+    customer,
     paymentMethod: null,
     description: data.description || null,
     statementDescriptor: data.statement_descriptor || null,
     applicationFeeAmount: data.application_fee_amount ?? null,
     futureUsage: null,
-    metadata
+    metadata: mergeMetadata({}, data.metadata ?? null)
   }
-  return PaymentIntents.open(transaction, terms, checkoutSession).value.id
+  return PaymentIntents.open(transaction, terms, id).value.id
 }
+
+/**
+ * The amount that the payer of a cart chooses; null if there is none. It is at least so much that the total covers the
+ * fee (semantics 9.14).
+ */
+const customAmountOf = ({ custom }: Cart, data: PaymentIntentData): CustomAmount | null => {
+  if (custom === null) return null
+  const { isOpen, line, maximum, minimum, others } = custom
+  return {
+    line,
+    others,
+    minimum: Math.max(minimum, (data.application_fee_amount ?? 0) - others),
+    maximum,
+    paymentIntentData: isOpen ? data : null
+  }
+}
+
+/** Fails for an amount that the payer cannot choose, and for none where there has to be one (semantics 9.14). */
+const requireAmount = (
+  { hidden: { customAmount }, value }: CheckoutSessionDocument,
+  sent: number | null | undefined
+): Effect.Effect<void, ParameterMissing | ParameterInvalid | AmountTooLarge> => {
+  const param = "custom_unit_amount"
+  const invalid = (rule: string) => Effect.fail(new ParameterInvalid({ param, rule }))
+  if (sent == null) {
+    const isOpen = customAmount !== null && value.payment_intent === null
+    return isOpen ? Effect.fail(new ParameterMissing({ param })) : Effect.void
+  }
+  if (customAmount === null) return invalid("absent where the payer has no amount to choose")
+  const { maximum, minimum, others } = customAmount
+  if (sent < minimum || (maximum !== null && sent > maximum)) {
+    return invalid(maximum === null ? `an integer of at least ${minimum}` : `an integer from ${minimum} to ${maximum}`)
+  }
+  const max = AMOUNT_MAX - others
+  return sent > max ? Effect.fail(new AmountTooLarge({ param, max })) : Effect.void
+}
+
+/** Takes the amount that the payer has chosen, in minor units, and opens the payment if it waited for that (9.14). */
+const choose = Effect.fnUntraced(function* (
+  document: CheckoutSessionDocument,
+  amount: number
+): Effect.fn.Return<CheckoutSessionDocument, never, Transaction> {
+  const transaction = yield* Transaction
+  const customAmount = document.hidden.customAmount!
+  const { line, others, paymentIntentData } = customAmount
+  const total = others + amount
+  const chosen: CheckoutSession = { ...document.value, amount_subtotal: total, amount_total: total }
+  yield* rewriteAmount(chosen.id, line, amount)
+  const payment_intent = chosen.payment_intent ?? openPayment(transaction, chosen, paymentIntentData!)
+  return step(
+    transaction,
+    "confirm",
+    document,
+    { ...chosen, payment_intent },
+    { customAmount: { ...customAmount, paymentIntentData: null } }
+  )
+})
 
 /** Fails unless each line has one price, found or made, and a hosted page has somewhere to lead to (semantics S3). */
 const requireComplete = ({
@@ -311,19 +386,21 @@ const requireAcceptedCurrencies = Effect.fnUntraced(function* ({
   if (currency != null) yield* requireAcceptedCurrency(currency)
 })
 
-/** Fails for a fee above the total (semantics S19, §8.19). */
+/** Fails for a fee above the total, or above what the payer can make of it (semantics S19, §8.19, 9.14). */
 const requireFeeWithin = (
-  { total }: Cart,
+  { custom, total }: Cart,
   { payment_intent_data }: CreateCheckoutSession
-): Effect.Effect<void, ParameterInvalid> =>
-  (payment_intent_data?.application_fee_amount ?? 0) <= total
+): Effect.Effect<void, ParameterInvalid> => {
+  const most = custom?.isOpen ? Math.min(custom.others + (custom.maximum ?? AMOUNT_MAX), AMOUNT_MAX) : total
+  return (payment_intent_data?.application_fee_amount ?? 0) <= most
     ? Effect.void
     : Effect.fail(
         new ParameterInvalid({
           param: "payment_intent_data[application_fee_amount]",
-          rule: `an integer from 0 to the total of ${total}`
+          rule: `an integer from 0 to the total of ${most}`
         })
       )
+}
 
 /**
  * The details that the page begins with; an email of the session's own wins over the customer's (semantics S10, S11).

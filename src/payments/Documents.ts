@@ -19,7 +19,7 @@ import { Effect, Schema } from "effect"
 import type { Address } from "../domain/Address.ts"
 import { addressOf, billingDetailsOf } from "../domain/Address.ts"
 import { Charge } from "../domain/Charge.ts"
-import { CheckoutSession, CustomerDetails, LineItem } from "../domain/CheckoutSession.ts"
+import { CheckoutSession, CustomerDetails, LineItem, PaymentIntentData } from "../domain/CheckoutSession.ts"
 import { Customer } from "../domain/Customer.ts"
 import type { ResourceKind } from "../domain/Errors.ts"
 import { ResourceMissing } from "../domain/Errors.ts"
@@ -221,6 +221,21 @@ export type LookupKeyEntry = typeof LookupKeyEntry.Type
 
 export const LOOKUP_KEY: Kept<LookupKeyEntry> = { name: "lookup_key", shape: { value: LookupKeyEntry } }
 
+/** The amount that the payer of a session chooses, of one of its lines (semantics 9.14). In minor units. */
+export const CustomAmount = Schema.Struct({
+  /** The line's place in the cart, from 0. */
+  line: Schema.Int,
+  /** The other lines come to this. */
+  others: Schema.Int,
+  /** The payer chooses at least this, which is more than 0. */
+  minimum: Schema.Int,
+  /** And at most this; null if only the cap of one payment counts. */
+  maximum: Schema.NullOr(Schema.Int),
+  /** The PaymentIntent that is yet to be created begins with this; null if there is one. */
+  paymentIntentData: Schema.NullOr(PaymentIntentData)
+})
+export type CustomAmount = typeof CustomAmount.Type
+
 /** A Checkout Session keeps this beside what it shows. */
 export const CheckoutSessionHidden = Schema.Struct({
   /** The payer has entered this, and the payment has yet to go through. */
@@ -230,7 +245,9 @@ export const CheckoutSessionHidden = Schema.Struct({
   /** How many attempts to pay have failed, since it last began to take payments (semantics 9.29). */
   failedAttempts: Schema.Int,
   /** It takes no payments until then, in milliseconds of the account's clock; null while it does. */
-  closedUntil: Schema.NullOr(Schema.Int)
+  closedUntil: Schema.NullOr(Schema.Int),
+  /** Null if the payer has no amount to choose. */
+  customAmount: Schema.NullOr(CustomAmount)
 })
 export type CheckoutSessionHidden = typeof CheckoutSessionHidden.Type
 
@@ -239,11 +256,11 @@ export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> 
   steps: [
     {
       value: inside("customer_details", withAddressOf96),
-      // The fee has moved to the PaymentIntent of later sessions (semantics 9.16).
+      // The fee has moved to the PaymentIntent of later sessions (semantics 9.16). No payer chose an amount (9.14).
       hidden: (older) => {
         const { awaitsSettlement, collected } = older as CheckoutSessionHidden
         const kept = collected && { ...collected, address: addressOf(collected.address) }
-        return { collected: kept, awaitsSettlement, failedAttempts: 0, closedUntil: null }
+        return { collected: kept, awaitsSettlement, failedAttempts: 0, closedUntil: null, customAmount: null }
       }
     }
   ],
@@ -254,7 +271,10 @@ export const CHECKOUT_SESSION: Resource<CheckoutSession, CheckoutSessionHidden> 
   labels: ({ status }) => ({ status })
 }
 
-/** All lines of one Checkout Session, in their order: written once, and always read together, as a part of it. */
+/**
+ * All lines of one Checkout Session, in their order: always read together, as a part of it. Written once, but for the
+ * amount that the payer chooses (semantics 9.14).
+ */
 export const LineItems = Schema.Struct({ id: Schema.String, data: Schema.Array(LineItem) })
 export type LineItems = typeof LineItems.Type
 

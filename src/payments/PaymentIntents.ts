@@ -382,6 +382,15 @@ export const open = (transaction: Transaction, terms: PaymentTerms, checkoutSess
 }
 
 /**
+ * The payment with the amount that the payer of its session has chosen (semantics 9.14). The attempt that follows writes
+ * it; an authentication that was asked for with another amount is dropped.
+ */
+export const withAmount = (payment: Payment, amount: number): Payment =>
+  payment.value.amount === amount
+    ? payment
+    : { ...payment, value: change("update_terms", payment.value, changedTerms(payment.value, { amount })) }
+
+/**
  * Confirms a payment that may be confirmed: charges the payment method, or reserves the amount on it. Fails with
  * `PaymentMethodRequired` without one, with `ParameterInvalid` for another customer's or one that was detached, with
  * `ProcessorNotConfigured` where nothing takes cards and with `ProcessorUnavailable` if the processor does not answer.

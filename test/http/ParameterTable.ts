@@ -365,6 +365,7 @@ const checkout = ({ customer, price, product }: Known): Table => ({
     customer_details: optional(Kinds.object()),
     ...within("customer_details", people("plain")),
     return_url: optional(Kinds.redirectUrl),
+    custom_unit_amount: optional(Kinds.amount(1), "chosen"),
     client_secret: secretOfBody
   },
   "checkout_sessions.list": { ...list, "?status": optional(query(["open", "complete", "expired"], "x", "OPEN")) },

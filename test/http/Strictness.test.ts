@@ -159,7 +159,13 @@ const REQUESTS: Readonly<Record<string, Requests>> = {
     inline: async () => ({
       path: `checkout_sessions/${(await session()).id}/confirm`,
       body: { payment_method_data: PAYMENT_METHOD, customer_details: DETAILS }
-    })
+    }),
+    chosen: async () => {
+      const { id: price } = await made("prices", terms({ custom_unit_amount: { enabled: true, preset: 500 } }))
+      const { id } = await made("checkout_sessions", sessionOf({ price }))
+      const body = { payment_method: "pm_card_visa", customer_details: DETAILS, custom_unit_amount: 700 }
+      return { path: `checkout_sessions/${id}/confirm`, body }
+    }
   },
   "payment_intents.create": {
     plain: () => ({ path: "payment_intents", body: { amount: 2000, currency: "usd", metadata: { a: "b" } } }),

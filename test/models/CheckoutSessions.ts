@@ -23,8 +23,28 @@ export const CARDS = {
 export type CardName = keyof typeof CARDS
 export const CARD_NAMES = Object.keys(CARDS) as ReadonlyArray<CardName>
 
+/** Prices whose amount the payer chooses, up to 900 (9.14). */
+export const CUSTOM = {
+  open: { enabled: true, maximum: 900 },
+  minimum: { enabled: true, minimum: 300, maximum: 900 },
+  preset: { enabled: true, minimum: 300, maximum: 900, preset: 700 }
+} as const
+
+export type CustomName = keyof typeof CUSTOM
+/** An id of each of these prices. */
+export type CustomPrices = Readonly<Record<CustomName, string>>
+/** Gives each of these prices an id. */
+export const customPrices = (ids: ReadonlyArray<string>): CustomPrices => ({
+  open: ids[0]!,
+  minimum: ids[1]!,
+  preset: ids[2]!
+})
+
 export interface Creation {
+  /** What is to be paid in any case. */
   readonly total: 0 | 500
+  /** A line whose amount the payer chooses. */
+  readonly custom: CustomName | null
   readonly capture: "automatic" | "manual"
   readonly customerCreation: "always" | "if_required"
   readonly email: "known" | null
@@ -39,6 +59,8 @@ export type Command =
       readonly through: "session" | "payment_intent"
       readonly card: CardName | null
       readonly details: "none" | "email" | "all"
+      /** What the payer chooses; only a session takes it. */
+      readonly amount: number | null
     }
   | { readonly op: "expire" }
   | { readonly op: "authenticate"; readonly outcome: "success" | "failure" }
@@ -51,6 +73,8 @@ export interface Model {
   readonly status: "open" | "complete" | "expired"
   readonly paymentStatus: "unpaid" | "paid" | "no_payment_required"
   readonly intent: string | null
+  /** What the payer has chosen so far, or is offered; null if that is yet to be said, or nothing to say. */
+  readonly chosen: number | null
   readonly card: CardName | null
   readonly customers: 0 | 1
   readonly email: string | null
@@ -71,6 +95,7 @@ export type Step = StepOf<Model>
 
 export const creation = Schema.Struct({
   total: Schema.Literals([0, 500, 500]),
+  custom: Schema.NullOr(Schema.Literals(["open", "minimum", "preset"])),
   capture: Schema.Literals(["automatic", "manual"]),
   customerCreation: Schema.Literals(["always", "if_required"]),
   email: Schema.NullOr(Schema.Literal("known")),
@@ -83,7 +108,8 @@ export const command = Schema.Union([
     op: Schema.Literal("confirm"),
     through: Schema.Literals(["session", "payment_intent"]),
     card: Schema.NullOr(Schema.Literals(CARD_NAMES)),
-    details: Schema.Literals(["none", "email", "all"])
+    details: Schema.Literals(["none", "email", "all"]),
+    amount: Schema.NullOr(Schema.Literals([200, 400, 900, 901]))
   }),
   Schema.Struct({ op: Schema.Literal("authenticate"), outcome: Schema.Literals(["success", "failure"]) }),
   Schema.Struct({ op: Schema.Literals(["expire", "capture", "cancel", "update_amount"]) })
@@ -113,6 +139,8 @@ export const seenOf = (session: CheckoutSession, paymentIntent: PaymentIntent | 
   paymentStatus: session.payment_status as string,
   page: session.url !== null,
   intent: (paymentIntent?.status ?? null) as string | null,
+  total: session.amount_total,
+  intentAmount: paymentIntent?.amount ?? null,
   customers,
   email: session.customer_details?.email ?? null,
   address: session.customer_details?.address?.line1 === ADDRESS.line1
@@ -120,7 +148,9 @@ export const seenOf = (session: CheckoutSession, paymentIntent: PaymentIntent | 
 
 export type Seen = ReturnType<typeof seenOf>
 
-export const expected = (model: Model): Seen => ({
+export const expected = (model: Model, sent: Creation): Seen => ({
+  total: totalOf(model, sent),
+  intentAmount: model.intent === null ? null : totalOf(model, sent),
   status: model.status,
   paymentStatus: model.paymentStatus,
   page: model.status === "open",
@@ -130,13 +160,17 @@ export const expected = (model: Model): Seen => ({
   address: model.address
 })
 
+/** The chosen amount comes on top of what is to be paid in any case. */
+const totalOf = ({ chosen }: Model, { total }: Creation): number => total + (chosen ?? 0)
+
 /** The parameters of a creation, of a product and at a time. */
-export const parametersOf = (sent: Creation, product: string, now: number) => {
+export const parametersOf = (sent: Creation, product: string, prices: CustomPrices, now: number) => {
   const price_data = { currency: "usd", product, unit_amount: sent.total / 5 }
   return {
     mode: "payment",
     line_items: [
       { price_data, quantity: 2 },
+      ...(sent.custom === null ? [] : [{ price: prices[sent.custom] }]),
       { price_data, quantity: 3 }
     ],
     success_url: "https://shop.example/thanks",
@@ -157,7 +191,11 @@ const requestOf = (session: string, paymentIntent: string, command: Command): Wi
         ? { path: `/v1/payment_intents/${paymentIntent}/confirm`, body: source }
         : {
             path: `/v1/checkout_sessions/${session}/confirm`,
-            body: { ...source, ...(details !== null && { customer_details: details }) }
+            body: {
+              ...source,
+              ...(details !== null && { customer_details: details }),
+              ...(command.amount !== null && { custom_unit_amount: command.amount })
+            }
           }
     }
     case "expire":
@@ -178,12 +216,21 @@ const requestOf = (session: string, paymentIntent: string, command: Command): Wi
 /** Carries programs out over HTTP. */
 export const over = async (wire: Wire) => {
   const { id: product } = await Over.post(wire, "/v1/products", { name: "Book" })
+  const ids: Array<string> = []
+  for (const custom_unit_amount of Object.values(CUSTOM)) {
+    ids.push((await Over.post(wire, "/v1/prices", { product, currency: "usd", custom_unit_amount })).id)
+  }
+  const prices = customPrices(ids)
   let created: { readonly id: string; readonly payment_intent: string | null }
   return Over.driver<Creation, Command, Seen>(
     wire,
     {
       create: async (sent) => {
-        const reply = await wire.request("POST", "/v1/checkout_sessions", parametersOf(sent, product, wire.now()))
+        const reply = await wire.request(
+          "POST",
+          "/v1/checkout_sessions",
+          parametersOf(sent, product, prices, wire.now())
+        )
         created = reply.body
         return Over.answerOf(reply)
       },
@@ -192,13 +239,14 @@ export const over = async (wire: Wire) => {
         return Over.answerOf(await wire.request("POST", path, body))
       },
       seen: async () => {
-        const { id, payment_intent } = created
-        const session = await Over.get(wire, `/v1/checkout_sessions/${id}`)
+        const session = await Over.get(wire, `/v1/checkout_sessions/${created.id}`)
+        // It comes with the first confirmation where the payer has to choose an amount.
+        const { payment_intent } = (created = session)
         const intent = payment_intent === null ? null : await Over.get(wire, `/v1/payment_intents/${payment_intent}`)
         return seenOf(session, intent, (await Over.all(wire, "/v1/customers")).length)
       }
     },
-    () => 1
+    () => 1 + ids.length
   )
 }
 
@@ -207,11 +255,14 @@ const HOUR_MILLIS = 3_600_000
 
 export const create = (sent: Creation, now: number): Step => {
   const known = { email: sent.email === null ? null : "known@example.com", address: false }
+  const offered = { open: null, minimum: 300, preset: 700, none: null }[sent.custom ?? "none"]
+  const isPayable = sent.custom === null ? sent.total > 0 : offered !== null
   return {
     after: {
       status: "open",
       paymentStatus: "unpaid",
-      intent: sent.total === 0 ? null : "requires_payment_method",
+      intent: isPayable ? "requires_payment_method" : null,
+      chosen: offered,
       card: null,
       customers: 0,
       email: known.email,
@@ -225,7 +276,7 @@ export const create = (sent: Creation, now: number): Step => {
       closedUntil: null
     },
     answer: "ok",
-    events: sent.total === 0 ? [] : ["payment_intent.created"]
+    events: isPayable ? ["payment_intent.created"] : []
   }
 }
 
@@ -303,7 +354,7 @@ const cancel = (before: Model, events: ReadonlyArray<string>): Step => ({
 const confirmSession = (
   before: Model,
   sent: Creation,
-  { card, details }: Extract<Command, { op: "confirm" }>,
+  { amount, card, details }: Extract<Command, { op: "confirm" }>,
   now: number
 ): Step => {
   if (before.status !== "open") return refused(before, `checkout_session_unexpected_state ${before.status}`)
@@ -316,11 +367,23 @@ const confirmSession = (
   if (sent.address === "required" && !collected.address) {
     return refused(before, "parameter_missing customer_details[address][line1]")
   }
-  const asked = { ...before, collected }
-  if (before.intent === null) return complete(asked, sent, "no_payment_required", [])
-  const step = confirmIntent(asked, sent, card, now)
+  const wrong = wrongAmount(before, sent, amount)
+  if (wrong !== null) return refused(before, wrong)
+  const chosen = amount ?? before.chosen
+  const asked = { ...before, collected, chosen }
+  if (before.intent === null && sent.custom === null) return complete(asked, sent, "no_payment_required", [])
+  const payable = before.intent === null ? { ...asked, intent: "requires_payment_method" } : asked
+  const step = confirmIntent(payable, sent, card, now)
   // What is refused leaves nothing.
-  return step.after === asked ? { ...step, after: before } : step
+  if (step.after === payable) return { ...step, after: before }
+  return before.intent === null ? { ...step, events: ["payment_intent.created", ...step.events] } : step
+}
+
+/** 9.14: which amounts the payer can choose. */
+const wrongAmount = ({ chosen }: Model, { custom }: Creation, amount: number | null): string | null => {
+  if (amount === null) return custom !== null && chosen === null ? "parameter_missing custom_unit_amount" : null
+  const isWithin = custom !== null && amount <= 900 && amount >= (custom === "open" ? 1 : 300)
+  return isWithin ? null : "parameter_invalid custom_unit_amount"
 }
 
 const confirmIntent = (before: Model, sent: Creation, sentCard: CardName | null, now: number): Step => {
@@ -399,7 +462,7 @@ export const table: Table<Creation, Command, Model, Seen> = {
   apply: (before, command, now, creation) => apply(before, creation, command, now),
   timePasses: (before, until, creation) => timePasses(before, creation, until),
   expected,
-  // A session without anything to pay has no PaymentIntent that something could be done to.
+  // A session without anything to pay, or with an amount yet to be chosen, has no PaymentIntent to do something to.
   applies: ({ intent }, command) =>
     intent !== null || command.op === "expire" || (command.op === "confirm" && command.through === "session"),
   nameOf: ({ paymentStatus, status }) => `${status} ${paymentStatus}`

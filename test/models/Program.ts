@@ -36,7 +36,7 @@ export interface Table<Creation, Command, Model extends object, Seen> {
   readonly apply: (before: Model, command: Command, now: number, creation: Creation) => Step<Model>
   /** The next thing that happens by itself until a time, if there is one. */
   readonly timePasses: (before: Model, until: number, creation: Creation) => Step<Model> | undefined
-  readonly expected: (model: Model) => Seen
+  readonly expected: (model: Model, creation: Creation) => Seen
   /** Whether a command has anything to act on; it is left out otherwise. */
   readonly applies?: (model: Model, command: Command) => boolean
   /** What a report of cells visited calls a state. */
@@ -107,7 +107,7 @@ export const follow = Effect.fnUntraced(function* <
   let model = created.after
   let events = [...created.events]
   const check = Effect.fnUntraced(function* (label: string) {
-    assert.deepStrictEqual<unknown>(yield* driver.seen, table.expected(model), label)
+    assert.deepStrictEqual<unknown>(yield* driver.seen, table.expected(model, creation), label)
     assert.deepStrictEqual(yield* driver.events, events, label)
     driver.sound?.()
   })

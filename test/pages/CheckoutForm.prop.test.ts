@@ -4,7 +4,8 @@ import { Schema } from "effect"
 import { COUNTRY_CODES } from "../../src/domain/Address.ts"
 import { requiredOfAddress } from "../../src/domain/AddressFormats.ts"
 import { ConfirmCheckoutSession } from "../../src/domain/CheckoutSession.ts"
-import type { Field } from "../../src/pages/CheckoutForm.ts"
+import type { AmountField } from "../../src/pages/AmountField.ts"
+import type { Asked, Field } from "../../src/pages/CheckoutForm.ts"
 import {
   CARD_FIELDS,
   complaintsOf,
@@ -16,7 +17,19 @@ import {
 
 const FIELDS: ReadonlyArray<Field> = [...DETAIL_FIELDS, ...CARD_FIELDS]
 
+const AMOUNT: AmountField = {
+  currency: "usd",
+  decimals: 2,
+  locale: "en",
+  minimum: 300,
+  maximum: 900_000,
+  line: 0,
+  others: 0,
+  offered: null
+}
+
 const GOOD: Readonly<Record<Field, string>> = {
+  amount: "$1,234.50",
   email: "ana@example.com",
   name: "Ana Lima",
   phone: "+351 1234",
@@ -31,7 +44,8 @@ const GOOD: Readonly<Record<Field, string>> = {
   card_cvc: "123"
 }
 
-const asked = Schema.Struct({ card: Schema.Boolean, address: Schema.Boolean })
+const asked = Schema.Struct({ card: Schema.Boolean, address: Schema.Boolean, amount: Schema.Boolean })
+const askedOf = ({ amount, ...others }: typeof asked.Type): Asked => ({ ...others, amount: amount ? AMOUNT : null })
 /** Values by field, many of which the field should not hold. */
 const values = Schema.Array(Schema.Tuple([Schema.Literals(FIELDS as [Field, ...Array<Field>]), Schema.String]))
 const isConfirmation = Schema.is(ConfirmCheckoutSession)
@@ -39,13 +53,15 @@ const isConfirmation = Schema.is(ConfirmCheckoutSession)
 describe("the checkout form", () => {
   it.prop("becomes what the API takes, or says what is wrong with which of its fields", { asked, values }, (input) => {
     const form = new Map(Object.entries({ ...GOOD, ...Object.fromEntries(input.values) }))
-    const { confirmation, details, errors } = readEntered(input.asked, form)
-    const fields = fieldsOf(input.asked, form.get("country")!)
+    const { confirmation, details, errors } = readEntered(askedOf(input.asked), form)
+    const fields = fieldsOf(askedOf(input.asked), form.get("country")!)
     if (confirmation === null) assert.isAbove(Object.keys(errors).length, 0)
     else {
       assert.deepStrictEqual(errors, {})
       assert.isTrue(isConfirmation(confirmation))
       assert.strictEqual(confirmation.payment_method_data !== null, input.asked.card)
+      assert.strictEqual("custom_unit_amount" in confirmation, input.asked.amount)
+      if (input.asked.amount) assert.isTrue(confirmation.custom_unit_amount! >= 300)
       assert.strictEqual(confirmation.customer_details.address !== null, input.asked.address)
     }
     for (const field of Object.keys(errors) as Array<Field>) assert.include(fields, field)
@@ -66,18 +82,18 @@ describe("the checkout form", () => {
       const filled = Object.entries({ ...GOOD, country: input.country })
       const form = new Map(filled.map(([field, value]) => [field, empty.has(field as Field) ? "" : value]))
       // Only PT's form has been filled in completely; elsewhere a state may be missing as well.
-      const missing = fieldsOf(input.asked, input.country).flatMap((field) => {
+      const missing = fieldsOf(askedOf(input.asked), input.country).flatMap((field) => {
         const complaint = complaintsOf(field, input.country).missing
         return form.get(field) === "" && complaint !== undefined ? [[field, complaint]] : []
       })
-      assert.deepStrictEqual(readEntered(input.asked, form).errors, Object.fromEntries(missing))
+      assert.deepStrictEqual(readEntered(askedOf(input.asked), form).errors, Object.fromEntries(missing))
     }
   )
 
   it.prop("asks for exactly the address that the API asks for", { country: countries, values }, (input) => {
     const form = new Map(Object.entries({ ...GOOD, state: "S", country: input.country }))
     for (const [field] of input.values) if (field !== "country") form.set(field, "")
-    const { errors } = readEntered({ address: true, card: false }, form)
+    const { errors } = readEntered({ amount: null, address: true, card: false }, form)
     const required = requiredOfAddress(input.country === "" ? null : input.country)
     const missing = required.filter((field) => form.get(field) === "")
     assert.sameMembers(

@@ -21,6 +21,7 @@ import {
 } from "../../src/payments/Documents.ts"
 import * as CheckoutSessions from "../../src/payments/CheckoutSessions.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
+import * as Prices from "../../src/payments/Prices.ts"
 import * as Products from "../../src/payments/Products.ts"
 import type { Command, Creation, Model, Seen } from "../models/CheckoutSessions.ts"
 import * as Table from "../models/CheckoutSessions.ts"
@@ -37,7 +38,15 @@ const runIn = (account: MemoryAccount, id: string, command: Command): Effect.Eff
     case "confirm": {
       const source = command.card === null ? {} : { payment_method: command.card }
       return command.through === "session"
-        ? answerOf(account.run(CheckoutSessions.confirm(id, { ...source, customer_details: DETAILS[command.details] })))
+        ? answerOf(
+            account.run(
+              CheckoutSessions.confirm(id, {
+                ...source,
+                customer_details: DETAILS[command.details],
+                custom_unit_amount: command.amount
+              })
+            )
+          )
         : answerOf(account.run(PaymentIntents.confirm(paymentIntent, source)))
     }
     case "expire":
@@ -56,7 +65,18 @@ const runIn = (account: MemoryAccount, id: string, command: Command): Effect.Eff
 /** Holds at every moment, whatever the model says. */
 const assertSound = (account: MemoryAccount, id: string) => {
   const { hidden: kept, value: session } = account.all(CHECKOUT_SESSION)[0]!
-  assert.isUndefined(violatedInvariant(session))
+  assert.isUndefined(violatedInvariant(session, kept.customAmount !== null))
+  const { data } = account.value(LINE_ITEMS, lineItemsId(id))!
+  assert.strictEqual(
+    data.reduce((sum, line) => sum + line.amount_total, 0),
+    session.amount_total
+  )
+  assert.isTrue(data.every((line) => line.amount_subtotal === line.amount_total))
+  if (kept.customAmount !== null) {
+    assert.notStrictEqual(session.payment_status, "no_payment_required")
+    if (session.status === "complete") assert.isAbove(data[kept.customAmount.line]!.amount_total, 0)
+    assert.strictEqual(session.payment_intent === null, kept.customAmount.paymentIntentData !== null)
+  }
   if (session.status !== "open") assert.isNull(kept.collected, "what a payer has entered is not kept any longer")
   if (session.payment_intent === null) return
   const { hidden, value: paymentIntent } = account.all(PAYMENT_INTENT).find((one) => one.id === session.payment_intent)!
@@ -76,9 +96,7 @@ const assertPresentable = (account: MemoryAccount, id: string) => {
   Schema.decodeUnknownSync(CheckoutSessionSchema, { onExcessProperty: "error" })(session)
   const { data } = account.value(LINE_ITEMS, lineItemsId(id))!
   Schema.decodeUnknownSync(Schema.Array(LineItem), { onExcessProperty: "error" })(data)
-  const total = data.reduce((sum, line) => sum + line.amount_total, 0)
-  assert.strictEqual(total, session.amount_total)
-  assert.isTrue(account.all(PRICE).every(({ value }) => !value.active))
+  assert.isTrue(account.all(PRICE).every(({ value }) => value.active === (value.custom_unit_amount !== undefined)))
 }
 
 /** What the account itself shows besides: when its timers are due. */
@@ -86,8 +104,8 @@ type Shown = Seen & { readonly timers: ReadonlyArray<number> }
 
 const table: StateTable<Creation, Command, Model, Shown> = {
   ...Table.table,
-  expected: (model) => ({
-    ...Table.expected(model),
+  expected: (model, sent) => ({
+    ...Table.expected(model, sent),
     timers: [
       ...(model.status === "open" ? [model.expiresAt, model.closedUntil] : []),
       model.settlesAt,
@@ -98,12 +116,17 @@ const table: StateTable<Creation, Command, Model, Shown> = {
   })
 }
 
-const driverOf = (account: MemoryAccount, product: string): Driver<Creation, Command, Shown> => {
+const driverOf = (
+  account: MemoryAccount,
+  product: string,
+  prices: Table.CustomPrices
+): Driver<Creation, Command, Shown> => {
   const eventsBefore = account.events.length
   const current = () => account.all(CHECKOUT_SESSION)[0]!.value
   return {
     now: () => account.now,
-    create: (sent) => answerOf(account.run(CheckoutSessions.create(Table.parametersOf(sent, product, account.now)))),
+    create: (sent) =>
+      answerOf(account.run(CheckoutSessions.create(Table.parametersOf(sent, product, prices, account.now)))),
     run: (command) => Effect.suspend(() => runIn(account, current().id, command)),
     wait: (millis) => Effect.orDie(account.advance(millis)),
     seen: Effect.sync(() => {
@@ -127,7 +150,11 @@ const compare = Effect.fnUntraced(function* (
 ) {
   const account = new MemoryAccount()
   const product = yield* account.run(Products.create({ name: "Book" }))
-  yield* follow(table, driverOf(account, product.id), { creation, steps }, visited)
+  const terms = { product: product.id, currency: "usd" }
+  const ids = yield* Effect.forEach(Object.values(Table.CUSTOM), (custom_unit_amount) =>
+    Effect.map(account.run(Prices.create({ ...terms, custom_unit_amount })), ({ id }) => id)
+  )
+  yield* follow(table, driverOf(account, product.id, Table.customPrices(ids)), { creation, steps }, visited)
   assertPresentable(account, account.all(CHECKOUT_SESSION)[0]!.id)
 })
 
@@ -135,13 +162,28 @@ const confirmWith = (card: Table.CardName | null, through: "session" | "payment_
   op: "confirm",
   through,
   card,
-  details: "all"
+  details: "all",
+  amount: null
+})
+
+const choose = (amount: number, card: Table.CardName | null = "pm_card_visa"): Command => ({
+  op: "confirm",
+  through: "session",
+  card,
+  details: "all",
+  amount
 })
 
 const EVERY_STEP: ReadonlyArray<Step> = [
   ...[null, ...CARD_NAMES].flatMap((card) =>
     (["none", "email", "all"] as const).flatMap((details) =>
-      (["session", "payment_intent"] as const).map((through) => ({ op: "confirm" as const, through, card, details }))
+      (["session", "payment_intent"] as const).map((through) => ({
+        op: "confirm" as const,
+        through,
+        card,
+        details,
+        amount: null
+      }))
     )
   ),
   { op: "expire" },
@@ -174,6 +216,24 @@ const WAYS: ReadonlyArray<ReadonlyArray<Step>> = [
   [{ op: "expire" }]
 ]
 
+/** 9.14: the payer chooses, and chooses again. */
+const CHOICES: ReadonlyArray<ReadonlyArray<Step>> = [
+  [confirmWith("pm_card_visa"), choose(400)],
+  [choose(400)],
+  [choose(901), choose(200), choose(900)],
+  [choose(400, null), choose(400, "pm_card_processor_error"), { op: "expire" }],
+  [choose(400, "pm_card_declined"), confirmWith("pm_card_visa"), { op: "capture" }],
+  [choose(400, "pm_card_declined"), choose(500, "pm_card_declined"), choose(900)],
+  [choose(400, "pm_card_3ds_required"), choose(900, null), { op: "authenticate", outcome: "success" }],
+  [
+    choose(400, "pm_card_3ds_required"),
+    { op: "authenticate", outcome: "failure" },
+    confirmWith("pm_card_visa", "payment_intent")
+  ],
+  [choose(400, "pm_card_processing_failure"), { op: "wait", millis: 2000 }, choose(900)],
+  [{ op: "wait", millis: 86_400_000 }, choose(400)]
+]
+
 describe("Checkout Sessions agree with the state table", () => {
   it.effect("in every cell of it", () =>
     Effect.gen(function* () {
@@ -182,8 +242,13 @@ describe("Checkout Sessions agree with the state table", () => {
       for (const capture of ["automatic", "manual"] as const) {
         for (const customerCreation of ["always", "if_required"] as const) {
           const address = capture === "manual" ? "required" : "auto"
-          const sent: Creation = { ...base, total: 500, capture, customerCreation, address }
+          const sent: Creation = { ...base, total: 500, custom: null, capture, customerCreation, address }
           for (const way of WAYS) for (const step of EVERY_STEP) yield* compare(sent, [...way, step, step], visited)
+          for (const custom of ["open", "minimum", "preset"] as const) {
+            for (const total of [0, 500] as const) {
+              for (const steps of CHOICES) yield* compare({ ...sent, total, custom }, steps, visited)
+            }
+          }
           const free: Creation = { ...sent, total: 0 }
           for (const step of EVERY_STEP) yield* compare(free, [step, step], visited)
         }

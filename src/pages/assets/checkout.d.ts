@@ -78,6 +78,11 @@ export interface ConfirmParameters {
   readonly card?: Card
   /** Or a payment method (`pm_…`) that exists already. */
   readonly payment_method?: string
+  /**
+   * The amount that the payer chose, for a session with a price that has a `custom_unit_amount`. In the currency's
+   * smallest unit. Without it the amount stays what it is; if there is none yet, the payment is refused.
+   */
+  readonly custom_unit_amount?: number
   readonly customer_details?: CustomerDetails
   /** Address to which the payer comes back from an authentication; this very page by default. */
   readonly return_url?: string

@@ -136,6 +136,7 @@
     "payment_method_data[card][exp_month]": "Check the expiry date.",
     "payment_method_data[card][exp_year]": "Check the expiry date.",
     "payment_method_data[card][cvc]": "Check the security code.",
+    custom_unit_amount: "Check the amount.",
     "customer_details[email]": "Check the email address.",
     "customer_details[name]": "Check the name.",
     "customer_details[phone]": "Check the phone number.",
@@ -244,10 +245,15 @@
     }
   }
 
-  function confirmationOf({ card, customer_details, payment_method, return_url = hereAgain() }, client_secret) {
+  function confirmationOf(parameters, client_secret) {
+    const { card, custom_unit_amount, customer_details, payment_method, return_url = hereAgain() } = parameters
     return {
       client_secret,
       return_url,
+      // JSON has no NaN, and null would stand for the amount as it is: what is no number is sent as a text, and refused.
+      ...(custom_unit_amount !== undefined && {
+        custom_unit_amount: Number.isFinite(custom_unit_amount) ? custom_unit_amount : String(custom_unit_amount)
+      }),
       ...(customer_details !== undefined && { customer_details }),
       ...(payment_method !== undefined && { payment_method }),
       ...(card !== undefined && {

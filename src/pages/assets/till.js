@@ -34,7 +34,7 @@ function enhanceCheckout(form) {
   const controls = controlsIn()
   const button = form.querySelector("button[type=submit]")
   const label = button.querySelector(".action")
-  const action = label.textContent
+  let action = label.textContent
   let busy = false
 
   for (const control of controls) {
@@ -43,6 +43,13 @@ function enhanceCheckout(form) {
   }
   if (number !== null) enhanceCard(number, expiry, cvc)
   if (field("country") !== null) enhanceAddress(form, field("country"))
+  const amount = field("amount")
+  if (amount !== null) {
+    followAmount(amount, (total) => {
+      action = total === null ? "Pay" : `Pay ${total}`
+      if (!busy) label.textContent = action
+    }).catch(() => {})
+  }
   for (const card of document.querySelectorAll(".test-card")) {
     card.addEventListener("click", () => {
       number.value = card.dataset.number
@@ -150,6 +157,31 @@ function enhanceAddress(form, country) {
   country.addEventListener("change", arrange)
 }
 
+/**
+ * Has the prices, and with `show` whatever else, follow the amount that the payer chooses. `show` gets the total, null
+ * while there is none. The server's own module reads the field; where it cannot be loaded, the server alone does.
+ */
+async function followAmount(amount, show) {
+  const { formatAmount, readAmountWithin } = await import(new URL(amount.dataset.script, document.baseURI))
+  const money = JSON.parse(amount.dataset.money)
+  const open = JSON.parse(amount.dataset.open)
+  const follow = () => {
+    const { minor, problem } = readAmountWithin(amount.value, money)
+    amount.setCustomValidity(problem ?? "")
+    const isOpen = minor === undefined
+    const prices = isOpen
+      ? open
+      : { line: formatAmount(minor, money), total: formatAmount(money.others + minor, money) }
+    for (const place of document.querySelectorAll("[data-amount]")) {
+      place.textContent = prices[place.dataset.amount]
+      if (place.localName === "strong") place.classList.toggle("long", place.textContent.length > 12)
+    }
+    show(isOpen ? null : prices.total)
+  }
+  amount.addEventListener("input", follow)
+  follow()
+}
+
 /** Groups the digits in card fields while the payer types. */
 function enhanceCard(number, expiry, cvc) {
   number.addEventListener("input", (event) => {
@@ -212,6 +244,7 @@ function complaint(control) {
   if (control.disabled) return ""
   const value = control.value.trim()
   if (value === "") return control.required ? control.dataset.missing : ""
+  if (control.validity.customError) return control.validationMessage
   return isValid(control, value) ? "" : control.dataset.invalid
 }
 
