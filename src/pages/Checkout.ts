@@ -14,6 +14,7 @@ import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Asked, Details, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
+import { picturesOf } from "./CheckoutOrder.ts"
 import { successUrlOf } from "./CheckoutPage.ts"
 import { embedderOf, mayOpen, PagesConfig, pathOf } from "./Embedding.ts"
 import type { FormValues } from "./Forms.ts"
@@ -63,14 +64,16 @@ const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
 /** The session's form; or, for the page's script, what has changed in it. */
 const formPage = (visit: Visit, problem: Problem): Answer => {
   const { embedder, found, locale, takesCards, wantsData } = visit
-  const { lines, merchant, session } = found
+  const { brand, goods, lines, merchant, session } = found
   const { details, errors = {}, message, status, token } = problem
   if (wantsData) return data(status, { message, errors, token })
   const frame = frameOf(visit)
-  const shown = { session, lines, merchant, takesCards, locale, token, details, errors, message, frame }
+  const order = { session, lines, goods, merchant, brand, locale }
+  const shown = { ...order, takesCards, token, details, errors, message, frame }
   return page(CheckoutPage.render(shown), {
     status,
     formTargets: [session.success_url],
+    pictures: [brand.icon, ...picturesOf(goods)],
     frameAncestors: embedder === null ? [] : [embedder]
   })
 }
@@ -80,8 +83,9 @@ const closedPage = (visit: Visit): Answer => {
   const { embedder, found, locale, wantsData } = visit
   if (wantsData) return data(410, { reload: true })
   const said = CheckoutPage.noticeOf({ ...found, locale })
-  if (embedder === null) return page(notice(said), { status: 410 })
-  return page(notice({ ...said, frame: frameOf(visit) }), { frameAncestors: [embedder] })
+  const pictures = [found.brand.icon]
+  if (embedder === null) return page(notice(said), { status: 410, pictures })
+  return page(notice({ ...said, frame: frameOf(visit) }), { pictures, frameAncestors: [embedder] })
 }
 
 /**

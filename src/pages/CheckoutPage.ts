@@ -3,11 +3,14 @@
  * could take a card, it says so and has no form (semantics 9.9). For a session that can no longer be paid, there is a
  * notice instead, which tells the truth about the money.
  */
-import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import { COUNTRY_CODES, isCountry } from "../domain/Address.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { Brand } from "./Brand.ts"
 import type { Asked, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, COMPLAINTS, isRequired } from "./CheckoutForm.ts"
+import type { Order } from "./CheckoutOrder.ts"
+import { order } from "./CheckoutOrder.ts"
 import type { Child } from "./Html.ts"
 import { escape, html, Html } from "./Html.ts"
 import type { Frame } from "./Layout.ts"
@@ -16,14 +19,9 @@ import { formatAmount } from "./Money.ts"
 import type { Notice } from "./Notice.ts"
 import { testModePanel } from "./TestModePanel.ts"
 
-export interface CheckoutPage {
-  readonly session: CheckoutSession
-  readonly lines: ReadonlyArray<LineItem>
-  readonly merchant: string
+export interface CheckoutPage extends Order {
   /** False if the installation has no processor for cards. */
   readonly takesCards: boolean
-  /** Language of the amounts. */
-  readonly locale: string
   /** Makes the form's submission happen once. */
   readonly token: string
   readonly details: Details
@@ -35,7 +33,7 @@ export interface CheckoutPage {
 }
 
 export const render = (page: CheckoutPage): Html => {
-  const { merchant, session } = page
+  const { brand, merchant, session } = page
   const asked = askedBy(session)
   const isPayable = page.takesCards || !asked.card
   const hasProblem = !isPayable || page.message !== null || Object.keys(page.errors).length > 0
@@ -44,41 +42,11 @@ export const render = (page: CheckoutPage): Html => {
     kind: "checkout",
     script: isPayable,
     frame: page.frame,
+    brand,
     content: html`${!session.livemode && testModePanel(asked.card)}
-      <main>${summary(page)} ${isPayable ? form(page, asked) : noCards(page)}</main>`
+      <main>${order(page)} ${isPayable ? form(page, asked) : noCards(page)}</main>`
   })
 }
-
-/** Longer amounts are written smaller, so that they fit on a phone's line. */
-const LARGE_CHARACTERS_MAX = 12
-
-const summary = ({ lines, locale, merchant, session }: CheckoutPage): Html => {
-  const amount = (minor: number) => formatAmount(minor, session.currency!, locale)
-  const total = amount(session.amount_total!)
-  return html`<section class="summary" aria-labelledby="merchant">
-    ${
-      session.cancel_url !== null &&
-      html`<a class="back" href="${session.cancel_url}" rel="noreferrer"
-        ><span aria-hidden="true">←</span> Back to <bdi>${merchant}</bdi></a
-      >`
-    }
-    <h1 id="merchant"><bdi>${merchant}</bdi></h1>
-    <p class="total">
-      <span class="label">Total due</span>
-      <strong ${total.length > LARGE_CHARACTERS_MAX && html`class="long"`}>${total}</strong>
-    </p>
-    <ul class="lines">
-      ${lines.map((line) => lineItem(line, amount))}
-    </ul>
-    <p class="sum"><span>Total</span> <span>${total}</span></p>
-  </section>`
-}
-
-const lineItem = ({ amount_total, description, quantity }: LineItem, amount: (minor: number) => string): Html =>
-  html`<li>
-    <span class="what"><bdi>${description}</bdi>${quantity > 1 && html` <small>Quantity ${quantity}</small>`}</span>
-    <span class="price">${amount(amount_total)}</span>
-  </li>`
 
 /** The page says this before the payer enters a card, which would be of no use. */
 const noCards = ({ merchant, session }: CheckoutPage): Html =>
@@ -258,6 +226,7 @@ const countryOptions = (code: string | undefined): Html => {
 
 export interface ClosedSession {
   readonly session: CheckoutSession
+  readonly brand: Brand
   /** Null if there was nothing to pay. */
   readonly paymentIntent: PaymentIntent | null
   readonly merchant: string
@@ -267,12 +236,12 @@ export interface ClosedSession {
 
 /** The notice for a session that is complete or has expired. */
 export const noticeOf = (closed: ClosedSession): Notice => {
-  const { merchant, session } = closed
+  const { brand, merchant, session } = closed
   const said = session.status === "expired" ? expired(closed) : completed(closed)
   // At its `success_url` the shop thanks its payer, so a payer whose payment came to nothing is not led there.
   const href = said.tone === "bad" ? session.cancel_url : successUrlOf(session)
   const link = href === null ? null : { href, text: `Go back to ${merchant}` }
-  return { ...said, link, testMode: !session.livemode }
+  return { ...said, link, brand, testMode: !session.livemode }
 }
 
 const expired = ({ merchant }: ClosedSession): Notice => ({
@@ -310,8 +279,9 @@ const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession):
         title: "Your payment is being processed",
         texts: [
           `Your bank has not yet confirmed the payment of ${total} to ${merchant}.`,
-          "You need not do anything, and should not pay again. Open this page later to see the result."
-        ]
+          "You need not do anything, and should not pay again. This page shows the result as soon as it is known."
+        ],
+        awaitsResult: true
       }
     case "canceled":
       return {

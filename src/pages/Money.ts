@@ -12,7 +12,7 @@ export const decimalsOf = (currency: string): number =>
   ZERO_DECIMALS.has(currency) ? 0 : THREE_DECIMALS.has(currency) ? 3 : 2
 
 /** An amount in minor units as a decimal, exactly: `1050`, `usd` → `10.50`. */
-export const decimalOf = (amount: number, currency: string): string => {
+export const decimalOf = (amount: number | string, currency: string): string => {
   const decimals = decimalsOf(currency)
   if (decimals === 0) return String(amount)
   const digits = String(amount).padStart(decimals + 1, "0")
@@ -20,16 +20,26 @@ export const decimalOf = (amount: number, currency: string): string => {
 }
 
 /** An amount in minor units, as is usual in a language: `1050`, `usd`, `en` → `$10.50`. */
-export const formatAmount = (amount: number, currency: string, locale: string): string => {
-  const decimals = decimalsOf(currency)
-  const format = new Intl.NumberFormat(locale, {
+export const formatAmount = (amount: number, currency: string, locale: string): string =>
+  formatted(decimalOf(amount, currency), currency, locale)
+
+/** The same of an amount that need not be whole, to the last digit: `0.5`, `usd`, `en` → `$0.005`. */
+export const formatDecimal = (amount: string, currency: string, locale: string): string => {
+  const [whole, part = ""] = amount.split(".") as [string, string?]
+  const major = decimalOf(whole, currency)
+  return formatted(part === "" ? major : `${major}${major.includes(".") ? "" : "."}${part}`, currency, locale)
+}
+
+/** Decimals of currencies and of amounts, together. */
+const DECIMALS_MAX = 15
+
+const formatted = (major: string, currency: string, locale: string): string =>
+  new Intl.NumberFormat(locale, {
     style: "currency",
     currency,
-    minimumFractionDigits: decimals,
-    maximumFractionDigits: decimals
-  })
-  return format.format(decimalOf(amount, currency) as Intl.StringNumericLiteral)
-}
+    minimumFractionDigits: decimalsOf(currency),
+    maximumFractionDigits: DECIMALS_MAX
+  }).format(major as Intl.StringNumericLiteral)
 
 const LOCALE_DEFAULT = "en"
 
