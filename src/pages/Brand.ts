@@ -3,21 +3,29 @@
  * below where a payer can turn to.
  */
 import type { Brand as Settings } from "../domain/Brand.ts"
+import type { Merchant } from "../payments/Merchants.ts"
 import type { Child, Html } from "./Html.ts"
 import { html } from "./Html.ts"
 import { pictureHtml, pictureOf } from "./Images.ts"
 
 /** Null is what is not shown. */
-export type Brand = Settings
+export interface Brand extends Settings {
+  /** The merchant's name. */
+  readonly name: string
+}
 
 /**
  * The brand as a page can show it. In live mode pages are served over TLS, and no browser shows a picture there that
  * comes without it.
  */
-export const shownBrand = (settings: Settings, { livemode }: { readonly livemode: boolean }): Brand => {
-  const icon = pictureOf(settings.icon)
-  return { ...settings, icon: livemode && icon?.startsWith("http:") === true ? null : icon }
+export const shownBrand = ({ brand, name }: Pick<Merchant, "brand" | "name">, livemode: boolean): Brand => {
+  const icon = pictureOf(brand.icon)
+  return { ...brand, name, icon: livemode && icon?.startsWith("http:") === true ? null : icon }
 }
+
+/** The icon and the name on top of a page that does not begin with them. */
+export const headHtml = (brand: Brand): Html =>
+  html`<header class="brand-head">${iconHtml(brand)}<bdi>${brand.name}</bdi></header>`
 
 /** The merchant's icon; nothing if there is none. */
 export const iconHtml = ({ icon }: Brand): Child => icon !== null && pictureHtml(icon, "icon")

@@ -18,14 +18,18 @@ export const tryOut = (publicUrl: string): string =>
   `export TILL_KEY=sk_test_…
 
 product=$(curl -s ${publicUrl}/v1/products -u "$TILL_KEY:" \\
-  -H 'Content-Type: application/json' -H "Idempotency-Key: $(date +%s)-product" \\
+  -H 'Content-Type: application/json' \\
+  -H "Idempotency-Key: product-$(date +%s)" \\
   -d '{"name": "House Espresso", "description": "Dark roast, 1 kg"}' |
   grep -o 'prod_[0-9A-Za-z]*' | head -n 1)
 
 curl -s ${publicUrl}/v1/checkout_sessions -u "$TILL_KEY:" \\
-  -H 'Content-Type: application/json' -H "Idempotency-Key: $(date +%s)-session" \\
-  -d '{"mode": "payment", "success_url": "${publicUrl}/", "line_items": [{"quantity": 2,
-       "price_data": {"currency": "usd", "product": "'"$product"'", "unit_amount": 1200}}]}' |
+  -H 'Content-Type: application/json' \\
+  -H "Idempotency-Key: session-$(date +%s)" \\
+  -d '{"mode": "payment",
+       "success_url": "${publicUrl}/",
+       "line_items": [{"quantity": 2, "price_data": {
+         "currency": "usd", "unit_amount": 1200, "product": "'$product'"}}]}' |
   grep -o '"url":"[^"]*"'`
 
 export const render = ({ publicUrl, takesLiveCards }: HomePage): Html =>

@@ -104,8 +104,8 @@ const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: Readon
 
 /** What the merchant of an account shows to payers. */
 const merchantOf = Effect.fnUntraced(function* (account: AccountId) {
-  const { brand, name } = (yield* read(INSTALLATION, MERCHANT, merchantIdOf(account)))!.value
-  return { merchant: name, brand: shownBrand(brand, { livemode: isLive(account) }) }
+  const { value } = (yield* read(INSTALLATION, MERCHANT, merchantIdOf(account)))!
+  return { merchant: value.name, brand: shownBrand(value, isLive(account)) }
 })
 
 /** The newest state of a document of this kind, if there is one. */

@@ -4,7 +4,7 @@
  */
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Brand } from "./Brand.ts"
-import { iconHtml } from "./Brand.ts"
+import { headHtml } from "./Brand.ts"
 import type { Child, Html } from "./Html.ts"
 import { html } from "./Html.ts"
 import type { Frame } from "./Layout.ts"
@@ -32,9 +32,8 @@ export interface Notice {
 const MARKS: Readonly<Record<Notice["tone"], string>> = { good: "✓", waiting: "…", bad: "!" }
 
 export const notice = ({ brand = null, link, testMode, texts, title, tone, ...page }: Notice): Html => {
-  const content: Child = html`${testMode === true && testModePanel(false)}
+  const content: Child = html`${testMode === true && testModePanel(false)} ${brand !== null && headHtml(brand)}
     <main class="${tone}">
-      ${brand !== null && iconHtml(brand)}
       <p class="mark" aria-hidden="true">${MARKS[tone]}</p>
       <h1>${title}</h1>
       ${texts.map((text) => html`<p>${text}</p>`)}

@@ -1,7 +1,7 @@
 /** On this page a payer answers the bank's challenge (semantics I-14). It is the simulator's: the payer chooses. */
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Brand } from "./Brand.ts"
-import { iconHtml } from "./Brand.ts"
+import { headHtml } from "./Brand.ts"
 import type { Html } from "./Html.ts"
 import { html } from "./Html.ts"
 import { layout } from "./Layout.ts"
@@ -29,9 +29,8 @@ export const render = ({ brand, locale, merchant, paymentIntent, terms, token }:
     kind: "notice",
     script: true,
     brand,
-    content: html`${!paymentIntent.livemode && testModePanel(false)}
+    content: html`${!paymentIntent.livemode && testModePanel(false)} ${headHtml(brand)}
       <main class="waiting">
-        ${iconHtml(brand)}
         <p class="mark" aria-hidden="true">?</p>
         <h1>Confirm your payment</h1>
         <p>Your bank asks whether it is you who pays <strong>${amount}</strong> to <strong>${merchant}</strong>.</p>
