@@ -34,7 +34,7 @@ export interface Frame {
 }
 
 /** Without a script, a page that awaits a result is loaded again after so long: seldom enough to be read in between. */
-const REFRESH_SECONDS = 15
+const REFRESH_SECONDS = 10
 
 /**
  * A whole document. Its files are named relative to it, because Till's base address may have a path of its own. The

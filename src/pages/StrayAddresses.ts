@@ -8,11 +8,11 @@ import { NOT_FOUND, notice } from "./Notice.ts"
 import { page } from "./PageResponse.ts"
 
 /** The methods of the pages that have an id. */
-const METHODS: Readonly<Record<string, ReadonlyArray<string>>> = {
-  authenticate: ["GET", "HEAD", "POST"],
-  challenge: ["GET", "HEAD"],
-  checkout: ["GET", "HEAD", "POST"]
-}
+const METHODS: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
+  ["authenticate", ["GET", "HEAD", "POST"]],
+  ["challenge", ["GET", "HEAD"]],
+  ["checkout", ["GET", "HEAD", "POST"]]
+])
 
 /** Nothing that the router would have to decode, or that is too long for it. */
 const ID = /^[0-9A-Za-z_]{1,100}$/
@@ -23,7 +23,7 @@ const ID = /^[0-9A-Za-z_]{1,100}$/
  */
 export const strayDepth = (method: string, url: string): number | undefined => {
   const [first, ...rest] = url.split("?", 1)[0]!.slice(1).split("/") as [string, ...Array<string>]
-  const methods = METHODS[first]
+  const methods = METHODS.get(first)
   if (methods === undefined) return undefined
   const [id = "", ...behind] = rest
   const isPage = ID.test(id) && (behind.length === 0 || (behind.length === 1 && behind[0] === ""))
