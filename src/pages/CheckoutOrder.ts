@@ -1,6 +1,6 @@
 /**
- * The order on a checkout page: what is bought, and what it costs (semantics S14, 9.15). It stands beside the form. On a
- * phone, where it stands above it, the lines are folded away, and so are more than eight of them anywhere: without a
+ * The order on a checkout page: what is bought, and what it costs (semantics S14, 9.15). It stands beside the form. On
+ * a phone, where it stands above it, the lines are folded away, and so are more than eight of them anywhere: without a
  * script, and by keyboard as well.
  *
  * Names and amounts are those of the session's lines, as they were when it was created. Pictures and descriptions are

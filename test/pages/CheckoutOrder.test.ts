@@ -1,4 +1,4 @@
-/** What the checkout page shows of the order: the goods, how they come to their amounts, and in how much room (9.15). */
+/** The order on the checkout page: its goods, how they come to their amounts, and in how much room (semantics 9.15). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { sourcesOf } from "../../src/pages/Images.ts"
