@@ -5,6 +5,7 @@
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as app from "../app.ts"
+import { WrongArguments } from "./Connection.ts"
 
 type Merchant = app.Answer["merchants"][number]
 type ApiKey = app.Answer["keys"][number]
@@ -71,10 +72,54 @@ const renameMerchant = Command.make(
   "rename",
   { merchant: merchantArgument, name: nameArgument },
   ({ merchant, name }) =>
-    Effect.flatMap(administer({ _tag: "RenameMerchant", merchant, name }), ({ merchants }) =>
+    Effect.flatMap(administer({ _tag: "BrandMerchant", merchant, name, brand: {} }), ({ merchants }) =>
       Console.log(merchantLines(merchants))
     )
 ).pipe(Command.withDescription("Change a merchant's name, which payers' pages show"))
+
+const brandFlag = (name: app.BrandSetting, description: string) =>
+  Flag.String(name).pipe(Flag.optional, Flag.withDescription(description))
+
+const brandFlags = {
+  icon: brandFlag("icon", "URL of an icon, shown in a square; http only in test mode"),
+  accent: brandFlag("accent", "Colour of buttons and links, such as #1b7f5e; readable whatever it is"),
+  support: brandFlag("support", "Where payers get help: a URL, or mailto: and an email address"),
+  terms: brandFlag("terms", "URL of the terms of sale"),
+  privacy: brandFlag("privacy", "URL of the privacy policy")
+}
+
+const brandLines = ({ brand, id, name }: Merchant): string =>
+  columns([
+    ["merchant", id],
+    ["name", name],
+    ...Object.entries(brand).map(([setting, value]) => [setting, value ?? "-"])
+  ])
+
+const brandMerchant = Command.make(
+  "brand",
+  {
+    merchant: merchantArgument,
+    name: Flag.String("name").pipe(Flag.optional, Flag.withDescription("The name that payers read")),
+    ...brandFlags,
+    clear: Flag.Literals("clear", app.BRAND_SETTING_NAMES).pipe(
+      Flag.atLeast(0),
+      Flag.withDescription("Take a setting away; may be repeated")
+    )
+  },
+  Effect.fnUntraced(function* ({ clear, merchant, name, ...flags }) {
+    const given = Object.entries(flags).flatMap(([setting, flag]) =>
+      Option.isSome(flag) ? [[setting as app.BrandSetting, flag.value] as const] : []
+    )
+    const both = given.find(([setting]) => clear.includes(setting))
+    if (both !== undefined) {
+      return yield* new WrongArguments({ message: `--${both[0]} and --clear ${both[0]} exclude each other` })
+    }
+    const brand = Object.fromEntries([...given, ...clear.map((setting) => [setting, null] as const)])
+    const command = { _tag: "BrandMerchant", merchant, brand } as const
+    const { merchants } = yield* administer(Option.isSome(name) ? { ...command, name: name.value } : command)
+    yield* Console.log(merchants.map(brandLines).join("\n"))
+  })
+).pipe(Command.withDescription("Show or change what payers' pages show of a merchant"))
 
 const setVersion = Command.make(
   "set-version",
@@ -86,8 +131,8 @@ const setVersion = Command.make(
 ).pipe(Command.withDescription("Set the API version of requests that name none, and of events"))
 
 export const merchants = Command.make("merchants").pipe(
-  Command.withDescription("Create, list and rename merchants"),
-  Command.withSubcommands([createMerchant, listMerchants, renameMerchant, setVersion])
+  Command.withDescription("Create, list, rename and brand merchants"),
+  Command.withSubcommands([createMerchant, listMerchants, renameMerchant, brandMerchant, setVersion])
 )
 
 const createKey = Command.make(

@@ -16,6 +16,7 @@ import { amountFieldOf } from "./AmountField.ts"
 import type { Asked, Details, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, detailsOf, fieldOf, readEntered } from "./CheckoutForm.ts"
 import * as CheckoutPage from "./CheckoutPage.ts"
+import { picturesOf } from "./CheckoutOrder.ts"
 import { adviceOf } from "./Declines.ts"
 import { successUrlOf } from "./CheckoutPage.ts"
 import { embedderOf, mayOpen, PagesConfig, pathOf } from "./Embedding.ts"
@@ -70,14 +71,16 @@ const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
 /** The session's form; or, for the page's script, what has changed in it. */
 const formPage = (visit: Visit, problem: Problem): Answer => {
   const { amount, embedder, found, locale, takesCards, wantsData } = visit
-  const { lines, merchant, session } = found
+  const { brand, goods, lines, merchant, session } = found
   const { details, errors = {}, message, status, token } = problem
   if (wantsData) return data(status, { message, errors, token })
   const frame = frameOf(visit)
-  const shown = { session, lines, amount, merchant, takesCards, locale, token, details, errors, message, frame }
+  const order = { session, lines, goods, merchant, brand, locale }
+  const shown = { ...order, amount, takesCards, token, details, errors, message, frame }
   return page(CheckoutPage.render(shown), {
     status,
     formTargets: [session.success_url],
+    pictures: [brand.icon, ...picturesOf(goods)],
     frameAncestors: embedder === null ? [] : [embedder]
   })
 }
@@ -91,8 +94,9 @@ const closedPage = (visit: Visit): Answer => {
   if (wantsData) return data(status, { reload: true })
   const closed = { ...found, locale }
   const said = isOpen ? CheckoutPage.pauseOf(closed, closedUntil!) : CheckoutPage.noticeOf(closed)
-  if (embedder === null) return page(notice(said), { status })
-  return page(notice({ ...said, frame: frameOf(visit) }), { frameAncestors: [embedder] })
+  const pictures = [found.brand.icon]
+  if (embedder === null) return page(notice(said), { status, pictures })
+  return page(notice({ ...said, frame: frameOf(visit) }), { pictures, frameAncestors: [embedder] })
 }
 
 /**

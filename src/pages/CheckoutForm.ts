@@ -139,11 +139,7 @@ export const readEntered = (asked: Asked, values: FormValues): Entered => {
   return { details, errors, confirmation: { customer_details, payment_method_data, ...custom_unit_amount } }
 }
 
-const complaintAbout = (
-  field: Exclude<Field, "amount">,
-  country: string,
-  values: FormValues
-): string | undefined => {
+const complaintAbout = (field: Exclude<Field, "amount">, country: string, values: FormValues): string | undefined => {
   const { invalid, missing } = complaintsOf(field, country)
   const value = values.get(field) ?? ""
   if (value === "") return missing

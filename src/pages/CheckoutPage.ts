@@ -3,7 +3,7 @@
  * could take a card, it says so and has no form (semantics 9.9). For a session that can no longer be paid, there is a
  * notice instead, which tells the truth about the money.
  */
-import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import { COUNTRY_CODES, isCountry } from "../domain/Address.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { AddressField } from "./AddressFields.ts"
@@ -11,8 +11,11 @@ import { formatsText, isOf, labelOf, needOf, orderOf } from "./AddressFields.ts"
 import type { AmountField } from "./AmountField.ts"
 import { chosenIn, hintOf, pricesWith } from "./AmountField.ts"
 import * as Assets from "./Assets.ts"
+import type { Brand } from "./Brand.ts"
 import type { Asked, Details, DetailField, Field, FieldErrors } from "./CheckoutForm.ts"
 import { askedBy, complaintsOf } from "./CheckoutForm.ts"
+import type { ChosenPrices, Order } from "./CheckoutOrder.ts"
+import { order } from "./CheckoutOrder.ts"
 import type { Child } from "./Html.ts"
 import { escape, html, Html } from "./Html.ts"
 import type { Frame } from "./Layout.ts"
@@ -21,16 +24,11 @@ import { formatAmount } from "./Money.ts"
 import type { Notice } from "./Notice.ts"
 import { testModePanel } from "./TestModePanel.ts"
 
-export interface CheckoutPage {
-  readonly session: CheckoutSession
-  readonly lines: ReadonlyArray<LineItem>
+export interface CheckoutPage extends Omit<Order, "chosen"> {
   /** The amount that the payer chooses; null if there is none. */
   readonly amount: AmountField | null
-  readonly merchant: string
   /** False if the installation has no processor for cards. */
   readonly takesCards: boolean
-  /** Language of the amounts. */
-  readonly locale: string
   /** Makes the form's submission happen once. */
   readonly token: string
   readonly details: Details
@@ -42,7 +40,7 @@ export interface CheckoutPage {
 }
 
 export const render = (page: CheckoutPage): Html => {
-  const { merchant, session } = page
+  const { brand, merchant, session } = page
   const asked = askedBy(session, page.amount)
   const isPayable = page.takesCards || !asked.card
   const hasProblem = !isPayable || page.message !== null || Object.keys(page.errors).length > 0
@@ -51,55 +49,18 @@ export const render = (page: CheckoutPage): Html => {
     kind: "checkout",
     script: isPayable,
     frame: page.frame,
+    brand,
     content: html`${!session.livemode && testModePanel(asked.card)}
-      <main>${summary(page)} ${isPayable ? form(page, asked) : noCards(page)}</main>`
+      <main>${order({ ...page, chosen: chosenPrices(page) })} ${isPayable ? form(page, asked) : noCards(page)}</main>`
   })
 }
 
-/** Longer amounts are written smaller, so that they fit on a phone's line. */
-const LARGE_CHARACTERS_MAX = 12
+/** What the page says where it shows the amount in the field, or what hangs on it; null if there is no such field. */
+const chosenPrices = ({ amount, details }: CheckoutPage): ChosenPrices | null =>
+  amount && { index: amount.line, ...pricesWith(amount, chosenIn(amount, details.amount ?? "")) }
 
-/** The total, with the amount that is in the field. */
-const totalOf = ({ amount, details, locale, session }: CheckoutPage): string =>
-  amount === null
-    ? formatAmount(session.amount_total!, session.currency!, locale)
-    : pricesWith(amount, chosenIn(amount, details.amount ?? "")).total
-
-/** The price of a line; the page's script writes the one that follows the field anew, and so it does the total. */
-const priceOf = (page: CheckoutPage, { amount_total, currency }: LineItem, index: number): Html => {
-  const { amount, details, locale } = page
-  if (index !== amount?.line) return html`<span class="price">${formatAmount(amount_total, currency, locale)}</span>`
-  const { line } = pricesWith(amount, chosenIn(amount, details.amount ?? ""))
-  return html`<span class="price" data-amount="line">${line}</span>`
-}
-
-const summary = (page: CheckoutPage): Html => {
-  const { lines, merchant, session } = page
-  const total = totalOf(page)
-  return html`<section class="summary" aria-labelledby="merchant">
-    ${
-      session.cancel_url !== null &&
-      html`<a class="back" href="${session.cancel_url}" rel="noreferrer"
-        ><span aria-hidden="true">←</span> Back to <bdi>${merchant}</bdi></a
-      >`
-    }
-    <h1 id="merchant"><bdi>${merchant}</bdi></h1>
-    <p class="total">
-      <span class="label">Total due</span>
-      <strong data-amount="total" ${total.length > LARGE_CHARACTERS_MAX && html`class="long"`}>${total}</strong>
-    </p>
-    <ul class="lines">
-      ${lines.map((line, index) => lineItem(line, priceOf(page, line, index)))}
-    </ul>
-    <p class="sum"><span>Total</span> <span data-amount="total">${total}</span></p>
-  </section>`
-}
-
-const lineItem = ({ description, quantity }: LineItem, price: Html): Html =>
-  html`<li>
-    <span class="what"><bdi>${description}</bdi>${quantity > 1 && html` <small>Quantity ${quantity}</small>`}</span>
-    ${price}
-  </li>`
+const totalOf = (page: CheckoutPage): string =>
+  chosenPrices(page)?.total ?? formatAmount(page.session.amount_total!, page.session.currency!, page.locale)
 
 /** The page says this before the payer enters a card, which would be of no use. */
 const noCards = ({ merchant, session }: CheckoutPage): Html =>
@@ -339,6 +300,7 @@ const countryOptions = (code: string | undefined): Html => {
 
 export interface ClosedSession {
   readonly session: CheckoutSession
+  readonly brand: Brand
   /** Null if there was nothing to pay. */
   readonly paymentIntent: PaymentIntent | null
   readonly merchant: string
@@ -348,16 +310,16 @@ export interface ClosedSession {
 
 /** The notice for a session that is complete or has expired. */
 export const noticeOf = (closed: ClosedSession): Notice => {
-  const { merchant, session } = closed
+  const { brand, merchant, session } = closed
   const said = session.status === "expired" ? expired(closed) : completed(closed)
   // At its `success_url` the shop thanks its payer, so a payer whose payment came to nothing is not led there.
   const href = said.tone === "bad" ? session.cancel_url : successUrlOf(session)
   const link = href === null ? null : { href, text: `Go back to ${merchant}` }
-  return { ...said, link, testMode: !session.livemode }
+  return { ...said, link, brand, testMode: !session.livemode }
 }
 
 /** The notice for an open session of which so many attempts have failed that it takes none until a time (9.29). */
-export const pauseOf = ({ merchant, session }: ClosedSession, closedUntil: number): Notice => {
+export const pauseOf = ({ brand, merchant, session }: ClosedSession, closedUntil: number): Notice => {
   const time = new Date(closedUntil).toISOString().slice(11, 16)
   const isLast = session.expires_at * 1000 <= closedUntil
   return {
@@ -370,6 +332,7 @@ export const pauseOf = ({ merchant, session }: ClosedSession, closedUntil: numbe
         : `This page takes cards again in at most an hour, at ${time} UTC. Open it again then.`
     ],
     link: session.cancel_url === null ? null : { href: session.cancel_url, text: `Go back to ${merchant}` },
+    brand,
     testMode: !session.livemode
   }
 }
@@ -409,8 +372,9 @@ const completed = ({ locale, merchant, paymentIntent, session }: ClosedSession):
         title: "Your payment is being processed",
         texts: [
           `Your bank has not yet confirmed the payment of ${total} to ${merchant}.`,
-          "You need not do anything, and should not pay again. Open this page later to see the result."
-        ]
+          "You need not do anything, and should not pay again. This page shows the result as soon as it is known."
+        ],
+        awaitsResult: true
       }
     case "canceled":
       return {

@@ -1,5 +1,8 @@
 /** The document that every page puts its content into. */
+import * as Accent from "./AccentStyle.ts"
 import * as Assets from "./Assets.ts"
+import type { Brand } from "./Brand.ts"
+import { footHtml } from "./Brand.ts"
 import type { Child, Html } from "./Html.ts"
 import { html } from "./Html.ts"
 
@@ -13,6 +16,10 @@ export interface Layout {
   readonly depth?: number
   /** The frame that the page is shown in; null or left out if it stands for itself. */
   readonly frame?: Frame | null
+  /** The merchant's brand; null or left out on pages that are no merchant's. */
+  readonly brand?: Brand | null
+  /** True if the page says something else soon. The script looks, and without it the browser loads the page again. */
+  readonly awaitsResult?: boolean
   readonly content: Child
 }
 
@@ -26,12 +33,16 @@ export interface Frame {
   readonly location: string | null
 }
 
+/** Without a script, a page that awaits a result is loaded again after so long: seldom enough to be read in between. */
+const REFRESH_SECONDS = 10
+
 /**
  * A whole document. Its files are named relative to it, because Till's base address may have a path of its own. The
  * language is that of its texts; amounts are in the payer's own.
  */
-export const layout = ({ content, depth = 1, frame = null, kind, script, title }: Layout): Html =>
-  html`<!doctype html>
+export const layout = ({ awaitsResult = false, brand = null, content, depth = 1, ...page }: Layout): Html => {
+  const { frame = null, kind, script = awaitsResult, title } = page
+  return html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
@@ -41,14 +52,17 @@ export const layout = ({ content, depth = 1, frame = null, kind, script, title }
         <title>${title}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href="${folder(depth)}${Assets.stylesheet.path}" />
+        ${brand?.accent != null && html`<link rel="stylesheet" href="${folder(depth)}${Accent.pathOf(brand.accent)}" />`}
+        ${awaitsResult && html`<noscript><meta http-equiv="refresh" content="${REFRESH_SECONDS}" /></noscript>`}
         ${frame !== null && html`<base target="_top" />`}
-        ${script === true && html`<script src="${folder(depth)}${Assets.script.path}" defer></script>`}
+        ${script && html`<script src="${folder(depth)}${Assets.script.path}" defer></script>`}
         ${frame !== null && html`<script src="${folder(depth)}${Assets.embeddedScript.path}" defer></script>`}
       </head>
-      <body class="${kind}" ${frameData(frame)}>
-        ${content}
+      <body class="${kind}" ${frameData(frame)} ${awaitsResult && html`data-awaits-result=""`}>
+        ${content} ${brand !== null && footHtml(brand)}
       </body>
     </html> `
+}
 
 const frameData = (frame: Frame | null): Child =>
   frame !== null && [

@@ -8,24 +8,33 @@ import { PREFIXES } from "../domain/Identifiers.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Kind } from "../engine/Document.ts"
-import { INSTALLATION, merchantIdOf } from "../payments/AccountIds.ts"
+import { INSTALLATION, isLive, merchantIdOf } from "../payments/AccountIds.ts"
 import type { CheckoutSessionHidden } from "../payments/Documents.ts"
-import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, PAYMENT_INTENT } from "../payments/Documents.ts"
+import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, PAYMENT_INTENT, PRICE, PRODUCT } from "../payments/Documents.ts"
 import { MERCHANT } from "../payments/Merchants.ts"
+import type { Brand } from "./Brand.ts"
+import { shownBrand } from "./Brand.ts"
+import type { Goods } from "./CheckoutOrder.ts"
 
 /** A session with everything that its page shows. */
 export interface FoundSession {
   readonly account: AccountId
+  /** The name that the merchant shows to payers. */
   readonly merchant: string
+  readonly brand: Brand
   readonly session: CheckoutSession
   readonly hidden: CheckoutSessionHidden
   readonly lines: ReadonlyArray<LineItem>
+  /** What each line is of; empty if the session is not open, because only its form shows that. */
+  readonly goods: ReadonlyArray<Goods>
   readonly paymentIntent: PaymentIntent | null
 }
 
 export interface FoundPaymentIntent {
   readonly account: AccountId
+  /** The name that the merchant shows to payers. */
   readonly merchant: string
+  readonly brand: Brand
   readonly paymentIntent: PaymentIntent
   /** The id of the session that it belongs to; undefined if it belongs to none. */
   readonly checkoutSession: string | undefined
@@ -48,10 +57,11 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
   if (lines === undefined || paymentIntent === undefined) return undefined
   const session: FoundSession = {
     account,
-    merchant: yield* merchantName(account),
+    ...(yield* merchantOf(account)),
     session: document.value,
     hidden: document.hidden,
     lines: lines.value.data,
+    goods: document.value.status === "open" ? yield* findGoods(account, lines.value.data) : [],
     paymentIntent: paymentIntent === null ? null : paymentIntent.value
   }
   return session
@@ -65,16 +75,37 @@ export const findPaymentIntent = Effect.fnUntraced(function* (id: string) {
   if (account === undefined || document === undefined) return undefined
   const found: FoundPaymentIntent = {
     account,
-    merchant: yield* merchantName(account),
+    ...(yield* merchantOf(account)),
     paymentIntent: document.value,
     checkoutSession: document.hidden?.checkoutSession
   }
   return found
 })
 
-/** The name that the merchant of an account shows to payers. */
-const merchantName = Effect.fnUntraced(function* (account: AccountId) {
-  return (yield* read(INSTALLATION, MERCHANT, merchantIdOf(account)))!.value.name
+/** So many prices and products are read at once. */
+const READS_MAX = 8
+
+/**
+ * What the lines are of, in their order (semantics 9.15). A test environment can be emptied meanwhile; then there is
+ * nothing to show of them.
+ */
+const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: ReadonlyArray<LineItem>) {
+  return yield* Effect.forEach(
+    lines,
+    Effect.fnUntraced(function* (line: LineItem) {
+      const price = (yield* read(account, PRICE, line.price))?.value ?? null
+      const product = price === null ? null : ((yield* read(account, PRODUCT, price.product))?.value ?? null)
+      const goods: Goods = { price, product }
+      return goods
+    }),
+    { concurrency: READS_MAX }
+  )
+})
+
+/** What the merchant of an account shows to payers. */
+const merchantOf = Effect.fnUntraced(function* (account: AccountId) {
+  const { value } = (yield* read(INSTALLATION, MERCHANT, merchantIdOf(account)))!
+  return { merchant: value.name, brand: shownBrand(value, isLive(account)) }
 })
 
 /** The newest state of a document of this kind, if there is one. */

@@ -24,6 +24,21 @@ export const moneyOf = (currency: string, locale: string): Money => ({
 export const formatAmount = (amount: number, currency: string, locale: string): string =>
   Amounts.formatAmount(amount, moneyOf(currency, locale))
 
+/** Decimals of currencies and of amounts, together. */
+const DECIMALS_MAX = 15
+
+/** The same of an amount that need not be whole, to the last digit: `0.5`, `usd`, `en` → `$0.005`. */
+export const formatDecimal = (amount: string, currency: string, locale: string): string => {
+  const [whole, part = ""] = amount.split(".") as [string, string?]
+  const decimals = decimalsOf(currency)
+  const major = Amounts.plainAmount(Number(whole), moneyOf(currency, LOCALE_DEFAULT))
+  const exact = decimals === 0 && part !== "" ? `${major}.${part}` : major + part
+  const options = { minimumFractionDigits: decimals, maximumFractionDigits: DECIMALS_MAX }
+  return new Intl.NumberFormat(locale, { style: "currency", currency, ...options }).format(
+    exact as Intl.StringNumericLiteral
+  )
+}
+
 const LOCALE_DEFAULT = "en"
 
 /** The language that a browser asks for first, or English if amounts cannot be written in that. */

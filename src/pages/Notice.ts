@@ -3,6 +3,8 @@
  * nothing at an address. The notices that several pages show are here, and the words for a payment that has failed.
  */
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { Brand } from "./Brand.ts"
+import { headHtml } from "./Brand.ts"
 import type { Child, Html } from "./Html.ts"
 import { html } from "./Html.ts"
 import type { Frame } from "./Layout.ts"
@@ -18,20 +20,26 @@ export interface Notice {
   readonly link?: { readonly href: string; readonly text: string } | null
   readonly testMode?: boolean
   /** As in `Layout`. */
+  readonly awaitsResult?: boolean
+  /** As in `Layout`. */
+  readonly brand?: Brand | null
+  /** As in `Layout`. */
+  readonly depth?: number
+  /** As in `Layout`. */
   readonly frame?: Frame | null
 }
 
 const MARKS: Readonly<Record<Notice["tone"], string>> = { good: "✓", waiting: "…", bad: "!" }
 
-export const notice = ({ frame = null, link, testMode, texts, title, tone }: Notice): Html => {
-  const content: Child = html`${testMode === true && testModePanel(false)}
+export const notice = ({ brand = null, link, testMode, texts, title, tone, ...page }: Notice): Html => {
+  const content: Child = html`${testMode === true && testModePanel(false)} ${brand !== null && headHtml(brand)}
     <main class="${tone}">
       <p class="mark" aria-hidden="true">${MARKS[tone]}</p>
       <h1>${title}</h1>
       ${texts.map((text) => html`<p>${text}</p>`)}
       ${link != null && html`<p><a class="go" href="${link.href}" rel="noreferrer">${link.text}</a></p>`}
     </main>`
-  return layout({ title, kind: "notice", frame, content })
+  return layout({ ...page, title, kind: "notice", brand, content })
 }
 
 /** Nothing is found under the address. The page says no more, whatever is wrong, so that nobody can probe ids. */

@@ -1,15 +1,19 @@
 /**
- * Pages as HTTP responses. Every page gets the same headers, by which the browser loads nothing from elsewhere, runs no
- * script and no style within the page, tells the page's address to nobody, and keeps no copy.
+ * Pages as HTTP responses. Every page gets the same headers, by which the browser loads nothing from elsewhere but the
+ * page's own pictures, runs no script and no style within the page, tells the page's address to nobody, and keeps no
+ * copy.
  */
 import { HttpServerResponse } from "effect/http"
 import type { Html } from "./Html.ts"
+import { sourcesOf } from "./Images.ts"
 
 export interface PageOptions {
   /** 200 by default. */
   readonly status?: number
   /** URLs that a form of the page may be redirected to, beside Till's own. Only their scheme counts. */
   readonly formTargets?: ReadonlyArray<string | null>
+  /** Addresses of the pictures that the page shows from elsewhere; null stands for none. */
+  readonly pictures?: ReadonlyArray<string | null>
   /** Origins that may show the page in a frame; none by default. */
   readonly frameAncestors?: ReadonlyArray<string>
   /** The `Cache-Control` header. By default browsers keep nothing, as payers' pages need. */
@@ -38,10 +42,15 @@ export const data = (status: number, body: object): HttpServerResponse.HttpServe
 
 const COMMON = { "referrer-policy": "no-referrer" }
 
-const headersOf = ({ cacheControl = "no-store", formTargets = [], frameAncestors = [] }: PageOptions) => ({
+const headersOf = ({
+  cacheControl = "no-store",
+  formTargets = [],
+  frameAncestors = [],
+  pictures = []
+}: PageOptions) => ({
   ...COMMON,
   "cache-control": cacheControl,
-  "content-security-policy": contentSecurityPolicy({ formTargets, frameAncestors }),
+  "content-security-policy": contentSecurityPolicy({ formTargets, frameAncestors, pictures }),
   "cross-origin-opener-policy": "same-origin",
   // Old browsers know no `frame-ancestors`. This header cannot name origins, so it is left out where some are allowed.
   ...(frameAncestors.length === 0 && { "x-frame-options": "DENY" })
@@ -54,11 +63,12 @@ const headersOf = ({ cacheControl = "no-store", formTargets = [], frameAncestors
  */
 const contentSecurityPolicy = ({
   formTargets,
-  frameAncestors
-}: Required<Pick<PageOptions, "formTargets" | "frameAncestors">>): string =>
+  frameAncestors,
+  pictures
+}: Required<Pick<PageOptions, "formTargets" | "frameAncestors" | "pictures">>): string =>
   [
     "default-src 'self'",
-    "img-src 'self' data:",
+    ["img-src 'self' data:", ...sourcesOf(pictures)].join(" "),
     "object-src 'none'",
     "base-uri 'none'",
     `form-action ${[...new Set(["'self'", ...formTargets.flatMap(sourceOf)])].join(" ")}`,

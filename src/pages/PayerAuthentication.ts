@@ -35,7 +35,9 @@ const returnUrl = ({ next_action }: PaymentIntent): string | null => next_action
 
 /** The page for somebody who has nothing to answer, or nothing any more. */
 const donePage = Effect.fnUntraced(function* (found: FoundPaymentIntent) {
-  return page(notice(AuthenticationPage.noticeOf({ ...found, checkoutUrl: yield* checkoutUrlOf(found) })))
+  return page(notice(AuthenticationPage.noticeOf({ ...found, checkoutUrl: yield* checkoutUrlOf(found) })), {
+    pictures: [found.brand.icon]
+  })
 })
 
 /**
@@ -58,12 +60,13 @@ const subjectOf = (id: string, terms: string): string => `${id} ${terms}`
 
 /** Asks the payer, unless the PaymentIntent no longer waits for an answer. */
 const ask = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, found: FoundPaymentIntent) {
-  const { merchant, paymentIntent } = found
+  const { brand, merchant, paymentIntent } = found
   if (paymentIntent.status !== "requires_action") return yield* donePage(found)
   const terms = termsOf(paymentIntent)
   const token = makeToken(yield* PaymentsConfig, subjectOf(paymentIntent.id, terms))
   const locale = localeOf(request.headers["accept-language"])
-  return page(AuthenticationPage.render({ paymentIntent, merchant, locale, terms, token }), {
+  return page(AuthenticationPage.render({ paymentIntent, merchant, brand, locale, terms, token }), {
+    pictures: [brand.icon],
     formTargets: [returnUrl(paymentIntent), yield* successUrlBehind(paymentIntent)]
   })
 })
@@ -183,7 +186,8 @@ const leadToChallenge = Effect.fnUntraced(function* (request: HttpServerRequest.
   if (challenge !== undefined) return seeOther(challenge)
   if (found.session.status === "open") return page(notice(NOT_FOUND), { status: 404 })
   return page(notice(CheckoutPage.noticeOf({ ...found, locale: localeOf(request.headers["accept-language"]) })), {
-    status: 410
+    status: 410,
+    pictures: [found.brand.icon]
   })
 })
 

@@ -1,5 +1,7 @@
 /** On this page a payer answers the bank's challenge (semantics I-14). It is the simulator's: the payer chooses. */
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { Brand } from "./Brand.ts"
+import { headHtml } from "./Brand.ts"
 import type { Html } from "./Html.ts"
 import { html } from "./Html.ts"
 import { layout } from "./Layout.ts"
@@ -11,6 +13,7 @@ import { testModePanel } from "./TestModePanel.ts"
 export interface AuthenticationPage {
   readonly paymentIntent: PaymentIntent
   readonly merchant: string
+  readonly brand: Brand
   /** Language of the amounts. */
   readonly locale: string
   /** The terms that the payer agrees to. The answer counts for these alone. */
@@ -19,13 +22,14 @@ export interface AuthenticationPage {
   readonly token: string
 }
 
-export const render = ({ locale, merchant, paymentIntent, terms, token }: AuthenticationPage): Html => {
+export const render = ({ brand, locale, merchant, paymentIntent, terms, token }: AuthenticationPage): Html => {
   const amount = formatAmount(paymentIntent.amount, paymentIntent.currency, locale)
   return layout({
     title: "Confirm your payment",
     kind: "notice",
     script: true,
-    content: html`${!paymentIntent.livemode && testModePanel(false)}
+    brand,
+    content: html`${!paymentIntent.livemode && testModePanel(false)} ${headHtml(brand)}
       <main class="waiting">
         <p class="mark" aria-hidden="true">?</p>
         <h1>Confirm your payment</h1>
@@ -45,15 +49,16 @@ export const render = ({ locale, merchant, paymentIntent, terms, token }: Authen
 export interface Answered {
   readonly paymentIntent: PaymentIntent
   readonly merchant: string
+  readonly brand: Brand
   /** The page of the hosted session that is paid for; null if there is none. */
   readonly checkoutUrl: string | null
 }
 
 /** The notice for a payer who has answered and whom no `return_url` awaits. */
 export const noticeOf = (answered: Answered): Notice => {
-  const { checkoutUrl, merchant, paymentIntent } = answered
+  const { brand, checkoutUrl, merchant, paymentIntent } = answered
   const link = checkoutUrl === null ? null : { href: checkoutUrl, text: `Go back to ${merchant}` }
-  return { ...outcomeOf(answered), link, testMode: !paymentIntent.livemode }
+  return { ...outcomeOf(answered), link, brand, testMode: !paymentIntent.livemode }
 }
 
 const outcomeOf = ({ merchant, paymentIntent }: Answered): Notice => {

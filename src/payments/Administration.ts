@@ -6,6 +6,9 @@ import { Effect, Redacted, Schema } from "effect"
 import type { NewApiKey } from "../domain/ApiKey.ts"
 import { ApiKeyGrace, ApiKeyType } from "../domain/ApiKey.ts"
 import { ApiVersion } from "../domain/ApiVersion.ts"
+import type { BrandSetting } from "../domain/Brand.ts"
+import { BRAND_SETTINGS } from "../domain/Brand.ts"
+import { ruleOf } from "../domain/Rule.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
@@ -19,7 +22,18 @@ import * as Merchants from "./Merchants.ts"
 export const Command = Schema.Union([
   Schema.TaggedStruct("CreateMerchant", { name: Schema.String }),
   Schema.TaggedStruct("ListMerchants", {}),
-  Schema.TaggedStruct("RenameMerchant", { merchant: Schema.String, name: Schema.String }),
+  Schema.TaggedStruct("BrandMerchant", {
+    merchant: Schema.String,
+    name: Schema.optionalKey(Schema.String),
+    /** Null takes a setting away; what is left out stays. */
+    brand: Schema.Struct({
+      icon: Schema.optionalKey(Schema.NullOr(Schema.String)),
+      accent: Schema.optionalKey(Schema.NullOr(Schema.String)),
+      support: Schema.optionalKey(Schema.NullOr(Schema.String)),
+      terms: Schema.optionalKey(Schema.NullOr(Schema.String)),
+      privacy: Schema.optionalKey(Schema.NullOr(Schema.String))
+    })
+  }),
   Schema.TaggedStruct("SetVersion", { merchant: Schema.String, version: ApiVersion }),
   Schema.TaggedStruct("CreateKey", { merchant: Schema.String, type: ApiKeyType, livemode: Schema.Boolean }),
   Schema.TaggedStruct("ListKeys", { merchant: Schema.NullOr(Schema.String) }),
@@ -50,8 +64,8 @@ export const administer = (command: Command): Effect.Effect<Answer, Administrati
         return accounts.run(INSTALLATION, createMerchant(command.name))
       case "ListMerchants":
         return Effect.map(all(Merchants.MERCHANT), (merchants) => ({ merchants, keys: [] }))
-      case "RenameMerchant":
-        return accounts.run(INSTALLATION, rename(command.merchant, command.name))
+      case "BrandMerchant":
+        return accounts.run(INSTALLATION, brandMerchant(command))
       case "SetVersion":
         return accounts.run(INSTALLATION, setVersion(command.merchant, command.version))
       case "CreateKey":
@@ -74,11 +88,31 @@ const createMerchant = Effect.fnUntraced(function* (name: string): Carried<Trans
   return { merchants: [merchant], keys: keys.map(shown) }
 })
 
-const rename = Effect.fnUntraced(function* (id: string, name: string): Carried<Transaction> {
-  yield* requireName(name)
-  const merchant = yield* Merchants.rename(id, name)
+const brandMerchant = Effect.fnUntraced(function* ({
+  brand,
+  merchant: id,
+  name
+}: Command & { readonly _tag: "BrandMerchant" }): Carried<Transaction> {
+  if (name !== undefined) yield* requireName(name)
+  for (const [setting, value] of Object.entries(brand)) {
+    if (value !== null) yield* requireSetting(setting as BrandSetting, value)
+  }
+  const accent = brand.accent?.toLowerCase()
+  const merchant = yield* Merchants.show(id, {
+    ...brand,
+    ...(accent !== undefined && { accent }),
+    ...(name !== undefined && { name })
+  })
   return merchant === undefined ? yield* noMerchant(id) : { merchants: [merchant], keys: [] }
 })
+
+/** Fails for a setting that pages could not show. */
+const requireSetting = (setting: BrandSetting, value: string) => {
+  const schema = BRAND_SETTINGS[setting]
+  return Schema.is(schema)(value) && !/\p{Cc}/u.test(value)
+    ? Effect.void
+    : Effect.fail(new AdministrationFailed({ message: `The brand's ${setting} must be ${ruleOf(schema)}.` }))
+}
 
 const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion): Carried<Transaction> {
   const merchant = yield* Merchants.setVersion(id, version)

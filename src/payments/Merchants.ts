@@ -2,13 +2,15 @@
  * The lifecycle of merchants, to whom accounts belong. They and their keys lie in the installation's account (semantics
  * A7).
  */
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Equal, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { API_VERSION_DEFAULT, ApiVersion } from "../domain/ApiVersion.ts"
+import { Brand, NO_BRAND } from "../domain/Brand.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { Document } from "../engine/Document.ts"
 import { EventVersions } from "../engine/Events.ts"
+import { adding } from "../engine/Formats.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { INSTALLATION, merchantIdOf } from "./AccountIds.ts"
 import type { ApiKeyUse } from "./ApiKeys.ts"
@@ -22,12 +24,19 @@ export const Merchant = Schema.Struct({
   name: Schema.String,
   /** The version of requests that name none, and of events (semantics V3). */
   api_version: ApiVersion,
+  /** What pages show beside the name (semantics 9.15). */
+  brand: Brand,
   /** Unix seconds. */
   created: Schema.Int
 })
 export type Merchant = typeof Merchant.Type
 
-export const MERCHANT: Kept<Merchant> = { name: "merchant", shape: { value: Merchant }, prefix: PREFIXES.merchant }
+export const MERCHANT: Kept<Merchant> = {
+  name: "merchant",
+  steps: [{ value: adding({ brand: NO_BRAND }) }],
+  shape: { value: Merchant },
+  prefix: PREFIXES.merchant
+}
 
 /**
  * Tells the engine a merchant's default version, in which the events of its accounts are rendered that happen from then
@@ -76,6 +85,7 @@ export const create = Effect.fnUntraced(function* (name: string): Effect.fn.Retu
     object: "merchant",
     name,
     api_version: API_VERSION_DEFAULT,
+    brand: NO_BRAND,
     created: secondsOf(transaction.now)
   }
   transaction.put(MERCHANT, merchant)
@@ -105,16 +115,23 @@ export const setVersion = Effect.fnUntraced(function* (
   return changed
 })
 
-/** Changes the name that payers' pages show. Undefined if there is no such merchant. */
-export const rename = Effect.fnUntraced(function* (
+/** What a merchant shows to payers. A setting that is null is taken away, one that is left out stays. */
+export type Appearance = Partial<Brand> & { readonly name?: string }
+
+/** Changes what payers' pages show of a merchant. Undefined if there is no such merchant. */
+export const show = Effect.fnUntraced(function* (
   id: string,
-  name: string
+  { name, ...settings }: Appearance
 ): Effect.fn.Return<Merchant | undefined, never, Transaction> {
   const transaction = yield* Transaction
   const merchant = yield* find(id)
-  if (merchant === undefined || merchant.name === name) return merchant
-  const changed: Merchant = { ...merchant, name }
-  transaction.put(MERCHANT, changed)
+  if (merchant === undefined) return undefined
+  const changed: Merchant = {
+    ...merchant,
+    name: name ?? merchant.name,
+    brand: { ...merchant.brand, ...settings }
+  }
+  if (!Equal.equals(changed, merchant)) transaction.put(MERCHANT, changed)
   return changed
 })
 

@@ -64,6 +64,34 @@ const assertRolls = async (server: TillProcess, { keys }: Created) => {
   assert.strictEqual(await codeFor(server, next.secret), 200)
 }
 
+/** 9.23: a brand is shown and changed by a command, and pages show it at once. */
+const assertBrands = async (server: TillProcess, merchant: string, url: string) => {
+  const brand = (...flags: ReadonlyArray<string>) => command(server, "merchants", "brand", merchant, ...flags)
+  assert.include(await brand(), "accent    -\n")
+  const terms = "https://shop.example/terms"
+  const set = await brand(
+    "--name",
+    "Ajax",
+    "--accent",
+    "#1B7F5E",
+    "--terms",
+    terms,
+    "--support",
+    "mailto:a@shop.example"
+  )
+  assert.match(set, new RegExp(`^merchant  ${merchant}\nname      Ajax\n`))
+  for (const line of ["icon      -", "accent    #1b7f5e", `terms     ${terms}`]) assert.include(set, `${line}\n`)
+  const page = await (await fetch(url)).text()
+  for (const shown of ["Pay Ajax", "accent/1b7f5e.css", terms, "mailto:a@shop.example"]) assert.include(page, shown)
+  assert.include(await brand("--clear", "terms", "--clear", "support"), "terms     -\n")
+  assert.notInclude(await (await fetch(url)).text(), "shop.example/terms")
+  const notAColor = "The brand's accent must be a colour such as #1b7f5e."
+  await refused(server, notAColor, "merchants", "brand", merchant, "--accent", "green")
+  const both = "--icon and --clear icon exclude each other"
+  await refused(server, both, "merchants", "brand", merchant, "--icon", "https://a.example/i.png", "--clear", "icon")
+  await refused(server, "There is no merchant mer_x.", "merchants", "brand", "mer_x")
+}
+
 describe("administration", () => {
   it.live(
     "of a running service is in force at once",
@@ -92,6 +120,7 @@ describe("administration", () => {
           await command(server, "merchants", "rename", merchant.merchant, "Ajax & Sons")
           assert.include(await (await fetch(url)).text(), "Pay Ajax &amp; Sons")
           await refused(server, "There is no merchant mer_x.", "merchants", "rename", "mer_x", "Nobody")
+          await assertBrands(server, merchant.merchant, url)
           const badName = "A merchant's name has 1 to 256 characters, none of them a control character."
           await refused(server, badName, "merchants", "create", " ")
           await refused(server, badName, "merchants", "create", "x".repeat(257))

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
 import { plainAmount } from "../../src/pages/assets/amount.js"
-import { formatAmount, localeOf, moneyOf } from "../../src/pages/Money.ts"
+import { formatAmount, formatDecimal, localeOf, moneyOf } from "../../src/pages/Money.ts"
 
 const amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: AMOUNT_MAX }))
 /** As programs write it. */
@@ -25,6 +25,21 @@ describe("an amount", () => {
     const shown = formatAmount(amount, currency, "en")
     assert.strictEqual(shown.replaceAll(/[^0-9.]/g, ""), decimal)
   })
+
+  it.prop(
+    "that need not be whole is the same amount, and is written to its last digit",
+    { amount, currency, part: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 999_999_999_999 })) },
+    ({ amount, currency, part }) => {
+      assert.strictEqual(formatDecimal(String(amount), currency, "en"), formatAmount(amount, currency, "en"))
+      const digits = String(part).padStart(12, "0")
+      const shown = formatDecimal(`${amount}.${digits}`, currency, "en").replaceAll(/[^0-9.]/g, "")
+      const [whole, decimals = ""] = shown.split(".") as [string, string?]
+      assert.strictEqual(
+        BigInt(whole + decimals.padEnd(moneyOf(currency, "en").decimals + 12, "0")),
+        BigInt(`${amount}${digits}`)
+      )
+    }
+  )
 
   it.prop("has all its digits in any browser's language", { language, amount }, ({ amount, language }) => {
     const shown = formatAmount(amount, "usd", localeOf(language))

@@ -2,6 +2,7 @@
 import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import { NO_BRAND } from "../../src/domain/Brand.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import { API_KEY, API_KEY_LOOKUP, lookupIdOf } from "../../src/payments/ApiKeys.ts"
 import type { ApiKeys, ApiKeySlot } from "../../src/payments/Merchants.ts"
@@ -84,6 +85,23 @@ describe("The default merchant", () => {
       const error = yield* Effect.flip(ensure(account, key))
       assert.include(error, { _tag: "ApiKeyTaken", slot: "secretTest" })
       assert.lengthOf(account.all(MERCHANT), 1)
+    })
+  )
+})
+
+describe("What a merchant shows", () => {
+  it.effect("9.23: is written if it changes, and only then", () =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount(INSTALLATION)
+      const { id, brand } = yield* account.run(Merchants.create("Acme"), null)
+      assert.deepStrictEqual(brand, NO_BRAND)
+      const changed = yield* account.run(Merchants.show(id, { name: "Ajax", accent: "#1b7f5e" }), null)
+      assert.deepInclude(changed, { name: "Ajax", brand: { ...NO_BRAND, accent: "#1b7f5e" } })
+      const before = account.text
+      yield* account.run(Merchants.show(id, { name: "Ajax", accent: "#1b7f5e", icon: null }), null)
+      yield* account.run(Merchants.show(id, {}), null)
+      assert.strictEqual(account.text, before)
+      assert.isUndefined(yield* account.run(Merchants.show("mer_x", {}), null))
     })
   )
 })

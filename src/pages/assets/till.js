@@ -337,6 +337,41 @@ function count(text) {
   return digits(text).length
 }
 
+/** Browsers that cannot open an order by its style show it open on a desk all the same. */
+function openOrder(order) {
+  if (CSS.supports("selector(::details-content)") || order.classList.contains("folded")) return
+  order.open = matchMedia("(min-width: 56rem)").matches
+}
+
+const RESULT_SECONDS = [2, 3, 5, 10, 20, 30, 60]
+
+/**
+ * Asks for the page again, less and less often, and shows it once it says something else. Nobody is disturbed before.
+ * A page that nobody looks at does not ask.
+ */
+function awaitResult(attempt = 0) {
+  const textIn = (page) => page.querySelector("main").textContent
+  const look = async () => {
+    if (document.visibilityState === "hidden") return
+    const response = await fetch(location.href, { cache: "no-store" })
+    // What is over says so; anything else is a problem that passes.
+    if (response.status !== 200 && response.status !== 410) return
+    const page = new DOMParser().parseFromString(await response.text(), "text/html")
+    if (textIn(page) !== textIn(document)) location.reload()
+  }
+  const seconds = RESULT_SECONDS[Math.min(attempt, RESULT_SECONDS.length - 1)]
+  setTimeout(
+    () =>
+      look()
+        .catch(() => {})
+        .finally(() => awaitResult(attempt + 1)),
+    seconds * 1000
+  )
+}
+
+const order = document.querySelector(".order")
+if (order !== null) openOrder(order)
+if ("awaitsResult" in document.body.dataset) awaitResult()
 const checkout = document.getElementById("checkout")
 if (checkout instanceof HTMLFormElement) enhanceCheckout(checkout)
 const authentication = document.getElementById("authentication")

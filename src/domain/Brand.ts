@@ -1,0 +1,51 @@
+/** What a merchant shows of itself to payers, beside its name: icon, colour, and where to turn to (semantics 9.15). */
+import { Schema } from "effect"
+import { text, TEXT_LENGTH_MAX, WebUrl } from "./Text.ts"
+
+export const BrandIcon = WebUrl
+
+/** Red, green and blue, two hexadecimal digits each. */
+export const BrandAccent = Schema.String.check(Schema.isPattern(/^#[0-9A-Fa-f]{6}$/u)).annotate({
+  rule: "a colour such as #1b7f5e"
+})
+
+/** A payer writes an email there, or opens a page. */
+export const BrandSupport = text()
+  .check(
+    Schema.makeFilter((url: string) => {
+      const parsed = URL.parse(url)
+      if (parsed?.protocol !== "mailto:") return parsed?.protocol === "https:" || parsed?.protocol === "http:"
+      return /^[^\s@?]+@[^\s@?]+\.[^\s@?]+$/u.test(parsed.pathname)
+    })
+  )
+  .annotate({
+    rule: `an absolute http or https URL, or mailto: and an email address, of at most ${TEXT_LENGTH_MAX} characters`
+  })
+
+/** Each setting of a brand must be one of these. */
+export const BRAND_SETTINGS = {
+  icon: BrandIcon,
+  accent: BrandAccent,
+  support: BrandSupport,
+  terms: WebUrl,
+  privacy: WebUrl
+} as const
+export type BrandSetting = keyof typeof BRAND_SETTINGS
+export const BRAND_SETTING_NAMES = Object.keys(BRAND_SETTINGS) as ReadonlyArray<BrandSetting>
+
+/** Null is what the merchant has not set. */
+export const Brand = Schema.Struct({
+  /** URL of a picture. */
+  icon: Schema.NullOr(Schema.String),
+  /** `#rrggbb` in lower case. */
+  accent: Schema.NullOr(Schema.String),
+  /** URL of a page, or `mailto:`. */
+  support: Schema.NullOr(Schema.String),
+  /** URL of the terms of sale. */
+  terms: Schema.NullOr(Schema.String),
+  /** URL of the privacy policy. */
+  privacy: Schema.NullOr(Schema.String)
+})
+export type Brand = typeof Brand.Type
+
+export const NO_BRAND: Brand = { icon: null, accent: null, support: null, terms: null, privacy: null }

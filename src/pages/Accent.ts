@@ -1,0 +1,102 @@
+/**
+ * A merchant's colour, made readable: whatever colour it is, what is written on it or in it has enough contrast (WCAG
+ * 2.2, 1.4.3 and 1.4.11), in the light and in the dark.
+ *
+ * Buttons have the very colour, and black or white on it, whichever is easier to read. As a text, or as a border, a
+ * colour is shifted towards black or white until it stands out from all that it can stand on. No more than it has to
+ * be: a colour that is fine is left alone.
+ */
+
+/** Red, green and blue, 0 to 255. */
+type Color = readonly [number, number, number]
+
+/** What a colour can stand on: ground, panels and the panel of test mode, as `till.css` has them. */
+export const GROUNDS = {
+  light: ["#f4f6f9", "#ffffff", "#fff1d1"],
+  dark: ["#0e1116", "#171c23", "#3a2c0c"]
+} as const
+
+export type Scheme = keyof typeof GROUNDS
+
+/** Contrast that texts need, and all else that has to be seen. */
+const TEXT_CONTRAST = 4.5
+const SHAPE_CONTRAST = 3
+
+const BLACK = "#000000"
+const WHITE = "#ffffff"
+
+const parsed = (hex: string): Color => {
+  const value = Number.parseInt(hex.slice(1), 16)
+  return [value >> 16, (value >> 8) & 255, value & 255]
+}
+
+const written = (color: Color): string => `#${color.map((part) => part.toString(16).padStart(2, "0")).join("")}`
+
+const luminance = (hex: string): number => {
+  const [red, green, blue] = parsed(hex).map((part) => {
+    const share = part / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  }) as unknown as Color
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+/** The contrast of two colours, from 1 to 21 (WCAG 2.2). */
+export const contrast = (one: string, other: string): number => {
+  const [darker, lighter] = [luminance(one), luminance(other)].toSorted((a, b) => a - b) as [number, number]
+  return (lighter + 0.05) / (darker + 0.05)
+}
+
+/** A colour with a share of another one, from 0 to 1. */
+const mixed = (hex: string, other: string, share: number): string => {
+  const [from, to] = [parsed(hex), parsed(other)]
+  return written(from.map((part, index) => Math.round(part + (to[index]! - part) * share)) as unknown as Color)
+}
+
+const STEPS = 64
+
+/** The nearest shade of a colour that stands out from all of these. */
+const shifted = (hex: string, grounds: ReadonlyArray<string>, towards: string, enough: number): string => {
+  for (let step = 0; step < STEPS; step++) {
+    const shade = mixed(hex, towards, step / STEPS)
+    if (grounds.every((ground) => contrast(shade, ground) >= enough)) return shade
+  }
+  return towards
+}
+
+/** Custom properties of the style sheet, by their names. */
+export interface Palette {
+  /** A button's own colour. */
+  readonly accent: string
+  /** The same under the pointer. */
+  readonly "accent-strong": string
+  /** Text on either of them. */
+  readonly "on-accent": string
+  /** Links, and the ring around what has the focus. */
+  readonly "accent-text": string
+  /** The border of a button. */
+  readonly "accent-edge": string
+}
+
+/** The colours of a page in one scheme, for a colour `#rrggbb`. */
+export const paletteOf = (accent: string, scheme: Scheme): Palette => {
+  const towards = scheme === "light" ? BLACK : WHITE
+  const on = contrast(accent, WHITE) >= contrast(accent, BLACK) ? WHITE : BLACK
+  return {
+    accent,
+    "accent-strong": mixed(accent, on === WHITE ? BLACK : WHITE, 0.2),
+    "on-accent": on,
+    "accent-text": shifted(accent, GROUNDS[scheme], towards, TEXT_CONTRAST),
+    "accent-edge": shifted(accent, GROUNDS[scheme], towards, SHAPE_CONTRAST)
+  }
+}
+
+const declarations = (palette: Palette): string =>
+  `:root{${Object.entries(palette)
+    .map(([name, value]) => `--${name}:${value}`)
+    .join(";")}}`
+
+/** A style sheet that gives pages this colour, behind their own. */
+export const styleSheetOf = (accent: string): string =>
+  `${declarations(paletteOf(accent, "light"))}
+@media (prefers-color-scheme:dark){${declarations(paletteOf(accent, "dark"))}}
+`

@@ -1,0 +1,137 @@
+/** Till's own address, and whatever else is asked for where pages are (semantics 9.28). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { exec } from "node:child_process"
+import { promisify } from "node:util"
+import { tryOut } from "../../src/pages/HomePage.ts"
+import type { PagesServer } from "./PagesServer.ts"
+import { start } from "./PagesServer.ts"
+import { linksIn, openSession, visit } from "./Shop.ts"
+
+let server: PagesServer
+beforeAll(async () => void (server = await start()))
+afterAll(() => server.close())
+
+const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" }
+
+describe("Till's own address", () => {
+  it("9.28: is a page for a browser, all of whose links lead somewhere", async () => {
+    const { headers, status, text } = await visit(`${server.url}/`, BROWSER)
+    assert.strictEqual(status, 200)
+    assert.strictEqual(headers.get("content-type"), "text/html; charset=utf-8")
+    assert.strictEqual(headers.get("vary"), "accept")
+    assert.strictEqual(headers.get("x-frame-options"), "DENY")
+    assert.include(headers.get("content-security-policy")!, "default-src 'self'")
+    assert.include(text, server.url)
+    assert.include(text, "no processor is configured")
+    const links = linksIn(text)
+    assert.includeMembers([...links], ["./docs", "./docs/errors", "./openapi.json", "./healthz", "./readyz"])
+    for (const link of links) assert.strictEqual((await visit(new URL(link, `${server.url}/`).href)).status, 200, link)
+    const [, style] = /<link rel="stylesheet" href="([^"]+)"/.exec(text)!
+    assert.strictEqual((await visit(new URL(style!, `${server.url}/`).href)).status, 200)
+    assert.notMatch(text, /<form|<script|dashboard/i)
+  })
+
+  it("9.28: says whether live mode takes cards", async () => {
+    const simulating = await start("Shop", undefined, undefined, undefined, "simulator")
+    assert.notInclude((await visit(`${simulating.url}/`, BROWSER)).text, "no processor")
+    await simulating.close()
+  })
+
+  it("9.28: has a head for a browser, and a query changes nothing", async () => {
+    const response = await fetch(`${server.url}/`, { method: "HEAD", headers: BROWSER })
+    assert.strictEqual(response.status, 200)
+    assert.include(response.headers.get("content-type")!, "text/html")
+    assert.strictEqual(await response.text(), "")
+    assert.strictEqual((await visit(`${server.url}/?utm=1`, BROWSER)).status, 200)
+  })
+
+  it.each([
+    ["GET", "*/*"],
+    ["GET", "application/json"],
+    ["GET", "text/plain, application/json;q=0.5"],
+    ["GET", "text/html;q=0, */*"],
+    ["GET", "text/htmlx"],
+    ["POST", "text/html"],
+    ["DELETE", "*/*"]
+  ])("9.28: is nothing for a %s that accepts %s", async (method, accept) => {
+    const response = await fetch(`${server.url}/`, { method, headers: { accept } })
+    assert.strictEqual(response.status, 404)
+    assert.strictEqual(response.headers.get("content-type"), "application/json")
+    assert.strictEqual((await response.json()).error.code, "route_not_found")
+    if (method !== "GET") return
+    const head = await fetch(`${server.url}/`, { method: "HEAD", headers: { accept } })
+    assert.deepStrictEqual([head.status, await head.text()], [404, ""])
+  })
+
+  it("9.28: has commands that make a checkout, with nothing but the key to fill in", async () => {
+    const { text } = await visit(`${server.url}/`, BROWSER)
+    const shown = /<pre[^>]*><code>([^]*?)<\/code>/.exec(text)![1]!
+    const entities: Readonly<Record<string, string>> = { "&quot;": '"', "&#39;": "'", "&amp;": "&", "&lt;": "<" }
+    const commands = shown.replaceAll(/&(?:quot|#39|amp|lt);/g, (entity) => entities[entity]!)
+    assert.strictEqual(commands, tryOut(server.url))
+    const { stdout } = await promisify(exec)(commands.replace("sk_test_…", server.secretTest))
+    const url = /"url":"([^"]+)"/.exec(stdout)![1]!
+    const page = await visit(url)
+    assert.strictEqual(page.status, 200)
+    assert.include(page.text, "House Espresso")
+    assert.include(page.text, "2 × $12.00")
+  })
+})
+
+describe("a stray address", () => {
+  const isPage = async (method: string, path: string) => {
+    const response = await fetch(server.url + path, { method, headers: { accept: "application/json" } })
+    assert.strictEqual(response.status, 404, path)
+    assert.strictEqual(response.headers.get("content-type"), "text/html; charset=utf-8", path)
+    assert.strictEqual(response.headers.get("x-content-type-options"), "nosniff")
+    assert.strictEqual(response.headers.get("referrer-policy"), "no-referrer")
+    assert.strictEqual(response.headers.get("cache-control"), "no-store")
+    assert.strictEqual(response.headers.get("x-frame-options"), "DENY")
+    return response.text()
+  }
+
+  for (const page of ["checkout", "challenge", "authenticate"]) {
+    it.each([
+      "",
+      "/",
+      "//",
+      "/nothing",
+      "/cs_1/",
+      "/cs_1/more",
+      "/cs_1/more/",
+      "/%zz",
+      "/%00",
+      "/%E0%A4%A",
+      "/cs_%2F..%2F",
+      "/cs_'%22%3Cscript%3E",
+      `/cs_${"a".repeat(500)}`,
+      "/cs_ä",
+      "/%2e%2e%2fv1",
+      "?client_secret=x"
+    ])(`9.28: below /${page} gets a page: %s`, async (rest) => {
+      // A slash behind what may be an id leads to the address without it first.
+      const path = rest === "/cs_1/" ? "/cs_1" : rest
+      const text = await isPage("GET", `/${page}${path}`)
+      assert.include(text, "Page not found")
+      const [, style] = /<link rel="stylesheet" href="([^"]+)"/.exec(text)!
+      const base = new URL(`/${page}${path}`, server.url)
+      assert.strictEqual((await visit(new URL(style!, base).href)).status, 200, "its style sheet")
+      assert.strictEqual(await isPage("HEAD", `/${page}${path}`), "")
+    })
+
+    it.each(["PUT", "PATCH", "DELETE"])(`9.28: below /${page} gets a page for %s`, async (method) => {
+      const { id } = await openSession(server)
+      await isPage(method, `/${page}/${id}`)
+      await isPage(method, `/${page}/%zz`)
+    })
+  }
+
+  it("9.28: elsewhere gets JSON, as before", async () => {
+    for (const path of ["/checkouts", "/nothing", "/checkout.jsx", "/constructor", "/__proto__/a"]) {
+      const response = await fetch(server.url + path, { headers: BROWSER })
+      assert.strictEqual(response.status, 404)
+      assert.strictEqual((await response.json()).error.code, "route_not_found", path)
+    }
+    assert.strictEqual((await visit(`${server.url}/checkout.js`)).status, 200)
+  })
+})
