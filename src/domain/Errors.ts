@@ -60,6 +60,11 @@ export class ProductHasPrices extends Schema.TaggedError<ProductHasPrices>()("Pr
   id: Schema.String
 }) {}
 
+/** The key that was to be revoked is the one that asks (semantics 9.17; wire code `resource_in_use`). */
+export class ApiKeyInUse extends Schema.TaggedError<ApiKeyInUse>()("ApiKeyInUse", {
+  id: Schema.String
+}) {}
+
 /** No such object in this environment, or not any more. */
 export class ResourceMissing extends Schema.TaggedError<ResourceMissing>()("ResourceMissing", {
   kind: ResourceKind,
@@ -157,6 +162,7 @@ export type DomainError =
   | AmountTooLarge
   | LookupKeyTaken
   | ProductHasPrices
+  | ApiKeyInUse
   | RefundTooLarge
   | ChargeAlreadyRefunded
   | ResourceMissing

@@ -194,6 +194,8 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     ),
   ProductHasPrices: ({ id }) =>
     kept(invalidRequest(400, "resource_in_use", `The product '${id}' has prices; set active=false instead.`, "id")),
+  ApiKeyInUse: ({ id }) =>
+    kept(invalidRequest(400, "resource_in_use", `The API key '${id}' makes this request; use another key.`, "id")),
   PaymentIntentUnexpectedState: ({ allowed, operation, param, status }) =>
     kept(
       invalidRequest(

@@ -76,9 +76,13 @@ const PARAMETERS: Readonly<Record<string, Explanation>> = {
     ]
   },
   resource_in_use: {
-    meaning: "The product cannot be deleted, because it has prices.",
-    causes: ["A price, active or not, keeps its product."],
-    remedies: ["Archive the product instead: update it with `active: false`.", KEPT]
+    meaning: "Something is still in use: a product that has prices, or the API key that asks for its own end.",
+    causes: ["A price, active or not, keeps its product.", "A key cannot revoke itself."],
+    remedies: [
+      "Archive the product instead: update it with `active: false`.",
+      "Revoke the key with another secret key of the same environment, or with `till keys revoke`.",
+      KEPT
+    ]
   },
   price_inactive: {
     meaning: "A price that is archived cannot be used for a new Checkout Session, or as a product's default.",

@@ -396,7 +396,8 @@ const others: Table = {
   "test_helpers.advance_clock": { seconds: required(Kinds.integer(1, 63_072_000)) },
   "test_helpers.delete_data": {},
   "api_keys.list": list,
-  "api_keys.roll": { expires_in: optional(Kinds.integer(0, 86_400)) }
+  "api_keys.roll": { expires_in: optional(Kinds.integer(0, 86_400)) },
+  "api_keys.revoke": {}
 }
 
 /** All parameters, by operation and name. */
