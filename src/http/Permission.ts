@@ -1,12 +1,11 @@
 /**
  * Decides what a key may do, and what it gets to see. A secret key may do everything in its environment. A publishable
  * one, which everybody has who has seen the merchant's page, has to bring the object's client secret along (semantics
- * A5, §8.5) and sees a part of it (A6, §8.28).
+ * A5, §8.5) and sees a part of it (A6, §8.28, 9.13).
  */
 import { Exit } from "effect"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
-import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import { publishable } from "../domain/PaymentIntent.ts"
+import { publishable } from "../domain/Publishable.ts"
 import type { Caller } from "./Authentication.ts"
 import type { CommandEndpoint, Endpoint } from "./Endpoints.ts"
 import type { Answer } from "./Exchange.ts"
@@ -48,15 +47,14 @@ const hasClientSecret = (parameters: unknown): boolean =>
 export const shownTo = ({ keyType }: Caller, answer: Answer): Answer =>
   keyType === "secret" ? answer : { ...answer, body: projectBody(answer.body) }
 
-interface Body {
-  readonly object?: unknown
-  readonly error?: { readonly payment_intent?: PaymentIntent }
+interface ErrorBody {
+  readonly error?: { readonly payment_intent?: object }
 }
 
 /** Projects a response's JSON. */
 const projectBody = (body: string): string => {
-  const value = JSON.parse(body) as Body
-  if (value.object === "payment_intent") return JSON.stringify(publishable(value as unknown as PaymentIntent))
-  if (value.error?.payment_intent === undefined) return body
+  const value = JSON.parse(body) as ErrorBody
+  if (value.error === undefined) return JSON.stringify(publishable(value))
+  if (value.error.payment_intent === undefined) return body
   return JSON.stringify({ error: { ...value.error, payment_intent: publishable(value.error.payment_intent) } })
 }

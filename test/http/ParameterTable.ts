@@ -356,7 +356,7 @@ const checkout = ({ customer, price, product }: Known): Table => ({
   "checkout_sessions.list": { ...list, "?status": optional(query(["open", "complete", "expired"], "x", "OPEN")) },
   "checkout_sessions.retrieve": { "?client_secret": secretOfQuery },
   "checkout_sessions.expire": {},
-  "checkout_sessions.line_items": list
+  "checkout_sessions.line_items": { ...list, "?client_secret": secretOfQuery }
 })
 
 const hoursAhead = (hours: number): number => Math.floor(Date.now() / 1000 + hours * 3600)
