@@ -70,10 +70,11 @@ interface Shown {
 }
 
 /** Projects an object, or each object of a list, for a publishable key (semantics A6, 9.13). */
-export const publishable = (value: object): object => {
+export const publishable = (value: object, fieldsOf = PUBLISHABLE_FIELDS): object => {
   const { data, object } = value as Shown
-  if (object === "list" && Array.isArray(data)) return { ...value, data: data.map(publishable) }
-  const fields = typeof object === "string" ? PUBLISHABLE_FIELDS[object] : undefined
+  if (object === "list" && Array.isArray(data))
+    return { ...value, data: data.map((item: object) => publishable(item, fieldsOf)) }
+  const fields = typeof object === "string" ? fieldsOf[object] : undefined
   if (fields === undefined) return value
   const members = value as Readonly<Record<string, unknown>>
   return Object.fromEntries(fields.filter((field) => field in members).map((field) => [field, members[field]]))

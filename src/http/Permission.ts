@@ -5,7 +5,8 @@
  */
 import { Exit } from "effect"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
-import { publishable } from "../domain/Publishable.ts"
+import type { OlderVersion } from "../domain/ApiVersions.ts"
+import { publishable, PUBLISHABLE_FIELDS } from "../domain/Publishable.ts"
 import type { Caller } from "./Authentication.ts"
 import type { CommandEndpoint, Endpoint } from "./Endpoints.ts"
 import type { Answer } from "./Exchange.ts"
@@ -43,18 +44,22 @@ const hasClientSecret = (parameters: unknown): boolean =>
   parameters !== null &&
   typeof Object.getOwnPropertyDescriptor(parameters, "client_secret")?.value === "string"
 
-/** Shows the part of an answer that a key gets to see. Replays are no exception: the journal keeps answers in full. */
-export const shownTo = ({ keyType }: Caller, answer: Answer): Answer =>
-  keyType === "secret" ? answer : { ...answer, body: projectBody(answer.body) }
+/**
+ * Shows the part of an answer that a key gets to see, by the fields of the answer's version. Replays are no exception:
+ * the journal keeps answers in full.
+ */
+export const shownTo = ({ keyType }: Caller, answer: Answer, older: OlderVersion | undefined): Answer =>
+  keyType === "secret" ? answer : { ...answer, body: projectBody(answer.body, older?.publishableFields) }
 
 interface ErrorBody {
   readonly error?: { readonly payment_intent?: object }
 }
 
 /** Projects a response's JSON. */
-const projectBody = (body: string): string => {
+const projectBody = (body: string, fieldsOf = PUBLISHABLE_FIELDS): string => {
   const value = JSON.parse(body) as ErrorBody
-  if (value.error === undefined) return JSON.stringify(publishable(value))
+  if (value.error === undefined) return JSON.stringify(publishable(value, fieldsOf))
   if (value.error.payment_intent === undefined) return body
-  return JSON.stringify({ error: { ...value.error, payment_intent: publishable(value.error.payment_intent) } })
+  const payment_intent = publishable(value.error.payment_intent, fieldsOf)
+  return JSON.stringify({ error: { ...value.error, payment_intent } })
 }
