@@ -49,7 +49,7 @@ export interface Change {
   readonly publishable?: Readonly<Record<string, (newer: ReadonlyArray<string>) => ReadonlyArray<string>>>
   /**
    * Makes a request what the newer version takes. Refuses what the version before did not know, or what the change
-   * cannot read.
+   * cannot read, in the words of the version before.
    */
   readonly requests?: Readonly<
     Record<Route, (older: VersionedRequest) => Result.Result<VersionedRequest, RequestError>>
@@ -74,6 +74,12 @@ interface Answer {
   readonly body: string
 }
 
+/** A change has refused a request, in the words of the version before it, from which `older` takes the error back. */
+interface RefusedRequest {
+  readonly error: RequestError
+  readonly older: OlderVersion
+}
+
 /** How an older version is served. */
 export interface OlderVersion {
   /** Makes a request to a route one of the newest version. */
@@ -81,7 +87,7 @@ export interface OlderVersion {
     route: Route,
     query: string,
     body: unknown
-  ) => Result.Result<{ readonly query: string; readonly body: unknown }, RequestError>
+  ) => Result.Result<{ readonly query: string; readonly body: unknown }, RefusedRequest>
   /** Makes an answer of the newest version one of this; the same one if nothing in it has changed. */
   readonly answer: <A extends Answer>(route: Route | undefined, newest: A) => A
   /** Makes an object of the newest version one of this. */
@@ -129,11 +135,19 @@ const olderVersion = (changes: ReadonlyArray<Change>): OlderVersion => {
   return {
     concerns,
     request: (route, query, body) => {
-      const steps = changes.flatMap(({ requests = {} }) => stepsOf(requests, route))
-      if (steps.length === 0) return Result.succeed({ query, body })
-      const start = Result.succeed<VersionedRequest>({ query: new URLSearchParams(query), body })
-      const newest = steps.reduce<Result.Result<VersionedRequest, RequestError>>(Result.flatMap, start)
-      return Result.map(newest, (request) => ({ query: request.query.toString(), body: request.body }))
+      let request: VersionedRequest | undefined
+      for (const [i, { requests = {} }] of changes.entries()) {
+        for (const step of stepsOf(requests, route)) {
+          const next = step(request ?? { query: new URLSearchParams(query), body })
+          if (Result.isFailure(next)) {
+            return Result.fail({ error: next.failure, older: olderVersion(changes.slice(0, i)) })
+          }
+          request = next.success
+        }
+      }
+      return Result.succeed(
+        request === undefined ? { query, body } : { query: request.query.toString(), body: request.body }
+      )
     },
     answer: (route, newest) => {
       if (newest.body === "" || !(concerns(newest.body) || changesAnswers(route))) return newest

@@ -1,6 +1,6 @@
 /** The changes of versions that come again and again (spec: Versioning 6), each forward and back in one piece. */
 import { Result } from "effect"
-import type { Change, JsonObject, Route, VersionedAnswer, VersionedRequest } from "./ApiVersions.ts"
+import type { Change, JsonObject, RequestError, Route, VersionedAnswer, VersionedRequest } from "./ApiVersions.ts"
 import { ParameterUnknown } from "./ParameterErrors.ts"
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -26,8 +26,8 @@ export const renamedField = (
 
 /** Changes a body; what is no object is left for the schema to refuse. */
 export const inBody =
-  (change: (body: JsonObject) => Result.Result<JsonObject, ParameterUnknown>) =>
-  (request: VersionedRequest): Result.Result<VersionedRequest, ParameterUnknown> =>
+  (change: (body: JsonObject) => Result.Result<JsonObject, RequestError>) =>
+  (request: VersionedRequest): Result.Result<VersionedRequest, RequestError> =>
     isObject(request.body)
       ? Result.map(change(request.body), (body) => ({ ...request, body }))
       : Result.succeed(request)
@@ -64,14 +64,10 @@ export const inErrors =
     return isObject(error) ? { ...answer, body: { ...answer.body, error: change(error) } } : answer
   }
 
-/** An error has another code now. The page of a code lies under the code's name. */
+/** An error has another code now. `doc_url` leads to the page of that one, which explains both. */
 export const renamedErrorCode = (route: Route, { newer, older }: Names): Required<Pick<Change, "answers">> => ({
   answers: {
-    [route]: inErrors((error) =>
-      error["code"] === newer
-        ? { ...error, code: older, doc_url: String(error["doc_url"]).replace(/[^/]*$/u, () => older) }
-        : error
-    )
+    [route]: inErrors((error) => (error["code"] === newer ? { ...error, code: older } : error))
   }
 })
 

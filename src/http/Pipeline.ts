@@ -6,7 +6,7 @@
  */
 import { Effect, Exit, Result } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { RequestError } from "../domain/ApiVersions.ts"
+import type { OlderVersion, RequestError } from "../domain/ApiVersions.ts"
 import { ApiVersions } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
@@ -73,6 +73,8 @@ interface Call<E> extends Matched<E> {
   readonly exchange: Exchange
   readonly wait: Wait
   readonly caller: Caller
+  /** How the version is served that the request was written in, however often it is read. */
+  readonly older: OlderVersion | undefined
 }
 
 /** Answers a request. A GET leaves after the sixth step, because it only has to be decoded and looked up. */
@@ -89,8 +91,9 @@ const answer = Effect.fnUntraced(function* (steps: Steps, exchange: Exchange, wa
   exchange.route = endpoint.route
   // 6. Permission of the key.
   yield* permit(caller, endpoint, exchange.query)
-  if (endpoint.kind === "query") return yield* query(steps, { exchange, wait, caller, endpoint, params })
-  const call = { exchange, wait, caller, endpoint, params }
+  const { older } = exchange
+  if (endpoint.kind === "query") return yield* query(steps, { exchange, wait, caller, older, endpoint, params })
+  const call = { exchange, wait, caller, older, endpoint, params }
   // 7. Idempotency key.
   const idempotencyKey = yield* keyOf(call)
   // 8. Body: its size, its content type, its JSON; and the client secret in it, where the key needs one.
@@ -107,22 +110,29 @@ const answer = Effect.fnUntraced(function* (steps: Steps, exchange: Exchange, wa
 })
 
 /** 10. to 12. of a GET: decodes its query, and looks up what it asks for. */
-const query = Effect.fnUntraced(function* (steps: Steps, { caller, endpoint, exchange, params }: Call<QueryEndpoint>) {
-  const { query } = yield* inNewestVersion(exchange, undefined)
+const query = Effect.fnUntraced(function* (steps: Steps, call: Call<QueryEndpoint>) {
+  const { caller, endpoint, exchange, params } = call
+  const { query } = yield* inNewestVersion(call, undefined)
   const decoded = yield* endpoint.decodeQuery(query)
   const run = endpoint.run({ params, query: decoded, caller, path: exchange.path })
   const found = inItsVersion(exchange, { status: 200, body: yield* steps.withQueryServices(run) })
   return shownTo(caller, found, exchange.older)
 })
 
-/** Makes the request of an exchange one of the newest version, in which it is decoded (semantics 9.22). */
+/**
+ * Makes the request of an exchange one of the newest version, in which it is decoded (semantics 9.22). What a change
+ * refuses is told in the words of the version before that change.
+ */
 const inNewestVersion = (
-  { older, query, route }: Exchange,
+  { exchange, older }: Call<Endpoint>,
   body: unknown
 ): Exit.Exit<{ readonly query: string; readonly body: unknown }, RequestError> => {
+  const { query, route } = exchange
   if (older === undefined) return Exit.succeed({ query, body })
   const request = older.request(route!, query, body)
-  return Result.isSuccess(request) ? Exit.succeed(request.success) : Exit.fail(request.failure)
+  if (Result.isSuccess(request)) return Exit.succeed(request.success)
+  exchange.older = request.failure.older
+  return Exit.fail(request.failure.error)
 }
 
 /** 7. Gives the key as the account knows it. A DELETE has none, because deleting twice is deleting once (I3). */
@@ -169,13 +179,9 @@ const requestOf = (
 }
 
 /** 10. to 13. Decodes, and tokenizes card data, before the command that it makes waits for the account's actor. */
-const decodeAndRun = (
-  { tokenize }: Steps,
-  { caller, endpoint, exchange, params }: Call<CommandEndpoint>,
-  run: RunCommand,
-  body: Parsed
-): Command => {
-  const request = inNewestVersion(exchange, body.value)
+const decodeAndRun = ({ tokenize }: Steps, call: Call<CommandEndpoint>, run: RunCommand, body: Parsed): Command => {
+  const { caller, endpoint, params } = call
+  const request = inNewestVersion(call, body.value)
   if (Exit.isFailure(request)) return request
   const query = endpoint.decodeQuery(request.value.query)
   if (Exit.isFailure(query)) return query
