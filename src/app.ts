@@ -13,6 +13,7 @@ import * as Config from "./config.ts"
 import { InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
 import { Administration } from "./control/Administration.ts"
 import * as ControlSocket from "./control/ControlSocket.ts"
+import { ApiVersions } from "./domain/ApiVersions.ts"
 import { AccountNumbers } from "./engine/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
@@ -121,12 +122,15 @@ const foreignSecret = Effect.fail(
   })
 )
 
+const apiVersions = ApiVersions.layer()
+
 /** The engine with the lifecycles' timers, and what commands need besides it. */
 export const engine = Engine.layer().pipe(
   Layer.provide(Timers.layer),
   // Timers and webhooks would work with the wrong secret from the first moment on.
   Layer.provide(Layer.effectDiscard(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret))),
   Layer.provide([Formats.layer, accountNumbers, layerEventVersions]),
+  Layer.provideMerge(apiVersions),
   Layer.provideMerge(Simulator.layer),
   Layer.provideMerge(paymentsConfig),
   Layer.provideMerge(storage)
@@ -292,7 +296,7 @@ export const service = (level: LogLevel.LogLevel | undefined) =>
 export const accountsAlone = Accounts.layer().pipe(
   // Nothing that the installation's own account holds is found by its id alone.
   Layer.provide([Alarm.layer, Outbox.layer, Formats.layer, Timers.layerInstallation]),
-  Layer.provide([AccountNumbers.layerNone, layerEventVersions]),
+  Layer.provide([AccountNumbers.layerNone, Layer.provide(layerEventVersions, apiVersions)]),
   Layer.provide(Projector.layer)
 )
 

@@ -5,7 +5,7 @@
  * checks, replays, headers of responses) is the pipeline's in `http`.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
-import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 import { Charges } from "./Charges.ts"
 import { CheckoutSessions } from "./CheckoutSessions.ts"
@@ -36,4 +36,4 @@ export const Api = HttpApi.make("till")
     ApiKeys
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Till", version: API_VERSION_DEFAULT }))
+  .annotateMerge(OpenApi.annotations({ title: "Till", version: API_VERSION_NEWEST }))

@@ -1,6 +1,6 @@
-/** A merchant's API keys of the environment that the request's own key belongs to (semantics A8). */
+/** A merchant's API keys of the environment that the request's own key belongs to (semantics A8, 9.17). */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiKey, NewApiKey, RollApiKey } from "../domain/ApiKey.ts"
 import { commandHeaders, InstallationWide, requestHeaders } from "./Access.ts"
 import { commandErrors, errors } from "./Errors.ts"
@@ -19,5 +19,17 @@ export const ApiKeys = HttpApiGroup.make("api_keys").add(
     payload: RollApiKey,
     success: NewApiKey,
     error: commandErrors
-  }).annotate(InstallationWide, true)
+  }).annotate(InstallationWide, true),
+  HttpApiEndpoint.delete("revoke", "/v1/api_keys/:id", {
+    headers: requestHeaders,
+    params: { id: Schema.String },
+    success: ApiKey,
+    error: errors
+  })
+    .annotate(InstallationWide, true)
+    .annotate(
+      OpenApi.Description,
+      "From the next request on, the key is answered with a 401. Lists go on showing it, as `revoked`. The key that " +
+        "makes this request cannot be revoked by it."
+    )
 )

@@ -59,8 +59,8 @@ export const CheckoutSessions = HttpApiGroup.make("checkout_sessions").add(
   HttpApiEndpoint.get("line_items", "/v1/checkout_sessions/:id/line_items", {
     headers: requestHeaders,
     params,
-    query: listQuery,
+    query: { ...listQuery, client_secret: Schema.optionalKey(text()) },
     success: List(LineItem),
     error: errors
-  })
+  }).annotate(PublishableKey, true)
 )

@@ -1,6 +1,6 @@
 /**
  * `till merchants` and `till keys` make, list and change the installation's merchants and their keys (semantics A7, A8,
- * V3). They work on a running service and on a stopped one.
+ * V3, 9.17). They work on a running service and on a stopped one.
  */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -36,7 +36,7 @@ const keyLines = (keys: ReadonlyArray<ApiKey>): string =>
       merchant_id,
       `${prefix}…${last4}`,
       timeOf(created),
-      expires_at === null || status === "expired" ? status : `${status} until ${timeOf(expires_at)}`
+      expires_at !== null && status === "rolling" ? `${status} until ${timeOf(expires_at)}` : status
     ])
   )
 
@@ -160,10 +160,12 @@ const listKeys = Command.make("list", { merchant: merchantArgument.pipe(Argument
   )
 ).pipe(Command.withDescription("List API keys, of one merchant or of all"))
 
+const keyArgument = Argument.String("key").pipe(Argument.withDescription("ID of the key, key_…: see till keys list"))
+
 const rollKey = Command.make(
   "roll",
   {
-    key: Argument.String("key").pipe(Argument.withDescription("ID of the key, key_…: see till keys list")),
+    key: keyArgument,
     expiresIn: Flag.Int("expires-in").pipe(
       Flag.filter(
         (seconds) => seconds >= 0 && seconds <= app.API_KEY_GRACE_SECONDS_MAX,
@@ -177,7 +179,11 @@ const rollKey = Command.make(
     Effect.flatMap(administer({ _tag: "RollKey", key, expiresIn }), ({ keys }) => Console.log(newKeyLines(keys)))
 ).pipe(Command.withDescription("Replace an API key by a new one"))
 
+const revokeKey = Command.make("revoke", { key: keyArgument }, ({ key }) =>
+  Effect.flatMap(administer({ _tag: "RevokeKey", key }), ({ keys }) => Console.log(keyLines(keys)))
+).pipe(Command.withDescription("End an API key at once"))
+
 export const keys = Command.make("keys").pipe(
-  Command.withDescription("Create, list and roll API keys"),
-  Command.withSubcommands([createKey, listKeys, rollKey])
+  Command.withDescription("Create, list, roll and revoke API keys"),
+  Command.withSubcommands([createKey, listKeys, rollKey, revokeKey])
 )

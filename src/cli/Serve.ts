@@ -55,7 +55,7 @@ const greetingOf = ({ baseUrl, generated, isKeySet }: Started): string => {
 const additionOf = (added: ReadonlyArray<KeySlot>): string =>
   `New from the environment: ${added.map((slot) => KEY_NAMES[slot].toLowerCase()).join("; ")}.\n` +
   "The keys that were there before stay valid: `till keys list` names them, " +
-  "`till keys roll key_… --expires-in 0` ends one."
+  "`till keys revoke key_…` ends one."
 
 const greeting = Layer.effectDiscard(
   Effect.gen(function* () {

@@ -10,7 +10,7 @@ import { HttpClientRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
 import type { ApiVersion } from "../domain/ApiVersion.ts"
-import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import { InvalidRequestError } from "./Errors.ts"
 import type { RequestOptions } from "./Methods.ts"
 
@@ -61,7 +61,7 @@ export const requestOf = (
   const path = endpoint.path.replaceAll(PATH_IDENTIFIER, () => encodeURIComponent(call.identifiers[next++]!))
   const request = HttpClientRequest.make(endpoint.method)(path).pipe(
     HttpClientRequest.basicAuth(headers.apiKey, ""),
-    HttpClientRequest.setHeader("x-api-version", headers.apiVersion ?? API_VERSION_DEFAULT)
+    HttpClientRequest.setHeader("x-api-version", headers.apiVersion ?? API_VERSION_NEWEST)
   )
   const { idempotencyKey } = headers
   if (idempotencyKey === null) return HttpClientRequest.appendUrlParams(request, queryOf(call.parameters))

@@ -6,7 +6,7 @@ import { Timestamp } from "./Time.ts"
 export const ApiKeyType = Schema.Literals(["secret", "publishable"])
 export type ApiKeyType = typeof ApiKeyType.Type
 
-/** `rolling`: a newer key has taken its place, and it is valid until `expires_at`. */
+/** `rolling`: a newer key has taken its place, and it is valid until `expires_at`. `revoked`: it never works again. */
 export const ApiKeyStatus = Schema.Literals(["active", "rolling", "expired", "revoked"])
 export type ApiKeyStatus = typeof ApiKeyStatus.Type
 

@@ -65,6 +65,11 @@ export class PaymentMethodTaken extends Schema.TaggedError<PaymentMethodTaken>()
   id: Schema.String
 }) {}
 
+/** The key that was to be revoked is the one that asks (semantics 9.17; wire code `resource_in_use`). */
+export class ApiKeyInUse extends Schema.TaggedError<ApiKeyInUse>()("ApiKeyInUse", {
+  id: Schema.String
+}) {}
+
 /** No such object in this environment, or not any more. */
 export class ResourceMissing extends Schema.TaggedError<ResourceMissing>()("ResourceMissing", {
   kind: ResourceKind,
@@ -172,6 +177,7 @@ export type DomainError =
   | LookupKeyTaken
   | ProductHasPrices
   | PaymentMethodTaken
+  | ApiKeyInUse
   | RefundTooLarge
   | ChargeAlreadyRefunded
   | ResourceMissing

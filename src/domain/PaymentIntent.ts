@@ -194,28 +194,3 @@ export const CancelPaymentIntent = Schema.Struct({
   cancellation_reason: Schema.optionalKey(Schema.NullOr(RequestedCancellationReason))
 }).annotate({ identifier: "CancelPaymentIntent" })
 export type CancelPaymentIntent = typeof CancelPaymentIntent.Type
-
-/** A publishable key may see these fields (semantics A6). */
-export const PUBLISHABLE_FIELDS = [
-  "id",
-  "object",
-  "amount",
-  "currency",
-  "status",
-  "capture_method",
-  "confirmation_method",
-  "client_secret",
-  "created",
-  "livemode",
-  "payment_method",
-  "next_action",
-  "last_payment_error",
-  "canceled_at",
-  "cancellation_reason"
-] as const satisfies ReadonlyArray<keyof PaymentIntent>
-
-/** Projects a PaymentIntent for a publishable key (semantics A6). */
-export const publishable = (paymentIntent: PaymentIntent): Pick<PaymentIntent, (typeof PUBLISHABLE_FIELDS)[number]> =>
-  Object.fromEntries(
-    PUBLISHABLE_FIELDS.filter((field) => field in paymentIntent).map((field) => [field, paymentIntent[field]])
-  ) as Pick<PaymentIntent, (typeof PUBLISHABLE_FIELDS)[number]>

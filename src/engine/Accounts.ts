@@ -9,7 +9,7 @@ import * as Actors from "./Actors.ts"
 import type { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
-import type { EventVersions } from "./Events.ts"
+import { EventVersions } from "./Events.ts"
 import * as Events from "./Events.ts"
 import { Formats } from "./Formats.ts"
 import type { MakeCommand, Reply, Response } from "./Idempotency.ts"
@@ -125,8 +125,16 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const list = yield* Lists.make
   const readEvents = yield* Events.makeReader(Lists.LISTS_MAX)
   const formats = yield* Formats
+  const { shownIn } = yield* EventVersions
   const eventsAt = (places: ReadonlyArray<Events.EventPlace>) =>
-    Effect.map(readEvents(places), (events) => events.map((event, i) => formats.event(places[i]!.account, event)))
+    Effect.map(readEvents(places), (events) =>
+      events.map((event, i) => {
+        const newest = formats.event(places[i]!.account, event)
+        // An object that a step has made a newer one is today's, and the event goes on in its own version of the API.
+        if (newest === event) return event
+        return { ...newest, object: shownIn(event.apiVersion, { object: newest.object, previous: null }).object }
+      })
+    )
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make

@@ -18,6 +18,7 @@ import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
 import { StorageFailure } from "./Journal.ts"
 import { KeyFilter } from "./KeyFilter.ts"
+import type { EventVersionsShape } from "./Events.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
 import type { DueTimer, Postponed, Timer } from "./Timers.ts"
@@ -119,6 +120,7 @@ export interface ActorServices {
    * Says in which version of the API the account's events are rendered that happen now; at once, if that is in memory.
    */
   readonly eventVersion: (account: AccountId) => string | Effect.Effect<string, StorageFailure>
+  readonly shownIn: EventVersionsShape["shownIn"]
   /** Carries out what is to happen when a timer is due. */
   readonly handleTimer: (timer: DueTimer) => Effect.Effect<void, Postponed, Transaction>
   /** Waits until the views have a version of the account, and hurries them. */
@@ -410,13 +412,18 @@ export class Actor implements AccountState {
     const transaction = new ActiveTransaction(this, moment, request)
     return Effect.flatMap(Effect.exit(Effect.provideService(program, Transaction, transaction)), (exit) => {
       if (Exit.isFailure(exit) || transaction.events.length === 0) return Exit.succeed(finish(transaction, exit))
+      const { shownIn } = this.#services
       const version = this.#services.eventVersion(this.account)
       if (typeof version !== "string") return Effect.map(Effect.exit(version), finishIn)
       return Exit.succeed(finishIn(Exit.succeed(version)))
 
       function finishIn(found: Exit.Exit<string, StorageFailure>): void {
         if (Exit.isFailure(found)) return finish(transaction, Exit.die(Cause.squash(found.cause)))
-        transaction.apiVersion = found.value
+        try {
+          transaction.showEventsIn(found.value, shownIn)
+        } catch (defect) {
+          return finish(transaction, Exit.die(defect))
+        }
         finish(transaction, exit)
       }
     })

@@ -115,7 +115,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   }
   const versions = yield* EventVersions
   const eventVersion: ActorServices["eventVersion"] = (account) => eventVersionOf(versions, active, use, account)
-  const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion }
+  const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion, shownIn: versions.shownIn }
   const activate = yield* makeActivation(active, services)
   /**
    * Starts an account anew even if nobody asks for it: the failed flush may have left timers and deliveries in the log.
@@ -207,7 +207,7 @@ const makeServices = Effect.fnUntraced(function* (
   const formats = yield* Formats
   const views = yield* Views
   const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
-  const services: Omit<ActorServices, "lose" | "eventVersion"> = {
+  const services: Omit<ActorServices, "lose" | "eventVersion" | "shownIn"> = {
     clock: yield* Clock.Clock,
     numbers: yield* AccountNumbers,
     mailboxCapacity: options.mailboxCapacity,

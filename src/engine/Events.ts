@@ -34,11 +34,19 @@ export interface StoredEvent {
   readonly deliveries: number
 }
 
+/** What versions may show of an event in different ways. */
+export type ShownEvent = Pick<EventEntry, "object" | "previous">
+
 export interface EventVersionsShape {
   /** Names the document that says in which version an account's events are rendered; null if no document does. */
   readonly namedBy: (account: AccountId) => { readonly account: AccountId; readonly id: string } | null
   /** Reads the version out of that document; undefined stands for none. */
   readonly versionOf: (document: Document | Tombstone | undefined) => string
+  /**
+   * Shows an event that is told in the newest version in another one; the same event where they do not differ. Null
+   * stands for the version of an older Till, which did not write it down.
+   */
+  readonly shownIn: (version: string | null, event: ShownEvent) => ShownEvent
 }
 
 /**

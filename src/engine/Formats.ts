@@ -10,7 +10,7 @@
 import { Context, Layer } from "effect"
 import type { AccountId, Document, JsonObject, Step, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
-import { JournalCorrupt, lost } from "./Record.ts"
+import { AS_SHOWN, JournalCorrupt, lost } from "./Record.ts"
 import type { StoredEvent } from "./Events.ts"
 import type { DocumentTexts } from "./Views.ts"
 
@@ -63,7 +63,7 @@ export const make = (
       const { format, id, object, version } = event
       const steps = stepsOf(kindOfEvent(event.type) ?? "")
       const newest = 1 + steps.length
-      if (format === newest) return event
+      if (format === newest || format === AS_SHOWN) return event
       if (format > newest) throw tooNew(account, version, id, format, newest)
       // An image is of what is public.
       const values = steps.slice(format - 1).flatMap(({ value }) => (value === undefined ? [] : [{ value }]))

@@ -56,6 +56,9 @@ export interface SealedChange extends Change {
   readonly hiddenSpan: Span | null
 }
 
+/** The "format" of an event's object that is shown in an older version of the API than its document. It stays so. */
+export const AS_SHOWN = 0
+
 export interface EventEntry {
   readonly id: string
   readonly type: string

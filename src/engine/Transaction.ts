@@ -8,6 +8,7 @@
 import { Context, Effect } from "effect"
 import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
 import { encode, formatOf } from "./Document.ts"
+import type { EventVersionsShape } from "./Events.ts"
 import { randomText } from "./Identifiers.ts"
 import type { StorageFailure } from "./Journal.ts"
 import type {
@@ -20,6 +21,7 @@ import type {
   SubscriptionChange,
   TimerChange
 } from "./Record.ts"
+import { AS_SHOWN } from "./Record.ts"
 
 /** Subscribes to events of every type. */
 const ALL_TYPES = "*"
@@ -207,6 +209,15 @@ export class ActiveTransaction implements Transaction {
   emit(type: string, id: string, previous?: Readonly<Record<string, unknown>>): void {
     const { format, json } = this.#known(id)
     this.events.push({ id: this.#nextId("evt"), type, object: json, format, previous: previous ?? null })
+  }
+
+  /** Shows the events that the command has emitted in a version of the API, for good. */
+  showEventsIn(version: string, shownIn: EventVersionsShape["shownIn"]): void {
+    this.apiVersion = version
+    for (const [i, event] of this.events.entries()) {
+      const shown = shownIn(version, event)
+      if (shown !== event) this.events[i] = { ...event, ...shown, format: AS_SHOWN }
+    }
   }
 
   setTimer(timer: { readonly id: string; readonly name: string; readonly dueAt: Millis }): void {

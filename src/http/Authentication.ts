@@ -24,6 +24,8 @@ export interface Caller {
   readonly account: AccountId
   readonly livemode: boolean
   readonly keyType: ApiKeyType
+  /** Id of the key, `key_…`. */
+  readonly apiKey: string
   /** The merchant's default API version (semantics V3). */
   readonly apiVersion: string
 }
@@ -82,13 +84,13 @@ export const make = Effect.gen(function* () {
     const key = keyOf(authorization)
     const entry = key === undefined ? undefined : yield* accounts.read(INSTALLATION, lookupIdOf(key))
     if (!isOfKind(entry, API_KEY_LOOKUP)) return yield* invalid
-    const { livemode, merchant_id: merchantId, status, type: keyType } = entry.value
+    const { api_key: apiKey, livemode, merchant_id: merchantId, status, type: keyType } = entry.value
     if (status === "revoked") return yield* invalid
     if (status === "expired" || isExpired(entry)) return yield* expired
     const merchant = yield* accounts.read(INSTALLATION, merchantId)
     if (!isOfKind(merchant, MERCHANT)) return yield* invalid
     const { api_version: apiVersion } = merchant.value
-    const caller: Caller = { account: accountOf(merchantId, livemode), livemode, keyType, apiVersion }
+    const caller: Caller = { account: accountOf(merchantId, livemode), livemode, keyType, apiKey, apiVersion }
     remember(authorization, { entry, merchant, answer: Exit.succeed(caller) })
     return caller
   })

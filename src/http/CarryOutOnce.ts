@@ -17,9 +17,9 @@ import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Processor } from "../payments/Processor.ts"
 import type { TokenizedPaymentMethodData } from "../payments/PaymentMethods.ts"
 import { tokenize } from "../payments/PaymentMethods.ts"
-import { answerOf, openAnswer } from "./CommandAnswers.ts"
+import type { Rendering } from "./CommandAnswers.ts"
+import { answerOf, openAnswer, refusedAs } from "./CommandAnswers.ts"
 import type { Failure } from "./ErrorTable.ts"
-import { refusal } from "./ErrorTable.ts"
 import { fingerprint } from "./Fingerprint.ts"
 import type { Answered, CommandServices } from "./handlers/Handler.ts"
 import { withCommandServices } from "./handlers/Handler.ts"
@@ -42,6 +42,8 @@ export interface OnceRequest {
   readonly body: unknown
   /** True if the command changes what the installation keeps of a merchant. */
   readonly installationWide?: boolean
+  /** Makes an answer one of that version, unless that is the newest. */
+  readonly inItsVersion?: Rendering["inItsVersion"]
 }
 
 /** Comes to an object, to a decline that is kept, or to a refusal that leaves nothing behind. */
@@ -67,7 +69,6 @@ export const make = Effect.gen(function* () {
   const { docsUrl } = yield* HttpConfig
   const fingerprintKey = Redacted.value(config.fingerprintKey)
   const provide = withCommandServices(config, processors)
-  const refused = (failure: Failure) => refusal(failure, docsUrl)
 
   return {
     /** Makes the command and runs it, unless the key has an answer already. */
@@ -79,8 +80,11 @@ export const make = Effect.gen(function* () {
         fingerprint: idempotencyKey === null ? null : fingerprint(method, path, body, fingerprintKey),
         apiVersion
       }
-      const rendering = { account, config, docsUrl }
-      const answered = { onSuccess: (result: object) => answerOf(result, rendering), onFailure: refused }
+      const rendering: Rendering = { account, config, docsUrl, inItsVersion: request.inItsVersion ?? asItIs }
+      const answered = {
+        onSuccess: (result: object) => answerOf(result, rendering),
+        onFailure: (failure: Failure) => refusedAs(failure, rendering)
+      }
       const command: MakeCommand = () => provide(Effect.mapBoth(makeCommand(), answered))
       const reply =
         installationWide === true
@@ -100,6 +104,8 @@ export const make = Effect.gen(function* () {
       tokenize({ config, processors, account }, data)
   }
 })
+
+const asItIs: Rendering["inItsVersion"] = (newest) => newest
 
 export type CarryOutOnce = Effect.Success<typeof make>
 

@@ -12,6 +12,7 @@ import type { AccountId } from "../engine/Document.ts"
 import { encode } from "../engine/Document.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 import { open, seal } from "../payments/Sealing.ts"
+import type { Failure } from "./ErrorTable.ts"
 import { refusal } from "./ErrorTable.ts"
 import type { Answered } from "./handlers/Handler.ts"
 import { firstAnswer, Revealed } from "./Revealed.ts"
@@ -21,6 +22,8 @@ export interface Rendering {
   readonly account: AccountId
   readonly config: PaymentsConfigShape
   readonly docsUrl: string
+  /** Makes an answer one of the request's version. The journal keeps it in that (semantics 9.22). */
+  readonly inItsVersion: <A extends Pick<Response, "status" | "body">>(newest: A) => A
 }
 
 /** Reads what a command succeeded with. Nothing else looks into it. */
@@ -28,14 +31,18 @@ const outcomeOf = <A extends object>(answered: Answered<A>): Result.Result<A, Ca
   Result.isResult(answered) ? answered : Result.succeed(answered)
 
 /** Writes the answer to a command that was carried out. */
-export const answerOf = (result: Answered<object>, { account, config, docsUrl }: Rendering): Response => {
+export const answerOf = (result: Answered<object>, rendering: Rendering): Response => {
   const outcome = outcomeOf(result)
-  if (Result.isFailure(outcome)) return refusal(outcome.failure, docsUrl)
+  if (Result.isFailure(outcome)) return refusedAs(outcome.failure, rendering)
   const { success } = outcome
-  const shown = firstAnswer(success)
-  const body = storedAnswer(config, account, success)
-  return shown === undefined ? { status: 200, body, stored: true } : { status: 200, body, shown, stored: true }
+  const first = firstAnswer(success)
+  const answer: Response = { ...storedAnswer(rendering, success), stored: true }
+  return first === undefined ? answer : { ...answer, shown: rendering.inItsVersion({ status: 200, body: first }).body }
 }
+
+/** Writes the answer to a command that was refused. */
+export const refusedAs = (failure: Failure, { docsUrl, inItsVersion }: Rendering): Response =>
+  inItsVersion(refusal(failure, docsUrl))
 
 const sealingOf = ({ sealingKey }: PaymentsConfigShape, account: AccountId) => ({
   key: sealingKey,
@@ -43,10 +50,12 @@ const sealingOf = ({ sealingKey }: PaymentsConfigShape, account: AccountId) => (
 })
 
 /** Writes an answer as the journal may keep it. */
-const storedAnswer = (config: PaymentsConfigShape, account: AccountId, answer: object): string => {
-  if (!(answer instanceof Revealed)) return encode(answer)
-  if (answer.repetition === "object") return encode(answer.value)
-  return JSON.stringify(seal(sealingOf(config, account), JSON.stringify(answer.shown)))
+const storedAnswer = ({ account, config, inItsVersion }: Rendering, answer: object) => {
+  const written = (body: string) => inItsVersion({ status: 200, body })
+  if (!(answer instanceof Revealed)) return written(encode(answer))
+  if (answer.repetition === "object") return written(encode(answer.value))
+  const { body, status } = written(JSON.stringify(answer.shown))
+  return { status, body: JSON.stringify(seal(sealingOf(config, account), body)) }
 }
 
 /** Gives a kept answer as the client gets it. */

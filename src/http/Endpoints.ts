@@ -25,6 +25,8 @@ interface Common {
   readonly method: string
   /** As in the contract: `/v1/customers/:id`. */
   readonly path: string
+  /** `POST /v1/customers/:id`: changes of versions name it so. */
+  readonly route: string
   /** True if publishable keys may call it, with the object's `client_secret`. */
   readonly publishableKey: boolean
   /** True if publishable keys may call it as it is. */
@@ -99,6 +101,7 @@ const compileEndpoint = (endpoint: HttpApiEndpoint.Top, handler: unknown): Endpo
   const common: Common = {
     method: endpoint.method,
     path: endpoint.path,
+    route: `${endpoint.method} ${endpoint.path}`,
     publishableKey: Context.get(endpoint.annotations, PublishableKey),
     withoutClientSecret: Context.get(endpoint.annotations, WithoutClientSecret),
     testMode: Context.get(endpoint.annotations, TestMode),

@@ -198,6 +198,8 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     kept(invalidRequest(400, "resource_in_use", `The product '${id}' has prices; set active=false instead.`, "id")),
   PaymentMethodTaken: ({ id }) =>
     kept(invalidRequest(400, "resource_in_use", `The payment method '${id}' belongs to another customer.`, "id")),
+  ApiKeyInUse: ({ id }) =>
+    kept(invalidRequest(400, "resource_in_use", `The API key '${id}' makes this request; use another key.`, "id")),
   PaymentIntentUnexpectedState: ({ allowed, operation, param, status }) =>
     kept(
       invalidRequest(

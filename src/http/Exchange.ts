@@ -7,7 +7,8 @@ import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
-import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
+import type { OlderVersion } from "../domain/ApiVersions.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
@@ -29,6 +30,10 @@ export interface Exchange {
   /** The response echoes it; undefined if there is none, or none that is valid. */
   readonly idempotencyKey: string | undefined
   apiVersion: string
+  /** Says how that version is served; undefined for the newest. */
+  older: OlderVersion | undefined
+  /** The endpoint's, as versions name it, once it is found. */
+  route: string | undefined
 }
 
 export interface Answer {
@@ -74,9 +79,15 @@ export const begin = (request: HttpServerRequest.HttpServerRequest, id: string):
     path: mark === -1 ? url : url.slice(0, mark),
     query: mark === -1 ? "" : url.slice(mark + 1),
     idempotencyKey: method === "POST" ? singleIdempotencyKey(source) : undefined,
-    apiVersion: API_VERSION_DEFAULT
+    apiVersion: API_VERSION_NEWEST,
+    older: undefined,
+    route: undefined
   }
 }
+
+/** Takes an answer of the newest version back to that of the exchange. */
+export const inItsVersion = <A extends Answer>({ older, route }: Exchange, answer: A): A =>
+  older === undefined ? answer : older.answer(route, answer)
 
 /** Makes the response, with the headers that every one has. */
 export const respond = (
@@ -126,7 +137,7 @@ export const respondFailed = (
       ? reason.error
       : undefined
   const error = failure === undefined ? internalError : wireErrorOf(failure)
-  const response = respond(exchange, { ...error, body: envelope(error, docsUrl) })
+  const response = respond(exchange, inItsVersion(exchange, { ...error, body: envelope(error, docsUrl) }))
   if (error.status < 500) return Effect.succeed(response)
   const unlogged = failure instanceof Unavailable ? outages.take() : 0
   if (unlogged === undefined) return Effect.succeed(response)

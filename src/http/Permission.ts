@@ -1,12 +1,12 @@
 /**
  * Decides what a key may do, and what it gets to see. A secret key may do everything in its environment. A publishable
  * one, which everybody has who has seen the merchant's page, has to bring the object's client secret along (semantics
- * A5, §8.5) and sees a part of it (A6, §8.28).
+ * A5, §8.5) and sees a part of it (A6, §8.28, 9.13).
  */
 import { Exit } from "effect"
 import { SecretKeyRequired, TestModeOnly } from "../domain/Errors.ts"
-import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import { publishable } from "../domain/PaymentIntent.ts"
+import type { OlderVersion } from "../domain/ApiVersions.ts"
+import { publishable, PUBLISHABLE_FIELDS } from "../domain/Publishable.ts"
 import type { Caller } from "./Authentication.ts"
 import type { CommandEndpoint, Endpoint } from "./Endpoints.ts"
 import type { Answer } from "./Exchange.ts"
@@ -44,19 +44,22 @@ const hasClientSecret = (parameters: unknown): boolean =>
   parameters !== null &&
   typeof Object.getOwnPropertyDescriptor(parameters, "client_secret")?.value === "string"
 
-/** Shows the part of an answer that a key gets to see. Replays are no exception: the journal keeps answers in full. */
-export const shownTo = ({ keyType }: Caller, answer: Answer): Answer =>
-  keyType === "secret" ? answer : { ...answer, body: projectBody(answer.body) }
+/**
+ * Shows the part of an answer that a key gets to see, by the fields of the answer's version. Replays are no exception:
+ * the journal keeps answers in full.
+ */
+export const shownTo = ({ keyType }: Caller, answer: Answer, older: OlderVersion | undefined): Answer =>
+  keyType === "secret" ? answer : { ...answer, body: projectBody(answer.body, older?.publishableFields) }
 
-interface Body {
-  readonly object?: unknown
-  readonly error?: { readonly payment_intent?: PaymentIntent }
+interface ErrorBody {
+  readonly error?: { readonly payment_intent?: object }
 }
 
 /** Projects a response's JSON. */
-const projectBody = (body: string): string => {
-  const value = JSON.parse(body) as Body
-  if (value.object === "payment_intent") return JSON.stringify(publishable(value as unknown as PaymentIntent))
-  if (value.error?.payment_intent === undefined) return body
-  return JSON.stringify({ error: { ...value.error, payment_intent: publishable(value.error.payment_intent) } })
+const projectBody = (body: string, fieldsOf = PUBLISHABLE_FIELDS): string => {
+  const value = JSON.parse(body) as ErrorBody
+  if (value.error === undefined) return JSON.stringify(publishable(value, fieldsOf))
+  if (value.error.payment_intent === undefined) return body
+  const payment_intent = publishable(value.error.payment_intent, fieldsOf)
+  return JSON.stringify({ error: { ...value.error, payment_intent } })
 }

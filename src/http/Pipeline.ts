@@ -4,8 +4,10 @@
  *
  * The contract says what an endpoint takes, the handlers what it does; all that holds for every endpoint is here.
  */
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Result } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { OlderVersion, RequestError } from "../domain/ApiVersions.ts"
+import { ApiVersions } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
@@ -18,7 +20,7 @@ import * as CarryOutOnce from "./CarryOutOnce.ts"
 import type { CommandEndpoint, Endpoint, QueryEndpoint, RunCommand } from "./Endpoints.ts"
 import { envelope, wireErrorOf } from "./ErrorTable.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
-import { begin, LogThrottle, RequestIds, respond, respondFailed } from "./Exchange.ts"
+import { begin, inItsVersion, LogThrottle, RequestIds, respond, respondFailed } from "./Exchange.ts"
 import { withQueryServices } from "./handlers/Handler.ts"
 import { HttpConfig } from "./HttpConfig.ts"
 import type { InvalidHttp, InvalidJson, RequestTooLarge, UnsupportedMediaType } from "./HttpErrors.ts"
@@ -46,11 +48,18 @@ const makeSteps = Effect.fnUntraced(function* (
   const authenticate = yield* Authentication.make
   const routes = new RouteTable(endpoints)
   const { readBody } = yield* RequestBodies
+  const versions = yield* ApiVersions
   const callerOf = ({ source }: Exchange) => authenticate(source.headers.authorization)
   return {
     authenticate:
       limits === undefined ? callerOf : (exchange: Exchange) => limits.authenticated(exchange, callerOf(exchange)),
     limit: limits === undefined ? () => Exit.void : limits.admit,
+    versions,
+    /** Has the exchange be answered in a version. */
+    answerIn: (exchange: Exchange, version: string) => {
+      exchange.apiVersion = version
+      exchange.older = versions.older(version)
+    },
     find: ({ method, path }: Exchange) => routes.find(method, path),
     readBody,
     ...(yield* CarryOutOnce.make),
@@ -64,6 +73,8 @@ interface Call<E> extends Matched<E> {
   readonly exchange: Exchange
   readonly wait: Wait
   readonly caller: Caller
+  /** How the version is served that the request was written in, however often it is read. */
+  readonly older: OlderVersion | undefined
 }
 
 /** Answers a request. A GET leaves after the sixth step, because it only has to be decoded and looked up. */
@@ -71,16 +82,18 @@ const answer = Effect.fnUntraced(function* (steps: Steps, exchange: Exchange, wa
   // 2. Authentication. Nothing more is read of a request that nobody vouches for.
   const caller = yield* steps.authenticate(exchange)
   // 3. Version. A refusal is given in the merchant's own.
-  exchange.apiVersion = caller.apiVersion
-  exchange.apiVersion = yield* apiVersionOf(exchange.source, caller.apiVersion)
+  steps.answerIn(exchange, caller.apiVersion)
+  steps.answerIn(exchange, yield* apiVersionOf(exchange.source, caller.apiVersion, steps.versions.known))
   // 4. Rate limit, where the installation has one (R2).
   yield* steps.limit(exchange)
   // 5. Route and method.
   const { endpoint, params } = yield* steps.find(exchange)
+  exchange.route = endpoint.route
   // 6. Permission of the key.
   yield* permit(caller, endpoint, exchange.query)
-  if (endpoint.kind === "query") return yield* query(steps, { exchange, wait, caller, endpoint, params })
-  const call = { exchange, wait, caller, endpoint, params }
+  const { older } = exchange
+  if (endpoint.kind === "query") return yield* query(steps, { exchange, wait, caller, older, endpoint, params })
+  const call = { exchange, wait, caller, older, endpoint, params }
   // 7. Idempotency key.
   const idempotencyKey = yield* keyOf(call)
   // 8. Body: its size, its content type, its JSON; and the client secret in it, where the key needs one.
@@ -92,16 +105,35 @@ const answer = Effect.fnUntraced(function* (steps: Steps, exchange: Exchange, wa
   const carried = yield* steps.carryOutOnce(once, () => decodeAndRun(steps, call, run, body))
   if (endpoint.settled !== undefined && carried.status === 200) yield* settle(steps, call, endpoint.settled)
   // The answer, in the version of the request that was carried out.
-  exchange.apiVersion = carried.apiVersion
-  return shownTo(caller, answered(carried))
+  steps.answerIn(exchange, carried.apiVersion)
+  return shownTo(caller, answered(carried), exchange.older)
 })
 
 /** 10. to 12. of a GET: decodes its query, and looks up what it asks for. */
-const query = Effect.fnUntraced(function* (steps: Steps, { caller, endpoint, exchange, params }: Call<QueryEndpoint>) {
-  const decoded = yield* endpoint.decodeQuery(exchange.query)
+const query = Effect.fnUntraced(function* (steps: Steps, call: Call<QueryEndpoint>) {
+  const { caller, endpoint, exchange, params } = call
+  const { query } = yield* inNewestVersion(call, undefined)
+  const decoded = yield* endpoint.decodeQuery(query)
   const run = endpoint.run({ params, query: decoded, caller, path: exchange.path })
-  return shownTo(caller, { status: 200, body: yield* steps.withQueryServices(run) })
+  const found = inItsVersion(exchange, { status: 200, body: yield* steps.withQueryServices(run) })
+  return shownTo(caller, found, exchange.older)
 })
+
+/**
+ * Makes the request of an exchange one of the newest version, in which it is decoded (semantics 9.22). What a change
+ * refuses is told in the words of the version before that change.
+ */
+const inNewestVersion = (
+  { exchange, older }: Call<Endpoint>,
+  body: unknown
+): Exit.Exit<{ readonly query: string; readonly body: unknown }, RequestError> => {
+  const { query, route } = exchange
+  if (older === undefined) return Exit.succeed({ query, body })
+  const request = older.request(route!, query, body)
+  if (Result.isSuccess(request)) return Exit.succeed(request.success)
+  exchange.older = request.failure.older
+  return Exit.fail(request.failure.error)
+}
 
 /** 7. Gives the key as the account knows it. A DELETE has none, because deleting twice is deleting once (I3). */
 const keyOf = ({
@@ -141,19 +173,19 @@ const requestOf = (
   { value: body }: Parsed
 ): CarryOutOnce.OnceRequest => {
   const { apiVersion, id, method, path } = exchange
-  return { id, account, idempotencyKey, apiVersion, method, path, body, installationWide }
+  const request = { id, account, idempotencyKey, apiVersion, method, path, body, installationWide }
+  if (exchange.older === undefined) return request
+  return { ...request, inItsVersion: (newest) => inItsVersion(exchange, newest) }
 }
 
 /** 10. to 13. Decodes, and tokenizes card data, before the command that it makes waits for the account's actor. */
-const decodeAndRun = (
-  { tokenize }: Steps,
-  { caller, endpoint, exchange, params }: Call<CommandEndpoint>,
-  run: RunCommand,
-  body: Parsed
-): Command => {
-  const query = endpoint.decodeQuery(exchange.query)
+const decodeAndRun = ({ tokenize }: Steps, call: Call<CommandEndpoint>, run: RunCommand, body: Parsed): Command => {
+  const { caller, endpoint, params } = call
+  const request = inNewestVersion(call, body.value)
+  if (Exit.isFailure(request)) return request
+  const query = endpoint.decodeQuery(request.value.query)
   if (Exit.isFailure(query)) return query
-  const decoded = endpoint.decodePayload(body)
+  const decoded = endpoint.decodePayload({ escapes: body.escapes, value: request.value.body })
   if (Exit.isFailure(decoded)) return decoded
   const payload = withoutCardData(decoded.value, (data) => tokenize(caller.account, data))
   return run({ params, payload, caller })
@@ -190,6 +222,8 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
     answer: (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
       Effect.withFiber((fiber) => {
         const exchange = begin(request, requestIds.next())
+        // What comes before the caller's version is known is of the newest.
+        exchange.apiVersion = steps.versions.newest
         const wait = timeouts.begin(fiber)
         return Effect.matchCauseEffect(Effect.interruptible(answer(steps, exchange, wait)), {
           onSuccess: (answered) => {

@@ -2,7 +2,6 @@
 import type { IncomingMessage } from "node:http"
 import { Exit } from "effect"
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
-import { API_VERSIONS } from "../domain/ApiVersion.ts"
 import { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"
 import { InvalidApiVersion } from "./HttpErrors.ts"
@@ -43,11 +42,12 @@ const isRepeated = ({ rawHeaders }: IncomingMessage, name: string): boolean => {
 /** Reads the version to answer in. A repeated header arrives with a comma in it, and so is no version. */
 export const apiVersionOf = (
   { headers }: IncomingMessage,
-  accountDefault: string
+  accountDefault: string,
+  known: ReadonlyArray<string>
 ): Exit.Exit<string, InvalidApiVersion> => {
   const sent = headers["x-api-version"]
   if (sent === undefined) return Exit.succeed(accountDefault)
   const version = String(sent).trim()
-  const supported = API_VERSIONS.find((candidate) => candidate === version)
+  const supported = known.find((candidate) => candidate === version)
   return supported === undefined ? Exit.fail(new InvalidApiVersion({ version })) : Exit.succeed(supported)
 }

@@ -9,6 +9,7 @@ import { Effect, Layer } from "effect"
 import type { HttpServer, HttpServerResponse } from "effect/http"
 import { HttpRouter, HttpServerError, HttpServerRequest } from "effect/http"
 import { Api } from "../api/Api.ts"
+import type { ApiVersions } from "../domain/ApiVersions.ts"
 import type { Accounts } from "../engine/Accounts.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
@@ -52,7 +53,7 @@ const endpoints = compile(Api, {
 /** All requests of a server share these. */
 type Shared = RequestBodies | RequestIds
 
-type Services = Accounts | HttpConfig | PaymentsConfig | Processor
+type Services = Accounts | ApiVersions | HttpConfig | PaymentsConfig | Processor
 
 type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, HttpServerRequest.HttpServerRequest>
 

@@ -9,7 +9,7 @@
 import type { Server, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
-import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import { envelope, wireErrorOf } from "./ErrorTable.ts"
 import { makeRequestIds } from "./Exchange.ts"
 import { InvalidHttp, RequestHeadersTooLarge, RequestTimeout, RequestTooLarge } from "./HttpErrors.ts"
@@ -46,7 +46,7 @@ export const answerUnreadable = (server: Server, docsUrl: string): Server => {
       `Content-Length: ${Buffer.byteLength(body)}`,
       "Cache-Control: no-store",
       "X-Content-Type-Options: nosniff",
-      `X-API-Version: ${API_VERSION_DEFAULT}`,
+      `X-API-Version: ${API_VERSION_NEWEST}`,
       `X-Request-Id: ${requestIds.next()}`,
       "Connection: close"
     ]

@@ -19,6 +19,7 @@ const PAYMENT_INTENT = {
 const PRODUCT = "prod_1fK3dV9ab7Qe0TzXw5MnR2Lc"
 const PRICE = "price_1fK3dV9ab7Qe0TzXw5MnR2Lc"
 const PAYMENT_METHOD = "pm_1fK3dV9ab7Qe0TzXw5MnR2Lc"
+const API_KEY = "key_1fK3dV9ab7Qe0TzXw5MnR2Lc"
 
 /** By the failure's tag. */
 export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { readonly _tag: Tag }> } = {
@@ -53,6 +54,7 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
   LookupKeyTaken: new Domain.LookupKeyTaken({ lookupKey: "standard_monthly" }),
   ProductHasPrices: new Domain.ProductHasPrices({ id: PRODUCT }),
   PaymentMethodTaken: new Domain.PaymentMethodTaken({ id: PAYMENT_METHOD }),
+  ApiKeyInUse: new Domain.ApiKeyInUse({ id: API_KEY }),
   PriceInactive: new Domain.PriceInactive({ id: PRICE, param: "line_items[0][price]" }),
   ProductInactive: new Domain.ProductInactive({ id: PRODUCT, param: "line_items[0][price]" }),
 

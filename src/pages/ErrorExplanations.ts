@@ -76,14 +76,16 @@ const PARAMETERS: Readonly<Record<string, Explanation>> = {
     ]
   },
   resource_in_use: {
-    meaning: "The object cannot be deleted or given away, because another one needs or has it.",
+    meaning: "The object cannot be deleted, ended or given away, because something else needs, uses or has it.",
     causes: [
       "A product cannot be deleted while it has prices, active or not.",
-      "A payment method cannot be attached to a customer while another one has it."
+      "A payment method cannot be attached to a customer while another one has it.",
+      "An API key cannot revoke itself."
     ],
     remedies: [
       "Archive the product instead: update it with `active: false`.",
       "Ask the payer for the card again: one that is detached cannot be attached any more.",
+      "Revoke the key with another secret key of the same environment, or with `till keys revoke`.",
       KEPT
     ]
   },

@@ -3,7 +3,7 @@
  * and by the same lifecycles, errors and stored answers as over the API.
  */
 import { Effect } from "effect"
-import { API_VERSION_DEFAULT } from "../domain/ApiVersion.ts"
+import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { Command } from "../http/CarryOutOnce.ts"
 import * as CarryOutOnce from "../http/CarryOutOnce.ts"
@@ -36,7 +36,7 @@ export const make = Effect.gen(function* () {
   return {
     /** Runs a command once for a form. */
     submit: ({ account, entered, idempotencyKey, path }: Submission, command: Command) => {
-      const apiVersion = API_VERSION_DEFAULT
+      const apiVersion = API_VERSION_NEWEST
       const request = {
         id: requestIds.next(),
         account,

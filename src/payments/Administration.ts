@@ -1,5 +1,5 @@
 /**
- * Administration: whoever runs the installation changes its merchants and their keys (semantics A7, A8, V3) by commands
+ * Administration: whoever runs the installation changes its merchants and their keys (semantics A7, A8, V3, 9.17) by commands
  * that can be sent to the process that has the installation in its hands.
  */
 import { Effect, Redacted, Schema } from "effect"
@@ -37,7 +37,8 @@ export const Command = Schema.Union([
   Schema.TaggedStruct("SetVersion", { merchant: Schema.String, version: ApiVersion }),
   Schema.TaggedStruct("CreateKey", { merchant: Schema.String, type: ApiKeyType, livemode: Schema.Boolean }),
   Schema.TaggedStruct("ListKeys", { merchant: Schema.NullOr(Schema.String) }),
-  Schema.TaggedStruct("RollKey", { key: Schema.String, expiresIn: ApiKeyGrace })
+  Schema.TaggedStruct("RollKey", { key: Schema.String, expiresIn: ApiKeyGrace }),
+  Schema.TaggedStruct("RevokeKey", { key: Schema.String })
 ])
 export type Command = typeof Command.Type
 
@@ -74,6 +75,8 @@ export const administer = (command: Command): Effect.Effect<Answer, Administrati
         return listKeys(command.merchant)
       case "RollKey":
         return accounts.run(INSTALLATION, rollKey(command.key, command.expiresIn))
+      case "RevokeKey":
+        return accounts.run(INSTALLATION, revokeKey(command.key))
     }
   })
 
@@ -134,11 +137,17 @@ const rollKey = (id: string, expiresIn: number) =>
     Effect.mapError(() => noApiKey(id))
   )
 
+const revokeKey = (id: string) =>
+  ApiKeys.revoke(id).pipe(
+    Effect.map((revoked): Answer => ({ merchants: [], keys: [revoked] })),
+    Effect.mapError(() => noApiKey(id))
+  )
+
 /** The message does not repeat the id, because whoever sends a key in its place must not find it in a log. */
 const noApiKey = (id: string) =>
   new AdministrationFailed({
     message: id.startsWith("key_")
-      ? `There is no API key ${id}.`
+      ? `There is no API key ${id}, or it has been revoked.`
       : "An API key is named by its id, key_…, which the list of keys shows."
   })
 

@@ -1,5 +1,5 @@
 /**
- * The lifecycle of API keys (semantics A7, A8). They lie in the installation's account, as a SHA-256 and the last four
+ * The lifecycle of API keys (semantics A7, A8, 9.17). They lie in the installation's account, as a SHA-256 and the last four
  * characters only: a key that was handed out cannot be had again.
  *
  * Every key has an entry whose id is its hash, so that a request is authenticated with one read by id. The hash needs
@@ -8,7 +8,7 @@
 import { hash } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
 import { API_KEY_GRACE_SECONDS_MAX, ApiKey, ApiKeyStatus, ApiKeyType } from "../domain/ApiKey.ts"
-import { ResourceMissing } from "../domain/Errors.ts"
+import { ApiKeyInUse, ResourceMissing } from "../domain/Errors.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
@@ -118,6 +118,19 @@ export const findLookup = Effect.fnUntraced(function* (
 export const belongsTo = ({ livemode, merchant_id }: ApiKey, account: AccountId): boolean =>
   accountOf(merchant_id, livemode) === account
 
+/** Finds a key that is to change. A revoked one is gone, whatever is asked of it (semantics 9.17). */
+const findChangeable = Effect.fnUntraced(function* (
+  id: string,
+  account: AccountId | undefined
+): Effect.fn.Return<ApiKey, ResourceMissing, Transaction> {
+  const transaction = yield* Transaction
+  const key = (yield* transaction.get(API_KEY, id))?.value
+  if (key === undefined || key.status === "revoked" || (account !== undefined && !belongsTo(key, account))) {
+    return yield* new ResourceMissing({ kind: "API key", id, param: "id" })
+  }
+  return key
+})
+
 export interface Roll {
   /** Seconds of grace for the old key; 24 hours unless given. */
   readonly expiresIn?: number | undefined
@@ -128,18 +141,14 @@ export interface Roll {
 /**
  * Issues a key in the place of another, which stays valid for a while (semantics A8). A key whose end is set already
  * ends then at the latest: rolling it again only issues another key, which helps whoever lost the answer. Fails with
- * `ResourceMissing` if there is no such key, or none of this account.
+ * `ResourceMissing` if there is no such key, or none of this account, or if it was revoked.
  */
 export const roll = Effect.fnUntraced(function* (
   id: string,
   { account, expiresIn }: Roll
 ): Effect.fn.Return<IssuedApiKey, ResourceMissing, Transaction> {
   const transaction = yield* Transaction
-  const document = yield* transaction.get(API_KEY, id)
-  if (document === undefined || (account !== undefined && !belongsTo(document.value, account))) {
-    return yield* new ResourceMissing({ kind: "API key", id, param: "id" })
-  }
-  const old = document.value
+  const old = yield* findChangeable(id, account)
   const endsAt = secondsOf(transaction.now) + (expiresIn ?? API_KEY_GRACE_SECONDS_MAX)
   if ((old.status === "active" || old.status === "rolling") && (old.expires_at === null || endsAt < old.expires_at)) {
     yield* change(id, { status: expiresIn === 0 ? "expired" : "rolling", expires_at: endsAt })
@@ -147,6 +156,29 @@ export const roll = Effect.fnUntraced(function* (
     else transaction.setTimer(timer("api_key.expire", id, endsAt * 1000))
   }
   return yield* issue(old.merchant_id, old)
+})
+
+export interface Revocation {
+  /** The only account whose keys may be revoked, if there is one. */
+  readonly account?: AccountId
+  /** Id of the key that asks, which cannot revoke itself: whoever holds the last one would be locked out. */
+  readonly by?: string
+}
+
+/**
+ * Ends a key, in whatever state it is: no request with it is let in any more (semantics 9.17). Fails with
+ * `ResourceMissing` if there is no such key, or none of this account, or if it was revoked before, and with
+ * `ApiKeyInUse` if it is the key that asks.
+ */
+export const revoke = Effect.fnUntraced(function* (
+  id: string,
+  { account, by }: Revocation = {}
+): Effect.fn.Return<ApiKey, ResourceMissing | ApiKeyInUse, Transaction> {
+  const transaction = yield* Transaction
+  const key = yield* findChangeable(id, account)
+  if (id === by) return yield* new ApiKeyInUse({ id })
+  if (key.status === "rolling") transaction.clearTimer(timerId("api_key.expire", id))
+  return yield* change(id, { status: "revoked" })
 })
 
 /** Ends a rolled key's grace, when its timer fires (semantics A8). */
@@ -160,10 +192,12 @@ export const expire = Effect.fnUntraced(function* (id: string): Effect.fn.Return
 const change = Effect.fnUntraced(function* (
   id: string,
   changes: { readonly status: ApiKeyStatus; readonly expires_at?: number }
-): Effect.fn.Return<void, never, Transaction> {
+): Effect.fn.Return<ApiKey, never, Transaction> {
   const transaction = yield* Transaction
   const { hidden, value } = (yield* transaction.get(API_KEY, id))!
   const lookup = (yield* transaction.get(API_KEY_LOOKUP, hidden.lookup))!
-  transaction.put(API_KEY, { ...value, ...changes }, hidden)
+  const changed = { ...value, ...changes }
+  transaction.put(API_KEY, changed, hidden)
   transaction.put(API_KEY_LOOKUP, { ...lookup.value, ...changes })
+  return changed
 })

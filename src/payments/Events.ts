@@ -5,12 +5,13 @@
  * (semantics 9.27).
  */
 import type { ApiVersion } from "../domain/ApiVersion.ts"
+import type { ApiVersionsShape, JsonObject } from "../domain/ApiVersions.ts"
 import type { EmittedEventType } from "../domain/Event.ts"
 import type { Metadata } from "../domain/Metadata.ts"
 import { previousMetadata } from "../domain/Metadata.ts"
 import { secondsOf } from "../domain/Time.ts"
 import type { AccountId } from "../engine/Document.ts"
-import type { StoredEvent } from "../engine/Events.ts"
+import type { EventVersionsShape, StoredEvent } from "../engine/Events.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
 import { sentKey } from "./IdempotencyKeys.ts"
@@ -57,6 +58,32 @@ export interface EventContext {
 
 /** Events that an older Till wrote down without a version are of this one: there was no other. */
 const UNWRITTEN_VERSION: ApiVersion = "2026-03-09"
+
+/**
+ * Shows an event in an older version, with what an update changed as that version sees it. The same event if nothing in
+ * it has changed since. Null is the version of events that were written down without one.
+ */
+export const shownIn =
+  ({ older }: ApiVersionsShape): EventVersionsShape["shownIn"] =>
+  (version, event) => {
+    const served = older(version ?? UNWRITTEN_VERSION)
+    if (served === undefined || !served.concerns(event.object)) return event
+    const newest = JSON.parse(event.object) as JsonObject
+    const object = served.object(newest)
+    if (event.previous === null) return { object: JSON.stringify(object), previous: null }
+    const before = served.object(beforeUpdate(newest, event.previous))
+    return { object: JSON.stringify(object), previous: previousAttributes(before as AnyObject, object as AnyObject) }
+  }
+
+type AnyObject = JsonObject & Updatable
+
+/** Puts an object together as it was before an update; null where it had no such field. */
+const beforeUpdate = (object: JsonObject, previous: JsonObject): JsonObject => {
+  const { metadata } = previous
+  const keys = metadata === undefined ? {} : { ...(object["metadata"] as Metadata), ...(metadata as object) }
+  const kept = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== null))
+  return { ...object, ...previous, ...(metadata !== undefined && { metadata: kept }) }
+}
 
 /**
  * Renders an event as JSON text, in the version that was its account's default when it happened (semantics V3, W8).

@@ -5,6 +5,7 @@
 import { Effect, Equal, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { API_VERSION_DEFAULT, ApiVersion } from "../domain/ApiVersion.ts"
+import { ApiVersions } from "../domain/ApiVersions.ts"
 import { Brand, NO_BRAND } from "../domain/Brand.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { secondsOf } from "../domain/Time.ts"
@@ -16,6 +17,7 @@ import { INSTALLATION, merchantIdOf } from "./AccountIds.ts"
 import type { ApiKeyUse } from "./ApiKeys.ts"
 import { findLookup, issue, register } from "./ApiKeys.ts"
 import type { Kept } from "./Documents.ts"
+import { shownIn } from "./Events.ts"
 
 export const Merchant = Schema.Struct({
   /** `mer_…` */
@@ -42,13 +44,17 @@ export const MERCHANT: Kept<Merchant> = {
  * Tells the engine a merchant's default version, in which the events of its accounts are rendered that happen from then
  * on (semantics V3, W8).
  */
-export const layerEventVersions: Layer.Layer<EventVersions> = Layer.succeed(EventVersions, {
-  namedBy: (account) => (account === INSTALLATION ? null : { account: INSTALLATION, id: merchantIdOf(account) }),
-  versionOf: (document) =>
-    document === undefined || document.deleted
-      ? API_VERSION_DEFAULT
-      : (document as Document<Merchant>).value.api_version
-})
+export const layerEventVersions: Layer.Layer<EventVersions, never, ApiVersions> = Layer.effect(
+  EventVersions,
+  Effect.map(ApiVersions, (versions) => ({
+    namedBy: (account) => (account === INSTALLATION ? null : { account: INSTALLATION, id: merchantIdOf(account) }),
+    versionOf: (document) =>
+      document === undefined || document.deleted
+        ? API_VERSION_DEFAULT
+        : (document as Document<Merchant>).value.api_version,
+    shownIn: shownIn(versions)
+  }))
+)
 
 const DefaultMerchant = Schema.Struct({ id: Schema.String, merchant_id: Schema.String })
 

@@ -1,4 +1,4 @@
-/** The command line makes, lists and rolls merchants and keys, while Till runs and while it does not (A7, A8, V3). */
+/** The command line makes, lists, rolls and revokes merchants and keys, while Till runs or not (A7, A8, V3, 9.17). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -92,6 +92,15 @@ const assertBrands = async (server: TillProcess, merchant: string, url: string) 
   await refused(server, "There is no merchant mer_x.", "merchants", "brand", "mer_x")
 }
 
+/** Revokes a key that has been used, which ends with the very next request, and once. */
+const assertRevokes = async (server: TillProcess, { keys }: Created) => {
+  const { id, secret } = keys["sk_live_"]!
+  assert.strictEqual(await codeFor(server, secret), 200)
+  assert.match(await command(server, "keys", "revoke", id), new RegExp(`^${id} .* revoked\n$`))
+  assert.strictEqual(await codeFor(server, secret), "authentication_failed")
+  await refused(server, `There is no API key ${id}, or it has been revoked.`, "keys", "revoke", id)
+}
+
 describe("administration", () => {
   it.live(
     "of a running service is in force at once",
@@ -132,7 +141,8 @@ describe("administration", () => {
           assert.match(keys, new RegExp(`^${merchant.keys["sk_test_"]!.id} .* expired$`, "m"))
           assert.notMatch(keys, /[sp]k_(?:test|live)_\w/)
           await refused(server, "There is no merchant mer_x.", "keys", "list", "mer_x")
-          await refused(server, "There is no API key key_x.", "keys", "roll", "key_x")
+          await refused(server, "There is no API key key_x, or it has been revoked.", "keys", "roll", "key_x")
+          await assertRevokes(server, merchant)
 
           await server.kill("SIGTERM")
           assert.isFalse(fs.existsSync(Path.join(server.folder, "control.sock")))

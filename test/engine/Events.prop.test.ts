@@ -142,7 +142,8 @@ describe("the version in which an event is rendered", () => {
   const eventVersions: EventVersionsShape = {
     namedBy: (account) => (account === NAMING || named === undefined ? null : { account: NAMING, id: named }),
     versionOf: (document) =>
-      document === undefined || document.deleted ? "none" : `v${(document.value as Counter).count}`
+      document === undefined || document.deleted ? "none" : `v${(document.value as Counter).count}`,
+    shownIn: (_, event) => event
   }
   const NAMING = "naming"
   let named: string | undefined

@@ -5,7 +5,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Kind, Step } from "../../src/engine/Document.ts"
+import type { EventVersionsShape } from "../../src/engine/Events.ts"
 import * as Formats from "../../src/engine/Formats.ts"
+import { AS_SHOWN } from "../../src/engine/Record.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import * as Harness from "./Harness.ts"
 import type { Counter } from "./Toy.ts"
@@ -72,6 +74,23 @@ const older = Effect.gen(function* () {
   return { storage, kept, gone, reply, command }
 })
 
+/** Versions of an API of which the newest shows a counter's `total`, and "1" its `count`. Meters are of the newest. */
+const asCounts = (text: string): string => {
+  const { total, unit: _, ...counter } = JSON.parse(text)
+  return JSON.stringify(total === undefined ? counter : { ...counter, count: total })
+}
+const EVENT_VERSIONS: EventVersionsShape = {
+  namedBy: () => null,
+  versionOf: () => "1",
+  shownIn: (version, event) =>
+    version !== "1"
+      ? event
+      : {
+          object: asCounts(event.object),
+          previous: event.previous === null ? null : { count: event.previous["total"] }
+        }
+}
+
 const later = (storage: Harness.Storage) => Harness.startEngine(storage, { kinds: [METER] })
 
 const objectsOf = (engine: Harness.RunningEngine) =>
@@ -120,6 +139,31 @@ describe("documents of an older format", () => {
         changes.filter(({ id }) => id === kept.id).map(({ format }) => format)
       )
       assert.deepStrictEqual(formats, [1, 3])
+    })
+  )
+
+  it.effect("are told of in the version of the event, and what is told in an older version stays as it was told", () =>
+    Effect.gen(function* () {
+      const { gone, kept, storage } = yield* older
+      const options = { kinds: [METER], eventVersions: EVENT_VERSIONS }
+      const engine = yield* Harness.startEngine(storage, options)
+      yield* engine.accounts.run(ACCOUNT, add(kept.id, 5))
+      const told = { ...kept, count: 12 }
+      const inOrder = (objects: ReadonlyArray<unknown>) =>
+        objects.map((object) => Object.entries(object as object).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      const expected = inOrder([kept, gone, gone, told])
+      assert.deepStrictEqual(inOrder(yield* objectsOf(engine)), expected)
+      const [newest] = yield* Harness.allEvents(engine, ACCOUNT, "older", 1)
+      assert.deepStrictEqual([newest!.previous, newest!.format, newest!.apiVersion], [{ count: 7 }, AS_SHOWN, "1"])
+      yield* engine.kill
+      // A format that comes later does not change it any more.
+      const further = [...STEPS, { value: () => ({ id: "another" }) }]
+      const again = yield* Harness.startEngine(storage, { ...options, kinds: [{ ...METER, steps: further }] })
+      assert.deepStrictEqual((yield* objectsOf(again))[3], JSON.parse(newest!.object))
+      yield* again.kill
+      yield* Harness.verified(storage)
+      yield* Harness.rebuilt(storage)
+      yield* Harness.verified(storage)
     })
   )
 

@@ -74,7 +74,7 @@ export interface RunningEngine {
   readonly kill: Effect.Effect<void>
 }
 
-const ONE_VERSION: EventVersionsShape = { namedBy: () => null, versionOf: () => "1" }
+const ONE_VERSION: EventVersionsShape = { namedBy: () => null, versionOf: () => "1", shownIn: (_, event) => event }
 
 /** Numbers under a key. Ids of counters lead to their accounts. */
 export const numbersUnder = (key: string): AccountNumbersShape =>

@@ -1,9 +1,10 @@
-/** Semantics A7 and A8 over HTTP: keys are listed masked, and rolled with a grace. */
+/** Semantics A7, A8 and 9.17 over HTTP: keys are listed masked, rolled with a grace, and revoked. */
+import { Agent, get } from "node:http"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/MemoryService.ts"
 import type { TestServer } from "./TestServer.ts"
-import { start } from "./TestServer.ts"
+import { basic, start } from "./TestServer.ts"
 
 let server: TestServer
 beforeAll(async () => void (server = await start()))
@@ -96,6 +97,90 @@ describe("API keys", () => {
     }
     assertError(await roll(keys.secretTest, { expiry: 1 }), 400, "parameter_unknown", "expiry")
     assert.isTrue(await works(keys.secretTest))
+  })
+
+  it("9.17: a revoked key ends at once, whatever it was, and lists go on showing it", async () => {
+    const keys = await server.merchant()
+    const revoke = (id: string, key = keys.secretTest) => server.request("DELETE", `/v1/api_keys/${id}`, { key })
+    const rollingId = await idOf(keys, keys.secretTest)
+    const by = (await server.request("POST", `/v1/api_keys/${rollingId}/roll`, { key: keys.secretTest })).body
+    const publishableId = await idOf(keys, keys.publishableTest)
+    const tokenize = () =>
+      server.request("POST", "/v1/payment_methods", {
+        key: keys.publishableTest,
+        body: { type: "card", card: { number: "4242424242424242", exp_month: 12, exp_year: 2040 } }
+      })
+    assertOk(await tokenize())
+    const before = (await listKeys(by.secret)).find(({ id }: { id: string }) => id === publishableId)
+    const revoked = await revoke(publishableId, by.secret)
+    assertOk(revoked)
+    assert.deepStrictEqual(revoked.body, { ...before, status: "revoked" })
+    assertError(await tokenize(), 401, "authentication_failed")
+
+    assert.isTrue(await works(keys.secretTest))
+    const rolling = await revoke(rollingId, by.secret)
+    assertOk(rolling)
+    assert.include(rolling.body, { id: rollingId, status: "revoked" })
+    assert.isNotNull(rolling.body.expires_at)
+    assertError(await server.request("GET", "/v1/api_keys", { key: keys.secretTest }), 401, "authentication_failed")
+
+    for (const id of [rollingId, publishableId]) {
+      assertError(await revoke(id, by.secret), 404, "resource_missing", "id")
+      const roll = await server.request("POST", `/v1/api_keys/${id}/roll`, { key: by.secret })
+      assertError(roll, 404, "resource_missing", "id")
+    }
+    const states = (await listKeys(by.secret)).map(({ id, status }: Record<string, string>) => [id, status])
+    assert.deepStrictEqual(states, [
+      [by.id, "active"],
+      [publishableId, "revoked"],
+      [rollingId, "revoked"]
+    ])
+  })
+
+  it("9.17: an expired key can be revoked as well, and then says so", async () => {
+    const keys = await server.merchant()
+    const id = await idOf(keys, keys.secretTest)
+    const options = { key: keys.secretTest, body: { expires_in: 0 } }
+    const { secret } = (await server.request("POST", `/v1/api_keys/${id}/roll`, options)).body
+    assertError(await server.request("GET", "/v1/api_keys", { key: keys.secretTest }), 401, "api_key_expired")
+    assert.strictEqual((await server.request("DELETE", `/v1/api_keys/${id}`, { key: secret })).body.status, "revoked")
+    assertError(await server.request("GET", "/v1/api_keys", { key: keys.secretTest }), 401, "authentication_failed")
+  })
+
+  it("9.17: the key that asks, strangers' keys, the other environment's and publishable keys revoke nothing", async () => {
+    const [keys, other] = [await server.merchant(), await server.merchant()]
+    const id = await idOf(keys, keys.secretTest)
+    const revoke = (key: string, of = id, query = "") => server.request("DELETE", `/v1/api_keys/${of}${query}`, { key })
+    const itself = await revoke(keys.secretTest)
+    assertError(itself, 400, "resource_in_use", "id")
+    assert.strictEqual(itself.body.error.message, `The API key '${id}' makes this request; use another key.`)
+    assertError(await revoke(other.secretTest), 404, "resource_missing", "id")
+    assertError(await revoke(keys.secretLive), 404, "resource_missing", "id")
+    assertError(await revoke(keys.publishableTest), 403, "secret_key_required")
+    assertError(await revoke(keys.secretTest, "key_x"), 404, "resource_missing", "id")
+    assertError(await revoke(keys.secretTest, id, "?now=1"), 400, "parameter_unknown", "now")
+    assertOk(await server.request("GET", "/v1/customers", { key: keys.secretTest }))
+  })
+
+  it("9.17: a connection that was open before is let in no more", async () => {
+    const keys = await server.merchant()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const sockets = new Set<unknown>()
+    const read = () =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = { authorization: basic(keys.publishableTest) }
+        const url = `http://127.0.0.1:${server.port}/v1/payment_intents/pi_x?client_secret=x`
+        get(url, { agent, headers }, (response) => {
+          sockets.add(response.socket)
+          response.resume().on("end", () => resolve(response.statusCode))
+        }).on("error", reject)
+      })
+    assert.strictEqual(await read(), 404)
+    const id = await idOf(keys, keys.publishableTest)
+    assertOk(await server.request("DELETE", `/v1/api_keys/${id}`, { key: keys.secretTest }))
+    assert.strictEqual(await read(), 401)
+    assert.strictEqual(sockets.size, 1)
+    agent.destroy()
   })
 
   it("I4: two merchants may use the same idempotency key", async () => {

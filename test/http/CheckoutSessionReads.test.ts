@@ -1,6 +1,8 @@
 /** Semantics S18 and §1.6, through a real socket: lists of sessions, their lines and their metadata. */
 import { assert, describe, it } from "@effect/vitest"
+import { publishable } from "../../src/domain/Publishable.ts"
 import { assertError, assertOk } from "./Assertions.ts"
+import type { Reply } from "./TestServer.ts"
 import { catalog, create, eventsSince, get, hosted, newestEvent, openShop, post, server } from "./TestShop.ts"
 
 openShop()
@@ -93,4 +95,79 @@ describe("reading and updating", () => {
     assertError(await get(`${path}?ending_before=${other}`), 404, "resource_missing", "ending_before")
     assertError(await get(`${path}?expand[]=price`), 400, "parameter_invalid", "expand[]")
   })
+
+  it("9.13: a publishable key sees its fields of a session, in every answer, and the lines", async () => {
+    const key = { key: server.keys.publishableTest }
+    const hidden = { metadata: { margin: "0.9" }, client_reference_id: "order_7" }
+    const { client_secret, id } = await create({
+      ...hidden,
+      ui_mode: "custom",
+      line_items: [1, 2, 3].map((quantity) => ({ price: catalog.price, quantity })),
+      payment_intent_data: { metadata: { margin: "0.8" } }
+    })
+    const path = `checkout_sessions/${id}`
+    const assertPart = async (reply: Reply) => {
+      assertOk(reply)
+      const { body: whole } = await get(path)
+      const seen = SEEN.filter((field) => field in whole)
+      assert.sameMembers(Object.keys(reply.body), seen)
+      for (const field of seen) assert.deepStrictEqual(reply.body[field], whole[field], field)
+      for (const secret of ["margin", "order_7", "metadata"]) assert.notInclude(reply.text, secret)
+    }
+    const read = await get(`${path}?client_secret=${client_secret}`, key)
+    await assertPart(read)
+    assert.notProperty(read.body, "customer_details")
+    const { body: lines } = await get(`${path}/line_items`)
+    const shown = await get(`${path}/line_items?client_secret=${client_secret}`, key)
+    assertOk(shown)
+    assert.deepStrictEqual(shown.body, lines)
+    assert.lengthOf(shown.body.data, 3)
+    const second = await get(
+      `${path}/line_items?limit=1&starting_after=${lines.data[0].id}&client_secret=${client_secret}`,
+      key
+    )
+    assert.deepStrictEqual([second.body.data, second.body.has_more], [[lines.data[1]], true])
+    for (const options of [key, {}]) {
+      assertError(await get(`${path}/line_items?client_secret=x`, options), 404, "resource_missing", "id")
+    }
+    assertError(await get(`${path}/line_items`, key), 403, "secret_key_required")
+    const other = await create({ ui_mode: "custom" })
+    const foreign = await get(`${path}/line_items?client_secret=${other.client_secret}`, key)
+    assertError(foreign, 404, "resource_missing", "id")
+    const body = { client_secret, payment_method: "pm_card_visa", customer_details: { email: "a@b.co" } }
+    const confirm = () => post(`${path}/confirm`, body, { ...key, idempotencyKey: `once-${id}` })
+    await assertPart(await confirm())
+    const replay = await confirm()
+    assert.strictEqual(replay.headers.get("idempotent-replayed"), "true")
+    await assertPart(replay)
+    assert.property(replay.body, "customer_details")
+  })
+
+  it("9.13: a line that grows a field shows it to publishable keys once it is listed, and not before", () => {
+    const line = { id: "csli_1", object: "item", quantity: 1, metadata: { a: "b" }, cost: 5 }
+    const list = { object: "list", data: [line], has_more: false }
+    assert.deepStrictEqual(publishable(list), { ...list, data: [{ id: "csli_1", object: "item", quantity: 1 }] })
+  })
 })
+
+const SEEN = [
+  "id",
+  "object",
+  "mode",
+  "status",
+  "payment_status",
+  "ui_mode",
+  "amount_subtotal",
+  "amount_total",
+  "currency",
+  "total_details",
+  "customer_email",
+  "customer_details",
+  "billing_address_collection",
+  "expires_at",
+  "livemode",
+  "client_secret",
+  "success_url",
+  "cancel_url",
+  "payment_intent"
+]

@@ -21,6 +21,7 @@ const OPEN = [
   ["GET", "/v1/payment_intents/pi_1?client_secret=a"],
   ["POST", "/v1/payment_intents/pi_1/confirm"],
   ["GET", "/v1/checkout_sessions/cs_1?client_secret=a"],
+  ["GET", "/v1/checkout_sessions/cs_1/line_items?client_secret=a"],
   ["POST", "/v1/checkout_sessions/cs_1/confirm"]
 ] as const
 

@@ -371,7 +371,7 @@ const checkout = ({ customer, price, product }: Known): Table => ({
   "checkout_sessions.list": { ...list, "?status": optional(query(["open", "complete", "expired"], "x", "OPEN")) },
   "checkout_sessions.retrieve": { "?client_secret": secretOfQuery },
   "checkout_sessions.expire": {},
-  "checkout_sessions.line_items": list
+  "checkout_sessions.line_items": { ...list, "?client_secret": secretOfQuery }
 })
 
 const hoursAhead = (hours: number): number => Math.floor(Date.now() / 1000 + hours * 3600)
@@ -411,7 +411,8 @@ const others: Table = {
   "test_helpers.advance_clock": { seconds: required(Kinds.integer(1, 63_072_000)) },
   "test_helpers.delete_data": {},
   "api_keys.list": list,
-  "api_keys.roll": { expires_in: optional(Kinds.integer(0, 86_400)) }
+  "api_keys.roll": { expires_in: optional(Kinds.integer(0, 86_400)) },
+  "api_keys.revoke": {}
 }
 
 /** All parameters, by operation and name. */

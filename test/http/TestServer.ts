@@ -4,6 +4,7 @@
  */
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { HttpServer } from "effect/http"
+import type { Version } from "../../src/domain/ApiVersions.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { HttpConfigShape } from "../../src/http/HttpConfig.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
@@ -20,11 +21,16 @@ import { paymentsConfig } from "../support/PaymentsConfig.ts"
 export const DOCS_URL = "https://docs.example.test"
 export const VERSION = "2026-03-09"
 
-const service = (faults: Faults.Faults, config: Partial<HttpConfigShape>, clock: Layer.Layer<never>) =>
+const service = (
+  faults: Faults.Faults,
+  config: Partial<HttpConfigShape>,
+  clock: Layer.Layer<never>,
+  versions?: ReadonlyArray<Version>
+) =>
   Routes.serveWith(Documentation.layer).pipe(
     Layer.provideMerge(MemoryService.listening(() => answerUnreadable(NodeServer.create(), DOCS_URL))),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
-    Layer.provideMerge(MemoryService.engine(faults)),
+    Layer.provideMerge(MemoryService.engine(faults, versions)),
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ publicUrl: "https://pay.example.test" }))),
     Layer.provide(clock)
   )
@@ -60,13 +66,17 @@ export interface TestServer {
   readonly close: () => Promise<void>
 }
 
-/** Starts a server with one merchant. `clock` is another clock than the system's. */
+/**
+ * Starts a server with one merchant. `clock` is another clock than the system's, `versions` are others than those that
+ * are published.
+ */
 export const start = async (
   faults: Faults.Faults = () => Effect.void,
   config: Partial<HttpConfigShape> = {},
-  clock: Layer.Layer<never> = Layer.empty
+  clock: Layer.Layer<never> = Layer.empty,
+  versions?: ReadonlyArray<Version>
 ): Promise<TestServer> => {
-  const runtime = ManagedRuntime.make(service(faults, config, clock))
+  const runtime = ManagedRuntime.make(service(faults, config, clock, versions))
   const { address } = await runtime.runPromise(HttpServer.HttpServer)
   if (!("port" in address)) throw new Error("The server does not listen on a port")
   const { port } = address

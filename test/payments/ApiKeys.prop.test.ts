@@ -1,9 +1,9 @@
-/** The life of a key, over any sequence of rolls and passing time (semantics A7, A8). */
+/** The life of a key, over any sequence of rolls, passing time and revocation (semantics A7, A8, 9.17). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import type { ApiKey } from "../../src/domain/ApiKey.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
-import { API_KEY, API_KEY_LOOKUP, lookupIdOf, roll } from "../../src/payments/ApiKeys.ts"
+import { API_KEY, API_KEY_LOOKUP, lookupIdOf, revoke, roll } from "../../src/payments/ApiKeys.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 
@@ -39,5 +39,34 @@ describe("A key", () => {
         assert.strictEqual(account.timers.size, 0)
       }),
     { arbitrary: { runs: 100 } }
+  )
+
+  it.effect.prop(
+    "is revoked once, from any state, for good: no timer, roll or start gives it back",
+    { steps: Schema.Array(Schema.Struct({ expiresIn: seconds, pause: seconds })), pause: seconds },
+    ({ pause, steps }) =>
+      Effect.gen(function* () {
+        const account = new MemoryAccount(INSTALLATION)
+        const given = { secretTest: Redacted.make("sk_test_chosen") }
+        yield* account.run(Merchants.ensureDefault(given), null)
+        const lookup = () => account.value(API_KEY_LOOKUP, lookupIdOf("sk_test_chosen"))!
+        const { api_key: id } = lookup()
+        for (const { expiresIn, pause } of steps) {
+          yield* account.run(roll(id, { expiresIn }), null)
+          yield* account.advance(pause * 1000)
+        }
+        const before: ApiKey = account.value(API_KEY, id)!
+        const revoked = yield* account.run(revoke(id), null)
+        assert.deepStrictEqual(revoked, { ...before, status: "revoked" })
+        assert.include(lookup(), { status: "revoked", expires_at: before.expires_at })
+        assert.strictEqual(account.timers.size, 0)
+        yield* account.advance(pause * 1000)
+        for (const change of [Effect.asVoid(revoke(id)), Effect.asVoid(roll(id, {}))]) {
+          assert.strictEqual((yield* Effect.flip(account.run(change, null)))._tag, "ResourceMissing")
+        }
+        assert.deepStrictEqual((yield* account.run(Merchants.ensureDefault(given), null)).added, [])
+        assert.deepStrictEqual(account.value(API_KEY, id), revoked)
+      }),
+    { arbitrary: { runs: 50 } }
   )
 })

@@ -16,11 +16,15 @@ import * as Merchants from "../../src/payments/Merchants.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { resend } from "../../src/payments/WebhookDeliveries.ts"
 import * as MemoryService from "../support/MemoryService.ts"
+import { FIRST as OLDEST, NEWEST, VERSIONS as TEST_VERSIONS } from "../support/TestVersions.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 
 const FIRST: ApiVersion = "2026-03-09"
 const SECOND = "2027-01-01" as ApiVersion
 
+const versioned = MemoryService.engine(undefined, TEST_VERSIONS).pipe(
+  Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig()))
+)
 const service = MemoryService.engine().pipe(Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig())))
 
 /** The bodies that go out for the deliveries that are due now, as the dispatcher puts them together. */
@@ -87,6 +91,35 @@ describe("the version of an event", () => {
       assert.lengthOf(again, 2)
       for (const { body, event } of again) assert.strictEqual(body, bodies.get(event.id))
     }).pipe(Effect.provide(service))
+  )
+
+  it.live("is the one that its webhooks are in, on every attempt, whatever the default has become", () =>
+    Effect.gen(function* () {
+      const deliveries = yield* Deliveries
+      const { account, createCustomer, setVersion, subscribe } = yield* makeMerchant
+      yield* subscribe
+      yield* createCustomer
+      yield* setVersion(NEWEST as ApiVersion)
+      yield* createCustomer
+      const bodies = new Map<string, string>()
+      for (let attempt = 1; attempt <= 2; attempt++) {
+        for (const { body, delivery, event } of yield* dueBodies) {
+          assert.strictEqual(bodies.get(event.id) ?? body, body)
+          bodies.set(event.id, body)
+          const outcome = { ...delivery, startedAt: 0, durationMillis: 0, status: 500, error: null }
+          yield* deliveries.report(account, [{ ...outcome, next: { retryAfterMillis: 0 } }])
+        }
+        yield* setVersion(OLDEST as ApiVersion)
+      }
+      const seen = [...bodies.values()].map((body) => {
+        const { api_version, data } = JSON.parse(body)
+        return [api_version, "telephone" in data.object, "phone" in data.object]
+      })
+      assert.deepStrictEqual(seen.toSorted(), [
+        [OLDEST, true, false],
+        [NEWEST, false, true]
+      ])
+    }).pipe(Effect.provide(versioned))
   )
 
   it.live("is the merchant's own, in both environments, and counts from the next event on", () =>

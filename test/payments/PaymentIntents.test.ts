@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Redacted, Result } from "effect"
 import type { CreatePaymentIntent, PaymentIntent } from "../../src/domain/PaymentIntent.ts"
-import { publishable } from "../../src/domain/PaymentIntent.ts"
+import { publishable } from "../../src/domain/Publishable.ts"
 import type { Kind } from "../../src/engine/Document.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import * as Customers from "../../src/payments/Customers.ts"

@@ -2,6 +2,8 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import type { Server } from "node:http"
+import type { Version } from "../../src/domain/ApiVersions.ts"
+import { ApiVersions, VERSIONS } from "../../src/domain/ApiVersions.ts"
 import { AccountNumbers } from "../../src/engine/AccountNumbers.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -19,13 +21,19 @@ import * as ViewsMemory from "../engine/storage/ViewsMemory.ts"
 
 const numbers = AccountNumbers.layer(Formats.KINDS, Redacted.make(new Uint8Array(32).fill(9)))
 
-/** The engine with the lifecycles' timers. */
-export const engine = (faults?: Faults.Faults) => engineWith(Simulator.layer, faults)
+/** The engine with the lifecycles' timers, and the versions of the API. */
+export const engine = (faults?: Faults.Faults, versions?: ReadonlyArray<Version>) =>
+  engineWith(Simulator.layer, faults, versions)
 
 /** The same with other processors. */
-export const engineWith = <E, R>(processor: Layer.Layer<Processor, E, R>, faults: Faults.Faults = () => Effect.void) =>
+export const engineWith = <E, R>(
+  processor: Layer.Layer<Processor, E, R>,
+  faults: Faults.Faults = () => Effect.void,
+  versions: ReadonlyArray<Version> = VERSIONS
+) =>
   Engine.layer().pipe(
     Layer.provide([Timers.layer, Formats.layer, numbers, Merchants.layerEventVersions]),
+    Layer.provideMerge(ApiVersions.layer(versions)),
     Layer.provideMerge(processor),
     Layer.provide(Faults.layer(faults)),
     Layer.provide(ViewsMemory.layerMemory),

@@ -1,4 +1,4 @@
-/** API keys over HTTP (semantics A8). */
+/** API keys over HTTP (semantics A8, 9.17). */
 import { Effect, Redacted } from "effect"
 import * as Contract from "../../api/ApiKeys.ts"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
@@ -17,6 +17,8 @@ export const apiKeys = handlers(Contract.ApiKeys, {
       ApiKeys.roll(params.id, { expiresIn: payload.expires_in ?? undefined, account: caller.account }),
       ({ secret, value }) => new Revealed(value, { secret: Redacted.value(secret) }, "object")
     ),
+
+  revoke: ({ caller, params }) => ApiKeys.revoke(params.id, { account: caller.account, by: caller.apiKey }),
 
   list: Effect.fnUntraced(function* ({ caller, path, query }) {
     const accounts = yield* Accounts

@@ -8,6 +8,7 @@ import { encode } from "../../engine/Document.ts"
 import * as CheckoutSessions from "../../payments/CheckoutSessions.ts"
 import { requireClientSecretOf } from "../../payments/ClientSecrets.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../../payments/Documents.ts"
+import type { Caller } from "../Authentication.ts"
 import { documentJson, handlers, readDocument } from "./Handler.ts"
 import type { ListParameters } from "./Lists.ts"
 import { cursorOf, listDocuments, listJson } from "./Lists.ts"
@@ -22,16 +23,11 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
   list: ({ caller, path, query }) =>
     listDocuments({ account: caller.account, path, query }, CHECKOUT_SESSION, { status: query.status }),
 
-  retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
-    const document = yield* readDocument(caller.account, CHECKOUT_SESSION, params.id)
-    yield* requireClientSecretOf(CHECKOUT_SESSION, document.value, query.client_secret, {
-      publishableKey: caller.keyType === "publishable"
-    })
-    return documentJson(document)
-  }),
+  retrieve: ({ caller, params, query }) =>
+    Effect.map(readPermitted(caller, params.id, query.client_secret), (document) => documentJson(document)),
 
   line_items: Effect.fnUntraced(function* ({ caller, params, path, query }) {
-    yield* readDocument(caller.account, CHECKOUT_SESSION, params.id)
+    yield* readPermitted(caller, params.id, query.client_secret)
     const { value } = yield* readDocument(caller.account, LINE_ITEMS, lineItemsId(params.id))
     const { hasMore, page } = yield* pageOfLines(caller.account, value.data, query)
     return listJson<LineItem>(
@@ -40,6 +36,18 @@ export const checkoutSessions = handlers(Contract.CheckoutSessions, {
       path
     )
   })
+})
+
+/** Reads a session for whoever may see it (semantics A5, 9.13). */
+const readPermitted = Effect.fnUntraced(function* (
+  { account, keyType }: Caller,
+  id: string,
+  clientSecret: string | undefined
+) {
+  const document = yield* readDocument(account, CHECKOUT_SESSION, id)
+  const publishableKey = keyType === "publishable"
+  yield* requireClientSecretOf(CHECKOUT_SESSION, document.value, clientSecret, { publishableKey })
+  return document
 })
 
 /** Takes a page of a cart, in the order of the cart (semantics G1). A line of another cart is no cursor. */

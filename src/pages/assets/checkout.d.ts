@@ -26,10 +26,11 @@ export interface CustomerDetails {
   readonly address?: Address | null
 }
 
-/** The Checkout Session; all fields are in the API's reference. */
+/** The Checkout Session, as far as a publishable key sees it: never its metadata. */
 export interface CheckoutSession {
   readonly id: string
   readonly object: "checkout.session"
+  readonly mode: "payment" | "setup" | "subscription"
   readonly status: "open" | "complete" | "expired"
   readonly payment_status: "unpaid" | "paid" | "no_payment_required"
   readonly ui_mode: "hosted" | "embedded" | "custom"
@@ -38,12 +39,20 @@ export interface CheckoutSession {
   readonly amount_subtotal: number | null
   /** Three letters, lower case. */
   readonly currency: string | null
+  readonly total_details: {
+    readonly amount_discount: number
+    readonly amount_shipping: number
+    readonly amount_tax: number
+  }
+  readonly billing_address_collection: "auto" | "required"
   readonly livemode: boolean
   /** Unix time in seconds. */
   readonly expires_at: number
   readonly payment_intent: string | null
+  readonly client_secret: string | null
   readonly success_url: string | null
   readonly cancel_url: string | null
+  readonly customer_email: string | null
   readonly customer_details?: CustomerDetails
   readonly [field: string]: unknown
 }

@@ -7,7 +7,8 @@ import { CreateCheckoutSession } from "../../../src/domain/CheckoutSession.ts"
 import type { Operation } from "../../../src/api/openapi/Document.ts"
 import * as Document from "../../../src/api/openapi/Document.ts"
 import { ruleOf } from "../../../src/domain/Rule.ts"
-import { CreatePaymentIntent, PUBLISHABLE_FIELDS } from "../../../src/domain/PaymentIntent.ts"
+import { CreatePaymentIntent } from "../../../src/domain/PaymentIntent.ts"
+import { PUBLISHABLE_FIELDS } from "../../../src/domain/Publishable.ts"
 import { RETRY_AFTER_SECONDS } from "../../../src/webhooks/RetrySchedule.ts"
 import { signatureOf } from "../../../src/webhooks/Signature.ts"
 
@@ -96,7 +97,11 @@ describe("document", () => {
     assert.sameMembers(saying("A publishable key may call this, too."), ["post /v1/payment_methods"])
     const withSecret = (where: string) =>
       saying(`A publishable key may call this, too, with the object's \`client_secret\` in the ${where}.`)
-    assert.sameMembers(withSecret("query"), ["get /v1/payment_intents/{id}", "get /v1/checkout_sessions/{id}"])
+    assert.sameMembers(withSecret("query"), [
+      "get /v1/payment_intents/{id}",
+      "get /v1/checkout_sessions/{id}",
+      "get /v1/checkout_sessions/{id}/line_items"
+    ])
     const confirmations = ["post /v1/payment_intents/{id}/confirm", "post /v1/checkout_sessions/{id}/confirm"]
     assert.sameMembers(withSecret("body"), confirmations)
     const helpers = operations.map(([route]) => route).filter((route) => route.includes("/test_helpers/"))
@@ -104,16 +109,36 @@ describe("document", () => {
   })
 
   it("says what a publishable key is shown, where that is less", () => {
-    const open = ["get /v1/payment_intents/{id}", "post /v1/payment_intents/{id}/confirm"]
-    for (const [route, { description, responses }] of operations) {
-      const { schema } = Document.responseOf(responses["200"]!, document).content["application/json"]
-      const projection = { $ref: "#/components/schemas/PublishablePaymentIntent" }
-      assert.strictEqual(JSON.stringify(schema).includes(projection.$ref), open.includes(route), route)
-      if (open.includes(route)) assert.match(description ?? "", /no more of the PaymentIntent than `id`, .*_reason`\./)
+    const open: Readonly<Record<string, string>> = {
+      "get /v1/payment_intents/{id}": "ExpandablePaymentIntent",
+      "post /v1/payment_intents/{id}/confirm": "PaymentIntent",
+      "get /v1/checkout_sessions/{id}": "CheckoutSession",
+      "post /v1/checkout_sessions/{id}/confirm": "CheckoutSession"
     }
-    const { PublishablePaymentIntent: shown } = document.components.schemas
-    assert.sameMembers(Object.keys(shown!.properties!), [...PUBLISHABLE_FIELDS])
-    assert.sameMembers([...shown!.required!, "last_payment_error"], [...PUBLISHABLE_FIELDS])
+    for (const [route, { description = "", responses }] of operations) {
+      const { schema } = Document.responseOf(responses["200"]!, document).content["application/json"]
+      const name = open[route]
+      if (name === undefined) {
+        assert.notInclude(JSON.stringify(schema), "/Publishable", route)
+      } else {
+        const of = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+        assert.deepStrictEqual(schema, { anyOf: [of(name), of(`Publishable${name.replace("Expandable", "")}`)] })
+        assert.match(description, /It is shown no more of the (PaymentIntent|session) than `id`, `object`, .*`\./)
+      }
+    }
+    const { PublishableCheckoutSession, PublishablePaymentIntent } = document.components.schemas
+    for (const [type, shown, optional] of [
+      ["payment_intent", PublishablePaymentIntent!, "last_payment_error"],
+      ["checkout.session", PublishableCheckoutSession!, "customer_details"]
+    ] as const) {
+      const fields = [...PUBLISHABLE_FIELDS[type]!]
+      assert.sameMembers(Object.keys(shown.properties!), fields)
+      assert.sameMembers([...shown.required!, optional], fields)
+    }
+    // All of a line that there is may be seen.
+    assert.sameMembers(Object.keys(document.components.schemas["LineItem"]!.properties!), [
+      ...PUBLISHABLE_FIELDS["item"]!
+    ])
   })
 
   it("says of parameters what costs callers money or a 400, which leaves their rules as they were", () => {

@@ -1,0 +1,81 @@
+/**
+ * What a publishable key gets to see of an object, which is what everybody gets to see who has the merchant's page and
+ * the object's client secret (semantics A6, 9.13). The fields are listed one by one, so that a new one is not shown
+ * before somebody has decided that it may be.
+ */
+import type { CheckoutSession, LineItem } from "./CheckoutSession.ts"
+import type { PaymentIntent } from "./PaymentIntent.ts"
+
+const PAYMENT_INTENT: ReadonlyArray<keyof PaymentIntent> = [
+  "id",
+  "object",
+  "amount",
+  "currency",
+  "status",
+  "capture_method",
+  "confirmation_method",
+  "client_secret",
+  "created",
+  "livemode",
+  "payment_method",
+  "next_action",
+  "last_payment_error",
+  "canceled_at",
+  "cancellation_reason"
+]
+
+const CHECKOUT_SESSION: ReadonlyArray<keyof CheckoutSession> = [
+  "id",
+  "object",
+  "mode",
+  "status",
+  "payment_status",
+  "ui_mode",
+  "amount_subtotal",
+  "amount_total",
+  "currency",
+  "total_details",
+  "customer_email",
+  "customer_details",
+  "billing_address_collection",
+  "expires_at",
+  "livemode",
+  "client_secret",
+  "success_url",
+  "cancel_url",
+  "payment_intent"
+]
+
+const LINE_ITEM: ReadonlyArray<keyof LineItem> = [
+  "id",
+  "object",
+  "price",
+  "quantity",
+  "amount_subtotal",
+  "amount_total",
+  "currency",
+  "description"
+]
+
+/** The fields that are shown, in this order, by `object`. Objects of other types are shown as they are. */
+export const PUBLISHABLE_FIELDS: Readonly<Record<string, ReadonlyArray<string>>> = {
+  payment_intent: PAYMENT_INTENT,
+  "checkout.session": CHECKOUT_SESSION,
+  item: LINE_ITEM
+}
+
+interface Shown {
+  readonly object?: unknown
+  readonly data?: unknown
+}
+
+/** Projects an object, or each object of a list, for a publishable key (semantics A6, 9.13). */
+export const publishable = (value: object, fieldsOf = PUBLISHABLE_FIELDS): object => {
+  const { data, object } = value as Shown
+  if (object === "list" && Array.isArray(data))
+    return { ...value, data: data.map((item: object) => publishable(item, fieldsOf)) }
+  const fields = typeof object === "string" ? fieldsOf[object] : undefined
+  if (fields === undefined) return value
+  const members = value as Readonly<Record<string, unknown>>
+  return Object.fromEntries(fields.filter((field) => field in members).map((field) => [field, members[field]]))
+}
