@@ -57,10 +57,10 @@ const projection = (from: number): Projection => {
     dueAt: null
   }
   const version = ROWS + from
-  const row = { account: ACCOUNT, kind: "payment_intent", version, hiddenSpan: null, labels: {}, format: 1 }
+  const row = { account: ACCOUNT, kind: "payment_intent", version, hiddenSpan: null, labels: {}, format: 1, search: null }
   const documentSpan = { at: 0, length: 10 }
   return {
-    checkpoints: [{ account: ACCOUNT, from, to: from + 1 }],
+    checkpoints: [{ account: ACCOUNT, from, to: from + 1, ahead: 0 }],
     documentsCreated: [{ ...row, id: `pi_${digits(ROWS + from)}`, documentSpan }],
     documentsChanged: [{ ...row, id: `pi_${id}`, documentSpan }],
     events: [{ account: ACCOUNT, id: `evt_new_${from}`, type: "customer.created", version }],

@@ -4,7 +4,9 @@ import * as Contract from "../../api/Customers.ts"
 import * as Customers from "../../payments/Customers.ts"
 import { CUSTOMER } from "../../payments/Documents.ts"
 import { documentJson, handlers, jsonOf, readEntry } from "./Handler.ts"
+import { SEARCHED_CUSTOMER } from "../../payments/Search.ts"
 import { listDocuments } from "./Lists.ts"
+import { searchDocuments } from "./Search.ts"
 
 export const customers = handlers(Contract.Customers, {
   create: ({ payload }) => Customers.create(payload),
@@ -13,6 +15,9 @@ export const customers = handlers(Contract.Customers, {
 
   list: ({ caller, path, query }) =>
     listDocuments({ account: caller.account, path, query }, CUSTOMER, { email: query.email?.toLowerCase() }),
+
+  search: ({ caller, path, query }) =>
+    searchDocuments({ account: caller.account, path, query }, CUSTOMER, SEARCHED_CUSTOMER),
 
   retrieve: ({ caller, params }) =>
     Effect.map(readEntry(caller.account, CUSTOMER, params.id), (entry) =>
