@@ -255,7 +255,9 @@ const tiered = (tier: object) =>
   terms({ billing_scheme: "tiered", tiers_mode: "volume", tiers: [{ up_to: "inf", ...tier }] })
 
 /** Paths of the operations with query parameters. */
-const QUERIES: Readonly<Record<string, () => Promise<string> | string>> = {
+const QUERIES: Readonly<Record<string, (field: string) => Promise<string> | string>> = {
+  "customers.search": (field) => `customers/search${field === "?query" ? "" : "?query=created>1"}`,
+  "payment_intents.search": (field) => `payment_intents/search${field === "?query" ? "" : "?query=created>1"}`,
   "prices.retrieve": () => `prices/${known.price}`,
   "checkout_sessions.retrieve": async () => `checkout_sessions/${(await session()).id}`,
   "checkout_sessions.line_items": async () => `checkout_sessions/${(await session()).id}/line_items`,
@@ -384,12 +386,13 @@ const tryParameter = async (operation: string, field: string, rule: Rule): Promi
 /** Tries a query parameter, which is always text. */
 const tryQuery = async (operation: string, field: string, { kind }: Rule): Promise<ReadonlyArray<string>> => {
   const name = field.slice(1)
-  const path = await (QUERIES[operation] ?? (() => operation.split(".")[0]!))()
+  const path = await (QUERIES[operation] ?? (() => operation.split(".")[0]!))(field)
+  const start = path.includes("?") ? "&" : "?"
   const of = `${operation} ${field}`
   const get = (...values: ReadonlyArray<unknown>) =>
     server.request(
       "GET",
-      `/v1/${path}?${values.map((value) => `${name}=${encodeURIComponent(String(value))}`).join("&")}`
+      `/v1/${path}${start}${values.map((value) => `${name}=${encodeURIComponent(String(value))}`).join("&")}`
     )
   const problems: Array<string | undefined> = []
   const invalid = { status: 400, code: "parameter_invalid", param: name }
