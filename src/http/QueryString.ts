@@ -67,8 +67,10 @@ export const makeQueryDecoder = (
       if (given === undefined) continue
       const problem = problemOf(name, given)
       if (problem !== undefined) {
-        // What comes before it has yet to be decoded, and may be wrong as well.
-        const before = decode(input)
+        // What comes before it has yet to be decoded, and may be wrong as well. What was given is not missing.
+        const before = Exit.mapError(decode(input), (error) =>
+          error._tag === "ParameterMissing" && values.has(error.param) ? problem : error
+        )
         return Exit.isFailure(before) ? before : Exit.fail(problem)
       }
       input[name] = name === EXPAND ? [...new Set(given)] : lists.has(name) ? given : given[0]

@@ -42,11 +42,13 @@ export const from = (sql: PgClient.PgClient, query: Bounded): Fragment => {
 
 /**
  * Says how a list finds its documents. Any number may belong to a customer or a product, so each of these labels has an
- * index in the order of ids; few have any other that names one object or one address.
+ * index in the order of ids; few have any other that names one object or one address. What is asked for as an address
+ * may be any text (semantics 9.12).
  */
 const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "product" => {
   const { customer, product, ...others } = labels
-  if (Object.values(others).some((value) => /@|_[0-9A-Za-z]{24}$/.test(value))) return "label"
+  const isRare = (name: string, value: string) => name === "email" || /_[0-9A-Za-z]{24}$/.test(value)
+  if (Object.entries(others).some(([name, value]) => isRare(name, value))) return "label"
   if (customer !== undefined) return "customer"
   return product === undefined ? "kind" : "product"
 }

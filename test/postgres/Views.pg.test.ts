@@ -48,7 +48,7 @@ const distinct = <A>(random: Random, choices: ReadonlyArray<A>) => choices.filte
 /** Those that look like an id or an address are found in another way, and so are those of a customer or a product. */
 const LABEL_VALUES = ["", "x", "ü'\"\\", "10", "cus_8Q0eQxL7onWPq0YtTwltHu2V", "jenny@example.com"]
 
-const LABEL_NAMES = ["name", "slot", "ü", "customer", "product"]
+const LABEL_NAMES = ["name", "slot", "ü", "customer", "product", "email"]
 
 const labels = (random: Random, names = distinct(random, LABEL_NAMES)): Record<string, string> =>
   Object.fromEntries(
