@@ -9,9 +9,11 @@ import { List, listQuery } from "./List.ts"
 import { searchQuery, SearchResult } from "./Search.ts"
 
 /** Any text may be asked for: what is no address is nobody's (semantics 9.12). */
-const EmailFilter = text(EMAIL_LENGTH_MAX).check(Schema.isMinLength(1)).annotate({
-  rule: `a string of at most ${EMAIL_LENGTH_MAX} characters`
-})
+const EmailFilter = text(EMAIL_LENGTH_MAX)
+  .check(Schema.isMinLength(1))
+  .annotate({
+    rule: `a string of at most ${EMAIL_LENGTH_MAX} characters`
+  })
 
 const params = { id: Schema.String }
 
@@ -35,8 +37,8 @@ export const Customers = HttpApiGroup.make("customers").add(
     error: errors
   }).annotate(
     OpenApi.Description,
-    'By `id`, `created`, `email`, `name` and `metadata["key"]`. Newest first, without those that are deleted; sees all ' +
-      "that was answered before."
+    'By `id`, `created`, `email`, `name` and `metadata["key"]`. Newest first, without those that are deleted; ' +
+      "sees all that was answered before."
   ),
   HttpApiEndpoint.get("retrieve", "/v1/customers/:id", {
     headers: requestHeaders,

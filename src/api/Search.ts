@@ -13,8 +13,8 @@ export const searchQuery = (example: string) => ({
     .annotate({
       rule: `a search query of at most ${QUERY_LENGTH_MAX} characters`,
       description:
-        `What to look for, such as \`${example}\`: clauses of a field, one of \`:\` \`~\` \`>\` \`>=\` \`<\` \`<=\` and a value, ` +
-        "with `-` in front for the opposite, and `AND` or `OR` between them.",
+        `What to look for, such as \`${example}\`: clauses of a field, one of ` +
+        "`:` `~` `>` `>=` `<` `<=` and a value, with `-` in front for the opposite, and `AND` or `OR` between them.",
       examples: [example]
     }),
   limit: listQuery.limit,

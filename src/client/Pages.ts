@@ -1,7 +1,7 @@
 /**
- * Walks lists (spec: Pagination) and searches (semantics 9.19), always away from the cursor: without one or with `starting_after` in the list's
- * own order, with `ending_before` against it. No item comes twice and none is left out, whatever is added or removed
- * meanwhile, because a cursor is the last item seen.
+ * Walks searches (semantics 9.19) from page to page, and lists (spec: Pagination) always away from the cursor: without
+ * one or with `starting_after` in their own order, with `ending_before` against it. No item comes twice and none is
+ * left out, whatever is added or removed meanwhile, because a cursor is the last item seen.
  */
 import { Effect, Option, Stream } from "effect"
 

@@ -1,8 +1,8 @@
 /**
  * Queries of searches, in Stripe's syntax (semantics 9.19): `status:"succeeded" AND amount>1000`.
  *
- * A query is clauses, all of which must hold, or of which one must (`OR`). A clause is a field, an operator and a value,
- * with `-` in front for its opposite. Which operator goes with a field, its type says:
+ * A query is clauses, all of which must hold, or of which one must (`OR`). A clause is a field, an operator and a
+ * value, with `-` in front for its opposite. Which operator goes with a field, its type says:
  *
  * | Type        | `:` value | `:null`             | `~` value | `>` `>=` `<` `<=` |
  * | ----------- | --------- | ------------------- | --------- | ----------------- |
@@ -73,7 +73,7 @@ export const parse = (text: string, fields: Fields): Result.Result<SearchQuery, 
 
 /** Where characters take two code units, they count once. */
 const malformed = (text: string, { at, message }: Problem): Malformed => ({
-  position: [...text.slice(0, at)].length + 1,
+  position: Array.from(text.slice(0, at)).length + 1,
   problem: message
 })
 

@@ -121,10 +121,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const actors = yield* Actors.make(options)
 
   /** Reads the views once what is due has fired, and they show everything that was acknowledged before the call. */
-  const reading = <A>(
-    account: AccountId,
-    read: (actor: Actor) => Effect.Effect<A, StorageFailure>
-  ): Effect.Effect<A, Unavailable> =>
+  const reading: Reading = (account, read) =>
     actors.use(account, (actor) =>
       actor.timely(
         Effect.suspend(() => actor.reading(Effect.andThen(projector.reach(actor, actor.durable), read(actor))))
@@ -168,38 +165,53 @@ const make = Effect.fnUntraced(function* (options: Options) {
           return row === undefined ? undefined : (yield* eventsAt([row]))[0]
         })
       ),
-    events: (account, { created, ...query }) =>
-      reading(account, () =>
-        Effect.gen(function* () {
-          const { between, isExact } = yield* Lists.createdBetween(views, account, EVENT_PREFIX, created)
-          const asked = { ...query, ...between }
-          if (isExact) {
-            const { hasMore, page } = yield* Lists.pageOf(asked, (query) => views.events(account, query))
-            return { events: yield* eventsAt(page), hasMore }
-          }
-          const { hasMore, page } = yield* Lists.pageOf(
-            asked,
-            (query) => Effect.flatMap(views.events(account, query), eventsAt),
-            ({ at }) => wasWithin(at, created!)
-          )
-          return { events: page, hasMore }
-        })
-      ),
-    deliveries: (account, { created, ...query }) =>
-      reading(account, () =>
-        Effect.gen(function* () {
-          const { between } = yield* Lists.createdBetween(views, account, DELIVERY_PREFIX, created)
-          const { hasMore, page } = yield* Lists.pageOf(
-            { ...query, ...between },
-            (query) => views.deliveries(account, query),
-            ({ at }) => created === undefined || wasWithin(at, created)
-          )
-          return { deliveries: page, hasMore }
-        })
-      ),
+    ...datedLists(views, reading, eventsAt),
     delivery: (account, destination, id) => reading(account, () => views.delivery(account, destination, id)),
     pendingDeliveries: (account, events) => reading(account, () => pendingOf(events.map((id) => ({ account, id }))))
   })
+})
+
+/** Reads the views of an account through its actor. */
+type Reading = <A>(
+  account: AccountId,
+  read: (actor: Actor) => Effect.Effect<A, StorageFailure>
+) => Effect.Effect<A, Unavailable>
+
+/** Lists of what has its time beside it, not in a document. */
+const datedLists = (
+  views: ViewsShape,
+  reading: Reading,
+  eventsAt: Events.ReadEvents
+): Pick<AccountsShape, "events" | "deliveries"> => ({
+  events: (account, { created, ...query }) =>
+    reading(account, () =>
+      Effect.gen(function* () {
+        const { between, isExact } = yield* Lists.createdBetween(views, account, EVENT_PREFIX, created)
+        const asked = { ...query, ...between }
+        if (isExact) {
+          const { hasMore, page } = yield* Lists.pageOf(asked, (query) => views.events(account, query))
+          return { events: yield* eventsAt(page), hasMore }
+        }
+        const { hasMore, page } = yield* Lists.pageOf(
+          asked,
+          (query) => Effect.flatMap(views.events(account, query), eventsAt),
+          ({ at }) => wasWithin(at, created!)
+        )
+        return { events: page, hasMore }
+      })
+    ),
+  deliveries: (account, { created, ...query }) =>
+    reading(account, () =>
+      Effect.gen(function* () {
+        const { between } = yield* Lists.createdBetween(views, account, DELIVERY_PREFIX, created)
+        const { hasMore, page } = yield* Lists.pageOf(
+          { ...query, ...between },
+          (query) => views.deliveries(account, query),
+          ({ at }) => created === undefined || wasWithin(at, created)
+        )
+        return { deliveries: page, hasMore }
+      })
+    )
 })
 
 const none = () => null

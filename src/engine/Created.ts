@@ -1,12 +1,12 @@
 /**
- * Bounds on `created` become bounds on ids, which have the time of their making in front: lists walk along ids, and read
- * nothing beside the bounds.
+ * Bounds on `created` become bounds on ids, which have the time of their making in front: lists walk along ids, and
+ * read nothing beside the bounds.
  *
  * An object is created at its account's time, in whole seconds, and its id is made in the same command. The counter of
  * ids follows that time and never falls behind it. It runs ahead of it where the clock steps back, and where one
- * millisecond has more ids than the counter has places for it. So no object was created later than its id says, and of
- * each account the views know by how much ids were ahead at most (`aheadOf`): nearly always by nothing, and then ids say
- * all. Otherwise a list reads on by so much, and looks into what it finds.
+ * millisecond has more ids than the counter has places for it. So no object was created later than its id says, and
+ * of each account the views know by how much ids were ahead at most (`aheadOf`): nearly always by nothing, and then ids
+ * say all. Otherwise a list reads on by so much, and looks into what it finds.
  */
 import type { Millis } from "./Document.ts"
 import { idAt, timeOf } from "./Identifiers.ts"

@@ -26,8 +26,8 @@ export interface Kind<Value extends Identified, Hidden = undefined> {
    */
   readonly labels?: (value: Value) => Labels
   /**
-   * What searches find it by. Of today's documents: the views derive it anew from those that an older Till wrote. Whoever
-   * changes it for documents that there are adds a migration that makes the views anew.
+   * What searches find it by. Of today's documents: the views derive it anew from those that an older Till wrote.
+   * Whoever changes it for documents that there are adds a migration that says that views are outdated.
    */
   readonly search?: (value: Value) => Searchable
   /**

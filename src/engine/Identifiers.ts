@@ -14,7 +14,7 @@ const RANDOM_LENGTH = 15
  * Ids per millisecond before the counter runs ahead of the clock. Keeps the counter a safe integer until the year 2248.
  */
 const COUNTS_PER_MILLISECOND = 1024
-const COUNTER_MAX = 62 ** COUNTER_LENGTH - 1
+const COUNTER_MAX = Number.MAX_SAFE_INTEGER
 
 /** The counter of the next id: follows the clock, and ascends even where the clock does not. */
 export const nextSequence = (sequence: number, now: Millis): number =>
@@ -24,7 +24,8 @@ export const idOf = (prefix: string, sequence: number): string =>
   scratch.toString("latin1", 0, fillRandom(writeCounter(prefix, sequence), RANDOM_LENGTH))
 
 /**
- * Stands before all ids of a prefix whose counters are those of a time or later, in milliseconds, and behind all others.
+ * Stands before all ids of a prefix whose counters are those of a time or later, in milliseconds, and behind all
+ * others.
  */
 export const idAt = (prefix: string, time: Millis): string => {
   const sequence = Math.min(Math.max(time * COUNTS_PER_MILLISECOND, 0), COUNTER_MAX)

@@ -101,7 +101,10 @@ export const make: Effect.Effect<Lists, never, Formats | Journal | Scope.Scope |
   const search: Lists["search"] = Effect.fnUntraced(function* (actor, { filters, matches, ...query }) {
     const { account } = actor
     const asked = yield* Effect.forEach(filters, (filter) =>
-      Effect.map(createdBetween(views, account, query.prefix, filter.created), ({ between }) => ({ filter, ...between }))
+      Effect.map(createdBetween(views, account, query.prefix, filter.created), ({ between }) => ({
+        filter,
+        ...between
+      }))
     )
     const { hasMore, page } = yield* pageOf(
       query,
@@ -124,18 +127,14 @@ const everyRow = () => true
 const READ_MAX = 1000
 
 /**
- * Reads one row beyond the limit, which tells whether there are more, and puts the newest first. Reads on for as many as
- * it does not keep.
+ * Reads one row beyond the limit, which tells whether there are more, and puts the newest first. Reads on for as many
+ * as it does not keep.
  */
 export const pageOf = Effect.fnUntraced(function* <
   Row extends { readonly id: string },
   Query extends Cursor & { readonly limit: number },
   E
->(
-  query: Query,
-  read: (query: Query) => Effect.Effect<ReadonlyArray<Row>, E>,
-  keeps: (row: Row) => boolean = everyRow
-) {
+>(query: Query, read: (query: Query) => Effect.Effect<ReadonlyArray<Row>, E>, keeps: (row: Row) => boolean = everyRow) {
   const { limit, newerThan } = query
   const found: Array<Row> = []
   for (let next = { ...query, limit: limit + 1 }; ;) {

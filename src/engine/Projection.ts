@@ -201,7 +201,7 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
   }
 }
 
-/** How far ids are ahead after one account's step, if they were by `before`: what was wiped is not ahead of anything. */
+/** How far ids are ahead after one account's step, if they were by `before`: of what was wiped none are left. */
 export const aheadAfter = (before: number, { checkpoints, sweep }: Projection): number =>
   Math.max(sweep?.wiped === true ? 0 : before, ...checkpoints.map(({ ahead }) => ahead))
 

@@ -49,8 +49,8 @@ export interface Change {
   /** Says whether its id is known to be new. The journal does not tell, so no change that was read from there is. */
   readonly created: boolean
   /**
-   * What the document is found by, if its kind is searched. Derives from the document: the journal does not have it, and
-   * `Formats.searched` adds it to what was read from there.
+   * What the document is found by, if its kind is searched. Derives from the document: the journal does not have it,
+   * and `Formats.searched` adds it to what was read from there.
    */
   readonly search?: Searchable | null
 }

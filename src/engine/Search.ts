@@ -3,11 +3,12 @@
  *
  * A kind says which terms a document has, and which number it is found by in ranges (`Kind.search`). The views index
  * terms as numbers of 53 bits, which take Postgres a third of the work that texts do. Two terms may share a number, and
- * texts are found by their trigrams, so what the views find is what may match; whoever searches looks into the documents.
+ * texts are found by their trigrams, so what the views find is what may match; whoever searches looks into the
+ * documents.
  *
- * An index of the numbers themselves would cost every create more than all terms do. So a number is a term as well: that
- * of the bucket it falls into, of which there are 64 per doubling. A range is the terms of its buckets, and the number
- * stands beside them for those at the ends.
+ * An index of the numbers themselves would cost every create more than all terms do. So a number is a term as well:
+ * that of the bucket it falls into, of which there are 64 per doubling. A range is the terms of its buckets, and the
+ * number stands beside them for those at the ends.
  */
 import type { Between, Created } from "./Created.ts"
 import type { AccountId, Searchable } from "./Document.ts"

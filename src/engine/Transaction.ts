@@ -247,7 +247,12 @@ export class ActiveTransaction implements Transaction {
   }
 
   deliver(event: { readonly id: string; readonly version: number }, destination: string): void {
-    this.#deliveries.push({ id: this.#nextId(DELIVERY_PREFIX), destination, event: event.id, eventVersion: event.version })
+    this.#deliveries.push({
+      id: this.#nextId(DELIVERY_PREFIX),
+      destination,
+      event: event.id,
+      eventVersion: event.version
+    })
   }
 
   attempted({ next, startedAt, ...outcome }: AttemptOutcome): void {

@@ -147,7 +147,7 @@ const endsOf = (operator: Clause["operator"], number: number): readonly [from: n
   }
 }
 
-/** What passes both. Of two ids that differ, one stays: whoever looks into the document sees that it is not the other. */
+/** What passes both. Of two ids that differ, one stays: whoever looks into the document sees that it is another. */
 const both = (one: Filter, other: Filter): Filter => {
   const id = one.id ?? other.id
   const measure = intersection(one.measure, other.measure)

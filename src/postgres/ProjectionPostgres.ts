@@ -57,7 +57,8 @@ type Statement<Row> = (sql: PgClient.PgClient, rows: ReadonlyArray<Row>) => Frag
 
 const insertDocuments: Statement<DocumentRow> = (sql, rows) =>
   sql`INSERT INTO objects
-      (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format, terms, measure)
+      (account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
+        labels, format, terms, measure)
     SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb, format,
       terms::bigint[], measure
     FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.id))},
@@ -66,8 +67,8 @@ const insertDocuments: Statement<DocumentRow> = (sql, rows) =>
       ${ints(rows.map((d) => d.hiddenSpan?.at ?? null))}, ${ints(rows.map((d) => d.hiddenSpan?.length ?? null))},
       ${texts(rows.map(labelsText))}, ${ints(rows.map((d) => d.format))},
       ${texts(rows.map(termsText))}, ${bigints(rows.map((d) => d.search?.measure ?? null))})
-      AS d
-        (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format, terms, measure)
+      AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
+        labels, format, terms, measure)
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 const upsertDocuments: Statement<DocumentRow> = (sql, rows) =>

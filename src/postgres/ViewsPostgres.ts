@@ -115,7 +115,16 @@ const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  "checkpoint" | "ahead" | "outdated" | "behind" | "accounts" | "timers" | "nextTimers" | "timerCounts" | "subscriptions" | "scan"
+  | "checkpoint"
+  | "ahead"
+  | "outdated"
+  | "behind"
+  | "accounts"
+  | "timers"
+  | "nextTimers"
+  | "timerCounts"
+  | "subscriptions"
+  | "scan"
 > => ({
   checkpoint: (account) =>
     ask(
@@ -125,9 +134,8 @@ const reads = (
       ([row]) => Number(row?.version ?? 0)
     ),
   ahead: (account) =>
-    ask(
-      sql<{ ahead: bigint }>`SELECT ahead FROM checkpoints WHERE account = ${account}`,
-      ([row]) => Number(row?.ahead ?? 0)
+    ask(sql<{ ahead: bigint }>`SELECT ahead FROM checkpoints WHERE account = ${account}`, ([row]) =>
+      Number(row?.ahead ?? 0)
     ),
   outdated: ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE outdated`, accountsOf),
   behind: ask(

@@ -105,7 +105,8 @@ describe("types", () => {
           continue
         }
         const encode = Schema.encodeUnknownSync(query as unknown as Schema.Encoder<unknown>)
-        assert.deepStrictEqual(encode({ [name]: sample }), { [name]: String(sample) })
+        // A search needs a query.
+        assert.deepInclude(encode({ query: "x", [name]: sample }), { [name]: String(sample) })
         found.add(String(name))
       }
     }

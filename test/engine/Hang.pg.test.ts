@@ -79,7 +79,10 @@ describe("the engine on a Postgres that hangs", () => {
       const scope = yield* Effect.scope
       yield* views.checkpoint(ACCOUNT)
       const sweep = { account: ACCOUNT, wiped: true, unsubscribed: [], clock: 0 }
-      const wipe = views.apply({ ...project([]), checkpoints: [{ account: ACCOUNT, from: 0, to: 1, ahead: 0 }], sweep }, 0)
+      const wipe = views.apply(
+        { ...project([]), checkpoints: [{ account: ACCOUNT, from: 0, to: 1, ahead: 0 }], sweep },
+        0
+      )
       const wiping = yield* postgres.locked(
         VIEWS,
         Effect.gen(function* () {

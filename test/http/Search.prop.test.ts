@@ -33,7 +33,8 @@ const AMOUNTS = [1, 2, 127, 128, 129, 2000, 2001, 2047, 999_999_999_999]
 const TIMES = [0, 1, 1_763_596_800, 1_763_596_801]
 const IDS = ["cus_x", "pi_x"]
 
-const some = <A>(random: Random, choices: ReadonlyArray<A>): A | null => (random.chance(0.3) ? null : random.pick(choices))
+const some = <A>(random: Random, choices: ReadonlyArray<A>): A | null =>
+  random.chance(0.3) ? null : random.pick(choices)
 
 const metadata = (random: Random) =>
   Object.fromEntries(KEYS.filter(() => random.chance(0.4)).map((key) => [key, random.pick(TOKENS)]))
@@ -111,10 +112,7 @@ const put = Effect.fnUntraced(function* <A extends Identified>(
   known?: { readonly id: string; readonly created: number }
 ) {
   const transaction = yield* Transaction
-  const value = make(
-    known?.id ?? transaction.newId(kind.prefix!),
-    known?.created ?? Math.floor(transaction.now / 1000)
-  )
+  const value = make(known?.id ?? transaction.newId(kind.prefix!), known?.created ?? Math.floor(transaction.now / 1000))
   transaction.put(kind, value)
   return value
 })
@@ -128,7 +126,12 @@ const remove = (id: string) =>
 const searchAll = Effect.fnUntraced(function* <A extends Identified>(
   accounts: Accounts["Service"],
   account: string,
-  { kind, limit, searched, wanted }: {
+  {
+    kind,
+    limit,
+    searched,
+    wanted
+  }: {
     readonly kind: Resource<A>
     readonly searched: SearchedBy<A>
     readonly wanted: SearchQuery
@@ -138,9 +141,11 @@ const searchAll = Effect.fnUntraced(function* <A extends Identified>(
   const found: Array<A> = []
   for (let page: string | null = ""; page !== null;) {
     const parameters = { query: print(wanted), limit, ...(page !== "" && { page }) }
-    const json: string = yield* searchDocuments({ account, path: "/v1/x/search", query: parameters }, kind, searched).pipe(
-      Effect.provideService(Accounts, accounts)
-    )
+    const json: string = yield* searchDocuments(
+      { account, path: "/v1/x/search", query: parameters },
+      kind,
+      searched
+    ).pipe(Effect.provideService(Accounts, accounts))
     const answer = JSON.parse(json) as SearchResultOf<A>
     assert.strictEqual(answer.has_more, answer.next_page !== null)
     assert.isTrue(answer.has_more ? answer.data.length === limit : answer.data.length <= limit)
@@ -152,7 +157,12 @@ const searchAll = Effect.fnUntraced(function* <A extends Identified>(
 
 type Objects = Map<string, Customer | PaymentIntent>
 
-const agree = Effect.fnUntraced(function* (random: Random, accounts: Accounts["Service"], account: string, all: Objects) {
+const agree = Effect.fnUntraced(function* (
+  random: Random,
+  accounts: Accounts["Service"],
+  account: string,
+  all: Objects
+) {
   const check = Effect.fnUntraced(function* <A extends Identified>(kind: Resource<A>, searched: SearchedBy<A>) {
     const objects = [...all.values()].filter(({ id }) => id.startsWith(`${kind.prefix}_`))
     const ids = objects.slice(0, 3).map(({ id }) => id)
@@ -214,8 +224,9 @@ const run = Effect.fnUntraced(function* (seed: number, storage: Harness.Storage,
   }
 })
 
-const onPostgres: Effect.Effect<Harness.Storage, never, Scope.Scope> = Effect.flatMap(PostgresStorage.make, (database) =>
-  database.connect("search")
+const onPostgres: Effect.Effect<Harness.Storage, never, Scope.Scope> = Effect.flatMap(
+  PostgresStorage.make,
+  (database) => database.connect("search")
 )
 
 describe("9.19: a search", () => {

@@ -104,7 +104,11 @@ const sweeping = (random: Random, heads: Map<string, Head>): Projection => {
   const clock = wiped ? 0 : random.chance(0.6) ? head.clock + random.below(CLOCK_LEAD_MAX + 1 - head.clock) : null
   if (from === head.version) heads.set(account, { version: from + 1, clock: clock ?? head.clock })
   const unsubscribed = wiped ? [] : distinct(random, DESTINATIONS)
-  return { ...EMPTY, checkpoints: [{ account, from, to: from + 1, ahead: random.below(3) }], sweep: { account, wiped, unsubscribed, clock } }
+  return {
+    ...EMPTY,
+    checkpoints: [{ account, from, to: from + 1, ahead: random.below(3) }],
+    sweep: { account, wiped, unsubscribed, clock }
+  }
 }
 
 /** Deliveries that are new, some with attempts already; and steps of older ones, of which some are not the next. */

@@ -1,6 +1,6 @@
 /**
- * Searches answer in pages, newest first (semantics 9.19). A page goes on behind an object, so none comes twice and none is
- * left out, whatever changes meanwhile.
+ * Searches answer in pages, newest first (semantics 9.19). A page goes on behind an object, so none comes twice and
+ * none is left out, whatever changes meanwhile.
  */
 import { Effect, Result } from "effect"
 import { LIMIT_DEFAULT } from "../../api/List.ts"
