@@ -6,12 +6,13 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import { accountsAlone } from "../src/app.ts"
 import { Accounts } from "../src/engine/Accounts.ts"
-import { INSTALLATION } from "../src/payments/AccountIds.ts"
+import { accountOf, INSTALLATION } from "../src/payments/AccountIds.ts"
 import { createWithKeys } from "../src/payments/Merchants.ts"
 import * as JournalPostgres from "../src/postgres/JournalPostgres.ts"
 import * as Migrations from "../src/postgres/Migrations.ts"
 import * as ViewsPostgres from "../src/postgres/ViewsPostgres.ts"
 import { failureOf } from "./BenchFailure.ts"
+import * as Objects from "./Objects.ts"
 
 const MERCHANTS = 100
 
@@ -24,10 +25,14 @@ const engine = (databaseUrl: string) =>
 
 const merchants = Effect.replicateEffect(createWithKeys("Bench"), MERCHANTS)
 
-/** Makes the merchants; gives the secret test key of each. */
-export const make = (databaseUrl: string) =>
-  Effect.flatMap(Accounts, (accounts) => accounts.run(INSTALLATION, merchants)).pipe(
-    Effect.map((created) => created.map(({ generated }) => Redacted.value(generated.secretTest!))),
-    Effect.provide(engine(databaseUrl)),
-    Effect.mapError(failureOf("The merchants could not be made"))
-  )
+/** Makes the merchants, the last with so many PaymentIntents; gives the secret test key of each. */
+export const make = (databaseUrl: string, objects: number = 0) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const created = yield* Effect.mapError(
+      accounts.run(INSTALLATION, merchants),
+      failureOf("The merchants could not be made")
+    )
+    if (objects > 0) yield* Objects.fill(accountOf(created.at(-1)!.merchant.id, false), objects)
+    return created.map(({ generated }) => Redacted.value(generated.secretTest!))
+  }).pipe(Effect.provide(engine(databaseUrl)), Effect.mapError(failureOf("The database could not be filled")))

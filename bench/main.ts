@@ -96,6 +96,8 @@ interface Options {
   readonly pace: Pace
   readonly scenarios: ReadonlyArray<Scenario>
   readonly takesPart: (contender: ContenderName) => boolean
+  /** What the last account holds from the start. */
+  readonly objects: number
   /** Of Till's Node. */
   readonly nodeOptions: ReadonlyArray<string>
 }
@@ -121,7 +123,7 @@ const startServers = Effect.fnUntraced(function* (options: Options, database: Da
   for (const name of new Set(wanted.filter(options.takesPart))) {
     const contender = contenders[name]
     const url = contender.countQuery === null ? "" : yield* database.create(name)
-    if (name === "till") apiKeys = yield* Seed.make(url)
+    if (name === "till") apiKeys = yield* Seed.make(url, options.objects)
     const nodeOptions = name === "till" ? options.nodeOptions : []
     servers.set(name, yield* start(contender, { databaseUrl: url, nodeOptions }))
   }
@@ -228,6 +230,14 @@ const bench = Command.make(
       Flag.optional,
       Flag.withDescription("Length of a round")
     ),
+    objects: Flag.Int("objects").pipe(
+      Flag.filter(
+        (objects) => objects > 0,
+        (objects) => `--objects must be more than 0, not ${objects}`
+      ),
+      Flag.optional,
+      Flag.withDescription("With --only list-created or search: PaymentIntents in the account, instead of a million")
+    ),
     compare: Flag.String("compare").pipe(
       Flag.optional,
       Flag.withDescription("Without baselines: this checkout against another commit, branch or tag")
@@ -241,7 +251,7 @@ const bench = Command.make(
       Flag.withDescription("With --compare: how often both versions are started")
     )
   },
-  Effect.fnUntraced(function* ({ baselines, compare: reference, full, only, profile, seconds, starts }) {
+  Effect.fnUntraced(function* ({ baselines, compare: reference, full, objects, only, profile, seconds, starts }) {
     if (baselines && profile) return yield* new BenchFailure({ problem: "A profile is of Till, not of baselines." })
     if (Option.isSome(reference) && (baselines || profile)) {
       return yield* new BenchFailure({ problem: "--compare takes neither --baselines nor --profile." })
@@ -264,9 +274,10 @@ const bench = Command.make(
       const options = {
         pace: { ...pace, secondsPerRound: Option.getOrElse(seconds, () => pace.secondsPerRound) },
         scenarios: Option.match(only, {
-          onNone: () => scenarios,
+          onNone: () => scenarios.filter(({ objects }) => objects === undefined),
           onSome: (name) => scenarios.filter((scenario) => scenario.name === name)
         }),
+        objects: Option.match(only, { onNone: () => 0, onSome: (name) => objectsOf(name, objects) }),
         takesPart: (contender: ContenderName) => (contender === "till" ? !baselines : !profile)
       }
       const results = yield* profiled(profile, (nodeOptions) => run({ ...options, nodeOptions }))
@@ -279,6 +290,12 @@ const bench = Command.make(
     yield* reportWebhooks(yield* profiled(profile, (options) => WebhookBench.run(shortened, options)), isUsual)
   }, Effect.scoped)
 ).pipe(Command.withDescription("Till's throughput and latency against its baselines"))
+
+/** How many PaymentIntents a scenario's account holds, if it is to hold any. */
+const objectsOf = (name: string, wanted: Option.Option<number>): number => {
+  const usual = scenarios.find((scenario) => scenario.name === name)?.objects
+  return usual === undefined ? 0 : Option.getOrElse(wanted, () => usual)
+}
 
 // A closed terminal ends the run, and with it all of its processes.
 process.on("SIGHUP", () => process.kill(process.pid, "SIGINT"))

@@ -20,6 +20,7 @@ import { Alarm } from "./engine/Alarm.ts"
 import { Outbox } from "./engine/Outbox.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
+import { remakeOutdated } from "./engine/Verify.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import * as Routes from "./http/Routes.ts"
 import { freePort } from "./postgres/embedded/FreePort.ts"
@@ -124,11 +125,27 @@ const foreignSecret = Effect.fail(
 
 const apiVersions = ApiVersions.layer()
 
+/**
+ * Brings views up to date that an older Till made, before anybody asks them: payers' links are looked up there, and the
+ * secret's print. A journal that is corrupt keeps no other account from working; whoever uses its account is told.
+ */
+const viewsOfToday = remakeOutdated.pipe(
+  Effect.catchTag("JournalCorrupt", (corrupt) => Effect.logError("Views could not be made", corrupt.message)),
+  Effect.provide(Projector.layer)
+)
+
 /** The engine with the lifecycles' timers, and what commands need besides it. */
 export const engine = Engine.layer().pipe(
   Layer.provide(Timers.layer),
   // Timers and webhooks would work with the wrong secret from the first moment on.
-  Layer.provide(Layer.effectDiscard(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret))),
+  Layer.provide(
+    Layer.effectDiscard(
+      Effect.andThen(
+        viewsOfToday,
+        Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret)
+      )
+    )
+  ),
   Layer.provide([Formats.layer, accountNumbers, layerEventVersions]),
   Layer.provideMerge(apiVersions),
   Layer.provideMerge(Simulator.layer),
@@ -295,9 +312,10 @@ export const service = (level: LogLevel.LogLevel | undefined) =>
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
   // Nothing that the installation's own account holds is found by its id alone.
-  Layer.provide([Alarm.layer, Outbox.layer, Formats.layer, Timers.layerInstallation]),
+  Layer.provide([Alarm.layer, Outbox.layer, Timers.layerInstallation]),
   Layer.provide([AccountNumbers.layerNone, Layer.provide(layerEventVersions, apiVersions)]),
-  Layer.provide(Projector.layer)
+  Layer.provide(Projector.layer),
+  Layer.provide(Formats.layer)
 )
 
 /** A service that runs on the installation would go on with what it knows, so there must be none. */
@@ -317,4 +335,8 @@ export const administration = Layer.unwrap(
 ).pipe(Layer.provide(Config.layer))
 
 /** The journal, the views and a projector of the installation that is there, for its verification and its rebuild. */
-export const maintenance = Projector.layer.pipe(Layer.provideMerge(existingStorage), Layer.provide(Config.layer))
+export const maintenance = Projector.layer.pipe(
+  Layer.provideMerge(Formats.layer),
+  Layer.provideMerge(existingStorage),
+  Layer.provide(Config.layer)
+)

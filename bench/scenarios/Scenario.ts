@@ -38,6 +38,8 @@ export interface Scenario {
   readonly moreRounds?: number
   /** True if every request leaves a record, which is then counted. */
   readonly writes: boolean
+  /** The last account holds so many PaymentIntents from the start. Such a scenario runs only if it is named. */
+  readonly objects?: number
   /** Text that a right answer contains. */
   readonly expect: string
   readonly subjects: ReadonlyArray<Subject>
@@ -51,28 +53,34 @@ export const INTENTS = "/v1/payment_intents"
 export const intentBody = { amount: 2000, currency: "usd", description: "Order 6735", metadata: { order: "6735" } }
 
 /** Sends one request to the server's API, with the first of the keys, and gives the answer. */
-export const post = <Answer>(
+export const post = <Answer>(target: Target, path: string, body: object): Effect.Effect<Answer, BenchFailure> =>
+  send(target, path, {
+    method: "POST",
+    headers: { "idempotency-key": crypto.randomUUID(), "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+
+/** Asks the server's API for something, with the first of the keys. */
+export const get = <Answer>(target: Target, path: string): Effect.Effect<Answer, BenchFailure> =>
+  send(target, path, { method: "GET", headers: {} })
+
+const send = <Answer>(
   { apiKeys, port }: Target,
   path: string,
-  body: object
+  { headers, ...request }: { method: string; headers: Record<string, string>; body?: string }
 ): Effect.Effect<Answer, BenchFailure> =>
   Effect.tryPromise({
     try: async () => {
+      const authorization = `Basic ${Buffer.from(`${apiKeys[0]}:`).toString("base64")}`
       const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-        method: "POST",
-        headers: {
-          authorization: `Basic ${Buffer.from(`${apiKeys[0]}:`).toString("base64")}`,
-          "x-api-version": "2026-03-09",
-          "idempotency-key": crypto.randomUUID(),
-          "content-type": "application/json"
-        },
-        body: JSON.stringify(body)
+        ...request,
+        headers: { authorization, "x-api-version": "2026-03-09", ...headers }
       })
       const text = await response.text()
       if (response.status !== 200) throw new Error(`${response.status} ${text}`)
       return JSON.parse(text) as Answer
     },
-    catch: failureOf(`POST ${path} was refused`)
+    catch: failureOf(`${request.method} ${path} was refused`)
   })
 
 /** Creates one object through the server's API and gives its id. */

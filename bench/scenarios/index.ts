@@ -8,6 +8,7 @@ import { list } from "./List.ts"
 import { refund } from "./Refund.ts"
 import { retrieve, retrieveOneAtATime } from "./Retrieve.ts"
 import type { Scenario } from "./Scenario.ts"
+import { listCreated, search } from "./Search.ts"
 
 export const scenarios: ReadonlyArray<Scenario> = [
   retrieve,
@@ -20,5 +21,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   refund,
   listPrices,
   createOneAtATime,
-  retrieveOneAtATime
+  retrieveOneAtATime,
+  listCreated,
+  search
 ]

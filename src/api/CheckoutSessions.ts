@@ -12,7 +12,7 @@ import {
 import { text } from "../domain/Text.ts"
 import { commandHeaders, PublishableKey, requestHeaders } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
-import { List, listQuery } from "./List.ts"
+import { List, listQuery, pageQuery } from "./List.ts"
 
 const params = { id: Schema.String }
 
@@ -59,7 +59,7 @@ export const CheckoutSessions = HttpApiGroup.make("checkout_sessions").add(
   HttpApiEndpoint.get("line_items", "/v1/checkout_sessions/:id/line_items", {
     headers: requestHeaders,
     params,
-    query: { ...listQuery, client_secret: Schema.optionalKey(text()) },
+    query: { ...pageQuery, client_secret: Schema.optionalKey(text()) },
     success: List(LineItem),
     error: errors
   }).annotate(PublishableKey, true)

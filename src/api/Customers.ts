@@ -1,11 +1,20 @@
 /** Customers (spec: Customers; semantics §1.10). */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { CreateCustomer, Customer, CustomerEmail, DeletedCustomer, UpdateCustomer } from "../domain/Customer.ts"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { CreateCustomer, Customer, DeletedCustomer, UpdateCustomer } from "../domain/Customer.ts"
 import { PaymentMethod } from "../domain/PaymentMethod.ts"
+import { EMAIL_LENGTH_MAX, text } from "../domain/Text.ts"
 import { commandErrors, errors } from "./Errors.ts"
 import { commandHeaders, requestHeaders } from "./Access.ts"
 import { List, listQuery } from "./List.ts"
+import { searchQuery, SearchResult } from "./Search.ts"
+
+/** Any text may be asked for: what is no address is nobody's (semantics 9.12). */
+const EmailFilter = text(EMAIL_LENGTH_MAX)
+  .check(Schema.isMinLength(1))
+  .annotate({
+    rule: `a string of at most ${EMAIL_LENGTH_MAX} characters`
+  })
 
 const params = { id: Schema.String }
 
@@ -18,10 +27,20 @@ export const Customers = HttpApiGroup.make("customers").add(
   }),
   HttpApiEndpoint.get("list", "/v1/customers", {
     headers: requestHeaders,
-    query: { ...listQuery, email: Schema.optionalKey(CustomerEmail) },
+    query: { ...listQuery, email: Schema.optionalKey(EmailFilter) },
     success: List(Customer),
     error: errors
   }),
+  HttpApiEndpoint.get("search", "/v1/customers/search", {
+    headers: requestHeaders,
+    query: searchQuery(`email~"example.com" AND -metadata["plan"]:"free"`),
+    success: SearchResult(Customer),
+    error: errors
+  }).annotate(
+    OpenApi.Description,
+    'By `id`, `created`, `email`, `name` and `metadata["key"]`. Newest first, without those that are deleted; ' +
+      "sees all that was answered before."
+  ),
   HttpApiEndpoint.get("retrieve", "/v1/customers/:id", {
     headers: requestHeaders,
     params,

@@ -34,11 +34,33 @@ export const Flag = Schema.Literals(["true", "false"])
     })
   )
 
-/** Every list takes these query parameters. */
-export const listQuery = {
+/** A bound on `created`: the text of whole seconds since the Unix epoch, before the year 5138 (semantics 9.12). */
+const Bound = Schema.String.check(Schema.isPattern(/^(?:0|[1-9][0-9]{0,10})$/u))
+  .annotate({ rule: "a Unix timestamp in seconds" })
+  .pipe(
+    Schema.decodeTo(Schema.Int, {
+      decode: SchemaGetter.transform(Number),
+      encode: SchemaGetter.transform(String)
+    })
+  )
+const bound = (than: string) =>
+  Schema.optionalKey(Bound.annotate({ description: `Only what was created ${than}, in Unix seconds.` }))
+
+/** Pages of anything take these query parameters. */
+export const pageQuery = {
   limit: Schema.optionalKey(Limit),
   starting_after: Schema.optionalKey(StartingAfter),
   ending_before: Schema.optionalKey(EndingBefore)
+}
+
+/** Every list of objects that are created by themselves takes these (semantics 9.12). */
+export const listQuery = {
+  ...pageQuery,
+  created: bound("at this time"),
+  "created[gt]": bound("later than this"),
+  "created[gte]": bound("at this time or later"),
+  "created[lt]": bound("earlier than this"),
+  "created[lte]": bound("at this time or earlier")
 }
 
 /** Makes the schema of a page of objects. */

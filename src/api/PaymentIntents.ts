@@ -15,6 +15,7 @@ import { text } from "../domain/Text.ts"
 import { commandHeaders, PublishableKey, requestHeaders } from "./Access.ts"
 import { commandErrors, errors, paymentErrors } from "./Errors.ts"
 import { List, listQuery } from "./List.ts"
+import { searchQuery, SearchResult } from "./Search.ts"
 
 /** A PaymentIntent, with its customer in full where `expand[]=customer` asked for it. */
 export const ExpandablePaymentIntent = Schema.Struct({
@@ -46,6 +47,16 @@ export const PaymentIntents = HttpApiGroup.make("payment_intents").add(
     success: List(PaymentIntent),
     error: errors
   }),
+  HttpApiEndpoint.get("search", "/v1/payment_intents/search", {
+    headers: requestHeaders,
+    query: searchQuery(`status:"succeeded" AND metadata["order_id"]:"6735"`),
+    success: SearchResult(PaymentIntent),
+    error: errors
+  }).annotate(
+    OpenApi.Description,
+    "By `id`, `amount`, `currency`, `status`, `created`, `customer`, `last4` (of the newest charge's card) and " +
+      '`metadata["key"]`. Newest first; sees all that was answered before.'
+  ),
   HttpApiEndpoint.get("retrieve", "/v1/payment_intents/:id", {
     headers: requestHeaders,
     params,

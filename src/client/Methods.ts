@@ -53,9 +53,11 @@ export type ParametersOf<E extends Endpoint> = [E["~Payload"]["Type"]] extends [
 
 export type ResultOf<E extends Endpoint> = E["~Success"]["Type"]
 
-/** The pages of a list consist of these; never, if an endpoint answers with something else. */
+/** The pages of a list or a search consist of these; never, if an endpoint answers with something else. */
 export type ItemOf<E extends Endpoint> =
-  ResultOf<E> extends { readonly object: "list"; readonly data: ReadonlyArray<infer Item> } ? Item : never
+  ResultOf<E> extends { readonly object: "list" | "search_result"; readonly data: ReadonlyArray<infer Item> }
+    ? Item
+    : never
 
 /** A method takes these; parameters can be left out where none is required. */
 export type ArgumentsOf<E extends Endpoint, Options> =

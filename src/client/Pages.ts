@@ -1,7 +1,7 @@
 /**
- * Walks lists (spec: Pagination), always away from the cursor: without one or with `starting_after` in the list's
- * own order, with `ending_before` against it. No item comes twice and none is left out, whatever is added or removed
- * meanwhile, because a cursor is the last item seen.
+ * Walks searches (semantics 9.19) from page to page, and lists (spec: Pagination) always away from the cursor: without
+ * one or with `starting_after` in their own order, with `ending_before` against it. No item comes twice and none is
+ * left out, whatever is added or removed meanwhile, because a cursor is the last item seen.
  */
 import { Effect, Option, Stream } from "effect"
 
@@ -12,6 +12,8 @@ export type ListParameters = Readonly<Record<string, unknown>>
 export interface Page {
   readonly data: ReadonlyArray<{ readonly id: string }>
   readonly has_more: boolean
+  /** A search names its next page; a list goes on from the last item. */
+  readonly next_page?: string | null
 }
 
 const isBackward = (parameters: ListParameters): boolean => parameters["ending_before"] !== undefined
@@ -22,6 +24,7 @@ const itemsOf = (page: Page, parameters: ListParameters): Page["data"] =>
 
 /** Makes the query for the next page; undefined after the last one. */
 const following = (page: Page, parameters: ListParameters): ListParameters | undefined => {
+  if (page.next_page !== undefined) return page.next_page === null ? undefined : { ...parameters, page: page.next_page }
   const last = itemsOf(page, parameters).at(-1)
   if (!page.has_more || last === undefined) return undefined
   return { ...parameters, [isBackward(parameters) ? "ending_before" : "starting_after"]: last.id }

@@ -36,7 +36,7 @@ export const hasLengthAtMost = (value: string, max: number): boolean => {
   return length <= max
 }
 
-const EMAIL_LENGTH_MAX = 320
+export const EMAIL_LENGTH_MAX = 320
 
 export const Email = text(EMAIL_LENGTH_MAX)
   .check(Schema.isPattern(/^[^\s@]+@[^\s@]+\.[^\s@]+$/u))

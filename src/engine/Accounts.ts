@@ -24,6 +24,9 @@ import type { Transaction } from "./Transaction.ts"
 import type { Outbox } from "./Outbox.ts"
 import type { DeliveryRow } from "./Projection.ts"
 import type { StoredEvent } from "./Events.ts"
+import { wasWithin } from "./Created.ts"
+import type { CreatedQuery, Search } from "./Lists.ts"
+import { DELIVERY_PREFIX, EVENT_PREFIX } from "./Transaction.ts"
 import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery, ViewsShape } from "./Views.ts"
 import { Views } from "./Views.ts"
 
@@ -77,13 +80,19 @@ export interface AccountsShape {
   readonly wakeTimes: (now: Millis) => ReadonlyMap<AccountId, Millis>
 
   /** One page of a kind's documents, newest first. Shows everything that was acknowledged before the call. */
-  readonly list: (account: AccountId, query: ListQuery) => Effect.Effect<ListPage, Unavailable>
+  readonly list: (account: AccountId, query: ListQuery & CreatedQuery) => Effect.Effect<ListPage, Unavailable>
+
+  /** One page of the documents that match, newest first. Shows everything that was acknowledged before the call. */
+  readonly search: (account: AccountId, search: Search) => Effect.Effect<ListPage, Unavailable>
 
   readonly event: (account: AccountId, id: string) => Effect.Effect<StoredEvent | undefined, Unavailable>
-  readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<EventPage, Unavailable>
+  readonly events: (account: AccountId, query: EventQuery & CreatedQuery) => Effect.Effect<EventPage, Unavailable>
 
   /** One page of the deliveries to one destination, newest first. */
-  readonly deliveries: (account: AccountId, query: DeliveryQuery) => Effect.Effect<DeliveryPage, Unavailable>
+  readonly deliveries: (
+    account: AccountId,
+    query: DeliveryQuery & CreatedQuery
+  ) => Effect.Effect<DeliveryPage, Unavailable>
   readonly delivery: (
     account: AccountId,
     destination: string,
@@ -112,17 +121,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const actors = yield* Actors.make(options)
 
   /** Reads the views once what is due has fired, and they show everything that was acknowledged before the call. */
-  const reading = <A>(
-    account: AccountId,
-    read: (actor: Actor) => Effect.Effect<A, StorageFailure>
-  ): Effect.Effect<A, Unavailable> =>
+  const reading: Reading = (account, read) =>
     actors.use(account, (actor) =>
       actor.timely(
         Effect.suspend(() => actor.reading(Effect.andThen(projector.reach(actor, actor.durable), read(actor))))
       )
     )
 
-  const list = yield* Lists.make
+  const { list, search } = yield* Lists.make
   const readEvents = yield* Events.makeReader(Lists.LISTS_MAX)
   const formats = yield* Formats
   const { shownIn } = yield* EventVersions
@@ -159,6 +165,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     holder: makeHolder(numbers, views, read),
     ...timersOf(actors),
     list: (account, query) => reading(account, (actor) => list(actor, query)),
+    search: (account, wanted) => reading(account, (actor) => search(actor, wanted)),
     event: (account, id) =>
       reading(account, () =>
         Effect.gen(function* () {
@@ -166,21 +173,53 @@ const make = Effect.fnUntraced(function* (options: Options) {
           return row === undefined ? undefined : (yield* eventsAt([row]))[0]
         })
       ),
-    events: (account, query) =>
-      reading(account, () =>
-        Effect.gen(function* () {
-          const { hasMore, page } = yield* Lists.pageOf(query, (query) => views.events(account, query))
-          return { events: yield* eventsAt(page), hasMore }
-        })
-      ),
-    deliveries: (account, query) =>
-      Effect.map(
-        reading(account, () => Lists.pageOf(query, (query) => views.deliveries(account, query))),
-        ({ hasMore, page }) => ({ deliveries: page, hasMore })
-      ),
+    ...datedLists(views, reading, eventsAt),
     delivery: (account, destination, id) => reading(account, () => views.delivery(account, destination, id)),
     pendingDeliveries: (account, events) => reading(account, () => pendingOf(events.map((id) => ({ account, id }))))
   })
+})
+
+/** Reads the views of an account through its actor. */
+type Reading = <A>(
+  account: AccountId,
+  read: (actor: Actor) => Effect.Effect<A, StorageFailure>
+) => Effect.Effect<A, Unavailable>
+
+/** Lists of what has its time beside it, not in a document. */
+const datedLists = (
+  views: ViewsShape,
+  reading: Reading,
+  eventsAt: Events.ReadEvents
+): Pick<AccountsShape, "events" | "deliveries"> => ({
+  events: (account, { created, ...query }) =>
+    reading(account, () =>
+      Effect.gen(function* () {
+        const { between, isExact } = yield* Lists.createdBetween(views, account, EVENT_PREFIX, created)
+        const asked = { ...query, ...between }
+        if (isExact) {
+          const { hasMore, page } = yield* Lists.pageOf(asked, (query) => views.events(account, query))
+          return { events: yield* eventsAt(page), hasMore }
+        }
+        const { hasMore, page } = yield* Lists.pageOf(
+          asked,
+          (query) => Effect.flatMap(views.events(account, query), eventsAt),
+          ({ at }) => wasWithin(at, created!)
+        )
+        return { events: page, hasMore }
+      })
+    ),
+  deliveries: (account, { created, ...query }) =>
+    reading(account, () =>
+      Effect.gen(function* () {
+        const { between } = yield* Lists.createdBetween(views, account, DELIVERY_PREFIX, created)
+        const { hasMore, page } = yield* Lists.pageOf(
+          { ...query, ...between },
+          (query) => views.deliveries(account, query),
+          ({ at }) => created === undefined || wasWithin(at, created)
+        )
+        return { deliveries: page, hasMore }
+      })
+    )
 })
 
 const none = () => null

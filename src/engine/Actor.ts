@@ -536,7 +536,7 @@ export class Actor implements AccountState {
       clock: kept ? transaction.clockOffset : this.clockOffset,
       advanced: kept ? transaction.advanced : 0,
       wiped: kept && transaction.wiped,
-      sequence: this.#sequence,
+      sequence: kept && transaction.wiped ? 0 : this.#sequence,
       request,
       changes: kept ? transaction.changes() : NOTHING,
       events: kept ? transaction.events : NOTHING,
@@ -570,6 +570,8 @@ export class Actor implements AccountState {
   #forget(version: number): void {
     this.#forgottenAt = version
     this.clockOffset = 0
+    // Nothing is left that new ids would have to come after, and the clock was put back.
+    this.#sequence = 0
     this.subscriptions.clear()
     this.documents.clear()
     this.timers.clearAll()

@@ -26,6 +26,11 @@ export interface Kind<Value extends Identified, Hidden = undefined> {
    */
   readonly labels?: (value: Value) => Labels
   /**
+   * What searches find it by. Of today's documents: the views derive it anew from those that an older Till wrote.
+   * Whoever changes it for documents that there are adds a migration that says that views are outdated.
+   */
+  readonly search?: (value: Value) => Searchable
+  /**
    * These steps turn an older Till's documents into today's when they are read, oldest step first; see `Formats.ts`.
    */
   readonly steps?: ReadonlyArray<Step>
@@ -54,6 +59,13 @@ export interface Identified {
 }
 
 export type Labels = Readonly<Record<string, string>>
+
+/** What a document is found by; see `Search.ts`. */
+export interface Searchable {
+  readonly terms: ReadonlyArray<string>
+  /** A safe integer, 0 or more; null for a document that is in no range. */
+  readonly measure: number | null
+}
 
 export interface Document<Value extends Identified = Identified, Hidden = unknown> {
   readonly id: string

@@ -8,8 +8,9 @@
  *   repeated requests stay, byte for byte, what they were (semantics W8, I6).
  */
 import { Context, Layer } from "effect"
-import type { AccountId, Document, JsonObject, Step, Tombstone } from "./Document.ts"
+import type { AccountId, Document, Identified, JsonObject, Searchable, Step, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
+import type { SealedRecord } from "./Record.ts"
 import { AS_SHOWN, JournalCorrupt, lost } from "./Record.ts"
 import type { StoredEvent } from "./Events.ts"
 import type { DocumentTexts } from "./Views.ts"
@@ -18,6 +19,7 @@ import type { DocumentTexts } from "./Views.ts"
 export interface Formatted {
   readonly name: string
   readonly steps?: ReadonlyArray<Step>
+  readonly search?: ((value: never) => Searchable) | undefined
 }
 
 export interface FormatsShape {
@@ -28,6 +30,11 @@ export interface FormatsShape {
   readonly document: (row: DocumentTexts) => Document | Tombstone
   /** An event of an account with its object in the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
   readonly event: (account: AccountId, event: StoredEvent) => StoredEvent
+  /**
+   * A record that was read from the journal, with what its documents are found by today. Throws `JournalCorrupt` if a
+   * newer Till wrote it.
+   */
+  readonly searched: (record: SealedRecord) => SealedRecord
 }
 
 /**
@@ -49,7 +56,21 @@ export const make = (
 ): FormatsShape => {
   const known = new Map(kinds.map(({ name, steps = NO_STEPS }) => [name, steps]))
   const stepsOf = (kind: string): ReadonlyArray<Step> => known.get(kind) ?? NO_STEPS
+  const searches = new Map(kinds.flatMap(({ name, search }) => (search === undefined ? [] : [[name, search] as const])))
   return {
+    searched: (record) => {
+      if (!record.changes.some(({ document, kind }) => document !== null && searches.has(kind))) return record
+      const changes = record.changes.map((change) => {
+        const { document, format, id, kind } = change
+        const search = searches.get(kind) as ((value: Identified) => Searchable) | undefined
+        if (search === undefined || document === null) return change
+        const steps = stepsOf(kind)
+        if (format > 1 + steps.length) throw tooNew(record.account, record.version, id, format, 1 + steps.length)
+        const newer = textsAfter(steps.slice(format - 1), document, change.hidden).document
+        return { ...change, search: search(JSON.parse(newer) as Identified) }
+      })
+      return { ...record, changes }
+    },
     document: (row) => {
       const { account, document, format, hidden, id, kind, version } = row
       if (document === null && row.documentSpan !== null) throw lost(account, version)

@@ -14,12 +14,29 @@ const RANDOM_LENGTH = 15
  * Ids per millisecond before the counter runs ahead of the clock. Keeps the counter a safe integer until the year 2248.
  */
 const COUNTS_PER_MILLISECOND = 1024
+const COUNTER_MAX = Number.MAX_SAFE_INTEGER
 
 /** The counter of the next id: follows the clock, and ascends even where the clock does not. */
 export const nextSequence = (sequence: number, now: Millis): number =>
   Math.max(sequence + 1, now * COUNTS_PER_MILLISECOND)
 
-export const idOf = (prefix: string, sequence: number): string => {
+export const idOf = (prefix: string, sequence: number): string =>
+  scratch.toString("latin1", 0, fillRandom(writeCounter(prefix, sequence), RANDOM_LENGTH))
+
+/**
+ * Stands before all ids of a prefix whose counters are those of a time or later, in milliseconds, and behind all
+ * others.
+ */
+export const idAt = (prefix: string, time: Millis): string => {
+  const sequence = Math.min(Math.max(time * COUNTS_PER_MILLISECOND, 0), COUNTER_MAX)
+  return scratch.toString("latin1", 0, writeCounter(prefix, sequence))
+}
+
+/** The time that a counter stands for, in milliseconds. */
+export const timeOf = (sequence: number): Millis => Math.floor(sequence / COUNTS_PER_MILLISECOND)
+
+/** Writes what ids begin with, and answers where it ends. */
+const writeCounter = (prefix: string, sequence: number): number => {
   const start = scratch.write(prefix, "latin1") + 1
   scratch[start - 1] = UNDERSCORE
   let rest = sequence
@@ -27,7 +44,7 @@ export const idOf = (prefix: string, sequence: number): string => {
     scratch[place] = ALPHABET[rest % 62]!
     rest = Math.floor(rest / 62)
   }
-  return scratch.toString("latin1", 0, fillRandom(start + COUNTER_LENGTH, RANDOM_LENGTH))
+  return start + COUNTER_LENGTH
 }
 
 /** Random characters for a secret, at most 64. */

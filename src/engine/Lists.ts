@@ -6,22 +6,53 @@ import { Effect } from "effect"
 import type { Scope } from "effect"
 import type { Actor } from "./Actor.ts"
 import * as Batcher from "./Batcher.ts"
-import type { Document } from "./Document.ts"
+import type { Between, Created } from "./Created.ts"
+import { idsOf, isWithin } from "./Created.ts"
+import type { AccountId, Document, Identified } from "./Document.ts"
 import { Formats } from "./Formats.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import type { DocumentRow } from "./Projection.ts"
 import type { Span } from "./Record.ts"
-import type { ListPage, ListQuery } from "./Views.ts"
+import type { Filter } from "./Search.ts"
+import type { Cursor, ListPage, ListQuery, ViewsShape } from "./Views.ts"
 import { Views } from "./Views.ts"
 
 /** Lists in one query, at most: each asks for up to a hundred documents or records. */
 export const LISTS_MAX = 32
 
-/** One page of the documents that the views of an actor's account have. */
-export type List = (actor: Actor, query: ListQuery) => Effect.Effect<ListPage, StorageFailure>
+/** Documents that can be listed by it have this field: seconds since the Unix epoch. */
+interface Dated {
+  readonly created: number
+}
 
-export const make: Effect.Effect<List, never, Formats | Journal | Scope.Scope | Views> = Effect.gen(function* () {
+/** A list may be of those that were created at some time: of a kind whose ids have a prefix. */
+export interface CreatedQuery {
+  readonly created?: Created | undefined
+}
+
+/** What is looked for among the documents of a kind. */
+export interface Search {
+  readonly kind: string
+  /** How the kind's ids begin. */
+  readonly prefix: string
+  /** A document that matches is among those that one of these finds. */
+  readonly filters: ReadonlyArray<Filter>
+  /** Says whether a document that was found does match. */
+  readonly matches: (value: Identified) => boolean
+  readonly olderThan?: string
+  /** 1 or more. */
+  readonly limit: number
+}
+
+export interface Lists {
+  /** One page of the documents that the views of an actor's account have. */
+  readonly list: (actor: Actor, query: ListQuery & CreatedQuery) => Effect.Effect<ListPage, StorageFailure>
+  /** One page of those that match, newest first. */
+  readonly search: (actor: Actor, search: Search) => Effect.Effect<ListPage, StorageFailure>
+}
+
+export const make: Effect.Effect<Lists, never, Formats | Journal | Scope.Scope | Views> = Effect.gen(function* () {
   const formats = yield* Formats
   const journal = yield* Journal
   const views = yield* Views
@@ -52,18 +83,85 @@ export const make: Effect.Effect<List, never, Formats | Journal | Scope.Scope | 
     }) as ReadonlyArray<Document>
   })
 
-  return Effect.fnUntraced(function* (actor, query) {
-    const { hasMore, page } = yield* pageOf(query, (query) => rowsOf(actor, query))
-    return { documents: yield* documentsOf(actor, page), hasMore }
+  const list: Lists["list"] = Effect.fnUntraced(function* (actor, { created, ...query }) {
+    const { between, isExact } = yield* createdBetween(views, actor.account, query.prefix, created)
+    const asked = { ...query, ...between }
+    if (isExact) {
+      const { hasMore, page } = yield* pageOf(asked, (query) => rowsOf(actor, query))
+      return { documents: yield* documentsOf(actor, page), hasMore }
+    }
+    const { hasMore, page } = yield* pageOf(
+      asked,
+      (query) => Effect.flatMap(rowsOf(actor, query), (rows) => documentsOf(actor, rows)),
+      ({ value }) => isWithin((value as Identified & Dated).created, created!)
+    )
+    return { documents: page, hasMore }
   })
+
+  const search: Lists["search"] = Effect.fnUntraced(function* (actor, { filters, matches, ...query }) {
+    const { account } = actor
+    const asked = yield* Effect.forEach(filters, (filter) =>
+      Effect.map(createdBetween(views, account, query.prefix, filter.created), ({ between }) => ({
+        filter,
+        ...between
+      }))
+    )
+    const { hasMore, page } = yield* pageOf(
+      query,
+      Effect.fnUntraced(function* (next) {
+        const found = yield* Effect.forEach(asked, (each) => views.search(account, { ...next, ...each }))
+        const rows = new Map(found.flat().map((row) => [row.id, row]))
+        const newest = [...rows.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, next.limit)
+        return yield* documentsOf(actor, newest)
+      }),
+      ({ value }) => matches(value)
+    )
+    return { documents: page, hasMore }
+  })
+
+  return { list, search }
 })
 
-/** Reads one row beyond the limit, which tells whether there are more, and puts the newest first. */
-export const pageOf = <Row, Query extends { readonly limit: number; readonly newerThan?: string }, E>(
-  query: Query,
-  read: (query: Query) => Effect.Effect<ReadonlyArray<Row>, E>
-) =>
-  Effect.map(read({ ...query, limit: query.limit + 1 }), (rows) => {
-    const page = rows.slice(0, query.limit)
-    return { page: query.newerThan === undefined ? page : page.toReversed(), hasMore: rows.length > query.limit }
-  })
+const everyRow = () => true
+/** Rows that are looked into at once, at most. */
+const READ_MAX = 1000
+
+/**
+ * Reads one row beyond the limit, which tells whether there are more, and puts the newest first. Reads on for as many
+ * as it does not keep.
+ */
+export const pageOf = Effect.fnUntraced(function* <
+  Row extends { readonly id: string },
+  Query extends Cursor & { readonly limit: number },
+  E
+>(query: Query, read: (query: Query) => Effect.Effect<ReadonlyArray<Row>, E>, keeps: (row: Row) => boolean = everyRow) {
+  const { limit, newerThan } = query
+  const found: Array<Row> = []
+  for (let next = { ...query, limit: limit + 1 }; ;) {
+    const rows = yield* read(next)
+    for (const row of rows) if (keeps(row)) found.push(row)
+    if (found.length > limit || rows.length < next.limit) break
+    const { id } = rows.at(-1)!
+    const cursor = newerThan === undefined ? { olderThan: id } : { newerThan: id }
+    next = { ...next, ...cursor, limit: Math.min(2 * next.limit, READ_MAX) }
+  }
+  const page = found.slice(0, limit)
+  return { page: newerThan === undefined ? page : page.toReversed(), hasMore: found.length > limit }
+})
+
+/** Ids of `prefix` whose objects may have been created then; `isExact` says that all of them were. */
+export const createdBetween = (
+  views: ViewsShape,
+  account: AccountId,
+  prefix: string | undefined,
+  created: Created | undefined
+): Effect.Effect<{ readonly between: Between; readonly isExact: boolean }, StorageFailure> => {
+  if (created === undefined) return ANY_TIME
+  if (prefix === undefined) return Effect.die(new Error("Ids without a prefix do not say when they were made"))
+  return Effect.map(views.ahead(account), (ahead) => ({
+    between: idsOf(prefix, created, ahead),
+    isExact: ahead === 0
+  }))
+}
+
+const ANY_TIME = Effect.succeed({ between: {}, isExact: true })

@@ -5,6 +5,7 @@
  * that it does not name (a wipe, the end of a subscription, a moved clock) is folded in a batch of its own. Documents
  * that are known to be new stand apart: to insert their rows costs less than to look for older ones as well.
  */
+import { aheadOf } from "./Created.ts"
 import type { AccountId, Labels, Millis } from "./Document.ts"
 import type {
   Attempt,
@@ -15,6 +16,8 @@ import type {
   SealedRecord,
   Span
 } from "./Record.ts"
+import type { SearchEntry } from "./Search.ts"
+import { entryOf } from "./Search.ts"
 
 /** Points to a document inside the journal. */
 export interface DocumentRow {
@@ -28,6 +31,8 @@ export interface DocumentRow {
   readonly labels: Labels
   /** In which it was written: see `Formats.ts`. */
   readonly format: number
+  /** Null for a tombstone, and for documents that nobody searches. */
+  readonly search: SearchEntry | null
 }
 
 /** Points to an event inside the journal. */
@@ -100,9 +105,18 @@ export interface KeyRow {
   readonly at: Millis
 }
 
+/** A step carries an account on. */
+export interface Step {
+  readonly account: AccountId
+  readonly from: number
+  readonly to: number
+  /** By how many seconds ids were ahead of their time on the way; see `Created.ts`. */
+  readonly ahead: number
+}
+
 export interface Projection {
   /** From which version to which the rows carry each account. */
-  readonly checkpoints: ReadonlyArray<{ readonly account: AccountId; readonly from: number; readonly to: number }>
+  readonly checkpoints: ReadonlyArray<Step>
   /** Documents that have no row yet. */
   readonly documentsCreated: ReadonlyArray<DocumentRow>
   /** All others; they may have a row. */
@@ -173,7 +187,7 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
   const accounts = [...folds.values()]
   const [timersSet, timersCleared] = split(accounts.flatMap(({ timers }) => [...timers.values()]))
   return {
-    checkpoints: accounts.map(({ account, from, to }) => ({ account, from, to })),
+    checkpoints: accounts.map(({ account, ahead, from, to }) => ({ account, from, to, ahead })),
     documentsCreated: accounts.flatMap(({ created }) => [...created.values()]),
     documentsChanged: accounts.flatMap(({ changed }) => [...changed.values()]),
     events,
@@ -187,6 +201,10 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
   }
 }
 
+/** How far ids are ahead after one account's step, if they were by `before`: of what was wiped none are left. */
+export const aheadAfter = (before: number, { checkpoints, sweep }: Projection): number =>
+  Math.max(sweep?.wiped === true ? 0 : before, ...checkpoints.map(({ ahead }) => ahead))
+
 /** The newest rows of one account. */
 class AccountFold {
   readonly created = new Map<string, DocumentRow>()
@@ -197,18 +215,22 @@ class AccountFold {
   readonly account: AccountId
   readonly from: number
   to: number
+  ahead = 0
 
   constructor(account: AccountId, from: number) {
     this.account = account
     this.from = this.to = from
   }
 
-  add({ at, changes, clock, request, response, subscriptions, timers, version }: SealedRecord): void {
+  add(record: SealedRecord): void {
+    const { at, changes, clock, request, response, subscriptions, timers, version } = record
     const { account } = this
     this.to = version
-    for (const { created, documentSpan, format, hiddenSpan, id, kind, labels } of changes) {
+    this.ahead = Math.max(this.ahead, aheadOf(record))
+    for (const { created, documentSpan, format, hiddenSpan, id, kind, labels, search } of changes) {
       const rows = created || this.created.has(id) ? this.created : this.changed
-      rows.set(id, { account, id, kind, version, documentSpan, hiddenSpan, labels, format })
+      const entry = search ? entryOf(account, search) : null
+      rows.set(id, { account, id, kind, version, documentSpan, hiddenSpan, labels, format, search: entry })
     }
     for (const { dueAt, id, name } of timers) {
       const timer =

@@ -9,6 +9,7 @@ import { Clock, Context, Effect, Latch, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
 import type { Actor, Closed, Head } from "./Actor.ts"
 import type { AccountId } from "./Document.ts"
+import { Formats } from "./Formats.ts"
 import { Journal } from "./Journal.ts"
 import type { StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
@@ -50,13 +51,13 @@ export interface ProjectorShape {
 }
 
 export class Projector extends Context.Service<Projector, ProjectorShape>()("till/engine/Projector") {
-  static readonly layer: Layer.Layer<Projector, never, Journal | Views> = Layer.effect(
+  static readonly layer: Layer.Layer<Projector, never, Formats | Journal | Views> = Layer.effect(
     Projector,
     Effect.suspend(() => make)
   )
 }
 
-const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> = Effect.gen(function* () {
+const make: Effect.Effect<ProjectorShape, never, Formats | Journal | Views | Scope.Scope> = Effect.gen(function* () {
   const views = yield* Views
   const catchUp = yield* makeCatchUp
   let pending: Array<Pending> = []
@@ -129,6 +130,7 @@ const make: Effect.Effect<ProjectorShape, never, Journal | Views | Scope.Scope> 
 })
 
 const makeCatchUp = Effect.gen(function* () {
+  const formats = yield* Formats
   const journal = yield* Journal
   const views = yield* Views
   const headAt = Effect.fnUntraced(function* (account: AccountId, version: number) {
@@ -142,7 +144,8 @@ const makeCatchUp = Effect.gen(function* () {
     const before = yield* headAt(account, checkpoint)
     const rows = yield* journal.read(account, checkpoint, CATCH_UP_PAGE)
     const tail = yield* checked(() => unsealAll(before, rows))
-    for (const piece of piecesOf(tail.map(({ record }) => record))) yield* views.apply(project(piece), 0)
+    const records = yield* checked(() => tail.map(({ record }) => formats.searched(record)))
+    for (const piece of piecesOf(records)) yield* views.apply(project(piece), 0)
     const newest = tail.at(-1)
     const head = newest === undefined ? before : headOf(newest.record, newest.hash)
     return { ...head, projected: checkpoint, complete: newest === undefined }

@@ -7,7 +7,7 @@
  */
 import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
-import type { AccountId, Labels, Millis } from "./Document.ts"
+import type { AccountId, Labels, Millis, Searchable } from "./Document.ts"
 
 /** Version of the record format that this code writes. It reads every version up to its own. */
 export const FORMAT = 4
@@ -48,6 +48,11 @@ export interface Change {
   readonly format: number
   /** Says whether its id is known to be new. The journal does not tell, so no change that was read from there is. */
   readonly created: boolean
+  /**
+   * What the document is found by, if its kind is searched. Derives from the document: the journal does not have it,
+   * and `Formats.searched` adds it to what was read from there.
+   */
+  readonly search?: Searchable | null
 }
 
 /** A change with the places of its texts. */
@@ -266,13 +271,13 @@ const located = (
       : { at: Buffer.byteLength(text.slice(0, at)), length: Buffer.byteLength(part) }
   let start = changesAt
   return changes.map((change, i) => {
-    const { created, document, format, hidden, id, kind, labels } = change
+    const { created, document, format, hidden, id, kind, labels, search = null } = change
     const documentAt = start + headText(change).length
     const hiddenAt = documentAt + (document ?? "null").length + HIDDEN.length
     start += texts[i]!.length + 1
     const documentSpan = document === null ? null : spanOf(documentAt, document)
     const hiddenSpan = hidden === null ? null : spanOf(hiddenAt, hidden)
-    return { id, kind, document, hidden, labels, format, created, documentSpan, hiddenSpan }
+    return { id, kind, document, hidden, labels, format, created, search, documentSpan, hiddenSpan }
   })
 }
 

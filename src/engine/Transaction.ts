@@ -6,7 +6,7 @@
  * An outcome that must be kept although it is no success (a declined card) is therefore returned, not failed with.
  */
 import { Context, Effect } from "effect"
-import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
+import type { AccountId, Document, Identified, Kind, Labels, Millis, Searchable, Tombstone } from "./Document.ts"
 import { encode, formatOf } from "./Document.ts"
 import type { EventVersionsShape } from "./Events.ts"
 import { randomText } from "./Identifiers.ts"
@@ -22,6 +22,11 @@ import type {
   TimerChange
 } from "./Record.ts"
 import { AS_SHOWN } from "./Record.ts"
+
+/** The ids of events begin so. */
+export const EVENT_PREFIX = "evt"
+/** The ids of deliveries begin so. */
+export const DELIVERY_PREFIX = "whd"
 
 /** Subscribes to events of every type. */
 const ALL_TYPES = "*"
@@ -159,6 +164,8 @@ export class ActiveTransaction implements Transaction {
   readonly #seen = new Map<string, Document | Tombstone>()
   /** Holds what was written of it, each document once. */
   readonly #written: Array<Document | Tombstone> = []
+  /** Of written documents that are searched: what they are found by. */
+  #searches: Map<string, () => Searchable> | undefined
   /** Ids that nothing can have had before. */
   readonly #newIds: Array<string> = []
   #timers: Map<string, TimerChange> | undefined
@@ -188,6 +195,9 @@ export class ActiveTransaction implements Transaction {
   }
 
   put<V extends Identified, H>(kind: Kind<V, H>, value: V, hidden?: H): void {
+    // One command may write a document several times: only what is left is looked into.
+    const { search } = kind
+    if (search !== undefined) (this.#searches ??= new Map()).set(value.id, () => search(value))
     this.#write({
       id: value.id,
       kind: kind.name,
@@ -208,7 +218,7 @@ export class ActiveTransaction implements Transaction {
 
   emit(type: string, id: string, previous?: Readonly<Record<string, unknown>>): void {
     const { format, json } = this.#known(id)
-    this.events.push({ id: this.#nextId("evt"), type, object: json, format, previous: previous ?? null })
+    this.events.push({ id: this.#nextId(EVENT_PREFIX), type, object: json, format, previous: previous ?? null })
   }
 
   /** Shows the events that the command has emitted in a version of the API, for good. */
@@ -248,7 +258,12 @@ export class ActiveTransaction implements Transaction {
   }
 
   deliver(event: { readonly id: string; readonly version: number }, destination: string): void {
-    this.#deliveries.push({ id: this.#nextId("whd"), destination, event: event.id, eventVersion: event.version })
+    this.#deliveries.push({
+      id: this.#nextId(DELIVERY_PREFIX),
+      destination,
+      event: event.id,
+      eventVersion: event.version
+    })
   }
 
   attempted({ next, startedAt, ...outcome }: AttemptOutcome): void {
@@ -319,7 +334,10 @@ export class ActiveTransaction implements Transaction {
   }
 
   changes(): ReadonlyArray<Change> {
-    return this.#written.map((entry) => changeOf(entry, this.#newIds.includes(entry.id)))
+    return this.#written.map((entry) => {
+      const search = entry.deleted ? null : (this.#searches?.get(entry.id)?.() ?? null)
+      return changeOf(entry, this.#newIds.includes(entry.id), search)
+    })
   }
 
   timerChanges(): ReadonlyArray<TimerChange> {
@@ -346,11 +364,11 @@ export class ActiveTransaction implements Transaction {
   }
 }
 
-const changeOf = (entry: Document | Tombstone, created: boolean): Change => {
+const changeOf = (entry: Document | Tombstone, created: boolean, search: Searchable | null): Change => {
   const { id, kind } = entry
-  if (entry.deleted) return { id, kind, document: null, hidden: null, labels: NO_LABELS, format: 1, created }
+  if (entry.deleted) return { id, kind, document: null, hidden: null, labels: NO_LABELS, format: 1, created, search }
   const { format, json, labels } = entry
-  return { id, kind, document: json, hidden: hiddenText(entry), labels, format, created }
+  return { id, kind, document: json, hidden: hiddenText(entry), labels, format, created, search }
 }
 
 const hiddenText = ({ hidden }: Document): string | null => (hidden === undefined ? null : encode(hidden as object))

@@ -6,10 +6,12 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
+import type { Between } from "./Created.ts"
 import type { AccountId, Document, Labels, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
 import type { StoredEvent } from "./Events.ts"
+import type { SearchQuery } from "./Search.ts"
 
 /** A page starts strictly older than `olderThan`, or strictly newer than `newerThan`. */
 export interface Cursor {
@@ -17,7 +19,7 @@ export interface Cursor {
   readonly newerThan?: string
 }
 
-export interface ListQuery extends Cursor {
+export interface ListQuery extends Cursor, Between {
   readonly kind: string
   /** How the kind's ids begin; see `Kind`. Without it, a list may read past documents of other kinds. */
   readonly prefix?: string | undefined
@@ -28,7 +30,7 @@ export interface ListQuery extends Cursor {
 }
 
 /** Most lists ask for this: the newest of a kind, or the newest that are older than one. */
-export interface NewestQuery {
+export interface NewestQuery extends Between {
   readonly account: AccountId
   readonly kind: string
   /** As in `ListQuery`. */
@@ -45,7 +47,7 @@ export interface ListPage {
   readonly hasMore: boolean
 }
 
-export interface EventQuery extends Cursor {
+export interface EventQuery extends Cursor, Between {
   /** An exact type, or a prefix such as `payment_intent.` */
   readonly type?: { readonly exact: string } | { readonly prefix: string }
   /** 1 or more. */
@@ -57,7 +59,7 @@ export interface EventPage {
   readonly hasMore: boolean
 }
 
-export interface DeliveryQuery extends Cursor {
+export interface DeliveryQuery extends Cursor, Between {
   readonly destination: string
   /** 1 or more. */
   readonly limit: number
@@ -130,6 +132,10 @@ export interface ViewsShape {
   ) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** The version up to which an account is projected; 0 for one that is new, which is given a checkpoint by this. */
   readonly checkpoint: (account: AccountId) => Effect.Effect<number, StorageFailure>
+  /** By how many seconds the account's ids were ahead of its time at most; see `Created.ts`. */
+  readonly ahead: (account: AccountId) => Effect.Effect<number, StorageFailure>
+  /** Accounts whose rows are as an older Till made them, until they are cleared: today's would have more in them. */
+  readonly outdated: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** Accounts whose journal goes further than their checkpoint. */
   readonly behind: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** One answer per address, in order, with the texts that its row points to. */
@@ -164,6 +170,8 @@ export interface ViewsShape {
   readonly newest: (
     queries: ReadonlyArray<NewestQuery>
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<DocumentRow>>, StorageFailure>
+  /** The rows of up to `limit` documents that are not deleted and pass a filter, newest first. */
+  readonly search: (account: AccountId, query: SearchQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
   readonly event: (address: Address) => Effect.Effect<EventRow | undefined, StorageFailure>
   /** Up to `limit` events, nearest to the cursor first. */
   readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<ReadonlyArray<EventRow>, StorageFailure>

@@ -33,6 +33,7 @@ import { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
 import type { Document, Identified, JsonObject, Kind } from "../engine/Document.ts"
 import { inside } from "../engine/Formats.ts"
 import { Transaction } from "../engine/Transaction.ts"
+import { searchable, SEARCHED_CUSTOMER, SEARCHED_PAYMENT_INTENT } from "./Search.ts"
 
 /** Such a kind says what its documents are made of. */
 export interface Kept<Value extends Identified, Hidden = undefined> extends Kind<Value, Hidden> {
@@ -69,7 +70,8 @@ export const CUSTOMER: Resource<Customer> = {
   resourceKind: "Customer",
   shape: { value: Customer },
   prefix: PREFIXES.customer,
-  labels: ({ email }) => (email === null ? {} : { email: email.toLowerCase() })
+  labels: ({ email }) => (email === null ? {} : { email: email.toLowerCase() }),
+  search: searchable(SEARCHED_CUSTOMER)
 }
 
 /** A payer agreed to this by passing an authentication, which holds for nothing else (semantics 9.3). */
@@ -130,7 +132,8 @@ export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undef
   shape: { value: PaymentIntent, hidden: Schema.UndefinedOr(PaymentIntentHidden) },
   prefix: PREFIXES.payment_intent,
   foundById: true,
-  labels: ({ customer }) => (customer === null ? {} : { customer })
+  labels: ({ customer }) => (customer === null ? {} : { customer }),
+  search: searchable(SEARCHED_PAYMENT_INTENT)
 }
 
 export const CHARGE: Resource<Charge> = {

@@ -5,18 +5,12 @@
  */
 import type { PgClient } from "@effect/sql-pg"
 import type { Fragment } from "effect/sql/Statement"
+import type { Between } from "../engine/Created.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { DocumentRow, EventRow } from "../engine/Projection.ts"
 import type { Cursor, EventQuery, ListQuery, Views } from "../engine/Views.ts"
 import type { Sql, SqlDocument } from "./Rows.ts"
 import { ask, bigints, labelsText, texts, toDocument, toEvent } from "./Rows.ts"
-
-/** `AND id < …` or `AND id > …` with the order that puts the nearest to the cursor first. */
-export const from = (sql: PgClient.PgClient, { newerThan, olderThan }: Cursor): Fragment => {
-  if (newerThan !== undefined) return sql`AND id > ${newerThan} ORDER BY id ASC`
-  if (olderThan !== undefined) return sql`AND id < ${olderThan} ORDER BY id DESC`
-  return sql`ORDER BY id DESC`
-}
 
 const order = (sql: PgClient.PgClient, { newerThan }: Cursor): Fragment =>
   newerThan === undefined ? sql`DESC` : sql`ASC`
@@ -24,33 +18,54 @@ const order = (sql: PgClient.PgClient, { newerThan }: Cursor): Fragment =>
 /** Behind every id. */
 const LAST = "\u{10ffff}"
 
-/** The ids of a kind lie between these two. The backtick is the character behind the underscore. */
-const boundsOf = (prefix: string | undefined): readonly [behind: string, before: string] =>
-  prefix === undefined ? ["", LAST] : [`${prefix}_`, `${prefix}\``]
+interface Bounded extends Cursor, Between {
+  readonly prefix?: string | undefined
+}
+
+/**
+ * What a query wants lies between these two ids; those of a kind between its prefix and the character behind the
+ * underscore, the backtick. Ids are ASCII, so texts compare here as they do in Postgres.
+ */
+export const boundsOf = ({ before = LAST, behind = "", newerThan = "", olderThan = LAST, prefix }: Bounded) => {
+  const [first, last] = prefix === undefined ? ["", LAST] : [`${prefix}_`, `${prefix}\``]
+  return [
+    [behind, newerThan, first].reduce((a, b) => (a < b ? b : a)),
+    [before, olderThan, last].reduce((a, b) => (a < b ? a : b))
+  ] as const
+}
+
+/** `AND id > … AND id < …` with the order that puts the nearest to the cursor first. */
+export const from = (sql: PgClient.PgClient, query: Bounded): Fragment => {
+  const [behind, before] = boundsOf(query)
+  return sql`AND id > ${behind} AND id < ${before} ORDER BY id ${order(sql, query)}`
+}
 
 /**
  * Says how a list finds its documents. Any number may belong to a customer or a product, so each of these labels has an
- * index in the order of ids; few have any other that names one object or one address.
+ * index in the order of ids; few have any other that names one object or one address. What is asked for as an address
+ * may be any text (semantics 9.12).
  */
 const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "product" => {
   const { customer, product, ...others } = labels
-  if (Object.values(others).some((value) => /@|_[0-9A-Za-z]{24}$/.test(value))) return "label"
+  const isRare = (name: string, value: string) => name === "email" || /_[0-9A-Za-z]{24}$/.test(value)
+  if (Object.entries(others).some(([name, value]) => isRare(name, value))) return "label"
   if (customer !== undefined) return "customer"
   return product === undefined ? "kind" : "product"
 }
 
+/** A document's row. */
+export const COLUMNS = `account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
+  labels, format, terms, measure`
+
 export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest"> => {
-  const columns = sql`account, id, kind, version, document_at, document_length,
-    hidden_at, hidden_length, labels, format`
+  const columns = sql.literal(COLUMNS)
   // The empty string keeps the planner from the primary key, which without statistics it takes for the better way.
   const notByKey = sql`account || ''`
   const labelled = (labels: string | null) => (labels === null ? sql`` : sql`AND labels @> ${labels}::jsonb`)
-  const ordinary = (account: AccountId, query: ListQuery, labels: string | null) => {
-    const [behind, before] = boundsOf(query.prefix)
-    return sql<SqlDocument>`SELECT ${columns} FROM objects
+  const ordinary = (account: AccountId, query: ListQuery, labels: string | null) =>
+    sql<SqlDocument>`SELECT ${columns} FROM objects
       WHERE account = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL
-        AND id > ${behind} AND id < ${before} ${labelled(labels)} ${from(sql, query)} LIMIT ${query.limit}`
-  }
+        ${labelled(labels)} ${from(sql, query)} LIMIT ${query.limit}`
   // Few, so they may be sorted.
   const rare = (account: AccountId, query: ListQuery, labels: string | null) =>
     sql<SqlDocument>`SELECT * FROM (
@@ -60,9 +75,9 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
   const owned = (account: AccountId, query: ListQuery, labelName: "customer" | "product") => {
     const { [labelName]: name, ...others } = query.labels ?? {}
     const owner = sql.literal(`(labels ->> '${labelName}') COLLATE "C"`)
-    const [behind, before] = boundsOf(query.prefix)
+    const [behind, before] = boundsOf(query)
     return sql<SqlDocument>`SELECT ${columns} FROM objects
-      WHERE ${owner} = ${name} AND id > ${query.newerThan ?? behind} AND id < ${query.olderThan ?? before}
+      WHERE ${owner} = ${name} AND id > ${behind} AND id < ${before}
         AND ${notByKey} = ${account} AND kind = ${query.kind} AND document_at IS NOT NULL
         AND labels @> ${JSON.stringify(others)}::jsonb
       ORDER BY id ${order(sql, query)} LIMIT ${query.limit}`
@@ -83,8 +98,7 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
         sql<SqlDocument & { position: bigint }>`
           SELECT position, found.* FROM unnest(
               ${texts(queries.map((q) => q.account))}, ${texts(queries.map((q) => q.kind))},
-            ${texts(queries.map((q) => boundsOf(q.prefix)[0]))},
-            ${texts(queries.map((q) => q.olderThan ?? boundsOf(q.prefix)[1]))},
+            ${texts(queries.map((q) => boundsOf(q)[0]))}, ${texts(queries.map((q) => boundsOf(q)[1]))},
             ${bigints(queries.map((q) => q.limit))})
             WITH ORDINALITY AS wanted (in_account, of_kind, behind, before, most, position),
           LATERAL (

@@ -210,6 +210,18 @@ export const migrations = {
       `CREATE INDEX checkpoints_by_number ON checkpoints (number)`
     ),
     indexOlderLinks
+  ),
+  "0011_search": statements(
+    `ALTER TABLE checkpoints ADD COLUMN ahead bigint NOT NULL DEFAULT 0`,
+    // What a document is found by, as numbers of terms; null for what nobody searches.
+    `ALTER TABLE objects ADD COLUMN terms bigint[], ADD COLUMN measure bigint`,
+    statistics("TABLE objects", { terms: 0, measure: 0 }),
+    // Of the terms many repeat, so entries are cheapest many at a time. Every look-up reads those that are pending.
+    `CREATE INDEX objects_by_term ON objects USING gin (terms) WITH (gin_pending_list_limit = 256)
+      WHERE terms IS NOT NULL`,
+    // Postgres does not know what documents are found by: the start makes such views anew from the journal.
+    `ALTER TABLE checkpoints ADD COLUMN outdated boolean NOT NULL DEFAULT false`,
+    `UPDATE checkpoints SET outdated = true`
   )
 }
 

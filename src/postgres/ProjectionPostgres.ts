@@ -12,7 +12,7 @@ import type {
   TimerRow
 } from "../engine/Projection.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
-import { ask, bigint, bigints, ints, labelsText, texts } from "./Rows.ts"
+import { ask, bigint, bigints, ints, labelsText, termsText, texts } from "./Rows.ts"
 
 /**
  * New documents, events, keys and deliveries are inserted without asking whether they are there: the checkpoint lets
@@ -27,9 +27,11 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUnti
     rows.length === 0 ? sql`` : sql`, ${sql.literal(name)} AS (${statement(sql, rows)})`
   const statement = sql<{ account: AccountId }>`
     WITH advanced AS (
-      UPDATE checkpoints SET version = step.to_version
+      UPDATE checkpoints SET version = step.to_version,
+        ahead = greatest(${sweep?.wiped === true ? sql`0` : sql`checkpoints.ahead`}, step.ahead)
       FROM unnest(${texts(checkpoints.map((c) => c.account))}, ${bigints(checkpoints.map((c) => c.from))},
-        ${bigints(checkpoints.map((c) => c.to))}) AS step (account, from_version, to_version)
+        ${bigints(checkpoints.map((c) => c.to))}, ${bigints(checkpoints.map((c) => c.ahead))})
+        AS step (account, from_version, to_version, ahead)
       WHERE checkpoints.account = step.account AND checkpoints.version = step.from_version
       RETURNING checkpoints.account
     )
@@ -55,14 +57,18 @@ type Statement<Row> = (sql: PgClient.PgClient, rows: ReadonlyArray<Row>) => Frag
 
 const insertDocuments: Statement<DocumentRow> = (sql, rows) =>
   sql`INSERT INTO objects
-      (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format)
-    SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb, format
+      (account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
+        labels, format, terms, measure)
+    SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb, format,
+      terms::bigint[], measure
     FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.id))},
       ${texts(rows.map((d) => d.kind))}, ${bigints(rows.map((d) => d.version))},
       ${ints(rows.map((d) => d.documentSpan?.at ?? null))}, ${ints(rows.map((d) => d.documentSpan?.length ?? null))},
       ${ints(rows.map((d) => d.hiddenSpan?.at ?? null))}, ${ints(rows.map((d) => d.hiddenSpan?.length ?? null))},
-      ${texts(rows.map(labelsText))}, ${ints(rows.map((d) => d.format))})
-      AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format)
+      ${texts(rows.map(labelsText))}, ${ints(rows.map((d) => d.format))},
+      ${texts(rows.map(termsText))}, ${bigints(rows.map((d) => d.search?.measure ?? null))})
+      AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
+        labels, format, terms, measure)
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 const upsertDocuments: Statement<DocumentRow> = (sql, rows) =>
@@ -70,7 +76,7 @@ const upsertDocuments: Statement<DocumentRow> = (sql, rows) =>
     ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
       document_at = excluded.document_at, document_length = excluded.document_length,
       hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length,
-      labels = excluded.labels, format = excluded.format`
+      labels = excluded.labels, format = excluded.format, terms = excluded.terms, measure = excluded.measure`
 
 const insertEvents: Statement<EventRow> = (sql, rows) =>
   sql`INSERT INTO events (account, id, type, version)

@@ -57,6 +57,8 @@ export interface SqlDocument extends Pick<Sql<DocumentRow>, "account" | "id" | "
   readonly hidden_length: number | null
   readonly labels: Labels | null
   readonly format: number
+  readonly terms: ReadonlyArray<bigint> | null
+  readonly measure: bigint | null
 }
 
 const toSpan = (at: number | null, length: number | null): Span | null =>
@@ -70,7 +72,11 @@ export const toDocument = (row: SqlDocument): DocumentRow => ({
   documentSpan: toSpan(row.document_at, row.document_length),
   hiddenSpan: toSpan(row.hidden_at, row.hidden_length),
   labels: row.labels ?? {},
-  format: row.format
+  format: row.format,
+  search:
+    row.terms === null
+      ? null
+      : { terms: row.terms.map(Number), measure: row.measure === null ? null : Number(row.measure) }
 })
 
 export interface SqlDocumentTexts extends SqlDocument {
@@ -92,6 +98,10 @@ export const toTimer = ({ due_at, wake_at, ...row }: SqlTimer): TimerRow => ({
   wakeAt: Number(wake_at)
 })
 export const toSubscription = (row: Sql<SubscriptionRow>): SubscriptionRow => ({ ...row, version: Number(row.version) })
+
+/** `bigint[]` as text: arrays of arrays would have to be of one length. Null if there are none. */
+export const termsText = ({ search }: Pick<DocumentRow, "search">): string | null =>
+  search === null ? null : `{${search.terms.join(",")}}`
 
 /** Null if there are none. */
 export const labelsText = ({ labels }: { readonly labels?: Labels }): string | null => {

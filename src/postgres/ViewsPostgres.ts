@@ -9,6 +9,7 @@ import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
+import * as SearchPostgres from "./SearchPostgres.ts"
 import type { Sql, SqlDocument, SqlDocumentTexts, SqlTimer } from "./Rows.ts"
 import {
   ask,
@@ -48,6 +49,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       timerCounts: (name) => within(single.timerCounts(name)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
+      search: SearchPostgres.search(sql),
       newest: (queries) => within(listed.newest(queries)),
       ...ListsPostgres.events(sql),
       keepNumber: (account, number) => within(numbers.keepNumber(account, number)),
@@ -66,7 +68,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       expireKeys: (before, limit) => within(expireKeys(sql, before, limit)),
       clear: (account) =>
         storageFailure(
-          sql`WITH start AS (UPDATE checkpoints SET version = 0 WHERE account = ${account})
+          sql`WITH start AS (UPDATE checkpoints SET version = 0, ahead = 0, outdated = false WHERE account = ${account})
             ${ProjectionPostgres.wiped(sql, account)} SELECT`
         )
     })
@@ -113,7 +115,16 @@ const reads = (
   sql: PgClient.PgClient
 ): Pick<
   Views["Service"],
-  "checkpoint" | "behind" | "accounts" | "timers" | "nextTimers" | "timerCounts" | "subscriptions" | "scan"
+  | "checkpoint"
+  | "ahead"
+  | "outdated"
+  | "behind"
+  | "accounts"
+  | "timers"
+  | "nextTimers"
+  | "timerCounts"
+  | "subscriptions"
+  | "scan"
 > => ({
   checkpoint: (account) =>
     ask(
@@ -122,6 +133,11 @@ const reads = (
         ) SELECT version FROM made UNION ALL SELECT version FROM checkpoints WHERE account = ${account}`,
       ([row]) => Number(row?.version ?? 0)
     ),
+  ahead: (account) =>
+    ask(sql<{ ahead: bigint }>`SELECT ahead FROM checkpoints WHERE account = ${account}`, ([row]) =>
+      Number(row?.ahead ?? 0)
+    ),
+  outdated: ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE outdated`, accountsOf),
   behind: ask(
     sql<{ account: string }>`SELECT account FROM checkpoints c WHERE EXISTS (
       SELECT FROM journal j WHERE j.account = c.account AND j.version > c.version)`,

@@ -164,12 +164,58 @@ const queriesOf = ({ operation }: Target, held: ReadonlyArray<Held>): ReadonlyAr
   return owners.map(({ id }) => `&${needed.name}=${id}`)
 }
 
+/** Finds all that there is by a query that all pass; answers with the ids. */
+const searchAll = async (http: HttpExchange, target: Target): Promise<ReadonlyArray<string>> => {
+  const ids: Array<string> = []
+  for (let page: string | null = ""; page !== null;) {
+    const query: string = `query=${encodeURIComponent('-id:"none"')}&limit=3${page === "" ? "" : `&page=${page}`}`
+    const found: Body = await get(http, target, `${target.path}?${query}`)
+    for (const object of found.data) {
+      ids.push(object.id)
+      await searchOne(http, target, object)
+    }
+    page = found.next_page
+  }
+  return ids
+}
+
+/** An object is found by what it has, however long ago it was written. */
+const searchOne = async (http: HttpExchange, target: Target, object: Body): Promise<void> => {
+  const text = (field: string, value: unknown) => (value === null ? `${field}:null` : `${field}:"${String(value)}"`)
+  const clauses = [
+    text("id", object.id),
+    `created:${object.created}`,
+    ...Object.entries(object.metadata).map(([key, value]) => text(`metadata["${key}"]`, value)),
+    ...(object.object === "customer"
+      ? [text("email", object.email), text("name", object.name)]
+      : [
+          `amount:${object.amount}`,
+          text("currency", object.currency),
+          text("status", object.status),
+          text("customer", object.customer),
+          text("last4", object.charges.data[0]?.payment_method_details.card.last4 ?? null)
+        ])
+  ]
+  for (const clause of [...clauses.slice(1), clauses.join(" AND ")]) {
+    const query = `query=${encodeURIComponent(clause)}&limit=100`
+    const { data } = await get(http, target, `${target.path}?${query}`)
+    assert.include(
+      data.map(({ id }: Body) => id),
+      object.id,
+      clause
+    )
+  }
+}
+
 /** Reads everything that there is through every operation that reads. */
 const readAll = async (http: HttpExchange, corpus: Corpus): Promise<void> => {
   const held = heldBy(corpus)
   const missing = new Map(held.filter(({ deleted }) => !deleted).map(({ id, prefix }) => [id, prefix]))
   for (const target of readable) {
-    if (target.idPrefix === undefined) {
+    if (target.path.endsWith("/search")) {
+      const list = readable.find(({ path }) => path === target.path.replace("/search", ""))!
+      assert.deepStrictEqual(await searchAll(http, target), await readList(http, list, ""))
+    } else if (target.idPrefix === undefined) {
       for (const needed of queriesOf(target, held)) {
         for (const id of await readList(http, target, needed)) missing.delete(id)
       }

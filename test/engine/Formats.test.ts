@@ -30,6 +30,7 @@ const STEPS: ReadonlyArray<Step> = [
 const METER: Kind<Meter, { readonly secret: string; readonly countedBefore?: number }> = {
   name: COUNTER.name,
   labels: ({ name, slot }) => ({ name, slot }),
+  search: ({ name, slot, total }) => ({ terms: [`slot=${slot}`, `name=${name}`], measure: total }),
   steps: STEPS
 }
 
@@ -101,7 +102,7 @@ const objectsOf = (engine: Harness.RunningEngine) =>
 const rowOf = (document: string | null, hidden: string | null, format: number) => {
   const documentSpan = document === null ? null : { at: 0, length: document.length }
   const of = { account: ACCOUNT, id: "ctr_1", kind: "counter", version: 3, labels: {} }
-  return { ...of, documentSpan, hiddenSpan: null, document, hidden, format }
+  return { ...of, documentSpan, hiddenSpan: null, document, hidden, format, search: null }
 }
 
 describe("documents of an older format", () => {
@@ -130,9 +131,9 @@ describe("documents of an older format", () => {
       const reread = yield* again.accounts.read(ACCOUNT, kept.id)
       assert.strictEqual(reread?.deleted === false ? reread.json : undefined, JSON.stringify(changed))
       yield* again.kill
-      yield* Harness.verified(storage)
-      yield* Harness.rebuilt(storage)
-      yield* Harness.verified(storage)
+      yield* Harness.verified(storage, [METER])
+      yield* Harness.rebuilt(storage, [METER])
+      yield* Harness.verified(storage, [METER])
       const records = yield* Harness.recordsOf(storage, ACCOUNT)
       assert.deepStrictEqual(records.slice(0, before.length), before)
       const formats = records.flatMap(({ changes }) =>

@@ -66,7 +66,7 @@ const urgent = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, { reado
   views.pendingDeliveries([address]),
   views.takeDeliveries({ now: 0, limit: 1, busy: [], leasedUntil: 0 }),
   views.nextDelivery([]),
-  views.apply({ ...project([]), checkpoints: [{ account: ACCOUNT, from: 0, to: 1 }] }, 0),
+  views.apply({ ...project([]), checkpoints: [{ account: ACCOUNT, from: 0, to: 1, ahead: 0 }] }, 0),
   views.expireKeys(0, 1)
 ]
 
@@ -79,7 +79,10 @@ describe("the engine on a Postgres that hangs", () => {
       const scope = yield* Effect.scope
       yield* views.checkpoint(ACCOUNT)
       const sweep = { account: ACCOUNT, wiped: true, unsubscribed: [], clock: 0 }
-      const wipe = views.apply({ ...project([]), checkpoints: [{ account: ACCOUNT, from: 0, to: 1 }], sweep }, 0)
+      const wipe = views.apply(
+        { ...project([]), checkpoints: [{ account: ACCOUNT, from: 0, to: 1, ahead: 0 }], sweep },
+        0
+      )
       const wiping = yield* postgres.locked(
         VIEWS,
         Effect.gen(function* () {

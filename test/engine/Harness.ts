@@ -53,7 +53,7 @@ export const storageInMemory: Effect.Effect<Storage> = Effect.suspend(() =>
 
 export interface EngineOptions extends NonNullable<Parameters<typeof Engine.layer>[0]> {
   readonly faults?: Faults.Faults
-  /** The kinds whose older documents it can read; all others have one format. */
+  /** The kinds whose older documents it can read, and that it searches; all others have one format. */
   readonly kinds?: ReadonlyArray<Formatted>
   readonly handler?: TimerHandler["Service"]
   /** The versions in which its events are rendered; one, if it is not said. */
@@ -98,7 +98,7 @@ export const startEngine = Effect.fnUntraced(function* (
   {
     faults = alive,
     handler = handleTimer,
-    kinds = [],
+    kinds = [COUNTER],
     eventVersions = ONE_VERSION,
     numbers = numbersUnder("a key"),
     schedulers = 1,
@@ -113,7 +113,7 @@ export const startEngine = Effect.fnUntraced(function* (
     Layer.provide(Layer.succeed(TimerHandler, handler)),
     Layer.provide(Layer.succeed(AccountNumbers, numbers)),
     Layer.provide(Layer.succeed(EventVersions, eventVersions)),
-    Layer.provide(Formats.layer(kinds, (type) => type.split(".")[0])),
+    Layer.provide(formatsOf(kinds)),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )
   // What was under way when the process died does not come back either.
@@ -170,17 +170,26 @@ export const recordsOf = Effect.fnUntraced(function* (storage: Storage, account:
   })
 })
 
+const formatsOf = (kinds: ReadonlyArray<Formatted>) => Formats.layer(kinds, (type) => type.split(".")[0])
+
+/** Verifies as `till verify` does, with so many rows in memory. */
+export const verification = (storage: Storage, rowsMax?: number, kinds: ReadonlyArray<Formatted> = [COUNTER]) =>
+  verify(rowsMax).pipe(Effect.provideContext(storage), Effect.provide(formatsOf(kinds)))
+
 /** Verification finds nothing. */
-export const verified = Effect.fnUntraced(function* (storage: Storage) {
-  const report = yield* Effect.orDie(Effect.provideContext(verify(), storage))
+export const verified = Effect.fnUntraced(function* (storage: Storage, kinds?: ReadonlyArray<Formatted>) {
+  const report = yield* Effect.orDie(verification(storage, undefined, kinds))
   assert.deepStrictEqual(report.problems, [])
   return report
 })
 
 /** Rewrites all views from the journal, as `till rebuild` does. */
-export const rebuilt = (storage: Storage): Effect.Effect<void> =>
+export const rebuilt = (storage: Storage, kinds: ReadonlyArray<Formatted> = [COUNTER]): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const layer = Projector.layer.pipe(Layer.provideMerge(Layer.succeedContext(storage)))
+    const layer = Projector.layer.pipe(
+      Layer.provideMerge(Layer.succeedContext(storage)),
+      Layer.provide(formatsOf(kinds))
+    )
     return Effect.scoped(
       Effect.flatMap(Effect.scope, (scope) =>
         Effect.flatMap(buildAlone(layer, scope), (services) =>

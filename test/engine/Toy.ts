@@ -25,7 +25,8 @@ export interface Slot {
 
 export const COUNTER: Kind<Counter, { readonly secret: string }> = {
   name: "counter",
-  labels: ({ name, slot }) => ({ name: name.toWellFormed().replaceAll("\0", ""), slot })
+  labels: ({ name, slot }) => ({ name: name.toWellFormed().replaceAll("\0", ""), slot }),
+  search: ({ count, name, slot }) => ({ terms: [`slot=${slot}`, `name=${name}`], measure: count })
 }
 export const SLOT: Kind<Slot> = { name: "slot" }
 

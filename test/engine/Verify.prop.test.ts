@@ -11,7 +11,6 @@ import type { JournalShape } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
-import { verify } from "../../src/engine/Verify.ts"
 import type { ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
 import { Views, viewTables } from "../../src/engine/Views.ts"
 import type { Storage } from "./Harness.ts"
@@ -60,7 +59,7 @@ const filled = Effect.fnUntraced(function* (seed: Random) {
 })
 
 const problemsIn = (storage: Storage, rowsMax?: number) =>
-  Effect.map(Effect.provideContext(verify(rowsMax), storage), ({ problems }) => problems)
+  Effect.map(Harness.verification(storage, rowsMax), ({ problems }) => problems)
 
 /** The same storage with another journal, as if somebody had edited the table. */
 const withRows = (

@@ -116,7 +116,13 @@ describe("lists", () => {
     assertError(await list("?email="), 400, "parameter_invalid", "email")
     assertError(await list("?email=a@b.co&email=a@b.co"), 400, "parameter_invalid", "email")
     assertError(await list("?limit=1&limit=1"), 400, "parameter_invalid", "limit")
-    assertError(await list("?email=x"), 400, "parameter_invalid", "email")
+    // Any text may be asked for (9.12).
+    for (const text of ["x", "%40", "x".repeat(320)]) {
+      const reply = await list(`?email=${text}`)
+      assertOk(reply)
+      assert.deepStrictEqual(reply.body.data, [])
+    }
+    assertError(await list(`?email=${"x".repeat(321)}`), 400, "parameter_invalid", "email")
     assert.deepStrictEqual((await get("/v1/payment_intents?customer=cus_x")).body.data, [])
     assertError(await get("/v1/payment_intents?customer=x"), 400, "parameter_invalid", "customer")
     const { body } = await server.request("POST", "/v1/payment_intents", {

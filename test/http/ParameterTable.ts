@@ -90,11 +90,27 @@ const listed = (prefix: string, known: string): Kind => {
   const { refuses, ...kind } = Kinds.id(prefix, known)
   return { ...kind, refuses: ["", ...refuses] }
 }
+const limit = optional(query(["1", "100"], "0", "101", "-1", "1.5", "ten", "01", "1e1"))
+const pages = { "?limit": limit, "?starting_after": optional(cursor), "?ending_before": optional(cursor) }
+const bound = optional(query(["0", "1773014400", "99999999999"], "-1", "1.5", "01", "1e9", "now", "100000000000", " 1"))
 const list = {
-  "?limit": optional(query(["1", "100"], "0", "101", "-1", "1.5", "ten", "01", "1e1")),
-  "?starting_after": optional(cursor),
-  "?ending_before": optional(cursor)
+  ...pages,
+  "?created": bound,
+  "?created[gt]": bound,
+  "?created[gte]": bound,
+  "?created[lt]": bound,
+  "?created[lte]": bound
 }
+const SOMEBODY = Buffer.from("cus_000000000000000000000000").toString("base64url")
+const SOME_PAYMENT = Buffer.from("pi_000000000000000000000000").toString("base64url")
+/** The pages of a search are named as this kind's are, and not as the other's. */
+const search = (own: string, other: string, ...queries: ReadonlyArray<string>) => ({
+  "?query": required(
+    query(queries, "x", "created", `created:"x"`, "created>1 OR", `phone:"1"`, `id:"${"x".repeat(1000)}"`)
+  ),
+  "?limit": limit,
+  "?page": optional(query([own], other, "x", "%", `${own}=`, "x".repeat(5001)))
+})
 /** A wrong one is told as an object that there is not; an empty one is no parameter. */
 const secretOfQuery = optional({ ...clientSecret, refuses: ["", "x".repeat(5001)], says: clientSecret.says!.slice(1) })
 
@@ -247,7 +263,8 @@ const customersAndCards = ({ customer }: Known): Table => ({
     description: unsettable(Kinds.text(1000)),
     ...metadataOfUpdate
   },
-  "customers.list": { ...list, "?email": optional(query(["a@b.co"], `${"x".repeat(320)}@b.co`)) },
+  "customers.list": { ...list, "?email": optional(query(["a@b.co", "nobody", "x".repeat(320)], "x".repeat(321))) },
+  "customers.search": search(SOMEBODY, SOME_PAYMENT, `email:"a@b.co"`, "created>1"),
   "customers.retrieve": {},
   "customers.delete": {},
   "customers.payment_methods": list,
@@ -298,6 +315,7 @@ const payments = ({ customer }: Known): Table => ({
   },
   "payment_intents.capture": { amount_to_capture: optional(Kinds.amount(1, 2000)) },
   "payment_intents.cancel": { cancellation_reason: optional(Kinds.oneOf(CANCELLATION)) },
+  "payment_intents.search": search(SOME_PAYMENT, SOMEBODY, `status:"succeeded"`, "amount>1"),
   "payment_intents.list": { ...list, "?customer": optional(filterId("cus")) },
   "payment_intents.retrieve": {
     "?expand[]": optional(query(["customer"], "x", "charges")),
@@ -371,7 +389,7 @@ const checkout = ({ customer, price, product }: Known): Table => ({
   "checkout_sessions.list": { ...list, "?status": optional(query(["open", "complete", "expired"], "x", "OPEN")) },
   "checkout_sessions.retrieve": { "?client_secret": secretOfQuery },
   "checkout_sessions.expire": {},
-  "checkout_sessions.line_items": { ...list, "?client_secret": secretOfQuery }
+  "checkout_sessions.line_items": { ...pages, "?client_secret": secretOfQuery }
 })
 
 const hoursAhead = (hours: number): number => Math.floor(Date.now() / 1000 + hours * 3600)

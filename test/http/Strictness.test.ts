@@ -278,6 +278,8 @@ const tiered = (tier: object) =>
 
 /** Paths of the operations with query parameters, with those that they require. */
 const QUERIES: Readonly<Record<string, () => Promise<string> | string>> = {
+  "customers.search": () => "customers/search?query=created>1",
+  "payment_intents.search": () => "payment_intents/search?query=created>1",
   "customers.payment_methods": () => `customers/${known.customer}/payment_methods`,
   "payment_methods.list": () => `payment_methods?customer=${known.customer}`,
   "prices.retrieve": () => `prices/${known.price}`,

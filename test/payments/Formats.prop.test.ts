@@ -34,7 +34,14 @@ const formatsOf = (of: ReadonlyArray<AnyKind>): FormatsShape =>
 const revived = (document: Shape["value"]): Schema.Codec<unknown> =>
   SchemaRepresentation.fromJsonSchemaDocument(document, { patterns: "apply" }) as Schema.Top & Schema.Codec<unknown>
 
-const ROW = { account: "mer_1:test", version: 1, labels: {}, documentSpan: { at: 0, length: 1 }, hiddenSpan: null }
+const ROW = {
+  account: "mer_1:test",
+  version: 1,
+  labels: {},
+  documentSpan: { at: 0, length: 1 },
+  hiddenSpan: null,
+  search: null
+}
 
 /** A document of a kind as it is read by today's Till. */
 const readBack = (kind: AnyKind, format: number, value: unknown, hidden: unknown): Document =>

@@ -76,7 +76,7 @@ describe("a database of an older Till", () => {
       const views = viewsOf(yield* database.connect("till"))
       assert.deepStrictEqual(yield* views.keys(keys.map(({ key }) => ({ account: ACCOUNT, id: key }))), keys)
       const again = { account: ACCOUNT, key: "a", fingerprint: "g", version: keys.length + 1, at: 99 }
-      const checkpoints = [{ account: ACCOUNT, from: keys.length, to: again.version }]
+      const checkpoints = [{ account: ACCOUNT, from: keys.length, to: again.version, ahead: 0 }]
       yield* views.apply({ ...project([]), checkpoints, keys: [again] }, 0)
       assert.deepStrictEqual(yield* views.keys([{ account: ACCOUNT, id: "a" }]), [again])
     })

@@ -6,6 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { JournalShape } from "../../src/engine/Journal.ts"
 import type { DeliveryStep, Projection } from "../../src/engine/Projection.ts"
+import type { Filter } from "../../src/engine/Search.ts"
+import { termNumber } from "../../src/engine/Search.ts"
 import type { ViewsShape } from "../../src/engine/Views.ts"
 import { journalOf, viewsOf } from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
@@ -21,8 +23,11 @@ const FILL = [
   "checkpoints SELECT account, 1 FROM accounts",
   `objects SELECT account, 'cus_' || n, 'customer', i, 0, 10, NULL, NULL,
     jsonb_build_object('email', i || '@example.com') FROM numbered`,
+  // All of one term, every thousandth of another; terms and numbers of their own.
   `objects SELECT account, 'pi_' || n, 'payment_intent', i, 0, 10, NULL, NULL,
-    jsonb_build_object('customer', 'cus_' || n, 'status', CASE WHEN i % 3 = 0 THEN 'succeeded' ELSE 'processing' END)
+    jsonb_build_object('customer', 'cus_' || n, 'status', CASE WHEN i % 3 = 0 THEN 'succeeded' ELSE 'processing' END),
+    1, ARRAY[${termNumber(ACCOUNT, "common")}, i] || CASE WHEN i % 1000 = 0 THEN ARRAY[${termNumber(ACCOUNT, "rare")}]
+      ELSE ARRAY[]::bigint[] END || (i % 200 + 1000000), i % 200
     FROM numbered`,
   // All of one customer, and all of one product.
   `objects SELECT account, 'ch_' || n, 'charge', i, 0, 10, NULL, NULL,
@@ -57,10 +62,18 @@ const projection = (from: number): Projection => {
     dueAt: null
   }
   const version = ROWS + from
-  const row = { account: ACCOUNT, kind: "payment_intent", version, hiddenSpan: null, labels: {}, format: 1 }
+  const row = {
+    account: ACCOUNT,
+    kind: "payment_intent",
+    version,
+    hiddenSpan: null,
+    labels: {},
+    format: 1,
+    search: null
+  }
   const documentSpan = { at: 0, length: 10 }
   return {
-    checkpoints: [{ account: ACCOUNT, from, to: from + 1 }],
+    checkpoints: [{ account: ACCOUNT, from, to: from + 1, ahead: 0 }],
     documentsCreated: [{ ...row, id: `pi_${digits(ROWS + from)}`, documentSpan }],
     documentsChanged: [{ ...row, id: `pi_${id}`, documentSpan }],
     events: [{ account: ACCOUNT, id: `evt_new_${from}`, type: "customer.created", version }],
@@ -80,6 +93,8 @@ const charges = { kind: "charge", prefix: "ch", labels: { customer: `cus_${digit
 const product = `prod_${digits(1)}`
 /** There are fewer than are asked for, and many of other kinds have smaller ids. */
 const first = { kind: "customer", prefix: "cus", olderThan: `cus_${digits(5)}`, limit: 10 }
+
+const ANY: Filter = { all: [], any: [], none: [] }
 
 /** All that is asked while Till is at work. `round` counts from 1. */
 const questions = (
@@ -120,6 +135,12 @@ const questions = (
   views.list(ACCOUNT, { ...charges, labels: { ...charges.labels, payment_intent: address.id } }),
   views.list(ACCOUNT, { kind: "price", prefix: "price", labels: { product, type: "recurring" }, limit: 10 }),
   views.list(ACCOUNT, { kind: "customer", prefix: "cus", labels: { email: "17@example.com" }, limit: 10 }),
+  views.ahead(ACCOUNT),
+  views.list(ACCOUNT, { ...intents, behind: `pi_${digits(5)}`, before: `pi_${digits(9)}` }),
+  views.list(ACCOUNT, { ...charges, before: `ch_${digits(MIDDLE)}`, behind: `ch_${digits(MIDDLE - 100)}` }),
+  views.newest([{ ...intents, account: ACCOUNT, before: `pi_${digits(9)}`, behind: `pi_${digits(5)}` }]),
+  views.list(ACCOUNT, { kind: "customer", prefix: "cus", labels: { email: "nobody" }, limit: 10 }),
+  views.events(ACCOUNT, { limit: 10, before: `evt_${digits(MIDDLE)}`, behind: `evt_${digits(MIDDLE - 100)}` }),
   views.event({ account: ACCOUNT, id: `evt_${digits(MIDDLE)}` }),
   views.events(ACCOUNT, { limit: 10 }),
   views.events(ACCOUNT, { limit: 10, type: { exact: "customer.created" }, olderThan: `evt_${digits(MIDDLE)}` }),
@@ -134,6 +155,26 @@ const questions = (
   views.takeDeliveries({ now: round, limit: 1, busy: ["we_3"], leasedUntil: ROWS }),
   views.nextDelivery(["we_3"])
 ]
+
+/**
+ * Somebody searches for what all have, few, and none. Of what is not frequent, each search looks through the newest
+ * thousand; what it finds beyond is a handful, or the hundred of a number.
+ */
+const searches = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, unknown>> =>
+  [
+    { ...ANY, all: ["common"] },
+    { ...ANY, all: ["rare"] },
+    { ...ANY, all: ["common", "rare"] },
+    { ...ANY, any: [["rare", "nothing"]], none: ["nothing"] },
+    { ...ANY, all: ["nothing"] },
+    { ...ANY, all: ["common"], measure: { from: 5, to: 5 } },
+    { ...ANY, measure: { from: 1000, to: 2000 } },
+    { ...ANY, id: address.id, all: ["common"] }
+  ].flatMap((filter) => [
+    views.search(ACCOUNT, { ...intents, filter }),
+    views.search(ACCOUNT, { ...intents, filter, before: address.id, behind: `pi_${digits(5)}` })
+  ])
+const SEARCHED_ROWS_MAX = 850
 
 /** Pages of a table's indexes. A single list that goes on behind its end would read more in `ROUNDS`. */
 const PAGES_MAX = 1500
@@ -192,6 +233,38 @@ describe("the tables in Postgres", () => {
           assert.isBelow(rows - before[i]!.rows, rowsMax, table)
           assert.isBelow(pages - before[i]!.pages, PAGES_MAX, `${table}: pages of indexes`)
         }
+      })
+    )
+
+    it.live(`are never read from end to end by a search, ${statistics} statistics`, () =>
+      Effect.gen(function* () {
+        const database = yield* PostgresStorage.make
+        yield* Effect.scoped(database.connect("migrations"))
+        yield* database.edit("ALTER TABLE objects SET (autovacuum_enabled = off)")
+        for (const statement of FILL) yield* database.edit(statement)
+        if (statistics === "with") yield* database.edit("ANALYZE")
+        const read = (name: string) =>
+          database.ask<{ readonly scans: number; readonly rows: number; readonly walked: number }>(
+            `SELECT seq_scan::int AS scans, (seq_tup_read + idx_tup_fetch)::int AS rows, (
+                SELECT sum(idx_tup_read)::int FROM pg_stat_user_indexes
+                WHERE relname = 'objects' AND indexrelname <> 'objects_by_term'
+              ) AS walked
+             FROM pg_stat_user_tables WHERE relname = 'objects' -- ${name}`
+          )
+        const settled = (name: string) => Effect.repeat(Effect.delay(read(name), "200 millis"), { times: 5 })
+        const [before] = yield* settled("before")
+        const count = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const views = viewsOf(yield* database.connect("till"))
+            for (let round = 1; round <= ROUNDS; round++) yield* Effect.all(searches(views))
+            return ROUNDS * searches(views).length
+          })
+        )
+        const [after] = yield* settled("after")
+        assert.strictEqual(after!.scans - before!.scans, 0)
+        // On the average: a single one that reads all in every round would be seen.
+        assert.isBelow((after!.rows - before!.rows) / count, SEARCHED_ROWS_MAX)
+        assert.isBelow((after!.walked - before!.walked) / count, SEARCHED_ROWS_MAX)
       })
     )
   }

@@ -6,12 +6,16 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
+import type { Between } from "../../src/engine/Created.ts"
+import type { Searchable } from "../../src/engine/Document.ts"
 import type { NewRow } from "../../src/engine/Journal.ts"
 import { READ_BYTES_MAX } from "../../src/engine/Memory.ts"
 import type { Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
 import { RECORD_BYTES_MAX, textOf } from "../../src/engine/Record.ts"
 import type { DeliveryRow, DocumentRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
 import { project } from "../../src/engine/Projection.ts"
+import type { Filter } from "../../src/engine/Search.ts"
+import { entryOf } from "../../src/engine/Search.ts"
 import type { Cursor, ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
 import { eventId, keyId, viewTables } from "../../src/engine/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
@@ -44,13 +48,33 @@ const distinct = <A>(random: Random, choices: ReadonlyArray<A>) => choices.filte
 /** Those that look like an id or an address are found in another way, and so are those of a customer or a product. */
 const LABEL_VALUES = ["", "x", "ü'\"\\", "10", "cus_8Q0eQxL7onWPq0YtTwltHu2V", "jenny@example.com"]
 
-const LABEL_NAMES = ["name", "slot", "ü", "customer", "product"]
+const LABEL_NAMES = ["name", "slot", "ü", "customer", "product", "email"]
 
 const labels = (random: Random, names = distinct(random, LABEL_NAMES)): Record<string, string> =>
   Object.fromEntries(
     // Owners have many documents.
     names.map((name) => [name, random.pick(name === "customer" ? LABEL_VALUES.slice(1, 3) : LABEL_VALUES)])
   )
+
+const TERMS = ["a", "b", "c=ü", "d"]
+const measure = (random: Random) => random.below(random.pick([5, 300, Number.MAX_SAFE_INTEGER]))
+
+const searchable = (random: Random): Searchable => ({
+  terms: distinct(random, TERMS),
+  measure: random.chance(0.2) ? null : measure(random)
+})
+
+const filter = (random: Random): Filter => {
+  const from = measure(random)
+  const few = () => TERMS.filter(() => random.chance(0.2))
+  return {
+    all: few(),
+    any: random.chance(0.4) ? [distinct(random, TERMS)] : [],
+    none: few(),
+    ...(random.chance(0.3) && { id: random.pick(IDS) }),
+    ...(random.chance(0.4) && { measure: { from, to: random.chance(0.3) ? from : measure(random) } })
+  }
+}
 
 const EMPTY = project([])
 
@@ -80,7 +104,11 @@ const sweeping = (random: Random, heads: Map<string, Head>): Projection => {
   const clock = wiped ? 0 : random.chance(0.6) ? head.clock + random.below(CLOCK_LEAD_MAX + 1 - head.clock) : null
   if (from === head.version) heads.set(account, { version: from + 1, clock: clock ?? head.clock })
   const unsubscribed = wiped ? [] : distinct(random, DESTINATIONS)
-  return { ...EMPTY, checkpoints: [{ account, from, to: from + 1 }], sweep: { account, wiped, unsubscribed, clock } }
+  return {
+    ...EMPTY,
+    checkpoints: [{ account, from, to: from + 1, ahead: random.below(3) }],
+    sweep: { account, wiped, unsubscribed, clock }
+  }
 }
 
 /** Deliveries that are new, some with attempts already; and steps of older ones, of which some are not the next. */
@@ -129,7 +157,7 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
     const from = head.version + (random.chance(0.2) ? 1 : 0)
     const to = from + 1 + random.below(3)
     if (from === head.version) heads.set(account, { ...head, version: to })
-    return { account, from, to }
+    return { account, from, to, ahead: random.below(3) }
   })
   const perAccount = <Row>(f: (account: string, version: number, id: string) => Row): ReadonlyArray<Row> =>
     checkpoints.flatMap(({ account, to }) => distinct(random, IDS).map((id) => f(account, to, id)))
@@ -141,7 +169,8 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
     documentSpan: random.chance(0.2) ? null : spanOf(random.pick(JSONS)),
     hiddenSpan: random.chance(0.5) ? null : spanOf(random.pick(JSONS)),
     labels: labels(random),
-    format: 1 + random.below(3)
+    format: 1 + random.below(3),
+    search: random.chance(0.2) ? null : entryOf(account, searchable(random))
   })
   const cleared = perAccount((account, _, id) => ({ account, id }))
   return {
@@ -199,24 +228,32 @@ const questions = (random: Random) => {
     const kind = random.pick([...KINDS, ...PREFIXES])
     return { kind, ...(PREFIXES.includes(kind) && random.chance(0.7) && { prefix: kind }) }
   }
+  const between: Between = {
+    ...(random.chance(0.3) && { behind: random.pick(IDS) }),
+    ...(random.chance(0.3) && { before: random.pick(IDS) })
+  }
   const list = {
     ...ofKind(),
     limit: 1 + random.below(5),
     ...cursor(random),
+    ...between,
     ...(random.chance(0.7) && { labels: labels(random, random.pick([undefined, ["customer"], ["product"]])) })
   }
   const newest = Array.from({ length: random.below(4) }, () => ({
     account: random.pick(ACCOUNTS),
     ...ofKind(),
     limit: 1 + random.below(5),
-    ...(random.chance(0.5) && { olderThan: random.pick(IDS) })
+    ...(random.chance(0.5) && { olderThan: random.pick(IDS) }),
+    ...between
   }))
+  const prefix = random.pick(PREFIXES)
+  const search = { kind: prefix, prefix, filter: filter(random), limit: 1 + random.below(5), ...between }
   const type = random.pick([
     undefined,
     { exact: random.pick(TYPES) },
     { prefix: random.pick(["counter", "counter.", "count", "c%", "_", "other_"]) }
   ])
-  const events = { limit: 1 + random.below(5), ...cursor(random), ...(type && { type }) }
+  const events = { limit: 1 + random.below(5), ...cursor(random), ...between, ...(type && { type }) }
   const event = { account, id: `${random.pick(IDS)}1` }
   const limit = 1 + random.below(8)
   const timerName = random.pick(TIMER_NAMES)
@@ -248,6 +285,8 @@ const questions = (random: Random) => {
       Effect.map(views.timerCounts(timerName), (counts) => counts.toSorted((a, b) => (a.account < b.account ? -1 : 1))),
     list: (views: ViewsShape) => views.list(account, list),
     newest: (views: ViewsShape) => views.newest(newest),
+    search: (views: ViewsShape) => views.search(account, search),
+    ahead: (views: ViewsShape) => views.ahead(account),
     event: (views: ViewsShape) => views.event(event),
     events: (views: ViewsShape) => views.events(account, events),
     accounts: (views: ViewsShape) => Effect.map(views.accounts, (accounts) => accounts.toSorted()),
@@ -256,7 +295,12 @@ const questions = (random: Random) => {
         rows.toSorted((a, b) => (a.destination < b.destination ? -1 : 1))
       ),
     deliveries: (views: ViewsShape) =>
-      views.deliveries(account, { destination, limit, ...(events.olderThan && { olderThan: "whd_2" }) }),
+      views.deliveries(account, {
+        destination,
+        limit,
+        ...(events.olderThan && { olderThan: "whd_2" }),
+        ...(events.behind && { behind: "whd_1" })
+      }),
     delivery: (views: ViewsShape) => views.delivery(account, destination, delivery),
     pendingDeliveries: (views: ViewsShape) => views.pendingDeliveries(happened),
     takeDeliveries: (views: ViewsShape) => views.takeDeliveries(lease),
@@ -351,7 +395,7 @@ describe("the views in Postgres", () => {
       yield* views.checkpoint(account)
       const use = (version: number) => {
         const keys = [{ account, key: "key", fingerprint: `f${version}`, version, at: version }]
-        return views.apply({ ...EMPTY, checkpoints: [{ account, from: version - 1, to: version }], keys }, 0)
+        return views.apply({ ...EMPTY, checkpoints: [{ account, from: version - 1, to: version, ahead: 0 }], keys }, 0)
       }
       for (const version of [1, 2]) yield* use(version)
       yield* views.expireKeys(2, 1)
@@ -378,9 +422,9 @@ describe("the views in Postgres", () => {
       const pending = { event: "evt_1", eventVersion: 1, at: 1, attempts: [], nextAttemptAt: 9, dueAt: 9 }
       const everyTable: Projection = {
         ...EMPTY,
-        checkpoints: [{ account, from: 0, to: 1 }],
+        checkpoints: [{ account, from: 0, to: 1, ahead: 0 }],
         documentsCreated: [
-          { ...of, id: "a", kind: "counter", documentSpan: null, hiddenSpan: null, labels: {}, format: 1 }
+          { ...of, id: "a", kind: "counter", documentSpan: null, hiddenSpan: null, labels: {}, format: 1, search: null }
         ],
         events: [{ ...of, id: "evt_1", type: "counter.created" }],
         timersSet: [{ ...of, id: "a", name: "increment", dueAt: 9, wakeAt: 9 }],
@@ -396,7 +440,7 @@ describe("the views in Postgres", () => {
         { account, wiped: true, unsubscribed: [], clock: 0 },
         { account, wiped: false, unsubscribed: ["we_1"], clock: 5 }
       ]) {
-        const checkpoints = [{ account, from: 2, to: 3 }]
+        const checkpoints = [{ account, from: 2, to: 3, ahead: 0 }]
         assert.deepStrictEqual(yield* views.apply({ ...EMPTY, checkpoints, sweep }, 0), [account])
         assert.deepStrictEqual(yield* everything(views), before)
       }
@@ -405,7 +449,7 @@ describe("the views in Postgres", () => {
         [2, ["we_1"], 5]
       ] as const) {
         const sweep = { account, wiped: false, unsubscribed, clock }
-        yield* views.apply({ ...EMPTY, checkpoints: [{ account, from, to: from + 1 }], sweep }, 0)
+        yield* views.apply({ ...EMPTY, checkpoints: [{ account, from, to: from + 1, ahead: 0 }], sweep }, 0)
       }
       const stateOf = (destination: string) =>
         Effect.map(views.deliveries(account, { destination, limit: 1 }), ([row]) => [row?.state, row?.dueAt])
@@ -425,7 +469,7 @@ describe("the views in Postgres", () => {
       const deliveriesMade = ["whd_1", "whd_2", "whd_3"].map((id): DeliveryRow => {
         return { ...pending, account, id, destination: "we_1", state: "pending" }
       })
-      yield* views.apply({ ...EMPTY, checkpoints: [{ account, from: 0, to: 1 }], deliveriesMade }, 0)
+      yield* views.apply({ ...EMPTY, checkpoints: [{ account, from: 0, to: 1, ahead: 0 }], deliveriesMade }, 0)
       const take = Effect.map(views.takeDeliveries({ now: 1, limit: 10, busy: [], leasedUntil: 9 }), (taken) =>
         taken.map(({ id }) => id)
       )
@@ -444,8 +488,8 @@ describe("the views in Postgres", () => {
       yield* journal.append(following(row("mer_1:test", 1), row("mer_1:test", 2), row("mer_2:test", 1)))
       assert.deepStrictEqual([...(yield* views.behind)].toSorted(), ["mer_1:test", "mer_2:test"])
       const checkpoints = [
-        { account: "mer_1:test", from: 0, to: 1 },
-        { account: "mer_2:test", from: 0, to: 1 }
+        { account: "mer_1:test", from: 0, to: 1, ahead: 0 },
+        { account: "mer_2:test", from: 0, to: 1, ahead: 0 }
       ]
       yield* views.apply({ ...EMPTY, checkpoints }, 0)
       assert.deepStrictEqual(yield* views.behind, ["mer_1:test"])
@@ -470,7 +514,7 @@ describe("the views in Postgres", () => {
       for (let from = 0; from < 20; from++) {
         const step = {
           ...EMPTY,
-          checkpoints: [{ account: ACCOUNTS[0]!, from, to: from + 1 }],
+          checkpoints: [{ account: ACCOUNTS[0]!, from, to: from + 1, ahead: 0 }],
           events: [{ account: ACCOUNTS[0]!, id: `evt_${from}`, type: "counter.created", version: from + 1 }]
         }
         const refused = yield* Effect.all([one.apply(step, 0), two.apply(step, 0)], { concurrency: "unbounded" })

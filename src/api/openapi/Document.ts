@@ -110,7 +110,7 @@ const summaryOf = (operationId: string): string => {
   const plural = group.replaceAll("_", " ")
   const verb = name.replaceAll("_", " ")
   const sentence = verb.charAt(0).toUpperCase() + verb.slice(1)
-  if (name === "list") return `${sentence} ${plural}`
+  if (name === "list" || name === "search") return `${sentence} ${plural}`
   const singular = plural.replace(/s$/, "")
   const object = `${/^[aeio]/.test(singular) ? "an" : "a"} ${singular}`
   return sentence.includes(" ") ? `${sentence} of ${object}` : `${sentence} ${object}`
@@ -159,9 +159,14 @@ const refineResponse = (
 /** The example of a list says where the list is and how its next page is asked for, which its schema does not know. */
 const listAt = (route: string, response: Response): Response => {
   const { example, schema } = response.content["application/json"]
-  if ((example as { readonly object?: unknown } | undefined)?.object !== "list") return response
+  const { object } = (example ?? {}) as { readonly object?: unknown }
+  if (object !== "list" && object !== "search_result") return response
   const { data } = example as { readonly data: ReadonlyArray<{ readonly id: string }> }
   const path = route.slice(route.indexOf("/"))
+  if (object === "search_result") {
+    const found = { object, data, has_more: false, url: path, next_page: null }
+    return { ...response, content: { "application/json": { schema, example: found } } }
+  }
   const list = { object: "list", data, has_more: true, url: path, next_cursor: data[0]?.id ?? null }
   return { ...response, content: { "application/json": { schema, example: list } } }
 }

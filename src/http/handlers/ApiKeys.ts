@@ -9,7 +9,7 @@ import { INSTALLATION } from "../../payments/AccountIds.ts"
 import * as ApiKeys from "../../payments/ApiKeys.ts"
 import { Revealed } from "../Revealed.ts"
 import { handlers } from "./Handler.ts"
-import { cursorOf, listJson } from "./Lists.ts"
+import { createdOf, cursorOf, listJson } from "./Lists.ts"
 
 export const apiKeys = handlers(Contract.ApiKeys, {
   roll: ({ caller, params, payload }) =>
@@ -37,6 +37,7 @@ export const apiKeys = handlers(Contract.ApiKeys, {
       prefix: ApiKeys.API_KEY.prefix,
       labels: { account: caller.account },
       limit: query.limit ?? LIMIT_DEFAULT,
+      created: createdOf(query),
       ...cursor
     })
     return listJson<ApiKey>(page.documents, page.hasMore, path)

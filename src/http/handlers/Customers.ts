@@ -3,8 +3,10 @@ import { Effect } from "effect"
 import * as Contract from "../../api/Customers.ts"
 import * as Customers from "../../payments/Customers.ts"
 import { CUSTOMER, PAYMENT_METHOD } from "../../payments/Documents.ts"
+import { SEARCHED_CUSTOMER } from "../../payments/Search.ts"
 import { documentJson, handlers, jsonOf, readDocument, readEntry } from "./Handler.ts"
 import { listDocuments } from "./Lists.ts"
+import { searchDocuments } from "./Search.ts"
 
 export const customers = handlers(Contract.Customers, {
   create: ({ payload }) => Customers.create(payload),
@@ -13,6 +15,9 @@ export const customers = handlers(Contract.Customers, {
 
   list: ({ caller, path, query }) =>
     listDocuments({ account: caller.account, path, query }, CUSTOMER, { email: query.email?.toLowerCase() }),
+
+  search: ({ caller, path, query }) =>
+    searchDocuments({ account: caller.account, path, query }, CUSTOMER, SEARCHED_CUSTOMER),
 
   retrieve: ({ caller, params }) =>
     Effect.map(readEntry(caller.account, CUSTOMER, params.id), (entry) =>

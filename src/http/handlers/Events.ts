@@ -11,7 +11,7 @@ import { resend } from "../../payments/WebhookDeliveries.ts"
 import type { Caller } from "../Authentication.ts"
 import type { Json } from "./Handler.ts"
 import { handlers } from "./Handler.ts"
-import { cursorOf, listJson } from "./Lists.ts"
+import { createdOf, cursorOf, listJson } from "./Lists.ts"
 
 export const events = handlers(Contract.Events, {
   list: Effect.fnUntraced(function* ({ caller, path, query }) {
@@ -23,6 +23,7 @@ export const events = handlers(Contract.Events, {
     const type = query.type === undefined ? undefined : eventTypeFilterOf(query.type)
     const page = yield* accounts.events(account, {
       limit: query.limit ?? LIMIT_DEFAULT,
+      created: createdOf(query),
       ...cursor,
       ...(type !== undefined && { type })
     })

@@ -8,6 +8,8 @@ import type { ResourceKind } from "../../domain/Errors.ts"
 import { ResourceMissing } from "../../domain/Errors.ts"
 import type { Unavailable } from "../../engine/Accounts.ts"
 import { Accounts } from "../../engine/Accounts.ts"
+import type { Created } from "../../engine/Created.ts"
+import { isWithin } from "../../engine/Created.ts"
 import type { AccountId, Document, Identified, Labels } from "../../engine/Document.ts"
 import type { Cursor } from "../../engine/Views.ts"
 import type { Resource } from "../../payments/Documents.ts"
@@ -18,6 +20,24 @@ export interface ListParameters {
   readonly limit?: number
   readonly starting_after?: string
   readonly ending_before?: string
+  readonly created?: number
+  readonly "created[gt]"?: number
+  readonly "created[gte]"?: number
+  readonly "created[lt]"?: number
+  readonly "created[lte]"?: number
+}
+
+/** The time that all bounds on `created` leave (semantics 9.12); undefined if there are none. */
+export const createdOf = (query: ListParameters): Created | undefined => {
+  const { created, "created[gt]": gt, "created[gte]": gte, "created[lt]": lt, "created[lte]": lte } = query
+  const from = [created, gt === undefined ? gt : gt + 1, gte].filter((bound) => bound !== undefined)
+  const before = [created, lte].map((bound) => (bound === undefined ? bound : bound + 1))
+  const until = [...before, lt].filter((bound) => bound !== undefined)
+  if (from.length + until.length === 0) return undefined
+  return {
+    ...(from.length > 0 && { from: Math.max(...from) }),
+    ...(until.length > 0 && { before: Math.min(...until) })
+  }
 }
 
 /** A list of `A` answers with this. */
@@ -72,6 +92,7 @@ export const listDocuments = Effect.fnUntraced(function* <A extends Identified, 
     prefix: kind.prefix,
     labels: labelsOf(filters),
     limit: query.limit ?? LIMIT_DEFAULT,
+    created: createdOf(query),
     ...cursor
   })
   return listJson<A>(documents, hasMore, path)
@@ -92,7 +113,7 @@ const documentCursorOf = Effect.fnUntraced(function* <A extends Identified, H>(
 })
 
 /** Takes one page of a few documents that are known already, in the envelope. */
-export const listFound = Effect.fnUntraced(function* <A extends Identified, H>(
+export const listFound = Effect.fnUntraced(function* <A extends Identified & { readonly created: number }, H>(
   { account, path, query }: { readonly account: AccountId; readonly path: string; readonly query: ListParameters },
   kind: Resource<A, H>,
   found: ReadonlyArray<Document<A, H>>
@@ -100,8 +121,12 @@ export const listFound = Effect.fnUntraced(function* <A extends Identified, H>(
   const { newerThan, olderThan } = yield* documentCursorOf(account, query, kind)
   const limit = query.limit ?? LIMIT_DEFAULT
   const newestFirst = found.toSorted((a, b) => (a.id < b.id ? 1 : -1))
+  const created = createdOf(query)
   const within = newestFirst.filter(
-    ({ id }) => (newerThan === undefined || id > newerThan) && (olderThan === undefined || id < olderThan)
+    ({ id, value }) =>
+      (newerThan === undefined || id > newerThan) &&
+      (olderThan === undefined || id < olderThan) &&
+      (created === undefined || isWithin(value.created, created))
   )
   // A page has the nearest to the cursor (G5).
   const page = newerThan === undefined ? within.slice(0, limit) : within.slice(-limit)

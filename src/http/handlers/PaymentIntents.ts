@@ -8,7 +8,9 @@ import { deletedCustomer } from "../../payments/Customers.ts"
 import { CUSTOMER, PAYMENT_INTENT } from "../../payments/Documents.ts"
 import * as PaymentIntents from "../../payments/PaymentIntents.ts"
 import { documentJson, handlers, jsonOf, readDocument, readEntry } from "./Handler.ts"
+import { SEARCHED_PAYMENT_INTENT } from "../../payments/Search.ts"
 import { listDocuments } from "./Lists.ts"
+import { searchDocuments } from "./Search.ts"
 
 export const paymentIntents = handlers(Contract.PaymentIntents, {
   create: ({ payload }) => PaymentIntents.create(payload),
@@ -20,6 +22,9 @@ export const paymentIntents = handlers(Contract.PaymentIntents, {
 
   list: ({ caller, path, query }) =>
     listDocuments({ account: caller.account, path, query }, PAYMENT_INTENT, { customer: query.customer }),
+
+  search: ({ caller, path, query }) =>
+    searchDocuments({ account: caller.account, path, query }, PAYMENT_INTENT, SEARCHED_PAYMENT_INTENT),
 
   retrieve: Effect.fnUntraced(function* ({ caller, params, query }) {
     const document = yield* readDocument(caller.account, PAYMENT_INTENT, params.id)

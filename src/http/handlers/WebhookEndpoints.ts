@@ -8,7 +8,7 @@ import { WEBHOOK_ENDPOINT } from "../../payments/Documents.ts"
 import { webhookDeliveryOf } from "../../payments/WebhookDeliveries.ts"
 import * as WebhookEndpoints from "../../payments/WebhookEndpoints.ts"
 import { documentJson, handlers, jsonOf, readDocument } from "./Handler.ts"
-import { cursorOf, listDocuments, listJson } from "./Lists.ts"
+import { createdOf, cursorOf, listDocuments, listJson } from "./Lists.ts"
 import { Revealed } from "../Revealed.ts"
 
 /** Whoever repeats the request gets the secret again, because it is of no use to lose it (semantics I6, W2). */
@@ -37,7 +37,12 @@ export const webhookEndpoints = handlers(Contract.WebhookEndpoints, {
       Effect.map(accounts.delivery(account, destination, id), (delivery) => delivery !== undefined)
     )
     const limit = query.limit ?? LIMIT_DEFAULT
-    const { deliveries, hasMore } = yield* accounts.deliveries(caller.account, { destination, limit, ...cursor })
+    const { deliveries, hasMore } = yield* accounts.deliveries(caller.account, {
+      destination,
+      limit,
+      created: createdOf(query),
+      ...cursor
+    })
     return listJson<WebhookDelivery>(
       deliveries.map((row) => ({ id: row.id, json: jsonOf(webhookDeliveryOf(row)) })),
       hasMore,

@@ -1,6 +1,7 @@
 /** Views in memory, for tests: the same contract as the ones in Postgres. */
 import { Effect, Layer } from "effect"
 import type { AccountId, Millis } from "../../../src/engine/Document.ts"
+import type { Between } from "../../../src/engine/Created.ts"
 import { Journal } from "../../../src/engine/Journal.ts"
 import type {
   DeliveryRow,
@@ -12,6 +13,8 @@ import type {
   TimerRow
 } from "../../../src/engine/Projection.ts"
 import { moved, sweepTables } from "../../../src/engine/Projection.ts"
+import type { SearchQuery } from "../../../src/engine/Search.ts"
+import { mayMatch } from "../../../src/engine/Search.ts"
 import type {
   Cursor,
   DueDelivery,
@@ -28,6 +31,7 @@ const byTime = (time: "dueAt" | "wakeAt") => (a: TimerRow, b: TimerRow) => a[tim
 
 class Tables {
   checkpoint = 0
+  ahead = 0
   number: number | null = null
   readonly documents = new Map<string, DocumentRow>()
   readonly events = new Map<string, EventRow>()
@@ -51,19 +55,16 @@ const ascending = (a: { readonly id: string }, b: { readonly id: string }) => de
 
 const page = <Row extends { readonly id: string }>(
   rows: Array<Row>,
-  { newerThan, olderThan }: Cursor,
+  { before = LAST, behind = "", newerThan, olderThan = LAST }: Cursor & Between,
   limit: number
-) => {
-  if (newerThan !== undefined)
-    return rows
-      .filter((row) => row.id > newerThan)
-      .toSorted(ascending)
-      .slice(0, limit)
-  return rows
-    .filter((row) => olderThan === undefined || row.id < olderThan)
-    .toSorted(descending)
+) =>
+  rows
+    .filter(({ id }) => id > behind && id > (newerThan ?? "") && id < before && id < olderThan)
+    .toSorted(newerThan === undefined ? descending : ascending)
     .slice(0, limit)
-}
+
+/** Behind every id. */
+const LAST = "\u{10ffff}"
 
 const matchesType = (type: string, { type: wanted }: EventQuery) =>
   wanted === undefined || ("exact" in wanted ? type === wanted.exact : type.startsWith(wanted.prefix))
@@ -78,6 +79,20 @@ const listed = ({ documents }: Tables, query: ListQuery) => {
     query,
     query.limit
   )
+}
+
+/** Text by text, as the index would not. */
+const searched = ({ documents }: Tables, account: AccountId, { filter, kind, ...query }: SearchQuery) => {
+  const wanted = [...documents.values()].filter(
+    ({ documentSpan, id, search, ...row }) =>
+      row.kind === kind &&
+      documentSpan !== null &&
+      id.startsWith(`${query.prefix}_`) &&
+      (filter.id === undefined || id === filter.id) &&
+      search !== null &&
+      mayMatch(account, search, filter)
+  )
+  return page(wanted, query, query.limit)
 }
 
 class Accounts {
@@ -112,9 +127,13 @@ class Accounts {
   /** Applies what the checkpoints allow, and answers the accounts that it refused. */
   apply(projection: Projection, leasedUntil: Millis): ReadonlyArray<AccountId> {
     const refused = new Set<AccountId>()
-    for (const { account, from, to } of projection.checkpoints) {
-      if (this.of(account).checkpoint === from) this.of(account).checkpoint = to
-      else refused.add(account)
+    for (const { account, ahead, from, to } of projection.checkpoints) {
+      const tables = this.of(account)
+      if (tables.checkpoint !== from) refused.add(account)
+      else {
+        tables.checkpoint = to
+        tables.ahead = Math.max(ahead, projection.sweep?.wiped === true ? 0 : tables.ahead)
+      }
     }
     const accepted = (row: { readonly account: AccountId }) => !refused.has(row.account)
     const { sweep } = projection
@@ -227,6 +246,10 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
     return Views.of({
       apply: (projection, leasedUntil) => Effect.sync(() => accounts.apply(projection, leasedUntil)),
       checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
+      ahead: (account) => Effect.sync(() => tables(account).ahead),
+      // This storage is never older than the code.
+      outdated: Effect.succeed([]),
+      search: (account, query) => Effect.sync(() => searched(tables(account), account, query)),
       behind: Effect.gen(function* () {
         const behind: Array<AccountId> = []
         for (const account of yield* journal.accounts) {

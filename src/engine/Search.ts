@@ -1,0 +1,116 @@
+/**
+ * Search: what documents are found by, and what is looked for.
+ *
+ * A kind says which terms a document has, and which number it is found by in ranges (`Kind.search`). The views index
+ * terms as numbers of 53 bits, which take Postgres a third of the work that texts do. Two terms may share a number, and
+ * texts are found by their trigrams, so what the views find is what may match; whoever searches looks into the
+ * documents.
+ *
+ * An index of the numbers themselves would cost every create more than all terms do. So a number is a term as well:
+ * that of the bucket it falls into, of which there are 64 per doubling. A range is the terms of its buckets, and the
+ * number stands beside them for those at the ends.
+ */
+import type { Between, Created } from "./Created.ts"
+import type { AccountId, Searchable } from "./Document.ts"
+
+/** What a document is found by, as the views keep it. */
+export interface SearchEntry {
+  /** Ascending, each once. */
+  readonly terms: ReadonlyArray<number>
+  readonly measure: number | null
+}
+
+/** Documents that may be meant: all conditions hold. */
+export interface Filter {
+  /** Only the document with this id. */
+  readonly id?: string
+  /** It has all of these terms. */
+  readonly all: ReadonlyArray<string>
+  /** Of each group it has at least one. */
+  readonly any: ReadonlyArray<ReadonlyArray<string>>
+  /** It has none of these. */
+  readonly none: ReadonlyArray<string>
+  /** Its number is in this range, the ends included. */
+  readonly measure?: { readonly from: number; readonly to: number }
+  readonly created?: Created
+}
+
+/** A filter as the views are asked. */
+export interface SearchQuery extends Between {
+  readonly kind: string
+  /** How the kind's ids begin. */
+  readonly prefix: string
+  readonly filter: Filter
+  /** Strictly older than the document with this id. */
+  readonly olderThan?: string
+  /** 1 or more. */
+  readonly limit: number
+}
+
+const BUCKETS_PER_DOUBLING = 64
+
+/** Ascends with the number. */
+const bucketOf = (measure: number): number => {
+  let doublings = 0
+  let rest = measure
+  for (; rest >= 2 * BUCKETS_PER_DOUBLING; doublings++) rest = Math.floor(rest / 2)
+  return doublings * BUCKETS_PER_DOUBLING + rest
+}
+
+const bucketTerm = (bucket: number): string => `#${bucket}`
+
+/** The terms of which documents with a number in the range have one. */
+export const bucketTerms = ({ from, to }: NonNullable<Filter["measure"]>): ReadonlyArray<string> => {
+  const [first, last] = [bucketOf(Math.max(from, 0)), bucketOf(Math.min(to, Number.MAX_SAFE_INTEGER))]
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => bucketTerm(first + i))
+}
+
+/** What the views keep of a document. */
+export const entryOf = (account: AccountId, { measure, terms }: Searchable): SearchEntry => {
+  const numbers = terms.map((term) => termNumber(account, term))
+  if (measure !== null) numbers.push(termNumber(account, bucketTerm(bucketOf(measure))))
+  return { terms: [...new Set(numbers)].toSorted((a, b) => a - b), measure }
+}
+
+/**
+ * The number of an account's term: 53 bits of a hash. Accounts share an index, and none is to find its way through what
+ * others have under the same word.
+ */
+export const termNumber = (account: AccountId, term: string): number => {
+  let one = 0xdeadbeef
+  let other = 0x41c6ce57
+  const mix = (text: string) => {
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i)
+      one = Math.imul(one ^ code, 0x9e3779b1)
+      other = Math.imul(other ^ code, 0x5f356495)
+    }
+    // Ends the text: `a` and `bc` are not `ab` and `c`.
+    one = Math.imul(one ^ 0x10000, 0x9e3779b1)
+    other = Math.imul(other ^ 0x10000, 0x5f356495)
+  }
+  mix(account)
+  mix(term)
+  one = Math.imul(one ^ (one >>> 16), 0x85ebca6b) ^ Math.imul(other ^ (other >>> 13), 0xc2b2ae35)
+  other = Math.imul(other ^ (other >>> 16), 0x85ebca6b) ^ Math.imul(one ^ (one >>> 13), 0xc2b2ae35)
+  return 4294967296 * (2097151 & other) + (one >>> 0)
+}
+
+const TRIGRAM = 3
+
+/** All that a text has of three characters in a row. A text that contains another has all that the other has. */
+export const trigramsOf = (text: string): ReadonlyArray<string> => [
+  ...new Set(Array.from({ length: Math.max(0, text.length - TRIGRAM + 1) }, (_, i) => text.slice(i, i + TRIGRAM)))
+]
+
+/** Says whether an entry is among those that the views are asked for. */
+export const mayMatch = (account: AccountId, { measure, terms }: SearchEntry, filter: Filter): boolean => {
+  const has = (term: string) => terms.includes(termNumber(account, term))
+  const { from, to } = filter.measure ?? { from: -Infinity, to: Infinity }
+  return (
+    filter.all.every(has) &&
+    filter.any.every((group) => group.some(has)) &&
+    !filter.none.some(has) &&
+    (filter.measure === undefined || (measure !== null && measure >= from && measure <= to))
+  )
+}

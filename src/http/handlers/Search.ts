@@ -1,0 +1,81 @@
+/**
+ * Searches answer in pages, newest first (semantics 9.19). A page goes on behind an object, so none comes twice and
+ * none is left out, whatever changes meanwhile.
+ */
+import { Effect, Result } from "effect"
+import { LIMIT_DEFAULT } from "../../api/List.ts"
+import { ParameterInvalid } from "../../domain/Errors.ts"
+import { matches, parse } from "../../domain/SearchQuery.ts"
+import { Accounts } from "../../engine/Accounts.ts"
+import type { AccountId, Identified } from "../../engine/Document.ts"
+import type { Resource } from "../../payments/Documents.ts"
+import type { SearchedBy } from "../../payments/Search.ts"
+import { filtersOf } from "../../payments/Search.ts"
+import type { Json } from "./Handler.ts"
+
+/** Parameters of every search, decoded. */
+interface SearchParameters {
+  readonly query: string
+  readonly limit?: number
+  readonly page?: string
+}
+
+/** A search for `A` answers with this. */
+export interface SearchResultOf<A> {
+  readonly object: "search_result"
+  readonly data: ReadonlyArray<A>
+  readonly has_more: boolean
+  readonly url: string
+  readonly next_page: string | null
+}
+
+/** Looks for an account's documents of a kind. Fails with `ParameterInvalid` for a query or a page that is none. */
+export const searchDocuments = Effect.fnUntraced(function* <A extends Identified, H>(
+  input: { readonly account: AccountId; readonly path: string; readonly query: SearchParameters },
+  kind: Resource<A, H>,
+  searched: SearchedBy<A>
+) {
+  const { account, path } = input
+  const { limit = LIMIT_DEFAULT, page, query: text } = input.query
+  const parsed = parse(text, searched.fields)
+  if (Result.isFailure(parsed)) {
+    const { position, problem } = parsed.failure
+    return yield* new ParameterInvalid({ param: "query", rule: `a search query: at character ${position}, ${problem}` })
+  }
+  const query = parsed.success
+  const prefix = kind.prefix!
+  const olderThan = page === undefined ? undefined : idOf(page, prefix)
+  if (olderThan === null) {
+    return yield* new ParameterInvalid({ param: "page", rule: "the `next_page` of an earlier answer" })
+  }
+  const { documents, hasMore } = yield* Accounts.use((accounts) =>
+    accounts.search(account, {
+      kind: kind.name,
+      prefix,
+      filters: filtersOf(query, searched),
+      matches: (value) => matches(query, searched.fields, searched.valuesOf(value as A)),
+      limit,
+      ...(olderThan !== undefined && { olderThan })
+    })
+  )
+  return searchJson<A>(documents, hasMore ? pageBehind(documents.at(-1)!.id) : null, path)
+})
+
+/** A page is named by the object that it begins behind. Nobody is to rely on that. */
+const pageBehind = (id: string): string => Buffer.from(id).toString("base64url")
+
+/** The id that a page begins behind; null if that is no page of objects whose ids have this prefix. */
+const idOf = (page: string, prefix: string): string | null => {
+  const id = Buffer.from(page, "base64url").toString("latin1")
+  return pageBehind(id) === page && id.startsWith(`${prefix}_`) && /^\w+$/u.test(id) ? id : null
+}
+
+const searchJson = <A>(
+  items: ReadonlyArray<{ readonly json: string }>,
+  nextPage: string | null,
+  path: string
+): Json<SearchResultOf<A>> => {
+  const data = items.map(({ json }) => json).join(",")
+  const [url, next] = [path, nextPage].map((text) => JSON.stringify(text))
+  return `{"object":"search_result","data":[${data}],"has_more":${nextPage !== null},"url":${url},"next_page":${next}}`
+}

@@ -1,0 +1,175 @@
+/**
+ * What PaymentIntents and customers are searched by (semantics 9.19): what the engine indexes of them, and how it finds
+ * what a query asks for.
+ */
+import type { Customer } from "../domain/Customer.ts"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import { PaymentIntentStatus } from "../domain/PaymentIntentStates.ts"
+import type { Clause, Field, Fields, SearchQuery, Values } from "../domain/SearchQuery.ts"
+import { folded } from "../domain/SearchQuery.ts"
+import type { Searchable } from "../engine/Document.ts"
+import type { Filter } from "../engine/Search.ts"
+import { trigramsOf } from "../engine/Search.ts"
+
+/** What objects of a kind are searched by, and what they have there. */
+export interface SearchedBy<Value> {
+  readonly fields: Fields
+  readonly valuesOf: (value: Value) => Values
+  /** Of fields that have few values: all of them, so that an opposite is a choice of the others. */
+  readonly closed: Readonly<Record<string, ReadonlyArray<string>>>
+}
+
+export const SEARCHED_PAYMENT_INTENT: SearchedBy<PaymentIntent> = {
+  fields: {
+    id: { type: "reference" },
+    amount: { type: "number" },
+    currency: { type: "token" },
+    status: { type: "token" },
+    created: { type: "number" },
+    customer: { type: "reference", nullable: true },
+    last4: { type: "token", nullable: true },
+    metadata: { type: "token", keyed: true }
+  },
+  valuesOf: ({ amount, charges, created, currency, customer, id, metadata, status }) => ({
+    id,
+    amount,
+    currency,
+    status,
+    created,
+    customer,
+    // Of the newest charge.
+    last4: charges.data[0]?.payment_method_details.card.last4 ?? null,
+    metadata
+  }),
+  closed: { status: PaymentIntentStatus.literals }
+}
+
+export const SEARCHED_CUSTOMER: SearchedBy<Customer> = {
+  fields: {
+    id: { type: "reference" },
+    created: { type: "number" },
+    email: { type: "text", nullable: true },
+    name: { type: "text", nullable: true },
+    metadata: { type: "token", keyed: true }
+  },
+  valuesOf: ({ created, email, id, metadata, name }) => ({ id, created, email, name, metadata }),
+  closed: {}
+}
+
+/** Found in another way: by the primary key, by the time in ids, and in ranges. */
+const WITHOUT_TERMS: ReadonlySet<string> = new Set(["id", "created", "amount"])
+
+/** No two fields share a term: names have neither of these characters, and keys of metadata no closing bracket. */
+const presence = (name: string): string => name
+const exact = (name: string, { type }: Field, value: string): string =>
+  `${name}=${type === "reference" ? value : folded(value)}`
+const parts = (name: string, value: string): ReadonlyArray<string> =>
+  trigramsOf(folded(value)).map((part) => `${name}~${part}`)
+const entryName = (field: string, key: string): string => `${field}[${key}]`
+
+/** The terms and the number by which the engine finds an object. */
+export const searchable =
+  <Value>({ fields, valuesOf }: SearchedBy<Value>) =>
+  (value: Value): Searchable => {
+    const values = valuesOf(value)
+    const terms: Array<string> = []
+    const add = (name: string, field: Field, text: string) => {
+      if (field.nullable || field.keyed) terms.push(presence(name))
+      terms.push(exact(name, field, text))
+      if (field.type === "text") terms.push(...parts(name, text))
+    }
+    for (const name in fields) {
+      const found = values[name]
+      if (WITHOUT_TERMS.has(name) || found == null) continue
+      const field = fields[name]!
+      if (!field.keyed) add(name, field, found as string)
+      else for (const [key, text] of Object.entries(found)) add(entryName(name, key), field, text)
+    }
+    return { terms, measure: (values["amount"] as number | undefined) ?? null }
+  }
+
+/**
+ * Filters of which one finds each object that a query asks for: one for all clauses, or one for each. What a filter
+ * cannot say, it leaves out.
+ */
+export const filtersOf = <Value>(
+  { clauses, connective }: SearchQuery,
+  searched: SearchedBy<Value>
+): ReadonlyArray<Filter> => {
+  const found = clauses.map((clause) => filterOf(clause, searched))
+  return connective === "OR" ? found : [found.reduce(both)]
+}
+
+const EVERYTHING: Filter = { all: [], any: [], none: [] }
+
+const filterOf = <Value>(clause: Clause, { closed, fields }: SearchedBy<Value>): Filter => {
+  const { field, key, negated, operator, value } = clause
+  const type = fields[field]!
+  const name = key === undefined ? field : entryName(field, key)
+  if (typeof value === "number") return rangeOf(clause, value)
+  if (field === "id") return negated ? EVERYTHING : { ...EVERYTHING, id: value! }
+  if (value === null) return negated ? has(presence(name)) : hasNot(presence(name))
+  // Who has all parts of a text need not have the text, so the opposite says nothing.
+  if (operator === "~") return negated ? EVERYTHING : has(...parts(name, value))
+  if (!negated) return has(exact(name, type, value))
+  const others = closed[field]?.filter((other) => other !== folded(value))
+  return others === undefined
+    ? hasNot(exact(name, type, value))
+    : { ...EVERYTHING, any: [others.map((other) => exact(name, type, other))] }
+}
+
+const has = (...all: ReadonlyArray<string>): Filter => ({ ...EVERYTHING, all })
+const hasNot = (term: string): Filter => ({ ...EVERYTHING, none: [term] })
+
+const OPPOSITES: Readonly<Record<string, Clause["operator"]>> = { ">": "<=", ">=": "<", "<": ">=", "<=": ">" }
+
+const rangeOf = ({ field, negated, operator }: Clause, number: number): Filter => {
+  if (negated && operator === ":") return EVERYTHING
+  const [from, to] = endsOf(negated ? OPPOSITES[operator]! : operator, number)
+  return field === "created"
+    ? { ...EVERYTHING, created: { from, ...(to < Number.MAX_SAFE_INTEGER && { before: to + 1 }) } }
+    : { ...EVERYTHING, measure: { from, to } }
+}
+
+/** The ends of a range of whole numbers, both included. */
+const endsOf = (operator: Clause["operator"], number: number): readonly [from: number, to: number] => {
+  switch (operator) {
+    case ">":
+      return [number + 1, Number.MAX_SAFE_INTEGER]
+    case ">=":
+      return [number, Number.MAX_SAFE_INTEGER]
+    case "<":
+      return [0, number - 1]
+    case "<=":
+      return [0, number]
+    default:
+      return [number, number]
+  }
+}
+
+/** What passes both. Of two ids that differ, one stays: whoever looks into the document sees that it is another. */
+const both = (one: Filter, other: Filter): Filter => {
+  const id = one.id ?? other.id
+  const measure = intersection(one.measure, other.measure)
+  const created = createdInBoth(one.created, other.created)
+  return {
+    all: [...one.all, ...other.all],
+    any: [...one.any, ...other.any],
+    none: [...one.none, ...other.none],
+    ...(id !== undefined && { id }),
+    ...(measure !== undefined && { measure }),
+    ...(created !== undefined && { created })
+  }
+}
+
+const intersection = (one: Filter["measure"], other: Filter["measure"]): Filter["measure"] => {
+  if (one === undefined || other === undefined) return one ?? other
+  return { from: Math.max(one.from, other.from), to: Math.min(one.to, other.to) }
+}
+
+const createdInBoth = (one: Filter["created"], other: Filter["created"]): Filter["created"] => {
+  if (one === undefined || other === undefined) return one ?? other
+  const from = Math.max(one.from ?? 0, other.from ?? 0)
+  const before = Math.min(one.before ?? Infinity, other.before ?? Infinity)
+  return { from, ...(before < Infinity && { before }) }
+}

@@ -1,0 +1,246 @@
+/**
+ * A search finds exactly what a filter over all objects would leave (semantics 9.19): in memory and on Postgres, page
+ * after page, right after each change, and after the views were made anew.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Scope } from "effect"
+import type { Customer } from "../../src/domain/Customer.ts"
+import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
+import { PaymentIntentStatus } from "../../src/domain/PaymentIntentStates.ts"
+import type { Clause, SearchQuery } from "../../src/domain/SearchQuery.ts"
+import { print } from "../../src/domain/SearchQuery.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import type { Identified } from "../../src/engine/Document.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
+import type { SearchResultOf } from "../../src/http/handlers/Search.ts"
+import { searchDocuments } from "../../src/http/handlers/Search.ts"
+import type { Resource } from "../../src/payments/Documents.ts"
+import { CUSTOMER, PAYMENT_INTENT } from "../../src/payments/Documents.ts"
+import type { SearchedBy } from "../../src/payments/Search.ts"
+import { SEARCHED_CUSTOMER, SEARCHED_PAYMENT_INTENT } from "../../src/payments/Search.ts"
+import * as Harness from "../engine/Harness.ts"
+import * as PostgresStorage from "../engine/PostgresStorage.ts"
+import { Random, Seed } from "../support/Random.ts"
+
+const ACCOUNTS = ["mer_1:test", "mer_2:test"]
+const KINDS = [CUSTOMER, PAYMENT_INTENT]
+/** Here they hide nothing. */
+const PAYMENTS = PAYMENT_INTENT as unknown as Resource<PaymentIntent>
+const KEYS = ["order", "__proto__", "a=b", "ü"]
+const TOKENS = ["6735", "Straße", "STRASSE", "null", 'say "hi"', "ΑΣ", "ας", "ab"]
+const TEXTS = ["Jenny Rosen", "jenny@example.com", "JENNY@EXAMPLE.COM", "en@ex", "ab", "😀😀😀 x", "İstanbul", "ΣΑΣ"]
+const AMOUNTS = [1, 2, 127, 128, 129, 2000, 2001, 2047, 999_999_999_999]
+const TIMES = [0, 1, 1_763_596_800, 1_763_596_801]
+const IDS = ["cus_x", "pi_x"]
+
+const some = <A>(random: Random, choices: ReadonlyArray<A>): A | null =>
+  random.chance(0.3) ? null : random.pick(choices)
+
+const metadata = (random: Random) =>
+  Object.fromEntries(KEYS.filter(() => random.chance(0.4)).map((key) => [key, random.pick(TOKENS)]))
+
+/** Of an object no more than searches look at: lifecycles make the rest, and nothing here reads it. */
+const customer = (random: Random, id: string, created: number) =>
+  ({ id, created, email: some(random, TEXTS), name: some(random, TEXTS), metadata: metadata(random) }) as Customer
+
+const paymentIntent = (random: Random, id: string, created: number) => {
+  const last4 = some(random, TOKENS)
+  const charge = { payment_method_details: { card: { last4 } } }
+  return {
+    id,
+    created,
+    amount: random.pick(AMOUNTS),
+    currency: random.pick(["usd", "eur"]),
+    status: random.pick(PaymentIntentStatus.literals),
+    customer: some(random, IDS),
+    charges: { data: last4 === null ? [] : [charge] },
+    metadata: metadata(random)
+  } as unknown as PaymentIntent
+}
+
+const clause = <A>(random: Random, { fields }: SearchedBy<A>, ids: ReadonlyArray<string>): Clause => {
+  const field = random.pick(Object.keys(fields))
+  const { keyed, nullable, type } = fields[field]!
+  const head = { negated: random.chance(0.3), field, ...(keyed && { key: random.pick(KEYS) }) }
+  if (type === "number") {
+    const operator = random.pick([":", ">", ">=", "<", "<="] as const)
+    return { ...head, operator, value: random.pick(field === "amount" ? AMOUNTS : TIMES) }
+  }
+  if ((nullable || keyed) && random.chance(0.2)) return { ...head, operator: ":", value: null }
+  const choices: ReadonlyArray<string> =
+    field === "id" ? [...ids, "x"] : field === "status" ? [...PaymentIntentStatus.literals, "x"] : [...TOKENS, ...TEXTS]
+  const text = random.pick(field === "currency" ? ["usd", "EUR"] : field === "customer" ? IDS : choices)
+  const part = text.slice(random.below(4))
+  return type === "text" && [...part].length >= 3 && random.chance(0.6)
+    ? { ...head, operator: "~", value: part }
+    : { ...head, operator: ":", value: text }
+}
+
+const query = <A>(random: Random, searched: SearchedBy<A>, ids: ReadonlyArray<string>): SearchQuery => {
+  const clauses = Array.from({ length: random.integer(1, 4) }, () => clause(random, searched, ids))
+  return { connective: clauses.length === 1 ? "AND" : random.pick(["AND", "OR"]), clauses }
+}
+
+const COMPARE: Readonly<Record<string, (found: number, value: number) => boolean>> = {
+  ":": (found, value) => found === value,
+  ">": (found, value) => found > value,
+  ">=": (found, value) => found >= value,
+  "<": (found, value) => found < value,
+  "<=": (found, value) => found <= value
+}
+
+/** The model: what a clause says of an object, word by word. */
+const says = (object: Readonly<Record<string, unknown>>, { field, key, negated, operator, value }: Clause): boolean => {
+  const { charges, metadata } = object as unknown as PaymentIntent
+  const entry = key !== undefined && Object.hasOwn(metadata, key) ? metadata[key] : null
+  const last4 = charges?.data[0]?.payment_method_details.card.last4 ?? null
+  const values: Readonly<Record<string, unknown>> = { ...object, metadata: entry, last4 }
+  const found = values[field] as string | number | null
+  const holds = (): boolean => {
+    if (found === null || value === null) return found === value
+    if (typeof found === "number") return COMPARE[operator]!(found, value as number)
+    if (field === "id" || field === "customer") return found === value
+    const [text, wanted] = [found.toLowerCase(), String(value).toLowerCase()]
+    return operator === "~" ? text.includes(wanted) : text === wanted
+  }
+  return holds() !== negated
+}
+
+const put = Effect.fnUntraced(function* <A extends Identified>(
+  kind: Resource<A, undefined>,
+  make: (id: string, created: number) => A,
+  known?: { readonly id: string; readonly created: number }
+) {
+  const transaction = yield* Transaction
+  const value = make(known?.id ?? transaction.newId(kind.prefix!), known?.created ?? Math.floor(transaction.now / 1000))
+  transaction.put(kind, value)
+  return value
+})
+
+const remove = (id: string) =>
+  Effect.flatMap(Transaction, (transaction) =>
+    Effect.map(transaction.get(CUSTOMER, id), () => transaction.delete(CUSTOMER, id))
+  )
+
+/** All pages of a search, the newest first. */
+const searchAll = Effect.fnUntraced(function* <A extends Identified>(
+  accounts: Accounts["Service"],
+  account: string,
+  {
+    kind,
+    limit,
+    searched,
+    wanted
+  }: {
+    readonly kind: Resource<A>
+    readonly searched: SearchedBy<A>
+    readonly wanted: SearchQuery
+    readonly limit: number
+  }
+) {
+  const found: Array<A> = []
+  for (let page: string | null = ""; page !== null;) {
+    const parameters = { query: print(wanted), limit, ...(page !== "" && { page }) }
+    const json: string = yield* searchDocuments(
+      { account, path: "/v1/x/search", query: parameters },
+      kind,
+      searched
+    ).pipe(Effect.provideService(Accounts, accounts))
+    const answer = JSON.parse(json) as SearchResultOf<A>
+    assert.strictEqual(answer.has_more, answer.next_page !== null)
+    assert.isTrue(answer.has_more ? answer.data.length === limit : answer.data.length <= limit)
+    found.push(...answer.data)
+    page = answer.next_page
+  }
+  return found
+})
+
+type Objects = Map<string, Customer | PaymentIntent>
+
+const agree = Effect.fnUntraced(function* (
+  random: Random,
+  accounts: Accounts["Service"],
+  account: string,
+  all: Objects
+) {
+  const check = Effect.fnUntraced(function* <A extends Identified>(kind: Resource<A>, searched: SearchedBy<A>) {
+    const objects = [...all.values()].filter(({ id }) => id.startsWith(`${kind.prefix}_`))
+    const ids = objects.slice(0, 3).map(({ id }) => id)
+    const wanted = query(random, searched, ids)
+    const { clauses, connective } = wanted
+    const expected = objects
+      .filter((object) => {
+        const holds = clauses.map((clause) => says(object as never, clause))
+        return connective === "AND" ? holds.every(Boolean) : holds.some(Boolean)
+      })
+      .toSorted((a, b) => (a.id < b.id ? 1 : -1))
+    const limit = random.integer(1, 6)
+    const found = yield* searchAll(accounts, account, { kind, searched, wanted, limit })
+    assert.deepStrictEqual(found as ReadonlyArray<unknown>, JSON.parse(JSON.stringify(expected)), print(wanted))
+  })
+  yield* check(CUSTOMER, SEARCHED_CUSTOMER)
+  yield* check(PAYMENTS, SEARCHED_PAYMENT_INTENT)
+})
+
+const run = Effect.fnUntraced(function* (seed: number, storage: Harness.Storage, steps: number) {
+  const random = new Random(seed)
+  const engine = yield* Harness.startEngine(storage, { kinds: KINDS })
+  yield* Effect.addFinalizer(() => engine.kill)
+  const { accounts } = engine
+  const objects = new Map(ACCOUNTS.map((account): [string, Objects] => [account, new Map()]))
+  for (let step = 0; step < steps; step++) {
+    const account = random.pick(ACCOUNTS)
+    const all = objects.get(account)!
+    const known = random.chance(0.4) ? [...all.values()][random.below(all.size)] : undefined
+    if (random.chance(0.02)) {
+      yield* accounts.run(
+        account,
+        Effect.map(Transaction, (transaction) => transaction.wipe())
+      )
+      all.clear()
+    } else if (known?.id.startsWith("cus_") && random.chance(0.4)) {
+      yield* accounts.run(account, remove(known.id))
+      all.delete(known.id)
+    } else {
+      const isCustomer = known?.id.startsWith("cus_") ?? random.chance(0.5)
+      const made: Effect.Effect<Customer | PaymentIntent, never, Transaction> = isCustomer
+        ? put(CUSTOMER, (id, created) => customer(random, id, created), known)
+        : put(PAYMENTS, (id, created) => paymentIntent(random, id, created), known)
+      const value = yield* accounts.run(account, made)
+      all.set(value.id, value)
+    }
+    // At once after the change.
+    if (random.chance(0.5)) yield* agree(random, accounts, account, all)
+  }
+  yield* engine.projector.drained
+  yield* Harness.verified(storage, KINDS)
+  yield* engine.stop
+  yield* Harness.rebuilt(storage, KINDS)
+  yield* Harness.verified(storage, KINDS)
+  const again = yield* Harness.startEngine(storage, { kinds: KINDS })
+  yield* Effect.addFinalizer(() => again.kill)
+  for (const account of ACCOUNTS) {
+    for (let round = 0; round < 5; round++) yield* agree(random, again.accounts, account, objects.get(account)!)
+  }
+})
+
+const onPostgres: Effect.Effect<Harness.Storage, never, Scope.Scope> = Effect.flatMap(
+  PostgresStorage.make,
+  (database) => database.connect("search")
+)
+
+describe("9.19: a search", () => {
+  it.live.prop(
+    "finds what a filter over all objects leaves, in memory",
+    [Seed],
+    ([seed]) => Effect.scoped(Effect.flatMap(Harness.storageInMemory, (storage) => run(seed, storage, 60))),
+    { arbitrary: { runs: 12, maxShrinks: 5 } }
+  )
+
+  it.live.prop(
+    "finds what a filter over all objects leaves, on Postgres",
+    [Seed],
+    ([seed]) => Effect.scoped(Effect.flatMap(onPostgres, (storage) => run(seed, storage, 80))),
+    { arbitrary: { runs: 4, maxShrinks: 3 } }
+  )
+})
