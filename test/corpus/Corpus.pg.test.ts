@@ -273,6 +273,24 @@ class Business {
     for (const object of objects) await does(object)
   }
 
+  /** Cards that payers came with become a customer's, are charged again, and go with it (semantics 9.18). */
+  async holdCards(): Promise<void> {
+    const charged = (await this.all("charges")).filter(({ status }) => status === "succeeded")
+    const cards = new Set(charged.map(({ payment_method }) => payment_method as string))
+    const own = [...cards].filter((id) => !id.startsWith("pm_card_"))
+    assert.isNotEmpty(own)
+    const { id: customer } = await this.post("customers")
+    for (const id of own) {
+      await this.post(`payment_methods/${id}/attach`, { customer })
+      const sale = { amount: 100, currency: "usd", customer, payment_method: id, off_session: true, confirm: true }
+      assert.strictEqual((await this.post("payment_intents", sale)).status, "succeeded")
+    }
+    const held = (await this.all(`customers/${customer}/payment_methods`)).map(({ id }) => id as string)
+    assert.deepStrictEqual(held, own.toSorted().toReversed())
+    const { status } = await this.#http.request("DELETE", `/v1/customers/${customer}`)
+    assert.strictEqual(status, 200)
+  }
+
   async carryOn(): Promise<void> {
     const intents = "payment_intents"
     const isOwn = new Set((await this.all("checkout_sessions")).map(({ payment_intent }) => payment_intent))
@@ -288,6 +306,7 @@ class Business {
     await this.each("charges", "succeeded", async ({ amount_captured, amount_refunded, payment_intent }) => {
       if (amount_captured > amount_refunded) await this.post("refunds", { payment_intent, amount: 1 })
     })
+    await this.holdCards()
     const details = {
       payment_method: "pm_card_visa",
       customer_details: { email: "a@example.com", address: { country: "US" } }

@@ -97,7 +97,8 @@ describe("fuzz", () => {
     }
     const prepare = async (preparation: Preparation): Promise<string> => {
       const { of, path } = preparation
-      const creator = creating.find((target) => target.path === path)!
+      const isOf = (template: string) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`, "u").test(path)
+      const creator = fuzz.targets.find((target) => target.method === "POST" && isOf(target.path))!
       const request = fuzz.prepare(preparation, of === undefined ? "" : await prepare(of))
       return (await exchange(creator, request, keys.test, true)).body.id
     }

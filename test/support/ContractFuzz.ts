@@ -64,6 +64,16 @@ const PREPARATIONS: Readonly<Record<string, Preparation>> = {
     ...openSession,
     members: { payment_method: "pm_card_visa", customer_details: { email: "jane@example.com" } }
   },
+  "POST /v1/payment_intents/{id}/confirm": {
+    path: "/v1/payment_intents",
+    body: () => ({ amount: 2000, currency: "usd" }),
+    members: { payment_method: "pm_card_visa" }
+  },
+  "POST /v1/payment_methods/{id}/detach": {
+    of: { path: "/v1/customers", body: () => ({}) },
+    path: "/v1/payment_methods/pm_card_visa/attach",
+    body: (customer) => ({ customer })
+  },
   "POST /v1/payment_intents/{id}/capture": confirmedIntent({
     capture_method: "manual",
     payment_method: "pm_card_visa"
