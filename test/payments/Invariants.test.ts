@@ -121,7 +121,7 @@ describe("A PaymentIntent is written", () => {
   )
 })
 
-/** A session over 500, over nothing, or over what the payer is yet to choose, in each of the situations that the table starts from. */
+/** A session over 500, nothing, or what the payer is yet to choose, in each situation that the table starts from. */
 const SESSIONS = {
   open: { total: 500, ui_mode: "hosted", pay: false },
   paid: { total: 500, ui_mode: "hosted", pay: true },
