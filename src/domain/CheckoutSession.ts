@@ -228,7 +228,7 @@ const INVARIANTS: ReadonlyArray<Invariant> = [
     holds: ({ client_secret, ui_mode }) => (client_secret !== null) === (ui_mode !== "hosted")
   },
   {
-    name: "it has a PaymentIntent if and only if there is something to pay, unless the payer is yet to choose how much",
+    name: "it has a PaymentIntent if and only if there is something to pay, and it is known how much",
     holds: ({ amount_total, payment_intent, status }, payerChooses) =>
       payment_intent === null ? amount_total === 0 || (payerChooses && status !== "complete") : amount_total! > 0
   },

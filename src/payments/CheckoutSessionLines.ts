@@ -1,6 +1,6 @@
 /**
- * The lines of a Checkout Session: which prices they refer to, and what they amount to (semantics S3 to S6, N4 to N9), at
- * first and once the payer has chosen an amount (9.14).
+ * The lines of a Checkout Session: which prices they refer to, and what they amount to, at first and once the payer has
+ * chosen an amount (semantics S3 to S6, N4 to N9, 9.14).
  * Finds what all lines refer to, then checks the state of that, then what does not go together, and the limits (9.10).
  */
 import { Effect } from "effect"
@@ -79,8 +79,8 @@ export const requireOnSale = (references: References): Effect.Effect<void, Price
 /**
  * Makes the prices that are sent as data, and adds up. Nothing is written yet. Each line has to have one reference.
  * Fails with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for lines or terms that do not go
- * together, and with `AmountTooLarge` for a line or a total above the cap. An amount that the payer has to choose counts
- * as the least that it can be.
+ * together, and with `AmountTooLarge` for a line or a total above the cap, or that leaves nothing to choose where the
+ * payer has to.
  */
 export const fillCart = Effect.fnUntraced(function* (
   items: ReadonlyArray<LineItemParameter>,

@@ -64,8 +64,8 @@ import { timer } from "./TimerNames.ts"
 import type { WithoutCardData } from "./PaymentMethods.ts"
 
 /**
- * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2); where the payer has to say how much,
- * the PaymentIntent comes with the first confirmation (9.14). Fails with `ResourceMissing` for
+ * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). Where the payer has to say how
+ * much, the PaymentIntent comes with the first confirmation (9.14). Fails with `ResourceMissing` for
  * what is referred to and not there, with `PriceInactive` or `ProductInactive` for what is not on sale, with
  * `AmountTooLarge` above the cap, and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for what
  * does not make a session.

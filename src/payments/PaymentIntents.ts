@@ -382,8 +382,8 @@ export const open = (transaction: Transaction, terms: PaymentTerms, checkoutSess
 }
 
 /**
- * The payment with the amount that the payer of its session has chosen (semantics 9.14). The attempt that follows writes
- * it; an authentication that was asked for with another amount is dropped.
+ * The payment with the amount that the payer of its session has chosen (semantics 9.14). The attempt that follows
+ * writes it; an authentication that was asked for with another amount is dropped.
  */
 export const withAmount = (payment: Payment, amount: number): Payment =>
   payment.value.amount === amount

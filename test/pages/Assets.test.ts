@@ -12,7 +12,8 @@ afterAll(() => server.close())
 
 describe.each([
   ["style sheet", Assets.stylesheet],
-  ["script", Assets.script]
+  ["script", Assets.script],
+  ["module of amounts", Assets.amountScript]
 ])("the %s", (_, asset) => {
   it("is served with its type, for good", async () => {
     const response = await fetch(server.url + asset.path)

@@ -88,9 +88,9 @@ describe("the page of a session whose payer chooses the amount", () => {
     ["4.999", "Enter at most 2 decimals, as in 10.50."],
     ["2.99", "Enter at least $3.00."],
     ["0", "Enter at least $3.00."],
-    ["9.01", "Enter at most $9.00."]
+    ["6.01", "Enter at most $6.00."]
   ])("comes back with the mistake and all else but the card: %j, %s", async (entered, said) => {
-    const session = await gift({ minimum: 300, maximum: 900 })
+    const session = await gift({ minimum: 300, maximum: 600 })
     const { status, text } = await pay(session, giving(entered))
     assert.strictEqual(status, 400)
     assert.strictEqual(errorIn(text), said)
@@ -120,13 +120,13 @@ describe("the page of a session whose payer chooses the amount", () => {
     const opened = await visit(session.url)
     assert.deepStrictEqual(totalsIn(opened.text), ["$2.50 + your amount", "$2.50 + your amount"])
     assert.include(opened.text, "Amount in USD for <bdi>Gift</bdi>")
-    const declined = await pay(session, giving("7.5", CARDS.declined))
+    const declined = await pay(session, giving("5.5", CARDS.declined))
     assert.strictEqual(declined.status, 402)
-    assert.strictEqual(valueIn(declined.text), "7.5")
-    assert.strictEqual(buttonIn(declined.text), "Pay $10.00")
-    assert.deepStrictEqual(totalsIn(declined.text), ["$10.00", "$10.00"])
+    assert.strictEqual(valueIn(declined.text), "5.5")
+    assert.strictEqual(buttonIn(declined.text), "Pay $8.00")
+    assert.deepStrictEqual(totalsIn(declined.text), ["$8.00", "$8.00"])
     const again = await visit(session.url)
-    assert.strictEqual(valueIn(again.text), "7.50")
+    assert.strictEqual(valueIn(again.text), "5.50")
     assert.strictEqual((await pay(session, giving("8"))).status, 303)
     assert.deepInclude(await stateOf(session), { status: "complete", amount_total: 1050 })
   })

@@ -10,6 +10,7 @@ import * as CheckoutSessionSteps from "../../src/payments/CheckoutSessionSteps.t
 import { CHECKOUT_SESSION, PAYMENT_INTENT } from "../../src/payments/Documents.ts"
 import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
 import * as PaymentIntentSteps from "../../src/payments/PaymentIntentSteps.ts"
+import * as Prices from "../../src/payments/Prices.ts"
 import * as Products from "../../src/payments/Products.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 
@@ -123,18 +124,19 @@ describe("A PaymentIntent is written", () => {
   )
 })
 
-/** A session over 500, or over nothing, in each of the situations that the table starts from. */
+/** A session over 500, nothing, or what the payer is yet to choose, in each situation that the table starts from. */
 const SESSIONS = {
   open: { total: 500, ui_mode: "hosted", pay: false },
   paid: { total: 500, ui_mode: "hosted", pay: true },
   embedded: { total: 500, ui_mode: "embedded", pay: false },
   free: { total: 0, ui_mode: "hosted", pay: false },
-  given: { total: 0, ui_mode: "hosted", pay: true }
+  given: { total: 0, ui_mode: "hosted", pay: true },
+  undecided: { total: null, ui_mode: "hosted", pay: false }
 } as const
 
 const PAGE = "it has a page if and only if it is hosted and open"
 const CLIENT_SECRET = "it has a client secret if and only if it is not hosted"
-const PAYMENT_INTENT_IFF = "it has a PaymentIntent if and only if there is something to pay"
+const PAYMENT_INTENT_IFF = "it has a PaymentIntent if and only if there is something to pay, and it is known how much"
 const NO_PAYMENT = "it needs no payment if and only if it is complete and nothing was to be paid"
 
 const SESSION_ROWS: ReadonlyArray<readonly [keyof typeof SESSIONS, Partial<CheckoutSession>, string]> = [
@@ -145,6 +147,12 @@ const SESSION_ROWS: ReadonlyArray<readonly [keyof typeof SESSIONS, Partial<Check
   ["embedded", { client_secret: null }, CLIENT_SECRET],
   ["open", { payment_intent: null }, PAYMENT_INTENT_IFF],
   ["free", { payment_intent: "pi_1" }, PAYMENT_INTENT_IFF],
+  ["undecided", { payment_intent: "pi_1" }, PAYMENT_INTENT_IFF],
+  [
+    "undecided",
+    { status: "complete", payment_status: "no_payment_required", url: null },
+    "it completes with a payment if the payer chooses an amount"
+  ],
   ["open", { payment_status: "no_payment_required" }, NO_PAYMENT],
   ["free", { payment_status: "no_payment_required" }, NO_PAYMENT],
   ["paid", { payment_status: "no_payment_required" }, NO_PAYMENT],
@@ -160,10 +168,12 @@ describe("A Checkout Session is written", () => {
       const account = new MemoryAccount()
       const { pay, total, ui_mode } = SESSIONS[from]
       const product = yield* account.run(Products.create({ name: "Book" }))
+      const terms = { currency: "usd", product: product.id }
+      const { id: price } = yield* account.run(Prices.create({ ...terms, custom_unit_amount: { enabled: true } }))
       const { id } = yield* account.run(
         CheckoutSessions.create({
           mode: "payment",
-          line_items: [{ price_data: { currency: "usd", product: product.id, unit_amount: total } }],
+          line_items: [total === null ? { price } : { price_data: { ...terms, unit_amount: total } }],
           success_url: "https://shop.example/thanks",
           ui_mode
         })

@@ -2,7 +2,8 @@
  * Amounts as payers write them and read them. What is read is exactly what was written, or nothing: what could mean two
  * amounts is refused, in words for the payer. Server and browser run this one file, so both say the same.
  *
- * No amount passes through a fraction: digits become minor units as they are (semantics N3, 9.14). Types: `amount.d.ts`.
+ * No amount passes through a fraction: digits become minor units as they are (semantics N3, 9.14). Types:
+ * `amount.d.ts`.
  */
 
 /** An amount in minor units as is usual in a language: `1050`, `usd`, `en` → `$10.50`. */

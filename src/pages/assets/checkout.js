@@ -250,7 +250,7 @@
     return {
       client_secret,
       return_url,
-      // JSON has no NaN, and null would stand for the amount as it is: what is no number is sent as a text, and refused.
+      // JSON has no NaN, and null stands for the amount as it is: what is no number is sent as a text, and refused.
       ...(custom_unit_amount !== undefined && {
         custom_unit_amount: Number.isFinite(custom_unit_amount) ? custom_unit_amount : String(custom_unit_amount)
       }),
