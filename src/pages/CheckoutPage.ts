@@ -96,16 +96,14 @@ const form = (page: CheckoutPage, asked: Asked): Html => {
 }
 
 /** The box is there from the beginning, because screen readers announce only what is put into it later. */
-const messageBox = ({ errors, message }: CheckoutPage): Html =>
-  html`<div
-    id="message"
-    class="message"
-    role="alert"
-    tabindex="-1"
-    ${message !== null && Object.keys(errors).length === 0 && "autofocus"}
-  >
-    ${message !== null && html`<p>${message}</p>`}
+const messageBox = ({ errors, message }: CheckoutPage): Html => {
+  if (message === null) return html`<div id="message" class="message" role="alert" tabindex="-1"></div>`
+  // A field that is marked gets the focus instead.
+  const isFirst = Object.keys(errors).length === 0
+  return html`<div id="message" class="message" role="alert" tabindex="-1" ${isFirst && "autofocus"}>
+    <p>${message}</p>
   </div>`
+}
 
 /** The script reads what is in it as the server does, and so needs to know what the server knows. */
 const amountField = (page: CheckoutPage, amount: AmountField): Html => {
