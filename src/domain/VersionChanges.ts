@@ -71,7 +71,7 @@ export const renamedErrorCode = (route: Route, { newer, older }: Names): Require
   }
 })
 
-/** Has an error name a parameter as the older version knows it: in `param`, and in backticks or at the message's end. */
+/** Has an error name a parameter as the older version knows it, in `param` and in the message. */
 const renamedIn = (error: JsonObject, newer: string, older: string): JsonObject => {
   const { message, param } = error
   if (typeof param !== "string" || typeof message !== "string") return error

@@ -1,6 +1,6 @@
 /**
- * Administration: whoever runs the installation changes its merchants and their keys (semantics A7, A8, V3, 9.17) by commands
- * that can be sent to the process that has the installation in its hands.
+ * Administration: whoever runs the installation changes its merchants and their keys (semantics A7, A8, V3, 9.17) by
+ * commands that can be sent to the process that has the installation in its hands.
  */
 import { Effect, Redacted, Schema } from "effect"
 import type { NewApiKey } from "../domain/ApiKey.ts"

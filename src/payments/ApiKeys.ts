@@ -1,6 +1,6 @@
 /**
- * The lifecycle of API keys (semantics A7, A8, 9.17). They lie in the installation's account, as a SHA-256 and the last four
- * characters only: a key that was handed out cannot be had again.
+ * The lifecycle of API keys (semantics A7, A8, 9.17). They lie in the installation's account, as a SHA-256 and the last
+ * four characters only: a key that was handed out cannot be had again.
  *
  * Every key has an entry whose id is its hash, so that a request is authenticated with one read by id. The hash needs
  * no salt, because a generated key is 32 random characters; who sets one of their own has to make it as hard to guess.

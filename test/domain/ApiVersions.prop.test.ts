@@ -1,9 +1,10 @@
-/** How the changes of versions are put together (semantics 9.22): in their order, each once, and only where they are. */
+/** How the changes of versions are put together (semantics 9.22): in their order, each once, where they belong. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result, Schema } from "effect"
+import { Effect, Exit, Result, Schema } from "effect"
 import { API_VERSIONS, API_VERSION_NEWEST } from "../../src/domain/ApiVersion.ts"
 import type { Change, JsonObject, Version, VersionedAnswer } from "../../src/domain/ApiVersions.ts"
 import { make, VERSIONS } from "../../src/domain/ApiVersions.ts"
+import { Command } from "../../src/payments/Administration.ts"
 
 const ROUTE = "POST /v1/things"
 
@@ -67,6 +68,10 @@ describe("versions", () => {
     assert.strictEqual(VERSIONS.at(-1)!.date, API_VERSION_NEWEST)
     assert.isUndefined(make(VERSIONS).older(API_VERSION_NEWEST))
     assert.deepStrictEqual(VERSIONS[0]!.changes, [])
+    const decodes = (version: string) =>
+      Exit.isSuccess(Schema.decodeUnknownExit(Command)({ _tag: "SetVersion", merchant: "mer_1", version }))
+    assert.isTrue(API_VERSIONS.every(decodes))
+    assert.isFalse(["2027-02-01", "", "2026-3-9"].some(decodes))
   })
 
   it("are refused out of order, twice, without a date, and if there are none", () => {

@@ -1,6 +1,6 @@
 /**
- * Semantics 9.22 and interface.md Versioning, with two versions more than are published (`TestVersions.ts`): a change of
- * each kind, in requests, answers, lists, errors, events and replays.
+ * Semantics 9.22 and interface.md Versioning, with two versions more than are published (`TestVersions.ts`): a change
+ * of each kind, in requests, answers, lists, errors, events and replays.
  */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
