@@ -65,10 +65,9 @@ import type { WithoutCardData } from "./PaymentMethods.ts"
 
 /**
  * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). Where the payer has to say how
- * much, the PaymentIntent comes with the first confirmation (9.14). Fails with `ResourceMissing` for
- * what is referred to and not there, with `PriceInactive` or `ProductInactive` for what is not on sale, with
- * `AmountTooLarge` above the cap, and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for what
- * does not make a session.
+ * much, the PaymentIntent comes with the first confirmation (9.14). Fails with `ResourceMissing` for what is referred to
+ * and not there, with `PriceInactive` or `ProductInactive` for what is not on sale, with `AmountTooLarge` above the cap,
+ * and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for what does not make a session.
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateCheckoutSession
@@ -89,7 +88,6 @@ export const create = Effect.fnUntraced(function* (
   const expires_at = parameters.expires_at ?? created + SESSION_LIFETIME_SECONDS_MAX
   yield* requireAcceptedCurrencies(parameters)
   yield* requireLifetime(expires_at, created)
-  const metadata = mergeMetadata({}, parameters.metadata ?? null)
   const paymentIntentData = {
     ...parameters.payment_intent_data,
     metadata: mergeMetadata({}, parameters.payment_intent_data?.metadata ?? null)
@@ -101,11 +99,31 @@ export const create = Effect.fnUntraced(function* (
   const cart = yield* fillCart(parameters.line_items, references, parameters.currency ?? null)
   yield* requireFeeWithin(cart, parameters)
 
-  const id = transaction.newId(PREFIXES["checkout.session"])
+  const unpaid = newSession(transaction, publicUrl, { ...parameters, expires_at }, cart, customer)
   const customAmount = customAmountOf(cart, paymentIntentData)
+  const isPayable = cart.total > 0 && customAmount?.paymentIntentData == null
+  const session = isPayable
+    ? { ...unpaid, payment_intent: openPayment(transaction, unpaid, paymentIntentData) }
+    : unpaid
+  const hidden = { collected: null, awaitsSettlement: false, failedAttempts: 0, closedUntil: null, customAmount }
+  save(transaction, session, hidden)
+  saveCart(transaction, session, cart)
+  transaction.setTimer(timer("checkout.session.expire", session.id, expires_at * 1000))
+  return session
+})
+
+/** The session that is asked for, open, without its payment. */
+const newSession = (
+  transaction: Transaction,
+  publicUrl: string,
+  parameters: CreateCheckoutSession & { readonly expires_at: number },
+  cart: Cart,
+  customer: Customer | null
+): CheckoutSession => {
+  const id = transaction.newId(PREFIXES["checkout.session"])
   const ui_mode = parameters.ui_mode ?? "hosted"
   const known = prefilledDetails(customer, parameters.customer_email || null)
-  const unpaid: CheckoutSession = {
+  return {
     id,
     object: "checkout.session",
     mode: parameters.mode,
@@ -114,10 +132,10 @@ export const create = Effect.fnUntraced(function* (
     ui_mode,
     customer_creation: parameters.customer_creation ?? "if_required",
     billing_address_collection: parameters.billing_address_collection ?? "auto",
-    expires_at,
-    metadata,
+    expires_at: parameters.expires_at,
+    metadata: mergeMetadata({}, parameters.metadata ?? null),
     livemode: isLive(transaction.account),
-    created,
+    created: secondsOf(transaction.now),
     url: ui_mode === "hosted" ? `${publicUrl}/checkout/${id}` : null,
     client_secret: ui_mode === "hosted" ? null : `${id}_secret_${transaction.newSecret(24)}`,
     success_url: parameters.success_url || null,
@@ -132,21 +150,7 @@ export const create = Effect.fnUntraced(function* (
     total_details: { amount_discount: 0, amount_shipping: 0, amount_tax: 0 },
     client_reference_id: parameters.client_reference_id || null
   }
-  const isPayable = cart.total > 0 && customAmount?.paymentIntentData == null
-  const session = isPayable
-    ? { ...unpaid, payment_intent: openPayment(transaction, unpaid, paymentIntentData) }
-    : unpaid
-  save(transaction, session, {
-    collected: null,
-    awaitsSettlement: false,
-    failedAttempts: 0,
-    closedUntil: null,
-    customAmount
-  })
-  saveCart(transaction, session, cart)
-  transaction.setTimer(timer("checkout.session.expire", id, expires_at * 1000))
-  return session
-})
+}
 
 /**
  * Changes the metadata, whatever the status (semantics S18). Emits nothing. Fails with `ResourceMissing`, and with
