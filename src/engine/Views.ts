@@ -9,7 +9,16 @@ import type { Effect } from "effect"
 import type { Between } from "./Created.ts"
 import type { AccountId, Document, Labels, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
-import type { DeliveryRow, DocumentRow, EventRow, KeyRow, ProjectedDocument, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
+import type {
+  DeliveryRow,
+  DocumentRow,
+  EventRow,
+  KeyRow,
+  ProjectedDocument,
+  Projection,
+  SubscriptionRow,
+  TimerRow
+} from "./Projection.ts"
 import type { StoredEvent } from "./Events.ts"
 import type { SearchQuery } from "./Search.ts"
 

@@ -8,7 +8,14 @@ import { Effect, Result } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Labels } from "../engine/Document.ts"
 import { StorageFailure } from "../engine/Journal.ts"
-import type { DocumentRow, EventRow, KeyRow, ProjectedDocument, SubscriptionRow, TimerRow } from "../engine/Projection.ts"
+import type {
+  DocumentRow,
+  EventRow,
+  KeyRow,
+  ProjectedDocument,
+  SubscriptionRow,
+  TimerRow
+} from "../engine/Projection.ts"
 import type { Span } from "../engine/Record.ts"
 import { textOf } from "../engine/Record.ts"
 import type { DocumentTexts } from "../engine/Views.ts"
