@@ -31,6 +31,10 @@ export interface DocumentRow {
   readonly labels: Labels
   /** In which it was written: see `Formats.ts`. */
   readonly format: number
+}
+
+/** A document's row as it is written; nobody reads the rest back but searches and verification. */
+export interface ProjectedDocument extends DocumentRow {
   /** Null for a tombstone, and for documents that nobody searches. */
   readonly search: SearchEntry | null
 }
@@ -118,9 +122,9 @@ export interface Projection {
   /** From which version to which the rows carry each account. */
   readonly checkpoints: ReadonlyArray<Step>
   /** Documents that have no row yet. */
-  readonly documentsCreated: ReadonlyArray<DocumentRow>
+  readonly documentsCreated: ReadonlyArray<ProjectedDocument>
   /** All others; they may have a row. */
-  readonly documentsChanged: ReadonlyArray<DocumentRow>
+  readonly documentsChanged: ReadonlyArray<ProjectedDocument>
   readonly events: ReadonlyArray<EventRow>
   readonly timersSet: ReadonlyArray<TimerRow>
   readonly timersCleared: ReadonlyArray<{ readonly account: AccountId; readonly id: string }>
@@ -207,8 +211,8 @@ export const aheadAfter = (before: number, { checkpoints, sweep }: Projection): 
 
 /** The newest rows of one account. */
 class AccountFold {
-  readonly created = new Map<string, DocumentRow>()
-  readonly changed = new Map<string, DocumentRow>()
+  readonly created = new Map<string, ProjectedDocument>()
+  readonly changed = new Map<string, ProjectedDocument>()
   readonly timers = new Map<string, TimerRow | ClearedTimer>()
   readonly keys: Array<KeyRow> = []
   readonly subscriptions = new Map<string, SubscriptionRow>()

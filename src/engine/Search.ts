@@ -6,9 +6,9 @@
  * texts are found by their trigrams, so what the views find is what may match; whoever searches looks into the
  * documents.
  *
- * An index of the numbers themselves would cost every create more than all terms do. So a number is a term as well:
- * that of the bucket it falls into, of which there are 64 per doubling. A range is the terms of its buckets, and the
- * number stands beside them for those at the ends.
+ * An index of the numbers themselves would cost every create more than all terms do. So a number is two terms as well:
+ * that of the bucket it falls into, of which there are 128 per doubling, and that of a row of buckets. A range is the
+ * terms of its rows and of the buckets at its ends, and the number stands beside them for what is in those.
  */
 import type { Between, Created } from "./Created.ts"
 import type { AccountId, Searchable } from "./Document.ts"
@@ -47,7 +47,7 @@ export interface SearchQuery extends Between {
   readonly limit: number
 }
 
-const BUCKETS_PER_DOUBLING = 64
+const BUCKETS_PER_DOUBLING = 128
 
 /** Ascends with the number. */
 const bucketOf = (measure: number): number => {
@@ -58,17 +58,29 @@ const bucketOf = (measure: number): number => {
 }
 
 const bucketTerm = (bucket: number): string => `#${bucket}`
+/** Of the row that begins with a bucket. Postgres compares all terms that it is asked for, so they should be few. */
+const rowTerm = (bucket: number): string => `##${bucket}`
 
 /** The terms of which documents with a number in the range have one. */
 export const bucketTerms = ({ from, to }: NonNullable<Filter["measure"]>): ReadonlyArray<string> => {
   const [first, last] = [bucketOf(Math.max(from, 0)), bucketOf(Math.min(to, Number.MAX_SAFE_INTEGER))]
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => bucketTerm(first + i))
+  const terms: Array<string> = []
+  for (let bucket = first; bucket <= last;) {
+    const isRow = bucket % BUCKETS_PER_DOUBLING === 0 && bucket + BUCKETS_PER_DOUBLING - 1 <= last
+    terms.push(isRow ? rowTerm(bucket) : bucketTerm(bucket))
+    bucket += isRow ? BUCKETS_PER_DOUBLING : 1
+  }
+  return terms
 }
 
 /** What the views keep of a document. */
 export const entryOf = (account: AccountId, { measure, terms }: Searchable): SearchEntry => {
   const numbers = terms.map((term) => termNumber(account, term))
-  if (measure !== null) numbers.push(termNumber(account, bucketTerm(bucketOf(measure))))
+  if (measure !== null) {
+    const bucket = bucketOf(measure)
+    numbers.push(termNumber(account, bucketTerm(bucket)))
+    numbers.push(termNumber(account, rowTerm(bucket - (bucket % BUCKETS_PER_DOUBLING))))
+  }
   return { terms: [...new Set(numbers)].toSorted((a, b) => a - b), measure }
 }
 

@@ -9,7 +9,16 @@ import type { Effect } from "effect"
 import type { Between } from "./Created.ts"
 import type { AccountId, Document, Labels, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
-import type { DeliveryRow, DocumentRow, EventRow, KeyRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
+import type {
+  DeliveryRow,
+  DocumentRow,
+  EventRow,
+  KeyRow,
+  ProjectedDocument,
+  Projection,
+  SubscriptionRow,
+  TimerRow
+} from "./Projection.ts"
 import type { StoredEvent } from "./Events.ts"
 import type { SearchQuery } from "./Search.ts"
 
@@ -118,7 +127,7 @@ export interface DocumentTexts extends DocumentRow {
 /** A row of any table, under the id that it is stored with. */
 export interface ViewRow {
   readonly id: string
-  readonly row: DocumentRow | EventRow | TimerRow | KeyRow | SubscriptionRow | DeliveryRow
+  readonly row: ProjectedDocument | EventRow | TimerRow | KeyRow | SubscriptionRow | DeliveryRow
 }
 
 export interface ViewsShape {

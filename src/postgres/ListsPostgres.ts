@@ -54,8 +54,7 @@ const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "pro
 }
 
 /** A document's row. */
-export const COLUMNS = `account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
-  labels, format, terms, measure`
+export const COLUMNS = `account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format`
 
 export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest"> => {
   const columns = sql.literal(COLUMNS)

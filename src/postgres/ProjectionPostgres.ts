@@ -3,9 +3,9 @@ import type { PgClient } from "@effect/sql-pg"
 import type { Fragment } from "effect/sql/Statement"
 import type { AccountId, Millis } from "../engine/Document.ts"
 import type {
-  DocumentRow,
   EventRow,
   KeyRow,
+  ProjectedDocument,
   Projection,
   SubscriptionRow,
   Sweep,
@@ -55,7 +55,7 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUnti
 /** A statement for rows of a projection whose accounts are among the `advanced`. */
 type Statement<Row> = (sql: PgClient.PgClient, rows: ReadonlyArray<Row>) => Fragment
 
-const insertDocuments: Statement<DocumentRow> = (sql, rows) =>
+const insertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
   sql`INSERT INTO objects
       (account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
         labels, format, terms, measure)
@@ -71,7 +71,7 @@ const insertDocuments: Statement<DocumentRow> = (sql, rows) =>
         labels, format, terms, measure)
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
-const upsertDocuments: Statement<DocumentRow> = (sql, rows) =>
+const upsertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
   sql`${insertDocuments(sql, rows)}
     ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
       document_at = excluded.document_at, document_length = excluded.document_length,

@@ -8,7 +8,14 @@ import { Effect, Result } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Labels } from "../engine/Document.ts"
 import { StorageFailure } from "../engine/Journal.ts"
-import type { DocumentRow, EventRow, KeyRow, SubscriptionRow, TimerRow } from "../engine/Projection.ts"
+import type {
+  DocumentRow,
+  EventRow,
+  KeyRow,
+  ProjectedDocument,
+  SubscriptionRow,
+  TimerRow
+} from "../engine/Projection.ts"
 import type { Span } from "../engine/Record.ts"
 import { textOf } from "../engine/Record.ts"
 import type { DocumentTexts } from "../engine/Views.ts"
@@ -57,8 +64,6 @@ export interface SqlDocument extends Pick<Sql<DocumentRow>, "account" | "id" | "
   readonly hidden_length: number | null
   readonly labels: Labels | null
   readonly format: number
-  readonly terms: ReadonlyArray<bigint> | null
-  readonly measure: bigint | null
 }
 
 const toSpan = (at: number | null, length: number | null): Span | null =>
@@ -72,11 +77,17 @@ export const toDocument = (row: SqlDocument): DocumentRow => ({
   documentSpan: toSpan(row.document_at, row.document_length),
   hiddenSpan: toSpan(row.hidden_at, row.hidden_length),
   labels: row.labels ?? {},
-  format: row.format,
-  search:
-    row.terms === null
-      ? null
-      : { terms: row.terms.map(Number), measure: row.measure === null ? null : Number(row.measure) }
+  format: row.format
+})
+
+export interface SqlProjectedDocument extends SqlDocument {
+  readonly terms: ReadonlyArray<bigint> | null
+  readonly measure: bigint | null
+}
+
+export const toProjectedDocument = ({ measure, terms, ...row }: SqlProjectedDocument): ProjectedDocument => ({
+  ...toDocument(row),
+  search: terms === null ? null : { terms: terms.map(Number), measure: measure === null ? null : Number(measure) }
 })
 
 export interface SqlDocumentTexts extends SqlDocument {
@@ -100,7 +111,7 @@ export const toTimer = ({ due_at, wake_at, ...row }: SqlTimer): TimerRow => ({
 export const toSubscription = (row: Sql<SubscriptionRow>): SubscriptionRow => ({ ...row, version: Number(row.version) })
 
 /** `bigint[]` as text: arrays of arrays would have to be of one length. Null if there are none. */
-export const termsText = ({ search }: Pick<DocumentRow, "search">): string | null =>
+export const termsText = ({ search }: Pick<ProjectedDocument, "search">): string | null =>
   search === null ? null : `{${search.terms.join(",")}}`
 
 /** Null if there are none. */

@@ -39,8 +39,8 @@ export const search = (sql: PgClient.PgClient): Views["Service"]["search"] => {
   /** Along the primary key, all or the newest. */
   const walked = (account: AccountId, query: SearchQuery, most: Fragment) => {
     const [behind, before] = boundsOf(query)
-    return sql<SqlDocument>`SELECT * FROM (
-        SELECT ${columns} FROM objects
+    return sql<SqlDocument>`SELECT ${columns} FROM (
+        SELECT * FROM objects
         WHERE account = ${account} AND id > ${behind} AND id < ${before} ORDER BY id DESC ${most}
       ) AS newest
       WHERE kind = ${query.kind} AND document_at IS NOT NULL ${conditions(account, query)}

@@ -10,17 +10,17 @@ import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
 import * as SearchPostgres from "./SearchPostgres.ts"
-import type { Sql, SqlDocument, SqlDocumentTexts, SqlTimer } from "./Rows.ts"
+import type { Sql, SqlDocumentTexts, SqlProjectedDocument, SqlTimer } from "./Rows.ts"
 import {
   ask,
   bigint,
   placed,
   storageFailure,
   texts,
-  toDocument,
   toDocumentTexts,
   toEvent,
   toKey,
+  toProjectedDocument,
   toSubscription,
   toTimer
 } from "./Rows.ts"
@@ -177,7 +177,7 @@ const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "ke
   documents: (addresses) =>
     ask(
       sql<SqlDocumentTexts & { position: bigint }>`
-        SELECT position, objects.*,
+        SELECT position, ${sql.literal(ListsPostgres.COLUMNS)},
           substring(record FROM document_at + 1 FOR document_length) AS document,
           substring(record FROM hidden_at + 1 FOR hidden_length) AS hidden
         FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
@@ -207,9 +207,9 @@ const scans = (sql: PgClient.PgClient) => {
   return {
     documents: (account: AccountId, after: string, limit: number) =>
       rowsOf(
-        sql<SqlDocument>`SELECT * FROM objects
+        sql<SqlProjectedDocument>`SELECT * FROM objects
           WHERE account = ${account} AND id > ${after} ORDER BY id LIMIT ${limit}`,
-        toDocument,
+        toProjectedDocument,
         ({ id }) => id
       ),
     events: (account: AccountId, after: string, limit: number) => {

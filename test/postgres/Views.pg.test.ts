@@ -12,7 +12,7 @@ import type { NewRow } from "../../src/engine/Journal.ts"
 import { READ_BYTES_MAX } from "../../src/engine/Memory.ts"
 import type { Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
 import { RECORD_BYTES_MAX, textOf } from "../../src/engine/Record.ts"
-import type { DeliveryRow, DocumentRow, DeliveryStep, Projection } from "../../src/engine/Projection.ts"
+import type { DeliveryRow, DeliveryStep, ProjectedDocument, Projection } from "../../src/engine/Projection.ts"
 import { project } from "../../src/engine/Projection.ts"
 import type { Filter } from "../../src/engine/Search.ts"
 import { entryOf } from "../../src/engine/Search.ts"
@@ -161,7 +161,7 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
   })
   const perAccount = <Row>(f: (account: string, version: number, id: string) => Row): ReadonlyArray<Row> =>
     checkpoints.flatMap(({ account, to }) => distinct(random, IDS).map((id) => f(account, to, id)))
-  const document = (account: string, version: number, id: string): DocumentRow => ({
+  const document = (account: string, version: number, id: string): ProjectedDocument => ({
     account,
     id,
     kind: PREFIXES.find((prefix) => id.startsWith(`${prefix}_`)) ?? random.pick(KINDS),

@@ -8,6 +8,7 @@ import type {
   DocumentRow,
   EventRow,
   KeyRow,
+  ProjectedDocument,
   Projection,
   SubscriptionRow,
   TimerRow
@@ -33,7 +34,7 @@ class Tables {
   checkpoint = 0
   ahead = 0
   number: number | null = null
-  readonly documents = new Map<string, DocumentRow>()
+  readonly documents = new Map<string, ProjectedDocument>()
   readonly events = new Map<string, EventRow>()
   readonly timers = new Map<string, TimerRow>()
   readonly keys = new Map<string, KeyRow>()
@@ -72,13 +73,16 @@ const matchesType = (type: string, { type: wanted }: EventQuery) =>
 const matchesLabels = (row: DocumentRow, { labels = {} }: ListQuery) =>
   Object.entries(labels).every(([name, value]) => row.labels[name] === value)
 
+/** What is read back of a document's row. */
+const readRow = ({ search: _search, ...row }: ProjectedDocument): DocumentRow => row
+
 const listed = ({ documents }: Tables, query: ListQuery) => {
   const wanted = [...documents.values()].filter((row) => row.kind === query.kind && row.documentSpan !== null)
   return page(
     wanted.filter((row) => matchesLabels(row, query)),
     query,
     query.limit
-  )
+  ).map(readRow)
 }
 
 /** Text by text, as the index would not. */
@@ -92,7 +96,7 @@ const searched = ({ documents }: Tables, account: AccountId, { filter, kind, ...
       search !== null &&
       mayMatch(account, search, filter)
   )
-  return page(wanted, query, query.limit)
+  return page(wanted, query, query.limit).map(readRow)
 }
 
 class Accounts {
@@ -170,8 +174,9 @@ class Accounts {
   }
 }
 
-const textsOf = Effect.fnUntraced(function* (journal: Journal["Service"], row: DocumentRow | undefined) {
-  if (row === undefined) return undefined
+const textsOf = Effect.fnUntraced(function* (journal: Journal["Service"], projected: ProjectedDocument | undefined) {
+  if (projected === undefined) return undefined
+  const row = readRow(projected)
   const { account, documentSpan, hiddenSpan, version } = row
   const [document = null, hidden = null] = yield* Effect.forEach([documentSpan, hiddenSpan], (span) =>
     span === null
