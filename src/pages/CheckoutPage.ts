@@ -318,7 +318,8 @@ export const noticeOf = (closed: ClosedSession): Notice => {
 
 /** The notice for an open session of which so many attempts have failed that it takes none until a time (9.29). */
 export const pauseOf = ({ brand, merchant, session }: ClosedSession, closedUntil: number): Notice => {
-  const time = new Date(closedUntil).toISOString().slice(11, 16)
+  // Minutes are shown, so that of the end is the next.
+  const time = new Date(closedUntil + 59_999).toISOString().slice(11, 16)
   const isLast = session.expires_at * 1000 <= closedUntil
   return {
     tone: "bad",

@@ -94,7 +94,8 @@ describe("the page of an embedded session", () => {
   it("keeps a decline in the form", async () => {
     const { body, status } = await sendAsScript(addressOf(await openEmbedded()), filledIn(CARDS.insufficientFunds))
     assert.strictEqual(status, 402)
-    assert.strictEqual(body.message, "Your card has insufficient funds.")
+    assert.strictEqual(body.message, "Your card has insufficient funds. You have not been charged.")
+    assert.deepStrictEqual(Object.keys(body.errors), ["card_number"])
   })
 
   it("leads out of the frame to an authentication, and back to a page of its own", async () => {
