@@ -133,7 +133,7 @@ const intervalOf = ({ interval, interval_count: count }: NonNullable<Price["recu
 
 /** The beginning of a text, up to the end of a word where there is one. */
 const shortened = (text: string): string => {
-  const characters = [...text.slice(0, 2 * DESCRIPTION_CHARACTERS_MAX + 2)]
+  const characters = Array.from(text.slice(0, 2 * DESCRIPTION_CHARACTERS_MAX + 2))
   if (characters.length <= DESCRIPTION_CHARACTERS_MAX) return text
   const beginning = characters.slice(0, DESCRIPTION_CHARACTERS_MAX).join("")
   return `${beginning.replace(/(?<=\S)\s+\S*$/u, "")}…`

@@ -67,7 +67,6 @@ const assertRolls = async (server: TillProcess, { keys }: Created) => {
 /** 9.23: a brand is shown and changed by a command, and pages show it at once. */
 const assertBrands = async (server: TillProcess, merchant: string, url: string) => {
   const brand = (...flags: ReadonlyArray<string>) => command(server, "merchants", "brand", merchant, ...flags)
-  assert.include(await brand(), "accent    -\n")
   const terms = "https://shop.example/terms"
   const set = await brand(
     "--name",
@@ -89,7 +88,6 @@ const assertBrands = async (server: TillProcess, merchant: string, url: string) 
   await refused(server, notAColor, "merchants", "brand", merchant, "--accent", "green")
   const both = "--icon and --clear icon exclude each other"
   await refused(server, both, "merchants", "brand", merchant, "--icon", "https://a.example/i.png", "--clear", "icon")
-  await refused(server, "There is no merchant mer_x.", "merchants", "brand", "mer_x")
 }
 
 /** Revokes a key that has been used, which ends with the very next request, and once. */
@@ -148,7 +146,7 @@ describe("administration", () => {
           assert.isFalse(fs.existsSync(Path.join(server.folder, "control.sock")))
         })
       }),
-    90_000
+    180_000
   )
 
   it.live(
@@ -184,6 +182,6 @@ describe("administration", () => {
           assert.strictEqual((await till(["verify"], server.variables)).code, 0)
         })
       }),
-    90_000
+    180_000
   )
 })

@@ -9,7 +9,7 @@ const rgb = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xff_ffff }
 const scheme = Schema.Literals(["light", "dark"])
 const hex = (color: number): string => `#${color.toString(16).padStart(6, "0")}`
 
-const check = (color: string, scheme: Scheme): Palette => {
+const assertReadable = (color: string, scheme: Scheme): Palette => {
   const palette = paletteOf(color, scheme)
   for (const part of Object.values(palette)) assert.match(part, /^#[0-9a-f]{6}$/)
   for (const below of [palette.accent, palette["accent-strong"]]) {
@@ -25,7 +25,7 @@ const check = (color: string, scheme: Scheme): Palette => {
 describe("a merchant's colour", () => {
   it.prop("can be read wherever it stands", { rgb, scheme }, ({ rgb, scheme }) => {
     const color = hex(rgb)
-    const palette = check(color, scheme)
+    const palette = assertReadable(color, scheme)
     assert.strictEqual(palette.accent, color)
     // What is fine is left alone.
     const isFine = GROUNDS[scheme].every((ground) => contrast(color, ground) >= 4.5)
@@ -42,7 +42,7 @@ describe("a merchant's colour", () => {
         [255, 0, part]
       ]) {
         const [red, green, blue] = color as [number, number, number]
-        for (const scheme of ["light", "dark"] as const) check(hex((red << 16) | (green << 8) | blue), scheme)
+        for (const scheme of ["light", "dark"] as const) assertReadable(hex((red << 16) | (green << 8) | blue), scheme)
       }
     }
   })

@@ -76,7 +76,7 @@ describe("a brand", () => {
 describe("a page of a merchant with a brand", () => {
   beforeAll(async () => void (await brand(BRAND)))
 
-  const shows = ({ headers, text }: Awaited<ReturnType<typeof visit>>) => {
+  const assertShown = ({ headers, text }: Awaited<ReturnType<typeof visit>>) => {
     assert.match(text, /<img\s+src="https:\/\/cdn\.example\/icon\.png"\s+alt=""[^>]*referrerpolicy="no-referrer"/)
     assert.include(text, "<bdi>Lumen Coffee</bdi>")
     assert.include(headers.get("content-security-policy")!, "img-src 'self' data: https://cdn.example;")
@@ -89,29 +89,29 @@ describe("a page of a merchant with a brand", () => {
 
   it("9.15: shows it on the form and on what comes of it", async () => {
     const session = await openSession(server)
-    shows(await visit(session.url))
+    assertShown(await visit(session.url))
     await pay(session)
-    shows(await visit(session.url))
+    assertShown(await visit(session.url))
     const expired = await openSession(server)
     await server.post(`/v1/checkout_sessions/${expired.id}/expire`, {})
-    shows(await visit(expired.url))
+    assertShown(await visit(expired.url))
     const processing = await openSession(server)
     await pay(processing, filledIn(CARDS.processing))
-    shows(await visit(processing.url))
+    assertShown(await visit(processing.url))
   })
 
   it("9.15: shows it where the bank asks, and where it has been answered", async () => {
     const session = await openSession(server)
     const challenge = (await pay(session, filledIn(CARDS.challenged))).headers.get("location")!
-    shows(await visit(challenge))
+    assertShown(await visit(challenge))
     await answerChallenge(challenge, "success")
-    shows(await visit(challenge))
+    assertShown(await visit(challenge))
   })
 
   it("9.15: shows it in a frame", async () => {
     const session = await openSession(server, { ui_mode: "embedded", cancel_url: null })
     const query = new URLSearchParams({ client_secret: session.client_secret, origin: "https://shop.example" })
-    shows(await visit(`${server.url}/checkout/${session.id}?${query}`))
+    assertShown(await visit(`${server.url}/checkout/${session.id}?${query}`))
   })
 
   it("9.15: shows an icon without TLS in test mode only", async () => {

@@ -238,6 +238,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
       await page.getByRole("heading", { name: "Your payment is being processed" }).waitFor()
       await settle()
       await page.getByRole("heading", { name: "This order is paid" }).waitFor({ timeout: 30_000 })
+      assert.notInclude(await page.content(), "refresh")
     })
   })
 })

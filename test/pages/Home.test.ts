@@ -79,7 +79,7 @@ describe("Till's own address", () => {
 })
 
 describe("a stray address", () => {
-  const isPage = async (method: string, path: string) => {
+  const assertPage = async (method: string, path: string) => {
     const response = await fetch(server.url + path, { method, headers: { accept: "application/json" } })
     assert.strictEqual(response.status, 404, path)
     assert.strictEqual(response.headers.get("content-type"), "text/html; charset=utf-8", path)
@@ -111,18 +111,18 @@ describe("a stray address", () => {
     ])(`9.28: below /${page} gets a page: %s`, async (rest) => {
       // A slash behind what may be an id leads to the address without it first.
       const path = rest === "/cs_1/" ? "/cs_1" : rest
-      const text = await isPage("GET", `/${page}${path}`)
+      const text = await assertPage("GET", `/${page}${path}`)
       assert.include(text, "Page not found")
       const [, style] = /<link rel="stylesheet" href="([^"]+)"/.exec(text)!
       const base = new URL(`/${page}${path}`, server.url)
       assert.strictEqual((await visit(new URL(style!, base).href)).status, 200, "its style sheet")
-      assert.strictEqual(await isPage("HEAD", `/${page}${path}`), "")
+      assert.strictEqual(await assertPage("HEAD", `/${page}${path}`), "")
     })
 
     it.each(["PUT", "PATCH", "DELETE"])(`9.28: below /${page} gets a page for %s`, async (method) => {
       const { id } = await openSession(server)
-      await isPage(method, `/${page}/${id}`)
-      await isPage(method, `/${page}/%zz`)
+      await assertPage(method, `/${page}/${id}`)
+      await assertPage(method, `/${page}/%zz`)
     })
   }
 
