@@ -50,18 +50,10 @@ function enhanceCheckout(form) {
       if (!busy) label.textContent = action
     }).catch(() => {})
   }
-  for (const card of document.querySelectorAll(".test-card")) {
-    card.addEventListener("click", () => {
-      number.value = card.dataset.number
-      expiry.value = "12 / 34"
-      cvc.value = card.dataset.number.startsWith("3782") ? "1234" : "123"
-      for (const control of [number, expiry, cvc]) showError(control, "")
-      showBrand(number)
-      card.closest("details").open = false
-      const first = controlsIn().find((control) => complaint(control) !== "")
-      ;(first ?? button).focus()
-    })
-  }
+  offerTestCards(number, expiry, cvc, () => {
+    const first = controlsIn().find((control) => complaint(control) !== "")
+    ;(first ?? button).focus()
+  })
 
   form.addEventListener("submit", async (event) => {
     event.preventDefault()
@@ -109,6 +101,21 @@ function enhanceCheckout(form) {
     busy = isBusy
     button.setAttribute("aria-disabled", String(isBusy))
     label.textContent = isBusy ? button.dataset.busy : action
+  }
+}
+
+/** Has the cards of test mode fill themselves in; `goOn` leads the payer to what is left to do. */
+function offerTestCards(number, expiry, cvc, goOn) {
+  for (const card of document.querySelectorAll(".test-card")) {
+    card.addEventListener("click", () => {
+      number.value = card.dataset.number
+      expiry.value = "12 / 34"
+      cvc.value = card.dataset.number.startsWith("3782") ? "1234" : "123"
+      for (const control of [number, expiry, cvc]) showError(control, "")
+      showBrand(number)
+      card.closest("details").open = false
+      goOn()
+    })
   }
 }
 
