@@ -109,7 +109,10 @@ describe("a database of an older Till", () => {
         documents.toSorted(byId)
       )
       const found = yield* views.documents(newest)
-      const texts = newest.map(({ document, hidden }, i) => ({ ...documents[i]!, document, hidden }))
+      const texts = newest.map(({ document, hidden }, i) => {
+        const { search: _search, ...row } = documents[i]!
+        return { ...row, document, hidden }
+      })
       assert.deepStrictEqual(found, texts)
     })
   )
