@@ -65,9 +65,9 @@ import type { WithoutCardData } from "./PaymentMethods.ts"
 
 /**
  * Opens a session, with a PaymentIntent if there is anything to pay (semantics S2). Where the payer has to say how
- * much, the PaymentIntent comes with the first confirmation (9.14). Fails with `ResourceMissing` for what is referred to
- * and not there, with `PriceInactive` or `ProductInactive` for what is not on sale, with `AmountTooLarge` above the cap,
- * and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for what does not make a session.
+ * much, the PaymentIntent comes with the first confirmation (9.14). Fails with `ResourceMissing` for what is referred
+ * to and not there, with `PriceInactive` or `ProductInactive` for what is not on sale, with `AmountTooLarge` above
+ * the cap, and with `ParameterMissing`, `ParameterInvalid` or `ParametersExclusive` for what does not make a session.
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateCheckoutSession
