@@ -42,8 +42,11 @@ export interface ProjectorShape {
   readonly offer: (pending: Pending) => void
   /** Waits until the views have this version of the actor's account, and hurries the projector. */
   readonly reach: (actor: Actor, version: number) => Effect.Effect<void, Closed>
-  /** Projects what the journal has beyond the checkpoint, and says where the account stands. */
-  readonly catchUp: (account: AccountId) => Effect.Effect<Head, StorageFailure | JournalCorrupt>
+  /**
+   * Projects what the journal has beyond the checkpoint, and says where the account stands. With a target, it ends
+   * where that version is reached: somebody may be adding records faster than they are projected.
+   */
+  readonly catchUp: (account: AccountId, target?: number) => Effect.Effect<Head, StorageFailure | JournalCorrupt>
   /** Waits until everything that was offered before the call is projected. */
   readonly drained: Effect.Effect<void>
   /** Waits while the views are too far behind the journal. */
@@ -74,7 +77,7 @@ const make: Effect.Effect<ProjectorShape, never, Formats | Journal | Views | Sco
         const newest = batch.findLast((entry) => entry.actor === actor)!.record.version
         if (!refused.includes(actor.account)) return Effect.sync(() => actor.markProjected(newest))
         if (actor.closed !== null) return Effect.void
-        return catchUp(actor.account).pipe(
+        return catchUp(actor.account, newest).pipe(
           Effect.map((head) => actor.markProjected(Math.min(head.projected, actor.durable))),
           // The other accounts' projections must go on.
           Effect.catchTag("JournalCorrupt", (corrupt) => {
@@ -139,9 +142,10 @@ const makeCatchUp = Effect.gen(function* () {
     if (row === undefined) return yield* lost(account, version)
     return headOf(yield* checked(() => fromBytes(row)), row.hash)
   })
-  const step = Effect.fnUntraced(function* (account: AccountId) {
+  const step = Effect.fnUntraced(function* (account: AccountId, target: number) {
     const checkpoint = yield* views.checkpoint(account)
     const before = yield* headAt(account, checkpoint)
+    if (checkpoint >= target) return { ...before, projected: checkpoint, complete: true }
     const rows = yield* journal.read(account, checkpoint, CATCH_UP_PAGE)
     const tail = yield* checked(() => unsealAll(before, rows))
     const records = yield* checked(() => tail.map(({ record }) => formats.searched(record)))
@@ -150,10 +154,13 @@ const makeCatchUp = Effect.gen(function* () {
     const head = newest === undefined ? before : headOf(newest.record, newest.hash)
     return { ...head, projected: checkpoint, complete: newest === undefined }
   })
-  // Ends when nothing is left beyond the checkpoint, whoever moved it there.
-  return Effect.fnUntraced(function* (account: AccountId): Effect.fn.Return<Head, StorageFailure | JournalCorrupt> {
+  // Ends when nothing is left beyond the checkpoint, or it is far enough, whoever moved it there.
+  return Effect.fnUntraced(function* (
+    account: AccountId,
+    target: number = Infinity
+  ): Effect.fn.Return<Head, StorageFailure | JournalCorrupt> {
     for (;;) {
-      const { complete, ...head } = yield* step(account)
+      const { complete, ...head } = yield* step(account, target)
       if (complete) return head
     }
   })

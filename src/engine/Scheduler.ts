@@ -15,6 +15,7 @@ import { Alarm } from "./Alarm.ts"
 import { Outbox } from "./Outbox.ts"
 import type { AccountId, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
+import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import * as Loop from "./Loop.ts"
 import { Projector } from "./Projector.ts"
@@ -31,24 +32,27 @@ const FORGET_KEYS_MILLIS = 60_000
 const FORGET_KEYS_MAX = 10_000
 
 /** Runs the scheduler as long as the layer lives. */
-export const layer: Layer.Layer<never, never, Accounts | Alarm | Outbox | Projector | Views> = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const caughtUp = yield* makeCaughtUp
-    const round = yield* makeRound
-    yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(caughtUp, Effect.forever(round))))
-  })
-)
+export const layer: Layer.Layer<never, never, Accounts | Alarm | Journal | Outbox | Projector | Views> =
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const caughtUp = yield* makeCaughtUp
+      const round = yield* makeRound
+      yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(caughtUp, Effect.forever(round))))
+    })
+  )
 
 /** After a crash the journal may hold timers and deliveries that the views have not seen. */
 const makeCaughtUp = Effect.gen(function* () {
+  const journal = yield* Journal
   const outbox = yield* Outbox
   const projector = yield* Projector
   const views = yield* Views
-  const catchUp = (account: AccountId) =>
-    Effect.catchTag(projector.catchUp(account), "JournalCorrupt", (corrupt) =>
+  const catchUp = ([account, version]: readonly [AccountId, number]) =>
+    Effect.catchTag(projector.catchUp(account, version), "JournalCorrupt", (corrupt) =>
       Effect.logError(`The views of account ${account} could not be brought up to date`, corrupt.message)
     )
-  return Effect.flatMap(views.behind, (accounts) => Effect.forEach(accounts, catchUp, { discard: true })).pipe(
+  return Effect.flatMap(views.behind, journal.versions).pipe(
+    Effect.flatMap((versions) => Effect.forEach(versions, catchUp, { discard: true })),
     Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
     Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
     Effect.ignore,
