@@ -202,6 +202,29 @@ describe("timers", () => {
     })
   )
 
+  it.effect("wait for no account whose records come faster than the views take them", () =>
+    Effect.gen(function* () {
+      const account = "mer_9:test"
+      const increment = Toy.command({ op: "increment", slot: "a", by: 1 })
+      let isBusy = false
+      const { engine } = yield* start({
+        // Whatever is projected, there is one record more by then.
+        faults: (point): Effect.Effect<void> =>
+          point === "apply.before" && isBusy
+            ? Effect.andThen(Effect.sleep(50), Effect.ignore(engine.accounts.run(account, increment)))
+            : Effect.void
+      })
+      yield* engine.accounts.run(account, Toy.create("a", "plain"))
+      isBusy = true
+      yield* engine.accounts.run(account, increment)
+      const endless = yield* Effect.forkChild(engine.projector.catchUp(account))
+      const enough = yield* Effect.forkChild(engine.projector.catchUp(account, 2))
+      for (let i = 0; i < 600; i++) yield* TestClock.adjust(5)
+      assert.isUndefined(endless.pollUnsafe())
+      assert.isAtLeast((yield* Fiber.join(enough)).projected, 2)
+    })
+  )
+
   it.effect("are not held back by handlers that die, however many, nor do those lose theirs", () =>
     Effect.gen(function* () {
       let broken = true
