@@ -29,6 +29,7 @@ import { localeOf } from "./Money.ts"
 import { failureTextOf, NOT_FOUND, NOT_FROM_HERE, notice } from "./Notice.ts"
 import { data, leadOn, page, seeOther } from "./PageResponse.ts"
 import { queryOf, route } from "./Routing.ts"
+import { ANOTHER, CHOICE, GONE } from "./SavedCards.ts"
 import type { Submissions, Submitted } from "./Submission.ts"
 import * as Submission from "./Submission.ts"
 
@@ -71,12 +72,12 @@ const frameOf = ({ embedder, found: { session } }: Visit): Frame | null =>
 /** The session's form; or, for the page's script, what has changed in it. */
 const formPage = (visit: Visit, problem: Problem): Answer => {
   const { amount, embedder, found, locale, takesCards, wantsData } = visit
-  const { brand, goods, lines, merchant, session } = found
+  const { brand, goods, lines, merchant, saved, session } = found
   const { details, errors = {}, message, status, token } = problem
   if (wantsData) return data(status, { message, errors, token })
   const frame = frameOf(visit)
   const order = { session, lines, goods, merchant, brand, locale }
-  const shown = { ...order, amount, takesCards, token, details, errors, message, frame }
+  const shown = { ...order, amount, saved, takesCards, token, details, errors, message, frame }
   return page(CheckoutPage.render(shown), {
     status,
     formTargets: [session.success_url],
@@ -110,7 +111,7 @@ const completed = (visit: Visit): Answer => {
 
 /** The page before anybody has sent its form. It says what became of an earlier attempt. */
 const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
-  const { hidden, paymentIntent, session } = visit.found
+  const { hidden, paymentIntent, saved, session } = visit.found
   const secret = query.get("payment_intent_client_secret")
   const returns = paymentIntent !== null && secret !== null && matchesClientSecret(paymentIntent, secret)
   // A payer with the payment's secret comes back from an authentication and has just paid. Anybody else paid before.
@@ -118,20 +119,21 @@ const show = (visit: Visit, query: URLSearchParams, token: string): Answer => {
   if (!isPayable(visit.found)) return closedPage(visit)
   // The payment's secret must not stay in the address bar. The session's own secret does: it opens an embedded page.
   if (secret !== null || (query.size > 0 && session.client_secret === null)) return seeOther(pageOf(visit))
-  return formPage(visit, {
-    status: 200,
-    ...failureOf(paymentIntent),
-    details: detailsOf(hidden.collected ?? session.customer_details, visit.amount),
-    token
-  })
+  const failure = failureOf(visit.found)
+  const details = detailsOf(hidden.collected ?? session.customer_details, visit.amount, saved)
+  return formPage(visit, { status: 200, ...failure, details: { ...details, ...choiceAfter(failure) }, token })
 }
 
 /** What the page says of the last attempt, if that has failed: what has happened, and beside a field what to do. */
-const failureOf = (paymentIntent: FoundSession["paymentIntent"]) => {
+const failureOf = ({ paymentIntent, saved }: FoundSession): Pick<Problem, "message" | "errors"> => {
   const text = paymentIntent === null ? null : failureTextOf(paymentIntent)
   if (paymentIntent === null || text === null) return { message: null }
-  return { message: `${text} You have not been charged.`, errors: adviceOf(paymentIntent) }
+  return { message: `${text} You have not been charged.`, errors: adviceOf(paymentIntent, saved) }
 }
+
+/** Where it was not a saved card that failed, the fields of another one are shown, with what to do next. */
+const choiceAfter = ({ errors }: Pick<Problem, "errors">): Details =>
+  errors === undefined || CHOICE in errors ? {} : { [CHOICE]: ANOTHER }
 
 /** Confirms the session with what was entered. */
 const confirm = (
@@ -163,15 +165,19 @@ const outcomeOf = (visit: Visit, submitted: Submitted, details: Details, token: 
   }
   if (!isPayable(visit.found)) return closedPage(visit)
   if (submitted.ok || submitted.code === "card_declined") {
-    const failure = failureOf(paymentIntent)
+    const failure = failureOf(visit.found)
     const message = failure.message ?? "The payment was not completed. Please try again."
     return formPage(visit, { ...failure, status: 402, message, details, token })
   }
   const field = fieldOf(submitted.param)
-  const errors: FieldErrors = field === undefined ? {} : { [field]: submitted.message }
-  const message = field === undefined ? messageOf(submitted) : null
-  return formPage(visit, { status: submitted.status, message, details, errors, token })
+  const errors: FieldErrors = field === undefined ? {} : { [field]: field === CHOICE ? GONE : submitted.message }
+  const problem = field === undefined ? { message: messageOf(submitted) } : placed(visit, errors)
+  return formPage(visit, { status: submitted.status, ...problem, details, token })
 }
+
+/** Mistakes beside their fields. A page that has no saved card to offer any more says at its top that one is gone. */
+const placed = (visit: Visit, errors: FieldErrors): Pick<Problem, "message" | "errors"> =>
+  CHOICE in errors && visit.found.saved.length === 0 && !visit.wantsData ? { message: GONE } : { message: null, errors }
 
 /** Says in words for the payer why nothing was paid. */
 const messageOf = ({ code }: Submitted & { readonly ok: false }): string => {
@@ -190,13 +196,13 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
   const config = yield* PaymentsConfig
   const { id } = visit.found.session
   const newToken = () => makeToken(config, id)
-  const asked: Asked = askedBy(visit.found.session, visit.amount)
+  const asked: Asked = askedBy(visit.found.session, visit.amount, visit.found.saved)
   const { confirmation, details, errors } = readEntered(asked, values)
   const token = values.get("token") ?? ""
   const idempotencyKey = idempotencyKeyOf(config, id, token)
   if (confirmation === null) {
     if (!isPayable(visit.found)) return closedPage(visit)
-    return formPage(visit, { status: 400, message: null, details, errors, token: newToken() })
+    return formPage(visit, { status: 400, ...placed(visit, errors), details, token: newToken() })
   }
   if (idempotencyKey === undefined) {
     if (!isPayable(visit.found)) return closedPage(visit)

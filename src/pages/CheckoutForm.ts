@@ -9,12 +9,13 @@ import { AddressText, isCountry, PersonName, PersonPhone } from "../domain/Addre
 import { cvcLengthOf, isCardNumber } from "../domain/Cards.ts"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import { Email, TEXT_LENGTH_MAX } from "../domain/Text.ts"
-import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
+import type { PaymentMethod, PaymentMethodData } from "../domain/PaymentMethod.ts"
 import type { AddressField } from "./AddressFields.ts"
 import { missingTextOf, orderOf } from "./AddressFields.ts"
 import type { AmountField } from "./AmountField.ts"
 import * as Amount from "./AmountField.ts"
 import type { FormValues } from "./Forms.ts"
+import { ANOTHER, CHOICE, GONE, isSaved } from "./SavedCards.ts"
 
 const CONTACT_FIELDS = ["email", "name", "phone"] as const
 
@@ -27,7 +28,8 @@ export const DETAIL_FIELDS = [
   "city",
   "state",
   "postal_code",
-  "country"
+  "country",
+  CHOICE
 ] as const
 export type DetailField = (typeof DETAIL_FIELDS)[number]
 
@@ -54,6 +56,7 @@ const TOO_LONG = `Enter at most ${TEXT_LENGTH_MAX} characters.`
 const COMPLAINTS: Readonly<Record<Exclude<Field, AddressField>, Complaints>> = {
   // Its other texts hang on its bounds and on what was entered.
   amount: { missing: "Enter an amount." },
+  payment_method: {},
   email: { missing: "Enter your email address.", invalid: "Enter an email address such as name@example.com." },
   name: { invalid: "Enter a name of at most 256 characters." },
   phone: { invalid: "Enter a phone number of at most 64 characters." },
@@ -65,6 +68,8 @@ const COMPLAINTS: Readonly<Record<Exclude<Field, AddressField>, Complaints>> = {
     invalid: "The security code has 3 digits, or 4 on American Express."
   }
 }
+
+const isCardField = (field: Field): field is CardField => (CARD_FIELDS as ReadonlyArray<Field>).includes(field)
 
 const isAddressField = (field: Field): field is AddressField => ADDRESS_FIELDS.includes(field)
 
@@ -80,14 +85,18 @@ export interface Asked {
   /** Null if the payer has no amount to choose. */
   readonly amount: AmountField | null
   readonly card: boolean
+  /** The saved cards to choose from. */
+  readonly saved: ReadonlyArray<PaymentMethod>
   readonly address: boolean
 }
 
 export const askedBy = (
   { billing_address_collection, payment_intent }: CheckoutSession,
-  amount: AmountField | null
+  amount: AmountField | null,
+  saved: ReadonlyArray<PaymentMethod>
 ): Asked => ({
   amount,
+  saved,
   // An amount that is yet to be chosen has no payment yet, and is more than nothing.
   card: payment_intent !== null || amount !== null,
   address: billing_address_collection === "required"
@@ -96,10 +105,11 @@ export const askedBy = (
 const ADDRESS_FIELDS: ReadonlyArray<Field> = ["line1", "line2", "city", "state", "postal_code"]
 
 /** The fields of a session's form, in the order of the page. */
-export const fieldsOf = ({ address, amount, card }: Asked, country: string): ReadonlyArray<Field> => [
+export const fieldsOf = ({ address, amount, card, saved }: Asked, country: string): ReadonlyArray<Field> => [
   ...(amount === null ? [] : (["amount"] as const)),
   ...CONTACT_FIELDS,
   ...(address ? (["country", ...orderOf(country)] as const) : []),
+  ...(saved.length === 0 ? [] : ([CHOICE] as const)),
   ...(card ? CARD_FIELDS : [])
 ]
 
@@ -110,6 +120,8 @@ export interface Entered {
   readonly confirmation: {
     readonly customer_details: BillingDetailsParameter
     readonly payment_method_data: PaymentMethodData | null
+    /** A saved card; left out if the payer has entered one. */
+    readonly payment_method?: string
     /** Minor units; left out if the payer has no amount to choose. */
     readonly custom_unit_amount?: number
   } | null
@@ -118,11 +130,13 @@ export interface Entered {
 /** Reads the form of a session. */
 export const readEntered = (asked: Asked, values: FormValues): Entered => {
   const country = values.get("country") ?? ""
-  const fields = fieldsOf(asked, country)
+  const choice = asked.card ? (values.get(CHOICE) ?? ANOTHER) : ANOTHER
+  // Where a saved card is chosen, it does not matter what the fields of another one hold.
+  const fields = fieldsOf(asked, country).filter((field) => choice === ANOTHER || !isCardField(field))
   const details: Details = Object.fromEntries(
     DETAIL_FIELDS.filter((field) => fields.includes(field)).map((field) => [field, values.get(field) ?? ""])
   )
-  const errors: FieldErrors = Object.fromEntries(
+  const errors: Partial<Record<Field, string>> = Object.fromEntries(
     fields.flatMap((field) => {
       const complaint =
         field === "amount"
@@ -131,12 +145,18 @@ export const readEntered = (asked: Asked, values: FormValues): Entered => {
       return complaint === undefined ? [] : [[field, complaint]]
     })
   )
+  if (choice !== ANOTHER && !isSaved(asked.saved, choice)) errors[CHOICE] = GONE
   if (Object.keys(errors).length > 0) return { details, errors, confirmation: null }
   const customer_details = customerDetailsOf(details, asked)
-  const payment_method_data = asked.card ? paymentMethodDataOf(values, customer_details) : null
+  const payment_method_data = asked.card && choice === ANOTHER ? paymentMethodDataOf(values, customer_details) : null
   const chosen = asked.amount && Amount.chosenIn(asked.amount, details.amount!)
   const custom_unit_amount = chosen !== null && { custom_unit_amount: chosen }
-  return { details, errors, confirmation: { customer_details, payment_method_data, ...custom_unit_amount } }
+  const payment_method = choice !== ANOTHER && { payment_method: choice }
+  return {
+    details,
+    errors,
+    confirmation: { customer_details, payment_method_data, ...payment_method, ...custom_unit_amount }
+  }
 }
 
 const complaintAbout = (field: Exclude<Field, "amount">, country: string, values: FormValues): string | undefined => {
@@ -159,6 +179,8 @@ const RULES: Readonly<Record<Exclude<Field, "amount">, (value: string, values: F
   state: isAddressText,
   postal_code: isAddressText,
   country: isCountry,
+  // It is held against the cards that there are.
+  payment_method: () => true,
   card_number: (value) => isCardNumber(digitsOf(value)),
   card_expiry: (value) => expiryOf(value) !== undefined,
   card_cvc: (value, values) => isSecurityCode(value, digitsOf(values.get("card_number") ?? ""))
@@ -213,8 +235,13 @@ const paymentMethodDataOf = (values: FormValues, billing_details: BillingDetails
 })
 
 /** The form's first values: the payer's earlier input, or what the merchant knew of the payer (semantics S11). */
-export const detailsOf = (known: CheckoutSession["customer_details"] | null, amount: AmountField | null): Details => ({
+export const detailsOf = (
+  known: CheckoutSession["customer_details"] | null,
+  amount: AmountField | null,
+  saved: ReadonlyArray<PaymentMethod>
+): Details => ({
   ...(amount !== null && { amount: Amount.offeredIn(amount) }),
+  ...(saved.length > 0 && { [CHOICE]: saved[0]!.id }),
   email: known?.email ?? "",
   name: known?.name ?? "",
   phone: known?.phone ?? "",
@@ -231,6 +258,7 @@ export const fieldOf = (param: string | null): Field | undefined => PARAMS[param
 
 const PARAMS: Readonly<Record<string, Field>> = {
   custom_unit_amount: "amount",
+  payment_method: CHOICE,
   "customer_details[email]": "email",
   "customer_details[name]": "name",
   "customer_details[phone]": "phone",

@@ -6,6 +6,7 @@
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import { COUNTRY_CODES, isCountry } from "../domain/Address.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { AddressField } from "./AddressFields.ts"
 import { formatsText, isOf, labelOf, needOf, orderOf } from "./AddressFields.ts"
 import type { AmountField } from "./AmountField.ts"
@@ -22,11 +23,14 @@ import type { Frame } from "./Layout.ts"
 import { layout } from "./Layout.ts"
 import { formatAmount } from "./Money.ts"
 import type { Notice } from "./Notice.ts"
+import { ANOTHER, CHOICE, savedCardsHtml } from "./SavedCards.ts"
 import { testModePanel } from "./TestModePanel.ts"
 
 export interface CheckoutPage extends Omit<Order, "chosen"> {
   /** The amount that the payer chooses; null if there is none. */
   readonly amount: AmountField | null
+  /** The cards that the session's customer holds, as far as they are offered. */
+  readonly saved: ReadonlyArray<PaymentMethod>
   /** False if the installation has no processor for cards. */
   readonly takesCards: boolean
   /** Makes the form's submission happen once. */
@@ -41,7 +45,7 @@ export interface CheckoutPage extends Omit<Order, "chosen"> {
 
 export const render = (page: CheckoutPage): Html => {
   const { brand, merchant, session } = page
-  const asked = askedBy(session, page.amount)
+  const asked = askedBy(session, page.amount, page.saved)
   const isPayable = page.takesCards || !asked.card
   const hasProblem = !isPayable || page.message !== null || Object.keys(page.errors).length > 0
   return layout({
@@ -162,27 +166,36 @@ const addressFields = (page: CheckoutPage): Html => {
   return group("Billing address", [countrySelect(page), ...fields])
 }
 
-const cardFields = (page: CheckoutPage): Html =>
-  group("Card", [
-    input(page, "card_number", "Card number", {
-      autocomplete: "cc-number",
-      inputmode: "numeric",
-      placeholder: "1234 1234 1234 1234",
-      after: html`<output id="brand" class="brand" for="card_number" aria-live="polite"></output>`
-    }),
-    input(page, "card_expiry", "Expiry date", {
-      autocomplete: "cc-exp",
-      inputmode: "numeric",
-      placeholder: "MM / YY",
-      half: true
-    }),
-    input(page, "card_cvc", "Security code", {
-      autocomplete: "cc-csc",
-      inputmode: "numeric",
-      placeholder: "CVC",
-      half: true
-    })
-  ])
+/** The fields of another card follow the saved ones, where there are any, and are shown if none of those is chosen. */
+const cardFields = (page: CheckoutPage): Html => {
+  const { details, errors, saved } = page
+  const fields = newCardFields(page)
+  if (saved.length === 0) return group("Card", fields)
+  const described = html`id="${CHOICE}" ${attributes(page, CHOICE)}`
+  const choice = savedCardsHtml(saved, details[CHOICE] ?? ANOTHER, described, errors[CHOICE])
+  return group("Card", [choice, html`<div class="another">${fields}</div>`])
+}
+
+const newCardFields = (page: CheckoutPage): ReadonlyArray<Html> => [
+  input(page, "card_number", "Card number", {
+    autocomplete: "cc-number",
+    inputmode: "numeric",
+    placeholder: "1234 1234 1234 1234",
+    after: html`<output id="brand" class="brand" for="card_number" aria-live="polite"></output>`
+  }),
+  input(page, "card_expiry", "Expiry date", {
+    autocomplete: "cc-exp",
+    inputmode: "numeric",
+    placeholder: "MM / YY",
+    half: true
+  }),
+  input(page, "card_cvc", "Security code", {
+    autocomplete: "cc-csc",
+    inputmode: "numeric",
+    placeholder: "CVC",
+    half: true
+  })
+]
 
 const group = (name: string, fields: ReadonlyArray<Html>): Html =>
   html`<fieldset>

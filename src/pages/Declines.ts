@@ -5,7 +5,9 @@
  */
 import type { DeclineCode } from "../domain/Cards.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { PaymentMethod } from "../domain/PaymentMethod.ts"
 import type { CardField, FieldErrors } from "./CheckoutForm.ts"
+import { AFTER_FAILURE, CHOICE, isSaved } from "./SavedCards.ts"
 
 interface Advice {
   readonly field: CardField
@@ -33,8 +35,12 @@ export const ADVICE: Readonly<Record<DeclineCode, Advice>> = {
 }
 
 /** What to do about the last attempt to pay, beside the field that it is about; nothing if none has failed. */
-export const adviceOf = ({ last_payment_error: failure }: PaymentIntent): FieldErrors => {
+export const adviceOf = (
+  { last_payment_error: failure }: PaymentIntent,
+  saved: ReadonlyArray<PaymentMethod>
+): FieldErrors => {
   if (failure === undefined) return {}
+  if (isSaved(saved, failure.payment_method)) return { [CHOICE]: AFTER_FAILURE }
   const isDecline = failure.code === "card_declined"
   const { field, text } = isDecline ? ADVICE[failure.decline_code ?? "generic_decline"] : AFTER_AUTHENTICATION
   return { [field]: text }

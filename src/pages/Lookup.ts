@@ -2,19 +2,31 @@
  * Payers' pages find an object by nothing but its id. Anybody who has the id of a hosted session may see its page,
  * because an id cannot be guessed (semantics T21).
  */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { PaymentMethod } from "../domain/PaymentMethod.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Kind } from "../engine/Document.ts"
 import { INSTALLATION, isLive, merchantIdOf } from "../payments/AccountIds.ts"
 import type { CheckoutSessionHidden } from "../payments/Documents.ts"
-import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, PAYMENT_INTENT, PRICE, PRODUCT } from "../payments/Documents.ts"
+import {
+  CHECKOUT_SESSION,
+  HELD_PAYMENT_METHODS,
+  heldPaymentMethodsId,
+  LINE_ITEMS,
+  lineItemsId,
+  PAYMENT_INTENT,
+  PAYMENT_METHOD,
+  PRICE,
+  PRODUCT
+} from "../payments/Documents.ts"
 import { MERCHANT } from "../payments/Merchants.ts"
 import type { Brand } from "./Brand.ts"
 import { shownBrand } from "./Brand.ts"
 import type { Goods } from "./CheckoutOrder.ts"
+import { offeredOf } from "./SavedCards.ts"
 
 /** A session with everything that its page shows. */
 export interface FoundSession {
@@ -28,6 +40,8 @@ export interface FoundSession {
   /** What each line is of; empty if the session is not open, because only its form shows that. */
   readonly goods: ReadonlyArray<Goods>
   readonly paymentIntent: PaymentIntent | null
+  /** The cards of the session's customer that its form offers; none if it is not open. */
+  readonly saved: ReadonlyArray<PaymentMethod>
 }
 
 export interface FoundPaymentIntent {
@@ -62,7 +76,8 @@ export const findSession = Effect.fnUntraced(function* (id: string) {
     hidden: document.hidden,
     lines: lines.value.data,
     goods: document.value.status === "open" ? yield* findGoods(account, lines.value.data) : [],
-    paymentIntent: paymentIntent === null ? null : paymentIntent.value
+    paymentIntent: paymentIntent === null ? null : paymentIntent.value,
+    saved: yield* findSaved(account, document.value)
   }
   return session
 })
@@ -100,6 +115,16 @@ const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: Readon
     }),
     { concurrency: READS_MAX }
   )
+})
+
+/** The cards to offer, those first that were attached last (semantics 9.18). */
+const findSaved = Effect.fnUntraced(function* (account: AccountId, { customer, status }: CheckoutSession) {
+  if (customer === null || status !== "open") return []
+  const entry = yield* read(account, HELD_PAYMENT_METHODS, heldPaymentMethodsId(customer))
+  const ids = entry?.value.data.toReversed() ?? []
+  const found = yield* Effect.forEach(ids, (id) => read(account, PAYMENT_METHOD, id), { concurrency: READS_MAX })
+  const held = found.flatMap((document) => (document?.value.customer === customer ? [document.value] : []))
+  return offeredOf(held, yield* Clock.currentTimeMillis)
 })
 
 /** What the merchant of an account shows to payers. */

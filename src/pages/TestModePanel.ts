@@ -1,25 +1,13 @@
 /** The panel on top of a page in test mode. It says that no money moves, and offers the test cards (semantics §5). */
 import type { TestCard } from "../domain/TestCards.ts"
 import { outcomeOf, TEST_CARDS } from "../domain/TestCards.ts"
+import { brandName } from "./CardBrands.ts"
 import type { Html } from "./Html.ts"
 import { html } from "./Html.ts"
 
 /** `4242 4242 4242 4242`, `3782 822463 10005`. */
 const groupedNumber = (number: string): string =>
   /^3[47]/.test(number) ? number.replace(/^(.{4})(.{6})(.*)$/, "$1 $2 $3") : number.replaceAll(/(.{4})(?=.)/g, "$1 ")
-
-const BRANDS: Readonly<Record<string, string>> = {
-  visa: "Visa",
-  mastercard: "Mastercard",
-  amex: "American Express",
-  discover: "Discover",
-  diners: "Diners Club",
-  jcb: "JCB",
-  unionpay: "UnionPay"
-}
-
-/** A card scheme's own name. */
-const brandName = (brand: string): string => BRANDS[brand] ?? "Card"
 
 const row = (testCard: TestCard): Html => {
   const number = groupedNumber(testCard.numbers[0])

@@ -42,6 +42,7 @@ function enhanceCheckout(form) {
     control.addEventListener("change", () => control.value !== "" && showError(control, complaint(control)))
   }
   if (number !== null) enhanceCard(number, expiry, cvc)
+  if (field("payment_method") !== null) enhanceChoice(form, [number, expiry, cvc])
   if (field("country") !== null) enhanceAddress(form, field("country"))
   const amount = field("amount")
   if (amount !== null) {
@@ -104,6 +105,22 @@ function enhanceCheckout(form) {
   }
 }
 
+/** Asks for a card only where no saved one is chosen. The page's style hides its fields. */
+function enhanceChoice(form, fields) {
+  const radios = [...form.querySelectorAll('[name="payment_method"]')]
+  const follow = () => {
+    const isSaved = radios.some(({ checked, value }) => checked && value !== "")
+    for (const control of fields) control.disabled = isSaved
+  }
+  for (const radio of radios) {
+    radio.addEventListener("change", () => {
+      showError(radios[0], "")
+      follow()
+    })
+  }
+  follow()
+}
+
 /** Has the cards of test mode fill themselves in; `goOn` leads the payer to what is left to do. */
 function offerTestCards(number, expiry, cvc, goOn) {
   for (const card of document.querySelectorAll(".test-card")) {
@@ -111,6 +128,8 @@ function offerTestCards(number, expiry, cvc, goOn) {
       number.value = card.dataset.number
       expiry.value = "12 / 34"
       cvc.value = card.dataset.number.startsWith("3782") ? "1234" : "123"
+      const another = number.form.querySelector('[name="payment_method"][value=""]')
+      another?.click()
       for (const control of [number, expiry, cvc]) showError(control, "")
       showBrand(number)
       card.closest("details").open = false

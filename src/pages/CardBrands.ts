@@ -1,0 +1,13 @@
+/** Card schemes by their own names. */
+const NAMES: Readonly<Record<string, string>> = {
+  visa: "Visa",
+  mastercard: "Mastercard",
+  amex: "American Express",
+  discover: "Discover",
+  diners: "Diners Club",
+  jcb: "JCB",
+  unionpay: "UnionPay"
+}
+
+/** What payers call the brand of a card. */
+export const brandName = (brand: string): string => NAMES[brand] ?? "Card"
