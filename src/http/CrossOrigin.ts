@@ -30,9 +30,13 @@ const READABLE = {
 
 /** Puts the rules for pages of other origins around the answer to a request under /v1. */
 export const make = (endpoints: ReadonlyArray<Endpoint>, requestIds: RequestIds["Service"]) => {
-  const open = new RouteTable(
-    endpoints.filter(({ publishableKey, withoutClientSecret }) => publishableKey || withoutClientSecret)
-  )
+  const routes = new RouteTable(endpoints)
+  const isOpen = (method: string, path: string): boolean => {
+    const found = routes.find(method, path)
+    if (!Exit.isSuccess(found)) return false
+    const { publishableKey, withoutClientSecret } = found.value.endpoint
+    return publishableKey || withoutClientSecret
+  }
 
   return <E, R>(
     request: HttpServerRequest.HttpServerRequest,
@@ -42,7 +46,7 @@ export const make = (endpoints: ReadonlyArray<Endpoint>, requestIds: RequestIds[
     if (headers.origin === undefined) return answer
     const { method, url } = request
     const wanted = method === "OPTIONS" ? headers["access-control-request-method"] : undefined
-    if (wanted !== undefined && Exit.isSuccess(open.find(wanted, url.split("?", 1)[0]!))) {
+    if (wanted !== undefined && isOpen(wanted, url.split("?", 1)[0]!)) {
       return Effect.sync(() => allowed(wanted, respond(begin(request, requestIds.next()), { status: 204, body: "" })))
     }
     if (!isPublishable(headers.authorization)) return answer

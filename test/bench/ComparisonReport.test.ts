@@ -54,11 +54,11 @@ describe("scenarioText", () => {
 })
 
 describe("subjectOf", () => {
-  it("is the one load of Till; a scenario that puts two loads to it compares no versions", () => {
+  it("is the one load of Till; a scenario that puts several loads to it compares no versions", () => {
     const withoutSubject = scenarios.filter((scenario) => subjectOf(scenario) === undefined)
     assert.deepStrictEqual(
       withoutSubject.map(({ name }) => name),
-      ["accounts"]
+      ["accounts", "search"]
     )
   })
 })

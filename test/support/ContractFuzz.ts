@@ -106,6 +106,7 @@ const TELLING: Readonly<Record<string, ReadonlyArray<unknown>>> = {
   expires_in: [0, 1, 60, 86_400],
   seconds: [1, 60],
   enabled_events: ["*", "customer.created", "payment_intent.*"],
+  query: ["created>0", 'created>=1 AND -metadata["order"]:"1"'],
   type: ["customer.*", "payment_intent.succeeded", "card"]
 }
 
