@@ -1,4 +1,4 @@
-/** Semantics 9.18: a payer chooses a saved card in a real browser, with and without script, by mouse and by keyboard. */
+/** Semantics 9.18: a payer chooses a saved card in a real browser, with and without script, and by keyboard alone. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
