@@ -40,7 +40,7 @@ export interface FoundSession {
   /** What each line is of; empty if the session is not open, because only its form shows that. */
   readonly goods: ReadonlyArray<Goods>
   readonly paymentIntent: PaymentIntent | null
-  /** The cards of the session's customer that its form offers; none if it is not open. */
+  /** The cards of the session's customer that its form offers. */
   readonly saved: ReadonlyArray<PaymentMethod>
 }
 
@@ -117,9 +117,12 @@ const findGoods = Effect.fnUntraced(function* (account: AccountId, lines: Readon
   )
 })
 
-/** The cards to offer, those first that were attached last (semantics 9.18). */
-const findSaved = Effect.fnUntraced(function* (account: AccountId, { customer, status }: CheckoutSession) {
-  if (customer === null || status !== "open") return []
+/**
+ * The cards to offer, those first that were attached last (semantics 9.18). A form that is sent again asks for them
+ * after its session is complete.
+ */
+const findSaved = Effect.fnUntraced(function* (account: AccountId, { customer }: CheckoutSession) {
+  if (customer === null) return []
   const entry = yield* read(account, HELD_PAYMENT_METHODS, heldPaymentMethodsId(customer))
   const ids = entry?.value.data.toReversed() ?? []
   const found = yield* Effect.forEach(ids, (id) => read(account, PAYMENT_METHOD, id), { concurrency: READS_MAX })

@@ -17,9 +17,15 @@ export const ANOTHER = ""
 /** The field with the choice: the id of a payment method, or `ANOTHER`. */
 export const CHOICE = "payment_method"
 
-/** The cards to offer of those that a customer holds, in the same order. `now` in milliseconds. */
-export const offeredOf = (held: ReadonlyArray<PaymentMethod>, now: number): ReadonlyArray<PaymentMethod> =>
-  held.filter(({ card }) => !isExpired(card, now)).slice(0, OFFERED_MAX)
+/**
+ * The cards to offer of those that a customer holds, in the same order: each number once, and none that has expired at
+ * a time in milliseconds.
+ */
+export const offeredOf = (held: ReadonlyArray<PaymentMethod>, now: number): ReadonlyArray<PaymentMethod> => {
+  const valid = held.filter(({ card }) => !isExpired(card, now))
+  const numbers = valid.map(({ card }) => card.fingerprint)
+  return valid.filter((_, index) => numbers.indexOf(numbers[index]!) === index).slice(0, OFFERED_MAX)
+}
 
 /** True if the choice is one of the cards. */
 export const isSaved = (saved: ReadonlyArray<PaymentMethod>, choice: string | undefined): boolean =>

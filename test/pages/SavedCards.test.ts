@@ -48,15 +48,20 @@ describe("the page of a session whose customer holds cards", () => {
     assert.notInclude(text, card.fingerprint)
   })
 
-  it("offers five at most, and none that has expired", async () => {
-    const { id } = await customerWith(...Array.from({ length: 6 }, () => "pm_card_visa"), "pm_card_expired")
+  it("offers five at most, each number once, and none that has expired", async () => {
+    const cards = ["discover", "visa", "mastercard", "amex", "diners", "jcb", "visa"]
+    const { cards: held, id } = await customerWith(...cards.map((name) => `pm_card_${name}`))
     const old = await server.post("/v1/payment_methods", {
       type: "card",
       card: { number: "5555555555554444", exp_month: 1, exp_year: 2024 }
     })
     await attach(old.id, id)
     const { text } = await visit((await openSession(server, { customer: id })).url)
-    assert.strictEqual(choicesIn(text).length, 6)
+    const offered = [6, 5, 4, 3, 2].map((index) => held[index]!)
+    assert.deepStrictEqual(
+      choicesIn(text).map(({ value }) => value),
+      [...offered, ""]
+    )
     assert.notInclude(text, "•••• 4444")
   })
 
@@ -76,6 +81,17 @@ describe("the page of a session whose customer holds cards", () => {
     assert.strictEqual(status, 303)
     assert.strictEqual((await stateOf(session)).payment_status, "paid")
     assert.strictEqual((await paymentOf(session)).payment_method, cards[0])
+  })
+
+  it("is paid once, however often its form is sent", async () => {
+    const { cards, id } = await customerWith("pm_card_visa")
+    const session = await openSession(server, { customer: id })
+    const form = { token: tokenIn((await visit(session.url)).text), ...choosing(cards[0]!) }
+    const first = await send(session.url, form)
+    const again = await send(session.url, form)
+    assert.strictEqual(again.status, 303)
+    assert.strictEqual(again.headers.get("location"), first.headers.get("location"))
+    assert.strictEqual((await paymentOf(session)).charges.data.length, 1)
   })
 
   it("is paid with another card, which is not saved", async () => {
