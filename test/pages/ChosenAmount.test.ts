@@ -30,13 +30,15 @@ const stateOf = (session: Answer): Promise<Answer> => server.get(`/v1/checkout_s
 const buttonIn = (text: string): string => /class="action">([^<]*)</.exec(text)![1]!
 const valueIn = (text: string): string | undefined => /id="amount"[^>]*?\svalue="([^"]*)"/.exec(text)?.[1]
 const errorIn = (text: string): string => /id="amount-error">([^<]*)</.exec(text)![1]!
-const totalsIn = (text: string) => [...text.matchAll(/data-amount="total"[^>]*>([^<]*)</g)].map(([, total]) => total)
+/** The total, or what the places that show it say where they differ. */
+const totalIn = (text: string): string =>
+  [...new Set(Array.from(text.matchAll(/data-amount="total"[^>]*>([^<]*)</g), ([, total]) => total))].join()
 
 describe("the page of a session whose payer chooses the amount", () => {
   it("asks for an amount that nobody has proposed, and says nothing of an order for free", async () => {
     const { text } = await visit((await gift()).url)
     assert.strictEqual(buttonIn(text), "Pay")
-    assert.deepStrictEqual(totalsIn(text), ["Your amount", "Your amount"])
+    assert.strictEqual(totalIn(text), "Your amount")
     assert.include(text, `<label for="amount">Amount in USD</label>`)
     assert.include(text, "You choose how much.")
     assert.match(text, /id="amount"[^>]*inputmode="decimal"/)
@@ -98,7 +100,7 @@ describe("the page of a session whose payer chooses the amount", () => {
     assert.strictEqual(valueIn(text), entered === "" ? undefined : entered)
     assert.include(text, `value="ana@example.com"`)
     assert.notInclude(text, "4242424242424242")
-    assert.deepStrictEqual([buttonIn(text), ...totalsIn(text)], ["Pay", "Your amount", "Your amount"])
+    assert.deepStrictEqual([buttonIn(text), totalIn(text)], ["Pay", "Your amount"])
     assert.deepInclude(await stateOf(session), { status: "open", amount_total: 300 })
   })
 
@@ -118,13 +120,13 @@ describe("the page of a session whose payer chooses the amount", () => {
   it("keeps the amount of a card that is declined, and takes another", async () => {
     const session = await gift({}, {}, { others: 250 })
     const opened = await visit(session.url)
-    assert.deepStrictEqual(totalsIn(opened.text), ["$2.50 + your amount", "$2.50 + your amount"])
+    assert.strictEqual(totalIn(opened.text), "$2.50 + your amount")
     assert.include(opened.text, "Amount in USD for <bdi>Gift</bdi>")
     const declined = await pay(session, giving("5.5", CARDS.declined))
     assert.strictEqual(declined.status, 402)
     assert.strictEqual(valueIn(declined.text), "5.5")
     assert.strictEqual(buttonIn(declined.text), "Pay $8.00")
-    assert.deepStrictEqual(totalsIn(declined.text), ["$8.00", "$8.00"])
+    assert.strictEqual(totalIn(declined.text), "$8.00")
     const again = await visit(session.url)
     assert.strictEqual(valueIn(again.text), "5.50")
     assert.strictEqual((await pay(session, giving("8"))).status, 303)
