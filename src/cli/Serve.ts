@@ -1,6 +1,7 @@
 /** `till serve`: runs the service until it is told to stop. */
 import { Console, Effect, Layer, type LogLevel, Option, Redacted } from "effect"
 import { Command, GlobalFlag } from "effect/cli"
+import { flushCompileCache } from "node:module"
 import * as app from "../app.ts"
 
 /** The service may take this long to come to its end, in milliseconds. */
@@ -62,6 +63,9 @@ const greeting = Layer.effectDiscard(
     const started = yield* app.Started
     yield* Console.log(greetingOf(started))
     if (started.added.length > 0) yield* Console.log(`\n${additionOf(started.added)}`)
+    // Where NODE_COMPILE_CACHE names a folder, Node would write to it at an orderly end only. Compiling is half of a
+    // start, and a service that is killed again and again would do it each time.
+    yield* Effect.sync(flushCompileCache)
   })
 )
 

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
+import { inParallel } from "../support/HttpExchange.ts"
 import { prepareTill, till, type TillProcess } from "../support/TillProcess.ts"
 
 const command = async (server: TillProcess, ...args: ReadonlyArray<string>): Promise<string> => {
@@ -84,10 +85,25 @@ const assertBrands = async (server: TillProcess, merchant: string, url: string) 
   for (const shown of ["Pay Ajax", "accent/1b7f5e.css", terms, "mailto:a@shop.example"]) assert.include(page, shown)
   assert.include(await brand("--clear", "terms", "--clear", "support"), "terms     -\n")
   assert.notInclude(await (await fetch(url)).text(), "shop.example/terms")
-  const notAColor = "The brand's accent must be a colour such as #1b7f5e."
-  await refused(server, notAColor, "merchants", "brand", merchant, "--accent", "green")
-  const both = "--icon and --clear icon exclude each other"
-  await refused(server, both, "merchants", "brand", merchant, "--icon", "https://a.example/i.png", "--clear", "icon")
+}
+
+/** What changes nothing, and says why. */
+const assertRefusals = async (server: TillProcess, { keys, merchant }: Created) => {
+  const badName = "A merchant's name has 1 to 256 characters, none of them a control character."
+  const noMerchant = "There is no merchant mer_x."
+  const icon = "https://a.example/i.png"
+  const refusals: ReadonlyArray<readonly [message: string, ...args: ReadonlyArray<string>]> = [
+    [noMerchant, "merchants", "rename", "mer_x", "Nobody"],
+    [badName, "merchants", "create", " "],
+    [badName, "merchants", "create", "x".repeat(257)],
+    [badName, "merchants", "rename", merchant, "\u001b[31mred"],
+    ["The brand's accent must be a colour such as #1b7f5e.", "merchants", "brand", merchant, "--accent", "green"],
+    ["--icon and --clear icon exclude each other", "merchants", "brand", merchant, "--icon", icon, "--clear", "icon"],
+    ["An API key is named by its id, key_…, which the list of keys shows.", "keys", "roll", keys["sk_test_"]!.secret],
+    [noMerchant, "keys", "list", "mer_x"],
+    ["There is no API key key_x, or it has been revoked.", "keys", "roll", "key_x"]
+  ]
+  await inParallel(refusals, 2, ([message, ...args]) => refused(server, message, ...args))
 }
 
 /** Revokes a key that has been used, which ends with the very next request, and once. */
@@ -126,21 +142,16 @@ describe("administration", () => {
           assert.include(await (await fetch(url)).text(), "Pay Acme Inc.")
           await command(server, "merchants", "rename", merchant.merchant, "Ajax & Sons")
           assert.include(await (await fetch(url)).text(), "Pay Ajax &amp; Sons")
-          await refused(server, "There is no merchant mer_x.", "merchants", "rename", "mer_x", "Nobody")
-          await assertBrands(server, merchant.merchant, url)
-          const badName = "A merchant's name has 1 to 256 characters, none of them a control character."
-          await refused(server, badName, "merchants", "create", " ")
-          await refused(server, badName, "merchants", "create", "x".repeat(257))
-          await refused(server, badName, "merchants", "rename", merchant.merchant, "\u001b[31mred")
-          const notAnId = "An API key is named by its id, key_…, which the list of keys shows."
-          await refused(server, notAnId, "keys", "roll", key)
-          await assertRolls(server, merchant)
+          // None of these is about what another one changes, and each command waits for a process of its own.
+          await Promise.all([
+            assertBrands(server, merchant.merchant, url),
+            assertRolls(server, merchant),
+            assertRevokes(server, merchant),
+            assertRefusals(server, merchant)
+          ])
           const keys = await command(server, "keys", "list", merchant.merchant)
           assert.match(keys, new RegExp(`^${merchant.keys["sk_test_"]!.id} .* expired$`, "m"))
           assert.notMatch(keys, /[sp]k_(?:test|live)_\w/)
-          await refused(server, "There is no merchant mer_x.", "keys", "list", "mer_x")
-          await refused(server, "There is no API key key_x, or it has been revoked.", "keys", "roll", "key_x")
-          await assertRevokes(server, merchant)
 
           await server.kill("SIGTERM")
           assert.isFalse(fs.existsSync(Path.join(server.folder, "control.sock")))

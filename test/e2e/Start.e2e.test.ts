@@ -344,10 +344,12 @@ describe("a stop", () => {
     })
   )
 
-  it.live("after kill -9, the next start adopts the Postgres that was left over", () =>
+  it.live("after kill -9, the next start adopts the Postgres and the compiled code that were left over", () =>
     Effect.gen(function* () {
-      const server = yield* startTill()
+      const cache = (yield* prepareTill()).folder
+      const server = yield* startTill({ variables: { NODE_COMPILE_CACHE: cache } })
       yield* Effect.promise(async () => {
+        await until("what was compiled is written", () => compiledFiles(cache) > 100)
         const made = await server.post("/v1/payment_intents", payment)
         const postgres = server.postgresProcessId
         assert.isDefined(postgres)
@@ -362,6 +364,10 @@ describe("a stop", () => {
     })
   )
 })
+
+/** How many modules Node has written to its compile cache. */
+const compiledFiles = (cache: string): number =>
+  fs.readdirSync(cache, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length
 
 /** Stops Till while clients are at work, and starts it again. */
 const stopUnderLoad = async (server: TillProcess, traffic: Traffic, signal: NodeJS.Signals) => {
