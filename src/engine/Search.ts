@@ -85,27 +85,19 @@ export const entryOf = (account: AccountId, { measure, terms }: Searchable): Sea
 }
 
 /**
- * The number of an account's term: 53 bits of a hash. Accounts share an index, and none is to find its way through what
- * others have under the same word.
+ * The number of an account's term: 53 bits, of an FNV-1a hash and of a polynomial, which do not fail alike. Accounts
+ * share an index, and none is to find its way through what others have under the same word.
  */
 export const termNumber = (account: AccountId, term: string): number => {
-  let one = 0xdeadbeef
-  let other = 0x41c6ce57
-  const mix = (text: string) => {
-    for (let i = 0; i < text.length; i++) {
-      const code = text.charCodeAt(i)
-      one = Math.imul(one ^ code, 0x9e3779b1)
-      other = Math.imul(other ^ code, 0x5f356495)
-    }
-    // Ends the text: `a` and `bc` are not `ab` and `c`.
-    one = Math.imul(one ^ 0x10000, 0x9e3779b1)
-    other = Math.imul(other ^ 0x10000, 0x5f356495)
+  const text = `${account}\u0000${term}`
+  let fnv = 0x811c9dc5
+  let polynomial = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    fnv = Math.imul(fnv ^ code, 0x01000193)
+    polynomial = (Math.imul(polynomial, 31) + code) | 0
   }
-  mix(account)
-  mix(term)
-  one = Math.imul(one ^ (one >>> 16), 0x85ebca6b) ^ Math.imul(other ^ (other >>> 13), 0xc2b2ae35)
-  other = Math.imul(other ^ (other >>> 16), 0x85ebca6b) ^ Math.imul(one ^ (one >>> 13), 0xc2b2ae35)
-  return 4294967296 * (2097151 & other) + (one >>> 0)
+  return (polynomial & 0x1fffff) * 2 ** 32 + (fnv >>> 0)
 }
 
 const TRIGRAM = 3
