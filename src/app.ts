@@ -4,7 +4,6 @@
  * Layers close in the reverse order of their building: first the server, which answers what is under way; then the
  * engine, which flushes and projects; then the connections; then the embedded Postgres.
  */
-import { NodeHttpServer } from "@effect/platform-node"
 import { Clock, Context, Effect, Layer, Logger, type LogLevel, Redacted, References } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
@@ -23,6 +22,7 @@ import { Projector } from "./engine/Projector.ts"
 import { remakeOutdated } from "./engine/Verify.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import * as Routes from "./http/Routes.ts"
+import * as Server from "./http/Server.ts"
 import { freePort } from "./postgres/embedded/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
@@ -199,7 +199,7 @@ const cannotListen = ({ host, port }: TillConfigShape, cause: unknown): InvalidC
 
 const server = Layer.unwrap(
   Effect.map(TillConfig, (config) =>
-    NodeHttpServer.layer(() => answerUnreadable(NodeServer.create(), docsUrlOf(config)), {
+    Server.layer(() => answerUnreadable(NodeServer.create(), docsUrlOf(config)), {
       host: config.host,
       port: config.port,
       gracefulShutdownTimeout: GRACE_MILLIS

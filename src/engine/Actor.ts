@@ -1,5 +1,6 @@
 /**
- * The actor of one account: a bounded mailbox that one fiber drains, and the account's newest state in memory.
+ * The actor of one account: a bounded mailbox, drained one command after the other, and the account's newest state in
+ * memory. A command that finds the actor at rest runs at once, where it was submitted: nothing is woken, nothing waits.
  *
  * Interleavings that matter, and what becomes of them:
  * - The actor does not wait for the flush of a record; it goes on with the next command on the new state. So memory
@@ -10,7 +11,8 @@
  * - A command is still running while its actor closes: its outcome is dropped, and it gets `Closed` as well.
  * - A caller goes away while its command waits or runs: the command is carried out all the same.
  */
-import { Cause, Deferred, Effect, Exit, Queue } from "effect"
+import type { Context, Scope } from "effect"
+import { Cause, Effect, Exit, Fiber } from "effect"
 import type { AccountNumber, AccountNumbersShape } from "./AccountNumbers.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { stored, weightOf } from "./Document.ts"
@@ -55,6 +57,8 @@ const KEY_BYTES = 500
 const KEYS_PART = 1 / 16
 /** Timers that fire before one command, at most: what else is due waits for the next, and time with it. */
 const FIRING_MAX = 256
+/** Commands that run one right after the other; then others get their turn of the event loop. */
+const DRAINED_MAX = 64
 /** Records that may wait for their flush while timers go on firing. */
 const UNFLUSHED_MAX = 1024
 
@@ -99,12 +103,15 @@ export interface Command<A, E> {
 }
 
 interface Mail extends Command<unknown, unknown> {
-  readonly reply: Deferred.Deferred<unknown, unknown>
+  readonly answer: (exit: Exit.Exit<unknown, unknown>) => void
 }
 
 /** The rest of the engine gives this to every actor. */
 export interface ActorServices {
   readonly clock: { readonly currentTimeMillisUnsafe: () => Millis }
+  /** Commands run with these services, and no longer than the scope lives. */
+  readonly context: Context.Context<never>
+  readonly scope: Scope.Scope
   readonly numbers: AccountNumbersShape
   /** Commands, and reads of what is not in memory, that may wait for an answer, per account. */
   readonly mailboxCapacity: number
@@ -168,17 +175,15 @@ export class Actor implements AccountState {
   #forgottenAt = 0
   #durableWaiters: Array<Waiter> = []
   #projectedWaiters: Array<Waiter> = []
-  readonly #mailbox: Queue.Queue<Mail>
+  /** Commands that wait for their turn. */
+  #mailbox: Array<Mail> = []
+  /** True while a command runs, or the mailbox waits for its next turn of the event loop. */
+  #isDraining = false
   /** Commands that have no answer yet, and reads. */
   readonly #waiting: WaitingRoom
   readonly #services: ActorServices
 
-  constructor(
-    account: AccountId,
-    { head, subscriptions, timers }: Start,
-    mailbox: Queue.Queue<Mail>,
-    services: ActorServices
-  ) {
+  constructor(account: AccountId, { head, subscriptions, timers }: Start, services: ActorServices) {
     this.account = account
     this.number = services.numbers.of(account)
     this.subscriptions = new Map(subscriptions.map(({ destination, types }) => [destination, types]))
@@ -191,7 +196,6 @@ export class Actor implements AccountState {
     this.timers.fill(timers)
     this.lastUsed = services.clock.currentTimeMillisUnsafe()
     this.usedKeys = new KeyFilter(this.lastUsed)
-    this.#mailbox = mailbox
     this.#waiting = new WaitingRoom(services.mailboxCapacity)
     this.#services = services
     const projected = () => this.projected
@@ -202,19 +206,6 @@ export class Actor implements AccountState {
       projected,
       capacity: () => Math.min(KEYS_BYTES_MAX, part(KEYS_PART))
     })
-  }
-
-  static make(account: AccountId, start: Start, services: ActorServices): Effect.Effect<Actor> {
-    return Effect.map(Queue.unbounded<Mail>(), (mailbox) => new Actor(account, start, mailbox, services))
-  }
-
-  /**
-   * Drains the mailbox, one command after the other, until the actor closes. Dies of what no command can be blamed for.
-   */
-  get run(): Effect.Effect<never> {
-    return Effect.forever(
-      Effect.flatMap(Queue.take(this.#mailbox), (mail) => this.#perform(mail))
-    ) as Effect.Effect<never>
   }
 
   /** Nobody waits for it, and the views have all it knows. */
@@ -229,15 +220,52 @@ export class Actor implements AccountState {
 
   /** Puts a command into the mailbox and waits for its answer. Commands run in the order of their submission. */
   submit<A, E>(command: Command<A, E>): Effect.Effect<A, E | Closed | MailboxFull> {
-    return Effect.suspend((): Effect.Effect<A, E | Closed | MailboxFull> => {
-      if (this.closed !== null) return Effect.fail(this.closed)
-      if (!this.#waiting.enter()) return Effect.fail(new MailboxFull())
-      this.lastUsed = this.#services.clock.currentTimeMillisUnsafe()
-      const reply = Deferred.makeUnsafe<unknown, unknown>()
-      const { program, request, responseOf } = command as Command<unknown, unknown>
-      Queue.offerUnsafe(this.#mailbox, { program, request, responseOf, reply })
-      return Deferred.await(reply) as Effect.Effect<A, E | Closed>
-    })
+    return Effect.callback<A, E | Closed | MailboxFull>((resume) => this.take(command, resume))
+  }
+
+  /** The same without a fiber that waits: `answer` is called once, perhaps at once. */
+  take<A, E>(command: Command<A, E>, answer: (exit: Exit.Exit<A, E | Closed | MailboxFull>) => void): void {
+    if (this.closed !== null) return answer(Exit.fail(this.closed))
+    if (!this.#waiting.enter()) return answer(Exit.fail(new MailboxFull()))
+    this.lastUsed = this.#services.clock.currentTimeMillisUnsafe()
+    const { program, request, responseOf } = command
+    this.#mailbox.push({ program, request, responseOf, answer } as Mail)
+    if (this.#isDraining) return
+    this.#isDraining = true
+    this.#drain()
+  }
+
+  /**
+   * Carries out what is in the mailbox. A command has nearly always ended when its fiber has been started, because what
+   * it needs is in memory; one that has to wait holds up the others, until its fiber has ended.
+   */
+  readonly #drain = (): void => {
+    for (let drained = 0; drained < DRAINED_MAX; drained++) {
+      const mail = this.#mailbox.shift()
+      if (mail === undefined) {
+        this.#isDraining = false
+        return
+      }
+      const fiber = Effect.runForkWith(this.#services.context)(this.#perform(mail))
+      const exit = fiber.pollUnsafe()
+      if (exit === undefined) {
+        Fiber.runIn(fiber, this.#services.scope)
+        fiber.addObserver((exit) => {
+          this.#performed(exit)
+          this.#drain()
+        })
+        return
+      }
+      this.#performed(exit)
+    }
+    setImmediate(this.#drain)
+  }
+
+  /** The actor dies of what no command can be blamed for. */
+  #performed(exit: Exit.Exit<void>): void {
+    if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return
+    this.#services.lose(this, "failed")
+    Effect.runForkWith(this.#services.context)(Effect.logFatal(`Account ${this.account} starts anew`, exit.cause))
   }
 
   /** Waits for the storage beside the mailbox, and counts with what waits in it. */
@@ -361,11 +389,7 @@ export class Actor implements AccountState {
     for (const waiter of [...this.#durableWaiters.splice(0), ...this.#projectedWaiters.splice(0)]) {
       waiter.settle(failure)
     }
-    for (let mail = Queue.takeUnsafe(this.#mailbox); mail !== undefined; mail = Queue.takeUnsafe(this.#mailbox)) {
-      if (Exit.isFailure(mail)) break
-      this.#answer(mail.value, failure)
-    }
-    Queue.shutdownUnsafe(this.#mailbox)
+    for (const mail of this.#mailbox.splice(0)) this.#answer(mail, failure)
   }
 
   #when(version: number, reached: () => number, waiters: Array<Waiter>): Effect.Effect<void, Closed> {
@@ -586,7 +610,7 @@ export class Actor implements AccountState {
 
   #answer(mail: Mail, exit: Exit.Exit<unknown, unknown>): void {
     this.#waiting.leave()
-    Deferred.doneUnsafe(mail.reply, exit)
+    mail.answer(exit)
   }
 }
 

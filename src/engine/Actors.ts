@@ -3,7 +3,8 @@
  * anew from the log when it was fenced or a flush failed.
  */
 import type { Scope } from "effect"
-import { Cause, Clock, Deferred, Effect, Schedule, Schema } from "effect"
+import type { Cause } from "effect"
+import { Clock, Deferred, Effect, Schedule, Schema } from "effect"
 import type { Head, ActorServices } from "./Actor.ts"
 import { Actor, Closed, storageFailed } from "./Actor.ts"
 import { AccountNumbers } from "./AccountNumbers.ts"
@@ -209,6 +210,8 @@ const makeServices = Effect.fnUntraced(function* (
   const documents = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.documents(addresses))
   const services: Omit<ActorServices, "lose" | "eventVersion" | "shownIn"> = {
     clock: yield* Clock.Clock,
+    context: yield* Effect.context<never>(),
+    scope: yield* Effect.scope,
     numbers: yield* AccountNumbers,
     mailboxCapacity: options.mailboxCapacity,
     cacheShare: makeShares(options.cacheBytes, active, (actor) => actor.weight),
@@ -248,14 +251,8 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
       ],
       { concurrency: 3 }
     )
-    const actor = yield* Actor.make(account, { head, subscriptions, timers }, services)
+    const actor = new Actor(account, { head, subscriptions, timers }, services)
     active.set(account, actor)
-    const died = (cause: Cause.Cause<never>) => {
-      services.lose(actor, "failed")
-      return Effect.logFatal(`Account ${account} starts anew`, cause)
-    }
-    const run = Effect.tapCause(actor.run, (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : died(cause)))
-    yield* Effect.forkIn(run, scope)
     if (isNew) actor.usedKeys.complete()
     else yield* Effect.forkIn(gatherKeys(views, actor), scope)
     return actor

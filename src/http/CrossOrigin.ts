@@ -6,16 +6,11 @@
  * keys are never readable: a key that must not be in a page does not work in one. Every origin is allowed, because a
  * request is authenticated by its headers alone: there are no cookies that a page could use in somebody's name.
  */
-import { Effect, Exit } from "effect"
-import type { HttpServerRequest } from "effect/http"
-import { HttpServerResponse } from "effect/http"
+import { Exit } from "effect"
 import { usernameOf } from "./Authentication.ts"
 import type { Endpoint } from "./Endpoints.ts"
-import type { RequestIds } from "./Exchange.ts"
-import { begin, respond, sourceOf } from "./Exchange.ts"
+import type { Incoming } from "./Incoming.ts"
 import { RouteTable } from "./RouteTable.ts"
-
-type Response = HttpServerResponse.HttpServerResponse
 
 /** Browsers may keep for so long what a preflight allowed, in seconds. None of them keeps it for longer. */
 const MAX_AGE_SECONDS = 7200
@@ -28,8 +23,15 @@ const READABLE = {
     "x-ratelimit-limit, x-ratelimit-remaining"
 }
 
-/** Puts the rules for pages of other origins around the answer to a request under /v1. */
-export const make = (endpoints: ReadonlyArray<Endpoint>, requestIds: RequestIds["Service"]) => {
+export interface CrossOrigin {
+  /** Gives the headers of the answer to a preflight; undefined if the request is none, or asks for what is not open. */
+  readonly preflight: (incoming: Incoming) => Readonly<Record<string, string>> | undefined
+  /** Gives the headers by which a page may read the answer to a request, if it may. */
+  readonly headersOf: (incoming: Incoming) => Readonly<Record<string, string>> | undefined
+}
+
+/** Makes the rules for pages of other origins. */
+export const make = (endpoints: ReadonlyArray<Endpoint>): CrossOrigin => {
   const routes = new RouteTable(endpoints)
   const isOpen = (method: string, path: string): boolean => {
     const found = routes.find(method, path)
@@ -38,33 +40,23 @@ export const make = (endpoints: ReadonlyArray<Endpoint>, requestIds: RequestIds[
     return publishableKey || withoutClientSecret
   }
 
-  return <E, R>(
-    request: HttpServerRequest.HttpServerRequest,
-    answer: Effect.Effect<Response, E, R>
-  ): Effect.Effect<Response, E, R> => {
-    const { headers } = sourceOf(request)
-    if (headers.origin === undefined) return answer
-    const { method, url } = request
-    const wanted = method === "OPTIONS" ? headers["access-control-request-method"] : undefined
-    if (wanted !== undefined && isOpen(wanted, url.split("?", 1)[0]!)) {
-      return Effect.sync(() => allowed(wanted, respond(begin(request, requestIds.next()), { status: 204, body: "" })))
-    }
-    if (!isPublishable(headers.authorization)) return answer
-    return Effect.map(answer, HttpServerResponse.setHeaders(READABLE))
+  return {
+    preflight: ({ headers, method, url }) => {
+      if (method !== "OPTIONS" || headers.origin === undefined) return undefined
+      const wanted = headers["access-control-request-method"]
+      return wanted !== undefined && isOpen(wanted, url.split("?", 1)[0]!) ? allowed(wanted) : undefined
+    },
+    headersOf: ({ headers }) =>
+      headers.origin !== undefined && isPublishable(headers.authorization) ? READABLE : undefined
   }
 }
 
-const allowed = (method: string, { headers }: Response): Response =>
-  HttpServerResponse.empty({
-    status: 204,
-    headers: {
-      ...headers,
-      "access-control-allow-origin": "*",
-      "access-control-allow-methods": method,
-      "access-control-allow-headers": ALLOWED_HEADERS,
-      "access-control-max-age": String(MAX_AGE_SECONDS)
-    }
-  })
+const allowed = (method: string): Readonly<Record<string, string>> => ({
+  "access-control-allow-origin": "*",
+  "access-control-allow-methods": method,
+  "access-control-allow-headers": ALLOWED_HEADERS,
+  "access-control-max-age": String(MAX_AGE_SECONDS)
+})
 
 /** Tells whether a publishable key was sent, valid or not: a page may know what is wrong with it. */
 const isPublishable = (authorization: string | undefined): boolean =>

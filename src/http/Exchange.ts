@@ -2,7 +2,7 @@
  * An exchange is one request and its response. Every response shows the same headers (semantics T19), and every failure
  * becomes a response (§3, T20).
  */
-import type { IncomingMessage } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -13,13 +13,14 @@ import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
 import type { Failure } from "./ErrorTable.ts"
+import type { Incoming } from "./Incoming.ts"
+import { NodeHead } from "./NodeIncoming.ts"
 import { envelope, internalError, shownPath, wireErrorOf } from "./ErrorTable.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
+import type { Wait } from "./RequestTimeouts.ts"
 
 /** Holds what is known of a request so far; an error response shows what was found until then. */
 export interface Exchange {
-  readonly request: HttpServerRequest.HttpServerRequest
-  readonly source: IncomingMessage
   /** `req_…` */
   readonly id: string
   readonly method: string
@@ -36,6 +37,12 @@ export interface Exchange {
   route: string | undefined
 }
 
+/** A request of the API while it is answered. */
+export interface Received extends Exchange {
+  readonly incoming: Incoming
+  readonly wait: Wait
+}
+
 export interface Answer {
   readonly status: number
   /** JSON text. */
@@ -43,9 +50,13 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Gives the request as Node has it: Effect's own would copy all headers, of every request. */
+/** Gives the request as Node has it: Effect's own would copy all headers. */
 export const sourceOf = (request: HttpServerRequest.HttpServerRequest): IncomingMessage =>
   NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
+
+/** Gives Node's response to a request. */
+export const responseOf = (request: HttpServerRequest.HttpServerRequest): ServerResponse =>
+  NodeHttpServerRequest.toServerResponse(request) as ServerResponse
 
 /** Makes a source of ids for requests, `req_…`. In the order of their bytes, they are in the order of arrival. */
 export const makeRequestIds = () => {
@@ -67,18 +78,15 @@ export class RequestIds extends Context.Service<RequestIds, ReturnType<typeof ma
 }
 
 /** Begins the exchange of a request that has just arrived, and has this id. */
-export const begin = (request: HttpServerRequest.HttpServerRequest, id: string): Exchange => {
-  const { method, url } = request
-  const source = sourceOf(request)
+export const begin = (head: Pick<Incoming, "method" | "url" | "headers" | "isRepeated">, id: string): Exchange => {
+  const { method, url } = head
   const mark = url.indexOf("?")
   return {
-    request,
-    source,
     id,
     method,
     path: mark === -1 ? url : url.slice(0, mark),
     query: mark === -1 ? "" : url.slice(mark + 1),
-    idempotencyKey: method === "POST" ? singleIdempotencyKey(source) : undefined,
+    idempotencyKey: method === "POST" ? singleIdempotencyKey(head) : undefined,
     apiVersion: API_VERSION_NEWEST,
     older: undefined,
     route: undefined
@@ -89,58 +97,64 @@ export const begin = (request: HttpServerRequest.HttpServerRequest, id: string):
 export const inItsVersion = <A extends Answer>({ older, route }: Exchange, answer: A): A =>
   older === undefined ? answer : older.answer(route, answer)
 
-/** Makes the response, with the headers that every one has. */
-export const respond = (
+/** Gives the headers that every response has, and those of its answer. */
+export const headersOf = (
   { apiVersion, id, idempotencyKey }: Exchange,
-  { body, headers, status }: Answer
-): HttpServerResponse.HttpServerResponse => {
-  const options = { status, contentType: "application/json" }
-  // Node sends headers in the encoding of a body that is a string: a key that is not ASCII would come back as another.
-  const response =
-    idempotencyKey === undefined || isAscii(idempotencyKey)
-      ? HttpServerResponse.text(body, options)
-      : HttpServerResponse.uint8Array(Buffer.from(body), options)
-  // Among the options, all headers would be copied twice. These belong to this response, which nobody else has seen.
-  const own = response.headers as Record<string, string>
-  own["cache-control"] = "no-store"
-  own["x-api-version"] = apiVersion
-  own["x-request-id"] = id
+  { headers }: Answer
+): Readonly<Record<string, string>> => {
+  const own: Record<string, string> = { "cache-control": "no-store", "x-api-version": apiVersion, "x-request-id": id }
   if (idempotencyKey !== undefined) own["idempotency-key"] = idempotencyKey
   if (headers !== undefined) Object.assign(own, headers)
-  return response
+  return own
 }
 
-// oxlint-disable-next-line no-control-regex
-const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text)
+/** Answers, outside of the API, a request that came over Effect's HTTP. */
+export const respond = (
+  request: HttpServerRequest.HttpServerRequest,
+  id: string,
+  answer: Answer
+): HttpServerResponse.HttpServerResponse => {
+  const exchange = begin(new NodeHead(sourceOf(request)), id)
+  const response = HttpServerResponse.uint8Array(Buffer.from(answer.body), {
+    status: answer.status,
+    contentType: "application/json"
+  })
+  return HttpServerResponse.setHeaders(response, headersOf(exchange, answer))
+}
 
 interface FailureOptions {
   readonly docsUrl: string
-  /** The reason of an interruption, unless the client went away. */
+  /** The reason of an interruption. */
   readonly interruption: string
   /** Decides which of the requests that find the engine unavailable are logged. */
   readonly outages: LogThrottle
 }
 
-/** Makes the response to a failure, and logs what is not the client's doing. Interrupts if the client went away. */
-export const respondFailed = (
+/** The answer to a failure, and what is to be logged of it. */
+export interface Failed {
+  readonly answer: Answer
+  /** Undefined for what is the client's doing, and for a part of what comes in floods. */
+  readonly log: Effect.Effect<void> | undefined
+}
+
+/** Answers a failure. */
+export const answerFailed = (
   exchange: Exchange,
   cause: Cause.Cause<Failure>,
   { docsUrl, interruption, outages }: FailureOptions
-): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
-  const wasInterrupted = Cause.hasInterruptsOnly(cause)
-  if (wasInterrupted && exchange.source.socket.destroyed) return Effect.interrupt
+): Failed => {
   // An interruption may come along with a failure; a defect says more than either.
   const [reason, ...others] = cause.reasons.filter(({ _tag }) => _tag !== "Interrupt")
-  const failure = wasInterrupted
+  const failure = Cause.hasInterruptsOnly(cause)
     ? new Unavailable({ reason: interruption })
     : reason?._tag === "Fail" && others.length === 0
       ? reason.error
       : undefined
   const error = failure === undefined ? internalError : wireErrorOf(failure)
-  const response = respond(exchange, inItsVersion(exchange, { ...error, body: envelope(error, docsUrl) }))
-  if (error.status < 500) return Effect.succeed(response)
+  const answer = inItsVersion(exchange, { ...error, body: envelope(error, docsUrl) })
+  if (error.status < 500) return { answer, log: undefined }
   const unlogged = failure instanceof Unavailable ? outages.take() : 0
-  if (unlogged === undefined) return Effect.succeed(response)
+  if (unlogged === undefined) return { answer, log: undefined }
   // The path holds ids at most; the query may hold a client secret, and the body card data.
   const annotations = {
     request_id: exchange.id,
@@ -148,10 +162,11 @@ export const respondFailed = (
     ...(failure instanceof Unavailable && { reason: failure.reason }),
     ...(unlogged > 0 && { unlogged_before: unlogged })
   }
-  return Effect.logError(
+  const log = Effect.logError(
     `${exchange.method} ${shownPath(exchange.path)} failed`,
     ...(failure === undefined ? [cause] : [])
-  ).pipe(Effect.annotateLogs(annotations), Effect.as(response))
+  ).pipe(Effect.annotateLogs(annotations))
+  return { answer, log }
 }
 
 /** Says of failures that come in floods, as they do while the database is away, when one of them is to be logged. */

@@ -4,7 +4,7 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Accounts } from "../engine/Accounts.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import type { Answer } from "./Exchange.ts"
-import { begin, RequestIds, respond } from "./Exchange.ts"
+import { RequestIds, respond } from "./Exchange.ts"
 
 const state = (status: "ok" | "unavailable"): Answer => ({
   status: status === "ok" ? 200 : 503,
@@ -27,8 +27,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts |
       const probe = Effect.flatMap(Effect.forkDetach(accounts.read(INSTALLATION, PROBE)), Fiber.join)
       const answer = (found: Effect.Effect<Answer>) =>
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-          const exchange = begin(request, requestIds.next())
-          return Effect.map(found, (answered) => respond(exchange, answered))
+          const id = requestIds.next()
+          return Effect.map(found, (answered) => respond(request, id, answered))
         })
       yield* router.add("GET", "/healthz", answer(Effect.succeed(state("ok"))))
       yield* router.add(

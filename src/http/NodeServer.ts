@@ -43,7 +43,7 @@ interface Connection extends Socket {
  * Ends a connection, and reads on until the client ends it, too. With something left to read, closing it would reset
  * it, and the client would lose the answer that it has not read yet.
  */
-const hangUp = (connection: Connection): void => {
+export const hangUp = (connection: Connection): void => {
   if (connection.writableEnded) return
   connection.end()
   const timer = setTimeout(() => connection.destroy(), LINGER_MILLIS_MAX)
@@ -70,9 +70,25 @@ const hangUpAll = (server: http.Server, connections: ReadonlySet<Connection>): v
   server.once("close", () => clearInterval(timer))
 }
 
+/** Answers a request. */
+export type TakeRequest = (request: http.IncomingMessage, response: http.ServerResponse) => void
+
+const takers = new WeakMap<http.Server, TakeRequest>()
+
+/** Has what is under /v1 answered in the place of the server's listeners, from now on. */
+export const setApi = (server: http.Server, take: TakeRequest): void => void takers.set(server, take)
+
+const isApi = (url: string): boolean => /^\/v1(?:[/?]|$)/.test(url)
+
 /** Makes the server take up one request of a connection at a time. */
 const takeTurns = (server: http.Server): void => {
-  const emit = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
+  const emitAny = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
+  const emit = (event: string, request: http.IncomingMessage, response: http.ServerResponse): boolean => {
+    const take = isApi(request.url!) ? takers.get(server) : undefined
+    if (take === undefined) return emitAny(event, request, response)
+    take(request, response)
+    return true
+  }
   const pipelined = new WeakMap<Socket, number>()
   const inTurn = (event: string, request: http.IncomingMessage, response: http.ServerResponse) => {
     const { socket } = request
@@ -94,7 +110,7 @@ const takeTurns = (server: http.Server): void => {
   }
   // oxlint-disable-next-line typescript/no-explicit-any -- Node's own overloads, passed through
   server.emit = (event: string, ...args: any) =>
-    event === "request" || event === "checkContinue" ? inTurn(event, args[0], args[1]) : emit(event, ...args)
+    event === "request" || event === "checkContinue" ? inTurn(event, args[0], args[1]) : emitAny(event, ...args)
 }
 
 /** Makes the server close as the module's comment says. `onClose` is called before anything is ended. */

@@ -4,8 +4,7 @@
  *
  * The contract says what an endpoint takes, the handlers what it does; all that holds for every endpoint is here.
  */
-import { Effect, Exit, Result } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Cause, Effect, Exit, Fiber, Result } from "effect"
 import type { OlderVersion, RequestError } from "../domain/ApiVersions.ts"
 import { ApiVersions } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
@@ -18,22 +17,22 @@ import * as Authentication from "./Authentication.ts"
 import type { Carried, Command } from "./CarryOutOnce.ts"
 import * as CarryOutOnce from "./CarryOutOnce.ts"
 import type { CommandEndpoint, Endpoint, QueryEndpoint, RunCommand } from "./Endpoints.ts"
+import * as CrossOrigin from "./CrossOrigin.ts"
 import { envelope, wireErrorOf } from "./ErrorTable.ts"
-import type { Answer, Exchange } from "./Exchange.ts"
-import { begin, inItsVersion, LogThrottle, RequestIds, respond, respondFailed } from "./Exchange.ts"
+import type { Failure } from "./ErrorTable.ts"
+import type { Answer, Exchange, Received } from "./Exchange.ts"
+import { answerFailed, begin, headersOf, inItsVersion, LogThrottle, RequestIds } from "./Exchange.ts"
 import { withQueryServices } from "./handlers/Handler.ts"
 import { HttpConfig } from "./HttpConfig.ts"
-import type { InvalidHttp, InvalidJson, RequestTooLarge, UnsupportedMediaType } from "./HttpErrors.ts"
-import { RouteNotFound } from "./HttpErrors.ts"
+import type { InvalidHttp, InvalidJson, RequestTooLarge, RouteNotFound, UnsupportedMediaType } from "./HttpErrors.ts"
+import type { Incoming } from "./Incoming.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
 import { withoutCardData } from "./Payload.ts"
 import { permit, permitBody, shownTo } from "./Permission.ts"
 import * as RateLimits from "./RateLimits.ts"
-import { RequestBodies } from "./RequestBody.ts"
 import { apiVersionOf, idempotencyKeyOf } from "./RequestHeaders.ts"
-import type { Wait } from "./RequestTimeouts.ts"
-import { REQUEST_MILLIS_MAX, RequestTimeouts } from "./RequestTimeouts.ts"
+import { REQUEST_MILLIS_MAX, RequestTimeouts, Wait } from "./RequestTimeouts.ts"
 import type { Matched } from "./RouteTable.ts"
 import { RouteTable } from "./RouteTable.ts"
 
@@ -47,12 +46,11 @@ const makeSteps = Effect.fnUntraced(function* (
 ) {
   const authenticate = yield* Authentication.make
   const routes = new RouteTable(endpoints)
-  const { readBody } = yield* RequestBodies
   const versions = yield* ApiVersions
-  const callerOf = ({ source }: Exchange) => authenticate(source.headers.authorization)
+  const callerOf = ({ incoming }: Received) => authenticate(incoming.headers.authorization)
   return {
     authenticate:
-      limits === undefined ? callerOf : (exchange: Exchange) => limits.authenticated(exchange, callerOf(exchange)),
+      limits === undefined ? callerOf : (received: Received) => limits.authenticated(received, callerOf(received)),
     limit: limits === undefined ? () => Exit.void : limits.admit,
     versions,
     /** Has the exchange be answered in a version. */
@@ -61,7 +59,6 @@ const makeSteps = Effect.fnUntraced(function* (
       exchange.older = versions.older(version)
     },
     find: ({ method, path }: Exchange) => routes.find(method, path),
-    readBody,
     ...(yield* CarryOutOnce.make),
     withQueryServices: withQueryServices(yield* PaymentsConfig, yield* Accounts)
   }
@@ -70,54 +67,107 @@ type Steps = Effect.Success<ReturnType<typeof makeSteps>>
 
 /** An endpoint that was found, and who wants to use it. */
 interface Call<E> extends Matched<E> {
-  readonly exchange: Exchange
-  readonly wait: Wait
+  readonly exchange: Received
   readonly caller: Caller
   /** How the version is served that the request was written in, however often it is read. */
   readonly older: OlderVersion | undefined
 }
 
-/** Answers a request. A GET leaves after the sixth step, because it only has to be decoded and looked up. */
-const answer = Effect.fnUntraced(function* (steps: Steps, exchange: Exchange, wait: Wait) {
+/**
+ * Goes on with what an effect comes to: at once, if it is an `Exit`. Nearly every step is one, so most requests get as
+ * far as their command, or to their answer, without a fiber.
+ */
+const andThen = <A, E, B, E2>(
+  effect: Effect.Effect<A, E>,
+  next: (value: A) => Effect.Effect<B, E2>
+): Effect.Effect<B, E | E2> => {
+  if (!isOver(effect)) return Effect.flatMap(effect, next)
+  return Exit.isSuccess(effect) ? next(effect.value) : refused(effect)
+}
+
+const isOver = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
+
+/** What a step has failed with is what the request fails with. */
+const refused = <E>(step: Exit.Failure<unknown, E>): Exit.Exit<never, E> => step as Exit.Failure<never, E>
+
+/** Answers a request. */
+const answer = (steps: Steps, exchange: Received): Effect.Effect<Answer, Failure> =>
   // 2. Authentication. Nothing more is read of a request that nobody vouches for.
-  const caller = yield* steps.authenticate(exchange)
+  andThen(steps.authenticate(exchange), (caller) => answerTo(steps, exchange, caller))
+
+/** 3. to 7. Looks at all that has come before the body. A GET only has to be decoded and looked up after the sixth. */
+const answerTo = (steps: Steps, exchange: Received, caller: Caller): Effect.Effect<Answer, Failure> => {
   // 3. Version. A refusal is given in the merchant's own.
   steps.answerIn(exchange, caller.apiVersion)
-  steps.answerIn(exchange, yield* apiVersionOf(exchange.source, caller.apiVersion, steps.versions.known))
+  const version = apiVersionOf(exchange.incoming, caller.apiVersion, steps.versions.known)
+  if (Exit.isFailure(version)) return refused(version)
+  steps.answerIn(exchange, version.value)
   // 4. Rate limit, where the installation has one (R2).
-  yield* steps.limit(exchange)
+  const admitted = steps.limit(exchange)
+  if (Exit.isFailure(admitted)) return refused(admitted)
   // 5. Route and method.
-  const { endpoint, params } = yield* steps.find(exchange)
+  const found = steps.find(exchange)
+  if (Exit.isFailure(found)) return refused(found)
+  const { endpoint, params } = found.value
   exchange.route = endpoint.route
   // 6. Permission of the key.
-  yield* permit(caller, endpoint, exchange.query)
+  const permitted = permit(caller, endpoint, exchange.query)
+  if (Exit.isFailure(permitted)) return refused(permitted)
   const { older } = exchange
-  if (endpoint.kind === "query") return yield* query(steps, { exchange, wait, caller, older, endpoint, params })
-  const call = { exchange, wait, caller, older, endpoint, params }
+  if (endpoint.kind === "query") return query(steps, { exchange, caller, older, endpoint, params })
+  const call = { exchange, caller, older, endpoint, params }
   // 7. Idempotency key.
-  const idempotencyKey = yield* keyOf(call)
-  // 8. Body: its size, its content type, its JSON; and the client secret in it, where the key needs one.
-  const body = yield* receive(steps, call)
-  yield* permitBody(caller, endpoint, body.value)
+  const idempotencyKey = keyOf(call)
+  if (Exit.isFailure(idempotencyKey)) return refused(idempotencyKey)
+  // 8. Body: its size, its content type, its JSON.
+  return andThen(receive(call), (body) => carryOut(steps, call, idempotencyKey.value, body))
+}
+
+/** 8. to 15. Has a command carried out, once its body is there. */
+const carryOut = (
+  steps: Steps,
+  call: Call<CommandEndpoint>,
+  idempotencyKey: string | null,
+  body: Parsed
+): Effect.Effect<Answer, Failure> => {
+  const { caller, endpoint, exchange } = call
+  // 8. The client secret in the body, where the key needs one.
+  const permitted = permitBody(caller, endpoint, body.value)
+  if (Exit.isFailure(permitted)) return refused(permitted)
   // 9. Replay, if the key has an answer. Otherwise 10. decode, 11. to 13. run, 14. and 15. commit with the answer.
-  const run = typeof endpoint.run === "function" ? endpoint.run : yield* prepare(steps, call, endpoint.run)
   const once = requestOf(call, idempotencyKey, body)
-  const carried = yield* steps.carryOutOnce(once, () => decodeAndRun(steps, call, run, body))
-  if (endpoint.settled !== undefined && carried.status === 200) yield* settle(steps, call, endpoint.settled)
-  // The answer, in the version of the request that was carried out.
-  steps.answerIn(exchange, carried.apiVersion)
-  return shownTo(caller, answered(carried), exchange.older)
-})
+  const { run } = endpoint
+  const carried =
+    typeof run === "function"
+      ? steps.carryOutOnce(once, () => decodeAndRun(steps, call, run, body))
+      : Effect.flatMap(prepare(steps, call, run), (run) =>
+          steps.carryOutOnce(once, () => decodeAndRun(steps, call, run, body))
+        )
+  return Effect.flatMap(carried, (carried) => {
+    // The answer, in the version of the request that was carried out.
+    const answer = Effect.sync(() => {
+      steps.answerIn(exchange, carried.apiVersion)
+      return shownTo(caller, answered(carried), exchange.older)
+    })
+    const { settled } = endpoint
+    return settled !== undefined && carried.status === 200
+      ? Effect.andThen(settle(steps, call, settled), answer)
+      : answer
+  })
+}
 
 /** 10. to 12. of a GET: decodes its query, and looks up what it asks for. */
-const query = Effect.fnUntraced(function* (steps: Steps, call: Call<QueryEndpoint>) {
+const query = (steps: Steps, call: Call<QueryEndpoint>): Effect.Effect<Answer, Failure> => {
   const { caller, endpoint, exchange, params } = call
-  const { query } = yield* inNewestVersion(call, undefined)
-  const decoded = yield* endpoint.decodeQuery(query)
-  const run = endpoint.run({ params, query: decoded, caller, path: exchange.path })
-  const found = inItsVersion(exchange, { status: 200, body: yield* steps.withQueryServices(run) })
-  return shownTo(caller, found, exchange.older)
-})
+  const request = inNewestVersion(call, undefined)
+  if (Exit.isFailure(request)) return refused(request)
+  const decoded = endpoint.decodeQuery(request.value.query)
+  if (Exit.isFailure(decoded)) return refused(decoded)
+  const run = endpoint.run({ params, query: decoded.value, caller, path: exchange.path })
+  return Effect.map(steps.withQueryServices(run), (body) =>
+    shownTo(caller, inItsVersion(exchange, { status: 200, body }), exchange.older)
+  )
+}
 
 /**
  * Makes the request of an exchange one of the newest version, in which it is decoded (semantics 9.22). What a change
@@ -138,22 +188,24 @@ const inNewestVersion = (
 /** 7. Gives the key as the account knows it. A DELETE has none, because deleting twice is deleting once (I3). */
 const keyOf = ({
   caller,
-  exchange: { method, source }
+  exchange: { incoming, method }
 }: Call<CommandEndpoint>): Exit.Exit<string | null, ParameterMissing | ParameterInvalid> =>
-  method === "POST" ? Exit.map(idempotencyKeyOf(source), (key) => requestKey(caller.keyType, key)) : noKey
+  method === "POST" ? Exit.map(idempotencyKeyOf(incoming), (key) => requestKey(caller.keyType, key)) : noKey
 
 const noKey = Exit.succeed(null)
 
 /** 8. Receives the body. Meanwhile the service waits for the client, and not the other way round. */
-const receive = (
-  { readBody }: Steps,
-  { exchange: { method, request, source }, wait }: Call<CommandEndpoint>
-): Effect.Effect<Parsed, RequestTooLarge | Unavailable | UnsupportedMediaType | InvalidJson> => {
+const receive = ({
+  exchange: { incoming, method, wait }
+}: Call<CommandEndpoint>): Effect.Effect<
+  Parsed,
+  RequestTooLarge | Unavailable | UnsupportedMediaType | InvalidJson
+> => {
   if (method !== "POST") return noBody
   wait.pause()
-  return Effect.flatMap(readBody(request), (body) => {
+  return andThen(incoming.readBody(), (body) => {
     wait.resume()
-    return parseBody(body, source.headers["content-type"])
+    return parseBody(body, incoming.headers["content-type"])
   })
 }
 
@@ -196,7 +248,7 @@ const decodeAndRun = ({ tokenize }: Steps, call: Call<CommandEndpoint>, run: Run
  */
 const settle = (
   { withQueryServices }: Steps,
-  { caller, wait }: Call<CommandEndpoint>,
+  { caller, exchange: { wait } }: Call<CommandEndpoint>,
   settled: NonNullable<CommandEndpoint["settled"]>
 ): Effect.Effect<void> => {
   wait.resume()
@@ -208,49 +260,82 @@ const answered = ({ body, headers, replayOf, status }: Carried): Answer =>
     ? { status, body, ...(headers !== undefined && { headers }) }
     : { status, body, headers: { "idempotent-replayed": "true", "original-request": replayOf } }
 
-/** Answers requests by the given endpoints. Never fails, except by interruption. */
+/** Answers requests by the given endpoints, as long as the scope lives. */
 export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
   const { docsUrl, rateLimit, requestMillisMax } = yield* HttpConfig
   const requestIds = yield* RequestIds
   const limits = rateLimit === true ? yield* RateLimits.make : undefined
-  const show = limits === undefined ? asItIs : limits.show
+  const crossOrigin = CrossOrigin.make(endpoints)
   const steps = yield* makeSteps(endpoints, limits)
   const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
   const timeouts = new RequestTimeouts(requestMillisMax ?? REQUEST_MILLIS_MAX)
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const scope = yield* Effect.scope
+
+  const respond = (exchange: Received, answer: Answer): void => {
+    const { incoming } = exchange
+    const headers = headersOf(exchange, answer)
+    const readable = crossOrigin.headersOf(incoming)
+    const shown =
+      limits === undefined && readable === undefined
+        ? headers
+        : { ...headers, ...limits?.headersOf(exchange), ...readable }
+    incoming.answer(answer.status, shown, answer.body)
+  }
+
+  const end = (exchange: Received, exit: Exit.Exit<Answer, Failure>): void => {
+    if (Exit.isSuccess(exit)) return respond(exchange, exit.value)
+    const { incoming, wait } = exchange
+    if (Cause.hasInterruptsOnly(exit.cause) && incoming.isGone) return
+    const interruption = wait.isOver ? "The storage does not answer in time." : "Till stops."
+    const failed = answerFailed(exchange, exit.cause, { docsUrl, outages, interruption })
+    if (failed.log !== undefined) runFork(failed.log)
+    respond(exchange, failed.answer)
+  }
+
+  /** Runs what has to wait for something. A client that goes away ends it, but no command that has begun. */
+  const waitFor = (exchange: Received, answer: Effect.Effect<Answer, Failure>): void => {
+    const fiber = runFork(answer)
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return end(exchange, exit)
+    const { incoming, wait } = exchange
+    timeouts.watch(wait, fiber)
+    fiber.addObserver((exit) => {
+      timeouts.end(wait)
+      end(exchange, exit)
+    })
+    incoming.onGone(() => fiber.interruptUnsafe())
+    Fiber.runIn(fiber, scope)
+  }
+
+  const answerWith = (incoming: Incoming, answer: Answer): void =>
+    incoming.answer(answer.status, headersOf(begin(incoming, requestIds.next()), answer), answer.body)
+
+  const refusal = (failure: InvalidHttp | RouteNotFound): Answer => {
+    const error = wireErrorOf(failure)
+    return { ...error, body: envelope(error, docsUrl) }
+  }
+
   return {
-    /** Answers a request under /v1. A client that goes away ends it, but no command that has begun. */
-    answer: (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-      Effect.withFiber((fiber) => {
-        const exchange = begin(request, requestIds.next())
-        // What comes before the caller's version is known is of the newest.
-        exchange.apiVersion = steps.versions.newest
-        const wait = timeouts.begin(fiber)
-        return Effect.matchCauseEffect(Effect.interruptible(answer(steps, exchange, wait)), {
-          onSuccess: (answered) => {
-            timeouts.end(wait)
-            return Effect.succeed(show(exchange, respond(exchange, answered)))
-          },
-          onFailure: (cause) => {
-            timeouts.end(wait)
-            const interruption = wait.isOver ? "The storage does not answer in time." : "Till stops."
-            const failed = respondFailed(exchange, cause, { docsUrl, outages, interruption })
-            return Effect.map(failed, (response) => show(exchange, response))
-          }
-        })
-      }),
-    /** Refuses a request that nothing else of the service answers: it is not HTTP, or, left out, for nothing here. */
-    refuse: (
-      request: HttpServerRequest.HttpServerRequest,
-      failure?: InvalidHttp
-    ): HttpServerResponse.HttpServerResponse => {
-      const exchange = begin(request, requestIds.next())
-      const error = wireErrorOf(failure ?? new RouteNotFound({ method: exchange.method, path: exchange.path }))
-      return respond(exchange, { ...error, body: envelope(error, docsUrl) })
-    }
+    /** Answers a request under /v1. */
+    answer: (incoming: Incoming): void => {
+      const allowed = crossOrigin.preflight(incoming)
+      if (allowed !== undefined) return answerWith(incoming, { status: 204, body: "", headers: allowed })
+      const exchange: Received = { ...begin(incoming, requestIds.next()), incoming, wait: new Wait() }
+      // What comes before the caller's version is known is of the newest.
+      exchange.apiVersion = steps.versions.newest
+      let answered: Effect.Effect<Answer, Failure>
+      try {
+        answered = answer(steps, exchange)
+      } catch (defect) {
+        answered = Exit.die(defect)
+      }
+      if (isOver(answered)) end(exchange, answered)
+      else waitFor(exchange, answered)
+    },
+    /** Refuses a request before anything of it is looked at. */
+    refuse: (incoming: Incoming, failure: InvalidHttp): void => answerWith(incoming, refusal(failure)),
+    /** The answer to a request that is for nothing here. */
+    refusal
   }
 })
-
-const asItIs = (
-  _exchange: Exchange,
-  response: HttpServerResponse.HttpServerResponse
-): HttpServerResponse.HttpServerResponse => response

@@ -10,9 +10,8 @@
  */
 import { isIPv6 } from "node:net"
 import { Clock, Effect, Exit } from "effect"
-import { HttpServerResponse } from "effect/http"
 import type { AuthenticationFailure, Caller } from "./Authentication.ts"
-import type { Exchange } from "./Exchange.ts"
+import type { Received } from "./Exchange.ts"
 import { RateLimitExceeded } from "./HttpErrors.ts"
 
 /** Requests per minute of a merchant in one environment, and with one type of key. */
@@ -22,19 +21,17 @@ export const API_KEYS_LIMIT = 10
 /** Requests per minute of an address that are not authenticated. */
 export const ADDRESS_LIMIT = 100
 
-type Response = HttpServerResponse.HttpServerResponse
-
 /** The pipeline does this at its steps, where there are limits. */
 export interface RateLimits {
   /** 2. Counts by what authentication comes to. */
   readonly authenticated: (
-    exchange: Exchange,
+    exchange: Received,
     caller: Effect.Effect<Caller, AuthenticationFailure>
   ) => Effect.Effect<Caller, AuthenticationFailure | RateLimitExceeded>
   /** 4. Refuses the request if it is one too many. */
-  readonly admit: (exchange: Exchange) => Exit.Exit<void, RateLimitExceeded>
-  /** Tells with the answer where its sender stands. */
-  readonly show: (exchange: Exchange, response: Response) => Response
+  readonly admit: (exchange: Received) => Exit.Exit<void, RateLimitExceeded>
+  /** Gives the headers that tell with the answer where its sender stands. */
+  readonly headersOf: (exchange: Received) => Readonly<Record<string, string>>
 }
 
 /** Makes limits that count for as long as the pipeline lives. */
@@ -42,10 +39,10 @@ export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) =
   const accounts = new FixedWindows(ACCOUNT_LIMIT)
   const apiKeys = new FixedWindows(API_KEYS_LIMIT)
   const addresses = new FixedWindows(ADDRESS_LIMIT)
-  const standings = new WeakMap<Exchange, Standing>()
+  const standings = new WeakMap<Received, Standing>()
   const now = () => clock.currentTimeMillisUnsafe()
-  const senderOf = ({ source }: Exchange) => addressGroup(source.socket.remoteAddress ?? "")
-  const refusal = (exchange: Exchange) => {
+  const senderOf = ({ incoming }: Received) => addressGroup(incoming.remoteAddress ?? "")
+  const refusal = (exchange: Received) => {
     const standing = standings.get(exchange)
     return standing?.isExceeded ? new RateLimitExceeded({ retryAfterSeconds: standing.resetSeconds }) : undefined
   }
@@ -69,12 +66,9 @@ export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) =
       const refused = refusal(exchange)
       return refused === undefined ? Exit.void : Exit.fail(refused)
     },
-    show: (exchange, response) => {
+    headersOf: (exchange) => {
       const { limit, remaining } = standings.get(exchange) ?? addresses.peek(senderOf(exchange), now())
-      return HttpServerResponse.setHeaders(response, {
-        "x-ratelimit-limit": String(limit),
-        "x-ratelimit-remaining": String(remaining)
-      })
+      return { "x-ratelimit-limit": String(limit), "x-ratelimit-remaining": String(remaining) }
     }
   }
 })

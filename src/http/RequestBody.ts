@@ -5,11 +5,9 @@
  * A client can leave a body unfinished, and what has come of it stays in memory. So all long bodies that are
  * under way share one limit, and what goes beyond it is refused as unavailable; short ones are read whatever others do.
  */
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { Context, Effect, Exit, Layer } from "effect"
-import type { HttpServerRequest } from "effect/http"
 import { Unavailable } from "../engine/Accounts.ts"
-import { sourceOf } from "./Exchange.ts"
 import { RequestTooLarge } from "./HttpErrors.ts"
 
 /** 1 MiB, in bytes. */
@@ -29,7 +27,8 @@ const tooMany = Exit.fail(new Unavailable({ reason: "Too many long requests are 
  * way.
  */
 export type ReadBody = (
-  request: HttpServerRequest.HttpServerRequest,
+  source: IncomingMessage,
+  response: Pick<ServerResponse, "headersSent" | "writeContinue">,
   bytesMax?: number
 ) => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
 
@@ -37,58 +36,53 @@ export type ReadBody = (
 export const makeReadBody = (): ReadBody => {
   /** So much is kept of all long bodies that have not ended, in bytes. */
   let unfinished = 0
-  return (request, bytesMax = BODY_BYTES_MAX) =>
-    Effect.suspend((): Effect.Effect<Buffer, RequestTooLarge | Unavailable> => {
-      const source = sourceOf(request)
-      const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
-      if (encoding === undefined && (declared === undefined || declared === "0")) return empty
-      if (Number(declared ?? 0) > bytesMax) return tooLarge
-      if (expect?.toLowerCase() === "100-continue") {
-        const response = NodeHttpServerRequest.toServerResponse(request)
-        if (!response.headersSent) response.writeContinue()
+  return (source, response, bytesMax = BODY_BYTES_MAX) => {
+    const { "content-length": declared, "transfer-encoding": encoding, expect } = source.headers
+    if (encoding === undefined && (declared === undefined || declared === "0")) return empty
+    if (Number(declared ?? 0) > bytesMax) return tooLarge
+    if (expect?.toLowerCase() === "100-continue" && !response.headersSent) response.writeContinue()
+    return Effect.callback<Buffer, RequestTooLarge | Unavailable>((resume) => {
+      let chunks: Array<Buffer> | null = []
+      let length = 0
+      let counted = 0
+      const end = () => {
+        unfinished -= counted
+        counted = 0
       }
-      return Effect.callback<Buffer, RequestTooLarge | Unavailable>((resume) => {
-        let chunks: Array<Buffer> | null = []
-        let length = 0
-        let counted = 0
-        const end = () => {
-          unfinished -= counted
-          counted = 0
+      const forget = () => {
+        chunks = null
+        end()
+      }
+      const giveUp = (failure: typeof tooLarge | typeof tooMany) => {
+        forget()
+        source.pause()
+        resume(failure)
+      }
+      // Only the first outcome counts, so the listeners may stay; after it, others drain what is left of a body.
+      source.on("data", (chunk: Buffer) => {
+        if (chunks === null) return
+        length += chunk.length
+        if (length > bytesMax) return giveUp(tooLarge)
+        if (length > LONG_BYTES) {
+          unfinished += length - counted
+          counted = length
+          if (unfinished > UNFINISHED_BYTES_MAX) return giveUp(tooMany)
         }
-        const forget = () => {
-          chunks = null
-          end()
-        }
-        const giveUp = (failure: typeof tooLarge | typeof tooMany) => {
-          forget()
-          source.pause()
-          resume(failure)
-        }
-        // Only the first outcome counts, so the listeners may stay; after it, others drain what is left of a body.
-        source.on("data", (chunk: Buffer) => {
-          if (chunks === null) return
-          length += chunk.length
-          if (length > bytesMax) return giveUp(tooLarge)
-          if (length > LONG_BYTES) {
-            unfinished += length - counted
-            counted = length
-            if (unfinished > UNFINISHED_BYTES_MAX) return giveUp(tooMany)
-          }
-          chunks.push(chunk)
-        })
-        source.on("end", () => {
-          end()
-          if (chunks !== null) resume(Exit.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-        })
-        // The client went away in the middle of its body: there is nobody left to answer.
-        source.on("close", () => {
-          end()
-          resume(Effect.interrupt)
-        })
-        // An answer may come before the end of the body; Node then tells of no end, and of no client that goes away.
-        return Effect.sync(forget)
+        chunks.push(chunk)
       })
+      source.on("end", () => {
+        end()
+        if (chunks !== null) resume(Exit.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+      })
+      // The client went away in the middle of its body: there is nobody left to answer.
+      source.on("close", () => {
+        end()
+        resume(Effect.interrupt)
+      })
+      // An answer may come before the end of the body; Node then tells of no end, and of no client that goes away.
+      return Effect.sync(forget)
     })
+  }
 }
 
 /** Pages and the API read the bodies of their requests here, because all of them share the limit. */

@@ -1,10 +1,12 @@
 /** Reads the headers that the API gives a meaning: the idempotency key and the version (semantics I1, I2, V1, V2). */
-import type { IncomingMessage } from "node:http"
 import { Exit } from "effect"
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../api/Access.ts"
 import { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"
 import { InvalidApiVersion } from "./HttpErrors.ts"
+import type { Incoming } from "./Incoming.ts"
+
+type Head = Pick<Incoming, "headers" | "isRepeated">
 
 const KEY = "Idempotency-Key"
 
@@ -14,17 +16,18 @@ const keyInvalid = Exit.fail(
 )
 
 /** Reads the key of a POST. */
-export const idempotencyKeyOf = (request: IncomingMessage): Exit.Exit<string, ParameterMissing | ParameterInvalid> => {
+export const idempotencyKeyOf = (request: Head): Exit.Exit<string, ParameterMissing | ParameterInvalid> => {
   const key = singleIdempotencyKey(request)
   if (key !== undefined) return Exit.succeed(key)
   return request.headers["idempotency-key"] === undefined ? keyMissing : keyInvalid
 }
 
 /** Gives the key, if there is a valid one. */
-export const singleIdempotencyKey = (request: IncomingMessage): string | undefined => {
+export const singleIdempotencyKey = (request: Head): string | undefined => {
   const key = request.headers["idempotency-key"]
   if (typeof key !== "string" || key === "" || !isShort(key)) return undefined
-  return key.includes(",") && isRepeated(request, "idempotency-key") ? undefined : key
+  // Repeated headers are joined with commas, which a single one may hold as well.
+  return key.includes(",") && request.isRepeated("idempotency-key") ? undefined : key
 }
 
 /** Node reads headers byte by byte; characters are counted as the client wrote them (semantics T11). */
@@ -32,16 +35,9 @@ const isShort = (key: string): boolean =>
   key.length <= IDEMPOTENCY_KEY_LENGTH_MAX ||
   hasLengthAtMost(Buffer.from(key, "latin1").toString(), IDEMPOTENCY_KEY_LENGTH_MAX)
 
-/** Node joins repeated headers with commas, which a single header may hold as well. */
-const isRepeated = ({ rawHeaders }: IncomingMessage, name: string): boolean => {
-  let count = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]!.toLowerCase() === name) count++
-  return count > 1
-}
-
 /** Reads the version to answer in. A repeated header arrives with a comma in it, and so is no version. */
 export const apiVersionOf = (
-  { headers }: IncomingMessage,
+  { headers }: Head,
   accountDefault: string,
   known: ReadonlyArray<string>
 ): Exit.Exit<string, InvalidApiVersion> => {

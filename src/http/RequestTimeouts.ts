@@ -6,7 +6,7 @@
  * ends when the journal says so, whose own limit is in `postgres/StatementLimit.ts`. The time in which a body arrives
  * is the client's and not counted; Node's own limits are for that.
  *
- * One sweep looks at all requests under way, so a request pays for nothing but its place in a list.
+ * One sweep looks at all requests that wait, so a request pays for nothing but its place in a list.
  */
 import type { Fiber } from "effect"
 
@@ -23,11 +23,8 @@ export class Wait {
   isOver = false
   /** Its place in the list of those who wait. */
   place = 0
-  readonly fiber: Fiber.Fiber<unknown, unknown>
-
-  constructor(fiber: Fiber.Fiber<unknown, unknown>) {
-    this.fiber = fiber
-  }
+  /** Waits; not known before it has to. */
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
 
   /** The client has to go on. */
   pause(): void {
@@ -49,15 +46,14 @@ export class RequestTimeouts {
     this.#limitMillis = limitMillis
   }
 
-  /** Begins to count; interrupts the fiber when the limit is over, unless the wait has ended. */
-  begin(fiber: Fiber.Fiber<unknown, unknown>): Wait {
-    const wait = new Wait(fiber)
+  /** Interrupts the fiber when the limit is over, unless the wait has ended. */
+  watch(wait: Wait, fiber: Fiber.Fiber<unknown, unknown>): void {
+    wait.fiber = fiber
     wait.place = this.#waits.push(wait) - 1
     if (this.#timer === undefined) this.#arm()
-    return wait
   }
 
-  /** To be called once. The last one in the list takes the place. */
+  /** To be called once for each that is watched. The last one in the list takes the place. */
   end(wait: Wait): void {
     const last = this.#waits.pop()!
     if (last === wait) return
@@ -78,7 +74,7 @@ export class RequestTimeouts {
     // An interruption may end its wait at once, which moves others in the list.
     for (const wait of this.#waits.filter(({ isOver, since }) => !isOver && since <= latest)) {
       wait.isOver = true
-      wait.fiber.interruptUnsafe()
+      wait.fiber!.interruptUnsafe()
     }
   }
 }

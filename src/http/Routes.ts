@@ -1,8 +1,8 @@
 /**
  * The server answers these: /v1, the two health checks, and JSON errors for what nobody answers.
  *
- * /v1 does not go through the router, whose own matching could not keep the order of semantics T14; other parts of the
- * service add their routes to the router.
+ * /v1 does not go through the router, nor through Effect's HTTP at all: it is taken where the server has read it, see
+ * `Server.ts`. Other parts of the service add their routes to the router.
  */
 import type { IncomingMessage } from "node:http"
 import { Effect, Layer } from "effect"
@@ -13,9 +13,8 @@ import type { ApiVersions } from "../domain/ApiVersions.ts"
 import type { Accounts } from "../engine/Accounts.ts"
 import type { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import type { Processor } from "../payments/Processor.ts"
-import * as CrossOrigin from "./CrossOrigin.ts"
 import { compile } from "./Endpoints.ts"
-import { RequestIds, sourceOf } from "./Exchange.ts"
+import { RequestIds, respond, sourceOf } from "./Exchange.ts"
 import { apiKeys } from "./handlers/ApiKeys.ts"
 import { charges } from "./handlers/Charges.ts"
 import { checkoutSessions } from "./handlers/CheckoutSessions.ts"
@@ -29,10 +28,12 @@ import { refunds } from "./handlers/Refunds.ts"
 import { testHelpers } from "./handlers/TestHelpers.ts"
 import { webhookEndpoints } from "./handlers/WebhookEndpoints.ts"
 import * as Health from "./Health.ts"
-import { InvalidHttp } from "./HttpErrors.ts"
+import { InvalidHttp, RouteNotFound } from "./HttpErrors.ts"
 import type { HttpConfig } from "./HttpConfig.ts"
+import { NodeIncoming } from "./NodeIncoming.ts"
 import * as Pipeline from "./Pipeline.ts"
 import { RequestBodies } from "./RequestBody.ts"
+import { ApiServer } from "./Server.ts"
 
 /** The contract's endpoints with their handlers. */
 const endpoints = compile(Api, {
@@ -53,21 +54,31 @@ const endpoints = compile(Api, {
 /** All requests of a server share these. */
 type Shared = RequestBodies | RequestIds
 
-type Services = Accounts | ApiVersions | HttpConfig | PaymentsConfig | Processor
+type Services = Accounts | ApiServer | ApiVersions | HttpConfig | PaymentsConfig | Processor
 
 type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, HttpServerRequest.HttpServerRequest>
 
-/** Stands in front of the router, and answers what is the API's and what nobody knows. */
+/** Has the server give the API what is the API's, and stands in front of the router for what nobody knows. */
 const api = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const pipeline = yield* Pipeline.make(endpoints)
-    const crossOrigin = CrossOrigin.make(endpoints, yield* RequestIds)
+    const requestIds = yield* RequestIds
+    const { readBody } = yield* RequestBodies
+    const { takeApi } = yield* ApiServer
+    takeApi((source, response) => {
+      const incoming = new NodeIncoming(source, response, readBody)
+      if (isWithoutHost(source)) pipeline.refuse(incoming, invalidHttp)
+      else pipeline.answer(incoming)
+    })
     const dispatch = (routed: Routed): Routed =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-        if (isWithoutHost(sourceOf(request))) return Effect.sync(() => pipeline.refuse(request, invalidHttp))
-        if (isApi(request.url)) return crossOrigin(request, pipeline.answer(request))
+        const refuse = (failure: InvalidHttp | RouteNotFound) =>
+          Effect.sync(() => respond(request, requestIds.next(), pipeline.refusal(failure)))
+        if (isWithoutHost(sourceOf(request))) return refuse(invalidHttp)
         return Effect.catch(routed, (error) =>
-          isRouteNotFound(error) ? Effect.succeed(pipeline.refuse(request)) : Effect.fail(error)
+          isRouteNotFound(error)
+            ? refuse(new RouteNotFound({ method: request.method, path: request.url.split("?", 1)[0]! }))
+            : Effect.fail(error)
         )
       })
     yield* router.addGlobalMiddleware(dispatch)
@@ -79,8 +90,6 @@ const invalidHttp = new InvalidHttp()
 /** HTTP/1.1 requires the header (RFC 9112, 3.2). Node would answer without a body, if its server were to require it. */
 const isWithoutHost = ({ headers, httpVersion }: IncomingMessage): boolean =>
   headers.host === undefined && httpVersion === "1.1"
-
-const isApi = (url: string): boolean => /^\/v1(?:[/?]|$)/.test(url)
 
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"

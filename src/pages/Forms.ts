@@ -8,6 +8,7 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Effect, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { Unavailable } from "../engine/Accounts.ts"
+import { responseOf, sourceOf } from "../http/Exchange.ts"
 import type { RequestTooLarge } from "../http/HttpErrors.ts"
 import { RequestBodies } from "../http/RequestBody.ts"
 import { formKey } from "../payments/IdempotencyKeys.ts"
@@ -28,7 +29,7 @@ export const readForm = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<FormValues | undefined, RequestTooLarge | Unavailable, RequestBodies> =>
   Effect.map(
-    RequestBodies.use(({ readBody }) => readBody(request, FORM_BYTES_MAX)),
+    RequestBodies.use(({ readBody }) => readBody(sourceOf(request), responseOf(request), FORM_BYTES_MAX)),
     (body) => {
       const [type] = (request.headers["content-type"] ?? "").split(";", 1)
       if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined

@@ -579,6 +579,8 @@ describe("a list", () => {
       })
       yield* create(engine)
       yield* engine.projector.drained
+      // What the start reads by itself has been read.
+      yield* Harness.settled
       isHeld = true
       const list = yield* Effect.forkChild(engine.accounts.list(ACCOUNT, { kind: "counter", limit: 1 }))
       yield* Harness.settled

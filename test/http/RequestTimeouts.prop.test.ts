@@ -1,8 +1,7 @@
 /** One sweep interrupts every request that still waits at its limit, and no other, however others came and went. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
-import type { Wait } from "../../src/http/RequestTimeouts.ts"
-import { RequestTimeouts } from "../../src/http/RequestTimeouts.ts"
+import { RequestTimeouts, Wait } from "../../src/http/RequestTimeouts.ts"
 import { Random, Seed } from "../support/Random.ts"
 
 /** Long enough that nobody reaches it by itself; a sweep comes ten times as often. */
@@ -21,7 +20,9 @@ const hang = (timeouts: RequestTimeouts): Effect.Effect<Begun> =>
       Effect.onInterrupt(Effect.never, () => Effect.sync(() => timeouts.end(begun.wait!))),
       { startImmediately: true }
     )
-    return { fiber, wait: (begun.wait = timeouts.begin(fiber)) }
+    const wait = (begun.wait = new Wait())
+    timeouts.watch(wait, fiber)
+    return { fiber, wait }
   })
 
 describe("the time limit of requests", () => {

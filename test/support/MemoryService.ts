@@ -1,5 +1,4 @@
 /** The service over the engine in memory, as tests start it: its layers, its merchants, and its journal's text. */
-import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import type { Server } from "node:http"
 import type { Version } from "../../src/domain/ApiVersions.ts"
@@ -9,6 +8,7 @@ import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import { textOf } from "../../src/engine/Record.ts"
+import * as HttpServer from "../../src/http/Server.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Formats from "../../src/payments/Formats.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
@@ -41,7 +41,7 @@ export const engineWith = <E, R>(
   )
 
 /** A free port of this machine. */
-export const listening = (make: () => Server) => NodeHttpServer.layer(make, { port: 0, host: "127.0.0.1" })
+export const listening = (make: () => Server) => HttpServer.layer(make, { port: 0, host: "127.0.0.1" })
 
 /** A merchant's keys, in plain text. */
 export interface Keys {

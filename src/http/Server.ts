@@ -1,0 +1,27 @@
+/** Listens. What is under /v1 goes to the API as node has read it; everything else goes through Effect's HTTP. */
+import type { Server } from "node:http"
+import { NodeHttpServer } from "@effect/platform-node"
+import { Context, Effect, Layer } from "effect"
+import type { TakeRequest } from "./NodeServer.ts"
+import { setApi } from "./NodeServer.ts"
+
+/** The server as the API sees it. */
+export class ApiServer extends Context.Service<
+  ApiServer,
+  {
+    /** Has the requests of the API answered from now on. */
+    readonly takeApi: (take: TakeRequest) => void
+  }
+>()("till/http/ApiServer") {}
+
+/** Has a server listen, as long as the layer lives. */
+export const layer = (make: () => Server, options: NodeHttpServer.Options) =>
+  Layer.unwrap(
+    Effect.sync(() => {
+      const server = make()
+      return Layer.merge(
+        NodeHttpServer.layer(() => server, options),
+        Layer.succeed(ApiServer, { takeApi: (take) => setApi(server, take) })
+      )
+    })
+  )
