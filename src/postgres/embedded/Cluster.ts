@@ -28,6 +28,8 @@ export const roleName = "till"
 export interface Cluster {
   /** The cluster proper (Postgres' `data_directory`). */
   readonly path: string
+  /** A server puts its socket here; undefined where the path would be too long for a socket's. */
+  readonly socketFolder: string | undefined
   readonly logFile: string
   readonly password: Redacted.Redacted
   /** The command that runs one of the packaged programs as the cluster's user. */
@@ -39,6 +41,13 @@ export interface Cluster {
 
 const homeIn = (folder: string): string => Path.join(folder, "postgres")
 const pathIn = (folder: string): string => Path.join(homeIn(folder), "data")
+/** The longest path that a socket may have, on Linux and on macOS, in bytes. */
+const SOCKET_PATH_BYTES_MAX = process.platform === "darwin" ? 103 : 107
+
+/** Postgres takes this for the separator of several folders, and other characters at its beginning for other things. */
+const fitsSocket = (folder: string): boolean =>
+  !folder.includes(",") && Buffer.byteLength(`${folder}/.s.PGSQL.65535`) <= SOCKET_PATH_BYTES_MAX
+
 const versionFile = (path: string): string => Path.join(path, "PG_VERSION")
 
 /** True if the data folder holds a cluster. */
@@ -52,6 +61,7 @@ export const open = Effect.fnUntraced(function* (folder: string): Effect.fn.Retu
   yield* own(home, user)
   const cluster: Cluster = {
     path: pathIn(folder),
+    socketFolder: fitsSocket(home) ? home : undefined,
     logFile: Path.join(folder, "postgres.log"),
     password: yield* password(home, user),
     command: Effect.fnUntraced(function* (program, args) {

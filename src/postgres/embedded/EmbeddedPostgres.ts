@@ -1,8 +1,9 @@
 /**
  * A real Postgres of Till's own, for installations that bring none.
  *
- * Guarantees: what is committed is on the disk (fsync and synchronous_commit are on, as by default). It listens on
- * loopback only, on a free port, and asks for a password that only the data folder's owner can read. Closing the scope
+ * Guarantees: what is committed is on the disk (fsync and synchronous_commit are on, as by default). It listens on a
+ * socket in a folder that only its user may enter, which costs both sides less than TCP, and on loopback, on a free
+ * port; on both it asks for a password that only the data folder's owner can read. Closing the scope
  * stops it. If Till is killed, it goes on, and the next Till on the folder adopts it. If it is killed itself, it is
  * started again on the same port, so that clients just reconnect. It does not survive a full disk: then the start says
  * so in one line.
@@ -35,7 +36,6 @@ const databaseName = "postgres"
 // Everything else is Postgres' default. The log leaves statements and key values out: they hold customers' data.
 const settings: Record<string, string> = {
   listen_addresses: "127.0.0.1",
-  unix_socket_directories: "",
   max_connections: "50",
   shared_buffers: "256MB",
   wal_buffers: "16MB",
@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* (options: {
     { interruptible: true }
   )
   let server: Server = first
-  const { port } = first
+  const { port, socketFolder } = first
   const again = Effect.gen(function* () {
     yield* server.ended
     server = yield* restart(cluster, port)
@@ -82,7 +82,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const bounded = Effect.andThen(boundLog(cluster), Effect.sleep(logCheckInterval))
   yield* Effect.forkScoped(Loop.forever("watch over Postgres' log", bounded))
   return {
-    url: connectionUrl(cluster, port),
+    url: connectionUrl(cluster, port, socketFolder),
     port,
     adopted: adopted !== undefined,
     processId: Effect.sync(() => server.processId)
@@ -92,14 +92,17 @@ export const make = Effect.fnUntraced(function* (options: {
 interface Server {
   readonly processId: number
   readonly port: number
+  readonly socketFolder: string | undefined
   readonly ended: Effect.Effect<void>
 }
 
-const connectionUrl = (cluster: Cluster, port: number) =>
-  Redacted.make(
-    `postgres://${roleName}:${Redacted.value(cluster.password)}@127.0.0.1:${port}/${databaseName}?sslmode=disable`,
-    { label: "embedded database" }
-  )
+/** A URL as libpq reads it: the folder of a socket takes the place of the host. */
+const connectionUrl = (cluster: Cluster, port: number, socketFolder: string | undefined) => {
+  const url = new URL(`postgres://${roleName}:${Redacted.value(cluster.password)}@127.0.0.1:${port}/${databaseName}`)
+  url.searchParams.set("sslmode", "disable")
+  if (socketFolder !== undefined) url.searchParams.set("host", socketFolder)
+  return Redacted.make(url.href, { label: "embedded database" })
+}
 
 const pollInterval = "10 millis"
 
@@ -111,9 +114,10 @@ const adopt = Effect.fnUntraced(function* (
     const found = running(cluster.path)
     if (found === undefined) return undefined
     // It may still be starting, or be on its way out: then one of the two ends is near.
-    if (found.port !== undefined) {
-      yield* checkAnswer(cluster, found.port)
-      return { processId: found.processId, port: found.port, ended: endOfStranger(found.processId, cluster) }
+    const { port, processId, socketFolder } = found
+    if (port !== undefined) {
+      yield* checkAnswer(cluster, port, socketFolder)
+      return { processId, port, socketFolder, ended: endOfStranger(processId, cluster) }
     }
     yield* Effect.sleep(pollInterval)
   }
@@ -127,9 +131,14 @@ const endOfStranger = (processId: number, cluster: Cluster): Effect.Effect<void>
       : Effect.void
   )
 
-const checkAnswer = (cluster: Cluster, port: number): Effect.Effect<void, EmbeddedPostgresError> =>
+const checkAnswer = (
+  cluster: Cluster,
+  port: number,
+  socketFolder: string | undefined
+): Effect.Effect<void, EmbeddedPostgresError> =>
   Effect.gen(function* () {
-    const connection = yield* PgConnection.make({ url: connectionUrl(cluster, port), applicationName: "till" })
+    const url = connectionUrl(cluster, port, socketFolder)
+    const connection = yield* PgConnection.make({ url, applicationName: "till" })
     const rows = yield* connection.queryValues("SHOW data_directory")
     return rows[0]?.[0]
   }).pipe(
@@ -174,10 +183,8 @@ const startOnce = Effect.fnUntraced(function* (
   cluster: Cluster,
   port: number
 ): Effect.fn.Return<Server | EndOfProcess, EmbeddedPostgresError> {
-  const args = Object.entries({ ...settings, port: String(port) }).flatMap(([name, value]) => [
-    "-c",
-    `${name}=${value}`
-  ])
+  const own = { port: String(port), unix_socket_directories: cluster.socketFolder ?? "" }
+  const args = Object.entries({ ...settings, ...own }).flatMap(([name, value]) => ["-c", `${name}=${value}`])
   const command = yield* cluster.command("postgres", ["-D", cluster.path, ...args])
   const child = yield* attempt(`start Postgres on ${cluster.path}`, () => {
     disownLeftover(cluster.path)
@@ -193,7 +200,12 @@ const startOnce = Effect.fnUntraced(function* (
   const ready: Effect.Effect<Server> = Effect.suspend(() => {
     const found = running(cluster.path)
     return found !== undefined && found.processId === child.processId && found.port !== undefined
-      ? Effect.succeed({ processId: found.processId, port, ended: Effect.asVoid(ended) })
+      ? Effect.succeed({
+          processId: found.processId,
+          port,
+          socketFolder: found.socketFolder,
+          ended: Effect.asVoid(ended)
+        })
       : Effect.andThen(Effect.sleep(pollInterval), ready)
   })
   const abandon = Effect.andThen(

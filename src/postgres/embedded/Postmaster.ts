@@ -16,6 +16,8 @@ export interface PostmasterRecord {
   readonly processId: number
   /** undefined while the server starts or stops. */
   readonly port: number | undefined
+  /** Its socket lies there; undefined if it has none. */
+  readonly socketFolder: string | undefined
 }
 
 const recordFile = (cluster: string) => Path.join(cluster, "postmaster.pid")
@@ -25,7 +27,11 @@ export const running = (cluster: string): PostmasterRecord | undefined => {
   const lines = (readIfThere(recordFile(cluster)) ?? "").split("\n").map((line) => line.trim())
   const processId = Number(lines[0])
   if (!isAtWorkOn(processId, cluster)) return undefined
-  return { processId, port: lines[7] === "ready" ? Number(lines[3]) : undefined }
+  return {
+    processId,
+    port: lines[7] === "ready" ? Number(lines[3]) : undefined,
+    socketFolder: lines[4] === "" ? undefined : lines[4]
+  }
 }
 
 /** True if the process lives and is a Postgres on this cluster. The zombie of a dead one does not count. */

@@ -138,7 +138,7 @@ describe("EmbeddedPostgres", () => {
             ["full_page_writes", "on"],
             ["listen_addresses", "127.0.0.1"],
             ["synchronous_commit", "on"],
-            ["unix_socket_directories", ""],
+            ["unix_socket_directories", Path.join(folder, "postgres")],
             ["wal_sync_method", process.platform === "darwin" ? "fsync_writethrough" : "fdatasync"]
           ])
           const wrong = Redacted.make(`postgres://till:wrong@127.0.0.1:${port}/postgres`)
@@ -148,6 +148,30 @@ describe("EmbeddedPostgres", () => {
           assert.strictEqual(mode("../lock"), 0o600)
         })
       )
+    })
+  )
+
+  it.live("is reached over its socket, or over loopback where the folder's path is too long for one", () =>
+    Effect.gen(function* () {
+      const overTcp = (url: Redacted.Redacted) => query(url, "SELECT inet_client_addr() IS NOT NULL")
+      const short = yield* clusterFolder
+      yield* using(short, ({ port, url }) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(yield* overTcp(url), [[false]])
+          const loopback = new URL(Redacted.value(url))
+          loopback.searchParams.delete("host")
+          assert.strictEqual(loopback.port, String(port))
+          assert.deepStrictEqual(yield* overTcp(Redacted.make(loopback.href)), [[true]])
+        })
+      )
+      assert.deepStrictEqual(
+        fs.readdirSync(Path.join(short, "postgres")).filter((name) => name.startsWith(".s.")),
+        []
+      )
+      for (const name of ["x".repeat(110), "with, comma"]) {
+        const folder = Path.join(short, name)
+        yield* using(folder, ({ url }) => Effect.map(overTcp(url), (rows) => assert.deepStrictEqual(rows, [[true]])))
+      }
     })
   )
 
