@@ -40,7 +40,8 @@ const CLOCKS_DISAGREE_MILLIS = 24 * 3600 * 1000
 
 /**
  * Indexes by their ids alone the sessions and PaymentIntents whose ids carry no number. They are told by the time in
- * their ids, up to now or to the latest of them: the clock of a test environment may be ahead.
+ * their ids, up to now or to the latest of them: the clock of a test environment may be ahead. A new database has none:
+ * there, what is made on its first day would be indexed for nothing.
  */
 const indexOlderLinks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -49,7 +50,8 @@ const indexOlderLinks = Effect.gen(function* () {
     `SELECT max(right(id, 24)) AS id FROM objects WHERE ${link}`
   )
   const now = idOf("", nextSequence(0, (yield* Clock.currentTimeMillis) + CLOCKS_DISAGREE_MILLIS)).slice(1)
-  const end = [now, latest?.id ?? ""].toSorted().at(-1)!
+  const accounts = yield* sql.unsafe(`SELECT FROM checkpoints LIMIT 1`)
+  const end = accounts.length === 0 ? "" : [now, latest?.id ?? ""].toSorted().at(-1)!
   yield* sql.unsafe(`CREATE FUNCTION is_older_link(id text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$ SELECT ${link} AND right(id, 24) COLLATE "C" <= '${end}' $$`)
   yield* sql.unsafe(`CREATE INDEX objects_older_links ON objects (id) WHERE is_older_link(id)`)

@@ -169,6 +169,19 @@ describe("a database of an older Till", () => {
       })
   )
 
+  it.live("has no such links if it is new", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const views = viewsOf(yield* database.connect("till"))
+      const id = idOf("pi", nextSequence(0, yield* Clock.currentTimeMillis))
+      const row = { account: ACCOUNT, id, kind: "k", version: 1, document_at: 0, document_length: 1, format: 1 }
+      yield* database.edit(inserted("objects", [row]))
+      assert.isUndefined(yield* views.olderHolder(id))
+      const indexed = yield* database.ask("SELECT FROM objects WHERE is_older_link(id)")
+      assert.lengthOf(indexed, 0)
+    })
+  )
+
   it.live("is the reason that is given for a start that takes longer", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
