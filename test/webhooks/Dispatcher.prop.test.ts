@@ -229,6 +229,23 @@ describe("the dispatcher", () => {
     })
   )
 
+  it.effect("leaves turns to the others while the event loop has no time left, and still begins all", () =>
+    Effect.gen(function* () {
+      const destinations = named(60, "we")
+      const run = yield* started(() => answers(200, 10), destinations)
+      run.spare = 0
+      yield* run.happen("slot")
+      yield* Harness.pass(1000, 50)
+      assert.strictEqual(run.attempts.length, 60)
+      // In the first turn the loop was not known to be busy.
+      const begun = run.begunByTurn
+        .map((count, i) => count - (run.begunByTurn[i - 1] ?? 0))
+        .filter((count) => count > 0)
+      assert.deepStrictEqual(begun, [32, 16, 8, 4])
+      yield* ended(run)
+    })
+  )
+
   it.effect("begins the next attempts as soon as others end", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200, 100), ["we"])
