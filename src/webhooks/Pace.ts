@@ -3,17 +3,19 @@
  *
  * - Webhooks use what is left. While the event loop has time to wait for something in a turn, the number grows; when it
  *   has none, requests may be waiting for it, and the number halves.
- * - Webhooks never starve: one begins in each turn, and the longer they have not been able to catch up, the more do.
- *   After ten seconds of that they are held back no more, whatever it costs the requests.
+ * - Webhooks never starve: two begin in each turn, and the longer they have not been able to catch up, the more do.
+ *   After eight seconds of that they are held back no more, whatever it costs the requests.
  */
 import type { Millis } from "../engine/Document.ts"
 
 /** Attempts that begin in one turn, at most: begun in one piece, more would make everybody else wait. */
 export const PER_TURN_MAX = 32
+/** Attempts that may begin in any turn. */
+export const PER_TURN_MIN = 2
 /** By so many the number grows. */
-const GROWTH = 2
+const GROWTH = 4
 /** An event loop that waits for a smaller share of a turn has no time left. */
-export const SPARE_MIN = 0.1
+export const SPARE_MIN = 0.05
 /** What may begin in any turn doubles each time that webhooks have been behind for so long. */
 const DOUBLING_MILLIS = 2000
 
@@ -25,12 +27,13 @@ export class Pace {
   /** How many attempts may begin in this turn. */
   allowed(now: Millis): number {
     const behind = now - (this.#behindSince ??= now)
-    return Math.min(Math.max(this.#adapted, 2 ** Math.floor(behind / DOUBLING_MILLIS)), PER_TURN_MAX)
+    return Math.min(Math.max(this.#adapted, PER_TURN_MIN * 2 ** Math.floor(behind / DOUBLING_MILLIS)), PER_TURN_MAX)
   }
 
   /** For this share of the turn, from 0 to 1, the event loop had nothing to do. */
   turned(spare: number): void {
-    this.#adapted = spare < SPARE_MIN ? Math.max(this.#adapted >> 1, 1) : Math.min(this.#adapted + GROWTH, PER_TURN_MAX)
+    this.#adapted =
+      spare < SPARE_MIN ? Math.max(this.#adapted >> 1, PER_TURN_MIN) : Math.min(this.#adapted + GROWTH, PER_TURN_MAX)
   }
 
   /** Nothing is left that could begin now. */

@@ -237,7 +237,7 @@ describe("the dispatcher", () => {
       yield* run.happen("slot")
       yield* Harness.pass(1000, 50)
       assert.strictEqual(run.attempts.length, 60)
-      // In the first turn the loop was not known to be busy.
+      // At first the loop was not known to be busy.
       const begun = run.begunByTurn
         .map((count, i) => count - (run.begunByTurn[i - 1] ?? 0))
         .filter((count) => count > 0)
