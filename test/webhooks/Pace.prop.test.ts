@@ -5,11 +5,11 @@ import { Pace, PER_TURN_MAX, PER_TURN_MIN, SPARE_MIN } from "../../src/webhooks/
 
 const share = (minimum: number, maximum: number) => Schema.Number.check(Schema.isBetween({ minimum, maximum }))
 const busy = share(0, SPARE_MIN / 2)
-const idle = share(SPARE_MIN, 1)
+const idle = share(2 * SPARE_MIN, 1)
 const turns = Schema.Array(Schema.Union([busy, idle])).check(Schema.isMaxLength(60))
 const millis = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
-/** As many as it takes from the most to the least. */
-const BUSY_TURNS = 4
+/** More than it takes from the most to the least, or back. */
+const MANY = 60
 
 const after = (shares: ReadonlyArray<number>): Pace => {
   const pace = new Pace()
@@ -27,13 +27,13 @@ describe("the pace of webhooks", () => {
   })
 
   it.prop(
-    "falls to the least while the event loop is busy, and rises when it is not",
+    "falls to the least while the event loop is busy, and rises to the most when it is not",
     [turns, busy, idle],
     ([shares, b, i]) => {
-      const pace = after([...shares, ...Array.from({ length: BUSY_TURNS }, () => b)])
+      const pace = after([...shares, ...Array.from({ length: MANY }, () => b)])
       assert.strictEqual(pace.allowed(0), PER_TURN_MIN)
-      pace.turned(i)
-      assert.isAbove(pace.allowed(0), PER_TURN_MIN)
+      for (let turn = 0; turn < MANY; turn++) pace.turned(i)
+      assert.strictEqual(pace.allowed(0), PER_TURN_MAX)
     }
   )
 
@@ -48,7 +48,7 @@ describe("the pace of webhooks", () => {
   )
 
   it.prop("owes nothing any more once webhooks have caught up", [busy, millis(2000, 99_999)], ([spare, behind]) => {
-    const pace = after(Array.from({ length: BUSY_TURNS }, () => spare))
+    const pace = after(Array.from({ length: MANY }, () => spare))
     pace.allowed(0)
     assert.isAbove(pace.allowed(behind), PER_TURN_MIN)
     pace.caughtUp()
