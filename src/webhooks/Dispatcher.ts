@@ -69,18 +69,22 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
       )
     }
 
+    /** Begins at most so many attempts, and answers how many it has begun. */
+    const beginSome = (allowed: number): number => {
+      for (let begun = 0; begun < allowed; begun++) {
+        const one = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
+        if (one === undefined) return begun
+        begin(one)
+      }
+      return allowed
+    }
+
     const beginning = Effect.gen(function* () {
       yield* work.await
       work.closeUnsafe()
       for (;;) {
         const allowed = pace.allowed(clock.currentTimeMillisUnsafe())
-        let begun = 0
-        while (begun < allowed) {
-          const one = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
-          if (one === undefined) break
-          begin(one)
-          begun++
-        }
+        const begun = beginSome(allowed)
         if (begun < allowed) pace.caughtUp()
         if (begun === 0) return
         busy.openUnsafe()
@@ -88,17 +92,8 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
       }
     })
 
-    // Attempts that take long give their slots back.
-    const stalling = Effect.gen(function* () {
-      yield* busy.await
-      yield* Effect.sleep(STALLED_MILLIS / 4)
-      lanes.stall(clock.currentTimeMillisUnsafe())
-      if (lanes.running === 0) busy.closeUnsafe()
-      work.openUnsafe()
-    })
-
     yield* Effect.forkScoped(Loop.forever("sending of webhooks", beginning))
-    yield* Effect.forkScoped(Loop.forever("watch over webhooks", stalling))
+    yield* Effect.forkScoped(Loop.forever("watch over webhooks", stalling(lanes, work, busy)))
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
         closing = true
@@ -114,6 +109,16 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
     yield* Effect.forkScoped(deliveries.run(yield* makeRound(lanes, work)))
   })
 )
+
+/** Attempts that take long give their slots back. */
+const stalling = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch, busy: Latch.Latch) {
+  const clock = yield* Clock.Clock
+  yield* busy.await
+  yield* Effect.sleep(STALLED_MILLIS / 4)
+  lanes.stall(clock.currentTimeMillisUnsafe())
+  if (lanes.running === 0) busy.closeUnsafe()
+  work.openUnsafe()
+})
 
 /** Takes what is due from the table, as far as there is room for it; answers when there may be more. */
 const makeRound = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch) {
