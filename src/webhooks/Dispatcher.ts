@@ -34,7 +34,7 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const deliveries = yield* Deliveries
-    const eventLoop = yield* EventLoop
+    const { turn } = yield* EventLoop
     const outcomes = yield* Outcomes.make
     const attempt = yield* makeAttempt
     const attempts = yield* FiberSet.make()
@@ -46,10 +46,9 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
     let closing = false
 
     const ended = (one: Attempt, outcome: AttemptOutcome | null) => {
-      const { delivery } = one
       if (lanes.end(one, outcome?.next === "delivered")) deliveries.wake()
-      if (outcome === null) lanes.release(delivery)
-      else outcomes.add(delivery.account, outcome, () => lanes.release(delivery))
+      if (outcome === null) lanes.release(one.delivery)
+      else outcomes.add(one.delivery.account, outcome, () => lanes.release(one.delivery))
       work.openUnsafe()
     }
 
@@ -88,7 +87,7 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
         if (begun < allowed) pace.caughtUp()
         if (begun === 0) return
         busy.openUnsafe()
-        pace.turned(yield* eventLoop.turn)
+        pace.turned(yield* turn)
       }
     })
 
