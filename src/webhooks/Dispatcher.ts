@@ -4,7 +4,7 @@
  * - New deliveries come straight from memory, in the order of their events (semantics W12); retries, and what was left
  *   over by a crash, come from the table by lease, nearest due first. `RetrySchedule` says when the next attempt is.
  * - In one process a delivery is attempted once at a time. After a crash an attempt may be repeated; none is left out.
- * - Who goes first, and how many at once, is decided by `Lanes`.
+ * - Who goes first, and how many at once, is decided by `Lanes`; how many begin in a turn of the event loop, by `Pace`.
  * - On close nothing new begins; attempts under way get a moment, and what they came to is written.
  */
 import { Cause, Clock, Effect, FiberSet, Latch, Layer } from "effect"
@@ -13,17 +13,17 @@ import { Deliveries } from "../engine/Deliveries.ts"
 import * as Loop from "../engine/Loop.ts"
 import type { StoredEvent } from "../engine/Events.ts"
 import { Endpoints } from "./Endpoints.ts"
+import { EventLoop } from "./EventLoop.ts"
 import type { Attempt } from "./Lanes.ts"
 import { Lanes, STALLED_MILLIS } from "./Lanes.ts"
 import * as Outcomes from "./Outcomes.ts"
+import { Pace } from "./Pace.ts"
 import { after } from "./RetrySchedule.ts"
 import type { Message, Result } from "./Sender.ts"
 import { isDelivered, Sender } from "./Sender.ts"
 
 /** Deliveries taken from the table in one go, at most. */
 const TAKE_MAX = 256
-/** Attempts begun before others get the event loop. */
-const BEGIN_MAX = 32
 /** Pause before an attempt that could not begin, because the engine could not be asked. */
 const PUT_BACK_MILLIS = 1000
 /** Closing waits so long for attempts under way, and then for their outcomes. */
@@ -34,20 +34,21 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const deliveries = yield* Deliveries
+    const { turn } = yield* EventLoop
     const outcomes = yield* Outcomes.make
     const attempt = yield* makeAttempt
     const attempts = yield* FiberSet.make()
     const run = yield* FiberSet.runtime(attempts)()
     const lanes = new Lanes()
+    const pace = new Pace()
     const work = Latch.makeUnsafe(false)
     const busy = Latch.makeUnsafe(false)
     let closing = false
 
     const ended = (one: Attempt, outcome: AttemptOutcome | null) => {
-      const { delivery } = one
       if (lanes.end(one, outcome?.next === "delivered")) deliveries.wake()
-      if (outcome === null) lanes.release(delivery)
-      else outcomes.add(delivery.account, outcome, () => lanes.release(delivery))
+      if (outcome === null) lanes.release(one.delivery)
+      else outcomes.add(one.delivery.account, outcome, () => lanes.release(one.delivery))
       work.openUnsafe()
     }
 
@@ -67,29 +68,31 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
       )
     }
 
+    /** Begins at most so many attempts, and answers how many it has begun. */
+    const beginSome = (allowed: number): number => {
+      for (let begun = 0; begun < allowed; begun++) {
+        const one = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
+        if (one === undefined) return begun
+        begin(one)
+      }
+      return allowed
+    }
+
     const beginning = Effect.gen(function* () {
       yield* work.await
       work.closeUnsafe()
-      for (let begun = 0; ; begun++) {
-        const one = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
-        if (one === undefined) return
-        begin(one)
+      for (;;) {
+        const allowed = pace.allowed(clock.currentTimeMillisUnsafe())
+        const begun = beginSome(allowed)
+        if (begun < allowed) pace.caughtUp()
+        if (begun === 0) return
         busy.openUnsafe()
-        if (begun % BEGIN_MAX === BEGIN_MAX - 1) yield* Effect.yieldNow
+        pace.turned(yield* turn)
       }
     })
 
-    // Attempts that take long give their slots back.
-    const stalling = Effect.gen(function* () {
-      yield* busy.await
-      yield* Effect.sleep(STALLED_MILLIS / 4)
-      lanes.stall(clock.currentTimeMillisUnsafe())
-      if (lanes.running === 0) busy.closeUnsafe()
-      work.openUnsafe()
-    })
-
     yield* Effect.forkScoped(Loop.forever("sending of webhooks", beginning))
-    yield* Effect.forkScoped(Loop.forever("watch over webhooks", stalling))
+    yield* Effect.forkScoped(Loop.forever("watch over webhooks", stalling(lanes, work, busy)))
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
         closing = true
@@ -105,6 +108,16 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
     yield* Effect.forkScoped(deliveries.run(yield* makeRound(lanes, work)))
   })
 )
+
+/** Attempts that take long give their slots back. */
+const stalling = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch, busy: Latch.Latch) {
+  const clock = yield* Clock.Clock
+  yield* busy.await
+  yield* Effect.sleep(STALLED_MILLIS / 4)
+  lanes.stall(clock.currentTimeMillisUnsafe())
+  if (lanes.running === 0) busy.closeUnsafe()
+  work.openUnsafe()
+})
 
 /** Takes what is due from the table, as far as there is room for it; answers when there may be more. */
 const makeRound = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch) {

@@ -10,8 +10,8 @@ import { Deliveries } from "../engine/Deliveries.ts"
 import type { AccountId } from "../engine/Document.ts"
 
 const BATCH_MAX = 256
-/** Outcomes gather this long before they are written. */
-const GATHER_MILLIS = 10
+/** Outcomes gather this long before they are written: a record for each would cost more than the attempts do. */
+const GATHER_MILLIS = 50
 const RETRY_MILLIS = 250
 
 export interface Outcomes {

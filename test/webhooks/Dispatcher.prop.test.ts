@@ -8,6 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { DeliveryRow } from "../../src/engine/Deliveries.ts"
+import { PER_TURN_MIN } from "../../src/webhooks/Pace.ts"
 import * as Harness from "../engine/Harness.ts"
 import { Random, Seed } from "../support/Random.ts"
 import type { Receiver } from "./DispatcherHarness.ts"
@@ -226,6 +227,25 @@ describe("the dispatcher", () => {
       assert.isAtMost(up.takes, 20)
       yield* up.stop
       yield* Harness.verified(storage)
+    })
+  )
+
+  it.effect("leaves turns to the others while the event loop has no time left, and still begins all", () =>
+    Effect.gen(function* () {
+      const destinations = named(60, "we")
+      const run = yield* started(() => answers(200, 10), destinations)
+      run.spare = 0
+      yield* run.happen("slot")
+      yield* Harness.pass(1000, 50)
+      assert.strictEqual(run.attempts.length, 60)
+      const begun = run.begunByTurn
+        .map((count, i) => count - (run.begunByTurn[i - 1] ?? 0))
+        .filter((count) => count > 0)
+      assert.deepStrictEqual(
+        begun,
+        Array.from({ length: 30 }, () => PER_TURN_MIN)
+      )
+      yield* ended(run)
     })
   )
 

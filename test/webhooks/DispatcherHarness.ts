@@ -10,6 +10,7 @@ import { Deliveries } from "../../src/engine/Deliveries.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import * as Dispatcher from "../../src/webhooks/Dispatcher.ts"
 import { Endpoints } from "../../src/webhooks/Endpoints.ts"
+import { EventLoop } from "../../src/webhooks/EventLoop.ts"
 import type { Message, Result } from "../../src/webhooks/Sender.ts"
 import { Sender } from "../../src/webhooks/Sender.ts"
 import type { Faults } from "../engine/storage/Faults.ts"
@@ -63,6 +64,14 @@ export class DispatcherHarness {
   bodies = 0
   takes = 0
   taken = 0
+  /** The event loop has nothing to do for this share of a turn. Turns take none of the test clock's time. */
+  spare = 1
+  /** How many attempts have begun up to the end of each turn. */
+  readonly begunByTurn: Array<number> = []
+  readonly #turn = Effect.map(Effect.yieldNow, () => {
+    this.begunByTurn.push(this.attempts.length)
+    return this.spare
+  })
   #process = 0
   #scope = Scope.makeUnsafe()
 
@@ -81,7 +90,8 @@ export class DispatcherHarness {
       Layer.provide(
         Layer.succeed(Endpoints, { resolve: (_account, url) => this.#resolve(url), body: () => this.#body() })
       ),
-      Layer.provide(Layer.succeed(Sender, { send: this.#send(this.#process) }))
+      Layer.provide(Layer.succeed(Sender, { send: this.#send(this.#process) })),
+      Layer.provide(Layer.succeed(EventLoop, { turn: this.#turn }))
     )
     yield* Harness.buildAlone(layer, this.#scope)
     yield* Harness.settled
