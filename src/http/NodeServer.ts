@@ -1,5 +1,5 @@
 /**
- * Node's HTTP server gets seven habits of its own.
+ * Node's HTTP server gets eight habits of its own.
  *
  * - It writes its answers in bursts: those that get ready within a turn of the event loop go out at the turn's end, one
  *   right after the other. A write is mostly the price of waking up whoever reads, and one that comes while they are
@@ -14,6 +14,7 @@
  * - It takes up one request of a connection at a time. Node's own would take up all that a client sends ahead, and keep
  *   the answers until they are read: from a few thousand bytes, more of them than there is memory.
  * - It ignores an `Expect` that it does not know. Node's own answers that with a 417, which nobody else gets to see.
+ * - It reads plain requests under /v1 by itself (`plain/`), once it knows who answers them.
  * - It ends connections on which nothing moves, such as those of clients that do not read their answers. Node's own
  *   would keep the answers for as long as the client likes.
  */

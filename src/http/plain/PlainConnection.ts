@@ -241,8 +241,8 @@ class PlainIncoming implements Incoming {
 
   answer(status: number, headers: Readonly<Record<string, string>>, body: string): void {
     if (this.#isAnswered || this.isGone) return
-    this.#isAnswered = true
     this.#connection.answer(status, headers, body)
+    this.#isAnswered = true
   }
 
   /** The client has gone away before its answer. */

@@ -63,6 +63,13 @@ const NOT_PLAIN_NAMES: ReadonlySet<string> = new Set([
 
 const LENGTH = /^(?:0|[1-9]\d{0,4})$/
 
+/** The name is in lower case. */
+const isPlainHeader = (method: PlainRequest["method"], name: string, value: string): boolean => {
+  if (name === "content-length") return method === "POST" && LENGTH.test(value)
+  if (name === "connection") return value.toLowerCase() === "keep-alive"
+  return !NOT_PLAIN_NAMES.has(name)
+}
+
 const STARTS = [
   { method: "GET", bytes: Buffer.from("GET /v1/") },
   { method: "POST", bytes: Buffer.from("POST /v1/") }
@@ -130,29 +137,25 @@ export const parse = (bytes: Buffer, offset: number): PlainRequest | typeof NOT_
     while (at < limit && bytes[at]! >= SPACE && bytes[at]! < 0x7f) at++
     const valueEnd = at
     if (at < limit && bytes[at++] !== CR) return NOT_PLAIN
-    if (at < limit && bytes[at++] !== LF) return NOT_PLAIN
     if (at >= limit) return unfinished
+    if (bytes[at++] !== LF) return NOT_PLAIN
     // Node takes spaces around a value away, however many.
     const isBare = valueEnd > value && bytes[value] !== SPACE && bytes[valueEnd - 1] !== SPACE
     if (!isBare || ++count > HEADERS_MAX) return NOT_PLAIN
     const spelled = bytes.toString("latin1", name, nameEnd)
     const lowerCase = lowerCases.get(spelled) ?? spelled.toLowerCase()
+    const text = bytes.toString("latin1", value, valueEnd)
     // A name that every object has is as good as repeated.
-    if (headers[lowerCase] !== undefined || NOT_PLAIN_NAMES.has(lowerCase)) return NOT_PLAIN
-    headers[lowerCase] = bytes.toString("latin1", value, valueEnd)
+    if (headers[lowerCase] !== undefined || !isPlainHeader(start.method, lowerCase, text)) return NOT_PLAIN
+    headers[lowerCase] = text
   }
   if (at + 1 >= limit) return unfinished
   if (bytes[at + 1] !== LF) return NOT_PLAIN
   at += 2
 
-  const { connection, "content-length": declared, host } = headers
-  if (host === undefined) return NOT_PLAIN
-  if (connection !== undefined && connection.toLowerCase() !== "keep-alive") return NOT_PLAIN
-  let length = 0
-  if (declared !== undefined) {
-    if (start.method === "GET" || !LENGTH.test(declared)) return NOT_PLAIN
-    length = Number(declared)
-  }
+  // Without one, HTTP/1.1 is wrong; the answer to that is given where all of node's requests come by.
+  if (headers["host"] === undefined) return NOT_PLAIN
+  const length = Number(headers["content-length"] ?? 0)
   const end = at + length
   if (end > bytes.length) return length > AWAITED_BODY_BYTES_MAX ? NOT_PLAIN : INCOMPLETE
   return {
