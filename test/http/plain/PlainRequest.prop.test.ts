@@ -110,8 +110,8 @@ describe("requests that are read without node's parser", () => {
         if (i % 100 === 0) await turn()
       }
       console.log(`TILL_SEED=${runSeed}: ${JSON.stringify(counts)} of ${CASES} connections`)
-      assert.isAbove(counts.plain, CASES / 4)
-      assert.isAbove(counts.left, CASES / 4)
+      assert.isAbove(counts.plain, CASES / 10)
+      assert.isAbove(counts.left, CASES / 10)
       assert.isAbove(counts.incomplete, CASES / 1000)
     },
     60_000 + CASES

@@ -119,7 +119,7 @@ const request = (random: Random): string => {
   const sent = method(random)
   const target = random.chance(0.7) ? random.pick(TARGETS.slice(0, 3)) : random.pick(TARGETS)
   const lines = random.chance(0.97) ? ["Host: localhost"] : []
-  const choices = random.chance(0.5) ? LINES.slice(0, 6) : LINES
+  const choices = random.chance(0.75) ? LINES.slice(0, 6) : LINES
   for (let i = random.below(5); i > 0; i--) lines.splice(random.below(lines.length + 1), 0, random.pick(choices))
   if (random.chance(0.005)) lines.push(hugeLine(random))
   let body = ""
