@@ -208,6 +208,7 @@ describe("a connection", () => {
       await new Promise((resolve) => setTimeout(resolve, 2))
     }
     await until(() => connection.text.endsWith("node"))
+    assert.strictEqual(count(connection.text, "HTTP/1.1 200"), 1)
     socket.destroy()
   })
 
@@ -273,12 +274,14 @@ describe("a connection", () => {
   }
 
   it("on which no answer comes is ended", async () => {
-    let isTold = false
-    const { port } = await listen((incoming) => incoming.onGone(() => (isTold = true)), { stillMillisMax: 50 })
-    const { closed, socket } = await open(port)
+    let tell: (incoming: Incoming) => void
+    const given = new Promise<Incoming>((resolve) => (tell = resolve))
+    const { port } = await listen((incoming) => incoming.onGone(() => tell(incoming)), { stillMillisMax: 50 })
+    const { closed, connection, socket } = await open(port)
     socket.write(get("/v1/a"))
     await closed
-    await until(() => isTold)
+    assert.isTrue((await given).isGone)
+    assert.strictEqual(connection.text, "")
   })
 
   it("of a client that does not read is ended, and nothing more is taken up on it", async () => {
@@ -324,6 +327,7 @@ describe("a connection", () => {
     const { connection, socket } = await open(port)
     socket.write(get("/v1/a"))
     await until(() => connection.text.endsWith("plain"))
+    assert.isTrue(waiting.every(({ readyState }) => readyState === "open"))
     for (const idle of [socket, ...waiting]) idle.destroy()
   })
 })

@@ -72,12 +72,22 @@ const plainOf = (bytes: Buffer) => {
   return { requests, offset, end: undefined }
 }
 
+/** The same pieces from there on: after some of what it refuses, node's parser goes on with the next piece. */
+const from = (chunks: ReadonlyArray<Buffer>, offset: number): ReadonlyArray<Buffer> => {
+  let left = offset
+  return chunks.flatMap((chunk) => {
+    const part = chunk.subarray(left)
+    left = Math.max(0, left - chunk.length)
+    return part.length === 0 ? [] : [part]
+  })
+}
+
 /** Says what is wrong with how the bytes are read; undefined if nothing is. */
 const difference = (bytes: Buffer, chunks: ReadonlyArray<Buffer>): string | undefined => {
   const whole = byNode(chunks)
   const { end, offset, requests } = plainOf(bytes)
   if (!isDeepStrictEqual(requests, whole.requests.slice(0, requests.length))) return "read differently"
-  const rest = byNode(offset === bytes.length ? [] : [bytes.subarray(offset)])
+  const rest = byNode(from(chunks, offset))
   if (!isDeepStrictEqual(rest.requests, whole.requests.slice(requests.length))) return "goes on differently"
   if (rest.error !== whole.error) return `refused differently: ${rest.error}, ${whole.error}`
   if (end !== INCOMPLETE) return undefined
