@@ -199,7 +199,7 @@ const cannotListen = ({ host, port }: TillConfigShape, cause: unknown): InvalidC
 
 const server = Layer.unwrap(
   Effect.map(TillConfig, (config) =>
-    Server.layer(() => answerUnreadable(NodeServer.create(), docsUrlOf(config)), {
+    Server.layer(() => answerUnreadable(NodeServer.create({ plain: config.plainHttp }), docsUrlOf(config)), {
       host: config.host,
       port: config.port,
       gracefulShutdownTimeout: GRACE_MILLIS

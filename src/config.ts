@@ -66,6 +66,8 @@ export interface TillConfigShape {
   readonly embedOrigins: ReadonlySet<string> | undefined
   /** Limits requests by merchant and by address (R1, R2). */
   readonly rateLimit: boolean
+  /** Reads plain requests without node's parser. */
+  readonly plainHttp: boolean
   readonly logLevel: LogLevel.LogLevel
 }
 
@@ -194,6 +196,7 @@ const parsers = {
   TILL_WEBHOOK_ALLOW_PRIVATE: boolean,
   TILL_EMBED_ORIGINS: embedOrigins,
   TILL_RATE_LIMIT: onOrOff,
+  TILL_PLAIN_HTTP: onOrOff,
   TILL_LOG_LEVEL: logLevel
 }
 type Variable = keyof typeof parsers
@@ -229,6 +232,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     webhookAllowPrivate: (yield* read("TILL_WEBHOOK_ALLOW_PRIVATE")) ?? false,
     embedOrigins: yield* read("TILL_EMBED_ORIGINS"),
     rateLimit: (yield* read("TILL_RATE_LIMIT")) ?? false,
+    plainHttp: (yield* read("TILL_PLAIN_HTTP")) ?? true,
     logLevel: (yield* read("TILL_LOG_LEVEL")) ?? "Info"
   }
 })

@@ -31,6 +31,7 @@ describe("configuration", () => {
         webhookAllowPrivate: false,
         embedOrigins: undefined,
         rateLimit: false,
+        plainHttp: true,
         logLevel: "Info"
       })
       assert.match(defaults.dataFolder, /^\/.*\/\.till$/)
@@ -58,6 +59,7 @@ describe("configuration", () => {
         TILL_WEBHOOK_ALLOW_PRIVATE: "true",
         TILL_EMBED_ORIGINS: "https://shop.example, http://localhost:3000/",
         TILL_RATE_LIMIT: "on",
+        TILL_PLAIN_HTTP: "off",
         TILL_LOG_LEVEL: "debug"
       })
       assert.deepInclude(config, {
@@ -71,6 +73,7 @@ describe("configuration", () => {
         webhookAllowPrivate: true,
         embedOrigins: new Set(["https://shop.example", "http://localhost:3000"]),
         rateLimit: true,
+        plainHttp: false,
         logLevel: "Debug"
       })
       assert.strictEqual(Redacted.value(config.defaultKeys.secretTest!), "sk_test_12345678")
@@ -117,6 +120,7 @@ describe("configuration", () => {
     ["TILL_EMBED_ORIGINS", "https://shop.example:443"],
     ["TILL_EMBED_ORIGINS", "https://shop.example,,https://b.example"],
     ["TILL_RATE_LIMIT", "true"],
+    ["TILL_PLAIN_HTTP", "no"],
     ["TILL_LOG_LEVEL", "loud"]
   ] as const)("refuses %s=%j in one line that names it", ([variable, value]) =>
     Effect.gen(function* () {

@@ -102,7 +102,12 @@ export const headersOf = (
   { apiVersion, id, idempotencyKey }: Exchange,
   { headers }: Answer
 ): Readonly<Record<string, string>> => {
-  const own: Record<string, string> = { "cache-control": "no-store", "x-api-version": apiVersion, "x-request-id": id }
+  const own: Record<string, string> = {
+    "content-type": "application/json",
+    "cache-control": "no-store",
+    "x-api-version": apiVersion,
+    "x-request-id": id
+  }
   if (idempotencyKey !== undefined) own["idempotency-key"] = idempotencyKey
   if (headers !== undefined) Object.assign(own, headers)
   return own

@@ -4,7 +4,7 @@ import type { Effect } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { RequestTooLarge } from "./HttpErrors.ts"
 import type { Incoming } from "./Incoming.ts"
-import { hangUp } from "./NodeServer.ts"
+import { hangUp } from "./HangUp.ts"
 import type { ReadBody } from "./RequestBody.ts"
 
 /** What is left of a body is read after its answer, to keep the connection; with more than this left, it ends. */
@@ -71,10 +71,7 @@ export class NodeIncoming extends NodeHead implements Incoming {
     const response = this.#response
     if (response.destroyed) return
     const sent: Record<string, string | number> = { ...headers }
-    if (status !== 204) {
-      sent["content-type"] = "application/json"
-      sent["content-length"] = Buffer.byteLength(body)
-    }
+    if (status !== 204) sent["content-length"] = Buffer.byteLength(body)
     if (!this.source.complete) this.#leaveUnread(sent)
     response.writeHead(status, sent)
     // Node sends headers in the encoding of a body that is text: what is not ASCII would come back as something else.

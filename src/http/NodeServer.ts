@@ -1,5 +1,5 @@
 /**
- * Node's HTTP server gets seven habits of its own.
+ * Node's HTTP server gets eight habits of its own.
  *
  * - It writes its answers in bursts: those that get ready within a turn of the event loop go out at the turn's end, one
  *   right after the other. A write is mostly the price of waking up whoever reads, and one that comes while they are
@@ -14,11 +14,17 @@
  * - It takes up one request of a connection at a time. Node's own would take up all that a client sends ahead, and keep
  *   the answers until they are read: from a few thousand bytes, more of them than there is memory.
  * - It ignores an `Expect` that it does not know. Node's own answers that with a 417, which nobody else gets to see.
+ * - It reads plain requests under /v1 by itself (`plain/`), once it knows who answers them.
  * - It ends connections on which nothing moves, such as those of clients that do not read their answers. Node's own
  *   would keep the answers for as long as the client likes.
  */
 import * as http from "node:http"
 import type { Socket } from "node:net"
+import { makeBursts } from "./Bursts.ts"
+import { hangUp } from "./HangUp.ts"
+import type { Incoming } from "./Incoming.ts"
+import { takeConnections } from "./plain/PlainConnections.ts"
+import type { PlainConnections } from "./plain/PlainConnections.ts"
 
 /** A client may send so many requests ahead of an answer. With one more, its connection ends. */
 const PIPELINED_MAX = 256
@@ -31,8 +37,6 @@ const ARRIVAL_MILLIS_MAX = 60_000
 const STILL_MILLIS_MAX = 120_000
 /** A closed server leaves a connection open for so long on which nothing moves. A busy client has sent by then. */
 const QUIET_MILLIS = 500
-/** A closed server then waits so long for the client to end the connection as well. */
-const LINGER_MILLIS_MAX = 1000
 
 /** Node keeps the response that is under way on a connection there (`lib/_http_server.js`). */
 interface Connection extends Socket {
@@ -40,25 +44,18 @@ interface Connection extends Socket {
 }
 
 /**
- * Ends a connection, and reads on until the client ends it, too. With something left to read, closing it would reset
- * it, and the client would lose the answer that it has not read yet.
- */
-export const hangUp = (connection: Connection): void => {
-  if (connection.writableEnded) return
-  connection.end()
-  const timer = setTimeout(() => connection.destroy(), LINGER_MILLIS_MAX)
-  connection.once("close", () => clearTimeout(timer))
-}
-
-/**
  * Ends the connections of a server that is closed: those with a request after its answer, the others once they are
  * quiet.
  */
-const hangUpAll = (server: http.Server, connections: ReadonlySet<Connection>): void => {
+const hangUpAll = (
+  server: http.Server,
+  connections: ReadonlySet<Connection>,
+  isBusy: (connection: Connection) => boolean
+): void => {
   const bytesRead = new Map<Connection, number>()
   const endQuiet = () => {
     for (const connection of connections) {
-      const isQuiet = connection._httpMessage == null && bytesRead.get(connection) === connection.bytesRead
+      const isQuiet = !isBusy(connection) && bytesRead.get(connection) === connection.bytesRead
       if (isQuiet) hangUp(connection)
       bytesRead.set(connection, connection.bytesRead)
     }
@@ -70,13 +67,27 @@ const hangUpAll = (server: http.Server, connections: ReadonlySet<Connection>): v
   server.once("close", () => clearInterval(timer))
 }
 
-/** Answers a request. */
-export type TakeRequest = (request: http.IncomingMessage, response: http.ServerResponse) => void
+/** Answers requests under /v1. */
+export interface TakeApi {
+  /** What node's parser has read. */
+  readonly request: (request: http.IncomingMessage, response: http.ServerResponse) => void
+  /** What is plain. */
+  readonly plain: (incoming: Incoming) => void
+}
 
-const takers = new WeakMap<http.Server, TakeRequest>()
+const takers = new WeakMap<http.Server, TakeApi>()
 
-/** Has what is under /v1 answered in the place of the server's listeners, from now on. */
-export const setApi = (server: http.Server, take: TakeRequest): void => void takers.set(server, take)
+/** What makes a server of this module take plain requests by itself. */
+const plainTakers = new WeakMap<http.Server, (answer: (incoming: Incoming) => void) => void>()
+
+/**
+ * Gives the server what answers requests under /v1 in the place of its listeners. Plain ones on new connections go
+ * there without node's parser, unless the server was made without that. To be called once.
+ */
+export const setApi = (server: http.Server, take: TakeApi): void => {
+  takers.set(server, take)
+  plainTakers.get(server)?.(take.plain)
+}
 
 const isApi = (url: string): boolean => /^\/v1(?:[/?]|$)/.test(url)
 
@@ -86,7 +97,7 @@ const takeTurns = (server: http.Server): void => {
   const emit = (event: string, request: http.IncomingMessage, response: http.ServerResponse): boolean => {
     const take = isApi(request.url!) ? takers.get(server) : undefined
     if (take === undefined) return emitAny(event, request, response)
-    take(request, response)
+    take.request(request, response)
     return true
   }
   const pipelined = new WeakMap<Socket, number>()
@@ -114,7 +125,7 @@ const takeTurns = (server: http.Server): void => {
 }
 
 /** Makes the server close as the module's comment says. `onClose` is called before anything is ended. */
-const closeGently = (server: http.Server, onClose: () => void): void => {
+const closeGently = (server: http.Server, onClose: () => void, isBusy: (connection: Connection) => boolean): void => {
   const connections = new Set<Socket>()
   server.on("connection", (connection: Socket) => {
     connections.add(connection)
@@ -125,7 +136,7 @@ const closeGently = (server: http.Server, onClose: () => void): void => {
   server.closeIdleConnections = () => {}
   server.close = (callback) => {
     onClose()
-    if (server.listening) hangUpAll(server, connections)
+    if (server.listening) hangUpAll(server, connections, isBusy)
     return close(callback)
   }
 }
@@ -133,15 +144,23 @@ const closeGently = (server: http.Server, onClose: () => void): void => {
 const isHeaders = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-export const create = (stillMillisMax: number = STILL_MILLIS_MAX): http.Server => {
-  let closed = false
-  let ready: Array<() => void> = []
+export interface Options {
+  /** Nothing may move for so long on a connection with a request. */
+  readonly stillMillisMax?: number
+  /** A request, with its body, may take so long to arrive. */
+  readonly arrivalMillisMax?: number
+  /** A connection stays open for so long without a request. */
+  readonly keepAliveMillis?: number
+  /** False if node's parser is to read all requests. */
+  readonly plain?: boolean
+}
 
-  const burst = () => {
-    const ends = ready
-    ready = []
-    for (const end of ends) end()
-  }
+export const create = (options: Options = {}): http.Server => {
+  const { arrivalMillisMax = ARRIVAL_MILLIS_MAX, keepAliveMillis = KEEP_ALIVE_MILLIS } = options
+  const stillMillisMax = options.stillMillisMax ?? STILL_MILLIS_MAX
+  const atTurnsEnd = makeBursts()
+  let closed = false
+  let plain: PlainConnections | undefined
 
   class Response extends http.ServerResponse {
     // oxlint-disable-next-line typescript/no-explicit-any -- Node's own overloads, passed through
@@ -156,21 +175,20 @@ export const create = (stillMillisMax: number = STILL_MILLIS_MAX): http.Server =
 
     // oxlint-disable-next-line typescript/no-explicit-any -- as above
     override end(...args: any): this {
-      const end = () => {
+      atTurnsEnd(() => {
         try {
           super.end(...(args as []))
         } catch (error) {
           this.destroy(error as Error)
         }
-      }
-      if (ready.push(end) === 1) setImmediate(burst)
+      })
       return this
     }
   }
 
   const server = http.createServer({
-    keepAliveTimeout: KEEP_ALIVE_MILLIS,
-    requestTimeout: ARRIVAL_MILLIS_MAX,
+    keepAliveTimeout: keepAliveMillis,
+    requestTimeout: arrivalMillisMax,
     requireHostHeader: false,
     ServerResponse: Response,
     // Nothing here speaks another protocol, and what Node hands over for one is answered without any of these habits.
@@ -179,6 +197,18 @@ export const create = (stillMillisMax: number = STILL_MILLIS_MAX): http.Server =
   server.timeout = stillMillisMax
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   takeTurns(server)
-  closeGently(server, () => (closed = true))
+  closeGently(
+    server,
+    () => {
+      closed = true
+      plain?.close()
+    },
+    (connection) => connection._httpMessage != null || plain?.isBusy(connection) === true
+  )
+  plainTakers.set(server, (answer) => {
+    if (options.plain === false) return
+    const limits = { idleMillis: keepAliveMillis, arrivalMillis: arrivalMillisMax, stillMillis: stillMillisMax }
+    plain = takeConnections(server, limits, atTurnsEnd, answer)
+  })
   return server
 }

@@ -65,10 +65,13 @@ const api = HttpRouter.use((router) =>
     const requestIds = yield* RequestIds
     const { readBody } = yield* RequestBodies
     const { takeApi } = yield* ApiServer
-    takeApi((source, response) => {
-      const incoming = new NodeIncoming(source, response, readBody)
-      if (isWithoutHost(source)) pipeline.refuse(incoming, invalidHttp)
-      else pipeline.answer(incoming)
+    takeApi({
+      request: (source, response) => {
+        const incoming = new NodeIncoming(source, response, readBody)
+        if (isWithoutHost(source)) pipeline.refuse(incoming, invalidHttp)
+        else pipeline.answer(incoming)
+      },
+      plain: pipeline.answer
     })
     const dispatch = (routed: Routed): Routed =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {

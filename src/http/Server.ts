@@ -2,7 +2,7 @@
 import type { Server } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
-import type { TakeRequest } from "./NodeServer.ts"
+import type { TakeApi } from "./NodeServer.ts"
 import { setApi } from "./NodeServer.ts"
 
 /** The server as the API sees it. */
@@ -10,7 +10,7 @@ export class ApiServer extends Context.Service<
   ApiServer,
   {
     /** Has the requests of the API answered from now on. */
-    readonly takeApi: (take: TakeRequest) => void
+    readonly takeApi: (take: TakeApi) => void
   }
 >()("till/http/ApiServer") {}
 

@@ -6,7 +6,7 @@ import { performance } from "node:perf_hooks"
 const TURN_MILLIS = 1
 
 export interface EventLoopShape {
-  /** Leaves the event loop to all others for a turn; answers for what share of it, from 0 to 1, it had nothing to do. */
+  /** Leaves the event loop to all others for a turn; says for what share of it, from 0 to 1, it had nothing to do. */
   readonly turn: Effect.Effect<number>
 }
 

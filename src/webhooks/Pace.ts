@@ -2,9 +2,9 @@
  * Gives requests precedence over webhooks: says how many attempts may begin in a turn of a millisecond or more.
  *
  * - Webhooks use what is left. While the event loop has time to wait for something, the number grows; when it has had
- *   none for some turns, requests may be waiting for it, and the number halves with each further one. A single busy turn
- *   says nothing: the commit of many requests is one. At first the number is small, for a process that has just started
- *   is slow.
+ *   none for some turns, requests may be waiting for it, and the number halves with each further one. A single busy
+ *   turn says nothing: the commit of many requests is one. At first the number is small, for a process that has just
+ *   started is slow.
  * - Webhooks never starve: two begin in each turn, and the longer they have not been able to catch up, the more do.
  *   After eight seconds of that they are held back no more, whatever it costs the requests.
  */

@@ -11,9 +11,9 @@ afterEach(() => void server.close())
 
 const listen = async (
   handler: (request: IncomingMessage, response: ServerResponse) => void,
-  stillMillisMax?: number
+  stillMillisMax = 120_000
 ): Promise<number> => {
-  server = NodeServer.create(stillMillisMax).on("request", handler).listen(0, "127.0.0.1")
+  server = NodeServer.create({ stillMillisMax }).on("request", handler).listen(0, "127.0.0.1")
   await new Promise((resolve) => server.once("listening", resolve))
   return (server.address() as AddressInfo).port
 }

@@ -28,7 +28,9 @@ const service = (
   versions?: ReadonlyArray<Version>
 ) =>
   Routes.serveWith(Documentation.layer).pipe(
-    Layer.provideMerge(MemoryService.listening(() => answerUnreadable(NodeServer.create(), DOCS_URL))),
+    Layer.provideMerge(
+      MemoryService.listening(() => answerUnreadable(NodeServer.create({ plain: MemoryService.PLAIN_HTTP }), DOCS_URL))
+    ),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
     Layer.provideMerge(MemoryService.engine(faults, versions)),
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ publicUrl: "https://pay.example.test" }))),

@@ -63,7 +63,9 @@ const service = (
         Effect.map(addressOf, (publicUrl) => paymentsConfig({ publicUrl, liveProcessor }))
       )
     ),
-    Layer.provideMerge(MemoryService.listening(() => answerUnreadable(NodeServer.create(), "/docs")))
+    Layer.provideMerge(
+      MemoryService.listening(() => answerUnreadable(NodeServer.create({ plain: MemoryService.PLAIN_HTTP }), "/docs"))
+    )
   )
 
 /** Starts a server with one merchant. */

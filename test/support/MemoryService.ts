@@ -40,6 +40,9 @@ export const engineWith = <E, R>(
     Layer.provideMerge(JournalMemory.layerMemory)
   )
 
+/** Tests go without the parser for plain requests if the service would. */
+export const PLAIN_HTTP = process.env["TILL_PLAIN_HTTP"] !== "off"
+
 /** A free port of this machine. */
 export const listening = (make: () => Server) => HttpServer.layer(make, { port: 0, host: "127.0.0.1" })
 

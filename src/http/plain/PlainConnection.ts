@@ -1,0 +1,254 @@
+/**
+ * One connection of a client whose requests have all been plain so far. With the first bytes that are not, it goes to
+ * node's own parser, and stays there.
+ *
+ * Requests are taken up one at a time, each after the answer before it has left. A half-closed connection counts as
+ * given up, as with node.
+ */
+import type { Socket } from "node:net"
+import { Exit } from "effect"
+import type { AtTurnsEnd } from "../Bursts.ts"
+import { hangUp } from "../HangUp.ts"
+import type { Incoming } from "../Incoming.ts"
+import { INCOMPLETE, NOT_PLAIN, parse } from "./PlainRequest.ts"
+import type { PlainRequest } from "./PlainRequest.ts"
+import { responseBytes } from "./PlainResponse.ts"
+
+export interface Limits {
+  /** A connection stays open for so long without a request. */
+  readonly idleMillis: number
+  /** A request, with its body, may take so long to arrive. */
+  readonly arrivalMillis: number
+  /** Nothing may move for so long on a connection with a request. */
+  readonly stillMillis: number
+}
+
+/** What a connection has of its server. */
+export interface Surroundings {
+  readonly limits: Limits
+  readonly atTurnsEnd: AtTurnsEnd
+  /** Takes a request; it answers by itself. */
+  readonly onRequest: (incoming: Incoming) => void
+  /** Gives a connection to node's parser as if it were new. */
+  readonly handOver: (socket: Socket) => void
+  /** Refuses what has not come to its end in time. */
+  readonly refuseLate: (socket: Socket) => void
+  /** The connection is over, or no longer plain. */
+  readonly forget: (socket: Socket) => void
+  /** True once every answer ends its connection. */
+  readonly isClosed: boolean
+}
+
+/** A client may be so many bytes ahead of its answers; what is more waits with the client. */
+const AHEAD_BYTES_MAX = 65_536
+/** Who sends a request in more pieces is served by node's parser, which need not begin anew with each. */
+const PIECES_MAX = 8
+
+const nothing = Buffer.alloc(0)
+
+export class PlainConnection {
+  readonly socket: Socket
+  readonly #all: Surroundings
+  /** What has come and is not taken up. */
+  #ahead: Buffer = nothing
+  /** So many pieces of a request have come. */
+  #pieces = 0
+  /** The request that is under way. */
+  #request: PlainIncoming | undefined
+  #response: string | Buffer = ""
+  /** True until the answer has left. */
+  #isSending = false
+  /** By `performance.now()`: since then it waits for what comes next. */
+  #since = performance.now()
+  #hasServed = false
+
+  constructor(all: Surroundings, socket: Socket) {
+    this.#all = all
+    this.socket = socket
+    socket.on("data", this.#onData)
+    socket.on("end", this.#onEnd)
+    socket.on("close", this.#onClose)
+    socket.on("error", this.#onError)
+  }
+
+  get isBusy(): boolean {
+    return this.#request !== undefined || this.#isSending
+  }
+
+  get isGone(): boolean {
+    return this.socket.writableEnded || this.socket.destroyed
+  }
+
+  /** Sends the answer to the request that is under way. */
+  answer(status: number, headers: Readonly<Record<string, string>>, body: string): void {
+    const keepAliveMillis = this.#all.isClosed ? undefined : this.#all.limits.idleMillis
+    this.#response = responseBytes(status, headers, body, keepAliveMillis)
+    this.#all.atTurnsEnd(this.#write)
+  }
+
+  /** Ends the connection if it has waited for too long. */
+  sweep(now: number): void {
+    const { arrivalMillis, idleMillis, stillMillis } = this.#all.limits
+    const waited = now - this.#since
+    // A timer of its own knows whether the answer moves.
+    if (this.#isSending || this.isGone) return
+    if (this.#request !== undefined) {
+      if (waited >= stillMillis) this.socket.destroy()
+    } else if (this.#ahead.length === 0 && this.#hasServed) {
+      if (waited >= idleMillis) hangUp(this.socket)
+    } else if (waited >= arrivalMillis) {
+      this.#all.refuseLate(this.socket)
+    }
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    // Somebody who has been hung up on is read to the end, and no longer listened to.
+    if (this.isGone) return
+    if (this.#ahead.length === 0) {
+      this.#ahead = chunk
+      if (!this.isBusy) this.#since = performance.now()
+    } else this.#ahead = Buffer.concat([this.#ahead, chunk])
+    if (this.isBusy) {
+      if (this.#ahead.length > AHEAD_BYTES_MAX) this.socket.pause()
+    } else {
+      this.#pieces++
+      this.#takeUp()
+    }
+  }
+
+  /** Takes up the next request, unless it is still to come. */
+  #takeUp(): void {
+    const parsed = parse(this.#ahead, 0)
+    if (parsed === NOT_PLAIN || (parsed === INCOMPLETE && this.#pieces >= PIECES_MAX)) return void this.#handOver()
+    if (parsed === INCOMPLETE) return
+    this.#ahead = parsed.end === this.#ahead.length ? nothing : this.#ahead.subarray(parsed.end)
+    this.#pieces = 0
+    this.#since = performance.now()
+    this.#request = new PlainIncoming(this, parsed)
+    this.#all.onRequest(this.#request)
+  }
+
+  readonly #write = (): void => {
+    this.#request = undefined
+    const { socket } = this
+    if (this.isGone) return
+    if (typeof this.#response === "string") socket.write(this.#response, "latin1")
+    else socket.write(this.#response)
+    this.#response = ""
+    if (socket.writableLength === 0) return this.#onSent()
+    // The kernel has not taken all of it.
+    this.#isSending = true
+    socket.setTimeout(this.#all.limits.stillMillis, this.#onStill)
+    socket.write(nothing, this.#onLate)
+  }
+
+  readonly #onStill = (): void => void this.socket.destroy()
+
+  readonly #onLate = (): void => {
+    this.#isSending = false
+    this.socket.setTimeout(0, this.#onStill)
+    if (!this.isGone) this.#onSent()
+  }
+
+  /** The answer has left: it is the next request's turn. */
+  #onSent(): void {
+    this.#hasServed = true
+    if (this.#all.isClosed) {
+      this.#ahead = nothing
+      this.socket.resume()
+      return hangUp(this.socket)
+    }
+    this.#since = performance.now()
+    if (this.socket.isPaused()) this.socket.resume()
+    if (this.#ahead.length > 0) this.#takeUp()
+  }
+
+  /** Whoever ends its side has given up what is under way. What has come of a request by then is node's to judge. */
+  readonly #onEnd = (): void => {
+    if (this.isGone) return
+    if (this.#ahead.length > 0 && !this.isBusy) return void this.#handOver().emit("end")
+    this.socket.end()
+    this.#leave()
+  }
+
+  readonly #onClose = (): void => {
+    this.#all.forget(this.socket)
+    this.#leave()
+  }
+
+  // The connection closes after any error.
+  readonly #onError = (): void => {}
+
+  /** Tells the request under way that nobody waits for it. */
+  #leave(): void {
+    this.#ahead = nothing
+    this.#request?.leave()
+  }
+
+  /** Gives the connection to node's parser, with the bytes that are not taken up. */
+  #handOver(): Socket {
+    const { socket } = this
+    this.#all.forget(this.socket)
+    socket.off("data", this.#onData)
+    socket.off("end", this.#onEnd)
+    socket.off("close", this.#onClose)
+    socket.off("error", this.#onError)
+    this.#all.handOver(socket)
+    // It listens to the socket, although what comes from now on reaches it past all listeners.
+    if (this.#ahead.length > 0) socket.emit("data", this.#ahead)
+    return socket
+  }
+}
+
+/** A request on such a connection. */
+class PlainIncoming implements Incoming {
+  readonly method: string
+  readonly url: string
+  readonly headers: PlainRequest["headers"]
+  readonly #connection: PlainConnection
+  readonly #body: Buffer
+  #isAnswered = false
+  #onGone: Array<() => void> = []
+
+  constructor(connection: PlainConnection, { body, headers, method, url }: PlainRequest) {
+    this.method = method
+    this.url = url
+    this.headers = headers
+    this.#connection = connection
+    this.#body = body
+  }
+
+  /** None is, or the request would not be plain. */
+  isRepeated(): boolean {
+    return false
+  }
+
+  readBody(): Exit.Exit<Buffer> {
+    return Exit.succeed(this.#body)
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#connection.socket.remoteAddress
+  }
+
+  get isGone(): boolean {
+    return this.#connection.isGone
+  }
+
+  onGone(listener: () => void): void {
+    this.#onGone.push(listener)
+  }
+
+  answer(status: number, headers: Readonly<Record<string, string>>, body: string): void {
+    if (this.#isAnswered || this.isGone) return
+    this.#connection.answer(status, headers, body)
+    this.#isAnswered = true
+  }
+
+  /** The client has gone away before its answer. */
+  leave(): void {
+    const listeners = this.#onGone
+    this.#onGone = []
+    for (const listener of listeners) listener()
+  }
+}

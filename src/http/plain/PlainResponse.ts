@@ -1,0 +1,46 @@
+/** A response's bytes, as node's server writes them. */
+import { STATUS_CODES, validateHeaderValue } from "node:http"
+
+let second = 0
+let date = ""
+
+/** The time for the header, made anew once a second. */
+const dateNow = (): string => {
+  const now = Math.floor(Date.now() / 1000)
+  if (now !== second) {
+    second = now
+    date = new Date(now * 1000).toUTCString()
+  }
+  return date
+}
+
+/**
+ * Gives the response in Latin-1, or its bytes if the body has to be in UTF-8. Without a time to keep it alive, the
+ * connection ends with it. Throws if a header's value is none, as node does.
+ */
+export const responseBytes = (
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  keepAliveMillis: number | undefined
+): string | Buffer => {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
+  for (const name in headers) {
+    const value = headers[name]!
+    validateHeaderValue(name, value)
+    head += `${name}: ${value}\r\n`
+  }
+  const length = Buffer.byteLength(body)
+  if (status !== 204) head += `content-length: ${length}\r\n`
+  head += `x-content-type-options: nosniff\r\nDate: ${dateNow()}\r\n`
+  head +=
+    keepAliveMillis === undefined
+      ? "Connection: close\r\n\r\n"
+      : `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMillis / 1000)}\r\n\r\n`
+  // Every character of such a body is one byte.
+  if (length === body.length) return head + body
+  const bytes = Buffer.allocUnsafe(head.length + length)
+  bytes.write(head, "latin1")
+  bytes.write(body, head.length)
+  return bytes
+}
