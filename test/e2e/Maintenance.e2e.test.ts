@@ -261,6 +261,6 @@ describe("till rebuild", () => {
           assert.isEmpty(problems, problems.join("\n"))
         })
       }),
-    120_000
+    300_000
   )
 })

@@ -62,6 +62,8 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
         Effect.promise(() => StallingProxy.start(target)),
         (proxy) => Effect.sync(() => proxy.close())
       )
+      // The proxy is on loopback, not where the server's socket lies.
+      direct.searchParams.delete("host")
       direct.host = `127.0.0.1:${proxy.port}`
       const storage = yield* buildAlone(layer(name, Redacted.make(direct.href)), yield* Effect.scope)
       return { storage, proxy }

@@ -56,6 +56,8 @@ export class PlainConnection {
   /** The request that is under way. */
   #request: PlainIncoming | undefined
   #response: string | Buffer = ""
+  /** True if the answer says that the connection ends with it. */
+  #isLast = false
   /** True until the answer has left. */
   #isSending = false
   /** By `performance.now()`: since then it waits for what comes next. */
@@ -81,7 +83,8 @@ export class PlainConnection {
 
   /** Sends the answer to the request that is under way. */
   answer(status: number, headers: Readonly<Record<string, string>>, body: string): void {
-    const keepAliveMillis = this.#all.isClosed ? undefined : this.#all.limits.idleMillis
+    this.#isLast = this.#all.isClosed
+    const keepAliveMillis = this.#isLast ? undefined : this.#all.limits.idleMillis
     this.#response = responseBytes(status, headers, body, keepAliveMillis)
     this.#all.atTurnsEnd(this.#write)
   }
@@ -153,7 +156,8 @@ export class PlainConnection {
   /** The answer has left: it is the next request's turn. */
   #onSent(): void {
     this.#hasServed = true
-    if (this.#all.isClosed) {
+    // The server may have been closed since: a client that was promised a living connection sends on it.
+    if (this.#isLast) {
       this.#ahead = nothing
       this.socket.resume()
       return hangUp(this.socket)
