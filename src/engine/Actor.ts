@@ -19,6 +19,7 @@ import { stored, weightOf } from "./Document.ts"
 import { EntryCache } from "./EntryCache.ts"
 import { nextSequence } from "./Identifiers.ts"
 import { StorageFailure } from "./Journal.ts"
+import type { FilterRoom } from "./KeyFilter.ts"
 import { KeyFilter } from "./KeyFilter.ts"
 import type { EventVersionsShape } from "./Events.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
@@ -117,6 +118,8 @@ export interface ActorServices {
   readonly mailboxCapacity: number
   /** Says how much an actor may keep in memory beyond what it must, in bytes. */
   readonly cacheShare: (actor: Actor) => number
+  /** For the filters of used keys of all accounts. */
+  readonly filterRoom: FilterRoom
   readonly loadDocument: (
     account: AccountId,
     id: string
@@ -195,7 +198,7 @@ export class Actor implements AccountState {
     this.#now = head.now
     this.timers.fill(timers)
     this.lastUsed = services.clock.currentTimeMillisUnsafe()
-    this.usedKeys = new KeyFilter(this.lastUsed)
+    this.usedKeys = new KeyFilter(this.lastUsed, services.filterRoom)
     this.#waiting = new WaitingRoom(services.mailboxCapacity)
     this.#services = services
     const projected = () => this.projected
@@ -386,6 +389,7 @@ export class Actor implements AccountState {
   close(reason: ClosedReason): void {
     if (this.closed !== null) return
     const failure = Exit.fail((this.closed = new Closed(reason)))
+    this.usedKeys.release()
     for (const waiter of [...this.#durableWaiters.splice(0), ...this.#projectedWaiters.splice(0)]) {
       waiter.settle(failure)
     }

@@ -4,7 +4,7 @@
  */
 import type { Scope } from "effect"
 import type { Cause } from "effect"
-import { Clock, Deferred, Effect, Schedule, Schema } from "effect"
+import { Clock, Deferred, Effect, Schedule, Schema, Semaphore } from "effect"
 import type { Head, ActorServices } from "./Actor.ts"
 import { Actor, Closed, storageFailed } from "./Actor.ts"
 import { AccountNumbers } from "./AccountNumbers.ts"
@@ -17,8 +17,9 @@ import { EventVersions } from "./Events.ts"
 import { Formats } from "./Formats.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Journal, StorageFailure } from "./Journal.ts"
+import { FilterRoom } from "./KeyFilter.ts"
 import * as Loop from "./Loop.ts"
-import { CACHE_BYTES_MAX, makeShares } from "./Memory.ts"
+import { CACHE_BYTES_MAX, KEY_FILTERS_BYTES_MAX, makeShares } from "./Memory.ts"
 import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
 import { TimerHandler, TIMERS_PAGE } from "./Timers.ts"
@@ -51,9 +52,9 @@ export const defaults: Options = { mailboxCapacity: 4096, cacheBytes: CACHE_BYTE
 const RETRIES = 16
 /** Pause between attempts to restart an account whose flush failed. */
 const RESTART_MILLIS = 500
-/** Used keys that an activation reads, in pages; an account with more looks every key up in the views for a day. */
-const GATHERED_KEYS_MAX = 100_000
-const KEYS_PAGE = 1000
+/** Used keys that are read at once, and the pause after a failure. */
+const KEYS_PAGE = 2000
+const GATHER_RETRY_MILLIS = 1000
 /** The log is asked this often for records of active accounts that this process has not heard of. */
 const WATCH_MILLIS = 30_000
 /** A shutdown waits for the storage for so long at most. */
@@ -215,6 +216,7 @@ const makeServices = Effect.fnUntraced(function* (
     numbers: yield* AccountNumbers,
     mailboxCapacity: options.mailboxCapacity,
     cacheShare: makeShares(options.cacheBytes, active, (actor) => actor.weight),
+    filterRoom: new FilterRoom(KEY_FILTERS_BYTES_MAX),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && formats.document(row)),
     loadTimers: views.timers,
     handleTimer: yield* TimerHandler,
@@ -237,6 +239,7 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
   const views = yield* Views
   const projector = yield* Projector
   const scope = yield* Effect.scope
+  const gatherKeys = yield* makeGatherKeys
   const activating = new Map<AccountId, Activation>()
 
   const start = Effect.fnUntraced(function* (account: AccountId, head: Head) {
@@ -254,7 +257,7 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
     const actor = new Actor(account, { head, subscriptions, timers }, services)
     active.set(account, actor)
     if (isNew) actor.usedKeys.complete()
-    else yield* Effect.forkIn(gatherKeys(views, actor), scope)
+    else yield* Effect.forkIn(gatherKeys(actor), scope)
     return actor
   })
 
@@ -286,21 +289,30 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
 })
 
 /**
- * Tells the actor's filter which keys were used before it was there; an account with too many does without. If it
- * fails, the filter stays as it is, which costs a look-up per key and nothing else.
+ * Tells an actor's filter which keys were used before it was there. Until it knows them all, each new key costs the
+ * account a look-up: nobody waits for this. Pages of all accounts are read one at a time, so that what somebody waits
+ * for finds the database free.
  */
-const gatherKeys = (views: Views["Service"], actor: Actor): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    let after = ""
-    for (let gathered = 0; gathered < GATHERED_KEYS_MAX; gathered += KEYS_PAGE) {
-      const page: ReadonlyArray<ViewRow> = yield* views.scan(actor.account, "keys", after, KEYS_PAGE)
-      if (actor.closed !== null) return
-      const now = yield* Clock.currentTimeMillis
-      for (const { row } of page) if ("key" in row) actor.usedKeys.add(row.key, now)
+const makeGatherKeys = Effect.gen(function* () {
+  const views = yield* Views
+  const turn = yield* Semaphore.make(1)
+  const pageAfter = (actor: Actor, after: string) =>
+    turn
+      .withPermits(1)(views.scan(actor.account, "keys", after, KEYS_PAGE))
+      .pipe(
+        // Whoever asks for something meanwhile finds the storage failing as well, and it is logged then.
+        Effect.retry({ schedule: Schedule.spaced(GATHER_RETRY_MILLIS), while: () => actor.closed === null })
+      )
+  const gather = Effect.fnUntraced(function* (actor: Actor) {
+    for (let after = ""; actor.closed === null;) {
+      const page: ReadonlyArray<ViewRow> = yield* pageAfter(actor, after)
+      for (const { row } of page) if ("key" in row) actor.usedKeys.add(row.key, row.at)
       if (page.length < KEYS_PAGE) return actor.usedKeys.complete()
       after = page.at(-1)!.id
     }
-  }).pipe(Effect.ignore)
+  })
+  return (actor: Actor): Effect.Effect<void> => Effect.ignore(gather(actor))
+})
 
 const retireIdle = (options: Options, active: Map<AccountId, Actor>) => {
   const retire = Effect.gen(function* () {

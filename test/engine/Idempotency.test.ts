@@ -11,6 +11,7 @@ import type { Reply, Response } from "../../src/engine/Accounts.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "../../src/engine/Accounts.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
+import { Views } from "../../src/engine/Views.ts"
 import type { Faults } from "./storage/Faults.ts"
 import type { EngineOptions, RunningEngine, Storage } from "./Harness.ts"
 import * as Harness from "./Harness.ts"
@@ -360,6 +361,39 @@ describe("a key", () => {
       assertReplays(repeated!, original)
       assert.isNull(other!.replayOf)
     })
+  )
+
+  it.effect(
+    "costs a look-up after a start only until all that were used are known, even if the views fail now and then",
+    () =>
+      Effect.gen(function* () {
+        const { engine: first, storage } = yield* withCounter()
+        const used = Array.from({ length: 4500 }, (_, i) => `key ${i}`)
+        const originals = yield* Effect.forEach(used, (key) => ask(first, key), { concurrency: 100 })
+        yield* first.projector.drained
+        yield* first.kill
+        const views = Harness.viewsOf(storage)
+        let pages = 0
+        let looks = 0
+        const watched = Context.add(storage, Views, {
+          ...views,
+          scan: (...query) =>
+            Effect.suspend(() => (++pages % 2 === 0 ? Effect.fail(Harness.outage("no answer")) : views.scan(...query))),
+          keys: (addresses) => {
+            looks += addresses.length
+            return views.keys(addresses)
+          }
+        })
+        const engine = yield* Harness.startEngine(watched)
+        assert.isNull((yield* ask(engine, "new")).replayOf)
+        assert.strictEqual(looks, 1)
+        yield* Harness.pass(10_000, 500)
+        assert.isAtLeast(pages, 5)
+        looks = 0
+        yield* Effect.forEach(Array.from({ length: 100 }), (_, i) => ask(engine, `other ${i}`))
+        assert.isBelow(looks, 10)
+        for (const i of [0, 2000, 4000, 4499]) assertReplays(yield* ask(engine, used[i]!), originals[i]!)
+      })
   )
 
   it.effect("whose response the journal has lost is not carried out again", () =>
