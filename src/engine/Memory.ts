@@ -8,7 +8,7 @@ const MEBIBYTE = 1_048_576
 const heap = getHeapStatistics().heap_size_limit
 
 /** This much is for documents, keys and timers of all accounts that are in use (see `makeShares`). */
-export const CACHE_BYTES_MAX = Math.min(512 * MEBIBYTE, heap / 4)
+export const CACHE_BYTES_MAX = Math.min(256 * MEBIBYTE, heap / 4)
 /** This much is for the filters of used idempotency keys of all accounts in use, at about two bytes a key. */
 export const KEY_FILTERS_BYTES_MAX = Math.min(128 * MEBIBYTE, heap / 16)
 /** A verification keeps so many rows at once: their fingerprints, or the rows themselves, at some 400 bytes each. */
