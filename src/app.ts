@@ -106,7 +106,10 @@ const accountNumbers = Layer.unwrap(
 
 const httpConfig = Layer.effect(
   HttpConfig,
-  Effect.map(TillConfig, (config) => ({ docsUrl: docsUrlOf(config), rateLimit: config.rateLimit }))
+  Effect.map(TillConfig, (config) => {
+    const { rateLimit, trustedProxies } = config
+    return { docsUrl: docsUrlOf(config), rateLimit, trustedProxies }
+  })
 )
 
 const pagesConfig = Layer.effect(

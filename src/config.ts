@@ -10,8 +10,10 @@
  */
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { LogLevel } from "effect"
+import type { BlockList } from "node:net"
 import { isIPv6 } from "node:net"
 import * as Path from "node:path"
+import { networksOf } from "./domain/Networks.ts"
 import { isWebOrigin } from "./domain/Text.ts"
 
 /** A variable whose value Till cannot start with. */
@@ -66,6 +68,8 @@ export interface TillConfigShape {
   readonly embedOrigins: ReadonlySet<string> | undefined
   /** Limits requests by merchant and by address (R1, R2). */
   readonly rateLimit: boolean
+  /** Proxies that are believed whom they have a request from; undefined means none (9.45). */
+  readonly trustedProxies: BlockList | undefined
   /** Reads plain requests without node's parser. */
   readonly plainHttp: boolean
   readonly logLevel: LogLevel.LogLevel
@@ -158,6 +162,10 @@ const embedOrigins = (value: string) => {
       )
 }
 
+const trustedProxies = (value: string) =>
+  networksOf(value) ??
+  new Problem(`must be IP addresses or networks such as 10.0.0.0/8 separated by commas, got ${JSON.stringify(value)}`)
+
 const boolean = (value: string) =>
   value === "true" || value === "false"
     ? value === "true"
@@ -196,6 +204,7 @@ const parsers = {
   TILL_WEBHOOK_ALLOW_PRIVATE: boolean,
   TILL_EMBED_ORIGINS: embedOrigins,
   TILL_RATE_LIMIT: onOrOff,
+  TILL_TRUSTED_PROXIES: trustedProxies,
   TILL_PLAIN_HTTP: onOrOff,
   TILL_LOG_LEVEL: logLevel
 }
@@ -232,6 +241,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     webhookAllowPrivate: (yield* read("TILL_WEBHOOK_ALLOW_PRIVATE")) ?? false,
     embedOrigins: yield* read("TILL_EMBED_ORIGINS"),
     rateLimit: (yield* read("TILL_RATE_LIMIT")) ?? false,
+    trustedProxies: yield* read("TILL_TRUSTED_PROXIES"),
     plainHttp: (yield* read("TILL_PLAIN_HTTP")) ?? true,
     logLevel: (yield* read("TILL_LOG_LEVEL")) ?? "Info"
   }

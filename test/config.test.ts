@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Redacted, Schema } from "effect"
 import { inspect } from "node:util"
 import * as Config from "../src/config.ts"
+import { networksOf } from "../src/domain/Networks.ts"
 
 const load = (environment: Record<string, string>) =>
   Effect.provideService(Config.load, ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: environment }))
@@ -31,6 +32,7 @@ describe("configuration", () => {
         webhookAllowPrivate: false,
         embedOrigins: undefined,
         rateLimit: false,
+        trustedProxies: undefined,
         plainHttp: true,
         logLevel: "Info"
       })
@@ -59,6 +61,7 @@ describe("configuration", () => {
         TILL_WEBHOOK_ALLOW_PRIVATE: "true",
         TILL_EMBED_ORIGINS: "https://shop.example, http://localhost:3000/",
         TILL_RATE_LIMIT: "on",
+        TILL_TRUSTED_PROXIES: "10.0.0.0/8, ::1",
         TILL_PLAIN_HTTP: "off",
         TILL_LOG_LEVEL: "debug"
       })
@@ -76,6 +79,7 @@ describe("configuration", () => {
         plainHttp: false,
         logLevel: "Debug"
       })
+      assert.deepStrictEqual(config.trustedProxies?.rules, networksOf("10.0.0.0/8,::1")!.rules)
       assert.strictEqual(Redacted.value(config.defaultKeys.secretTest!), "sk_test_12345678")
       assert.strictEqual(Redacted.value(config.apiKey!), "sk_test_87654321")
       assert.strictEqual(Redacted.value(config.defaultKeys.publishableLive!), "pk_live_abcdefgh_ABC")
@@ -120,6 +124,8 @@ describe("configuration", () => {
     ["TILL_EMBED_ORIGINS", "https://shop.example:443"],
     ["TILL_EMBED_ORIGINS", "https://shop.example,,https://b.example"],
     ["TILL_RATE_LIMIT", "true"],
+    ["TILL_TRUSTED_PROXIES", "all"],
+    ["TILL_TRUSTED_PROXIES", "10.0.0.0/33"],
     ["TILL_PLAIN_HTTP", "no"],
     ["TILL_LOG_LEVEL", "loud"]
   ] as const)("refuses %s=%j in one line that names it", ([variable, value]) =>

@@ -22,6 +22,7 @@ import { envelope, wireErrorOf } from "./ErrorTable.ts"
 import type { Failure } from "./ErrorTable.ts"
 import type { Answer, Exchange, Received } from "./Exchange.ts"
 import { answerFailed, begin, headersOf, inItsVersion, LogThrottle, RequestIds } from "./Exchange.ts"
+import { senderOf } from "./Forwarding.ts"
 import { withQueryServices } from "./handlers/Handler.ts"
 import { HttpConfig } from "./HttpConfig.ts"
 import type { InvalidHttp, InvalidJson, RequestTooLarge, RouteNotFound, UnsupportedMediaType } from "./HttpErrors.ts"
@@ -262,9 +263,9 @@ const answered = ({ body, headers, replayOf, status }: Carried): Answer =>
 
 /** Answers requests by the given endpoints, as long as the scope lives. */
 export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
-  const { docsUrl, rateLimit, requestMillisMax } = yield* HttpConfig
+  const { docsUrl, rateLimit, requestMillisMax, trustedProxies } = yield* HttpConfig
   const requestIds = yield* RequestIds
-  const limits = rateLimit === true ? yield* RateLimits.make : undefined
+  const limits = rateLimit === true ? yield* RateLimits.make(senderOf(trustedProxies)) : undefined
   const crossOrigin = CrossOrigin.make(endpoints)
   const steps = yield* makeSteps(endpoints, limits)
   const outages = new LogThrottle(OUTAGE_LOG_MILLIS)

@@ -12,6 +12,7 @@ import { isIPv6 } from "node:net"
 import { Clock, Effect, Exit } from "effect"
 import type { AuthenticationFailure, Caller } from "./Authentication.ts"
 import type { Received } from "./Exchange.ts"
+import type { SenderOf } from "./Forwarding.ts"
 import { RateLimitExceeded } from "./HttpErrors.ts"
 
 /** Requests per minute of a merchant in one environment, and with one type of key. */
@@ -35,13 +36,14 @@ export interface RateLimits {
 }
 
 /** Makes limits that count for as long as the pipeline lives. */
-export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) => {
+export const make = Effect.fnUntraced(function* (senderOf: SenderOf): Effect.fn.Return<RateLimits> {
+  const clock = yield* Clock.Clock
   const accounts = new FixedWindows(ACCOUNT_LIMIT)
   const apiKeys = new FixedWindows(API_KEYS_LIMIT)
   const addresses = new FixedWindows(ADDRESS_LIMIT)
   const standings = new WeakMap<Received, Standing>()
   const now = () => clock.currentTimeMillisUnsafe()
-  const senderOf = ({ incoming }: Received) => addressGroup(incoming.remoteAddress ?? "")
+  const groupOf = ({ incoming }: Received) => addressGroup(senderOf(incoming))
   const refusal = (exchange: Received) => {
     const standing = standings.get(exchange)
     return standing?.isExceeded ? new RateLimitExceeded({ retryAfterSeconds: standing.resetSeconds }) : undefined
@@ -58,7 +60,7 @@ export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) =
         onFailure: (failure): Exit.Exit<never, AuthenticationFailure | RateLimitExceeded> => {
           // What the service itself cannot answer is held against nobody.
           if (failure._tag === "Unavailable") return Exit.fail(failure)
-          standings.set(exchange, addresses.count(senderOf(exchange), now()))
+          standings.set(exchange, addresses.count(groupOf(exchange), now()))
           return Exit.fail(refusal(exchange) ?? failure)
         }
       }),
@@ -67,7 +69,7 @@ export const make: Effect.Effect<RateLimits> = Effect.map(Clock.Clock, (clock) =
       return refused === undefined ? Exit.void : Exit.fail(refused)
     },
     headersOf: (exchange) => {
-      const { limit, remaining } = standings.get(exchange) ?? addresses.peek(senderOf(exchange), now())
+      const { limit, remaining } = standings.get(exchange) ?? addresses.peek(groupOf(exchange), now())
       return { "x-ratelimit-limit": String(limit), "x-ratelimit-remaining": String(remaining) }
     }
   }

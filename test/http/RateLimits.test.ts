@@ -1,5 +1,6 @@
 /** Rate limits on the wire (semantics R1, R2, T14), on a clock that the tests move. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import { networksOf } from "../../src/domain/Networks.ts"
 import { ACCOUNT_LIMIT, ADDRESS_LIMIT, API_KEYS_LIMIT } from "../../src/http/RateLimits.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { Keys } from "../support/MemoryService.ts"
@@ -146,6 +147,28 @@ describe("rate limits", () => {
     const reply = await get("/v1/customers", keys.publishableTest, { origin: "https://shop.example" })
     const exposed = reply.headers.get("access-control-expose-headers")?.split(", ")
     assert.includeMembers(exposed ?? [], ["retry-after", "x-ratelimit-limit", "x-ratelimit-remaining"])
+  })
+})
+
+describe("rate limits behind a trusted proxy", () => {
+  it("9.45: count against the address that the proxy names, and not against the proxy", async () => {
+    const trustedProxies = networksOf("127.0.0.0/8, ::1")!
+    const proxied = await start(
+      undefined,
+      { rateLimit: true, trustedProxies },
+      clockOf(() => now)
+    )
+    try {
+      const ask = (forwardedFor: string) =>
+        proxied.request("GET", "/v1/customers", { key: null, headers: { "x-forwarded-for": forwardedFor } })
+      for (let i = 1; i <= ADDRESS_LIMIT; i++)
+        assertStanding(await ask("203.0.113.1"), ADDRESS_LIMIT, ADDRESS_LIMIT - i)
+      assertLimited(await ask("203.0.113.1"), ADDRESS_LIMIT, 30)
+      assertLimited(await ask("198.51.100.9, 203.0.113.1"), ADDRESS_LIMIT, 30)
+      assertStanding(await ask("203.0.113.1, 203.0.113.2"), ADDRESS_LIMIT, ADDRESS_LIMIT - 1)
+    } finally {
+      await proxied.close()
+    }
   })
 })
 

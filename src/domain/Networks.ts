@@ -1,0 +1,22 @@
+/** Lists of IP networks as people write them: `10.0.0.0/8`, `fd00::/8`, `192.0.2.7`. */
+import { BlockList, isIP } from "node:net"
+
+/** Reads networks and single addresses separated by commas; undefined if one of them is neither. */
+export const networksOf = (text: string): BlockList | undefined => {
+  const list = new BlockList()
+  for (const part of text.split(",").map((part) => part.trim())) {
+    const [address = "", bits] = part.split("/", 2)
+    const family = isIP(address)
+    if (family === 0 || part.split("/").length > 2) return undefined
+    const bitsMax = family === 4 ? 32 : 128
+    if (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax)) return undefined
+    list.addSubnet(address, bits === undefined ? bitsMax : Number(bits), family === 4 ? "ipv4" : "ipv6")
+  }
+  return list
+}
+
+/** Says whether an address lies in one of the networks. An IPv4 address that IPv6 wraps counts as itself. */
+export const isWithin = (networks: BlockList, address: string): boolean => {
+  const family = isIP(address)
+  return family !== 0 && networks.check(address, family === 4 ? "ipv4" : "ipv6")
+}
