@@ -16,7 +16,15 @@ import { cannotRun, open, roleName, startFailure, type Cluster } from "./Cluster
 import { hold } from "./DataFolder.ts"
 import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 import { freePort } from "./FreePort.ts"
-import { disownLeftover, isAtWorkOn, running, signal, spawnDetached, type EndOfProcess } from "./Postmaster.ts"
+import {
+  disownLeftover,
+  isAtWorkOn,
+  removeDeadSockets,
+  running,
+  signal,
+  spawnDetached,
+  type EndOfProcess
+} from "./Postmaster.ts"
 
 export { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 
@@ -169,7 +177,10 @@ const start = Effect.fnUntraced(function* (
     const outcome = yield* startOnce(cluster, port)
     if ("processId" in outcome) return outcome
     const output = yield* attempt(`read ${cluster.logFile}`, () => logSince(cluster, logged))
-    const isTransient = /Address already in use|pre-existing shared memory block|is another postmaster/i.test(output)
+    // Of a lock that somebody holds, the log's terse messages say no more.
+    const isTransient = /Address already in use|pre-existing shared memory block|lock file ".*" already exists/i.test(
+      output
+    )
     if (!isTransient || attemptsLeft === 0) return yield* startFailure("Postgres did not start", output)
     yield* Effect.sleep("100 millis")
   }
@@ -188,6 +199,7 @@ const startOnce = Effect.fnUntraced(function* (
   const command = yield* cluster.command("postgres", ["-D", cluster.path, ...args])
   const child = yield* attempt(`start Postgres on ${cluster.path}`, () => {
     disownLeftover(cluster.path)
+    if (cluster.socketFolder !== undefined) removeDeadSockets(cluster.path, cluster.socketFolder)
     const log = fs.openSync(cluster.logFile, "a", 0o600)
     try {
       return spawnDetached(command, log, cluster.path)

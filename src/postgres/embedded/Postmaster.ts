@@ -60,6 +60,17 @@ export const disownLeftover = (cluster: string): void => {
   fs.writeFileSync(file, text.replace(/^[^\n]*/, String(impossibleProcessId)))
 }
 
+/**
+ * Removes the sockets of servers that were killed, with their locks: a server removes its own when it ends, and the
+ * next one listens on another port and looks at no other's. The folder is this cluster's alone.
+ */
+export const removeDeadSockets = (cluster: string, socketFolder: string): void => {
+  if (running(cluster) !== undefined) return
+  for (const name of fs.readdirSync(socketFolder)) {
+    if (name.startsWith(".s.PGSQL.")) fs.rmSync(Path.join(socketFolder, name), { force: true })
+  }
+}
+
 const impossibleProcessId = 2 ** 31 - 1
 
 export interface StartedPostmaster {

@@ -30,6 +30,12 @@ const postmasterOf = (folder: string): number | undefined => {
   }
 }
 
+const socketsOf = (folder: string): ReadonlyArray<string> =>
+  fs
+    .readdirSync(Path.join(folder, "postgres"))
+    .filter((name) => name.startsWith(".s."))
+    .toSorted()
+
 const until = async (condition: () => boolean) => {
   const end = performance.now() + 20_000
   while (!condition()) {
@@ -164,10 +170,9 @@ describe("EmbeddedPostgres", () => {
           assert.deepStrictEqual(yield* overTcp(Redacted.make(loopback.href)), [[true]])
         })
       )
-      assert.deepStrictEqual(
-        fs.readdirSync(Path.join(short, "postgres")).filter((name) => name.startsWith(".s.")),
-        []
-      )
+      assert.deepStrictEqual(socketsOf(short), [])
+      const spaced = Path.join(short, "with a space and ä")
+      yield* using(spaced, ({ url }) => Effect.map(overTcp(url), (rows) => assert.deepStrictEqual(rows, [[false]])))
       for (const name of ["x".repeat(110), "with, comma"]) {
         const folder = Path.join(short, name)
         yield* using(folder, ({ url }) => Effect.map(overTcp(url), (rows) => assert.deepStrictEqual(rows, [[true]])))
@@ -242,7 +247,13 @@ describe("EmbeddedPostgres", () => {
         (child) => Effect.sync(() => child.kill())
       )
       fs.writeFileSync(record, fs.readFileSync(record, "utf8").replace(/^\d+/, String(stranger.pid)))
-      assert.deepStrictEqual(yield* using(folder, ({ url }) => query(url, "SELECT 1")), [[1]])
+      // The killed server's are still there, and nobody else would ever remove them.
+      assert.strictEqual(socketsOf(folder).length, 2)
+      const own = yield* using(folder, ({ port, url }) =>
+        Effect.map(query(url, "SELECT 1"), (rows) => ({ port, rows, sockets: socketsOf(folder) }))
+      )
+      assert.deepStrictEqual(own.rows, [[1]])
+      assert.deepStrictEqual(own.sockets, [`.s.PGSQL.${own.port}`, `.s.PGSQL.${own.port}.lock`])
       assert.isNull(stranger.exitCode)
       assert.isNull(stranger.signalCode)
     })
