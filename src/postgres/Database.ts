@@ -11,7 +11,7 @@ import { Reactivity } from "effect/reactivity"
 import type { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/Journal.ts"
 import { isMade } from "./embedded/Cluster.ts"
-import { make as makeEmbedded, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgres.ts"
+import { make as makeEmbedded, reach, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgres.ts"
 import { texts } from "./Rows.ts"
 
 /**
@@ -33,8 +33,10 @@ export class Database extends Context.Service<Database, DatabaseServer>()("till/
 
 const versionMinimum = 15
 const connectionsMax = 8
-/** The name of Till's sessions. */
+/** The name of the sessions of a Till that may write. */
 const APPLICATION = "till"
+/** Sessions that only read do not count as a Till that is running on the database. */
+const APPLICATION_READING = "till reading"
 /** Silence after which the other side is asked for a sign of life. */
 const KEEP_ALIVE = "30 seconds"
 
@@ -73,17 +75,17 @@ const layerServer = ({ databaseUrl, dataFolder }: Location): Layer.Layer<Databas
   )
 
 /** A pool of connections to a server; fails if it does not answer now, or not as Till needs it. */
-export const connect = ({
-  name,
-  url
-}: DatabaseServer): Effect.Effect<PgClient.PgClient, DatabaseUnavailable, Scope.Scope | Reactivity.Reactivity> =>
+export const connect = (
+  { name, url }: DatabaseServer,
+  readsOnly = false
+): Effect.Effect<PgClient.PgClient, DatabaseUnavailable, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     return yield* Effect.scoped(
       Effect.gen(function* () {
         const first = yield* PgConnection.make({ url, applicationName: `${APPLICATION} start` })
         const server = yield* serverOf(first)
-        const obstacle = obstacleOf(server)
+        const obstacle = obstacleOf(server, readsOnly)
         if (obstacle !== undefined) return yield* unavailable(name, obstacle)
         if (server.off.length > 0) {
           yield* Effect.logWarning(
@@ -94,9 +96,9 @@ export const connect = ({
         const settings = server.commitsLater ? { ...sessionSettings, synchronous_commit: "on" } : sessionSettings
         const sql = yield* PgClient.make({
           url,
-          applicationName: APPLICATION,
+          applicationName: readsOnly ? APPLICATION_READING : APPLICATION,
           // A server may allow fewer; then two stay free for `till verify` and its like.
-          maxConnections: Math.max(1, Math.min(connectionsMax, (server.most ?? Infinity) - 2)),
+          maxConnections: readsOnly ? 1 : Math.max(1, Math.min(connectionsMax, (server.most ?? Infinity) - 2)),
           minConnections: 1,
           // This ends statements without a limit of their own when the other side is gone without a word.
           keepAlive: KEEP_ALIVE,
@@ -144,11 +146,11 @@ const serverOf = (connection: PgConnection.PgConnection) =>
   )
 
 /** Says why Till cannot work on a server; undefined if it can. */
-const obstacleOf = ({ encoding, isReadOnly, most, version }: Server): string | undefined => {
+const obstacleOf = ({ encoding, isReadOnly, most, version }: Server, readsOnly: boolean): string | undefined => {
   if (version < versionMinimum) return `is version ${version}; Till needs Postgres ${versionMinimum} or newer`
   // The journal would take what the views cannot: a name in Japanese would stop the projection for good.
   if (encoding !== "UTF8") return `keeps this database in ${encoding}; Till needs one with the encoding UTF8`
-  if (isReadOnly) return "is read-only, as a standby is; Till has to write"
+  if (isReadOnly && !readsOnly) return "is read-only, as a standby is; Till has to write"
   if (most !== null && most < 2)
     return `allows ${most} connection at once here; Till needs 2 and uses up to ${connectionsMax + 1}`
   return undefined
@@ -198,6 +200,38 @@ export const layerOfExisting = (location: Location) =>
   location.databaseUrl === undefined && !isMade(location.dataFolder)
     ? Layer.effectContext(Effect.fail(new NothingThere()))
     : Layer.provideMerge(Layer.effectDiscard(requireTables), layer(location))
+
+/** The server in use, whoever runs the embedded one. */
+const layerServerReached = ({ databaseUrl, dataFolder }: Location): Layer.Layer<Database, EmbeddedPostgresError> =>
+  databaseUrl !== undefined
+    ? layerServer({ databaseUrl, dataFolder })
+    : Layer.effect(
+        Database,
+        Effect.map(reach({ dataFolder }), ({ url }) => ({ url, name: `The Postgres in ${dataFolder}` }))
+      )
+
+/**
+ * One connection for work that only reads, and may go on beside whoever serves the installation. It fails if no Till
+ * was ever started there. What tries to write fails.
+ */
+export const layerReading = (location: Location) =>
+  location.databaseUrl === undefined && !isMade(location.dataFolder)
+    ? Layer.effectContext(Effect.fail(new NothingThere()))
+    : Layer.provideMerge(
+        Layer.effectDiscard(Effect.andThen(readOnly, requireTables)),
+        Layer.provideMerge(
+          PgClient.layerFrom(Effect.flatMap(Database, (server) => connect(server, true))),
+          layerServerReached(location)
+        )
+      )
+
+const readOnly = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  yield* Effect.mapError(
+    sql`SET default_transaction_read_only = on`,
+    (error) => new DatabaseUnavailable({ message: innermostMessage(error) })
+  )
+})
 
 const requireTables = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient

@@ -1,9 +1,11 @@
+import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { connect, layer, serverAt } from "../../src/postgres/Database.ts"
+import { innermostMessage } from "../../src/engine/Journal.ts"
+import { connect, layer, layerReading, requireAlone, serverAt } from "../../src/postgres/Database.ts"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
 import { freshDatabase, freshDatabaseWith } from "../support/Postgres.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
@@ -59,6 +61,26 @@ describe("Database", () => {
       }
       const message = yield* refusal(yield* databaseSetTo("default_transaction_read_only = on"))
       assert.include(message, "is read-only, as a standby is; Till has to write.")
+    })
+  )
+
+  it.live("only reads, where it was asked to, and is in nobody's way", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const location = { databaseUrl: url, dataFolder: "/nowhere" }
+      const missing = yield* Effect.flip(Effect.scoped(Layer.build(layerReading(location))))
+      assert.strictEqual(missing._tag, "NothingThere")
+      const owner = yield* open(url)
+      yield* owner`CREATE TABLE effect_sql_migrations (n int)`
+      yield* Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        assert.isEmpty(yield* sql`SELECT * FROM effect_sql_migrations`)
+        assert.match(
+          innermostMessage(yield* Effect.flip(sql`INSERT INTO effect_sql_migrations VALUES (1)`)),
+          /read-only transaction/
+        )
+        yield* Effect.provideService(requireAlone, PgClient.PgClient, owner)
+      }).pipe(Effect.provide(layerReading(location)))
     })
   )
 

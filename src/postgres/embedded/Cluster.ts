@@ -41,6 +41,7 @@ export interface Cluster {
 
 const homeIn = (folder: string): string => Path.join(folder, "postgres")
 const pathIn = (folder: string): string => Path.join(homeIn(folder), "data")
+const passwordFile = (home: string): string => Path.join(home, "password")
 /** The longest path that a socket may have, on Linux and on macOS, in bytes. */
 const SOCKET_PATH_BYTES_MAX = process.platform === "darwin" ? 103 : 107
 
@@ -52,6 +53,17 @@ const versionFile = (path: string): string => Path.join(path, "PG_VERSION")
 
 /** True if the data folder holds a cluster. */
 export const isMade = (folder: string): boolean => fs.existsSync(pathIn(folder))
+
+/** What somebody needs who only uses a server. */
+export type ServedCluster = Pick<Cluster, "path" | "password">
+
+/** The cluster of a data folder that another process holds; undefined as long as it has not made it. */
+export const served = (folder: string): Effect.Effect<ServedCluster | undefined, EmbeddedPostgresError> =>
+  attempt(`read ${passwordFile(homeIn(folder))}`, () => {
+    const known = readIfThere(passwordFile(homeIn(folder)))?.trim()
+    if (known === undefined || known === "" || !isMade(folder)) return undefined
+    return { path: pathIn(folder), password: Redacted.make(known, { label: "database password" }) }
+  })
 
 /** Opens the cluster of a data folder that this process holds; makes it if there is none. */
 export const open = Effect.fnUntraced(function* (folder: string): Effect.fn.Return<Cluster, EmbeddedPostgresError> {
@@ -99,7 +111,7 @@ const refuseForeign = (cluster: Cluster) =>
 
 const password = (home: string, user: PostgresUser): Effect.Effect<Redacted.Redacted, EmbeddedPostgresError> =>
   attempt(`read or write the password in ${home}`, () => {
-    const file = Path.join(home, "password")
+    const file = passwordFile(home)
     const known = readIfThere(file)?.trim()
     if (known !== undefined && known !== "") return Redacted.make(known, { label: "database password" })
     if (fs.existsSync(Path.join(home, "data"))) throw new Error(`${file} is missing`)
@@ -118,7 +130,7 @@ const initialize = (cluster: Cluster, home: string): Effect.Effect<void, Embedde
     const command = yield* cluster.command("initdb", [
       `--pgdata=${unfinished}`,
       `--username=${roleName}`,
-      `--pwfile=${Path.join(home, "password")}`,
+      `--pwfile=${passwordFile(home)}`,
       "--auth=scram-sha-256",
       "--encoding=UTF8",
       "--locale=C",

@@ -9,11 +9,11 @@
  * so in one line.
  */
 import { PgConnection } from "@effect/sql-pg"
-import { Effect, Option, Redacted, type Scope } from "effect"
+import { Effect, Option, Redacted, Schedule, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as Loop from "../../engine/Loop.ts"
-import { cannotRun, open, roleName, startFailure, type Cluster } from "./Cluster.ts"
-import { hold } from "./DataFolder.ts"
+import { cannotRun, open, roleName, served, startFailure, type Cluster, type ServedCluster } from "./Cluster.ts"
+import { hold, prepare } from "./DataFolder.ts"
 import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 import { freePort } from "./FreePort.ts"
 import {
@@ -97,6 +97,30 @@ export const make = Effect.fnUntraced(function* (options: {
   }
 })
 
+/** A server that another process has just begun to start is waited for so long. */
+const beingStarted = Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "10 seconds" }))
+
+/**
+ * The server of the data folder, for work beside whoever holds the folder: theirs, as long as they run it, or one of
+ * our own where nobody does.
+ */
+export const reach = (options: {
+  readonly dataFolder: string
+}): Effect.Effect<Pick<EmbeddedPostgres, "url">, EmbeddedPostgresError, Scope.Scope> =>
+  Effect.catchIf(
+    make(options),
+    ({ reason }) => reason === "FolderInUse",
+    (inUse) =>
+      Effect.gen(function* () {
+        const folder = yield* prepare(options.dataFolder)
+        const cluster = yield* served(folder)
+        const found = cluster && running(cluster.path)
+        if (cluster === undefined || found?.port === undefined) return yield* inUse
+        yield* checkAnswer(cluster, found.port, found.socketFolder)
+        return { url: connectionUrl(cluster, found.port, found.socketFolder) }
+      }).pipe(Effect.retry({ schedule: beingStarted, while: ({ reason }) => reason === "FolderInUse" }))
+  )
+
 interface Server {
   readonly processId: number
   readonly port: number
@@ -105,7 +129,7 @@ interface Server {
 }
 
 /** A URL as libpq reads it: the folder of a socket takes the place of the host. */
-const connectionUrl = (cluster: Cluster, port: number, socketFolder: string | undefined) => {
+const connectionUrl = (cluster: ServedCluster, port: number, socketFolder: string | undefined) => {
   const url = new URL(`postgres://${roleName}:${Redacted.value(cluster.password)}@127.0.0.1:${port}/${databaseName}`)
   url.searchParams.set("sslmode", "disable")
   if (socketFolder !== undefined) url.searchParams.set("host", socketFolder)
@@ -140,7 +164,7 @@ const endOfStranger = (processId: number, cluster: Cluster): Effect.Effect<void>
   )
 
 const checkAnswer = (
-  cluster: Cluster,
+  cluster: ServedCluster,
   port: number,
   socketFolder: string | undefined
 ): Effect.Effect<void, EmbeddedPostgresError> =>

@@ -180,6 +180,21 @@ describe("EmbeddedPostgres", () => {
     })
   )
 
+  it.live("is reached beside the process that holds it, and left to that one", () =>
+    Effect.gen(function* () {
+      const folder = yield* clusterFolder
+      const owner = yield* spawnOwner(folder)
+      const { processId } = yield* Effect.promise(() => owner.ready)
+      const asked = Effect.flatMap(EmbeddedPostgres.reach({ dataFolder: folder }), ({ url }) => query(url, "SELECT 1"))
+      assert.deepStrictEqual(yield* Effect.scoped(asked), [[1]])
+      assert.isTrue(isAtWorkOn(processId, clusterOf(folder)), "closing the scope leaves another's server alone")
+      owner.process.kill("SIGTERM")
+      yield* Effect.promise(() => owner.ended)
+      assert.deepStrictEqual(yield* Effect.scoped(asked), [[1]])
+      assert.isUndefined(postmasterOf(folder))
+    })
+  )
+
   it.live("adopts the server of a killed owner", () =>
     Effect.gen(function* () {
       const folder = yield* clusterFolder
