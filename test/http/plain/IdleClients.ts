@@ -1,0 +1,32 @@
+/**
+ * A process that opens connections and says nothing on them: both ends of 10,000 would be more than one process may
+ * have open. Called with a port and their number; writes `open` once all are, and at each byte of its input how many
+ * still are that have heard nothing. Ends with its input.
+ */
+import { connect } from "node:net"
+import type { Socket } from "node:net"
+
+const [port = 0, count = 0] = process.argv.slice(2).map(Number)
+/** The server's queue of connections that it has not accepted is bounded. */
+const AT_ONCE = 500
+
+let untouched = 0
+const open = () =>
+  new Promise<Socket>((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      untouched++
+      resolve(socket)
+    })
+    socket.once("error", reject)
+    const touched = () => {
+      untouched--
+      socket.off("data", touched).off("end", touched)
+    }
+    socket.once("data", touched).once("end", touched)
+  })
+
+for (let opened = 0; opened < count; opened += AT_ONCE) {
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - opened) }, open))
+}
+process.stdout.write("open\n")
+process.stdin.on("data", () => process.stdout.write(`${untouched}\n`)).on("end", () => process.exit())
