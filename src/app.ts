@@ -13,6 +13,7 @@ import { InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
 import { Administration } from "./control/Administration.ts"
 import * as ControlSocket from "./control/ControlSocket.ts"
 import { ApiVersions } from "./domain/ApiVersions.ts"
+import { PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
 import { AccountNumbers } from "./engine/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
@@ -93,7 +94,10 @@ const paymentsConfig = Layer.effect(
       currencies: config.currencies ?? null,
       fingerprintKey: deriveKey(secret, "card fingerprints"),
       sealingKey: deriveKey(secret, "sealed secrets"),
-      webhookAllowPrivate: config.webhookAllowPrivate
+      webhookHosts: {
+        test: { httpsOnly: false, besidePublic: config.webhookTestHosts },
+        live: { httpsOnly: true, besidePublic: config.webhookAllowPrivate ? ("any" as const) : PUBLIC_ONLY }
+      }
     }
   })
 ).pipe(Layer.provide(installationSecret))

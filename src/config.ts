@@ -15,6 +15,8 @@ import { isIPv6 } from "node:net"
 import * as Path from "node:path"
 import { networksOf } from "./domain/Networks.ts"
 import { isWebOrigin } from "./domain/Text.ts"
+import type { AllowedHosts } from "./domain/WebhookHosts.ts"
+import { parseAllowedHosts, PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
 
 /** A variable whose value Till cannot start with. */
 export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguration>()("InvalidConfiguration", {
@@ -64,6 +66,8 @@ export interface TillConfigShape {
   readonly currencies: ReadonlySet<string> | undefined
   /** Lets live webhooks go to addresses that are not public (W4). */
   readonly webhookAllowPrivate: boolean
+  /** What test webhooks may go to besides public addresses (9.34). */
+  readonly webhookTestHosts: "any" | AllowedHosts
   /** The only origins that may show an embedded checkout; undefined means any in test mode, and none in live mode. */
   readonly embedOrigins: ReadonlySet<string> | undefined
   /** Limits requests by merchant and by address (R1, R2). */
@@ -151,6 +155,20 @@ const currencies = (value: string) => {
     : new Problem(`must be three-letter currency codes separated by commas, got ${JSON.stringify(value)}`)
 }
 
+const webhookTestHosts = (value: string) => {
+  if (value === "any") return value
+  const hosts = value === "public" ? PUBLIC_ONLY : parseAllowedHosts(value)
+  return hosts !== undefined && !hosts.names.has("any") && !hosts.names.has("public")
+    ? hosts
+    : new Problem(
+        "must be any, public, or host names, IP addresses and networks such as 10.0.0.0/8 separated by commas, " +
+          `got ${JSON.stringify(value)}`
+      )
+}
+
+/** Nobody but this machine reaches the server there, unless something in front of it passes requests on. */
+const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/i.test(host)
+
 /** As browsers write them: `https://shop.example`, `http://localhost:3000`. */
 const embedOrigins = (value: string) => {
   const origins = value.split(",").map((origin) => origin.trim().replace(/\/$/, ""))
@@ -202,6 +220,7 @@ const parsers = {
   TILL_AUTH_HOLD_SECONDS: integer(1, centurySeconds),
   TILL_CURRENCIES: currencies,
   TILL_WEBHOOK_ALLOW_PRIVATE: boolean,
+  TILL_WEBHOOK_TEST_HOSTS: webhookTestHosts,
   TILL_EMBED_ORIGINS: embedOrigins,
   TILL_RATE_LIMIT: onOrOff,
   TILL_TRUSTED_PROXIES: trustedProxies,
@@ -222,9 +241,10 @@ const read = <V extends Variable>(variable: V): Effect.Effect<Value<V> | undefin
 
 /** Reads and checks every variable; fails with the first one that is wrong. */
 export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect.gen(function* () {
+  const address = (yield* read("HOST")) ?? "127.0.0.1"
   return {
     port: (yield* read("PORT")) ?? 4242,
-    host: (yield* read("HOST")) ?? "127.0.0.1",
+    host: address,
     databaseUrl: yield* read("DATABASE_URL"),
     dataFolder: (yield* read("TILL_DATA_DIR")) ?? Path.resolve(".till"),
     publicUrl: yield* read("TILL_PUBLIC_URL"),
@@ -239,6 +259,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     authorizationHoldSeconds: (yield* read("TILL_AUTH_HOLD_SECONDS")) ?? weekSeconds,
     currencies: yield* read("TILL_CURRENCIES"),
     webhookAllowPrivate: (yield* read("TILL_WEBHOOK_ALLOW_PRIVATE")) ?? false,
+    webhookTestHosts: (yield* read("TILL_WEBHOOK_TEST_HOSTS")) ?? (isLoopback(address) ? "any" : PUBLIC_ONLY),
     embedOrigins: yield* read("TILL_EMBED_ORIGINS"),
     rateLimit: (yield* read("TILL_RATE_LIMIT")) ?? false,
     trustedProxies: yield* read("TILL_TRUSTED_PROXIES"),

@@ -3,6 +3,7 @@ import { ConfigProvider, Effect, Redacted, Schema } from "effect"
 import { inspect } from "node:util"
 import * as Config from "../src/config.ts"
 import { networksOf } from "../src/domain/Networks.ts"
+import { mayDial } from "../src/domain/WebhookHosts.ts"
 
 const load = (environment: Record<string, string>) =>
   Effect.provideService(Config.load, ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: environment }))
@@ -30,6 +31,7 @@ describe("configuration", () => {
         authorizationHoldSeconds: 604_800,
         currencies: undefined,
         webhookAllowPrivate: false,
+        webhookTestHosts: "any",
         embedOrigins: undefined,
         rateLimit: false,
         trustedProxies: undefined,
@@ -59,6 +61,7 @@ describe("configuration", () => {
         TILL_AUTH_HOLD_SECONDS: "60",
         TILL_CURRENCIES: "USD, eur",
         TILL_WEBHOOK_ALLOW_PRIVATE: "true",
+        TILL_WEBHOOK_TEST_HOSTS: "any",
         TILL_EMBED_ORIGINS: "https://shop.example, http://localhost:3000/",
         TILL_RATE_LIMIT: "on",
         TILL_TRUSTED_PROXIES: "10.0.0.0/8, ::1",
@@ -74,6 +77,7 @@ describe("configuration", () => {
         authorizationHoldSeconds: 60,
         currencies: new Set(["usd", "eur"]),
         webhookAllowPrivate: true,
+        webhookTestHosts: "any",
         embedOrigins: new Set(["https://shop.example", "http://localhost:3000"]),
         rateLimit: true,
         plainHttp: false,
@@ -117,6 +121,11 @@ describe("configuration", () => {
     ["TILL_CURRENCIES", "usd,euro"],
     ["TILL_CURRENCIES", "usd,,eur"],
     ["TILL_WEBHOOK_ALLOW_PRIVATE", "yes"],
+    ["TILL_WEBHOOK_TEST_HOSTS", "*"],
+    ["TILL_WEBHOOK_TEST_HOSTS", "public,10.0.0.0/8"],
+    ["TILL_WEBHOOK_TEST_HOSTS", "any,hooks.internal"],
+    ["TILL_WEBHOOK_TEST_HOSTS", "10.0.0.0/40"],
+    ["TILL_WEBHOOK_TEST_HOSTS", "http://localhost:3000"],
     ["TILL_EMBED_ORIGINS", "*"],
     ["TILL_EMBED_ORIGINS", "shop.example"],
     ["TILL_EMBED_ORIGINS", "https://shop.example/cart"],
@@ -134,6 +143,29 @@ describe("configuration", () => {
       assert.strictEqual(error.variable, variable)
       assert.isTrue(error.message.startsWith(`${variable}: `))
       assert.notInclude(error.message, "\n")
+    })
+  )
+
+  it.effect.each([
+    [{}, true],
+    [{ HOST: "localhost" }, true],
+    [{ HOST: "127.0.0.2" }, true],
+    [{ HOST: "::1" }, true],
+    [{ HOST: "0.0.0.0" }, false],
+    [{ HOST: "::" }, false],
+    [{ HOST: "till.example" }, false],
+    [{ HOST: "127.example" }, false],
+    [{ TILL_WEBHOOK_TEST_HOSTS: "public" }, false],
+    [{ HOST: "0.0.0.0", TILL_WEBHOOK_TEST_HOSTS: "any" }, true],
+    [{ HOST: "0.0.0.0", TILL_WEBHOOK_TEST_HOSTS: "10.0.0.0/8" }, true],
+    [{ HOST: "0.0.0.0", TILL_WEBHOOK_TEST_HOSTS: "hooks.internal,10.0.0.1" }, true],
+    [{ HOST: "127.0.0.1", TILL_WEBHOOK_TEST_HOSTS: "10.0.0.2" }, false]
+  ] as const)("9.34: with %j, test webhooks may go to 10.0.0.1: %s", ([environment, expected]) =>
+    Effect.gen(function* () {
+      const { webhookTestHosts } = yield* load(environment)
+      const hosts = { httpsOnly: false, besidePublic: webhookTestHosts }
+      assert.strictEqual(mayDial(hosts, "10.0.0.1", "10.0.0.1"), expected)
+      assert.isTrue(mayDial(hosts, "8.8.8.8", "8.8.8.8"))
     })
   )
 

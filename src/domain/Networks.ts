@@ -6,7 +6,8 @@ export const networksOf = (text: string): BlockList | undefined => {
   const list = new BlockList()
   for (const part of text.split(",").map((part) => part.trim())) {
     const [address = "", bits] = part.split("/", 2)
-    const family = isIP(address)
+    // A zone is a matter of one machine's interfaces.
+    const family = address.includes("%") ? 0 : isIP(address)
     if (family === 0 || part.split("/").length > 2) return undefined
     const bitsMax = family === 4 ? 32 : 128
     if (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax)) return undefined

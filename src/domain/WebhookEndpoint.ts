@@ -4,9 +4,11 @@ import { ParameterInvalid } from "./Errors.ts"
 import { EVENT_TYPES } from "./Event.ts"
 import { MerchantId, WebhookEndpointId } from "./Identifiers.ts"
 import { Metadata, MetadataParameter } from "./Metadata.ts"
-import { isPublicAddress, literalAddressOf } from "./PublicAddress.ts"
+import { literalAddressOf } from "./PublicAddress.ts"
 import { text, unsettable, WebUrl } from "./Text.ts"
 import { Timestamp } from "./Time.ts"
+import type { WebhookHosts } from "./WebhookHosts.ts"
+import { mayDial } from "./WebhookHosts.ts"
 
 /** Subscribes to every event, reserved types included. */
 export const ALL_EVENTS = "*"
@@ -106,21 +108,21 @@ export const RollWebhookSecret = Schema.Struct({
 }).annotate({ identifier: "RollWebhookSecret" })
 
 /**
- * Fails with `ParameterInvalid` for a URL that webhooks may not go to (semantics W4): in test mode they may go
- * anywhere, in live mode by https to a public address. A host name is not resolved here; what it leads to is checked at
- * every attempt (semantics §8.24).
+ * Fails with `ParameterInvalid` for a URL that webhooks may not go to (semantics W4, 9.34): in live mode they go by
+ * https only. A host name is not resolved here; what it leads to is checked at every attempt (semantics §8.24).
  */
 export const requireAcceptedUrl = (
   url: string,
-  { allowPrivate, livemode }: { readonly allowPrivate: boolean; readonly livemode: boolean }
+  { hosts, livemode }: { readonly hosts: WebhookHosts; readonly livemode: boolean }
 ): Effect.Effect<void, ParameterInvalid> => {
-  if (!livemode) return Effect.void
   const parsed = new URL(url)
-  if (parsed.protocol !== "https:") {
+  if (hosts.httpsOnly && parsed.protocol !== "https:") {
     return Effect.fail(new ParameterInvalid({ param: "url", rule: "an https URL in live mode" }))
   }
   const address = literalAddressOf(parsed)
-  return allowPrivate || address === undefined || isPublicAddress(address)
-    ? Effect.void
-    : Effect.fail(new ParameterInvalid({ param: "url", rule: "a URL with a public address in live mode" }))
+  if (address === undefined || mayDial(hosts, address, address)) return Effect.void
+  const rule = livemode
+    ? "a URL with a public address in live mode"
+    : "a URL with a public address, or with one that this installation allows by TILL_WEBHOOK_TEST_HOSTS"
+  return Effect.fail(new ParameterInvalid({ param: "url", rule }))
 }

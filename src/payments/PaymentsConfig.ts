@@ -3,6 +3,7 @@ import type { Redacted } from "effect"
 import { Context, Effect } from "effect"
 import { ParameterInvalid } from "../domain/Errors.ts"
 import { normalizeCurrency } from "../domain/Money.ts"
+import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 
 export interface PaymentsConfigShape {
   /** Base of the URLs that payers are sent to, without a slash at its end. */
@@ -17,8 +18,8 @@ export interface PaymentsConfigShape {
   readonly fingerprintKey: Redacted.Redacted<Uint8Array>
   /** Encrypts secrets that have to be stored, such as those that sign webhooks. 32 bytes. */
   readonly sealingKey: Redacted.Redacted<Uint8Array>
-  /** Live webhooks may go to addresses that are not public (semantics W4). */
-  readonly webhookAllowPrivate: boolean
+  /** Webhooks may go there (semantics W4, 9.34). */
+  readonly webhookHosts: { readonly test: WebhookHosts; readonly live: WebhookHosts }
 }
 
 export class PaymentsConfig extends Context.Service<PaymentsConfig, PaymentsConfigShape>()(

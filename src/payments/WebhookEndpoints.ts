@@ -15,6 +15,7 @@ import type {
   WebhookEndpoint
 } from "../domain/WebhookEndpoint.ts"
 import { requireAcceptedUrl } from "../domain/WebhookEndpoint.ts"
+import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import type { AccountId, Document, Millis } from "../engine/Document.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { isLive, merchantIdOf } from "./AccountIds.ts"
@@ -33,7 +34,7 @@ export interface WithSecret {
 
 /**
  * Makes an endpoint, and answers with its secret this once (semantics W2). `apiVersion` is the merchant's default (V3).
- * Fails with `ParameterInvalid` for a URL that live mode does not allow (W4).
+ * Fails with `ParameterInvalid` for a URL that its mode does not allow (W4).
  */
 export const create = Effect.fnUntraced(function* (
   parameters: CreateWebhookEndpoint,
@@ -63,7 +64,7 @@ export const create = Effect.fnUntraced(function* (
 
 /**
  * Changes an endpoint. Deliveries under way go to the new URL; those of an endpoint that is disabled are canceled for
- * good (semantics W14). Fails with `ParameterInvalid` for a URL that live mode does not allow (W4) or too much metadata
+ * good (semantics W14). Fails with `ParameterInvalid` for a URL that its mode does not allow (W4) or too much metadata
  * (M2), and with `ResourceMissing` if there is no such endpoint.
  */
 export const update = Effect.fnUntraced(function* (
@@ -123,12 +124,12 @@ export const remove = Effect.fnUntraced(function* (
 
 export type WebhookEndpointDocument = Document<WebhookEndpoint, WebhookEndpointHidden>
 
-/** Webhooks go to the URL, only if it leads to a public address where `publicOnly` says so (semantics W4). */
+/** Webhooks go to the URL, if it leads where `hosts` allows (semantics W4). */
 export interface SignedDestination {
   readonly url: string
   /** Each of them signs. Newest first. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
-  readonly publicOnly: boolean
+  readonly hosts: WebhookHosts
 }
 
 /**
@@ -144,8 +145,7 @@ export const destinationOf = (
 ): SignedDestination | undefined => {
   const { status, url } = document.value
   if (status === "disabled") return undefined
-  const publicOnly = isLive(account) && !config.webhookAllowPrivate
-  return { url, secrets: secretsOf(config, account, document, nowMillis), publicOnly }
+  return { url, secrets: secretsOf(config, account, document, nowMillis), hosts: hostsOf(config, account) }
 }
 
 /** Keeps the secrets of endpoints that are in memory open, because opening them takes too long for every delivery. */
@@ -202,8 +202,10 @@ const requireUrl = Effect.fnUntraced(function* (
   url: string
 ): Effect.fn.Return<void, ParameterInvalid, Transaction | PaymentsConfig> {
   const { account } = yield* Transaction
-  const { webhookAllowPrivate } = yield* PaymentsConfig
-  yield* requireAcceptedUrl(url, { livemode: isLive(account), allowPrivate: webhookAllowPrivate })
+  yield* requireAcceptedUrl(url, { livemode: isLive(account), hosts: hostsOf(yield* PaymentsConfig, account) })
 })
+
+const hostsOf = ({ webhookHosts }: PaymentsConfig["Service"], account: AccountId): WebhookHosts =>
+  isLive(account) ? webhookHosts.live : webhookHosts.test
 
 const find = (id: string) => findDocument(WEBHOOK_ENDPOINT, id)

@@ -1,16 +1,17 @@
 /**
  * Opens the connections to endpoints. TLS certificates are verified.
  *
- * The guarded way dials public addresses only (semantics W4): the addresses that a name has are checked and handed to
- * the very call that connects, so no second answer of the DNS can change them. A host that is an address is checked as
- * such, in whatever notation it was written: URLs have normalized it.
+ * It dials what the hosts of webhooks allow (semantics W4, 9.34): the addresses that a name has are checked and handed
+ * to the very call that connects, so no second answer of the DNS can change them. A host that is an address is checked
+ * as such, in whatever notation it was written: URLs have normalized it.
  */
 import * as diagnostics from "node:diagnostics_channel"
 import * as dns from "node:dns"
 import { isIP } from "node:net"
 import type { LookupFunction, Socket } from "node:net"
 import { buildConnector } from "undici"
-import { isPublicAddress } from "../domain/PublicAddress.ts"
+import type { WebhookHosts } from "../domain/WebhookHosts.ts"
+import { mayDial } from "../domain/WebhookHosts.ts"
 
 /** The address that a URL leads to is none that may be dialled. */
 export class AddressRefused extends Error {
@@ -48,7 +49,7 @@ export const sharing = (resolve: Resolve): Resolve => {
 }
 
 export interface ConnectorOptions {
-  readonly publicOnly: boolean
+  readonly hosts: WebhookHosts
   readonly connectMillis: number
   readonly resolve: Resolve
   /** Certificates to trust instead of those that Node trusts. */
@@ -56,12 +57,12 @@ export interface ConnectorOptions {
 }
 
 const lookupBy =
-  (resolve: Resolve, publicOnly: boolean): LookupFunction =>
+  (resolve: Resolve, hosts: WebhookHosts): LookupFunction =>
   (hostname, options, callback) => {
     resolve(hostname, (error, addresses) => {
       if (error !== null) return callback(error, "")
       // A name with a single address inside the network is none to be trusted with the others.
-      if (addresses.length === 0 || (publicOnly && !addresses.every(({ address }) => isPublicAddress(address)))) {
+      if (addresses.length === 0 || !addresses.every(({ address }) => mayDial(hosts, hostname, address))) {
         return callback(new AddressRefused("The address of the host may not be dialled."), "")
       }
       if (options.all === true) return callback(null, addresses)
@@ -92,28 +93,26 @@ const watch = (socket: Socket): void => {
   })
 }
 
-export const make = ({ certificates, connectMillis, publicOnly, resolve }: ConnectorOptions) => {
+export const make = ({ certificates, connectMillis, hosts, resolve }: ConnectorOptions) => {
   const dial = buildConnector({
     timeout: connectMillis,
     allowH2: false,
     // The environment cannot change this.
     rejectUnauthorized: true,
-    lookup: lookupBy(resolve, publicOnly),
+    lookup: lookupBy(resolve, hosts),
     ...(certificates !== undefined && { ca: certificates })
   })
-  const connect: typeof dial = (options, callback) =>
+  const connect: typeof dial = (options, callback) => {
+    const host = options.hostname.replace(/^\[|\]$/gu, "")
+    const isRefused = isIP(host) !== 0 && !mayDial(hosts, host, host)
+    if (isRefused || (hosts.httpsOnly && options.protocol !== "https:")) {
+      return callback(new AddressRefused("The address of the URL may not be dialled."), null)
+    }
     dial(options, (...[error, socket]) => {
       if (error !== null) return callback(error, null)
       watch(socket)
       callback(null, socket)
     })
-  if (!publicOnly) return connect
-  const guarded: typeof connect = (options, callback) => {
-    const host = options.hostname.replace(/^\[|\]$/gu, "")
-    if (options.protocol !== "https:" || (isIP(host) !== 0 && !isPublicAddress(host))) {
-      return callback(new AddressRefused("The address of the URL may not be dialled."), null)
-    }
-    connect(options, callback)
   }
-  return guarded
+  return connect
 }

@@ -1,6 +1,7 @@
 /** Deliveries need to know this much of the merchant's endpoints and events. Whoever knows them provides it. */
 import type { Effect, Redacted } from "effect"
 import { Context } from "effect"
+import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Events.ts"
@@ -10,8 +11,8 @@ export interface Endpoint {
   readonly url: string
   /** Those that sign now, newest first. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
-  /** True if only public addresses may be dialled, by https (semantics W4). */
-  readonly publicOnly: boolean
+  /** Its URL may lead to these (semantics W4, 9.34). */
+  readonly hosts: WebhookHosts
 }
 
 export interface EndpointsShape {

@@ -5,7 +5,8 @@
  *   for a short while, so that the connection can be used again, and then the connection is closed.
  * - No redirect is followed. The time limit counts from the start, and covers look-up, connecting, TLS, sending, and
  *   whatever a server sends before its status line.
- * - Connections are kept for the next attempt. Those to public addresses only are never shared with others.
+ * - Connections are kept for the next attempt, of endpoints that may go to the same hosts only: what was dialled for
+ *   test mode is not used by live mode.
  * - A kept connection may be closed by the other side just when a request is sent by it. If it ends without a byte of
  *   an answer, the same request is sent once more, within the same attempt and time limit. One that was opened for the
  *   attempt is given no second try.
@@ -17,6 +18,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { Agent } from "undici"
 import type { Dispatcher } from "undici"
+import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import * as Connector from "./Connector.ts"
 import type { Endpoint } from "./Endpoints.ts"
 import { signatureOf } from "./Signature.ts"
@@ -76,26 +78,30 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
   }
   const resolve = Connector.sharing(options.resolve ?? Connector.resolveBySystem)
   const { certificates } = options
-  const agent = (publicOnly: boolean) =>
-    Effect.acquireRelease(
-      Effect.sync(
-        () =>
-          new Agent({
-            connect: Connector.make({ publicOnly, connectMillis: limits.timeLimitMillis, resolve, certificates }),
-            // Otherwise all attempts at a host wait for the first one's connection, which tells what the host speaks.
-            allowH2: false,
-            keepAliveTimeout: KEEP_ALIVE_MILLIS,
-            keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
-            maxHeaderSize: HEADERS_MAX_BYTES,
-            // The limits here are the exchange's own, in all its phases.
-            headersTimeout: 0,
-            bodyTimeout: 0
-          })
-      ),
-      (agent) => Effect.promise(() => agent.destroy())
-    )
-  const anywhere = yield* agent(false)
-  const publicOnly = yield* agent(true)
+  const agentOf = (hosts: WebhookHosts) =>
+    new Agent({
+      connect: Connector.make({ hosts, connectMillis: limits.timeLimitMillis, resolve, certificates }),
+      // Otherwise all attempts at a host wait for the first one's connection, which tells what the host speaks.
+      allowH2: false,
+      keepAliveTimeout: KEEP_ALIVE_MILLIS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
+      maxHeaderSize: HEADERS_MAX_BYTES,
+      // The limits here are the exchange's own, in all its phases.
+      headersTimeout: 0,
+      bodyTimeout: 0
+    })
+  // There is one of each mode, as long as the process lives.
+  const agents = yield* Effect.acquireRelease(
+    Effect.sync(() => new Map<WebhookHosts, Agent>()),
+    (agents) => Effect.promise(() => Promise.all([...agents.values()].map((agent) => agent.destroy())))
+  )
+  const agentFor = (hosts: WebhookHosts): Agent => {
+    const known = agents.get(hosts)
+    if (known !== undefined) return known
+    const agent = agentOf(hosts)
+    agents.set(hosts, agent)
+    return agent
+  }
 
   return {
     send: (message) =>
@@ -103,7 +109,7 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
         const target = URL.parse(message.endpoint.url)
         if (target === null) return resume(Effect.succeed(failed("invalid URL")))
         const request = requestOf(message, target, Math.floor(clock.currentTimeMillisUnsafe() / 1000))
-        const through = message.endpoint.publicOnly ? publicOnly : anywhere
+        const through = agentFor(message.endpoint.hosts)
         const exchange = new Exchange(limits, request, through, (result) => resume(Effect.succeed(result)))
         exchange.begin()
         return Effect.sync(() => exchange.giveUp("interrupted"))

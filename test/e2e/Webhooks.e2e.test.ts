@@ -236,6 +236,35 @@ describe("webhooks", () => {
   )
 
   it.live(
+    "9.34: of test mode reach nothing inside the network of a service that others reach, but for what it allows",
+    () =>
+      Effect.gen(function* () {
+        const there = yield* receiver(answersWith(200))
+        const variables = { HOST: "0.0.0.0" }
+        const shared = yield* startTill({ variables })
+        const allowing = yield* startTill({ variables: { ...variables, TILL_WEBHOOK_TEST_HOSTS: "127.0.0.0/8" } })
+        yield* Effect.promise(async () => {
+          const body = { url: there.url, enabled_events: ["*"] }
+          const refused = await shared.request("POST", "/v1/webhook_endpoints", { body })
+          assert.strictEqual(refused.status, 400)
+          assert.strictEqual(refused.body.error.param, "url")
+          assert.include(refused.body.error.message, "TILL_WEBHOOK_TEST_HOSTS")
+          const named = await subscribe(shared, there.url.replace("127.0.0.1", "localhost"))
+          await shared.post("/v1/customers")
+          await attempted(shared, named.id, 1)
+          const [delivery] = await deliveriesTo(shared, named.id)
+          assert.deepInclude(delivery!.attempts[0], { response_status: null, error: "address not allowed" })
+          assert.strictEqual(there.sockets.length, 0)
+
+          await subscribe(allowing, there.url)
+          await allowing.post("/v1/customers")
+          await there.received(1)
+        })
+      }),
+    60_000
+  )
+
+  it.live(
     "are not lost when the service is killed in the middle of a thousand",
     () =>
       Effect.gen(function* () {

@@ -3,9 +3,11 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { EVENT_TYPES } from "../../src/domain/Event.ts"
 import { CreatedWebhookEndpoint, WebhookEndpoint } from "../../src/domain/WebhookEndpoint.ts"
+import { parseAllowedHosts } from "../../src/domain/WebhookHosts.ts"
 import { WEBHOOK_ENDPOINT } from "../../src/payments/Documents.ts"
 import * as WebhookEndpoints from "../../src/payments/WebhookEndpoints.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
+import { ANY } from "../webhooks/Sending.ts"
 import { assertError, assertOk } from "./Assertions.ts"
 import type { RequestOptions, TestServer } from "./TestServer.ts"
 import { start, VERSION } from "./TestServer.ts"
@@ -230,10 +232,29 @@ describe("webhook endpoints", () => {
   })
 
   it("W4: private addresses where the installation allows them, still by https", async () => {
-    const account = new MemoryAccount("mer_000000000000000000000000:live", { webhookAllowPrivate: true })
+    const account = new MemoryAccount("mer_000000000000000000000000:live", {
+      webhookHosts: { test: ANY, live: { httpsOnly: true, besidePublic: "any" } }
+    })
     const endpoint = (url: string) => account.run(WebhookEndpoints.create({ url, enabled_events: ["*"] }, VERSION))
     await Effect.runPromise(endpoint("https://10.0.0.1/hooks"))
     const refused = await Effect.runPromise(Effect.flip(endpoint("http://10.0.0.1/hooks")))
     assert.deepInclude({ ...refused }, { param: "url" })
+  })
+
+  it("9.34: test mode on a shared installation takes public addresses and those that it allows", async () => {
+    const test = { httpsOnly: false, besidePublic: parseAllowedHosts("10.0.0.0/8, hooks.internal")! }
+    const account = new MemoryAccount("mer_000000000000000000000000:test", { webhookHosts: { test, live: ANY } })
+    const endpoint = (url: string) => account.run(WebhookEndpoints.create({ url, enabled_events: ["*"] }, VERSION))
+    for (const url of ["http://10.0.0.1/hooks", "http://8.8.8.8", "https://hooks.internal", "http://localhost:3000"]) {
+      await Effect.runPromise(endpoint(url))
+    }
+    const { id } = account.all(WEBHOOK_ENDPOINT)[0]!
+    for (const url of ["http://127.0.0.1:3000", "http://2130706433", "https://[::1]/", "http://192.168.0.1"]) {
+      const update = account.run(WebhookEndpoints.update(id, { url }))
+      for (const refused of [Effect.asVoid(endpoint(url)), Effect.asVoid(update)]) {
+        const error = await Effect.runPromise(Effect.flip(refused))
+        assert.deepInclude({ ...error }, { _tag: "ParameterInvalid", param: "url" })
+      }
+    }
   })
 })

@@ -9,6 +9,7 @@ import { WEBHOOK_SECRET_GRACE_SECONDS_MAX } from "../../src/domain/WebhookEndpoi
 import { WEBHOOK_ENDPOINT } from "../../src/payments/Documents.ts"
 import * as WebhookEndpoints from "../../src/payments/WebhookEndpoints.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
+import { ANY, PUBLIC } from "../webhooks/Sending.ts"
 
 const seconds = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum }))
 
@@ -83,20 +84,17 @@ describe("webhook secrets", () => {
 
 describe("webhooks", () => {
   it.effect.each([
-    ["test", false, false],
-    ["test", true, false],
-    ["live", false, true],
-    ["live", true, false]
-  ] as const)(
-    "W4: %s, private addresses allowed: %s, public ones only: %s",
-    ([environment, allowPrivate, publicOnly]) =>
-      Effect.gen(function* () {
-        const account = new MemoryAccount(`mer_1:${environment}`, { webhookAllowPrivate: allowPrivate })
-        const url = "https://merchant.example.test"
-        yield* account.run(WebhookEndpoints.create({ url, enabled_events: ["*"] }, "2026-03-09"))
-        const document = account.all(WEBHOOK_ENDPOINT)[0]!
-        const destination = WebhookEndpoints.destinationOf(account.config, account.account, document, account.now)
-        assert.deepInclude(destination, { url, publicOnly })
-      })
+    ["test", ANY],
+    ["live", PUBLIC]
+  ] as const)("W4, 9.34: of %s go where that mode may", ([environment, hosts]) =>
+    Effect.gen(function* () {
+      const account = new MemoryAccount(`mer_1:${environment}`, { webhookHosts: { test: ANY, live: PUBLIC } })
+      const url = "https://merchant.example.test"
+      yield* account.run(WebhookEndpoints.create({ url, enabled_events: ["*"] }, "2026-03-09"))
+      const document = account.all(WEBHOOK_ENDPOINT)[0]!
+      const destination = WebhookEndpoints.destinationOf(account.config, account.account, document, account.now)
+      assert.deepInclude(destination, { url })
+      assert.strictEqual(destination?.hosts, hosts)
+    })
   )
 })

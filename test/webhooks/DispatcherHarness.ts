@@ -17,6 +17,7 @@ import type { Faults } from "../engine/storage/Faults.ts"
 import type { RunningEngine, Storage } from "../engine/Harness.ts"
 import * as Harness from "../engine/Harness.ts"
 import * as Toy from "../engine/Toy.ts"
+import { ANY } from "./Sending.ts"
 
 export const ACCOUNT = "mer_1:test"
 
@@ -178,4 +179,4 @@ export class DispatcherHarness {
 }
 
 /** In these tests a destination is its own URL. */
-const endpoint = (url: string) => ({ url, secrets: [], publicOnly: false })
+const endpoint = (url: string) => ({ url, secrets: [], hosts: ANY })

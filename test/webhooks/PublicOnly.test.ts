@@ -1,6 +1,7 @@
 /**
- * Endpoints of live mode are dialled at public addresses only (semantics W4): nothing in this table may ever reach a
- * server inside the network. Each row is tried against a server that really listens here.
+ * Endpoints of live mode are dialled at public addresses only (semantics W4), and so are those of test mode on a shared
+ * installation (9.34): nothing in this table may ever reach a server inside the network. Each row is tried against a
+ * server that really listens here.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -8,10 +9,12 @@ import type { LookupAddress } from "node:dns"
 import * as net from "node:net"
 import tls from "node:tls"
 import { vi } from "vitest"
+import type { WebhookHosts } from "../../src/domain/WebhookHosts.ts"
+import { parseAllowedHosts, PUBLIC_ONLY } from "../../src/domain/WebhookHosts.ts"
 import type { Resolve } from "../../src/webhooks/Connector.ts"
 import { AUTHORITY, KEY, LOCALHOST } from "./Certificates.ts"
 import { answersWith, receiver } from "./RawReceiver.ts"
-import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"
+import { makeSender, messageTo, PUBLIC, sendAndSettle } from "./Sending.ts"
 
 const REFUSED = { status: null, error: "address not allowed" }
 
@@ -78,14 +81,14 @@ const addresses = (...given: ReadonlyArray<string>): Array<LookupAddress> =>
   given.map((address) => ({ address, family: net.isIP(address) }))
 
 /** Public as far as anyone can say, and in a network that IANA has given to nobody: it leads nowhere. */
-const PUBLIC = "2d00::1"
+const SOMEWHERE = "2d00::1"
 
 const ANSWERS: Readonly<Record<string, Array<LookupAddress>>> = {
   "a private address": addresses("127.0.0.1"),
   "a private address of IPv6": addresses("::1"),
   "a link-local address with its zone": addresses("fe80::1%lo"),
-  "a public and a private address": addresses(PUBLIC, "127.0.0.1"),
-  "a private and a public address": addresses("127.0.0.1", PUBLIC),
+  "a public and a private address": addresses(SOMEWHERE, "127.0.0.1"),
+  "a private and a public address": addresses("127.0.0.1", SOMEWHERE),
   "an IPv4-mapped address": addresses("::ffff:127.0.0.1"),
   "an address behind NAT64": addresses("64:ff9b::7f00:1"),
   "the metadata's address": addresses("169.254.169.254"),
@@ -132,11 +135,11 @@ describe("an endpoint to public addresses only", () => {
       const { connections, port } = yield* guarded()
       const sender = yield* makeSender({ certificates: AUTHORITY })
       for (const url of URLS) {
-        const result = yield* sender.send(messageTo(url.replace("PORT", String(port)), { publicOnly: true }))
+        const result = yield* sender.send(messageTo(url.replace("PORT", String(port)), { hosts: PUBLIC }))
         assert.deepStrictEqual(result, REFUSED, url)
       }
       for (const url of [...INVALID, ...OTHER_SCHEMES]) {
-        const result = yield* sender.send(messageTo(url.replace("PORT", String(port)), { publicOnly: true }))
+        const result = yield* sender.send(messageTo(url.replace("PORT", String(port)), { hosts: PUBLIC }))
         assert.isNull(result.status, url)
         if (INVALID.includes(url)) assert.strictEqual(result.error, "invalid URL", url)
       }
@@ -150,7 +153,7 @@ describe("an endpoint to public addresses only", () => {
         const { connections, port } = yield* guarded()
         const sender = yield* makeSender({ certificates: AUTHORITY, resolve: resolvesTo(answer).resolve })
         for (const host of ["hooks.example.com", "hooks.example.com.", "localhost."]) {
-          const result = yield* sender.send(messageTo(`https://${host}:${port}/`, { publicOnly: true }))
+          const result = yield* sender.send(messageTo(`https://${host}:${port}/`, { hosts: PUBLIC }))
           assert.deepStrictEqual(result, REFUSED, host)
         }
         assert.strictEqual(connections(), 0)
@@ -162,15 +165,15 @@ describe("an endpoint to public addresses only", () => {
     Effect.gen(function* () {
       const { connections, port } = yield* guarded()
       const { dialled } = yield* watchDials
-      const { looked, resolve } = resolvesTo(addresses(PUBLIC), addresses("127.0.0.1"))
+      const { looked, resolve } = resolvesTo(addresses(SOMEWHERE), addresses("127.0.0.1"))
       const sender = yield* makeSender({ certificates: AUTHORITY, resolve, timeLimitMillis: 1000 })
-      const message = messageTo(`https://hooks.example.com:${port}/`, { publicOnly: true })
+      const message = messageTo(`https://hooks.example.com:${port}/`, { hosts: PUBLIC })
       assert.isNull((yield* sender.send(message)).status)
-      assert.deepStrictEqual(dialled, [PUBLIC])
+      assert.deepStrictEqual(dialled, [SOMEWHERE])
       assert.deepStrictEqual(looked, ["hooks.example.com"])
       assert.deepStrictEqual(yield* sender.send(message), REFUSED)
       assert.strictEqual(looked.length, 2)
-      assert.deepStrictEqual(dialled, [PUBLIC])
+      assert.deepStrictEqual(dialled, [SOMEWHERE])
       assert.strictEqual(connections(), 0)
     })
   )
@@ -180,10 +183,57 @@ describe("an endpoint to public addresses only", () => {
       const there = yield* receiver(answersWith(200), { key: KEY, cert: LOCALHOST })
       const sender = yield* makeSender({ certificates: AUTHORITY })
       assert.strictEqual((yield* sendAndSettle(sender, messageTo(there.url))).status, 200)
-      assert.deepStrictEqual(yield* sendAndSettle(sender, messageTo(there.url, { publicOnly: true })), REFUSED)
+      assert.deepStrictEqual(yield* sendAndSettle(sender, messageTo(there.url, { hosts: PUBLIC })), REFUSED)
       assert.strictEqual((yield* sendAndSettle(sender, messageTo(there.url))).status, 200)
       assert.strictEqual(there.requests.length, 2)
       assert.strictEqual(there.sockets.length, 1)
+    })
+  )
+})
+
+describe("an endpoint of test mode on a shared installation", () => {
+  const allowing = (hosts: string): WebhookHosts => ({ httpsOnly: false, besidePublic: parseAllowedHosts(hosts)! })
+
+  it.live("is refused wherever live mode is, but for http", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(answersWith(200))
+      const sender = yield* makeSender({ resolve: resolvesTo(addresses("127.0.0.1")).resolve })
+      const hosts: WebhookHosts = { httpsOnly: false, besidePublic: PUBLIC_ONLY }
+      for (const url of URLS.filter((url) => !/93\.184|http:\/\/example\.com/u.test(url))) {
+        const plain = url.replace("PORT", String(there.port)).replace("https:", "http:")
+        assert.deepStrictEqual(yield* sender.send(messageTo(plain, { hosts })), REFUSED, plain)
+      }
+      assert.strictEqual(there.sockets.length, 0)
+    })
+  )
+
+  it.live("reaches what is allowed by name, address or network, and nothing beside it", () =>
+    Effect.gen(function* () {
+      const there = yield* receiver(answersWith(200))
+      const sender = yield* makeSender({ resolve: resolvesTo(addresses("127.0.0.1")).resolve })
+      const at = (host: string) => `http://${host}:${there.port}/`
+      for (const [list, host] of [
+        ["hooks.internal", "hooks.internal"],
+        ["hooks.internal", "HOOKS.internal."],
+        ["127.0.0.0/8", "hooks.example"],
+        ["127.0.0.1", "127.0.0.1"],
+        ["10.0.0.0/8,127.0.0.1", "2130706433"]
+      ] as const) {
+        const result = yield* sendAndSettle(sender, messageTo(at(host), { hosts: allowing(list) }))
+        assert.strictEqual(result.status, 200, `${list} ${host}`)
+      }
+      const reached = there.requests.length
+      for (const [list, host] of [
+        ["hooks.internal", "other.internal"],
+        ["hooks.internal", "127.0.0.1"],
+        ["hooks.internal", "hooks.internal.example"],
+        ["127.0.0.2,10.0.0.0/8", "127.0.0.1"],
+        ["127.0.0.2,10.0.0.0/8", "hooks.internal"]
+      ] as const) {
+        const result = yield* sendAndSettle(sender, messageTo(at(host), { hosts: allowing(list) }))
+        assert.deepStrictEqual(result, REFUSED, `${list} ${host}`)
+      }
+      assert.strictEqual(there.requests.length, reached)
     })
   )
 })

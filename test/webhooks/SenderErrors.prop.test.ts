@@ -1,7 +1,7 @@
 /** Anyone who reads deliveries reads the error of a failed attempt. It names neither the address nor the secret. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
-import { makeSender, messageTo } from "./Sending.ts"
+import { ANY, makeSender, messageTo, PUBLIC } from "./Sending.ts"
 
 /** Long enough not to stand in an error's words by chance. */
 const part = Schema.String.check(Schema.isPattern(/^[a-z\d]{12,24}$/u))
@@ -41,7 +41,9 @@ describe("the error of an attempt", () => {
         const name = /^[a-z]/u.test(suffix) ? `${host}.${suffix}` : suffix
         const url = `${scheme}://${user}:${password}@${name}:1/${path}?${query}`
         const secrets = [Redacted.make(`whsec_${secret}`)]
-        const { error, status } = yield* sender.send(messageTo(url, { secrets, publicOnly, body }))
+        const { error, status } = yield* sender.send(
+          messageTo(url, { secrets, hosts: publicOnly ? PUBLIC : ANY, body })
+        )
         assert.isNull(status)
         assert.match(error!, WORDS)
         assert.isAtMost(error!.length, 80)

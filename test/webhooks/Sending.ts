@@ -1,6 +1,8 @@
 /** The real sender, for tests of what it puts on the wire and what it makes of the answers. */
 import { Effect, Layer, Redacted } from "effect"
 import type { Scope } from "effect"
+import type { WebhookHosts } from "../../src/domain/WebhookHosts.ts"
+import { PUBLIC_ONLY } from "../../src/domain/WebhookHosts.ts"
 import type { Endpoint } from "../../src/webhooks/Endpoints.ts"
 import type { Message, Options, SenderShape } from "../../src/webhooks/Sender.ts"
 import { Sender } from "../../src/webhooks/Sender.ts"
@@ -8,14 +10,19 @@ import { Sender } from "../../src/webhooks/Sender.ts"
 export const SECRET = "whsec_ofTheSendersTests0000000000"
 export const BODY = '{"id":"evt_1","type":"customer.created","data":{"object":{"name":"Zoë 日本 💳"}}}'
 
-export const endpointOf = (url: string, publicOnly = false): Endpoint => ({
+/** As in test mode on a machine of one's own. */
+export const ANY: WebhookHosts = { httpsOnly: false, besidePublic: "any" }
+/** As in live mode. */
+export const PUBLIC: WebhookHosts = { httpsOnly: true, besidePublic: PUBLIC_ONLY }
+
+export const endpointOf = (url: string, hosts = ANY): Endpoint => ({
   url,
   secrets: [Redacted.make(SECRET)],
-  publicOnly
+  hosts
 })
 
 export const messageTo = (url: string, more: Partial<Message & Endpoint> = {}): Message => ({
-  endpoint: { ...endpointOf(url, more.publicOnly), ...(more.secrets && { secrets: more.secrets }) },
+  endpoint: { ...endpointOf(url, more.hosts), ...(more.secrets && { secrets: more.secrets }) },
   eventId: more.eventId ?? "evt_1",
   attempt: more.attempt ?? 1,
   body: more.body ?? BODY
