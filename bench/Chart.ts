@@ -19,7 +19,7 @@ const GAP = 16
 const HEADER_HEIGHT = 62
 const NOTE_HEIGHT = 18
 
-const STYLE = `
+export const STYLE = `
   svg { color-scheme: light dark }
   text { font: 13px system-ui, sans-serif; fill: #1f2328 }
   .heading { font-size: 17px; font-weight: 600 }
@@ -38,8 +38,21 @@ const STYLE = `
 
 const escape = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
 
-const text = (x: number, y: number, className: string, content: string): string =>
+export const label = (x: number, y: number, className: string, content: string): string =>
   `<text x="${x}" y="${y}" class="${className}">${escape(content)}</text>`
+
+/** A whole document of what is drawn, in lines. */
+export const frame = (
+  { height, label, style, width }: { width: number; height: number; label: string; style: string },
+  drawn: ReadonlyArray<string>
+): string =>
+  [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(label)}">`,
+    `<style>${style}\n</style>`,
+    `<rect width="${width}" height="${height}" class="background"/>`,
+    ...drawn,
+    "</svg>\n"
+  ].join("\n")
 
 const throughput = (subject: SubjectResult): number => medianOf(subject, "requestsPerSecond") ?? 0
 
@@ -49,10 +62,10 @@ const bar = (subject: SubjectResult, y: number, throughputMax: number): string =
   const baseline = y + BAR_HEIGHT - 5
   const value = `${figure(throughput(subject))}/s, p99 ${figure(subject.latency.p99Millis)} ms`
   return [
-    text(MARGIN, baseline, "label", subject.title),
+    label(MARGIN, baseline, "label", subject.title),
     `<rect x="${x}" y="${y}" width="${width}" height="${BAR_HEIGHT}" rx="2" ` +
       `class="${subject.contender === "till" ? "till" : "baseline"}"/>`,
-    text(x + width + 8, baseline, "label", value)
+    label(x + width + 8, baseline, "label", value)
   ].join("\n")
 }
 
@@ -61,7 +74,7 @@ const heightOf = (scenario: ScenarioResult): number => TITLE_HEIGHT + scenario.s
 const group = (scenario: ScenarioResult, y: number): string => {
   const throughputMax = Math.max(...scenario.subjects.map(throughput))
   return [
-    text(MARGIN, y + 20, "scenario", heading(scenario)),
+    label(MARGIN, y + 20, "scenario", heading(scenario)),
     ...scenario.subjects.map((subject, i) => bar(subject, y + TITLE_HEIGHT + i * BAR_PITCH, throughputMax))
   ].join("\n")
 }
@@ -75,14 +88,9 @@ export const svg = ({ machine, scenarios }: Results): string => {
     height += heightOf(scenario)
     return drawn
   })
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" ` +
-      `aria-label="Requests per second">`,
-    `<style>${STYLE}\n</style>`,
-    `<rect width="${WIDTH}" height="${height}" class="background"/>`,
-    text(MARGIN, 30, "heading", "Requests per second, higher is better; each scenario on a scale of its own"),
-    ...notes.map((note, i) => text(MARGIN, 50 + i * NOTE_HEIGHT, "note", note)),
-    ...groups,
-    "</svg>\n"
-  ].join("\n")
+  return frame({ width: WIDTH, height, label: "Requests per second", style: STYLE }, [
+    label(MARGIN, 30, "heading", "Requests per second, higher is better; each scenario on a scale of its own"),
+    ...notes.map((note, i) => label(MARGIN, 50 + i * NOTE_HEIGHT, "note", note)),
+    ...groups
+  ])
 }

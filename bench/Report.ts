@@ -8,7 +8,7 @@ const COLUMNS = ["", "requests/s", "p50 ms", "p99 ms", "max ms", "CPU µs server
 
 /** Three significant digits are more than such a machine repeats; whole numbers keep theirs. */
 export const figure = (value: number | undefined): string => {
-  if (value === undefined) return "–"
+  if (value === undefined || !Number.isFinite(value)) return "–"
   if (value >= 100) return Math.round(value).toLocaleString("en-US").replaceAll(",", " ")
   return value >= 10 ? value.toFixed(1) : value.toFixed(2)
 }

@@ -24,6 +24,12 @@ import { judge } from "./Goals.ts"
 import * as Guardian from "./Guardian.ts"
 import * as Load from "./load/Load.ts"
 import * as Machine from "./Machine.ts"
+import type { OverloadPace } from "./overload/OverloadBench.ts"
+import * as OverloadBench from "./overload/OverloadBench.ts"
+import * as OverloadChart from "./overload/OverloadChart.ts"
+import * as OverloadGoals from "./overload/OverloadGoals.ts"
+import type { OverloadResults } from "./overload/OverloadResults.ts"
+import * as OverloadReport from "./overload/OverloadReport.ts"
 import * as Report from "./Report.ts"
 import type { Results, ScenarioResult } from "./Results.ts"
 import { scenarios } from "./scenarios/index.ts"
@@ -56,6 +62,23 @@ const COMPARISON_PACE: ComparisonPace = {
 const COMPARISON_PACE_FULL: ComparisonPace = { ...COMPARISON_PACE, secondsPerRound: 2, rounds: 5, starts: 12 }
 /** What is compared unless `--only` says otherwise. */
 const COMPARED = ["retrieve", "list", "create", "create-and-confirm", "checkout", "checkout-confirm", "refund"]
+
+const OVERLOAD = "overload"
+/** About three minutes. */
+const OVERLOAD_PACE: OverloadPace = {
+  warmUpSeconds: 7,
+  secondsPerQuiet: 1,
+  secondsPerPeak: 2,
+  secondsPerStep: 4,
+  watchedSeconds: 2.5
+}
+const OVERLOAD_PACE_FULL: OverloadPace = {
+  warmUpSeconds: 10,
+  secondsPerQuiet: 3,
+  secondsPerPeak: 5,
+  secondsPerStep: 15,
+  watchedSeconds: 5
+}
 
 const WEBHOOKS = "webhooks"
 const RETRIES = { deliveries: 10_000, createsPerSecond: 200, watchedSeconds: 6 }
@@ -201,6 +224,18 @@ const reportWebhooks = Effect.fnUntraced(function* (results: WebhookResults, com
   yield* Console.log(`\nWritten to ${RESULTS}: webhooks.json, webhooks.md`)
 })
 
+const reportOverload = Effect.fnUntraced(function* (results: OverloadResults, complete: boolean) {
+  const verdicts = OverloadGoals.judge(results)
+  yield* Console.log(["", `  ${OverloadReport.text(results)}`, "", ...verdicts.map(Report.verdictText)].join("\n"))
+  if (!complete) return yield* Console.log("\nNot the usual run: the report files stay as they are.")
+  mkdirSync(RESULTS, { recursive: true })
+  const write = (name: string, text: string) => writeFileSync(join(RESULTS, name), text)
+  write("overload.json", `${JSON.stringify({ ...results, goals: verdicts }, null, 2)}\n`)
+  write("overload.md", `${Machine.sentence(results.machine)}\n\n${OverloadReport.markdown(results)}\n`)
+  write("overload.svg", OverloadChart.svg(results))
+  yield* Console.log(`\nWritten to ${RESULTS}: overload.json, overload.md, overload.svg`)
+})
+
 const bench = Command.make(
   "bench",
   {
@@ -208,7 +243,7 @@ const bench = Command.make(
       Flag.withDefault(false),
       Flag.withDescription("Longer rounds and more of them, and webhooks: about 20 minutes")
     ),
-    only: Flag.Literals("only", [...scenarios.map(({ name }) => name), WEBHOOKS]).pipe(
+    only: Flag.Literals("only", [...scenarios.map(({ name }) => name), WEBHOOKS, OVERLOAD]).pipe(
       Flag.optional,
       Flag.withDescription("One scenario, or webhooks: what the default leaves out")
     ),
@@ -265,6 +300,14 @@ const bench = Command.make(
       const shortened = Option.match(seconds, { onNone: () => usual, onSome: (length) => ofRounds(usual, length) })
       const pace = { ...shortened, starts: Option.getOrElse(starts, () => usual.starts) }
       return yield* compare(reference.value, only, pace, runFolder)
+    }
+    if (Option.contains(only, OVERLOAD)) {
+      const usual = full ? OVERLOAD_PACE_FULL : OVERLOAD_PACE
+      const length = Option.getOrElse(seconds, () => usual.secondsPerStep)
+      return yield* reportOverload(
+        yield* OverloadBench.run({ ...usual, secondsPerStep: length }),
+        Option.isNone(seconds)
+      )
     }
     const pace = full ? PACE_FULL : PACE
     const isUsual = Option.isNone(seconds) && !profile

@@ -3,9 +3,6 @@
  * and the request's number in it, and Till's events repeat the key. Endpoints are told apart by their path.
  */
 
-/** The Idempotency-Key of a load's request. */
-export const keyOf = (run: string, number: number): string => `bench-${run}-${number}`
-
 /** The path of an endpoint at the sink. */
 export const pathOf = (endpoint: number): string => `/${endpoint}`
 

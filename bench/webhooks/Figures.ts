@@ -2,7 +2,7 @@
 import { BenchFailure } from "../BenchFailure.ts"
 import { percentile } from "../load/Percentiles.ts"
 import type { ArrivalsRecord } from "./Arrivals.ts"
-import type { PacedLoadRecord } from "./PacedLoadPlan.ts"
+import type { PacedLoadRecord } from "../load/PacedLoadPlan.ts"
 
 /** Of times in milliseconds; each one was measured, none is interpolated. */
 export interface Distribution {

@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { Arrivals } from "../../bench/webhooks/Arrivals.ts"
 import { answersUntil, distributionOf, failureIn, figuresOf, missingOf } from "../../bench/webhooks/Figures.ts"
 import type { Figures } from "../../bench/webhooks/Figures.ts"
-import type { PacedLoadRecord } from "../../bench/webhooks/PacedLoadPlan.ts"
+import type { PacedLoadRecord } from "../../bench/load/PacedLoadPlan.ts"
 import { judge } from "../../bench/webhooks/WebhookGoals.ts"
 import * as WebhookReport from "../../bench/webhooks/WebhookReport.ts"
 import type { Trial, WebhookResults } from "../../bench/webhooks/WebhookResults.ts"
@@ -24,7 +24,10 @@ const recordsOf = (requests: typeof Requests.Type) => {
   const load: PacedLoadRecord = {
     wantedMicros: Float64Array.from(wanted),
     sentMicros: Float64Array.from(sent),
-    answeredMicros: Float64Array.from(requests, ({ answer }, i) => sent[i]! + answer)
+    answeredMicros: Float64Array.from(requests, ({ answer }, i) => sent[i]! + answer),
+    statuses: Uint16Array.from(requests, () => 200),
+    leftOut: 0,
+    reopened: 0
   }
   const arrivals = new Arrivals("a", 2)
   // Deliveries have no order.
