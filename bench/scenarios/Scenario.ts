@@ -52,13 +52,18 @@ export const subjects = (names: ReadonlyArray<ContenderName>, requests: Subject[
 export const INTENTS = "/v1/payment_intents"
 export const intentBody = { amount: 2000, currency: "usd", description: "Order 6735", metadata: { order: "6735" } }
 
-/** Sends one request to the server's API, with the first of the keys, and gives the answer. */
+/**
+ * Sends one request to the server's API, with the first of the keys, and gives the answer. Each run of the effect is
+ * a request of its own.
+ */
 export const post = <Answer>(target: Target, path: string, body: object): Effect.Effect<Answer, BenchFailure> =>
-  send(target, path, {
-    method: "POST",
-    headers: { "idempotency-key": crypto.randomUUID(), "content-type": "application/json" },
-    body: JSON.stringify(body)
-  })
+  Effect.suspend(() =>
+    send<Answer>(target, path, {
+      method: "POST",
+      headers: { "idempotency-key": crypto.randomUUID(), "content-type": "application/json" },
+      body: JSON.stringify(body)
+    })
+  )
 
 /** Asks the server's API for something, with the first of the keys. */
 export const get = <Answer>(target: Target, path: string): Effect.Effect<Answer, BenchFailure> =>
