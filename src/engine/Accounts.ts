@@ -128,7 +128,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       )
     )
 
-  const { list, search } = yield* Lists.make
+  const { list, peek: peekList, search } = yield* Lists.make
   const readEvents = yield* Events.makeReader(Lists.LISTS_MAX)
   const formats = yield* Formats
   const { shownIn } = yield* EventVersions
@@ -164,7 +164,12 @@ const make = Effect.fnUntraced(function* (options: Options) {
     peek,
     holder: makeHolder(numbers, views, read),
     ...timersOf(actors),
-    list: (account, query) => reading(account, (actor) => list(actor, query)),
+    list: (account, query) =>
+      Effect.suspend(() => {
+        const actor = actors.active(account)
+        const known = actor && peekList(actor, query)
+        return known === undefined ? reading(account, (actor) => list(actor, query)) : Effect.succeed(known)
+      }),
     search: (account, wanted) => reading(account, (actor) => search(actor, wanted)),
     event: (account, id) =>
       reading(account, () =>

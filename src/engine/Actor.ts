@@ -176,6 +176,10 @@ export class Actor implements AccountState {
   #now: Millis
   /** Version of the newest record that has made the account forget; older rows of the views do not count any more. */
   #forgottenAt = 0
+  /** Versions of the newest changes of documents, by kind. */
+  readonly #changedAt = new Map<string, number>()
+  /** What has changed before this version is not known. */
+  #knownSince: number
   #durableWaiters: Array<Waiter> = []
   #projectedWaiters: Array<Waiter> = []
   /** Commands that wait for their turn. */
@@ -193,6 +197,7 @@ export class Actor implements AccountState {
     this.clockOffset = head.clock
     this.version = this.durable = head.version
     this.projected = head.projected
+    this.#knownSince = head.version
     this.#hash = head.hash
     this.#sequence = head.sequence
     this.#now = head.now
@@ -274,6 +279,11 @@ export class Actor implements AccountState {
   /** Waits for the storage beside the mailbox, and counts with what waits in it. */
   reading<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | MailboxFull> {
     return this.#waiting.during(read)
+  }
+
+  /** Says that no document of a kind has changed since a version, durable or not. */
+  isUnchanged(kind: string, since: number): boolean {
+    return (this.#changedAt.get(kind) ?? this.#knownSince) <= since
   }
 
   /** The document, if it is in memory and the journal has it. */
@@ -587,6 +597,7 @@ export class Actor implements AccountState {
     }
     for (const { document, format, hidden, id, kind, labels } of changes) {
       this.documents.set(id, stored({ id, kind, version, document, hidden, labels, format }))
+      this.#changedAt.set(kind, version)
     }
     for (const { dueAt, id, name } of timers) {
       if (dueAt === null) this.timers.clear(id)
@@ -596,7 +607,8 @@ export class Actor implements AccountState {
 
   /** Nothing that was there before a version is there any more. */
   #forget(version: number): void {
-    this.#forgottenAt = version
+    this.#forgottenAt = this.#knownSince = version
+    this.#changedAt.clear()
     this.clockOffset = 0
     // Nothing is left that new ids would have to come after, and the clock was put back.
     this.#sequence = 0

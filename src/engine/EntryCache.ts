@@ -51,6 +51,13 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     this.#keep(id, entry)
   }
 
+  /** Takes an entry that was read elsewhere, and that no write has overtaken. What is here, or comes anyway, stays. */
+  offer(id: string, entry: Entry): void {
+    if (this.#loads.has(id) || this.get(id) !== undefined) return
+    this.#keep(id, entry)
+    this.trim()
+  }
+
   /** Makes an entry young, if it is not. */
   #keep(id: string, entry: Entry): void {
     this.#young.set(id, entry)

@@ -1,6 +1,6 @@
 /**
  * Lists of documents: the views say which documents there are, and where the journal has them; those in the actor's
- * memory are taken from there.
+ * memory are taken from there. Pages that are asked for again are remembered until a document of their kind changes.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
@@ -11,6 +11,8 @@ import { idsOf, isWithin } from "./Created.ts"
 import type { AccountId, Document, Identified } from "./Document.ts"
 import { Formats } from "./Formats.ts"
 import type { StorageFailure } from "./Journal.ts"
+import type { RowsPage } from "./ListPages.ts"
+import { ListPages } from "./ListPages.ts"
 import { Journal } from "./Journal.ts"
 import type { DocumentRow } from "./Projection.ts"
 import type { Span } from "./Record.ts"
@@ -46,6 +48,8 @@ export interface Search {
 }
 
 export interface Lists {
+  /** The page that `list` would answer with, if all of it is in memory. */
+  readonly peek: (actor: Actor, query: ListQuery & CreatedQuery) => ListPage | undefined
   /** One page of the documents that the views of an actor's account have. */
   readonly list: (actor: Actor, query: ListQuery & CreatedQuery) => Effect.Effect<ListPage, StorageFailure>
   /** One page of those that match, newest first. */
@@ -67,10 +71,7 @@ export const make: Effect.Effect<Lists, never, Formats | Journal | Scope.Scope |
 
   const documentsOf = Effect.fnUntraced(function* (actor: Actor, rows: ReadonlyArray<DocumentRow>) {
     const { account } = actor
-    const known = rows.map(({ id, version }) => {
-      const document = actor.durableDocument(id)
-      return document?.version === version ? document : undefined
-    })
+    const known = rows.map((row) => knownDocument(actor, row))
     const missing = rows.filter((_, i) => known[i] === undefined)
     if (missing.length === 0) return known as ReadonlyArray<Document>
     const spans = missing.flatMap(({ documentSpan, hiddenSpan, version }) =>
@@ -83,7 +84,24 @@ export const make: Effect.Effect<Lists, never, Formats | Journal | Scope.Scope |
     }) as ReadonlyArray<Document>
   })
 
+  const pages = new ListPages()
+  /** Leaves the documents of a page that is asked for again where the next will find them. */
+  const repeated = Effect.fnUntraced(function* (actor: Actor, { kind }: ListQuery, { hasMore, page }: RowsPage) {
+    const version = actor.durable
+    const documents = yield* documentsOf(actor, page)
+    if (actor.isUnchanged(kind, version)) for (const document of documents) actor.documents.offer(document.id, document)
+    return { documents, hasMore }
+  })
+
   const list: Lists["list"] = Effect.fnUntraced(function* (actor, { created, ...query }) {
+    if (created === undefined) {
+      const known = pages.get(actor, query)
+      if (known !== undefined) return yield* repeated(actor, query, known)
+      const version = actor.projected
+      const found = yield* pageOf(query, (query) => rowsOf(actor, query))
+      pages.set(actor, query, version, found)
+      return { documents: yield* documentsOf(actor, found.page), hasMore: found.hasMore }
+    }
     const { between, isExact } = yield* createdBetween(views, actor.account, query.prefix, created)
     const asked = { ...query, ...between }
     if (isExact) {
@@ -98,7 +116,17 @@ export const make: Effect.Effect<Lists, never, Formats | Journal | Scope.Scope |
     return { documents: page, hasMore }
   })
 
-  const search: Lists["search"] = Effect.fnUntraced(function* (actor, { filters, matches, ...query }) {
+  return { peek: (actor, query) => peekPage(pages, actor, query), list, search: makeSearch(views, documentsOf) }
+})
+
+/** Reads the documents of rows. */
+type DocumentsOf = (
+  actor: Actor,
+  rows: ReadonlyArray<DocumentRow>
+) => Effect.Effect<ReadonlyArray<Document>, StorageFailure>
+
+const makeSearch = (views: ViewsShape, documentsOf: DocumentsOf): Lists["search"] =>
+  Effect.fnUntraced(function* (actor, { filters, matches, ...query }) {
     const { account } = actor
     const asked = yield* Effect.forEach(filters, (filter) =>
       Effect.map(createdBetween(views, account, query.prefix, filter.created), ({ between }) => ({
@@ -119,8 +147,24 @@ export const make: Effect.Effect<Lists, never, Formats | Journal | Scope.Scope |
     return { documents: page, hasMore }
   })
 
-  return { list, search }
-})
+const peekPage = (pages: ListPages, actor: Actor, query: ListQuery & CreatedQuery): ListPage | undefined => {
+  if (query.created !== undefined || !actor.isTimely) return undefined
+  const known = pages.get(actor, query)
+  if (known === undefined) return undefined
+  const documents: Array<Document> = []
+  for (const row of known.page) {
+    const document = knownDocument(actor, row)
+    if (document === undefined) return undefined
+    documents.push(document)
+  }
+  return { documents, hasMore: known.hasMore }
+}
+
+/** The document that a row stands for, if it is in memory. */
+const knownDocument = (actor: Actor, { id, version }: DocumentRow): Document | undefined => {
+  const document = actor.durableDocument(id)
+  return document?.version === version && !document.deleted ? document : undefined
+}
 
 const everyRow = () => true
 /** Rows that are looked into at once, at most. */

@@ -108,7 +108,7 @@ export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list"
           ORDER BY position, id DESC`,
         (rows) => {
           const answers = queries.map((): Array<DocumentRow> => [])
-          for (const { position, ...row } of rows) answers[Number(position) - 1]!.push(toDocument(row))
+          for (const row of rows) answers[Number(row.position) - 1]!.push(toDocument(row))
           return answers
         }
       )
