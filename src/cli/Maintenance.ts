@@ -5,6 +5,7 @@
 import { Console, Data, Effect } from "effect"
 import { Command } from "effect/cli"
 import * as app from "../app.ts"
+import * as ProgressLine from "./ProgressLine.ts"
 
 /** The journal or the views are not as they should be. */
 class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readonly problems: ReadonlyArray<string> }> {
@@ -34,14 +35,14 @@ export const reconstruction = Effect.andThen(app.requireAlone, app.rebuild).pipe
 
 export const verify = Command.make("verify", {}, () =>
   Effect.gen(function* () {
-    const { accounts, problems, records } = yield* verification
+    const { accounts, problems, records } = yield* ProgressLine.shown(verification, process.stderr)
     if (problems.length > 0) return yield* new VerificationFailed({ problems })
     yield* Console.log(`${records} records of ${accounts} accounts: the journal is whole and the views agree with it.`)
   })
 ).pipe(Command.withDescription("Check the journal, and the views against it"))
 
 export const rebuild = Command.make("rebuild", {}, () =>
-  Effect.flatMap(reconstruction, (accounts) =>
+  Effect.flatMap(ProgressLine.shown(reconstruction, process.stderr), (accounts) =>
     Console.log(`The views of ${accounts} accounts were rebuilt from the journal.`)
   )
 ).pipe(Command.withDescription("Rebuild the views from the journal"))

@@ -66,8 +66,11 @@ export const make = (
         if (search === undefined || document === null) return change
         const steps = stepsOf(kind)
         if (format > 1 + steps.length) throw tooNew(record.account, record.version, id, format, 1 + steps.length)
-        const newer = textsAfter(steps.slice(format - 1), document, change.hidden).document
-        return { ...change, search: search(JSON.parse(newer) as Identified) }
+        const newer =
+          format === 1 + steps.length
+            ? (change.value ?? JSON.parse(document))
+            : JSON.parse(textsAfter(steps.slice(format - 1), document, change.hidden).document)
+        return { ...change, search: search(newer as Identified) }
       })
       return { ...record, changes }
     },

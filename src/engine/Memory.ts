@@ -13,7 +13,7 @@ export const CACHE_BYTES_MAX = Math.min(256 * MEBIBYTE, heap / 4)
 export const KEY_FILTERS_BYTES_MAX = Math.min(128 * MEBIBYTE, heap / 16)
 /** Pages of lists of all accounts have so many rows together, at some 400 bytes each. */
 export const LIST_ROWS_MAX = Math.ceil(Math.min(16 * MEBIBYTE, heap / 64) / 400)
-/** A verification keeps so many rows at once: their fingerprints, or the rows themselves, at some 400 bytes each. */
+/** A verification keeps so many rows at once: their texts, or the rows themselves, at some 400 bytes each. */
 export const VERIFIED_ROWS_MAX = Math.ceil(heap / 2 / 400)
 /** Durable records of so many bytes may wait for projection; then flushes wait for the projector. */
 export const LAG_BYTES_MAX = Math.min(64 * MEBIBYTE, heap / 32)

@@ -15,6 +15,7 @@ import type { StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
 import { LAG_BYTES_MAX } from "./Memory.ts"
 import { piecesOf, project } from "./Projection.ts"
+import { Progress } from "./Progress.ts"
 import type { JournalCorrupt, JournalRecord, SealedRecord } from "./Record.ts"
 import { checked, fromBytes, GENESIS, lost, unsealAll } from "./Record.ts"
 import { Views } from "./Views.ts"
@@ -150,6 +151,7 @@ const makeCatchUp = Effect.gen(function* () {
     const tail = yield* checked(() => unsealAll(before, rows))
     const records = yield* checked(() => tail.map(({ record }) => formats.searched(record)))
     for (const piece of piecesOf(records)) yield* views.apply(project(piece), 0)
+    ;(yield* Progress).advance(tail.length)
     const newest = tail.at(-1)
     const head = newest === undefined ? before : headOf(newest.record, newest.hash)
     return { ...head, projected: checkpoint, complete: newest === undefined }

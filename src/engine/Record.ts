@@ -53,6 +53,8 @@ export interface Change {
    * and `Formats.searched` adds it to what was read from there.
    */
   readonly search?: Searchable | null
+  /** The document, where it has just been read from the journal: nobody needs to parse it again. */
+  readonly value?: unknown
 }
 
 /** A change with the places of its texts. */
@@ -271,13 +273,13 @@ const located = (
       : { at: Buffer.byteLength(text.slice(0, at)), length: Buffer.byteLength(part) }
   let start = changesAt
   return changes.map((change, i) => {
-    const { created, document, format, hidden, id, kind, labels, search = null } = change
+    const { created, document, format, hidden, id, kind, labels, search = null, value } = change
     const documentAt = start + headText(change).length
     const hiddenAt = documentAt + (document ?? "null").length + HIDDEN.length
     start += texts[i]!.length + 1
     const documentSpan = document === null ? null : spanOf(documentAt, document)
     const hiddenSpan = hidden === null ? null : spanOf(hiddenAt, hidden)
-    return { id, kind, document, hidden, labels, format, created, search, documentSpan, hiddenSpan }
+    return { id, kind, document, hidden, labels, format, created, search, value, documentSpan, hiddenSpan }
   })
 }
 
@@ -412,7 +414,8 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     hidden: change.hidden === undefined ? null : JSON.stringify(change.hidden),
     labels: change.labels ?? {},
     format: change.format ?? 1,
-    created: false
+    created: false,
+    value: change.document
   }))
   const imageOf = (id: string): Pick<EventEntry, "object" | "format"> => {
     const { document: object, format = 1 } = changes.find((change) => change.id === id) ?? {}

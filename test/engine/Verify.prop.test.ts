@@ -104,17 +104,30 @@ const withTable = (
   return Context.add(storage, Views, edited)
 }
 
+/** What a row is read by: a row with another of these is another row. */
+const ROW_KEY = ["account", "id", "destination", "type"]
+
 /** Changes one field of a row to something else of its type. */
 const changed = ({ id, row }: ViewRow, seed: Random): ViewRow => {
-  const field = seed.pick(Object.keys(row).filter((name) => name !== "account" && name !== "id" && name !== "key"))
+  const field = seed.pick(Object.keys(row).filter((name) => !ROW_KEY.includes(name)))
   const before = (row as unknown as Record<string, unknown>)[field]
   const after = (() => {
     if (typeof before === "number") return before + 1
     if (typeof before === "string") return `${before} `
     if (Array.isArray(before)) return [...before, "more"]
-    return before === null ? (field.endsWith("At") ? 1 : '{"id":"undead"}') : { ...(before as object), extra: "label" }
+    if (before === null) return nowThere(field)
+    const fields = before as Readonly<Record<string, unknown>>
+    if (typeof fields.at === "number") return { ...fields, at: fields.at + 1 }
+    if (typeof fields.measure === "string") return { ...fields, measure: `${fields.measure} ` }
+    return { ...fields, extra: "label" }
   })()
   return { id, row: { ...row, [field]: after } }
+}
+
+/** What a field may hold that was null. */
+const nowThere = (field: string): unknown => {
+  if (field.endsWith("At")) return 1
+  return field === "search" ? { measure: "", terms: [] } : { at: 0, length: 2 }
 }
 
 const problemNaming = (problems: ReadonlyArray<string>, account: string, ...words: ReadonlyArray<string>) => {
