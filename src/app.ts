@@ -45,6 +45,7 @@ import * as Database from "./postgres/Database.ts"
 import * as InstallationSecret from "./postgres/InstallationSecret.ts"
 import * as JournalPostgres from "./postgres/JournalPostgres.ts"
 import * as Migrations from "./postgres/Migrations.ts"
+import * as SnapshotPostgres from "./postgres/SnapshotPostgres.ts"
 import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
 import * as Dispatcher from "./webhooks/Dispatcher.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
@@ -65,7 +66,10 @@ export { NothingThere, requireAlone } from "./postgres/Database.ts"
 /** A shutdown waits this long for requests under way. */
 const GRACE_MILLIS = 4000
 
-const tables = Layer.provideMerge(Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer), Migrations.layer)
+const tables = Layer.provideMerge(
+  Layer.mergeAll(JournalPostgres.layer, SnapshotPostgres.layer, ViewsPostgres.layer),
+  Migrations.layer
+)
 
 /** The journal and the views, on the configured Postgres, with their tables up to date. */
 export const storage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layer)))

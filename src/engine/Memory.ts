@@ -13,8 +13,8 @@ export const CACHE_BYTES_MAX = Math.min(256 * MEBIBYTE, heap / 4)
 export const KEY_FILTERS_BYTES_MAX = Math.min(128 * MEBIBYTE, heap / 16)
 /** Pages of lists of all accounts have so many rows together, at some 400 bytes each. */
 export const LIST_ROWS_MAX = Math.ceil(Math.min(16 * MEBIBYTE, heap / 64) / 400)
-/** A verification keeps so many rows at once: their texts, or the rows themselves, at some 400 bytes each. */
-export const VERIFIED_ROWS_MAX = Math.ceil(heap / 2 / 400)
+/** A verification keeps the fingerprints of so many rows at once, at up to 64 bytes each, beside the heap. */
+export const VERIFIED_ROWS_MAX = Math.ceil(heap / 2 / 64)
 /** Durable records of so many bytes may wait for projection; then flushes wait for the projector. */
 export const LAG_BYTES_MAX = Math.min(64 * MEBIBYTE, heap / 32)
 /** Records that are read from the journal at once end with the one that reaches this. */

@@ -327,7 +327,8 @@ export const moved = (row: DeliveryRow, step: DeliveryStep): DeliveryRow => {
 }
 
 /** The rows of an account by their ids; of some a sweep only needs to know that they are there. */
-interface Tables extends Readonly<Record<"documents" | "events" | "keys" | "subscriptions", Map<string, unknown>>> {
+interface Tables extends Readonly<Record<"documents" | "events" | "keys", { readonly clear: () => void }>> {
+  readonly subscriptions: Map<string, unknown>
   readonly timers: Map<string, TimerRow>
   readonly deliveries: Map<string, DeliveryRow>
 }

@@ -1,6 +1,6 @@
 /**
- * Rows of the views as texts, for verification: two rows are the same exactly if their texts are. One function for each
- * table, under its name; ids and accounts are compared elsewhere.
+ * Rows of the views as texts, for verification: two rows are the same exactly if their texts are. Ids and accounts are
+ * compared elsewhere.
  *
  * Joined, because text that is put together piece by piece keeps its pieces in memory.
  */
@@ -8,26 +8,25 @@ import type { Labels, Millis } from "./Document.ts"
 import type { DeliveryRow, EventRow, KeyRow, ProjectedDocument, SubscriptionRow, TimerRow } from "./Projection.ts"
 import type { Attempt, Span } from "./Record.ts"
 
-export const documents = (row: ProjectedDocument): string => {
+const documents = (row: ProjectedDocument): string => {
   const { documentSpan, format, hiddenSpan, kind, labels, search, version } = row
   const found = search === null ? "" : `${search.measure} ${search.terms.join()}`
   return [kind, version, span(documentSpan), span(hiddenSpan), labelsText(labels), format, found].join("|")
 }
 
-export const events = ({ version }: EventRow): string => String(version)
+const events = ({ version }: EventRow): string => String(version)
 
-export const timers = ({ dueAt, name, version, wakeAt }: TimerRow): string =>
-  JSON.stringify([name, version, dueAt, wakeAt])
+const timers = ({ dueAt, name, version, wakeAt }: TimerRow): string => JSON.stringify([name, version, dueAt, wakeAt])
 
 /** The time stands in front, because old keys may be missing. */
-export const keys = ({ at, fingerprint, key, version }: KeyRow): string => [at, version, fingerprint, key].join(" ")
+const keys = ({ at, fingerprint, key, version }: KeyRow): string => [at, version, fingerprint, key].join(" ")
 
 /** When the key with this text was used. */
 export const answeredAt = (text: string): Millis => Number(text.slice(0, text.indexOf(" ")))
 
-export const subscriptions = ({ types, version }: SubscriptionRow): string => JSON.stringify([version, types])
+const subscriptions = ({ types, version }: SubscriptionRow): string => JSON.stringify([version, types])
 
-export const deliveries = (row: DeliveryRow): string => {
+const deliveries = (row: DeliveryRow): string => {
   const { at, attempts, dueAt, event, eventVersion, nextAttemptAt, state, version } = row
   return JSON.stringify([event, eventVersion, version, at, state, attempts.map(attempt), nextAttemptAt, dueAt])
 }
@@ -47,3 +46,6 @@ const labelsText = (labels: Labels): string => {
   const names = Object.keys(labels)
   return names.length === 0 ? "" : JSON.stringify(names.toSorted().map((name) => [name, labels[name]]))
 }
+
+/** One function for each table. */
+export const rowText = { documents, events, timers, keys, subscriptions, deliveries }

@@ -2,28 +2,30 @@
  * Verification: does the journal hold what was written to it, and do the views say what the journal says?
  *
  * Folds the journal afresh, account by account, and names the first record or row that differs. Keys past their
- * retention may be gone from the views; everything else must be there, and nothing more. Writes nothing
- * but a checkpoint for an account that has none.
+ * retention may be gone from the views; everything else must be there, and nothing more. Writes nothing.
  *
- * Rows are in no order that journal and views share, so what must be there is kept until it is seen. Where that is more
- * than fits into memory, several passes take a part of the rows each.
+ * Each account is read in a snapshot, so a service may go on with it meanwhile. Rows are in no order that journal and
+ * views share, so what must be there is kept until it is seen. Where that is more than fits into memory, several passes
+ * take a part of the rows each.
  */
 import { Clock, Effect, Fiber } from "effect"
 import type { AccountId } from "./Document.ts"
+import type { Named } from "./Expected.ts"
+import { Expected } from "./Expected.ts"
 import { Formats } from "./Formats.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
-import type { DeliveryRow, Projection, TimerRow } from "./Projection.ts"
-import { aheadAfter, moved, piecesOf, project, sweepTables } from "./Projection.ts"
+import { VERIFIED_ROWS_MAX } from "./Memory.ts"
+import type { Projection } from "./Projection.ts"
+import { aheadAfter, piecesOf, project } from "./Projection.ts"
 import { Progress } from "./Progress.ts"
 import { Projector } from "./Projector.ts"
 import type { JournalCorrupt, JournalRow } from "./Record.ts"
-import { VERIFIED_ROWS_MAX } from "./Memory.ts"
 import { checked, GENESIS, lost, unsealAll } from "./Record.ts"
-import * as RowText from "./RowText.ts"
-import type { ViewRow, ViewTable } from "./Views.ts"
-import { deliveryId, eventId, keyId, Views, viewTables } from "./Views.ts"
+import { Snapshot } from "./Snapshot.ts"
+import type { Standing, ViewRow } from "./Views.ts"
+import { Views, viewTables } from "./Views.ts"
 
 export interface Report {
   readonly accounts: number
@@ -32,21 +34,31 @@ export interface Report {
   readonly problems: ReadonlyArray<string>
 }
 
-const PAGE = 1000
+/** How a verification goes about its work. */
+export interface Manner {
+  /** It keeps about so many rows in memory at once. */
+  readonly rowsMax: number
+  /** It reads so many records or rows at once. */
+  readonly page: number
+  /** It does this after each page. */
+  readonly pause: Effect.Effect<void>
+}
 
-/** Checks every account, with about so many of its rows in memory at once. */
+/** As fast as it can. */
+export const SWIFTLY: Manner = { rowsMax: VERIFIED_ROWS_MAX, page: 1000, pause: Effect.void }
+
+/** Checks every account. */
 export const verify = Effect.fnUntraced(function* (
-  rowsMax: number = VERIFIED_ROWS_MAX
+  manner: Manner = SWIFTLY
 ): Effect.fn.Return<Report, StorageFailure, Formats | Journal | Views> {
   const journal = yield* Journal
   const views = yield* Views
   const accounts = new Set([...(yield* journal.accounts), ...(yield* views.accounts)])
-  const outdated = new Set(yield* views.outdated)
   yield* announced([...accounts])
   const problems: Array<string> = []
   let records = 0
   for (const account of accounts) {
-    const outcome = yield* verifyAccount(account, rowsMax, !outdated.has(account))
+    const outcome = yield* verifyAccount(account, manner)
     records += outcome.records
     if (outcome.problem !== null) problems.push(outcome.problem)
   }
@@ -91,24 +103,24 @@ export const remakeOutdated: Effect.Effect<number, StorageFailure | JournalCorru
     return accounts.length
   })
 
-interface Outcome {
+export interface Outcome {
   readonly records: number
   readonly problem: string | null
 }
 
-/** In as many passes as it takes for none to keep too many rows. */
-const verifyAccount = Effect.fnUntraced(function* (
+/** Checks an account, in as many passes as it takes for none to keep too many rows. */
+export const verifyAccount = Effect.fnUntraced(function* (
   account: AccountId,
-  rowsMax: number,
-  compares: boolean,
+  manner: Manner,
   passes: number = 1
 ): Effect.fn.Return<Outcome, StorageFailure, Formats | Journal | Views> {
+  const { within } = yield* Snapshot
   let records = 0
   for (let pass = 0; pass < passes; pass++) {
     const holds = (id: string) => passes === 1 || sumOf(id) % passes === pass
-    const part = { share: 1 / passes, holds, rowsMax, compares }
-    const outcome = yield* verifyPart(account, part)
-    if (outcome === "too many rows") return yield* verifyAccount(account, rowsMax, compares, 2 * passes)
+    const part = { account, share: 1 / passes, holds, ...manner }
+    const outcome = yield* within(verifyPart(part))
+    if (outcome === "too many rows") return yield* verifyAccount(account, manner, 2 * passes)
     if (outcome.problem !== null) return outcome
     records = outcome.records
   }
@@ -122,160 +134,146 @@ const sumOf = (text: string): number => {
   return sum
 }
 
-/** A pass looks at this part of the rows. */
-interface Part {
+/** A pass looks at this part of an account's rows. */
+interface Part extends Manner {
+  readonly account: AccountId
   /** How much of all the account's work this is. */
   readonly share: number
   /** Which rows, by their ids. */
   readonly holds: (id: string) => boolean
-  readonly rowsMax: number
-  /** False for views that are outdated: the next start makes them anew. */
-  readonly compares: boolean
 }
 
-/** Compares again if the account moved meanwhile: a running Till goes on projecting. */
-const verifyPart = (
-  account: AccountId,
-  part: Part
-): Effect.Effect<Outcome | "too many rows", StorageFailure, Formats | Journal | Views> =>
+const verifyPart = (part: Part): Effect.Effect<Outcome | "too many rows", StorageFailure, Formats | Journal | Views> =>
   Effect.gen(function* () {
+    const { account, share } = part
     const views = yield* Views
-    const checkpoint = yield* views.checkpoint(account)
-    const fold = yield* Effect.result(foldJournal(account, checkpoint, part))
-    if (fold._tag === "Failure") {
-      if (fold.failure._tag === "JournalCorrupt") return { records: 0, problem: fold.failure.message }
-      return yield* fold.failure
-    }
-    if (fold.success === "too many rows") return fold.success
-    const { ahead, expected } = fold.success
-    if (!part.compares) return { records: fold.success.records, problem: null }
-    const isAhead = (yield* views.ahead(account)) === ahead
-    const problem = isAhead
-      ? yield* compare(account, expected, part, fold.success.records)
-      : `The views say something else than the journal of how far the ids of account ${account} are ahead`
-    if (problem !== null && (yield* views.checkpoint(account)) !== checkpoint) return yield* verifyPart(account, part)
-    return { records: fold.success.records, problem }
-  })
-
-/** What each table of the views must hold: rows, or their texts where no later record changes them, by id. */
-interface Expected extends Readonly<Record<Exclude<ViewTable, "timers" | "deliveries">, Map<string, string>>> {
-  readonly timers: Map<string, TimerRow>
-  readonly deliveries: Map<string, DeliveryRow>
-}
-
-const nothing = (): Expected => ({
-  documents: new Map(),
-  events: new Map(),
-  timers: new Map(),
-  keys: new Map(),
-  subscriptions: new Map(),
-  deliveries: new Map()
-})
-
-const foldJournal = Effect.fnUntraced(function* (account: AccountId, checkpoint: number, part: Part) {
-  const formats = yield* Formats
-  const journal = yield* Journal
-  const progress = yield* Progress
-  const expected = nothing()
-  let head = { version: 0, hash: GENESIS }
-  let ahead = 0
-  const fold = (rows: ReadonlyArray<JournalRow>) => {
-    const page = unsealAll(head, rows)
-    const newest = page.at(-1)!
-    head = { version: newest.record.version, hash: newest.hash }
-    const records = page.map(({ record }) => record).filter(({ version }) => version <= checkpoint)
-    for (const projection of piecesOf(records.map(formats.searched)).map(project)) {
-      merge(expected, projection, part)
-      ahead = aheadAfter(ahead, projection)
-    }
-    progress.advance((rows.length * part.share) / 2)
-  }
-  let next = yield* begun(journal.read(account, 0, PAGE))
-  for (;;) {
-    const rows = yield* Fiber.join(next)
-    if (rows.length === 0) break
-    next = yield* begun(journal.read(account, rows.at(-1)!.version, PAGE))
-    yield* checked(() => fold(rows))
-    if (rowsOf(expected) > part.rowsMax) {
-      progress.advance((-head.version * part.share) / 2)
+    const progress = yield* Progress
+    const standing = yield* views.standing(account)
+    const now = yield* Clock.currentTimeMillis
+    const expected = new Expected(part.holds, now - RETENTION_MILLIS)
+    let ahead = 0
+    const records = yield* overJournal(part, standing, (projections, records) => {
+      for (const projection of projections) {
+        expected.merge(projection)
+        ahead = aheadAfter(ahead, projection)
+      }
+      progress.advance((records * share) / 2)
+      return expected.weight <= part.rowsMax
+    })
+    if (records.isCutShort) {
+      progress.advance((-records.read * share) / 2)
       return "too many rows" as const
     }
+    // The next start makes views anew that are outdated.
+    if ((yield* views.outdated).includes(account)) return { records: records.read, problem: null }
+    const problem =
+      standing.ahead === ahead
+        ? yield* compare(part, standing, expected, records.read)
+        : `The views say something else than the journal of how far the ids of account ${account} are ahead`
+    return { records: records.read, problem }
+  }).pipe(Effect.catchTag("JournalCorrupt", ({ message }) => Effect.succeed({ records: 0, problem: message })))
+
+/**
+ * Reads an account's journal and checks its chain. Hands on what its records make of the views, as far as these are,
+ * until that answers with false.
+ */
+const overJournal = Effect.fnUntraced(function* (
+  { account, page, pause }: Part,
+  { projected }: Standing,
+  onProjections: (projections: ReadonlyArray<Projection>, records: number) => boolean
+) {
+  const formats = yield* Formats
+  const journal = yield* Journal
+  let head = { version: 0, hash: GENESIS }
+  const fold = (rows: ReadonlyArray<JournalRow>): boolean => {
+    const sealed = unsealAll(head, rows)
+    const newest = sealed.at(-1)!
+    head = { version: newest.record.version, hash: newest.hash }
+    const records = sealed.map(({ record }) => record).filter(({ version }) => version <= projected)
+    return onProjections(piecesOf(records.map(formats.searched)).map(project), rows.length)
   }
-  if (head.version < checkpoint) return yield* lost(account, head.version + 1)
-  return { expected, ahead, records: head.version }
+  const isWhole = yield* overPages(
+    (last: JournalRow | undefined) => journal.read(account, last?.version ?? 0, page),
+    (rows) =>
+      Effect.tap(
+        checked(() => fold(rows)),
+        pause
+      )
+  )
+  if (isWhole && head.version < projected) return yield* lost(account, head.version + 1)
+  return { read: head.version, isCutShort: !isWhole }
 })
 
-/** The storage works on the next page while the last one is worked on here. */
-const begun = <A, E, R>(page: Effect.Effect<A, E, R>) => Effect.forkChild(page, { startImmediately: true })
-
-const rowsOf = (expected: Expected): number => viewTables.reduce((sum, table) => sum + expected[table].size, 0)
-
-const merge = (expected: Expected, projection: Projection, part: Part): void => {
-  const { deliveriesMade, deliverySteps, documentsChanged, events, keys, subscriptionsSet, sweep } = projection
-  if (sweep !== null) sweepTables(expected, sweep)
-  // Of what was read from the journal no document is known to be new.
-  for (const row of documentsChanged) {
-    if (part.holds(row.id)) expected.documents.set(row.id, RowText.documents(row))
+/**
+ * Works on page after page, up to an empty one or until the work answers with false, and says whether it was done with
+ * all. The storage reads the next page meanwhile; it is done with that when this ends.
+ */
+const overPages = Effect.fnUntraced(function* <Row, E1, R1, E2, R2>(
+  read: (last: Row | undefined) => Effect.Effect<ReadonlyArray<Row>, E1, R1>,
+  work: (rows: ReadonlyArray<Row>) => Effect.Effect<boolean, E2, R2>
+): Effect.fn.Return<boolean, E1 | E2, R1 | R2> {
+  const begun = (last: Row | undefined) => Effect.forkChild(read(last), { startImmediately: true })
+  let next = yield* begun(undefined)
+  for (;;) {
+    const rows = yield* Fiber.join(next)
+    if (rows.length === 0) return true
+    const following = yield* begun(rows.at(-1))
+    const goesOn = yield* Effect.onError(work(rows), () => Fiber.await(following))
+    if (!goesOn) {
+      yield* Fiber.await(following)
+      return false
+    }
+    next = following
   }
-  for (const row of events) {
-    const id = eventId(row)
-    if (part.holds(id)) expected.events.set(id, RowText.events(row))
-  }
-  for (const row of keys) {
-    const id = keyId(row)
-    if (part.holds(id)) expected.keys.set(id, RowText.keys(row))
-  }
-  for (const row of projection.timersSet) if (part.holds(row.id)) expected.timers.set(row.id, row)
-  for (const { id } of projection.timersCleared) expected.timers.delete(id)
-  for (const row of subscriptionsSet) {
-    if (part.holds(row.destination)) expected.subscriptions.set(row.destination, RowText.subscriptions(row))
-  }
-  for (const row of deliveriesMade) {
-    const id = deliveryId(row)
-    if (part.holds(id)) expected.deliveries.set(id, row)
-  }
-  for (const step of deliverySteps) {
-    const row = expected.deliveries.get(deliveryId(step))
-    if (row !== undefined) expected.deliveries.set(deliveryId(step), moved(row, step))
-  }
-}
+})
 
 /** Compares each table with what it must hold, which is used up by this. Says what differs first. */
-const compare = Effect.fnUntraced(function* (account: AccountId, expected: Expected, part: Part, records: number) {
+const compare = Effect.fnUntraced(function* (part: Part, standing: Standing, expected: Expected, records: number) {
+  const { account, page, pause, share } = part
   const views = yield* Views
   const progress = yield* Progress
-  const total = rowsOf(expected)
+  // All of the account's rows are seen in each pass.
+  const recordsPerRow = (records * share * share) / 2 / Math.max(expected.weight, 1)
+  let problem: string | null = null
   for (const table of viewTables) {
-    const wanted: Map<string, string | TimerRow | DeliveryRow> = expected[table]
-    const textOf = RowText[table] as (row: ViewRow["row"]) => string
-    const differing = (rows: ReadonlyArray<ViewRow>): string | null => {
-      for (const { id, row } of rows) {
-        if (!part.holds(id)) continue
-        const known = wanted.get(id)
-        if (known === undefined) return `${table} ${id} of account ${account} is in the views, but not in the journal`
-        if ((typeof known === "string" ? known : textOf(known)) !== textOf(row)) {
-          return `${table} ${id} of account ${account} is not what the journal says`
-        }
-        wanted.delete(id)
+    const isSame = (rows: ReadonlyArray<ViewRow>): boolean => {
+      for (const row of rows) {
+        const what = expected.take(table, row)
+        if (what === null) continue
+        problem = `${table} ${row.id} of account ${account} is ${what}`
+        return false
       }
-      return null
+      progress.advance(rows.length * recordsPerRow)
+      return true
     }
-    let next = yield* begun(views.scan(account, table, "", PAGE))
-    for (;;) {
-      const rows = yield* Fiber.join(next)
-      if (rows.length === PAGE) next = yield* begun(views.scan(account, table, rows.at(-1)!.id, PAGE))
-      const before = wanted.size
-      const problem = differing(rows)
-      if (problem !== null) return problem
-      progress.advance((((before - wanted.size) / total) * records * part.share) / 2)
-      if (rows.length < PAGE) break
-    }
-    // A running Till may have forgotten keys during the scan.
-    const forgotten = (yield* Clock.currentTimeMillis) - RETENTION_MILLIS
-    for (const [id, text] of wanted) {
-      if (table === "keys" && RowText.answeredAt(text as string) < forgotten) continue
-      return `${table} ${id} of account ${account} is in the journal, but not in the views`
-    }
+    yield* overPages(
+      (last: ViewRow | undefined) => views.scan(account, table, last?.id ?? "", page),
+      (rows) =>
+        Effect.tap(
+          Effect.sync(() => isSame(rows)),
+          pause
+        )
+    )
+    if (problem !== null) return problem
   }
-  return null
+  const missing = yield* missingOf(part, standing, expected)
+  return missing === undefined
+    ? null
+    : `${missing.table} ${missing.id} of account ${account} is in the journal, but not in the views`
+})
+
+/** What must be in the views and was not seen there. The journal says what it is. */
+const missingOf = Effect.fnUntraced(function* (part: Part, standing: Standing, expected: Expected) {
+  if (expected.missing !== undefined || !expected.isIncomplete) return expected.missing
+  // Without a snapshot, a running Till may have forgotten keys during the scan.
+  const forgotten = (yield* Clock.currentTimeMillis) - RETENTION_MILLIS
+  let missing: Named | undefined
+  yield* overJournal(part, standing, (projections) => {
+    missing ??= projections
+      .values()
+      .map((projection) => expected.missingAmong(projection, forgotten))
+      .find(Boolean)
+    return missing === undefined
+  })
+  return missing
 })

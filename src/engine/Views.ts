@@ -103,6 +103,13 @@ export interface TimerCount {
   readonly count: number
 }
 
+/** How far the views are with an account; everything is 0 for one that has no checkpoint. */
+export interface Standing {
+  readonly projected: number
+  /** By how many seconds the account's ids were ahead of its time at most; see `Created.ts`. */
+  readonly ahead: number
+}
+
 /** The tables of the views. */
 export const viewTables = ["documents", "events", "timers", "keys", "subscriptions", "deliveries"] as const
 export type ViewTable = (typeof viewTables)[number]
@@ -141,8 +148,8 @@ export interface ViewsShape {
   ) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** The version up to which an account is projected; 0 for one that is new, which is given a checkpoint by this. */
   readonly checkpoint: (account: AccountId) => Effect.Effect<number, StorageFailure>
-  /** By how many seconds the account's ids were ahead of its time at most; see `Created.ts`. */
-  readonly ahead: (account: AccountId) => Effect.Effect<number, StorageFailure>
+  /** How far an account is projected; writes nothing. */
+  readonly standing: (account: AccountId) => Effect.Effect<Standing, StorageFailure>
   /** Accounts whose rows are as an older Till made them, until they are cleared: today's would have more in them. */
   readonly outdated: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** Accounts whose journal goes further than their checkpoint. */

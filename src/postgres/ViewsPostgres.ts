@@ -116,7 +116,7 @@ const reads = (
 ): Pick<
   Views["Service"],
   | "checkpoint"
-  | "ahead"
+  | "standing"
   | "outdated"
   | "behind"
   | "accounts"
@@ -133,9 +133,10 @@ const reads = (
         ) SELECT version FROM made UNION ALL SELECT version FROM checkpoints WHERE account = ${account}`,
       ([row]) => Number(row?.version ?? 0)
     ),
-  ahead: (account) =>
-    ask(sql<{ ahead: bigint }>`SELECT ahead FROM checkpoints WHERE account = ${account}`, ([row]) =>
-      Number(row?.ahead ?? 0)
+  standing: (account) =>
+    ask(
+      sql<{ version: bigint; ahead: bigint }>`SELECT version, ahead FROM checkpoints WHERE account = ${account}`,
+      ([row]) => ({ projected: Number(row?.version ?? 0), ahead: Number(row?.ahead ?? 0) })
     ),
   outdated: ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE outdated`, accountsOf),
   behind: ask(

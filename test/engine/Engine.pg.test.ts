@@ -172,6 +172,31 @@ describe("the engine on Postgres", () => {
     })
   )
 
+  it.live("is verified as of one moment while it goes on", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresStorage.make
+      const engine = yield* Harness.startEngine(yield* postgres.connect("engine"))
+      yield* engine.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+      yield* Effect.replicateEffect(increment(engine), 20, { discard: true })
+      let ended = false
+      const writing = yield* Effect.forkChild(
+        Effect.whileLoop({ while: () => !ended, body: () => increment(engine), step: () => {} })
+      )
+      const beside = yield* postgres.connect("beside")
+      const seen: Array<number> = []
+      // A page of few records, so that much happens between the first and the last.
+      for (let i = 0; i < 5; i++) {
+        const report = yield* Harness.verification(beside, { page: 7 })
+        assert.deepStrictEqual(report.problems, [])
+        seen.push(report.records)
+      }
+      ended = true
+      yield* Fiber.join(writing)
+      assert.isAbove(seen.at(-1)!, seen[0]!)
+      yield* engine.stop
+    })
+  )
+
   it.live("is found out by verification when somebody has edited its tables, and rebuilds its views", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make

@@ -25,7 +25,8 @@ import type { JournalRecord } from "../../src/engine/Record.ts"
 import { GENESIS, unseal } from "../../src/engine/Record.ts"
 import * as Scheduler from "../../src/engine/Scheduler.ts"
 import { TimerHandler } from "../../src/engine/Timers.ts"
-import { rebuild, verify } from "../../src/engine/Verify.ts"
+import type { Manner } from "../../src/engine/Verify.ts"
+import { rebuild, SWIFTLY, verify } from "../../src/engine/Verify.ts"
 import type { EventVersionsShape, StoredEvent } from "../../src/engine/Events.ts"
 import { EventVersions } from "../../src/engine/Events.ts"
 import type { ViewsShape } from "../../src/engine/Views.ts"
@@ -172,13 +173,16 @@ export const recordsOf = Effect.fnUntraced(function* (storage: Storage, account:
 
 const formatsOf = (kinds: ReadonlyArray<Formatted>) => Formats.layer(kinds, (type) => type.split(".")[0])
 
-/** Verifies as `till verify` does, with so many rows in memory. */
-export const verification = (storage: Storage, rowsMax?: number, kinds: ReadonlyArray<Formatted> = [COUNTER]) =>
-  verify(rowsMax).pipe(Effect.provideContext(storage), Effect.provide(formatsOf(kinds)))
+/** Verifies as `till verify` does, in this manner. */
+export const verification = (
+  storage: Storage,
+  manner: Partial<Manner> = {},
+  kinds: ReadonlyArray<Formatted> = [COUNTER]
+) => verify({ ...SWIFTLY, ...manner }).pipe(Effect.provideContext(storage), Effect.provide(formatsOf(kinds)))
 
 /** Verification finds nothing. */
 export const verified = Effect.fnUntraced(function* (storage: Storage, kinds?: ReadonlyArray<Formatted>) {
-  const report = yield* Effect.orDie(verification(storage, undefined, kinds))
+  const report = yield* Effect.orDie(verification(storage, {}, kinds))
   assert.deepStrictEqual(report.problems, [])
   return report
 })

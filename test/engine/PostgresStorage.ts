@@ -5,6 +5,7 @@ import { Effect, Layer, Redacted, Scope } from "effect"
 import { sessionSettings } from "../../src/postgres/Database.ts"
 import * as JournalPostgres from "../../src/postgres/JournalPostgres.ts"
 import * as Migrations from "../../src/postgres/Migrations.ts"
+import * as SnapshotPostgres from "../../src/postgres/SnapshotPostgres.ts"
 import * as ViewsPostgres from "../../src/postgres/ViewsPostgres.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { StallingProxy } from "../support/StallingProxy.ts"
@@ -48,7 +49,7 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
       sql.withTransaction(Effect.andThen(Effect.orDie(sql.unsafe(statement)), effect))
     ).pipe(Effect.provide(clientOf(url, "editor", 1)), Effect.catchTag("SqlError", Effect.die)) as Effect.Effect<A, E>
   const layer = (name: string, at = url) =>
-    Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer).pipe(
+    Layer.mergeAll(JournalPostgres.layer, SnapshotPostgres.layer, ViewsPostgres.layer).pipe(
       Layer.provide(Migrations.layer),
       Layer.provide(clientOf(at, name, 4)),
       Layer.orDie

@@ -135,7 +135,7 @@ const questions = (
   views.list(ACCOUNT, { ...charges, labels: { ...charges.labels, payment_intent: address.id } }),
   views.list(ACCOUNT, { kind: "price", prefix: "price", labels: { product, type: "recurring" }, limit: 10 }),
   views.list(ACCOUNT, { kind: "customer", prefix: "cus", labels: { email: "17@example.com" }, limit: 10 }),
-  views.ahead(ACCOUNT),
+  views.standing(ACCOUNT),
   views.list(ACCOUNT, { ...intents, behind: `pi_${digits(5)}`, before: `pi_${digits(9)}` }),
   views.list(ACCOUNT, { ...charges, before: `ch_${digits(MIDDLE)}`, behind: `ch_${digits(MIDDLE - 100)}` }),
   views.newest([{ ...intents, account: ACCOUNT, before: `pi_${digits(9)}`, behind: `pi_${digits(5)}` }]),

@@ -286,7 +286,7 @@ const questions = (random: Random) => {
     list: (views: ViewsShape) => views.list(account, list),
     newest: (views: ViewsShape) => views.newest(newest),
     search: (views: ViewsShape) => views.search(account, search),
-    ahead: (views: ViewsShape) => views.ahead(account),
+    standing: (views: ViewsShape) => views.standing(account),
     event: (views: ViewsShape) => views.event(event),
     events: (views: ViewsShape) => views.events(account, events),
     accounts: (views: ViewsShape) => Effect.map(views.accounts, (accounts) => accounts.toSorted()),

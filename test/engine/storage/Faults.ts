@@ -47,7 +47,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         accountsUnnumbered: (limit) => reading(views.accountsUnnumbered(limit)),
         olderHolder: (id) => reading(views.olderHolder(id)),
         keys: (addresses) => reading(views.keys(addresses)),
-        ahead: (account) => reading(views.ahead(account)),
+        standing: (account) => reading(views.standing(account)),
         outdated: reading(views.outdated),
         search: (account, query) => reading(views.search(account, query)),
         behind: reading(views.behind),

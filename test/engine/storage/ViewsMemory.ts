@@ -251,7 +251,8 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
     return Views.of({
       apply: (projection, leasedUntil) => Effect.sync(() => accounts.apply(projection, leasedUntil)),
       checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
-      ahead: (account) => Effect.sync(() => tables(account).ahead),
+      standing: (account) =>
+        Effect.sync(() => ({ projected: tables(account).checkpoint, ahead: tables(account).ahead })),
       // This storage is never older than the code.
       outdated: Effect.succeed([]),
       search: (account, query) => Effect.sync(() => searched(tables(account), account, query)),

@@ -1,0 +1,136 @@
+/**
+ * What the views must hold of an account, or of a part of its rows, as the journal says: folded from projections, and
+ * compared with rows in whatever order they come.
+ *
+ * Of rows that no later record changes without naming them, only fingerprints are kept. So a row that is missing is
+ * known to be, but not by name: `missingAmong` finds the name when the journal is read once more.
+ */
+import type { Millis } from "./Document.ts"
+import { Fingerprints } from "./Fingerprints.ts"
+import type { DeliveryRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
+import { moved, sweepTables } from "./Projection.ts"
+import { rowText } from "./RowText.ts"
+import type { ViewRow, ViewTable } from "./Views.ts"
+import { deliveryId, eventId, keyId } from "./Views.ts"
+
+const WHOLE_ROW_WEIGHT = 8
+
+/** Names a row of a table. */
+export interface Named {
+  readonly table: ViewTable
+  readonly id: string
+}
+
+export class Expected {
+  readonly #holds: (id: string) => boolean
+  /** Keys that were used before may be gone. */
+  readonly #forgettable: Millis
+  readonly documents = new Fingerprints()
+  readonly events = new Fingerprints()
+  readonly keys = new Fingerprints()
+  readonly #keysForgettable = new Fingerprints()
+  readonly timers = new Map<string, TimerRow>()
+  readonly subscriptions = new Map<string, SubscriptionRow>()
+  readonly deliveries = new Map<string, DeliveryRow>()
+
+  /** Of the rows that `holds` knows by their ids. */
+  constructor(holds: (id: string) => boolean, forgettable: Millis) {
+    this.#holds = holds
+    this.#forgettable = forgettable
+  }
+
+  /** How many rows must be there, or may; what is kept whole counts for as many fingerprints as fit into its memory. */
+  get weight(): number {
+    const { deliveries, documents, events, keys, subscriptions, timers } = this
+    const whole = timers.size + subscriptions.size + deliveries.size
+    return documents.size + events.size + keys.size + this.#keysForgettable.size + WHOLE_ROW_WEIGHT * whole
+  }
+
+  merge(projection: Projection): void {
+    const { deliveriesMade, deliverySteps, documentsChanged, events, keys, subscriptionsSet, sweep } = projection
+    const holds = this.#holds
+    if (sweep !== null) this.#sweep(sweep)
+    // Of what was read from the journal no document is known to be new.
+    for (const row of documentsChanged) if (holds(row.id)) this.documents.set(row.id, rowText.documents(row))
+    for (const row of events) {
+      const id = eventId(row)
+      if (holds(id)) this.events.set(id, rowText.events(row))
+    }
+    for (const row of keys) {
+      const id = keyId(row)
+      const table = row.at < this.#forgettable ? this.#keysForgettable : this.keys
+      if (holds(id)) table.set(id, rowText.keys(row))
+    }
+    for (const row of projection.timersSet) if (holds(row.id)) this.timers.set(row.id, row)
+    for (const { id } of projection.timersCleared) this.timers.delete(id)
+    for (const row of subscriptionsSet) if (holds(row.destination)) this.subscriptions.set(row.destination, row)
+    for (const row of deliveriesMade) {
+      const id = deliveryId(row)
+      if (holds(id)) this.deliveries.set(id, row)
+    }
+    for (const step of deliverySteps) {
+      const row = this.deliveries.get(deliveryId(step))
+      if (row !== undefined) this.deliveries.set(deliveryId(step), moved(row, step))
+    }
+  }
+
+  #sweep(sweep: NonNullable<Projection["sweep"]>): void {
+    if (sweep.wiped) this.#keysForgettable.clear()
+    sweepTables(this, sweep)
+  }
+
+  /** Takes a row of the views out of what must be there; says what is wrong with it, if anything. */
+  take(
+    table: ViewTable,
+    { id, row }: ViewRow
+  ): "not what the journal says" | "in the views, but not in the journal" | null {
+    if (!this.#holds(id)) return null
+    const text = (rowText[table] as (row: ViewRow["row"]) => string)(row)
+    const found = this.#takeText(table, id, text)
+    if (found === "taken") return null
+    return found === "other" ? "not what the journal says" : "in the views, but not in the journal"
+  }
+
+  #takeText(table: ViewTable, id: string, text: string): "taken" | "other" | "absent" {
+    switch (table) {
+      case "documents":
+      case "events":
+        return this[table].take(id, text)
+      case "keys": {
+        const found = this.keys.take(id, text)
+        return found === "absent" ? this.#keysForgettable.take(id, text) : found
+      }
+      default: {
+        const rows: Map<string, TimerRow | SubscriptionRow | DeliveryRow> = this[table]
+        const row = rows.get(id)
+        if (row === undefined) return "absent"
+        if ((rowText[table] as (row: ViewRow["row"]) => string)(row) !== text) return "other"
+        rows.delete(id)
+        return "taken"
+      }
+    }
+  }
+
+  /** A row that must be there and was not taken, of those that are kept whole. */
+  get missing(): Named | undefined {
+    for (const table of ["timers", "subscriptions", "deliveries"] as const) {
+      for (const id of this[table].keys()) return { table, id }
+    }
+    return undefined
+  }
+
+  /** Says whether some other row must be there and was not taken. */
+  get isIncomplete(): boolean {
+    return this.documents.left + this.events.left + this.keys.left > 0
+  }
+
+  /** A row of a projection that was not taken. Keys that were used before `forgotten` may be gone meanwhile. */
+  missingAmong({ documentsChanged, events, keys }: Projection, forgotten: Millis): Named | undefined {
+    for (const { id } of documentsChanged) if (this.documents.has(id)) return { table: "documents", id }
+    for (const row of events) if (this.events.has(eventId(row))) return { table: "events", id: eventId(row) }
+    for (const row of keys) {
+      if (row.at >= forgotten && this.keys.has(keyId(row))) return { table: "keys", id: keyId(row) }
+    }
+    return undefined
+  }
+}
