@@ -1,4 +1,4 @@
-/** A snapshot in Postgres: a transaction that sees what was committed before its first statement, and writes nothing. */
+/** A snapshot in Postgres: a transaction that sees what was committed before its first statement, and only reads. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
