@@ -1,0 +1,77 @@
+/**
+ * Deliberate mistakes, each one line of the sources, under a fault that has to show it. A judge that does not see them
+ * proves nothing where it finds nothing.
+ */
+import * as Path from "node:path"
+import type { Finding } from "./Finding.ts"
+import type { Mutation } from "./Checkout.ts"
+import { mutated } from "./Checkout.ts"
+import { kills } from "./parts/Kills.ts"
+import type { ControlResult } from "./Report.ts"
+import type { Context, Row } from "./Scene.ts"
+
+export interface Control {
+  readonly name: string
+  readonly mutation: Mutation
+  /** What is changed, in words. */
+  readonly change: string
+  readonly fault: string
+  /** The finding that a judge must come to who sees this mistake. */
+  readonly isSeenBy: (finding: Finding) => boolean
+  readonly run: (context: Context) => Promise<Row>
+}
+
+const isLost = ({ kind }: Finding) => kind === "lost"
+const isDoubled = ({ kind }: Finding) => kind === "doubled"
+
+export const CONTROLS: ReadonlyArray<Control> = [
+  {
+    name: "acknowledged before the flush",
+    mutation: {
+      file: "src/engine/GroupCommit.ts",
+      find: "    const durable = yield* append(batch)\n",
+      replace:
+        "    for (const { actor, sealed, settle } of batch) (actor.markDurable(sealed.record.version), settle(Exit.void))\n" +
+        "    const durable = yield* append(batch)\n"
+    },
+    change: "the group commit settles a batch before it appends it",
+    fault: "kill -9 of Postgres",
+    isSeenBy: isLost,
+    run: (context) => kills(context, "kill -9 of Postgres", "postgres", 4)
+  },
+  {
+    name: "no idempotency record",
+    mutation: {
+      file: "src/engine/Idempotency.ts",
+      find: "const responseOf = idempotencyKey === null ? () => null : responseToKeep",
+      replace: "const responseOf = () => null"
+    },
+    change: "the response is not kept in the record",
+    fault: "kill -9 of Till",
+    isSeenBy: isDoubled,
+    run: (context) => kills(context, "kill -9 of Till", "till", 1)
+  },
+  {
+    name: "webhook before commit",
+    mutation: {
+      file: "src/engine/GroupCommit.ts",
+      find: "    const durable = yield* append(batch)\n",
+      replace: "    for (const entry of batch) options.onDurable(entry)\n    const durable = yield* append(batch)\n"
+    },
+    change: "the outbox is told of a record before it is appended",
+    fault: "kill -9 of Postgres",
+    isSeenBy: ({ text }) => text.endsWith("was delivered, and there is none"),
+    run: (context) => kills(context, "kill -9 of Postgres", "postgres", 4)
+  }
+]
+
+/** Runs a control. */
+export const runControl = async (control: Control, context: Context): Promise<ControlResult> => {
+  const { change, fault, mutation, name, run } = control
+  const checkout = mutated(context.checkout, Path.join(context.folder, "checkout"), mutation)
+  const row = await run({ ...context, checkout, log: () => {} })
+  const first = row.findings.all.find(control.isSeenBy)
+  const result = { name, mutation: `${change} (${mutation.file})`, fault }
+  if (row.skipped !== undefined) return { ...result, seen: undefined, skipped: row.skipped }
+  return { ...result, seen: first === undefined ? undefined : `${first.kind}: ${first.text.slice(0, 300)}` }
+}

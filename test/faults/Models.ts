@@ -1,0 +1,67 @@
+/** The objects that clients share, as plain sequential models. */
+import type { Answer } from "../support/HttpExchange.ts"
+import type { Model } from "./Linearizability.ts"
+import type { Operation } from "./Operations.ts"
+import { isStateRefusal } from "./Operations.ts"
+
+export type Shared = Exclude<Operation, { f: "pay" | "decline" | "hold" | "enroll" }> | { f: "read"; id: string }
+
+/** An operation with its answer; undefined if nobody knows it. */
+export interface Answered {
+  readonly operation: Shared
+  readonly answer: Answer | undefined
+}
+
+/** A customer's value. */
+export const register = (initial: number): Model<number, Answered> => ({
+  initial,
+  nameOf: String,
+  step: (value, { answer, operation }) => {
+    if (operation.f === "write") return operation.value
+    return answer === undefined || answer.body.metadata.value === String(value) ? value : undefined
+  }
+})
+
+export interface Payment {
+  readonly status: "requires_capture" | "succeeded" | "canceled"
+  readonly received: number
+  readonly refunded: number
+}
+
+/** What a read shows of a payment. */
+export const seenIn = ({ body }: Answer): Payment => ({
+  status: body.status,
+  received: body.amount_received,
+  refunded: body.charges.data[0].amount_refunded
+})
+
+/** The state that a command leads to; undefined if the payment's state refuses it. */
+const after = (before: Payment, operation: Shared): Payment | undefined => {
+  const { received, refunded, status } = before
+  switch (operation.f) {
+    case "capture":
+      return status === "requires_capture" ? { status: "succeeded", received: operation.amount, refunded } : undefined
+    case "cancel":
+      return status === "requires_capture" ? { ...before, status: "canceled" } : undefined
+    case "refund":
+      return status === "succeeded" && refunded + operation.amount <= received
+        ? { ...before, refunded: refunded + operation.amount }
+        : undefined
+    default:
+      return before
+  }
+}
+
+export const payment: Model<Payment, Answered> = {
+  initial: { status: "requires_capture", received: 0, refunded: 0 },
+  nameOf: ({ received, refunded, status }) => `${status} ${received} ${refunded}`,
+  step: (before, { answer, operation }) => {
+    if (operation.f === "read") {
+      return answer === undefined || payment.nameOf(seenIn(answer)) === payment.nameOf(before) ? before : undefined
+    }
+    const next = after(before, operation)
+    if (answer === undefined) return next
+    const isRefused = isStateRefusal(answer)
+    return isRefused === (next === undefined) ? (next ?? before) : undefined
+  }
+}

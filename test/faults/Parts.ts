@@ -1,0 +1,10 @@
+/** The parts of the suite, in the order in which they run. */
+import * as Kills from "./parts/Kills.ts"
+import type { Context, Row } from "./Scene.ts"
+
+export interface Part {
+  readonly name: string
+  readonly run: (context: Context) => Promise<ReadonlyArray<Row>>
+}
+
+export const PARTS: ReadonlyArray<Part> = [{ name: "kills", run: Kills.run }]

@@ -1,0 +1,150 @@
+/**
+ * A Till of a checkout, as a process of its own that can be killed and started again on the same data and port.
+ * Loopback only; it works in the run's folder, where the guardian finds it.
+ */
+import type { ChildProcess } from "node:child_process"
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import { Effect } from "effect"
+import { freePort } from "../../src/postgres/embedded/FreePort.ts"
+import { running } from "../../src/postgres/embedded/Postmaster.ts"
+import { HttpExchange } from "../support/HttpExchange.ts"
+import { family, KEYS, pause, signalIfThere } from "../support/TillProcess.ts"
+import type { Checkout } from "./Checkout.ts"
+
+export interface ServiceOptions {
+  readonly checkout: Checkout
+  /** Absolute path. The process works there, and keeps its data there. */
+  readonly folder: string
+  /** The embedded Postgres unless given. */
+  readonly databaseUrl?: string
+  readonly variables?: Readonly<Record<string, string>>
+  /** Modules that Node loads first. */
+  readonly imports?: ReadonlyArray<string>
+}
+
+/** A start after a crash may have much to replay. */
+const READY_MILLIS_MAX = 60_000
+const STOP_MILLIS_MAX = 30_000
+const LOG_LENGTH_MAX = 20_000
+
+export class Service {
+  readonly port: number
+  readonly http: HttpExchange
+  /** The newest of what it has written to standard error. */
+  log = ""
+  readonly #options: ServiceOptions
+  #child: ChildProcess | undefined
+  #ended: Promise<void> = Promise.resolve()
+
+  constructor(options: ServiceOptions, port: number) {
+    this.#options = options
+    this.port = port
+    this.http = new HttpExchange(port, KEYS.secretTest)
+  }
+
+  /** One that is ready. */
+  static async start(options: ServiceOptions): Promise<Service> {
+    fs.mkdirSync(options.folder, { recursive: true })
+    const service = new Service(options, await Effect.runPromise(Effect.orDie(freePort("127.0.0.1", 0))))
+    await service.start()
+    return service
+  }
+
+  get processId(): number {
+    const processId = this.#child?.pid
+    if (processId === undefined) throw new Error("Till was not started")
+    return processId
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  get #cluster(): string {
+    return Path.join(fs.realpathSync(this.#options.folder), "postgres", "data")
+  }
+
+  /** Id of the embedded Postgres' first process, as long as that is alive. */
+  get postgresProcessId(): number | undefined {
+    return fs.existsSync(this.#options.folder) ? running(this.#cluster)?.processId : undefined
+  }
+
+  #spawn(): void {
+    const { checkout, databaseUrl, folder, imports = [], variables } = this.#options
+    const { node, options, variables: own } = checkout.command
+    const loaded = imports.flatMap((module) => ["--import", module])
+    const inherited = Object.entries(process.env).filter(([name]) => /^(PATH|HOME|TMPDIR)$/.test(name))
+    const child = spawn(node, [...options, ...loaded, Path.join(checkout.folder, "src/main.ts"), "serve"], {
+      cwd: folder,
+      env: {
+        ...Object.fromEntries(inherited),
+        ...own,
+        TILL_DATA_DIR: folder,
+        PORT: String(this.port),
+        TILL_SK_TEST: KEYS.secretTest,
+        TILL_PK_TEST: KEYS.publishableTest,
+        TILL_SK_LIVE: KEYS.secretLive,
+        TILL_PK_LIVE: KEYS.publishableLive,
+        ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+        ...variables
+      },
+      stdio: ["ignore", "ignore", "pipe"]
+    })
+    child.stderr.on("data", (chunk: Buffer) => (this.log = (this.log + chunk.toString()).slice(-LOG_LENGTH_MAX)))
+    this.#child = child
+    this.#ended = new Promise((resolve) => child.once("exit", () => resolve()))
+  }
+
+  /** Starts the process and waits until it is ready. */
+  async start(): Promise<void> {
+    this.#spawn()
+    const end = performance.now() + READY_MILLIS_MAX
+    while (!(await this.isReady())) {
+      if (!this.isRunning) throw new Error(`Till does not start: ${this.lastWords}`)
+      if (performance.now() > end) throw new Error(`Till is not ready after a minute: ${this.lastWords}`)
+      await pause(20)
+    }
+  }
+
+  get lastWords(): string {
+    return this.log.trim().split("\n").slice(-3).join(" | ").slice(-1500)
+  }
+
+  async isReady(): Promise<boolean> {
+    try {
+      return (await this.http.request("GET", "/readyz", { key: null })).status === 200
+    } catch {
+      return false
+    }
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child?.kill(name)
+  }
+
+  /** Ends the process and waits until it is gone. */
+  async kill(name: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    const late = setTimeout(() => this.signal("SIGKILL"), STOP_MILLIS_MAX)
+    this.signal(name)
+    await this.#ended
+    clearTimeout(late)
+  }
+
+  /** Ends it with its Postgres, whatever state they are in. */
+  async destroy(): Promise<void> {
+    this.http.close()
+    if (this.isRunning) {
+      this.signal("SIGCONT")
+      await this.kill()
+    }
+    const postgres = this.postgresProcessId
+    if (postgres === undefined) return
+    for (const processId of family(postgres)) signalIfThere(processId, "SIGCONT")
+    signalIfThere(postgres, "SIGQUIT")
+    const end = performance.now() + 10_000
+    while (this.postgresProcessId !== undefined && performance.now() < end) await pause(20)
+    for (const processId of family(postgres)) signalIfThere(processId, "SIGKILL")
+  }
+}
