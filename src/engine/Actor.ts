@@ -84,16 +84,13 @@ export interface Start {
   readonly timers: ReadonlyArray<Timer>
 }
 
-/**
- * The engine knows this of an idempotency key: where its response lies in the journal, and the response if it is at
- * hand.
- */
+/** The engine knows this of an idempotency key: the request that used it, and its response. */
 export interface KeyState {
+  /** Version of the record that holds them. */
   readonly version: number
-  readonly fingerprint: string
   readonly at: Millis
-  readonly request: RequestIdentity | null
-  readonly response: StoredResponse | null
+  readonly request: RequestIdentity
+  readonly response: StoredResponse
 }
 
 export interface Command<A, E> {
@@ -210,7 +207,7 @@ export class Actor implements AccountState {
     const part = (of: number) => services.cacheShare(this) * of
     this.documents = new EntryCache({ weightOf, projected, capacity: () => part(1 - KEYS_PART) })
     this.keys = new EntryCache({
-      weightOf: ({ response }) => KEY_BYTES + (response?.body.length ?? 0),
+      weightOf: ({ response }) => KEY_BYTES + response.body.length,
       projected,
       capacity: () => Math.min(KEYS_BYTES_MAX, part(KEYS_PART))
     })
@@ -621,7 +618,7 @@ export class Actor implements AccountState {
   #rememberResponse({ at, request, response, version }: JournalRecord): void {
     if (response === null || request?.idempotencyKey == null || request.fingerprint === null) return
     this.usedKeys.add(request.idempotencyKey, at)
-    this.keys.set(request.idempotencyKey, { version, fingerprint: request.fingerprint, at, request, response })
+    this.keys.set(request.idempotencyKey, { version, at, request, response })
   }
 
   #answer(mail: Mail, exit: Exit.Exit<unknown, unknown>): void {

@@ -13,12 +13,15 @@ import type { AccountId, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
+import type { KeyRow } from "./Projection.ts"
 import type { RequestIdentity, StoredResponse } from "./Record.ts"
 import { fromBytes, lost, notHeld } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { Address } from "./Views.ts"
 import { Views } from "./Views.ts"
 import type { MailboxFull } from "./WaitingRoom.ts"
+
+const NOT_USED = Effect.succeed(undefined)
 
 /** A repetition waits for the first request for so long at most (semantics I8). */
 const WAIT_MILLIS = 25_000
@@ -86,19 +89,22 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
     const row = actor.reading(lookUp({ account: actor.account, id: key }))
     const state = actor.keys.load(
       key,
-      actor.remembered(Effect.map(row, (row) => row && { ...row, request: null, response: null }))
+      actor.remembered(Effect.flatMap(row, (row) => (row === undefined ? NOT_USED : actor.reading(stateOf(row)))))
     )
     return Effect.map(state, (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
   }
 
-  const replay = Effect.fnUntraced(function* (actor: Actor, state: KeyState) {
-    const { account } = actor
-    if (state.request !== null && state.response !== null) return replayOf(state.request, state.response)
-    const [row] = yield* actor.reading(journal.at([{ account, version: state.version }]))
-    if (row === undefined) throw lost(account, state.version)
-    const { request, response } = fromBytes(row)
-    if (request !== null && response !== null) return replayOf(request, response)
-    throw notHeld(account, state.version, "a response")
+  /** The row says where the record is; the record says all else. */
+  const stateOf = Effect.fnUntraced(function* ({
+    account,
+    key,
+    version
+  }: KeyRow): Effect.fn.Return<KeyState, StorageFailure> {
+    const [row] = yield* journal.at([{ account, version }])
+    if (row === undefined) throw lost(account, version)
+    const { at, request, response } = fromBytes(row)
+    if (request?.idempotencyKey !== key || response === null) throw notHeld(account, version, "the answer to a key")
+    return { version, at, request, response }
   })
 
   const once = (
@@ -118,8 +124,8 @@ export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Vie
     if (idempotencyKey === null || !actor.usedKeys.mayHave(idempotencyKey, now)) return submit()
     return Effect.flatMap(find(actor, idempotencyKey, now), (state): ReturnType<typeof once> => {
       if (state === undefined) return submit()
-      if (state.fingerprint !== fingerprint) return Effect.fail(new IdempotencyKeyReuse())
-      return replay(actor, state)
+      if (state.request.fingerprint !== fingerprint) return Effect.fail(new IdempotencyKeyReuse())
+      return Effect.succeed(replayOf(state))
     })
   }
 
@@ -196,9 +202,9 @@ const firstReply = ({ apiVersion }: RequestIdentity, { body, headers, shown, sta
   replayOf: null
 })
 
-const replayOf = ({ apiVersion, id }: RequestIdentity, { body, status }: StoredResponse): Reply => ({
-  status,
-  body,
-  apiVersion,
-  replayOf: id
+const replayOf = ({ request, response }: KeyState): Reply => ({
+  status: response.status,
+  body: response.body,
+  apiVersion: request.apiVersion,
+  replayOf: request.id
 })

@@ -104,7 +104,6 @@ export interface DeliveryStep {
 export interface KeyRow {
   readonly account: AccountId
   readonly key: string
-  readonly fingerprint: string
   readonly version: number
   readonly at: Millis
 }
@@ -242,8 +241,7 @@ class AccountFold {
       this.timers.set(id, timer)
     }
     if (response !== null && request?.idempotencyKey != null && request.fingerprint !== null) {
-      const { fingerprint, idempotencyKey: key } = request
-      this.keys.push({ account, key, fingerprint, version, at })
+      this.keys.push({ account, key: request.idempotencyKey, version, at })
     }
     for (const { destination, types } of subscriptions) {
       if (types !== null) this.subscriptions.set(destination, { account, destination, types, version })

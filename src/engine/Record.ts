@@ -7,10 +7,15 @@
  */
 import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
-import type { AccountId, Labels, Millis, Searchable } from "./Document.ts"
+import type { AccountId, Identified, Labels, Millis, Searchable } from "./Document.ts"
 
-/** Version of the record format that this code writes. It reads every version up to its own. */
-export const FORMAT = 4
+/**
+ * Version of the record format that this code writes. It reads every version up to its own.
+ *
+ * Since format 5 a record does not repeat what is beside it: its account and version are hashed with it, a change's id
+ * stands in its document alone, and what repeats a document names it by its place among the changes.
+ */
+export const FORMAT = 5
 
 /** 15 MiB: what may be written in one record, in bytes. A storage may refuse to give back more in one piece. */
 export const RECORD_BYTES_MAX = 15 * 1_048_576
@@ -211,9 +216,10 @@ export const notHeld = (account: AccountId, version: number, what: string): Jour
 /** Seals a record behind the one with hash `previous`. Throws if it cannot be written down. */
 export const seal = (previous: string, record: JournalRecord): Sealed => {
   const { changes, changesAt, text } = toText(record)
-  // Encoded once: what is hashed is, without the hash in front, what is stored.
-  const chained = Buffer.from(previous + text)
-  const bytes = chained.subarray(previous.length)
+  const front = frontOf(previous, FORMAT, record)
+  // Encoded once: what is hashed is, without what is in front, what is stored.
+  const chained = Buffer.from(front + text)
+  const bytes = chained.subarray(Buffer.byteLength(front))
   if (bytes.length > RECORD_BYTES_MAX) throw new Error(`A record of ${bytes.length} bytes could not be read again`)
   const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, bytes) }
   return { record: sealed, bytes, hash: hash("sha256", chained, "hex"), previous }
@@ -224,19 +230,32 @@ export const unseal = (previous: { readonly version: number; readonly hash: stri
   const corrupt = (problem: string) =>
     new JournalCorrupt({ account: row.account, version: previous.version + 1, problem })
   if (row.version !== previous.version + 1) throw corrupt(`is missing: record ${row.version} follows`)
-  const chained = Buffer.concat([Buffer.from(previous.hash), row.bytes])
+  const format = formatIn(row.bytes)
+  const chained = Buffer.concat([Buffer.from(frontOf(previous.hash, format, row)), row.bytes])
   if (hash("sha256", chained, "hex") !== row.hash) throw corrupt("is not what was written: its hash does not match")
   const text = textOf(row.bytes)
   const record = read(row, text)
-  if (record.account !== row.account || record.version !== row.version) {
-    throw corrupt("is not what was written: it carries another account or version")
-  }
-  const changes = record.changes.map(changeText)
+  const changes = record.changes.map((change) => changeText(change, format))
   const changesAt = text.indexOf(changes.join(","))
   if (changesAt === -1) throw corrupt("holds a document that is not canonical JSON")
-  const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, row.bytes) }
+  const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, row.bytes, format) }
   return { record: sealed, bytes: row.bytes, hash: row.hash, previous: previous.hash }
 }
+
+/** The first format whose records say neither their account nor their version. */
+const PLACED_BY_HASH = 5
+
+/** What is hashed in front of a record's bytes. */
+const frontOf = (previous: string, format: number, { account, version }: Pick<JournalRow, "account" | "version">) =>
+  format < PLACED_BY_HASH ? previous : `${previous} ${account} ${version} `
+
+const FORMAT_HEAD = `{"format":`
+
+/** The format of a record that is not read yet: its bytes begin with it. NaN if they do not. */
+const formatIn = (bytes: Uint8Array): number =>
+  Number(textOf(bytes.subarray(FORMAT_HEAD.length, bytes.indexOf(COMMA, FORMAT_HEAD.length))))
+
+const COMMA = ",".charCodeAt(0)
 
 /** Checks consecutive rows, the first of which follows `previous`, and reads them. Throws `JournalCorrupt`. */
 export const unsealAll = (
@@ -264,7 +283,8 @@ const located = (
   texts: ReadonlyArray<string>,
   changesAt: number,
   text: string,
-  bytes: Uint8Array
+  bytes: Uint8Array,
+  format: number = FORMAT
 ): ReadonlyArray<SealedChange> => {
   const isAscii = bytes.length === text.length
   const spanOf = (at: number, part: string): Span =>
@@ -273,13 +293,25 @@ const located = (
       : { at: Buffer.byteLength(text.slice(0, at)), length: Buffer.byteLength(part) }
   let start = changesAt
   return changes.map((change, i) => {
-    const { created, document, format, hidden, id, kind, labels, search = null, value } = change
-    const documentAt = start + headText(change).length
+    const { created, document, hidden, id, kind, labels, search = null, value } = change
+    const documentAt = start + headText(change, format).length
     const hiddenAt = documentAt + (document ?? "null").length + HIDDEN.length
     start += texts[i]!.length + 1
     const documentSpan = document === null ? null : spanOf(documentAt, document)
     const hiddenSpan = hidden === null ? null : spanOf(hiddenAt, hidden)
-    return { id, kind, document, hidden, labels, format, created, search, value, documentSpan, hiddenSpan }
+    return {
+      id,
+      kind,
+      document,
+      hidden,
+      labels,
+      format: change.format,
+      created,
+      search,
+      value,
+      documentSpan,
+      hiddenSpan
+    }
   })
 }
 
@@ -290,7 +322,7 @@ const located = (
 const toText = (
   record: JournalRecord
 ): { readonly text: string; readonly changes: ReadonlyArray<string>; readonly changesAt: number } => {
-  const changes = record.changes.map(changeText)
+  const changes = record.changes.map((change) => changeText(change, FORMAT))
   const events = record.events.map((event) => {
     const head = `{"id":"${event.id}","type":"${event.type}",`
     const previous = event.previous === null ? "" : `,"previous":${JSON.stringify(event.previous)}`
@@ -303,20 +335,21 @@ const toText = (
       ? "null"
       : `{"status":${record.response.status},${imageText(record.changes, "body", record.response.body, canonical)}}`
   const head =
-    `{"format":${FORMAT},"account":"${record.account}","version":${record.version},"at":${record.at},` +
-    `"sequence":${record.sequence},"request":${record.request === null ? "null" : JSON.stringify(record.request)},` +
-    `"changes":[`
+    `${FORMAT_HEAD}${FORMAT},"at":${record.at},"sequence":${record.sequence},` +
+    `"request":${record.request === null ? "null" : JSON.stringify(record.request)},"changes":[`
   const tail =
-    `${changes.join(",")}],"events":[${events.join(",")}],` +
-    `"timers":${record.timers.length === 0 ? "[]" : JSON.stringify(record.timers)},` +
-    `"deliveries":${record.deliveries.length === 0 ? "[]" : JSON.stringify(record.deliveries)},` +
+    `${changes.join(",")}],${events.length === 0 ? "" : `"events":[${events.join(",")}],`}` +
     `${rareText(record)}"response":${response}}`
   return { text: head + tail, changes, changesAt: head.length }
 }
 
 /** Many records have none of these. */
-const rareText = ({ advanced, apiVersion, at, attempts, clock, now, subscriptions, wiped }: JournalRecord): string => {
-  let text = apiVersion === null ? "" : `"apiVersion":${JSON.stringify(apiVersion)},`
+const rareText = (record: JournalRecord): string => {
+  const { advanced, apiVersion, at, attempts, clock, deliveries, events, now, request } = record
+  const { subscriptions, timers, wiped } = record
+  let text = apiVersion === likelyApiVersion(events, request) ? "" : `"apiVersion":${JSON.stringify(apiVersion)},`
+  if (timers.length > 0) text += `"timers":${JSON.stringify(timers)},`
+  if (deliveries.length > 0) text += `"deliveries":${JSON.stringify(deliveries)},`
   if (subscriptions.length > 0) text += `"subscriptions":${JSON.stringify(subscriptions)},`
   if (attempts.length > 0) text += `"attempts":${JSON.stringify(attempts)},`
   if (now !== at + clock) text += `"now":${now},`
@@ -326,19 +359,35 @@ const rareText = ({ advanced, apiVersion, at, attempts, clock, now, subscription
   return text
 }
 
+/** The version of the API that events are rendered in unless the record says another: that of their request. */
+const likelyApiVersion = (events: ReadonlyArray<unknown>, request: RequestIdentity | null): string | null =>
+  events.length === 0 ? null : (request?.apiVersion ?? null)
+
+const NOTHING: ReadonlyArray<never> = []
+
 /** A change up to its document. */
-const headText = ({ id, kind }: Change): string => `{"id":${JSON.stringify(id)},"kind":"${kind}","document":`
+const headText = ({ document, id, kind }: Change, format: number): string => {
+  const idText = `"id":${JSON.stringify(id)}`
+  const isInside = format >= PLACED_BY_HASH && document !== null && beginsWith(document, idText)
+  return `{${isInside ? "" : `${idText},`}"kind":"${kind}","document":`
+}
+
+/** Says whether the first field of a JSON object is this one. */
+const beginsWith = (json: string, field: string): boolean => {
+  const end = json.charAt(1 + field.length)
+  return json.startsWith(field, 1) && (end === "," || end === "}")
+}
 
 const HIDDEN = `,"hidden":`
 
-const changeText = (change: Change): string => {
+const changeText = (change: Change, format: number): string => {
   const hidden = change.hidden === null ? "" : `${HIDDEN}${change.hidden}`
   let labels = ""
   for (const _ in change.labels) {
     labels = `,"labels":${JSON.stringify(change.labels)}`
     break
   }
-  return `${headText(change)}${change.document ?? "null"}${hidden}${labels}${formatText(change)}}`
+  return `${headText(change, format)}${change.document ?? "null"}${hidden}${labels}${formatText(change)}}`
 }
 
 const formatText = ({ format }: { readonly format: number }): string => (format === 1 ? "" : `,"format":${format}`)
@@ -351,8 +400,8 @@ const imageText = (
   json: string,
   check: (json: string) => string = (json) => json
 ): string => {
-  for (const { document, id } of images) if (document === json) return `${OF}${JSON.stringify(id)}`
-  return `"${name}":${check(json)}`
+  const place = images.findIndex(({ document }) => document === json)
+  return place === -1 ? `"${name}":${check(json)}` : `${OF}${place}`
 }
 
 /** Only text that reads back to itself can be replayed byte for byte; anything else must not get into the journal. */
@@ -363,38 +412,43 @@ const canonical = (json: string): string => {
 
 interface RecordJson {
   readonly format: number
-  readonly account: AccountId
-  readonly version: number
+  /** Of formats before `PLACED_BY_HASH`, as `version`. */
+  readonly account?: AccountId
+  readonly version?: number
   readonly at: Millis
   readonly sequence: number
   readonly request: RequestIdentity | null
   readonly changes: ReadonlyArray<{
-    id: string
+    /** Not if it stands in the document. */
+    id?: string
     kind: string
     document: unknown
     hidden?: unknown
     labels?: Labels
     format?: number
   }>
-  readonly events: ReadonlyArray<{
+  readonly events?: ReadonlyArray<{
     id: string
     type: string
-    of?: string
+    of?: Reference
     object?: unknown
     format?: number
     previous?: EventEntry["previous"]
   }>
-  readonly timers: ReadonlyArray<TimerChange>
-  readonly deliveries: ReadonlyArray<DeliveryEntry>
-  readonly apiVersion?: string
+  readonly timers?: ReadonlyArray<TimerChange>
+  readonly deliveries?: ReadonlyArray<DeliveryEntry>
+  readonly apiVersion?: string | null
   readonly subscriptions?: ReadonlyArray<SubscriptionChange>
   readonly attempts?: ReadonlyArray<AttemptEntry>
   readonly now?: Millis
   readonly clock?: Millis
   readonly advanced?: Millis
   readonly wiped?: boolean
-  readonly response: { readonly status: number; readonly of?: string; readonly body?: unknown } | null
+  readonly response: { readonly status: number; readonly of?: Reference; readonly body?: unknown } | null
 }
+
+/** Names a change by its place, in formats before `PLACED_BY_HASH` by its id. */
+type Reference = number | string
 
 /** Reads a row without its chain, for one whose chain was checked when the account was activated. */
 export const fromBytes = (row: JournalRow): JournalRecord => read(row, textOf(row.bytes))
@@ -406,9 +460,13 @@ const read = (row: JournalRow, text: string): JournalRecord => {
   if (!(json.format >= 1 && json.format <= FORMAT)) {
     throw corrupt(`has format ${json.format}, which a newer Till wrote; this one reads formats up to ${FORMAT}`)
   }
+  const isPlaced = json.format >= PLACED_BY_HASH
+  if (!isPlaced && (json.account !== row.account || json.version !== row.version)) {
+    throw corrupt("is not what was written: it carries another account or version")
+  }
   // JSON that this process wrote reads back and writes out to the same text, so images are exact.
   const changes = json.changes.map((change) => ({
-    id: change.id,
+    id: change.id ?? (change.document as Identified).id,
     kind: change.kind,
     document: change.document === null ? null : JSON.stringify(change.document),
     hidden: change.hidden === undefined ? null : JSON.stringify(change.hidden),
@@ -417,31 +475,33 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     created: false,
     value: change.document
   }))
-  const imageOf = (id: string): Pick<EventEntry, "object" | "format"> => {
-    const { document: object, format = 1 } = changes.find((change) => change.id === id) ?? {}
-    if (object == null) throw corrupt(`refers to ${id}, which it does not change`)
+  const imageOf = (of: Reference): Pick<EventEntry, "object" | "format"> => {
+    const { document: object, format = 1 } = changes.find(({ id }, i) => of === (isPlaced ? i : id)) ?? {}
+    if (object == null) throw corrupt(`refers to ${of}, which it does not change`)
     return { object, format }
   }
+  const { events = NOTHING, request } = json
   return {
-    account: json.account,
-    version: json.version,
+    account: row.account,
+    version: row.version,
     at: json.at,
     sequence: json.sequence,
-    request: json.request,
+    request,
     changes,
-    events: json.events.map(({ format = 1, id, object, of, previous = null, type }) => {
+    events: events.map(({ format = 1, id, object, of, previous = null, type }) => {
       const kept = of === undefined ? { object: JSON.stringify(object), format } : imageOf(of)
       return { id, type, ...kept, previous }
     }),
-    apiVersion: json.apiVersion ?? null,
-    timers: json.timers,
+    apiVersion:
+      json.apiVersion === undefined && isPlaced ? likelyApiVersion(events, request) : (json.apiVersion ?? null),
+    timers: json.timers ?? NOTHING,
     now: json.now ?? json.at + (json.clock ?? 0),
     clock: json.clock ?? 0,
     advanced: json.advanced ?? 0,
     wiped: json.wiped ?? false,
-    subscriptions: json.subscriptions ?? [],
-    deliveries: json.deliveries,
-    attempts: json.attempts ?? [],
+    subscriptions: json.subscriptions ?? NOTHING,
+    deliveries: json.deliveries ?? NOTHING,
+    attempts: json.attempts ?? NOTHING,
     response:
       json.response === null
         ? null

@@ -19,7 +19,7 @@ const events = ({ version }: EventRow): string => String(version)
 const timers = ({ dueAt, name, version, wakeAt }: TimerRow): string => JSON.stringify([name, version, dueAt, wakeAt])
 
 /** The time stands in front, because old keys may be missing. */
-const keys = ({ at, fingerprint, key, version }: KeyRow): string => [at, version, fingerprint, key].join(" ")
+const keys = ({ at, key, version }: KeyRow): string => [at, version, key].join(" ")
 
 /** When the key with this text was used. */
 export const answeredAt = (text: string): Millis => Number(text.slice(0, text.indexOf(" ")))

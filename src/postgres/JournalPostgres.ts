@@ -12,14 +12,19 @@ import { makeWithin } from "./StatementLimit.ts"
 interface Row {
   readonly account: string
   readonly version: bigint
-  readonly hash: string
+  readonly hash: Uint8Array
   readonly record: Uint8Array
 }
+
+const toHash = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString("hex")
+
+const fromHash = (hash: string): Uint8Array => Buffer.from(hash, "hex")
 
 const toRow = ({ account, hash, record, version }: Row): JournalRow => ({
   account,
   version: Number(version),
-  hash,
+  hash: toHash(hash),
   bytes: record
 })
 
@@ -29,13 +34,14 @@ const append = (sql: PgClient.PgClient, rows: ReadonlyArray<NewRow>) => {
   const versions = bigints(rows.map((row) => row.version))
   const following = firsts(rows).filter(({ version }) => version > 1)
   const missing = sql`unnest(${texts(following.map((row) => row.account))},
-      ${bigints(following.map((row) => row.version - 1))}, ${texts(following.map((row) => row.previous))})
+      ${bigints(following.map((row) => row.version - 1))},
+      ${byteStrings(following.map((row) => fromHash(row.previous)))})
     AS before (account, version, hash)
     WHERE NOT EXISTS (SELECT FROM journal j
       WHERE j.account = before.account AND j.version = before.version AND j.hash = before.hash)`
   const insert = sql`INSERT INTO journal (account, version, hash, record)
     SELECT * FROM unnest(${accounts}, ${versions},
-      ${texts(rows.map((row) => row.hash))}, ${byteStrings(rows.map((row) => row.bytes))})
+      ${byteStrings(rows.map((row) => fromHash(row.hash)))}, ${byteStrings(rows.map((row) => row.bytes))})
     WHERE NOT EXISTS (SELECT FROM ${missing})`
   /** Finds the accounts that have lost a version, or the version before, to somebody else. */
   const fenced = Effect.suspend(() =>

@@ -224,6 +224,15 @@ export const migrations = {
     // Postgres does not know what documents are found by: the start makes such views anew from the journal.
     `ALTER TABLE checkpoints ADD COLUMN outdated boolean NOT NULL DEFAULT false`,
     `UPDATE checkpoints SET outdated = true`
+  ),
+  "0012_less_disk": statements(
+    // What is no hash cannot be read, and stays a hash that does not match.
+    `ALTER TABLE journal ALTER COLUMN hash TYPE bytea
+      USING CASE WHEN hash ~ '^([0-9a-f]{2})*$' THEN decode(hash, 'hex') ELSE '' END`,
+    // The record of a key says which request it was used for.
+    `ALTER TABLE idempotency DROP COLUMN fingerprint`,
+    // What changes in an object is in the index of terms, so a new row gains nothing by lying beside the old one.
+    `ALTER TABLE objects RESET (fillfactor)`
   )
 }
 

@@ -85,10 +85,9 @@ const insertEvents: Statement<EventRow> = (sql, rows) =>
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 const insertKeys: Statement<KeyRow> = (sql, rows) =>
-  sql`INSERT INTO idempotency (account, key, fingerprint, version, at)
+  sql`INSERT INTO idempotency (account, key, version, at)
     SELECT * FROM unnest(${texts(rows.map((k) => k.account))}, ${texts(rows.map((k) => k.key))},
-      ${texts(rows.map((k) => k.fingerprint))}, ${bigints(rows.map((k) => k.version))},
-      ${bigints(rows.map((k) => k.at))}) AS k (account, key, fingerprint, version, at)
+      ${bigints(rows.map((k) => k.version))}, ${bigints(rows.map((k) => k.at))}) AS k (account, key, version, at)
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 const upsertTimers: Statement<TimerRow> = (sql, rows) =>

@@ -189,7 +189,7 @@ const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "ke
   keys: (addresses) =>
     ask(
       // Written so that no index but the one by key fits. Of rows for one place, `placed` keeps the last.
-      sql<Sql<KeyRow> & { position: bigint }>`SELECT position, i.account, i.key, fingerprint, version, at
+      sql<Sql<KeyRow> & { position: bigint }>`SELECT position, i.account, i.key, version, at
         FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
           WITH ORDINALITY AS wanted (account, key, position)
         JOIN idempotency i ON i.account || i.key = wanted.account || wanted.key AND i.key = wanted.key`,
@@ -243,7 +243,7 @@ const scans = (sql: PgClient.PgClient) => {
       ),
     keys: (account: AccountId, after: string, limit: number) =>
       rowsOf(
-        sql<Sql<KeyRow>>`SELECT account, key, fingerprint, version, at FROM idempotency
+        sql<Sql<KeyRow>>`SELECT account, key, version, at FROM idempotency
           WHERE account = ${account} AND version > ${bigint(Number(after))} ORDER BY version LIMIT ${limit}`,
         toKey,
         keyId

@@ -45,16 +45,16 @@ const inJournal = ({ account, version }: Place): ReadonlyArray<Damage> => {
     },
     {
       what: "a hash",
-      statement: `UPDATE journal SET hash = reverse(hash) WHERE ${record}`,
+      statement: `UPDATE journal SET hash = set_byte(hash, 0, get_byte(hash, 0) # 1) WHERE ${record}`,
       named: changed,
       undo: restore
     },
     { what: "the order of two records", statement: swap, named: changed, undo: swap },
     {
       what: "a record together with its hash",
-      statement: `UPDATE journal SET record = record || '\\x20', hash = encode(sha256(convert_to(
-        (SELECT hash FROM journal WHERE account = '${account}' AND version = ${version - 1}), 'UTF8')
-        || record || '\\x20'), 'hex') WHERE ${record}`,
+      statement: `UPDATE journal SET record = record || '\\x20', hash = sha256(convert_to(
+        (SELECT encode(hash, 'hex') FROM journal WHERE account = '${account}' AND version = ${version - 1})
+        || ' ${account} ${version} ', 'UTF8') || record || '\\x20') WHERE ${record}`,
       named: new RegExp(`^till: Record ${version + 1} of account ${account} is not what was written: .+\n$`),
       undo: restore
     },
@@ -109,7 +109,7 @@ const inViews = ({ account }: Place): ReadonlyArray<ViewDamage> => {
     [`UPDATE events SET version = version + 1 ${event}`, "events", changed],
     [`UPDATE events SET type = 'customer.deleted' ${event}`, "events", invented],
     [`DELETE FROM events ${event}`, "events", removed],
-    [`UPDATE idempotency SET fingerprint = 'of another request' ${key}`, "keys", changed],
+    [`UPDATE idempotency SET at = at + 1 ${key}`, "keys", changed],
     [`DELETE FROM idempotency ${key}`, "keys", removed],
     [
       `INSERT INTO timers (account, id, name, version, due_at, wake_at)

@@ -229,7 +229,7 @@ describe("the engine on Postgres", () => {
         [`UPDATE timers SET due_at = due_at + 1`, "timers timer_ctr_"],
         [`UPDATE idempotency SET version = 98 WHERE key = 'two'`, `keys ${keyId({ version: 98 })}`],
         [
-          `INSERT INTO idempotency SELECT account, key, fingerprint, 99, at FROM idempotency LIMIT 1`,
+          `INSERT INTO idempotency SELECT account, key, 99, at FROM idempotency LIMIT 1`,
           `keys ${keyId({ version: 99 })}`
         ],
         [`UPDATE idempotency SET key = 'three' WHERE key = 'two'`, "keys 0"]
@@ -247,15 +247,12 @@ describe("the engine on Postgres", () => {
       yield* postgres.edit(`DELETE FROM journal WHERE version = 1`)
       assert.include(yield* problem, `Record 1 of account ${ACCOUNT} is missing`)
       yield* postgres.edit(`INSERT INTO events VALUES ('${ACCOUNT}', 'evt_invented', 'invented', 2)`)
-      yield* postgres.edit(`UPDATE idempotency SET fingerprint = 'fingerprint'`)
       yield* postgres.edit(`UPDATE idempotency SET key = 'invented', version = 3 WHERE key = 'two'`)
       // What it wrote is not taken for what never was.
       const after = yield* Harness.startEngine(storage)
       const events = (type: string) => after.accounts.events(ACCOUNT, { type: { exact: type }, limit: 1 })
       const replay = (key: string) =>
-        after.accounts.execute(ACCOUNT, Toy.request(key, "fingerprint"), () =>
-          Toy.command({ op: "increment", slot: "a", by: 1 })
-        )
+        after.accounts.execute(ACCOUNT, Toy.request(key), () => Toy.command({ op: "increment", slot: "a", by: 1 }))
       const lost = `Record 1 of account ${ACCOUNT} is missing, but the views have it`
       const reads: ReadonlyArray<readonly [Effect.Effect<unknown, unknown>, string]> = [
         [after.accounts.read(ACCOUNT, "slot_a"), lost],
@@ -263,7 +260,10 @@ describe("the engine on Postgres", () => {
         [events("counter.created"), lost],
         [replay("key"), lost],
         [events("invented"), `Record 2 of account ${ACCOUNT} does not hold evt_invented, but the views point there`],
-        [replay("invented"), `Record 3 of account ${ACCOUNT} does not hold a response, but the views point there`]
+        [
+          replay("invented"),
+          `Record 3 of account ${ACCOUNT} does not hold the answer to a key, but the views point there`
+        ]
       ]
       for (const [read, problem] of reads) {
         const exit = yield* Effect.exit(read)

@@ -406,7 +406,7 @@ describe("a key", () => {
       const [withoutResponse] = yield* journal.read(ACCOUNT, 0, 1)
       for (const [row, problem] of [
         [undefined, "is missing, but the views have it"],
-        [withoutResponse, "does not hold a response, but the views point there"]
+        [withoutResponse, "does not hold the answer to a key, but the views point there"]
       ] as const) {
         const damaged = Context.add(storage, Journal, { ...journal, at: () => Effect.succeed([row]) })
         const exit = yield* Effect.exit(ask(yield* Harness.startEngine(damaged), "key"))

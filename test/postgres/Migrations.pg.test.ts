@@ -4,15 +4,16 @@ import { Cause, Clock, Effect, Exit, Logger } from "effect"
 import { idOf, nextSequence } from "../../src/engine/Identifiers.ts"
 import { project } from "../../src/engine/Projection.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"
-import { GENESIS, seal, textOf } from "../../src/engine/Record.ts"
+import { GENESIS, textOf, unseal } from "../../src/engine/Record.ts"
 import { journalOf, viewsOf } from "../engine/Harness.ts"
+import { olderRow } from "../engine/OlderRecords.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 
 const ACCOUNT = "mer_1:test"
 
 const JSONS = [
   '{"id":"a","text":"\\u0000\\ud800 ü→😀"}',
-  '{"__proto__":1,"10":2}',
+  '{"10":2,"__proto__":1}',
   `{"long":"${"x".repeat(9000)}"}`
 ] as const
 
@@ -55,10 +56,10 @@ const sealedCommands = () => {
   const rows: Array<JournalRow> = []
   const records = commands.map((changes, i) => {
     const version = i + 1
-    const draft = { ...NOTHING_DONE, account: ACCOUNT, version, changes }
-    const { bytes, hash, record } = seal(rows.at(-1)?.hash ?? GENESIS, draft)
-    rows.push({ account: ACCOUNT, version, hash, bytes })
-    return record
+    const before = { version: i, hash: rows.at(-1)?.hash ?? GENESIS }
+    const row = olderRow({ ...NOTHING_DONE, account: ACCOUNT, version, changes }, 4, before.hash)
+    rows.push(row)
+    return unseal(before, row).record
   })
   return { rows, records }
 }
@@ -68,14 +69,19 @@ describe("a database of an older Till", () => {
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       const keys = ["a", "ü'\"\\", ""].map((key, i) => {
-        return { account: ACCOUNT, key, fingerprint: "f", version: i + 1, at: i }
+        return { account: ACCOUNT, key, version: i + 1, at: i }
       })
       yield* database.migrated("0002")
       yield* database.edit(`INSERT INTO checkpoints VALUES ('${ACCOUNT}', ${keys.length})`)
-      yield* database.edit(inserted("idempotency", keys))
+      yield* database.edit(
+        inserted(
+          "idempotency",
+          keys.map((row) => ({ ...row, fingerprint: "f" }))
+        )
+      )
       const views = viewsOf(yield* database.connect("till"))
       assert.deepStrictEqual(yield* views.keys(keys.map(({ key }) => ({ account: ACCOUNT, id: key }))), keys)
-      const again = { account: ACCOUNT, key: "a", fingerprint: "g", version: keys.length + 1, at: 99 }
+      const again = { account: ACCOUNT, key: "a", version: keys.length + 1, at: 99 }
       const checkpoints = [{ account: ACCOUNT, from: keys.length, to: again.version, ahead: 0 }]
       yield* views.apply({ ...project([]), checkpoints, keys: [again] }, 0)
       assert.deepStrictEqual(yield* views.keys([{ account: ACCOUNT, id: "a" }]), [again])

@@ -38,11 +38,11 @@ const FILL = [
   `events SELECT account, 'evt_' || n, CASE WHEN i <= 20 THEN 'refund.created' ELSE 'customer.created' END, i
     FROM numbered`,
   "timers SELECT account, 'pi_' || n, 'settle', i, i, i FROM numbered",
-  "idempotency SELECT account, 'key_' || n, md5(n), i, i FROM numbered",
+  "idempotency SELECT account, 'key_' || n, i, i FROM numbered",
   "subscriptions SELECT account, 'we_' || n, ARRAY['*'], 1 FROM numbered WHERE i < 10",
   `deliveries SELECT account, 'we_' || i % 10, 'whd_' || n, 'evt_' || n, i, i, i,
     CASE WHEN i % 10 = 1 THEN 'pending' ELSE 'delivered' END, '[]', i, i, i FROM numbered`,
-  `journal SELECT account, i, md5(n), convert_to('{"secret":"' || md5(n || 'r') || '"}', 'UTF8') FROM numbered`
+  `journal SELECT account, i, decode(md5(n), 'hex'), convert_to('{"secret":"' || md5(n || 'r') || '"}', 'UTF8') FROM numbered`
 ].map(
   (rows) => `WITH accounts (account, rows) AS (VALUES ('${ACCOUNT}', ${ROWS}), ('mer_2:test', ${ROWS / 100})),
     numbered AS (SELECT account, i, lpad(i::text, 24, '0') AS n FROM accounts, generate_series(1, rows) AS i)
@@ -79,7 +79,7 @@ const projection = (from: number): Projection => {
     events: [{ account: ACCOUNT, id: `evt_new_${from}`, type: "customer.created", version }],
     timersSet: [{ account: ACCOUNT, id: `pi_${digits(MIDDLE)}`, name: "settle", version, dueAt: 1, wakeAt: 1 }],
     timersCleared: [{ account: ACCOUNT, id: `pi_${digits(MIDDLE + from)}` }],
-    keys: [{ account: ACCOUNT, key: `new ${from}`, fingerprint: "f", version, at: 1 }],
+    keys: [{ account: ACCOUNT, key: `new ${from}`, version, at: 1 }],
     subscriptionsSet: [],
     deliveriesMade: [],
     deliverySteps: [step],

@@ -4,6 +4,7 @@
  *
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
+import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import type { Between } from "../../src/engine/Created.ts"
@@ -199,7 +200,7 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
       distinct(
         random,
         Array.from({ length: to - from }, (_, i) => from + 1 + i)
-      ).map((version) => ({ account, key: random.pick(IDS), fingerprint: "f", version, at: random.below(TIME_MAX) }))
+      ).map((version) => ({ account, key: random.pick(IDS), version, at: random.below(TIME_MAX) }))
     ),
     subscriptionsSet: checkpoints.flatMap(({ account, to: version }) =>
       distinct(random, DESTINATIONS).map((destination) => {
@@ -394,7 +395,7 @@ describe("the views in Postgres", () => {
       const views = viewsOf(yield* database.connect("views"))
       yield* views.checkpoint(account)
       const use = (version: number) => {
-        const keys = [{ account, key: "key", fingerprint: `f${version}`, version, at: version }]
+        const keys = [{ account, key: "key", version, at: version }]
         return views.apply({ ...EMPTY, checkpoints: [{ account, from: version - 1, to: version, ahead: 0 }], keys }, 0)
       }
       for (const version of [1, 2]) yield* use(version)
@@ -428,7 +429,7 @@ describe("the views in Postgres", () => {
         ],
         events: [{ ...of, id: "evt_1", type: "counter.created" }],
         timersSet: [{ ...of, id: "a", name: "increment", dueAt: 9, wakeAt: 9 }],
-        keys: [{ ...of, key: "key", fingerprint: "f", at: 1 }],
+        keys: [{ ...of, key: "key", at: 1 }],
         subscriptionsSet: [{ ...of, destination: "we_1", types: ["*"] }],
         deliveriesMade: ["we_1", "we_2"].map((destination) => {
           return { ...of, ...pending, destination, id: `whd_${destination}`, state: "pending" }
@@ -525,16 +526,18 @@ describe("the views in Postgres", () => {
   )
 })
 
+const hashOf = (account: string, version: number): string => hash("sha256", `${account} ${version}`, "hex")
+
 const row = (account: string, version: number, text: string = "{}"): JournalRow => ({
   account,
   version,
-  hash: `${account} ${version}`,
+  hash: hashOf(account, version),
   bytes: Buffer.from(text)
 })
 
 /** Rows to append, each after the one before. */
 const following = (...rows: ReadonlyArray<JournalRow>): ReadonlyArray<NewRow> =>
-  rows.map((each) => ({ ...each, previous: `${each.account} ${each.version - 1}` }))
+  rows.map((each) => ({ ...each, previous: hashOf(each.account, each.version - 1) }))
 
 describe("the journal in Postgres", () => {
   it.live("appends all rows or none, and names the accounts that somebody else owns", () =>
@@ -558,9 +561,10 @@ describe("the journal in Postgres", () => {
       const refused = (rows: ReadonlyArray<NewRow>) =>
         Effect.map(Effect.flip(journal.append(rows)), (failure) => (failure._tag === "Fenced" ? failure.accounts : []))
       assert.deepStrictEqual(yield* refused(following(row("a", 4), row("a", 5), row("b", 2))), ["a"])
-      assert.deepStrictEqual(yield* refused([{ ...row("b", 2), previous: "another" }, ...following(row("a", 3))]), [
-        "b"
-      ])
+      assert.deepStrictEqual(
+        yield* refused([{ ...row("b", 2), previous: hashOf("another", 1) }, ...following(row("a", 3))]),
+        ["b"]
+      )
       assert.deepStrictEqual((yield* refused(following(row("a", 4), row("b", 1)))).toSorted(), ["a", "b"])
       yield* journal.append(following(row("a", 3), row("b", 2), row("c", 1), row("c", 2)))
       assert.deepStrictEqual(yield* journal.read("a", 2, 10), [row("a", 3)])
