@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { hash } from "node:crypto"
-import type { JournalRecord, JournalRow, Sealed, SealedRecord, Span } from "../../src/engine/Record.ts"
+import type { Change, JournalRecord, JournalRow, Sealed, SealedRecord, Span } from "../../src/engine/Record.ts"
 import { FORMAT, GENESIS, JournalCorrupt, seal, textOf, unseal } from "../../src/engine/Record.ts"
 import { olderRow } from "./OlderRecords.ts"
 import { Random, Seed } from "../support/Random.ts"
@@ -155,6 +155,9 @@ const edited = (sealed: Sealed, from: string, to: string): JournalRow => {
   return { ...rowOf(sealed), bytes, hash: hash("sha256", ` ${account} ${version} ${textOf(bytes)}`, "hex") }
 }
 
+/** What was read from the journal has it at hand. */
+const valueOf = ({ document }: Change): unknown => document && JSON.parse(document)
+
 /** Reads a whole chain; answers with the records, or with what is wrong. */
 const readAll = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<SealedRecord> | JournalCorrupt => {
   let head = { version: 0, hash: GENESIS }
@@ -186,7 +189,7 @@ describe("a record", () => {
       readAll(chain.map(rowOf)),
       chain.map(({ record }) => ({
         ...record,
-        changes: record.changes.map((change) => ({ ...change, created: false }))
+        changes: record.changes.map((change) => ({ ...change, created: false, value: valueOf(change) }))
       }))
     )
   })
@@ -287,7 +290,13 @@ describe("a record", () => {
       }
       const placeless = (record: SealedRecord) => ({
         ...record,
-        changes: record.changes.map((change) => ({ ...change, created: false, documentSpan: null, hiddenSpan: null }))
+        changes: record.changes.map((change) => ({
+          ...change,
+          created: false,
+          value: valueOf(change),
+          documentSpan: null,
+          hiddenSpan: null
+        }))
       })
       assert.deepStrictEqual(placeless(older!), placeless(sealed))
     }
