@@ -6,8 +6,8 @@
  * everything else.
  *
  * - Whoever carries them (`onCommitted`, `take`) holds a lease. In this process the holder knows what it holds; another
- *   process gets a delivery only once its lease is over, or with its start, which ends all leases, because those of a
- *   process that has crashed look like any others. So a delivery is attempted twice at worst.
+ *   process gets a delivery only once its lease is over, or its holder is known to have died. So a delivery is
+ *   attempted twice at worst.
  * - An outcome counts only for a delivery that is still pending, and for the attempt that is its next: a report that
  *   comes twice, or for a canceled delivery, changes nothing.
  */
@@ -35,6 +35,9 @@ export type { DueDelivery } from "./Views.ts"
 
 /** Pause after the views could not be read. */
 const RETRY_MILLIS = 1000
+/** Time between two looks for processes that have died: while there are others, and alone. */
+const LOOK_MILLIS = 5000
+const LOOK_ALONE_MILLIS = 30_000
 /** Contents read with one query, at most. */
 const CONTENTS_MAX = 512
 
@@ -62,8 +65,8 @@ export interface DeliveriesShape {
 
   /**
    * Runs `round` whenever something may be due. A round takes what it has room for, and answers with the time of the
-   * wall clock at which to call again at the latest. Before the first, all leases end, those of other processes as
-   * well.
+   * wall clock at which to call again at the latest. Before the first, and then now and then, the leases of processes
+   * that have died end.
    */
   readonly run: (round: Effect.Effect<Millis, StorageFailure>) => Effect.Effect<never>
 
@@ -91,10 +94,19 @@ const make = Effect.gen(function* () {
   const views = yield* Views
   const readEvents = yield* Events.makeReader(CONTENTS_MAX)
 
-  const released = views.releaseDeliveries.pipe(
+  let othersLive = false
+  const release = views.releaseDeliveries.pipe(
     Effect.tapError((failure) => Effect.logError("Leases could not be released", failure.message)),
     Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
-    Effect.ignore
+    Effect.orDie,
+    Effect.map(({ released, ...others }) => {
+      othersLive = others.othersLive
+      if (released > 0) outbox.alarm.set(0)
+    })
+  )
+  const releaseLater = Effect.andThen(
+    Effect.suspend(() => Effect.sleep(othersLive ? LOOK_MILLIS : LOOK_ALONE_MILLIS)),
+    release
   )
 
   return Deliveries.of({
@@ -115,7 +127,8 @@ const make = Effect.gen(function* () {
           )
         )
       )
-      return Loop.vital("reading of deliveries", Effect.andThen(released, Effect.forever(once)))
+      const both = Effect.raceFirst(Effect.forever(once), Effect.forever(releaseLater))
+      return Loop.vital("reading of deliveries", Effect.andThen(release, both))
     },
     wake: () => outbox.alarm.set(0),
     report: (account, outcomes) =>

@@ -217,8 +217,11 @@ export interface ViewsShape {
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
   /** Says when the next pending delivery to none of the `busy` destinations is due and nobody holds it any more. */
   readonly nextDelivery: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
-  /** Ends all leases. */
-  readonly releaseDeliveries: Effect.Effect<void, StorageFailure>
+  /**
+   * Ends the leases of processes that have died, and says how many. Whoever asks is known to live from then on, as long
+   * as it does. What it has leased before, it may lose.
+   */
+  readonly releaseDeliveries: Effect.Effect<{ readonly released: number; readonly othersLive: boolean }, StorageFailure>
   /** Forgets keys of requests that were answered before a time, so many at most, and says how many. */
   readonly expireKeys: (before: Millis, limit: number) => Effect.Effect<number, StorageFailure>
   /** Accounts that have a checkpoint beyond 0. */

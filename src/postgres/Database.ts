@@ -97,8 +97,8 @@ export const connect = (
         const sql = yield* PgClient.make({
           url,
           applicationName: readsOnly ? APPLICATION_READING : APPLICATION,
-          // A server may allow fewer; then two stay free for `till verify` and its like.
-          maxConnections: readsOnly ? 1 : Math.max(1, Math.min(connectionsMax, (server.most ?? Infinity) - 2)),
+          // A server may allow fewer; then one is left for leases, and two stay free for `till verify` and its like.
+          maxConnections: readsOnly ? 1 : Math.max(1, Math.min(connectionsMax, (server.most ?? Infinity) - 3)),
           minConnections: 1,
           // This ends statements without a limit of their own when the other side is gone without a word.
           keepAlive: KEEP_ALIVE,
@@ -152,7 +152,7 @@ const obstacleOf = ({ encoding, isReadOnly, most, version }: Server, readsOnly: 
   if (encoding !== "UTF8") return `keeps this database in ${encoding}; Till needs one with the encoding UTF8`
   if (isReadOnly && !readsOnly) return "is read-only, as a standby is; Till has to write"
   if (most !== null && most < 2)
-    return `allows ${most} connection at once here; Till needs 2 and uses up to ${connectionsMax + 1}`
+    return `allows ${most} connection at once here; Till needs 2 and uses up to ${connectionsMax + 2}`
   return undefined
 }
 

@@ -8,7 +8,8 @@ import type { Attempt, DeliveryState } from "../engine/Record.ts"
 import type { DueDelivery, Views } from "../engine/Views.ts"
 import { deliveryId } from "../engine/Views.ts"
 import { from } from "./ListsPostgres.ts"
-import { ask, bigint, bigints, placed, storageFailure, texts } from "./Rows.ts"
+import type { LeaseHolder } from "./LeaseHolder.ts"
+import { ask, bigint, bigints, integer, ints, placed, texts } from "./Rows.ts"
 
 interface Row {
   readonly account: string
@@ -40,15 +41,21 @@ const toDelivery = (row: Row): DeliveryRow => ({
   dueAt: numberOrNull(row.due_at)
 })
 
+/** New deliveries are leased until a time, to the process with a number; a null lease is nobody's. */
+export interface Lease {
+  readonly until: Millis
+  readonly holder: number | null
+}
+
 /** The rows that a projection makes. */
 export const insert =
-  (leasedUntil: Millis) =>
+  ({ holder, until }: Lease) =>
   (sql: PgClient.PgClient, rows: ReadonlyArray<DeliveryRow>): Fragment =>
     sql`INSERT INTO deliveries (account, destination, id, event, event_version, version, at, state, attempts,
-        next_attempt_at, due_at, wake_at)
+        next_attempt_at, due_at, wake_at, holder)
       SELECT account, destination, id, event, event_version, version, at, state, attempts::jsonb,
         next_attempt_at, due_at,
-        CASE WHEN attempts = '[]' THEN greatest(due_at, ${bigint(leasedUntil)}) ELSE due_at END
+        CASE WHEN attempts = '[]' THEN greatest(due_at, ${bigint(until)}) ELSE due_at END, ${integer(holder)}
       FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.destination))},
         ${texts(rows.map((d) => d.id))}, ${texts(rows.map((d) => d.event))},
         ${bigints(rows.map((d) => d.eventVersion))}, ${bigints(rows.map((d) => d.version))},
@@ -140,39 +147,59 @@ export const reads = (
 type Taken = Pick<Row, "account" | "destination" | "id" | "event" | "event_version" | "attempts">
 
 export const leases = (
-  sql: PgClient.PgClient
-): Pick<Views["Service"], "takeDeliveries" | "nextDelivery" | "releaseDeliveries"> => ({
-  takeDeliveries: ({ busy, leasedUntil, limit, now }) =>
-    ask(
-      sql<Taken & { readonly due_at: bigint }>`WITH due AS MATERIALIZED (
+  sql: PgClient.PgClient,
+  { forget, number, others }: LeaseHolder
+): Pick<Views["Service"], "takeDeliveries" | "nextDelivery" | "releaseDeliveries"> => {
+  let isFirst = true
+  return {
+    takeDeliveries: ({ busy, leasedUntil, limit, now }) =>
+      ask(
+        sql<Taken & { readonly due_at: bigint }>`WITH due AS MATERIALIZED (
           SELECT account, destination, id FROM deliveries
           WHERE state = 'pending' AND wake_at <= ${bigint(now)} AND destination <> ALL(${texts(busy)})
           ORDER BY wake_at, id LIMIT ${limit} FOR UPDATE SKIP LOCKED
         )
-        UPDATE deliveries SET wake_at = ${bigint(leasedUntil)} FROM due
+        UPDATE deliveries SET wake_at = ${bigint(leasedUntil)}, holder = ${integer(number())} FROM due
         WHERE deliveries.account = due.account AND deliveries.destination = due.destination
           AND deliveries.id = due.id
         RETURNING deliveries.account, deliveries.destination, deliveries.id, deliveries.event,
           deliveries.event_version, deliveries.attempts, deliveries.due_at`,
-      (rows) =>
-        rows
-          .toSorted((a, b) => Number(a.due_at - b.due_at) || (deliveryId(a) < deliveryId(b) ? -1 : 1))
-          .map(({ account, attempts, destination, event, event_version, id }): DueDelivery => ({
-            account,
-            id,
-            destination,
-            event,
-            eventVersion: Number(event_version),
-            attempt: attempts.length + 1
-          }))
-    ),
-  nextDelivery: (busy) =>
-    ask(
-      sql<{ wake_at: bigint }>`SELECT wake_at FROM deliveries
+        (rows) =>
+          rows
+            .toSorted((a, b) => Number(a.due_at - b.due_at) || (deliveryId(a) < deliveryId(b) ? -1 : 1))
+            .map(({ account, attempts, destination, event, event_version, id }): DueDelivery => ({
+              account,
+              id,
+              destination,
+              event,
+              eventVersion: Number(event_version),
+              attempt: attempts.length + 1
+            }))
+      ),
+    nextDelivery: (busy) =>
+      ask(
+        sql<{ wake_at: bigint }>`SELECT wake_at FROM deliveries
         WHERE state = 'pending' AND destination <> ALL(${texts(busy)}) ORDER BY wake_at, id LIMIT 1`,
-      ([row]) => (row === undefined ? Infinity : Number(row.wake_at))
-    ),
-  releaseDeliveries: storageFailure(
-    sql`UPDATE deliveries SET wake_at = due_at WHERE state = 'pending' AND wake_at > due_at`
+        ([row]) => (row === undefined ? Infinity : Number(row.wake_at))
+      ),
+    releaseDeliveries: Effect.gen(function* () {
+      const { dead, living } = yield* others
+      // A process that starts looks through all leases once; later nothing can be free but what the dead have left.
+      const released = isFirst || dead.length > 0 ? yield* release(sql, living, number()) : 0
+      isFirst = false
+      yield* forget(dead)
+      return { released, othersLive: living.length > 0 }
+    })
+  }
+}
+
+/** Ends the leases of all but the living. */
+const release = (sql: PgClient.PgClient, living: ReadonlyArray<number>, own: number | null) =>
+  ask(
+    sql<{ count: number }>`WITH released AS (
+        UPDATE deliveries SET wake_at = due_at WHERE state = 'pending' AND wake_at > due_at
+          AND (holder = ANY(${ints([...living, own])})) IS NOT TRUE
+        RETURNING 1
+      ) SELECT count(*)::int AS count FROM released`,
+    ([row]) => row?.count ?? 0
   )
-})

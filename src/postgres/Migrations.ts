@@ -233,6 +233,12 @@ export const migrations = {
     `ALTER TABLE idempotency DROP COLUMN fingerprint`,
     // What changes in an object is in the index of terms, so a new row gains nothing by lying beside the old one.
     `ALTER TABLE objects RESET (fillfactor)`
+  ),
+  "0013_lease_holders": statements(
+    // Who holds a lease, by the number that `LeaseHolder.ts` gives to a process; null is nobody who could be asked.
+    `ALTER TABLE deliveries ADD COLUMN holder int`,
+    statistics("TABLE deliveries", { holder: 0 }),
+    `CREATE TABLE lease_holders (holder int PRIMARY KEY)`
   )
 }
 

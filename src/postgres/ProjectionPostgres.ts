@@ -1,7 +1,7 @@
 /** A projection in Postgres: one statement, and so one transaction and one round trip. */
 import type { PgClient } from "@effect/sql-pg"
 import type { Fragment } from "effect/sql/Statement"
-import type { AccountId, Millis } from "../engine/Document.ts"
+import type { AccountId } from "../engine/Document.ts"
 import type {
   EventRow,
   KeyRow,
@@ -21,7 +21,7 @@ import { ask, bigint, bigints, ints, labelsText, termsText, texts } from "./Rows
  *
  * `IS TRUE` makes Postgres look accounts up in a hash; without it, it would join, and go through all of them per row.
  */
-export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUntil: Millis) => {
+export const apply = (sql: PgClient.PgClient, projection: Projection, lease: DeliveriesPostgres.Lease) => {
   const { checkpoints, sweep } = projection
   const part = <Row>(name: string, rows: ReadonlyArray<Row>, statement: Statement<Row>) =>
     rows.length === 0 ? sql`` : sql`, ${sql.literal(name)} AS (${statement(sql, rows)})`
@@ -42,7 +42,7 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, leasedUnti
     ${part("timed", projection.timersSet, upsertTimers)}
     ${part("cleared", projection.timersCleared, deleteTimers)}
     ${part("subscribed", projection.subscriptionsSet, upsertSubscriptions)}
-    ${part("delivered", projection.deliveriesMade, DeliveriesPostgres.insert(leasedUntil))}
+    ${part("delivered", projection.deliveriesMade, DeliveriesPostgres.insert(lease))}
     ${part("attempted", projection.deliverySteps, DeliveriesPostgres.move)}
     ${sweep === null ? sql`` : swept(sql, sweep)}
     SELECT account FROM advanced`

@@ -44,6 +44,9 @@ export const bigints = (values: ReadonlyArray<number | null>): PgTypes.Parameter
 /** `bigint`, of a safe integer. */
 export const bigint = (value: number): PgTypes.Parameter => PgTypes.int8(BigInt(value))
 
+/** `int`, or null. */
+export const integer = (value: number | null): PgTypes.Parameter => PgTypes.int4(value)
+
 /** To the engine, every failure of SQL is a storage failure. */
 export const storageFailure = Effect.mapError((cause: SqlError.SqlError) => new StorageFailure({ cause }))
 

@@ -7,6 +7,7 @@ import type { EventRow, KeyRow, SubscriptionRow } from "../engine/Projection.ts"
 import type { TimerCount, ViewRow } from "../engine/Views.ts"
 import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
+import * as LeaseHolder from "./LeaseHolder.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
 import * as SearchPostgres from "./SearchPostgres.ts"
@@ -36,7 +37,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const numbers = numbersOf(sql)
     const listed = ListsPostgres.documents(sql)
     const deliveries = DeliveriesPostgres.reads(sql)
-    const leases = DeliveriesPostgres.leases(sql)
+    const holder = yield* LeaseHolder.make
+    const leases = DeliveriesPostgres.leases(sql, holder)
     return Views.of({
       ...single,
       // Commands, activations and the fibers that never end wait for these, or many requests at once. Other lists end
@@ -62,7 +64,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       takeDeliveries: (options) => within(leases.takeDeliveries(options)),
       nextDelivery: (busy) => within(leases.nextDelivery(busy)),
       apply: (projection, leasedUntil) => {
-        const applied = ProjectionPostgres.apply(sql, projection, leasedUntil)
+        const lease = { until: leasedUntil, holder: leasedUntil === 0 ? null : holder.number() }
+        const applied = ProjectionPostgres.apply(sql, projection, lease)
         return projection.sweep === null ? within(applied) : applied
       },
       expireKeys: (before, limit) => within(expireKeys(sql, before, limit)),

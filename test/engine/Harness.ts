@@ -107,10 +107,12 @@ export const startEngine = Effect.fnUntraced(function* (
   }: EngineOptions = {}
 ): Effect.fn.Return<RunningEngine> {
   let dead = false
+  const process = ViewsMemory.ofAnotherProcess(viewsOf(storage))
+  const own = process === undefined ? storage : Context.add(storage, Views, process.views)
   const scope = yield* Scope.make()
   const layer = layerWith(schedulers, options).pipe(
     Layer.provide(Faults.layer((point) => (dead ? Effect.never : Effect.andThen(faults(point), dying)))),
-    Layer.provide(Layer.succeedContext(storage)),
+    Layer.provide(Layer.succeedContext(own)),
     Layer.provide(Layer.succeed(TimerHandler, handler)),
     Layer.provide(Layer.succeed(AccountNumbers, numbers)),
     Layer.provide(Layer.succeed(EventVersions, eventVersions)),
@@ -124,9 +126,13 @@ export const startEngine = Effect.fnUntraced(function* (
     accounts: Context.get(services, Accounts),
     projector: Context.get(services, Projector),
     deliveries: Context.get(services, Deliveries),
-    stop: Scope.close(scope, Exit.void),
+    stop: Effect.andThen(
+      Scope.close(scope, Exit.void),
+      Effect.sync(() => process?.end())
+    ),
     kill: Effect.suspend(() => {
       dead = true
+      process?.end()
       return Effect.asVoid(Effect.forkDetach(Scope.close(scope, Exit.void)))
     })
   }

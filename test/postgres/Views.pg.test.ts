@@ -6,7 +6,7 @@
  */
 import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Schema } from "effect"
+import { Effect, Exit, Schedule, Schema, Scope } from "effect"
 import type { Between } from "../../src/engine/Created.ts"
 import type { Searchable } from "../../src/engine/Document.ts"
 import type { NewRow } from "../../src/engine/Journal.ts"
@@ -306,7 +306,7 @@ const questions = (random: Random) => {
     pendingDeliveries: (views: ViewsShape) => views.pendingDeliveries(happened),
     takeDeliveries: (views: ViewsShape) => views.takeDeliveries(lease),
     nextDelivery: (views: ViewsShape) => Effect.map(views.nextDelivery(busy), String),
-    releaseDeliveries: (views: ViewsShape) => (limit === 1 ? Effect.asVoid(views.releaseDeliveries) : Effect.void),
+    releaseDeliveries: (views: ViewsShape) => (limit === 1 ? views.releaseDeliveries : Effect.void),
     scan: (views: ViewsShape) => views.scan(account, table, after, limit),
     scanDeliveries: (views: ViewsShape) => views.scan(account, "deliveries", `${destination}/${delivery}`, 100)
   }
@@ -477,6 +477,61 @@ describe("the views in Postgres", () => {
       const meanwhile = yield* database.within("SELECT FROM deliveries WHERE id <> 'whd_2' FOR UPDATE", take)
       assert.deepStrictEqual(meanwhile, ["whd_2"])
       assert.deepStrictEqual(yield* take, ["whd_1", "whd_3"])
+    })
+  )
+
+  it.live("keep a lease for its holder as long as that lives, and no longer", () =>
+    Effect.gen(function* () {
+      const [account] = ACCOUNTS as [string]
+      const database = yield* PostgresStorage.make
+      const first = yield* Scope.make()
+      const one = viewsOf(yield* Scope.provide(database.connect("one"), first))
+      const two = viewsOf(yield* database.connect("two"))
+      const take = Effect.suspend(() =>
+        Effect.map(two.takeDeliveries({ now: 1, limit: 10, busy: [], leasedUntil: 9e12 }), (taken) =>
+          taken.map(({ id }) => id)
+        )
+      )
+      /** What there is to release is there in a moment: Postgres notices by itself that somebody is gone. */
+      const released = Effect.repeat(two.releaseDeliveries, {
+        until: ({ othersLive }) => !othersLive,
+        schedule: Schedule.spaced(20)
+      })
+      assert.deepStrictEqual(yield* one.releaseDeliveries, { released: 0, othersLive: false })
+      assert.deepStrictEqual(yield* two.releaseDeliveries, { released: 0, othersLive: true })
+      yield* one.checkpoint(account)
+      const pending = { event: "evt_1", eventVersion: 1, at: 1, attempts: [], nextAttemptAt: 1, dueAt: 1 }
+      const made = (version: number, ids: ReadonlyArray<string>) => ({
+        ...EMPTY,
+        checkpoints: [{ account, from: version - 1, to: version, ahead: 0 }],
+        deliveriesMade: ids.map((id): DeliveryRow => {
+          return { ...pending, version, account, id, destination: "we_1", state: "pending" }
+        })
+      })
+      yield* one.apply(made(1, ["whd_1", "whd_2"]), 9e12)
+      yield* two.apply(made(2, ["whd_3"]), 0)
+      assert.deepStrictEqual(yield* take, ["whd_3"])
+      assert.deepStrictEqual(yield* two.releaseDeliveries, { released: 0, othersLive: true })
+      assert.deepStrictEqual(yield* take, [])
+
+      yield* database.terminate("one leases")
+      const seen = yield* Effect.repeat(two.releaseDeliveries, {
+        until: ({ released }) => released > 0,
+        schedule: Schedule.spaced(20)
+      })
+      assert.deepStrictEqual(seen, { released: 2, othersLive: false })
+      assert.deepStrictEqual(yield* take, ["whd_1", "whd_2"])
+
+      // Whoever has lost a session has another one with its next look, and holds what it leases from then on.
+      yield* Effect.repeat(one.releaseDeliveries, { times: 1 })
+      assert.isTrue((yield* two.releaseDeliveries).othersLive)
+      yield* one.apply(made(3, ["whd_4"]), 9e12)
+      assert.deepStrictEqual(yield* two.releaseDeliveries, { released: 0, othersLive: true })
+      yield* Scope.close(first, Exit.void)
+      yield* released
+      assert.deepStrictEqual(yield* take, ["whd_4"])
+      const holders = yield* database.ask<{ holder: number }>("SELECT holder FROM lease_holders")
+      assert.lengthOf(holders, 1)
     })
   )
 

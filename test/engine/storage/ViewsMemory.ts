@@ -30,6 +30,17 @@ import { deliveryId, eventId, keyId, Views } from "../../../src/engine/Views.ts"
 
 const byTime = (time: "dueAt" | "wakeAt") => (a: TimerRow, b: TimerRow) => a[time] - b[time] || (a.id < b.id ? -1 : 1)
 
+/** Leases deliveries. Known to live from its first look at the others on, until it ends. */
+class Process {
+  lives = false
+}
+
+interface Lease {
+  readonly until: Millis
+  /** Null for one that leased before it was known to live. */
+  readonly holder: Process | null
+}
+
 class Tables {
   checkpoint = 0
   ahead = 0
@@ -40,14 +51,14 @@ class Tables {
   readonly keys = new Map<string, KeyRow>()
   readonly subscriptions = new Map<string, SubscriptionRow>()
   readonly deliveries = new Map<string, DeliveryRow>()
-  /** Until when a delivery is held. Says nothing about the journal. */
-  readonly leases = new Map<string, Millis>()
+  /** By whom and until when a delivery is held. Says nothing about the journal. */
+  readonly leases = new Map<string, Lease>()
 
   /** Pending deliveries with the time at which they may be taken. */
   waiting(busy: ReadonlyArray<string>): ReadonlyArray<{ readonly row: DeliveryRow; readonly wakeAt: Millis }> {
     return [...this.deliveries.values()]
       .filter(({ destination, state }) => state === "pending" && !busy.includes(destination))
-      .map((row) => ({ row, wakeAt: Math.max(row.dueAt!, this.leases.get(deliveryId(row)) ?? 0) }))
+      .map((row) => ({ row, wakeAt: Math.max(row.dueAt!, this.leases.get(deliveryId(row))?.until ?? 0) }))
   }
 }
 
@@ -101,6 +112,7 @@ const searched = ({ documents }: Tables, account: AccountId, { filter, kind, ...
 
 class Accounts {
   readonly all = new Map<AccountId, Tables>()
+  readonly processes = new Set<Process>()
 
   of(account: AccountId): Tables {
     const known = this.all.get(account)
@@ -129,7 +141,7 @@ class Accounts {
   }
 
   /** Applies what the checkpoints allow, and answers the accounts that it refused. */
-  apply(projection: Projection, leasedUntil: Millis): ReadonlyArray<AccountId> {
+  apply(projection: Projection, lease: Lease): ReadonlyArray<AccountId> {
     const refused = new Set<AccountId>()
     for (const { account, ahead, from, to } of projection.checkpoints) {
       const tables = this.of(account)
@@ -157,7 +169,7 @@ class Accounts {
     }
     for (const row of projection.deliveriesMade.filter(accepted)) {
       this.of(row.account).deliveries.set(deliveryId(row), row)
-      if (row.attempts.length === 0) this.of(row.account).leases.set(deliveryId(row), leasedUntil)
+      if (row.attempts.length === 0) this.of(row.account).leases.set(deliveryId(row), lease)
     }
     // As in one statement of SQL, each step sees its row as it was before all of them.
     const steps = projection.deliverySteps
@@ -186,8 +198,11 @@ const textsOf = Effect.fnUntraced(function* (journal: Journal["Service"], projec
   return { ...row, document, hidden }
 })
 
+const leaseOf = (process: Process, until: Millis): Lease => ({ until, holder: process.lives ? process : null })
+
 const deliveryViews = (
-  accounts: Accounts
+  accounts: Accounts,
+  process: Process
 ): Pick<
   ViewsShape,
   | "subscriptions"
@@ -226,7 +241,7 @@ const deliveryViews = (
         .slice(0, limit)
         .toSorted((a, b) => a.row.dueAt! - b.row.dueAt! || (deliveryId(a.row) < deliveryId(b.row) ? -1 : 1))
         .map(({ row }): DueDelivery => {
-          accounts.of(row.account).leases.set(deliveryId(row), leasedUntil)
+          accounts.of(row.account).leases.set(deliveryId(row), leaseOf(process, leasedUntil))
           const { account, attempts, destination, event, eventVersion, id } = row
           return { account, id, destination, event, eventVersion, attempt: attempts.length + 1 }
         })
@@ -238,7 +253,18 @@ const deliveryViews = (
         .reduce((nearest, { wakeAt }) => Math.min(nearest, wakeAt), Infinity)
     ),
   releaseDeliveries: Effect.sync(() => {
-    for (const { leases } of accounts.all.values()) leases.clear()
+    process.lives = true
+    accounts.processes.add(process)
+    let released = 0
+    for (const { deliveries, leases } of accounts.all.values()) {
+      for (const [id, { holder, until }] of leases) {
+        const { dueAt, state } = deliveries.get(id) ?? {}
+        if (state !== "pending" || until <= dueAt! || holder?.lives === true) continue
+        leases.delete(id)
+        released++
+      }
+    }
+    return { released, othersLive: [...accounts.processes].some((other) => other !== process && other.lives) }
   })
 })
 
@@ -246,74 +272,92 @@ export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
   Views,
   Effect.gen(function* () {
     const journal = yield* Journal
-    const accounts = new Accounts()
-    const tables = (account: AccountId) => accounts.of(account)
-    return Views.of({
-      apply: (projection, leasedUntil) => Effect.sync(() => accounts.apply(projection, leasedUntil)),
-      checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
-      standing: (account) =>
-        Effect.sync(() => ({ projected: tables(account).checkpoint, ahead: tables(account).ahead })),
-      // This storage is never older than the code.
-      outdated: Effect.succeed([]),
-      search: (account, query) => Effect.sync(() => searched(tables(account), account, query)),
-      behind: Effect.gen(function* () {
-        const behind: Array<AccountId> = []
-        for (const account of yield* journal.accounts) {
-          const tail = yield* journal.read(account, tables(account).checkpoint, 1)
-          if (tail.length > 0) behind.push(account)
-        }
-        return behind
-      }),
-      documents: (addresses) =>
-        Effect.forEach(addresses, ({ account, id }) => textsOf(journal, tables(account).documents.get(id))),
-      keepNumber: (account, number) => Effect.sync(() => void (tables(account).number = number)),
-      accountsNumbered: (number) => Effect.sync(() => accounts.numbered(number)),
-      accountsUnnumbered: (limit) => Effect.sync(() => accounts.numbered(null).slice(0, limit)),
-      olderHolder: (id) => Effect.sync(() => [...accounts.all].find(([, { documents }]) => documents.has(id))?.[0]),
-      keys: (addresses) =>
-        Effect.sync(() =>
-          addresses.map(({ account, id }) => [...tables(account).keys.values()].findLast(({ key }) => key === id))
-        ),
-      timers: (account, limit) =>
-        Effect.sync(() => [...tables(account).timers.values()].toSorted(byTime("dueAt")).slice(0, limit)),
-      nextTimers: (limit, except) => Effect.sync(() => accounts.nextTimers(limit, except)),
-      timerCounts: (name) => Effect.sync(() => accounts.timerCounts(name)),
-      list: (account, query) => Effect.sync(() => listed(tables(account), query)),
-      newest: (queries) => Effect.sync(() => queries.map(({ account, ...query }) => listed(tables(account), query))),
-      event: ({ account, id }) =>
-        Effect.sync(() => [...tables(account).events.values()].find((event) => event.id === id)),
-      events: (account, query) =>
-        Effect.sync(() => {
-          const rows = [...tables(account).events.values()]
-          return page(
-            rows.filter((row) => matchesType(row.type, query)),
-            query,
-            query.limit
-          )
-        }),
-      ...deliveryViews(accounts),
-      expireKeys: (before, limit) =>
-        Effect.sync(() => {
-          let count = 0
-          for (const { keys } of accounts.all.values()) {
-            for (const [key, row] of keys) if (row.at < before && count < limit && keys.delete(key)) count++
-          }
-          return count
-        }),
-      accounts: Effect.sync(() => [...accounts.all].filter(([, { checkpoint }]) => checkpoint > 0).map(([id]) => id)),
-      scan: (account, table, after, limit) =>
-        Effect.sync(() =>
-          [...(tables(account)[table satisfies ViewTable] as Map<string, ViewRow["row"]>)]
-            .map(([id, row]) => ({ id, row }))
-            .filter(({ id }) => id > after)
-            .toSorted(ascending)
-            .slice(0, limit)
-        ),
-      clear: (account) =>
-        Effect.sync(() => {
-          const { number } = tables(account)
-          accounts.all.set(account, Object.assign(new Tables(), { number }))
-        })
-    })
+    return viewsOfProcess(journal, new Accounts(), new Process())
   })
 )
+
+const others = new WeakMap<ViewsShape, () => OtherProcess>()
+
+export interface OtherProcess {
+  readonly views: ViewsShape
+  /** From now on its leases are void, once somebody looks. */
+  readonly end: () => void
+}
+
+/** The same views as another process has them; undefined if they are not in memory. */
+export const ofAnotherProcess = (views: ViewsShape): OtherProcess | undefined => others.get(views)?.()
+
+const viewsOfProcess = (journal: Journal["Service"], accounts: Accounts, process: Process): ViewsShape => {
+  const tables = (account: AccountId) => accounts.of(account)
+  const views = Views.of({
+    apply: (projection, leasedUntil) => Effect.sync(() => accounts.apply(projection, leaseOf(process, leasedUntil))),
+    checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
+    standing: (account) => Effect.sync(() => ({ projected: tables(account).checkpoint, ahead: tables(account).ahead })),
+    // This storage is never older than the code.
+    outdated: Effect.succeed([]),
+    search: (account, query) => Effect.sync(() => searched(tables(account), account, query)),
+    behind: Effect.gen(function* () {
+      const behind: Array<AccountId> = []
+      for (const account of yield* journal.accounts) {
+        const tail = yield* journal.read(account, tables(account).checkpoint, 1)
+        if (tail.length > 0) behind.push(account)
+      }
+      return behind
+    }),
+    documents: (addresses) =>
+      Effect.forEach(addresses, ({ account, id }) => textsOf(journal, tables(account).documents.get(id))),
+    keepNumber: (account, number) => Effect.sync(() => void (tables(account).number = number)),
+    accountsNumbered: (number) => Effect.sync(() => accounts.numbered(number)),
+    accountsUnnumbered: (limit) => Effect.sync(() => accounts.numbered(null).slice(0, limit)),
+    olderHolder: (id) => Effect.sync(() => [...accounts.all].find(([, { documents }]) => documents.has(id))?.[0]),
+    keys: (addresses) =>
+      Effect.sync(() =>
+        addresses.map(({ account, id }) => [...tables(account).keys.values()].findLast(({ key }) => key === id))
+      ),
+    timers: (account, limit) =>
+      Effect.sync(() => [...tables(account).timers.values()].toSorted(byTime("dueAt")).slice(0, limit)),
+    nextTimers: (limit, except) => Effect.sync(() => accounts.nextTimers(limit, except)),
+    timerCounts: (name) => Effect.sync(() => accounts.timerCounts(name)),
+    list: (account, query) => Effect.sync(() => listed(tables(account), query)),
+    newest: (queries) => Effect.sync(() => queries.map(({ account, ...query }) => listed(tables(account), query))),
+    event: ({ account, id }) =>
+      Effect.sync(() => [...tables(account).events.values()].find((event) => event.id === id)),
+    events: (account, query) =>
+      Effect.sync(() => {
+        const rows = [...tables(account).events.values()]
+        return page(
+          rows.filter((row) => matchesType(row.type, query)),
+          query,
+          query.limit
+        )
+      }),
+    ...deliveryViews(accounts, process),
+    expireKeys: (before, limit) =>
+      Effect.sync(() => {
+        let count = 0
+        for (const { keys } of accounts.all.values()) {
+          for (const [key, row] of keys) if (row.at < before && count < limit && keys.delete(key)) count++
+        }
+        return count
+      }),
+    accounts: Effect.sync(() => [...accounts.all].filter(([, { checkpoint }]) => checkpoint > 0).map(([id]) => id)),
+    scan: (account, table, after, limit) =>
+      Effect.sync(() =>
+        [...(tables(account)[table satisfies ViewTable] as Map<string, ViewRow["row"]>)]
+          .map(([id, row]) => ({ id, row }))
+          .filter(({ id }) => id > after)
+          .toSorted(ascending)
+          .slice(0, limit)
+      ),
+    clear: (account) =>
+      Effect.sync(() => {
+        const { number } = tables(account)
+        accounts.all.set(account, Object.assign(new Tables(), { number }))
+      })
+  })
+  others.set(views, () => {
+    const other = new Process()
+    return { views: viewsOfProcess(journal, accounts, other), end: () => void (other.lives = false) }
+  })
+  return views
+}
