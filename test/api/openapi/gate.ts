@@ -1,0 +1,52 @@
+/**
+ * Part of `npm run check`: what breaks callers of the last release needs a new version of the API (spec: Versioning
+ * 6). Where the document knows a version that the release did not, the breaks are that version's, and are only told.
+ *
+ * Who releases a version of Till runs this with `--release`, which writes `docs/openapi/<version>.json`, and commits
+ * it. What was released is never written anew.
+ */
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import * as Document from "../../../src/api/openapi/Document.ts"
+import { examples } from "../../../src/pages/ErrorExamples.ts"
+import type { Contract } from "./Compatibility.ts"
+import { breaksOf, versionsOf } from "./Compatibility.ts"
+
+const ROOT = Path.join(import.meta.dirname, "../../..")
+const FOLDER = Path.join(ROOT, "docs/openapi")
+const BASE = "http://localhost:4242"
+
+const contractNow = (): Contract => {
+  const codes: Record<string, Array<string>> = {}
+  for (const { code, status, type } of examples(`${BASE}/docs`)) {
+    const use = `${status} ${type}`
+    const uses = (codes[code] ??= [])
+    if (!uses.includes(use)) uses.push(use)
+  }
+  return { ...Document.make(BASE), "x-error-codes": codes }
+}
+
+const release = (contract: Contract): void => {
+  const { version } = JSON.parse(fs.readFileSync(Path.join(ROOT, "package.json"), "utf8")) as { version: string }
+  const file = Path.join(FOLDER, `${version}.json`)
+  fs.writeFileSync(file, `${JSON.stringify(contract)}\n`, { flag: "wx" })
+  console.log(`Wrote ${Path.relative(ROOT, file)}.`)
+}
+
+const check = (contract: Contract): void => {
+  const released = fs.readdirSync(FOLDER).toSorted((a, b) => a.localeCompare(b, "en", { numeric: true }))
+  const last = released.at(-1)!
+  const older = JSON.parse(fs.readFileSync(Path.join(FOLDER, last), "utf8")) as Contract
+  const breaks = breaksOf(older, contract)
+  if (breaks.length === 0) return
+  const known = versionsOf(older)
+  const isNewVersion = [...versionsOf(contract)].some((version) => !known.has(version))
+  const title = isNewVersion
+    ? `The new version of the API breaks callers of ${last}:`
+    : `This breaks callers of ${last}, and needs a new version of the API (docs/interface.md, Versioning 6):`
+  console.log([title, ...breaks].join("\n  "))
+  if (!isNewVersion) process.exitCode = 1
+}
+
+if (process.argv.includes("--release")) release(contractNow())
+else check(contractNow())
