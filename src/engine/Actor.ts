@@ -157,6 +157,8 @@ export class Actor implements AccountState {
   readonly usedKeys: KeyFilter
   /** Event types by destination. */
   readonly subscriptions: Map<string, ReadonlyArray<string>>
+  /** Tells it from the actors that its account has before and after it. */
+  readonly incarnation = Symbol("incarnation")
   /** The account's clock is so far ahead of the wall clock. */
   clockOffset: Millis
   /** Version of the newest record, durable or not. */

@@ -3,8 +3,8 @@
  * account's own memory, or in the journal.
  *
  * A page is true as long as no document of its kind has changed since the version that it shows, durable or not. Each
- * actor knows that of the changes that went through it, so a page is as new as what it reads by id. An account's
- * versions only grow: a page of an actor that has ended is true for the next one if nothing was written in between.
+ * actor knows that of the changes that went through it, so a page is as new as what it reads by id. It ends with its
+ * actor: a database that has lost commits gives the next one their versions again.
  */
 import type { Actor } from "./Actor.ts"
 import type { AccountId } from "./Document.ts"
@@ -19,13 +19,15 @@ export interface RowsPage {
 }
 
 interface Kept extends RowsPage {
+  /** Of the actor that it was read through. */
+  readonly incarnation: symbol
   readonly kind: string
   /** The account's version that it shows. */
   readonly version: number
 }
 
 /** Knows what has changed. */
-type Knowing = Pick<Actor, "account" | "isUnchanged">
+type Knowing = Pick<Actor, "account" | "incarnation" | "isUnchanged">
 
 /** Bounds are no part of the key: a list with bounds has no page here. */
 type PageQuery = Omit<ListQuery, "behind" | "before">
@@ -64,7 +66,7 @@ export class ListPages {
     const kept = this.#pages.get(key)
     if (kept === undefined) return undefined
     this.#remove(key, kept)
-    if (!actor.isUnchanged(kept.kind, kept.version)) return undefined
+    if (kept.incarnation !== actor.incarnation || !actor.isUnchanged(kept.kind, kept.version)) return undefined
     this.#add(key, kept)
     return kept
   }
@@ -75,7 +77,7 @@ export class ListPages {
     const key = keyOf(actor.account, query)
     const before = this.#pages.get(key)
     if (before !== undefined) this.#remove(key, before)
-    this.#add(key, { page, hasMore, kind: query.kind, version })
+    this.#add(key, { page, hasMore, incarnation: actor.incarnation, kind: query.kind, version })
     for (const [key, kept] of this.#pages) {
       if (this.#rows <= this.#rowsMax) return
       this.#remove(key, kept)

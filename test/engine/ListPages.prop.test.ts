@@ -100,6 +100,7 @@ const list = (history: History, random: Random) =>
 
 interface KeptPage {
   readonly version: number
+  readonly incarnation: number
   readonly rows: number
 }
 
@@ -174,19 +175,25 @@ describe("lists", () => {
       const random = new Random(seed)
       const pages = new ListPages(rowsMax)
       const changedAt = new Map<string, number>()
-      const actor = {
+      let actor = {
         account: ACCOUNT,
+        incarnation: Symbol("first"),
         isUnchanged: (kind: string, since: number) => (changedAt.get(kind) ?? 0) <= since
       }
       const kept = new Map<string, KeptPage>()
+      let incarnation = 0
       for (let version = 1; version < 200; version++) {
         const query: ListQuery = { kind: random.pick(["a", "b"]), limit: 1 + random.below(12) }
         const name = `${query.kind} ${query.limit}`
         if (random.below(8) === 0) changedAt.set(query.kind, version)
+        if (random.below(40) === 0) {
+          actor = { ...actor, incarnation: Symbol("next") }
+          incarnation++
+        }
         const known = pages.get(actor, query)
         const expected = kept.get(name)
         kept.delete(name)
-        const isTrue = expected !== undefined && actor.isUnchanged(query.kind, expected.version)
+        const isTrue = expected?.incarnation === incarnation && actor.isUnchanged(query.kind, expected.version)
         assert.strictEqual(known?.page.length, isTrue ? expected.rows : undefined)
         const row = {
           account: ACCOUNT,
@@ -202,7 +209,7 @@ describe("lists", () => {
         if (isTrue) kept.set(name, expected)
         else {
           pages.set(actor, query, version, { page, hasMore: false })
-          kept.set(name, { version, rows: page.length })
+          kept.set(name, { version, incarnation, rows: page.length })
         }
         for (const name of kept.keys()) {
           if (rowsOf(kept) <= rowsMax) break
