@@ -1,7 +1,8 @@
 /**
  * Group commit: whatever records have queued up while the last flush was under way go into the next single append.
  *
- * - One flush at a time, in queue order: a later record of an account never becomes durable before an earlier one.
+ * - One flush at a time, an account's records in queue order: a later one never becomes durable before an earlier one.
+ *   Where not all that is queued fits into a flush, accounts take turns.
  * - A fenced account costs only itself: the others' records of the same flush are appended right after.
  * - Any other failure leaves the outcome open, so every actor in the flush closes and starts anew from the log.
  */
@@ -59,7 +60,7 @@ export const make = Effect.fnUntraced(function* (
     yield* work.await
     yield* options.room
     yield* gathered(queue, enough)
-    const batch = queue.splice(0, portionOf(queue))
+    const batch = takePortion(queue)
     if (queue.length === 0) work.closeUnsafe()
     const durable = yield* append(batch)
     // Before anybody has an answer, and asks again at once: what has queued up shows how much comes during a flush.
@@ -123,15 +124,36 @@ const makeAppend = (journal: JournalShape, onClosed: Options["onClosed"]) => {
   return append
 }
 
-/** Says how many of the first may go into one flush. */
-const portionOf = (queue: ReadonlyArray<Entry>): number => {
-  let count = 0
-  for (let bytes = 0; count < queue.length && count < FLUSH_MAX; count++) {
-    bytes += queue[count]!.sealed.bytes.length
-    if (bytes > FLUSH_BYTES_MAX && count > 0) break
+/**
+ * Takes out of the queue what may go into one flush. If that is not all, accounts take turns: of each its first record,
+ * then of each its second, so that nobody's flush waits for a neighbour's flood.
+ */
+const takePortion = (queue: Array<Entry>): Array<Entry> => {
+  if (queue.length <= FLUSH_MAX && weightOf(queue) <= FLUSH_BYTES_MAX) return queue.splice(0)
+  let turns = [...Map.groupBy(queue, ({ actor }) => actor).values()].map((entries) => entries.values())
+  const portion = new Set<Entry>()
+  let bytes = 0
+  while (turns.length > 0) {
+    const going: typeof turns = []
+    for (const entries of turns) {
+      const { done, value: entry } = entries.next()
+      if (done === true) continue
+      bytes += entry.sealed.bytes.length
+      if (portion.size >= FLUSH_MAX || (bytes > FLUSH_BYTES_MAX && portion.size > 0)) {
+        const left = queue.filter((other) => !portion.has(other))
+        queue.splice(0, queue.length, ...left)
+        return [...portion]
+      }
+      portion.add(entry)
+      going.push(entries)
+    }
+    turns = going
   }
-  return count
+  return queue.splice(0)
 }
+
+const weightOf = (queue: ReadonlyArray<Entry>): number =>
+  queue.reduce((bytes, { sealed }) => bytes + sealed.bytes.length, 0)
 
 const rowOf = ({ sealed: { bytes, hash, previous, record } }: Entry): NewRow => {
   return { account: record.account, version: record.version, hash, bytes, previous }

@@ -30,6 +30,7 @@ const busyLoop = Effect.acquireRelease(
 
 interface Flush {
   readonly records: number
+  readonly rows: ReadonlyArray<{ readonly account: string; readonly version: number }>
   readonly bytes: number
   /** Between the end of the flush before, or the first record, and its beginning. */
   readonly turnsWaited: number
@@ -45,7 +46,7 @@ const start = Effect.gen(function* () {
   const append = (rows: ReadonlyArray<NewRow>) =>
     Effect.callback<void>((resume) => {
       const bytes = rows.reduce((sum, row) => sum + row.bytes.length, 0)
-      flushes.push({ records: rows.length, bytes, turnsWaited: loop.turns - freeSince })
+      flushes.push({ records: rows.length, rows, bytes, turnsWaited: loop.turns - freeSince })
       const end = loop.turns + APPEND_TURNS
       const look = () => {
         if (loop.turns < end) return void setImmediate(look)
@@ -59,11 +60,14 @@ const start = Effect.gen(function* () {
     GroupCommit.make({ room: Effect.void, onDurable: () => {}, onClosed: () => {} }),
     Context.add(yield* Effect.context(), Journal, journal)
   )
-  const actor = { account: "mer_1:test", closed: null, markDurable: () => {} } as unknown as Actor
+  const actorOf = (account: string) => ({ account, closed: null, markDurable: () => {} }) as unknown as Actor
+  const actors = new Map<string, Actor>()
   let version = 0
-  const ask = (answered: () => void, bytes: number = 0) => {
+  const ask = (answered: () => void, bytes: number = 0, account: string = "mer_1:test") => {
     if (version === 0) freeSince = loop.turns
-    const record = { account: actor.account, version: ++version }
+    const actor = actors.get(account) ?? actorOf(account)
+    actors.set(account, actor)
+    const record = { account, version: ++version }
     const sealed = { bytes: new Uint8Array(bytes), hash: "", previous: "", record } as unknown as Sealed
     commit.append(actor, sealed, (exit) => {
       assert.isTrue(Exit.isSuccess(exit))
@@ -119,6 +123,48 @@ describe("a flush on a busy event loop", () => {
         [5, 5, 5, 5, 1, 1]
       )
       for (const { bytes, records } of flushes) assert.isTrue(bytes <= 16 * 1_048_576 || records === 1)
+    })
+  )
+
+  it.effect("has accounts take turns where not all fits into one, and keeps the order of each", () =>
+    Effect.gen(function* () {
+      const { ask, commit, flushes } = yield* start
+      const neighbours = ["mer_2:test", "mer_3:test"]
+      for (let i = 0; i < 2000; i++) ask(() => {}, 10)
+      for (const account of neighbours) for (let i = 0; i < 5; i++) ask(() => {}, 10, account)
+      yield* commit.drained
+      const [first] = flushes
+      for (const account of neighbours)
+        assert.lengthOf(
+          first!.rows.filter((row) => row.account === account),
+          5
+        )
+      assert.deepStrictEqual(
+        flushes.map(({ records }) => records),
+        [512, 512, 512, 474]
+      )
+      const all = flushes.flatMap(({ rows }) => rows)
+      for (const account of ["mer_1:test", ...neighbours]) {
+        const versions = all.filter((row) => row.account === account).map(({ version }) => version)
+        assert.deepStrictEqual(
+          versions,
+          versions.toSorted((a, b) => a - b)
+        )
+      }
+    })
+  )
+
+  it.effect("leaves heavy records of one account behind light ones of others", () =>
+    Effect.gen(function* () {
+      const { ask, commit, flushes } = yield* start
+      for (let i = 0; i < 12; i++) ask(() => {}, 3_000_000)
+      for (let i = 0; i < 3; i++) ask(() => {}, 10, "mer_2:test")
+      yield* commit.drained
+      assert.lengthOf(
+        flushes[0]!.rows.filter(({ account }) => account === "mer_2:test"),
+        3
+      )
+      assert.isTrue(flushes.every(({ bytes }) => bytes <= 16 * 1_048_576))
     })
   )
 
