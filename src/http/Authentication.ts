@@ -53,13 +53,19 @@ const expired = Exit.fail(new ApiKeyExpired())
 interface Known {
   readonly entry: Document<ApiKeyLookup>
   readonly merchant: Document<Merchant>
-  readonly answer: Exit.Exit<Caller>
+  readonly answer: Exit.Success<Caller>
 }
 
 /** Authenticates by the value of the `Authorization` header. */
 export type Authenticate = (authorization: string | undefined) => Effect.Effect<Caller, AuthenticationFailure>
 
-export const make = Effect.gen(function* () {
+export interface Authentication {
+  readonly authenticate: Authenticate
+  /** The account that a header has led to before, which nobody has checked since. */
+  readonly accountBefore: (authorization: string | undefined) => AccountId | undefined
+}
+
+export const make: Effect.Effect<Authentication, never, Accounts> = Effect.gen(function* () {
   const accounts = yield* Accounts
   const clock = yield* Clock.Clock
   const known = new Map<string, Known>()
@@ -91,7 +97,7 @@ export const make = Effect.gen(function* () {
     if (!isOfKind(merchant, MERCHANT)) return yield* invalid
     const { api_version: apiVersion } = merchant.value
     const caller: Caller = { account: accountOf(merchantId, livemode), livemode, keyType, apiKey, apiVersion }
-    remember(authorization, { entry, merchant, answer: Exit.succeed(caller) })
+    remember(authorization, { entry, merchant, answer: Exit.succeed(caller) as Exit.Success<Caller> })
     return caller
   })
 
@@ -100,7 +106,10 @@ export const make = Effect.gen(function* () {
     const before = known.get(authorization)
     return before !== undefined && isCurrent(before) ? before.answer : find(authorization)
   }
-  return authenticate
+  return {
+    authenticate,
+    accountBefore: (authorization) => known.get(authorization ?? "")?.answer.value.account
+  }
 })
 
 const isOfKind = <A extends Identified>(entry: Document | Tombstone | undefined, kind: Kind<A>): entry is Document<A> =>

@@ -13,6 +13,7 @@ import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
 import type { Failure } from "./ErrorTable.ts"
+import type { Place } from "./Admission.ts"
 import type { Incoming } from "./Incoming.ts"
 import { NodeHead } from "./NodeIncoming.ts"
 import { envelope, internalError, shownPath, wireErrorOf } from "./ErrorTable.ts"
@@ -41,6 +42,8 @@ export interface Exchange {
 export interface Received extends Exchange {
   readonly incoming: Incoming
   readonly wait: Wait
+  /** A command's, from when it was admitted until it is answered. */
+  place: Place | undefined
 }
 
 export interface Answer {

@@ -15,6 +15,10 @@ export interface Incoming {
   readonly headers: IncomingHttpHeaders
   /** Tells of a header, by its name in lower case, whether it was sent more than once. */
   readonly isRepeated: (name: string) => boolean
+  /** By `performance.now()`: when it had arrived, as far as `isWhole` says. */
+  readonly arrivedAt: number
+  /** True if its body, if any, has arrived with it. */
+  readonly isWhole: boolean
   /** Reads the whole body: an `Exit` if it is there. To be called once at most. */
   readonly readBody: () => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
   /** The client's address; undefined once it is gone. */

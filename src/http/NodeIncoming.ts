@@ -39,6 +39,7 @@ export class NodeHead implements Pick<Incoming, "method" | "url" | "headers" | "
 }
 
 export class NodeIncoming extends NodeHead implements Incoming {
+  readonly arrivedAt = performance.now()
   readonly #response: ServerResponse
   readonly #readBody: ReadBody
 
@@ -46,6 +47,10 @@ export class NodeIncoming extends NodeHead implements Incoming {
     super(source)
     this.#response = response
     this.#readBody = readBody
+  }
+
+  get isWhole(): boolean {
+    return this.source.method !== "POST"
   }
 
   readBody(): Effect.Effect<Buffer, RequestTooLarge | Unavailable> {

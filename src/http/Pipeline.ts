@@ -8,10 +8,10 @@ import { Cause, Effect, Exit, Fiber, Result } from "effect"
 import type { OlderVersion, RequestError } from "../domain/ApiVersions.ts"
 import { ApiVersions } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
-import type { Unavailable } from "../engine/Accounts.ts"
-import { Accounts } from "../engine/Accounts.ts"
+import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import { Admission } from "./Admission.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
 import type { Carried, Command } from "./CarryOutOnce.ts"
@@ -45,11 +45,17 @@ const makeSteps = Effect.fnUntraced(function* (
   endpoints: ReadonlyArray<Endpoint>,
   limits: RateLimits.RateLimits | undefined
 ) {
-  const authenticate = yield* Authentication.make
+  const { accountBefore, authenticate } = yield* Authentication.make
+  const admission = yield* Effect.acquireRelease(
+    Effect.sync(() => new Admission()),
+    (admission) => Effect.sync(() => admission.close())
+  )
   const routes = new RouteTable(endpoints)
   const versions = yield* ApiVersions
   const callerOf = ({ incoming }: Received) => authenticate(incoming.headers.authorization)
   return {
+    accountBefore,
+    admission,
     authenticate:
       limits === undefined ? callerOf : (received: Received) => limits.authenticated(received, callerOf(received)),
     limit: limits === undefined ? () => Exit.void : limits.admit,
@@ -121,7 +127,7 @@ const answerTo = (steps: Steps, exchange: Received, caller: Caller): Effect.Effe
   const idempotencyKey = keyOf(call)
   if (Exit.isFailure(idempotencyKey)) return refused(idempotencyKey)
   // 8. Body: its size, its content type, its JSON.
-  return andThen(receive(call), (body) => carryOut(steps, call, idempotencyKey.value, body))
+  return andThen(receive(steps, call), (body) => carryOut(steps, call, idempotencyKey.value, body))
 }
 
 /** 8. to 15. Has a command carried out, once its body is there. */
@@ -196,19 +202,42 @@ const keyOf = ({
 const noKey = Exit.succeed(null)
 
 /** 8. Receives the body. Meanwhile the service waits for the client, and not the other way round. */
-const receive = ({
-  exchange: { incoming, method, wait }
-}: Call<CommandEndpoint>): Effect.Effect<
-  Parsed,
-  RequestTooLarge | Unavailable | UnsupportedMediaType | InvalidJson
-> => {
+const receive = (
+  steps: Steps,
+  { caller, exchange }: Call<CommandEndpoint>
+): Effect.Effect<Parsed, RequestTooLarge | Unavailable | UnsupportedMediaType | InvalidJson> => {
+  const { incoming, method, wait } = exchange
   if (method !== "POST") return noBody
   wait.pause()
   return andThen(incoming.readBody(), (body) => {
     wait.resume()
-    return parseBody(body, incoming.headers["content-type"])
+    const parsed = () => parseBody(body, incoming.headers["content-type"])
+    return incoming.isWhole ? parsed() : Effect.andThen(admitted(steps, exchange, caller), Effect.suspend(parsed))
   })
 }
+
+/** A command whose body comes late has its place only from then on: clients may take their time. */
+const admitted = ({ admission }: Steps, exchange: Received, { account }: Caller): Effect.Effect<void, Unavailable> =>
+  Effect.callback((resume) => {
+    const { incoming } = exchange
+    let isOver = false
+    admission.enter(account, true, {
+      since: performance.now(),
+      get isGone() {
+        return isOver || incoming.isGone
+      },
+      start: (place) => {
+        exchange.place = place
+        resume(Exit.void)
+      },
+      refuse: () => resume(tooMany)
+    })
+    return Effect.sync(() => {
+      isOver = true
+    })
+  })
+
+const tooMany = Exit.fail(new Unavailable({ reason: "Too many requests wait." }))
 
 const noBody = Exit.succeed<Parsed>({ value: {}, escapes: false })
 
@@ -261,13 +290,16 @@ const answered = ({ body, headers, replayOf, status }: Carried): Answer =>
     ? { status, body, ...(headers !== undefined && { headers }) }
     : { status, body, headers: { "idempotent-replayed": "true", "original-request": replayOf } }
 
-/** Answers requests by the given endpoints, as long as the scope lives. */
-export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
-  const { docsUrl, rateLimit, requestMillisMax, trustedProxies } = yield* HttpConfig
-  const requestIds = yield* RequestIds
-  const limits = rateLimit === true ? yield* RateLimits.make(senderOf(trustedProxies)) : undefined
-  const crossOrigin = CrossOrigin.make(endpoints)
-  const steps = yield* makeSteps(endpoints, limits)
+/** What the answers to requests pass through. */
+interface Surroundings {
+  readonly steps: Steps
+  readonly limits: RateLimits.RateLimits | undefined
+  readonly crossOrigin: CrossOrigin.CrossOrigin
+}
+
+/** Makes what works on a request that was admitted, and what ends one, admitted or not. */
+const makeWork = Effect.fnUntraced(function* ({ crossOrigin, limits, steps }: Surroundings) {
+  const { docsUrl, requestMillisMax } = yield* HttpConfig
   const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
   const timeouts = new RequestTimeouts(requestMillisMax ?? REQUEST_MILLIS_MAX)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
@@ -284,7 +316,8 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
     incoming.answer(answer.status, shown, answer.body)
   }
 
-  const end = (exchange: Received, exit: Exit.Exit<Answer, Failure>): void => {
+  const end = (exchange: Received, exit: Exit.Exit<Answer, Failure>, hasWaited: boolean = false): void => {
+    if (exchange.place !== undefined) steps.admission.leave(exchange.place, hasWaited)
     if (Exit.isSuccess(exit)) return respond(exchange, exit.value)
     const { incoming, wait } = exchange
     if (Cause.hasInterruptsOnly(exit.cause) && incoming.isGone) return
@@ -303,11 +336,34 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
     timeouts.watch(wait, fiber)
     fiber.addObserver((exit) => {
       timeouts.end(wait)
-      end(exchange, exit)
+      end(exchange, exit, true)
     })
     incoming.onGone(() => fiber.interruptUnsafe())
     Fiber.runIn(fiber, scope)
   }
+
+  const work = (exchange: Received): void => {
+    let answered: Effect.Effect<Answer, Failure>
+    try {
+      answered = answer(steps, exchange)
+    } catch (defect) {
+      answered = Exit.die(defect)
+    }
+    if (isOver(answered)) end(exchange, answered)
+    else waitFor(exchange, answered)
+  }
+  return { work, end }
+})
+
+/** Answers requests by the given endpoints, as long as the scope lives. */
+export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
+  const { docsUrl, rateLimit, trustedProxies } = yield* HttpConfig
+  const requestIds = yield* RequestIds
+  const addressOf = senderOf(trustedProxies)
+  const limits = rateLimit === true ? yield* RateLimits.make(addressOf) : undefined
+  const crossOrigin = CrossOrigin.make(endpoints)
+  const steps = yield* makeSteps(endpoints, limits)
+  const { end, work } = yield* makeWork({ steps, limits, crossOrigin })
 
   const answerWith = (incoming: Incoming, answer: Answer): void =>
     incoming.answer(answer.status, headersOf(begin(incoming, requestIds.next()), answer), answer.body)
@@ -322,17 +378,28 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
     answer: (incoming: Incoming): void => {
       const allowed = crossOrigin.preflight(incoming)
       if (allowed !== undefined) return answerWith(incoming, { status: 204, body: "", headers: allowed })
-      const exchange: Received = { ...begin(incoming, requestIds.next()), incoming, wait: new Wait() }
+      const exchange: Received = {
+        ...begin(incoming, requestIds.next()),
+        incoming,
+        wait: new Wait(),
+        place: undefined
+      }
       // What comes before the caller's version is known is of the newest.
       exchange.apiVersion = steps.versions.newest
-      let answered: Effect.Effect<Answer, Failure>
-      try {
-        answered = answer(steps, exchange)
-      } catch (defect) {
-        answered = Exit.die(defect)
-      }
-      if (isOver(answered)) end(exchange, answered)
-      else waitFor(exchange, answered)
+      const { arrivedAt, headers, isWhole, method } = incoming
+      // Whoever is not known yet takes turns with others at the same address.
+      const account = steps.accountBefore(headers.authorization) ?? `at ${addressOf(incoming)}`
+      steps.admission.enter(account, isWhole && (method === "POST" || method === "DELETE"), {
+        since: arrivedAt,
+        get isGone() {
+          return incoming.isGone
+        },
+        start: (place) => {
+          exchange.place = place
+          work(exchange)
+        },
+        refuse: () => end(exchange, tooMany)
+      })
     },
     /** Refuses a request before anything of it is looked at. */
     refuse: (incoming: Incoming, failure: InvalidHttp): void => answerWith(incoming, refusal(failure)),

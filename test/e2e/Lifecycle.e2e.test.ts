@@ -278,21 +278,21 @@ describe("a merchant", () => {
 
 describe("a database that does not answer", () => {
   it.live(
-    "fills the account's queue: what is too much is refused at once, and nothing else is lost",
-    () => Effect.flatMap(startTill(), (till) => Effect.promise(() => fillQueue(till))),
+    "refuses what it does not get to, and loses nothing of what it has begun",
+    () => Effect.flatMap(startTill(), (till) => Effect.promise(() => overfill(till))),
     90_000
   )
 })
 
-/** The engine's default. */
-const QUEUE_CAPACITY = 4096
+/** So many commands are under way at most. */
+const UNDER_WAY_MAX = 1024
 const EXCESS = 400
 
-const fillQueue = async (till: TillProcess) => {
+const overfill = async (till: TillProcess) => {
   const early = await till.post("/v1/customers", { name: "early" })
-  const keys = Array.from({ length: QUEUE_CAPACITY + EXCESS }, (_, i) => `queued-${i}`)
-  // A connection for each request, and all of them sent before Till may read one: the queue must be full well before
-  // the journal gives up on a database that hangs, on a slow machine too.
+  const keys = Array.from({ length: UNDER_WAY_MAX + EXCESS }, (_, i) => `queued-${i}`)
+  // A connection for each request, and all of them sent before Till may read one: as many as may be have to be under
+  // way well before the journal gives up on a database that hangs, on a slow machine too.
   await inParallel(keys, keys.length, () => till.get("/healthz", { key: null }))
   const postgres = family(till.postgresProcessId!)
   const stopAll = (signal: NodeJS.Signals) => postgres.forEach((processId) => signalIfThere(processId, signal))
@@ -316,13 +316,13 @@ const fillQueue = async (till: TillProcess) => {
 
   const answers = await answering
   const refused = answers.filter(({ answer }) => answer.status === 503)
-  assert.lengthOf(refused, EXCESS)
   for (const { answer } of refused) {
     assert.deepInclude(answer.body.error, { type: "api_error", code: "service_unavailable" })
     assert.strictEqual(answer.headers["retry-after"], "1")
   }
   const accepted = answers.filter(({ answer }) => answer.status === 200).map(({ answer }) => answer.body.id)
-  assert.lengthOf(accepted, QUEUE_CAPACITY)
+  assert.strictEqual(accepted.length + refused.length, keys.length)
+  assert.isAbove(accepted.length, 0)
   // No accepted request is lost, and no refused one was carried out. The refused ones are carried out now.
   const repeated = await inParallel(refused, 32, ({ idempotencyKey }) =>
     till.request("POST", "/v1/customers", { body: { name: "queued" }, idempotencyKey })

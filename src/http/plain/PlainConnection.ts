@@ -58,6 +58,8 @@ export class PlainConnection {
   #response: string | Buffer = ""
   /** True if the answer says that the connection ends with it. */
   #isLast = false
+  /** By `performance.now()`: what is ahead had come by then. */
+  #aheadAt = 0
   /** True until the answer has left. */
   #isSending = false
   /** By `performance.now()`: since then it waits for what comes next. */
@@ -107,9 +109,10 @@ export class PlainConnection {
   readonly #onData = (chunk: Buffer): void => {
     // Somebody who has been hung up on is read to the end, and no longer listened to.
     if (this.isGone) return
+    this.#aheadAt = performance.now()
     if (this.#ahead.length === 0) {
       this.#ahead = chunk
-      if (!this.isBusy) this.#since = performance.now()
+      if (!this.isBusy) this.#since = this.#aheadAt
     } else this.#ahead = Buffer.concat([this.#ahead, chunk])
     if (this.isBusy) {
       if (this.#ahead.length > AHEAD_BYTES_MAX) this.socket.pause()
@@ -127,7 +130,7 @@ export class PlainConnection {
     this.#ahead = parsed.end === this.#ahead.length ? nothing : this.#ahead.subarray(parsed.end)
     this.#pieces = 0
     this.#since = performance.now()
-    this.#request = new PlainIncoming(this, parsed)
+    this.#request = new PlainIncoming(this, parsed, this.#aheadAt)
     this.#all.onRequest(this.#request)
   }
 
@@ -209,12 +212,15 @@ class PlainIncoming implements Incoming {
   readonly method: string
   readonly url: string
   readonly headers: PlainRequest["headers"]
+  readonly arrivedAt: number
+  readonly isWhole = true
   readonly #connection: PlainConnection
   readonly #body: Buffer
   #isAnswered = false
   #onGone: Array<() => void> = []
 
-  constructor(connection: PlainConnection, { body, headers, method, url }: PlainRequest) {
+  constructor(connection: PlainConnection, { body, headers, method, url }: PlainRequest, arrivedAt: number) {
+    this.arrivedAt = arrivedAt
     this.method = method
     this.url = url
     this.headers = headers
