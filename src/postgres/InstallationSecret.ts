@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { prepare, readIfThere, writeAtomically } from "./embedded/DataFolder.ts"
+import { prepare, readIfThere, syncFolder, writeAtomically } from "./embedded/DataFolder.ts"
 import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgresError.ts"
 
 const secretBytes = 32
@@ -43,6 +43,8 @@ const create = (file: string): string => {
     } catch (cause) {
       if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause
     }
+    // Before anything is sealed with it: a database outlives a power cut, and so must its secret.
+    syncFolder(Path.dirname(file))
   } finally {
     fs.rmSync(candidate, { force: true })
   }

@@ -10,7 +10,7 @@ import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { readIfThere, writeAtomically } from "./DataFolder.ts"
+import { readIfThere, syncFolder, writeAtomically } from "./DataFolder.ts"
 import {
   attempt,
   describeCause,
@@ -146,12 +146,6 @@ const initialize = (cluster: Cluster, home: string): Effect.Effect<void, Embedde
       syncFolder(home)
     })
   }).pipe(Effect.tapError(() => Effect.ignore(removeUnfinished(home))))
-
-const syncFolder = (folder: string) => {
-  const descriptor = fs.openSync(folder, "r")
-  fs.fsyncSync(descriptor)
-  fs.closeSync(descriptor)
-}
 
 // An initdb that outlived its killed Till may still write there; it fails as soon as its folder is gone.
 const removeUnfinished = (home: string): Effect.Effect<void, EmbeddedPostgresError> =>

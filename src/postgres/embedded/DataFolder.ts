@@ -151,8 +151,19 @@ export const writeAtomically = (file: string, content: string | Uint8Array): voi
       fs.closeSync(descriptor)
     }
     fs.renameSync(temporary, file)
+    syncFolder(Path.dirname(file))
   } catch (cause) {
     fs.rmSync(temporary, { force: true })
     throw cause
+  }
+}
+
+/** What was made, renamed or removed in the folder is durable then. */
+export const syncFolder = (folder: string): void => {
+  const descriptor = fs.openSync(folder, "r")
+  try {
+    fs.fsyncSync(descriptor)
+  } finally {
+    fs.closeSync(descriptor)
   }
 }
