@@ -71,7 +71,7 @@ const endAll = async () => {
   }
 }
 
-/** Removes what was mounted below the folder, the innermost first: what lies in there must not be deleted by its name. */
+/** Removes what is mounted below the folder, the innermost first: it must not be deleted by the names of its files. */
 const unmountAll = () => {
   const mounted = (lookAt(() => readFileSync("/proc/self/mounts", "utf8")) ?? "")
     .split("\n")
