@@ -239,6 +239,15 @@ export const migrations = {
     `ALTER TABLE deliveries ADD COLUMN holder int`,
     statistics("TABLE deliveries", { holder: 0 }),
     `CREATE TABLE lease_holders (holder int PRIMARY KEY)`
+  ),
+  "0014_anchors": statements(
+    // Signed statements of how far the journals were: see `engine/Anchors.ts`.
+    `CREATE TABLE anchors (
+      sequence bigint PRIMARY KEY,
+      at bigint NOT NULL,
+      heads text COLLATE "C" NOT NULL,
+      signature text COLLATE "C" NOT NULL
+    )`
   )
 }
 
@@ -282,6 +291,22 @@ const refuseForeign = Effect.gen(function* () {
     ORDER BY relname LIMIT ${NAMED_MAX}`
   if (found.length > 0) return yield* new ForeignDatabase({ tables: found.map(({ name }) => name) })
 })
+
+/** The tables are not as this Till needs them. */
+export class OlderDatabase extends Schema.TaggedError<OlderDatabase>()("OlderDatabase", {}) {
+  override get message() {
+    return "The database is of an older Till: start this one on it once, which brings its tables up to date."
+  }
+}
+
+/** Whoever only reads brings nothing up to date. */
+export const requireCurrent = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ id: number | null }>`SELECT max(migration_id)::int AS id FROM effect_sql_migrations`
+  const migration = row?.id ?? 0
+  if (migration > newest) return yield* new NewerDatabase({ migration })
+  if (migration < newest) return yield* new OlderDatabase()
+}).pipe(Effect.catchTag("SqlError", (cause) => Effect.fail(new TablesUnavailable({ cause }))))
 
 /** Refuses what is too new, and says why the start takes longer than others. */
 const inspect = Effect.gen(function* () {
