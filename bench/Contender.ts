@@ -7,8 +7,9 @@ import { Effect, Schedule } from "effect"
 import { freePort } from "../src/postgres/embedded/FreePort.ts"
 import { BenchFailure, failureOf } from "./BenchFailure.ts"
 import { temporaryFolder } from "./Database.ts"
+import * as Emulate from "./Emulate.ts"
 
-export type ContenderName = "till" | "echo" | "groupCommit" | "transactionPerRequest"
+export type ContenderName = "till" | "echo" | "emulate" | "groupCommit" | "transactionPerRequest"
 
 export interface Contender {
   readonly name: ContenderName
@@ -16,6 +17,12 @@ export interface Contender {
   readonly title: string
   /** Node is given this to run. */
   readonly parameters: ReadonlyArray<string>
+  /** Its port follows this parameter, if it does not read the variable `PORT`. */
+  readonly portParameter?: string
+  /** What it answers with a 200 once it is ready, asked with an API key; `/healthz` unless given. */
+  readonly ready?: { readonly path: string; readonly apiKey: string }
+  /** All keys are of one account, and each may ask for so much only: every load takes all of them in turn. */
+  readonly keysInTurn?: boolean
   /** Counts what was acknowledged; null if nothing is stored. */
   readonly countQuery: string | null
 }
@@ -46,17 +53,28 @@ export const commandOf = (folder: string, node: string): Command => {
 }
 
 /** Every server gets it, so that only the servers differ. */
-const ownCommand = commandOf(join(import.meta.dirname, ".."), process.execPath)
+export const ownCommand = commandOf(join(import.meta.dirname, ".."), process.execPath)
 
 export const contenders: Readonly<Record<ContenderName, Contender>> = {
   till: {
     name: "till",
     title: "Till",
     parameters: [join(import.meta.dirname, "../src/main.ts"), "serve"],
+    // Its database answers as well.
+    ready: { path: "/readyz", apiKey: "" },
     // The account `till` holds merchants and keys; no request of a bench writes to it.
     countQuery: "SELECT count(*) FROM journal WHERE account <> 'till'"
   },
   echo: baseline("echo", "bare node:http echo", null),
+  emulate: {
+    name: "emulate",
+    title: `emulate ${Emulate.VERSION}, in memory`,
+    parameters: [Emulate.main, "start", "--service", "stripe"],
+    portParameter: "--port",
+    ready: { path: "/v1/payment_intents?limit=1", apiKey: "sk_test_ready" },
+    keysInTurn: true,
+    countQuery: null
+  },
   groupCommit: baseline("groupCommit", "node:http + group commit", "SELECT count(*) FROM payment_intents"),
   transactionPerRequest: baseline(
     "transactionPerRequest",
@@ -70,6 +88,12 @@ export interface Server {
   readonly contender: Contender
   readonly pid: number
   readonly port: number
+}
+
+export interface Installation {
+  readonly command: Command
+  readonly databaseUrl: string
+  readonly dataFolder: string
 }
 
 export interface StartOptions {
@@ -87,6 +111,10 @@ export interface StartOptions {
 
 /** A server that was started here. */
 export interface StartedServer extends Server {
+  /** From the start of its process to its first good answer. */
+  readonly readyMillis: number
+  /** How it was started, for commands on the same installation. */
+  readonly installation: Installation
   /** Ends it with SIGKILL, and waits until it is gone. */
   readonly kill: Effect.Effect<void>
 }
@@ -96,6 +124,14 @@ export interface StartedServer extends Server {
  */
 const inherited = () =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TILL_.*|HOST)$/.test(name)))
+
+/** The environment of a process on an installation. */
+export const variablesOf = ({ command, databaseUrl, dataFolder }: Installation) => ({
+  ...inherited(),
+  ...command.variables,
+  DATABASE_URL: databaseUrl,
+  TILL_DATA_DIR: dataFolder
+})
 
 const READY_MILLIS = 30_000
 const STOP_MILLIS = 15_000
@@ -113,21 +149,17 @@ const end = (child: ChildProcess, signal: NodeJS.Signals) =>
 export const start = Effect.fnUntraced(function* (contender: Contender, options: StartOptions) {
   const port = yield* Effect.orDie(freePort("127.0.0.1", 0))
   const folder = options.dataFolder ?? (yield* temporaryFolder)
-  const command = options.command ?? ownCommand
+  const { command = ownCommand, databaseUrl } = options
   let log = ""
+  const began = performance.now()
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => {
-      const child = spawn(command.node, [...command.options, ...options.nodeOptions, ...contender.parameters], {
+      const { parameters, portParameter } = contender
+      const ofPort = portParameter === undefined ? [] : [portParameter, String(port)]
+      const child = spawn(command.node, [...command.options, ...options.nodeOptions, ...parameters, ...ofPort], {
         // The guardian finds it there.
         cwd: folder,
-        env: {
-          ...inherited(),
-          ...command.variables,
-          ...options.variables,
-          DATABASE_URL: options.databaseUrl,
-          PORT: String(port),
-          TILL_DATA_DIR: folder
-        },
+        env: { ...variablesOf({ command, databaseUrl, dataFolder: folder }), ...options.variables, PORT: String(port) },
         stdio: ["ignore", "pipe", "pipe"]
       })
       const keep = (chunk: Buffer) => (log = (log + chunk.toString()).slice(-LOG_LENGTH_MAX))
@@ -143,14 +175,16 @@ export const start = Effect.fnUntraced(function* (contender: Contender, options:
       )
     }
   )
+  const { apiKey = "", path = "/healthz" } = contender.ready ?? {}
+  const headers = { authorization: `Basic ${Buffer.from(`${apiKey}:`).toString("base64")}` }
   const ask = Effect.tryPromise({
     try: async () => {
-      const response = await fetch(`http://127.0.0.1:${port}/healthz`)
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
       if (!response.ok) throw new Error(`it answers ${response.status}`)
     },
     catch: failureOf(`${contender.title} does not start`)
   })
-  const pause = Schedule.spaced("50 millis")
+  const pause = Schedule.spaced("20 millis")
   yield* ask.pipe(
     Effect.retry({ schedule: pause, while: () => child.exitCode === null }),
     Effect.timeoutOrElse({
@@ -159,5 +193,12 @@ export const start = Effect.fnUntraced(function* (contender: Contender, options:
     }),
     Effect.mapError((failure) => new BenchFailure({ problem: `${failure.problem}\n${log}` }))
   )
-  return { contender, pid: child.pid!, port, kill: end(child, "SIGKILL") } satisfies StartedServer as StartedServer
+  return {
+    contender,
+    pid: child.pid!,
+    port,
+    readyMillis: performance.now() - began,
+    installation: { command, databaseUrl, dataFolder: folder },
+    kill: end(child, "SIGKILL")
+  } satisfies StartedServer as StartedServer
 })

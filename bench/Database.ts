@@ -1,7 +1,7 @@
 /**
- * The Postgres of a run: an embedded one with its data in a temporary folder, or the server that `DATABASE_URL` names.
- * Durability is at its defaults, and the run refuses a server where it is not. Every contender gets a database of its
- * own, dropped afterwards.
+ * A Postgres of a run: an embedded one with its data in a temporary folder, or the server that `DATABASE_URL` names.
+ * Durability is at its defaults, and the run refuses a server where it is not. Every contender gets one of its own; on
+ * a server that was named, a database of its own, dropped afterwards.
  */
 import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync, statfsSync } from "node:fs"
@@ -19,10 +19,25 @@ export interface Database {
   readonly create: (name: string) => Effect.Effect<string, BenchFailure>
   /** The number that a query answers. */
   readonly count: (name: string, query: string) => Effect.Effect<number, BenchFailure>
+  /** What a query answers. */
+  readonly rows: (
+    name: string,
+    query: string
+  ) => Effect.Effect<ReadonlyArray<Readonly<Record<string, string>>>, BenchFailure>
   /** Writes what was left in memory, so that whoever comes next does not pay for it. */
   readonly checkpoint: Effect.Effect<void, BenchFailure>
   /** CPU time of the whole server in microseconds; undefined if it is not on this machine, or not on Linux. */
   readonly cpuMicros: () => number | undefined
+}
+
+/** What a server has that stores nothing. */
+export const none: Database = {
+  version: "",
+  create: () => Effect.succeed(""),
+  count: () => Effect.succeed(0),
+  rows: () => Effect.succeed([]),
+  checkpoint: Effect.void,
+  cpuMicros: () => 0
 }
 
 /** A new folder, removed with the scope. */
@@ -105,6 +120,7 @@ export const make = Effect.gen(function* () {
     version: info!["version"]!.split(" ")[0]!,
     create,
     count: (name, text) => Effect.map(query(clients.get(name)!, text), ([row]) => Number(Object.values(row ?? {})[0])),
+    rows: (name, text) => query(clients.get(name)!, text),
     checkpoint: Effect.asVoid(query(admin, "CHECKPOINT")),
     cpuMicros: () => (postmaster === undefined ? undefined : ProcessTime.ofTree(postmaster))
   } satisfies Database as Database

@@ -1,49 +1,8 @@
-/** Till wants to reach these goals; each is judged on the run's own figures. */
+/** Till wants to reach these goals; each is judged on the run's own figures: ratios within one run, medians. */
 import type { ContenderName } from "./Contender.ts"
+import { pacedMedian } from "./paced/PacedReport.ts"
 import type { Results, ScenarioResult, SubjectResult } from "./Results.ts"
 import { throughputRatio } from "./Results.ts"
-
-interface Goal {
-  readonly scenario: string
-  readonly text: string
-  /** The figure, or undefined if the run does not have it. */
-  readonly figure: (scenario: ScenarioResult) => number | undefined
-  readonly unit: string
-  readonly reached: (figure: number) => boolean
-}
-
-const subject = (scenario: ScenarioResult, name: ContenderName): SubjectResult | undefined =>
-  scenario.subjects.find(({ contender }) => contender === name)
-
-const ratioTo = (name: ContenderName) => (scenario: ScenarioResult) => {
-  const till = subject(scenario, "till")
-  const other = subject(scenario, name)
-  return till === undefined || other === undefined ? undefined : throughputRatio(till, other)
-}
-
-const goals: ReadonlyArray<Goal> = [
-  {
-    scenario: "create",
-    text: "create: at least 3 times the throughput of a transaction per request",
-    figure: ratioTo("transactionPerRequest"),
-    unit: "×",
-    reached: (figure) => figure >= 3
-  },
-  {
-    scenario: "retrieve",
-    text: "retrieve: at least 0.25 times the throughput of a bare echo",
-    figure: ratioTo("echo"),
-    unit: "×",
-    reached: (figure) => figure >= 0.25
-  },
-  {
-    scenario: "create",
-    text: "create: p99 of at most 25 ms at 64 connections",
-    figure: (scenario) => subject(scenario, "till")?.latency.p99Millis,
-    unit: " ms",
-    reached: (figure) => figure <= 25
-  }
-]
 
 export interface Verdict {
   readonly text: string
@@ -52,10 +11,83 @@ export interface Verdict {
   readonly reached: boolean
 }
 
+interface Goal {
+  readonly text: string
+  /** The figure, or undefined if the run does not have it. */
+  readonly figure: (results: Results) => number | undefined
+  readonly unit: string
+  /** At least so much; or at most, if it is a maximum. */
+  readonly bound: number
+  readonly isMaximum?: boolean
+}
+
+export const verdictOf = (
+  { bound, isMaximum = false, text, unit }: Pick<Goal, "text" | "unit" | "bound" | "isMaximum">,
+  figure: number
+): Verdict => {
+  const space = unit === "×" ? " " : ""
+  return {
+    text: `${text} ${isMaximum ? "≤" : "≥"} ${bound}${space}${unit}`,
+    figure,
+    unit,
+    reached: isMaximum ? figure <= bound : figure >= bound
+  }
+}
+
+const subject = (scenario: ScenarioResult | undefined, name: ContenderName): SubjectResult | undefined =>
+  scenario?.subjects.find(({ contender }) => contender === name)
+
+const ofScenario = ({ scenarios }: Results, name: string) => scenarios.find((scenario) => scenario.name === name)
+
+const throughput =
+  (scenario: string, name: ContenderName) =>
+  (results: Results): number | undefined => {
+    const till = subject(ofScenario(results, scenario), "till")
+    const other = subject(ofScenario(results, scenario), name)
+    return till === undefined || other === undefined ? undefined : throughputRatio(till, other)
+  }
+
+/** The p99 of all rounds' requests together, in units of the other's. */
+const p99Ratio =
+  (scenario: string, name: ContenderName) =>
+  (results: Results): number | undefined => {
+    const till = subject(ofScenario(results, scenario), "till")
+    const other = subject(ofScenario(results, scenario), name)
+    return till === undefined || other === undefined ? undefined : till.latency.p99Millis / other.latency.p99Millis
+  }
+
+const paced =
+  (measure: "p99Millis" | "p999Millis") =>
+  ({ paced }: Results): number | undefined => {
+    const till = paced.find(({ contender }) => contender === "till")
+    return till === undefined ? undefined : pacedMedian(till, measure)
+  }
+
+const goals: ReadonlyArray<Goal> = [
+  {
+    text: "create ÷ transaction per request",
+    figure: throughput("create", "transactionPerRequest"),
+    unit: "×",
+    bound: 4
+  },
+  { text: "create ÷ emulate", figure: throughput("create", "emulate"), unit: "×", bound: 1.5 },
+  { text: "create ÷ node:http + group commit", figure: throughput("create", "groupCommit"), unit: "×", bound: 0.6 },
+  { text: "retrieve ÷ echo", figure: throughput("retrieve", "echo"), unit: "×", bound: 1 },
+  { text: "list of 10 ÷ echo", figure: throughput("list", "echo"), unit: "×", bound: 0.5 },
+  { text: "p99 at 70 % load, open loop", figure: paced("p99Millis"), unit: " ms", bound: 25, isMaximum: true },
+  { text: "p99.9 at 70 % load, open loop", figure: paced("p999Millis"), unit: " ms", bound: 60, isMaximum: true },
+  {
+    text: "create over one connection, p99 ÷ transaction per request's",
+    figure: p99Ratio("create-latency", "transactionPerRequest"),
+    unit: "×",
+    bound: 1,
+    isMaximum: true
+  }
+]
+
 /** The goals that this run can judge. */
-export const judge = ({ scenarios }: Results): ReadonlyArray<Verdict> =>
-  goals.flatMap(({ figure, reached, scenario, text, unit }) => {
-    const result = scenarios.find(({ name }) => name === scenario)
-    const value = result === undefined ? undefined : figure(result)
-    return value === undefined ? [] : [{ text, figure: value, unit, reached: reached(value) }]
+export const judge = (results: Results): ReadonlyArray<Verdict> =>
+  goals.flatMap((goal) => {
+    const value = goal.figure(results)
+    return value === undefined ? [] : [verdictOf(goal, value)]
   })

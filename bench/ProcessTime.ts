@@ -1,5 +1,5 @@
 /**
- * CPU time of processes, user and system, in microseconds, from Linux's /proc. Undefined elsewhere.
+ * CPU time of processes, user and system, in microseconds, and memory, from Linux's /proc. Undefined elsewhere.
  *
  * Ticks are 10 ms on nearly every Linux, so a figure per request is exact to about 10 ms divided by the requests of a
  * round.
@@ -77,3 +77,18 @@ export const ofMachine = (): number | undefined => {
 
 export const nameOf = (pid: number): string | undefined => statOf(pid)?.name
 export const parentOf = (pid: number): number | undefined => statOf(pid)?.parent
+
+/** Memory of a process that is not on the disk. */
+export const residentBytesOf = (pid: number): number | undefined => {
+  try {
+    return parseResidentBytes(readFileSync(`/proc/${pid}/status`, "utf8"))
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads the text of /proc/<pid>/status. */
+export const parseResidentBytes = (text: string): number | undefined => {
+  const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(text) ?? []
+  return kibibytes === undefined ? undefined : Number(kibibytes) * 1024
+}

@@ -1,4 +1,6 @@
 /** The results as text: a table for the terminal, the same as Markdown, and the goals. */
+import type { ContenderName } from "./Contender.ts"
+import { contenders } from "./Contender.ts"
 import type { Verdict } from "./Goals.ts"
 import type { Results, ScenarioResult, Speeds, SubjectResult } from "./Results.ts"
 import { medianOf, noiseOf, throughputRatio, unsteadinessOf } from "./Results.ts"
@@ -20,7 +22,7 @@ const row = (subject: SubjectResult, first: SubjectResult): ReadonlyArray<string
   figure(subject.latency.p99Millis),
   figure(subject.latency.maxMillis),
   figure(medianOf(subject, "serverMicros")),
-  subject.contender === "echo" ? "–" : figure(medianOf(subject, "postgresMicros")),
+  contenders[subject.contender].countQuery === null ? "–" : figure(medianOf(subject, "postgresMicros")),
   subject === first ? "" : `${figure(throughputRatio(first, subject))} ×`
 ]
 
@@ -63,5 +65,42 @@ export const markdown = ({ scenarios }: Results): string =>
     ...warnings(scenarios).map((warning) => `\n${warning}`)
   ].join("\n")
 
-export const verdictText = ({ figure: value, reached, text, unit }: Verdict): string =>
-  `${reached ? "reached    " : "NOT reached"}  ${text}: ${figure(value)}${unit}`
+/** Till beside these, in the summary. */
+const BESIDE: ReadonlyArray<ContenderName> = ["transactionPerRequest", "emulate", "groupCommit", "echo"]
+const SUMMARIZED = ["retrieve", "list", "create", "create-and-confirm"]
+
+/** The table of the project's README: requests per second of Till and of the others. */
+export const summary = ({ scenarios }: Results): string =>
+  Table.markdown([
+    ["", "Till, requests/s", "p50 ms", "p99 ms", ...BESIDE.map((name) => contenders[name].title)],
+    ...SUMMARIZED.flatMap((wanted) => scenarios.find(({ name }) => name === wanted) ?? []).map(
+      ({ subjects, title }) => {
+        const of = (name: ContenderName) => subjects.find(({ contender }) => contender === name)
+        const perSecond = (one: SubjectResult | undefined) =>
+          one === undefined ? "–" : figure(medianOf(one, "requestsPerSecond"))
+        const till = of("till")
+        return [
+          title,
+          perSecond(till),
+          figure(till?.latency.p50Millis),
+          figure(till?.latency.p99Millis),
+          ...BESIDE.map((name) => perSecond(of(name)))
+        ]
+      }
+    )
+  ])
+
+/** A figure of a verdict with its unit. */
+const measured = ({ figure: value, unit }: Verdict): string => {
+  if (!Number.isFinite(value)) return "not seen"
+  return `${Number.isInteger(value) && value < 100 ? value : figure(value)}${unit === "×" ? " " : ""}${unit}`
+}
+
+export const verdictText = (verdict: Verdict): string =>
+  `${verdict.reached ? "reached    " : "NOT reached"}  ${verdict.text}: ${measured(verdict)}`
+
+export const verdictsMarkdown = (verdicts: ReadonlyArray<Verdict>): string =>
+  Table.markdown([
+    ["Goal", "measured", ""],
+    ...verdicts.map((verdict) => [verdict.text, measured(verdict), verdict.reached ? "reached" : "**not reached**"])
+  ])

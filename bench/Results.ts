@@ -1,7 +1,7 @@
 /** A run has measured this. The JSON report is exactly this. */
 import type { ContenderName } from "./Contender.ts"
 import type { LoadResult } from "./load/LoadPlan.ts"
-import type { Latency } from "./load/Percentiles.ts"
+import type { Latency, TailLatency } from "./load/Percentiles.ts"
 import { median, percentile } from "./load/Percentiles.ts"
 import type { Machine } from "./Machine.ts"
 import type { Spent } from "./SpentTime.ts"
@@ -26,11 +26,27 @@ export interface ScenarioResult {
   readonly subjects: ReadonlyArray<SubjectResult>
 }
 
+/** An open loop at a share of the maximum that was measured just before. */
+export interface PacedRound extends TailLatency {
+  readonly maximumPerSecond: number
+  readonly offeredPerSecond: number
+  readonly requests: number
+}
+
+export interface PacedResult {
+  readonly title: string
+  readonly contender: ContenderName
+  readonly rounds: ReadonlyArray<PacedRound>
+}
+
 export interface Results {
   readonly at: string
   readonly machine: Machine
   readonly secondsPerRound: number
   readonly scenarios: ReadonlyArray<ScenarioResult>
+  readonly paced: ReadonlyArray<PacedResult>
+  /** What could not be measured, and why. */
+  readonly failures: ReadonlyArray<string>
 }
 
 /** Above this share for others, a machine is not quiet enough to judge by. */

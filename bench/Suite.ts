@@ -1,8 +1,8 @@
 /**
- * The run. All servers stand side by side and idle; each scenario warms them up and then loads them in turn, round by
- * round, so that a slow minute of the machine hits all of them alike. A round ends when server and Postgres have come
- * to rest and all is written: what is done behind the answers is paid for by who caused it, and never falls into
- * another's round.
+ * The run. All servers stand side by side and idle, each with a Postgres of its own. Each scenario warms them up and
+ * then loads them in turn, round by round, so that a slow minute of the machine hits all of them alike. A round ends
+ * when server and Postgres have come to rest and all is written: what is done behind the answers is paid for by who
+ * caused it, and never falls into another's round.
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "./BenchFailure.ts"
@@ -25,11 +25,19 @@ export interface Pace {
   readonly rounds: number
 }
 
-export interface Setting {
+/** A server that takes part in the run, with what it alone has. */
+export interface Running {
+  readonly server: Server
   readonly database: Database
-  readonly load: Load
-  readonly servers: ReadonlyMap<ContenderName, Server>
+  /** Keys of as many accounts. */
   readonly apiKeys: ReadonlyArray<string>
+  /** Fails unless all that it holds is whole. */
+  readonly verify: Effect.Effect<void, BenchFailure>
+}
+
+export interface Setting {
+  readonly load: Load
+  readonly running: ReadonlyMap<ContenderName, Running>
   readonly pace: Pace
   /** Servers that have been loaded before; the suite adds to it. */
   readonly warm: Set<Server>
@@ -45,6 +53,7 @@ export interface Loadable {
 
 interface Prepared extends Loadable {
   readonly subject: Subject
+  readonly running: Running
   readonly rounds: Array<Round>
   /** Of each round. */
   readonly latencies: Array<Float64Array>
@@ -52,14 +61,14 @@ interface Prepared extends Loadable {
 
 /** Carries out a scenario; subjects whose server does not take part in the run are left out. */
 export const run = Effect.fnUntraced(function* (scenario: Scenario, setting: Setting) {
-  const { database, load, pace, warm } = setting
+  const { load, pace, warm } = setting
   const prepared = yield* prepare(scenario, setting)
-  const before = yield* countRecords(prepared, database)
+  const before = yield* countRecords(prepared)
   const acknowledged = new Map<ContenderName, number>()
 
   const measure = Effect.fnUntraced(
     function* (one: Prepared, seconds: number) {
-      const measured = yield* measureRound({ ...one, database, load }, seconds)
+      const measured = yield* measureRound({ ...one, database: one.running.database, load }, seconds)
       const { contender } = one.subject
       acknowledged.set(contender, (acknowledged.get(contender) ?? 0) + measured.records)
       return measured
@@ -71,8 +80,8 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, setting: Set
       )
   )
 
-  yield* database.checkpoint
   for (const one of prepared) {
+    yield* one.running.database.checkpoint
     yield* measure(one, warm.has(one.server) ? pace.warmUpSeconds : pace.firstWarmUpSeconds)
     warm.add(one.server)
   }
@@ -83,7 +92,13 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, setting: Set
       one.latencies.push(latencies)
     }
   }
-  if (scenario.writes) yield* requireRecords(scenario, yield* countRecords(prepared, database), before, acknowledged)
+  if (scenario.writes) {
+    yield* requireRecords(scenario, yield* countRecords(prepared), before, acknowledged)
+    const inScenario = ({ problem }: BenchFailure) => new BenchFailure({ problem: `${scenario.name}: ${problem}` })
+    yield* Effect.forEach(new Set(prepared.map(({ running }) => running)), ({ verify }) =>
+      Effect.mapError(verify, inScenario)
+    )
+  }
   return {
     name: scenario.name,
     title: scenario.title,
@@ -99,7 +114,7 @@ export const run = Effect.fnUntraced(function* (scenario: Scenario, setting: Set
 
 /** One load, from what has to be laid for it to the rest after it. `records` are those that it has left. */
 export const measureRound = Effect.fnUntraced(function* (
-  { database, load, plan, refill, server }: Loadable & Pick<Setting, "database" | "load">,
+  { database, load, plan, refill, server }: Loadable & Pick<Setting, "load"> & Pick<Running, "database">,
   seconds: number
 ) {
   const paths = refill === undefined ? undefined : yield* refill(seconds)
@@ -129,16 +144,19 @@ export const prepareSubject = Effect.fnUntraced(function* (
   return { server, plan, refill } satisfies Loadable as Loadable
 })
 
-const prepare = (scenario: Scenario, { apiKeys, servers }: Setting) =>
+const prepare = (scenario: Scenario, setting: Setting) =>
   Effect.forEach(
-    scenario.subjects.filter(({ contender }) => servers.has(contender)),
-    (subject) =>
-      Effect.map(prepareSubject(scenario, subject, servers.get(subject.contender)!, apiKeys), (loadable): Prepared => ({
+    scenario.subjects.filter(({ contender }) => setting.running.has(contender)),
+    (subject) => {
+      const running = setting.running.get(subject.contender)!
+      return Effect.map(prepareSubject(scenario, subject, running.server, running.apiKeys), (loadable): Prepared => ({
         ...loadable,
         subject,
+        running,
         rounds: [],
         latencies: []
       }))
+    }
   )
 
 const REST_MILLIS = 100
@@ -147,7 +165,8 @@ const REST_MILLIS_MAX = 5000
 const REST_MICROS_MAX = 10_000
 
 /** Waits for rest, and writes what is left in Postgres' memory: its checkpoint would fall into the round of another. */
-const settled = (server: Server, database: Database) => Effect.andThen(rest(server, database), database.checkpoint)
+export const settled = (server: Server, database: Database) =>
+  Effect.andThen(rest(server, database), database.checkpoint)
 
 /** Waits until neither the server nor Postgres computes any more; after a while it gives up. */
 export const rest = Effect.fnUntraced(function* (server: Server, database: Database) {
@@ -162,9 +181,10 @@ export const rest = Effect.fnUntraced(function* (server: Server, database: Datab
   yield* Console.warn(`${server.contender.title} does not come to rest.`)
 })
 
-const countRecords = Effect.fnUntraced(function* (prepared: ReadonlyArray<Prepared>, database: Database) {
+const countRecords = Effect.fnUntraced(function* (prepared: ReadonlyArray<Prepared>) {
   const counts = new Map<ContenderName, number>()
-  for (const { contender } of new Set(prepared.map(({ server }) => server))) {
+  for (const { database, server } of new Set(prepared.map(({ running }) => running))) {
+    const { contender } = server
     if (contender.countQuery === null) continue
     counts.set(contender.name, yield* database.count(contender.name, contender.countQuery))
   }

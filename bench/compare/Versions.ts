@@ -119,5 +119,5 @@ export const lay = Effect.fnUntraced(function* (reference: string, runFolder: st
   yield* checkOut(commit, otherFolder)
   yield* copyCheckout(ownFolder)
   const other = yield* versionIn(otherFolder, `${reference} (${commit.slice(0, 7)})`)
-  return { own: yield* versionIn(ownFolder, "this checkout"), other }
+  return { own: yield* versionIn(ownFolder, "this checkout"), other, otherCommit: commit }
 })

@@ -36,6 +36,16 @@ export const latencyOf = (rounds: ReadonlyArray<Float64Array>): Latency => {
   return { p50Millis: percentile(all, 50), p99Millis: percentile(all, 99), maxMillis: percentile(all, 100) }
 }
 
+/** With what one request of a thousand waits. */
+export interface TailLatency extends Latency {
+  readonly p999Millis: number
+}
+
+export const tailLatencyOf = (millis: Float64Array): TailLatency => ({
+  ...latencyOf([millis]),
+  p999Millis: percentile(millis.toSorted(), 99.9)
+})
+
 /** Numbers that arrive one at a time and very often; grows by doubling, so that adding costs next to nothing. */
 export class Samples {
   #values = new Float64Array(1 << 16)

@@ -1,11 +1,14 @@
 /**
  * Reads HTTP/1.1 responses from a socket's bytes, however they are cut into chunks: status and end of each one.
  *
- * Only what the servers of this bench send: a Content-Length, no chunked bodies, one response per request. Anything
- * else is an error, never skipped.
+ * Only what the servers of this bench send: a Content-Length or chunks without trailers, one response per request.
+ * Anything else is an error, never skipped.
  */
 
 const END_OF_HEAD = "\r\n\r\n"
+const END_OF_LINE = "\r\n"
+const CHUNKED = /\r\ntransfer-encoding: *chunked\r\n/i
+const CHUNK_SIZE = /^[0-9a-f]{1,8}$/i
 const CONTENT_LENGTH = /\r\ncontent-length: *(\d+)\r\n/i
 /** A head longer than this is not one. */
 const HEAD_LENGTH_MAX = 16_384
@@ -13,23 +16,31 @@ const HEAD_LENGTH_MAX = 16_384
 export class ResponseReader {
   /** Status of the response that is being read or was read last. */
   status = 0
-  /** That response, head and body, as far as it has come: a character per byte. */
+  /** That response, head and body, as far as it has come: a character per byte, the sizes of chunks among them. */
   text = ""
   #bodyLeft = 0
+  /** Where the next chunk begins; -1 in a body that is not chunked. */
+  #chunkAt = -1
   #inBody = false
 
   /** Takes the next `length` bytes; true if the response ends with them. Throws if they are not a response. */
   push(bytes: Buffer, length: number): boolean {
     this.text += bytes.toString("latin1", 0, length)
-    if (this.#inBody) return this.#body(length)
+    if (this.#inBody) return this.#chunkAt === -1 ? this.#body(length) : this.#chunks()
     const end = this.text.indexOf(END_OF_HEAD)
     if (end === -1) {
       if (this.text.length > HEAD_LENGTH_MAX) throw new Error("The head of a response does not end.")
       return false
     }
     this.status = statusOf(this.text)
-    this.#bodyLeft = contentLengthOf(this.text.slice(0, end + 2))
     this.#inBody = true
+    const head = this.text.slice(0, end + 2)
+    if (CHUNKED.test(head)) {
+      this.#chunkAt = end + END_OF_HEAD.length
+      return this.#chunks()
+    }
+    this.#chunkAt = -1
+    this.#bodyLeft = contentLengthOf(head)
     return this.#body(this.text.length - end - END_OF_HEAD.length)
   }
 
@@ -44,6 +55,27 @@ export class ResponseReader {
     if (this.#bodyLeft > 0) return false
     this.#inBody = false
     return true
+  }
+
+  #chunks(): boolean {
+    while (this.#chunkAt < this.text.length) {
+      const end = this.text.indexOf(END_OF_LINE, this.#chunkAt)
+      if (end === -1) return false
+      const size = this.text.slice(this.#chunkAt, end)
+      if (!CHUNK_SIZE.test(size)) throw new Error(`Not the size of a chunk: ${size.slice(0, 40)}`)
+      const bytes = Number.parseInt(size, 16)
+      const next = end + END_OF_LINE.length + bytes + END_OF_LINE.length
+      if (next > this.text.length) return false
+      if (!this.text.startsWith(END_OF_LINE, next - END_OF_LINE.length)) {
+        throw new Error(bytes === 0 ? "A response has trailers." : "A chunk is longer than its size.")
+      }
+      this.#chunkAt = next
+      if (bytes > 0) continue
+      if (next < this.text.length) throw new Error("A response is longer than its chunks.")
+      this.#inBody = false
+      return true
+    }
+    return false
   }
 }
 

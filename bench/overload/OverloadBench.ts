@@ -4,7 +4,7 @@
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
-import type { Server } from "../Contender.ts"
+import type { StartedServer } from "../Contender.ts"
 import { contenders, start } from "../Contender.ts"
 import * as Database from "../Database.ts"
 import { nowMicros } from "../load/MonotonicClock.ts"
@@ -15,6 +15,7 @@ import { INTENTS, intentBody } from "../scenarios/Scenario.ts"
 import * as Seed from "../Seed.ts"
 import { around } from "../SpentTime.ts"
 import * as Suite from "../Suite.ts"
+import { verify } from "../Verification.ts"
 import { outcomesOf, probeOf, stepOf } from "./OverloadFigures.ts"
 import { nameOf, turnLine } from "./OverloadReport.ts"
 import type { OverloadResults, Step, Turn } from "./OverloadResults.ts"
@@ -49,7 +50,7 @@ const OPENED_PER_SECOND = 4000
 
 interface Setting {
   readonly database: Database.Database
-  readonly till: Server
+  readonly till: StartedServer
   readonly apiKeys: ReadonlyArray<string>
   /** Processes that share each load. */
   readonly floods: ReadonlyArray<PacedLoad.PacedLoad>
@@ -199,6 +200,7 @@ export const run = Effect.fnUntraced(function* (pace: OverloadPace) {
     new Set(CONNECTIONS.map((connections) => Math.min(connections, files))),
     (connections) => measureTurn(setting, pace, () => ({ connections, seconds }))
   )
+  yield* verify(setting.till.installation)
   return {
     at: new Date().toISOString(),
     machine,

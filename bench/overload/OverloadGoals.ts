@@ -1,12 +1,13 @@
 /** Till wants to reach these goals under overload; each is judged by the worst of the run's loads. */
 import type { Verdict } from "../Goals.ts"
+import { verdictOf } from "../Goals.ts"
 import type { OverloadResults, Turn } from "./OverloadResults.ts"
 import { goodputRatio, probeRatio } from "./OverloadResults.ts"
 
-export const GOODPUT_RATIO_MIN = 0.9
-export const P99_MILLIS_MAX = 1000
-export const RECOVERY_MILLIS_MAX = 1000
-export const PROBE_RATIO_MAX = 3
+const GOODPUT_RATIO_MIN = 0.9
+const P99_MILLIS_MAX = 1000
+const RECOVERY_MILLIS_MAX = 1000
+const PROBE_RATIO_MAX = 3
 
 const most = (values: ReadonlyArray<number>): number => Math.max(...values)
 
@@ -22,30 +23,19 @@ export const judge = ({ byConnections, byOffer }: OverloadResults): ReadonlyArra
   const other = most(turns.map((turn) => orWorst(probeRatio(turn))))
   const refused = turns.reduce((sum, { step: { probe } }) => sum + probe.refused + probe.lost, 0)
   return [
-    {
-      text: `overload: goodput of at least ${GOODPUT_RATIO_MIN} of the peak, at the full load and beyond`,
-      figure: goodput,
-      unit: "×",
-      reached: goodput >= GOODPUT_RATIO_MIN
-    },
-    {
-      text: `overload: p99 of accepted requests of at most ${P99_MILLIS_MAX} ms`,
-      figure: p99,
-      unit: " ms",
-      reached: p99 <= P99_MILLIS_MAX
-    },
-    {
-      text: `overload: recovered ${RECOVERY_MILLIS_MAX} ms after it at the latest`,
-      figure: recovery,
-      unit: " ms",
-      reached: recovery <= RECOVERY_MILLIS_MAX
-    },
-    {
-      text: `overload: another merchant's p50 of at most ${PROBE_RATIO_MAX} times its quiet one`,
-      figure: other,
-      unit: "×",
-      reached: other <= PROBE_RATIO_MAX
-    },
-    { text: "overload: no request of another merchant is refused", figure: refused, unit: "", reached: refused === 0 }
+    verdictOf(
+      { text: "overload: goodput ÷ peak, from the peak's load on", unit: "×", bound: GOODPUT_RATIO_MIN },
+      goodput
+    ),
+    verdictOf({ text: "overload: accepted requests' p99", unit: " ms", bound: P99_MILLIS_MAX, isMaximum: true }, p99),
+    verdictOf({ text: "overload: recovery", unit: " ms", bound: RECOVERY_MILLIS_MAX, isMaximum: true }, recovery),
+    verdictOf(
+      { text: "overload: another merchant's p50 ÷ its quiet one", unit: "×", bound: PROBE_RATIO_MAX, isMaximum: true },
+      other
+    ),
+    verdictOf(
+      { text: "overload: another merchant's requests refused or lost", unit: "", bound: 0, isMaximum: true },
+      refused
+    )
   ]
 }

@@ -25,7 +25,7 @@ export const create: Scenario = {
   moreRounds: 4,
   writes: true,
   expect: created,
-  subjects: subjects(["till", "transactionPerRequest", "groupCommit", "echo"], onAccounts(1))
+  subjects: subjects(["till", "transactionPerRequest", "groupCommit", "emulate", "echo"], onAccounts(1))
 }
 
 export const createAndConfirm: Scenario = {

@@ -21,5 +21,5 @@ export const list: Scenario = {
   connections: 64,
   writes: false,
   expect: `"object":"list"`,
-  subjects: subjects(["till", "transactionPerRequest", "echo"], requests)
+  subjects: subjects(["till", "transactionPerRequest", "emulate", "echo"], requests)
 }

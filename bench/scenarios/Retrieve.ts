@@ -19,7 +19,7 @@ export const retrieve: Scenario = {
   connections: 64,
   writes: false,
   expect: `"object":"payment_intent"`,
-  subjects: subjects(["till", "transactionPerRequest", "echo"], requests)
+  subjects: subjects(["till", "transactionPerRequest", "emulate", "echo"], requests)
 }
 
 export const retrieveOneAtATime: Scenario = {

@@ -47,7 +47,14 @@ export interface Scenario {
 
 /** The same requests to several servers. */
 export const subjects = (names: ReadonlyArray<ContenderName>, requests: Subject["requests"]): ReadonlyArray<Subject> =>
-  names.map((name) => ({ title: contenders[name].title, contender: name, requests }))
+  names.map((name) => ({
+    title: contenders[name].title,
+    contender: name,
+    requests: (target) =>
+      contenders[name].keysInTurn === true
+        ? Effect.map(requests(target), (wanted) => ({ ...wanted, apiKeys: target.apiKeys }))
+        : requests(target)
+  }))
 
 export const INTENTS = "/v1/payment_intents"
 export const intentBody = { amount: 2000, currency: "usd", description: "Order 6735", metadata: { order: "6735" } }

@@ -10,6 +10,7 @@ import * as PacedLoad from "../load/PacedLoad.ts"
 import * as Retries from "./Retries.ts"
 import * as Sink from "./Sink.ts"
 import type { Pacing } from "./Shop.ts"
+import { verify } from "../Verification.ts"
 import { openShop, trial } from "./Shop.ts"
 import type { WebhookResults } from "./WebhookResults.ts"
 
@@ -86,6 +87,7 @@ export const run = Effect.fnUntraced(function* (pace: WebhookPace, profileOption
   yield* database.checkpoint
   const measureRetries = Retries.measure(setting, { subscribed: retried, other: silent }, startTill, pace.retries)
   const retries = profileOptions.length === 0 ? yield* part("retries", measureRetries) : undefined
+  yield* part("till verify", verify(till.installation))
   return {
     at: new Date().toISOString(),
     machine,

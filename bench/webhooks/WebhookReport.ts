@@ -4,6 +4,7 @@ import { figure, noiseText } from "../Report.ts"
 import { noiseIn } from "../Results.ts"
 import * as Table from "../Table.ts"
 import type { Distribution } from "./Figures.ts"
+import { createsRatio } from "./WebhookGoals.ts"
 import type { FanOut, Retries, Trial, WebhookResults } from "./WebhookResults.ts"
 
 interface Section {
@@ -34,12 +35,15 @@ const trials = ({ half, idle, offered, offeredPerSecond, saturated }: WebhookRes
 }
 
 const fanOuts = ({ fanOut }: WebhookResults): Section => {
-  const row = ({ deliveriesPerSecond, endpoints, requestsPerSecond }: FanOut) => [
-    endpoints === 1 ? "1 endpoint" : `${endpoints} endpoints`,
-    figure(median(requestsPerSecond)),
-    figure(median(requestsPerSecond.map((creates, round) => creates / fanOut[0]!.requestsPerSecond[round]!))),
-    deliveriesPerSecond.length === 0 ? "–" : figure(median(deliveriesPerSecond))
-  ]
+  const row = (line: FanOut) => {
+    const { deliveriesPerSecond, endpoints, requestsPerSecond } = line
+    return [
+      endpoints === 1 ? "1 endpoint" : `${endpoints} endpoints`,
+      figure(median(requestsPerSecond)),
+      figure(createsRatio(fanOut, line)),
+      deliveriesPerSecond.length === 0 ? "–" : figure(median(deliveriesPerSecond))
+    ]
+  }
   return {
     title: "What subscribed endpoints cost the creates (64 connections)",
     rows: [["", "creates/s", "× without", "deliveries/s"], ...fanOut.map(row)]

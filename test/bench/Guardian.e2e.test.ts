@@ -30,6 +30,13 @@ const commandsOf = (pids: ReadonlyArray<number>): ReadonlyArray<string> =>
 const servers = (pids: ReadonlyArray<number>) =>
   commandsOf(pids).filter((command) => command.endsWith(" serve ")).length
 
+const named = (pids: ReadonlyArray<number>, part: string) =>
+  commandsOf(pids).filter((command) => command.includes(part)).length
+
+/** Their children are called otherwise. */
+const postmasters = (pids: ReadonlyArray<number>) =>
+  commandsOf(pids).filter((command) => /^[^ ]*postgres -D /.test(command)).length
+
 /** What the bench is doing, as its processes and its folder tell. */
 const moments: Readonly<Record<string, (pids: ReadonlyArray<number>, folder: string) => boolean>> = {
   "it lays the versions": (_, folder) => fs.globSync(`${folder}/*/other/src`).length > 0,
@@ -90,14 +97,23 @@ describe.runIf(process.platform === "linux")("a bench that is ended", () => {
     TEST_MILLIS_MAX
   )
 
-  it.live(
-    "is killed while it compares Till with baselines: nothing is left",
-    () =>
-      assertNothingLeft(
-        ["--only", "create-latency"],
-        (pids) => servers(pids) === 1,
-        (pid) => void process.kill(pid, "SIGKILL")
-      ),
-    TEST_MILLIS_MAX
-  )
+  /** A cluster and a server each take a while to come, and the last of them is waited for. */
+  const parts: Readonly<Record<string, readonly [ReadonlyArray<string>, (pids: ReadonlyArray<number>) => boolean]>> = {
+    "it compares Till with baselines, each of which has a Postgres": [
+      ["--only", "create-latency"],
+      (pids) => postmasters(pids) === 3 && named(pids, "groupCommit.ts") === 1
+    ],
+    "it floods Till": [["--only", "overload", "--seconds", "2"], (pids) => named(pids, "PacedLoadGenerator.ts") === 3],
+    "it fills a database": [
+      ["--only", "growth"],
+      (pids) => servers(pids) === 1 && named(pids, "LoadGenerator.ts") === 1
+    ]
+  }
+  for (const [name, [parameters, moment]] of Object.entries(parts)) {
+    it.live(
+      `is killed while ${name}: nothing is left`,
+      () => assertNothingLeft(parameters, moment, (pid) => void process.kill(pid, "SIGKILL")),
+      TEST_MILLIS_MAX
+    )
+  }
 })

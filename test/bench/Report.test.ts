@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Chart from "../../bench/Chart.ts"
 import type { ContenderName } from "../../bench/Contender.ts"
 import { judge } from "../../bench/Goals.ts"
-import { parseMachineStat, parseStat } from "../../bench/ProcessTime.ts"
+import { parseMachineStat, parseResidentBytes, parseStat } from "../../bench/ProcessTime.ts"
 import * as Report from "../../bench/Report.ts"
 import type { Results, SubjectResult } from "../../bench/Results.ts"
 import { throughputRatio } from "../../bench/Results.ts"
@@ -42,7 +42,9 @@ const results = (...subjects: ReadonlyArray<SubjectResult>): Results => ({
     commit: "abc"
   },
   secondsPerRound: 1,
-  scenarios: [{ name: "create", title: "Create", connections: 64, subjects }]
+  scenarios: [{ name: "create", title: "Create", connections: 64, subjects }],
+  paced: [],
+  failures: []
 })
 
 describe("results", () => {
@@ -52,14 +54,52 @@ describe("results", () => {
       4
     ))
 
+  const judged = (some: Results) => judge(some).map(({ reached, text }) => `${reached ? "+" : "-"} ${text}`)
+
   it("judges goals on both sides of their bounds, and only those that were measured", () => {
-    const judged = (till: number, p99Millis: number) =>
-      judge(results(subject("till", [till], p99Millis), subject("transactionPerRequest", [1000]))).map(
-        ({ reached }) => reached
-      )
-    assert.deepStrictEqual(judged(3000, 25), [true, true])
-    assert.deepStrictEqual(judged(2999, 25.1), [false, false])
-    assert.deepStrictEqual(judge(results(subject("transactionPerRequest", [1000]))), [])
+    const beside = [
+      subject("transactionPerRequest", [1000]),
+      subject("emulate", [2000]),
+      subject("groupCommit", [6000])
+    ]
+    const ofCreate = (till: number) => judged(results(subject("till", [till]), ...beside))
+    assert.deepStrictEqual(ofCreate(4000), [
+      "+ create ÷ transaction per request ≥ 4 ×",
+      "+ create ÷ emulate ≥ 1.5 ×",
+      "+ create ÷ node:http + group commit ≥ 0.6 ×"
+    ])
+    assert.deepStrictEqual(
+      ofCreate(3599).map(([sign]) => sign),
+      ["-", "+", "-"]
+    )
+    assert.deepStrictEqual(judged(results(...beside)), [])
+  })
+
+  it("judges the open loop by its median rounds, and one connection by the p99s of all requests", () => {
+    const round = (p99Millis: number, p999Millis: number) => ({
+      maximumPerSecond: 9000,
+      offeredPerSecond: 6300,
+      requests: 30_000,
+      p50Millis: 2,
+      p99Millis,
+      p999Millis,
+      maxMillis: 99
+    })
+    const open = (...rounds: ReadonlyArray<ReturnType<typeof round>>): Results => {
+      const one = { name: "create-latency", title: "One", connections: 1 }
+      const subjects = [subject("till", [900], 1.5), subject("transactionPerRequest", [400], 1.5)]
+      const paced = [{ title: "Till", contender: "till" as const, rounds }]
+      return { ...results(), scenarios: [{ ...one, subjects }], paced }
+    }
+    assert.deepStrictEqual(judged(open(round(25, 60), round(500, 500), round(3, 4))), [
+      "+ p99 at 70 % load, open loop ≤ 25 ms",
+      "+ p99.9 at 70 % load, open loop ≤ 60 ms",
+      "+ create over one connection, p99 ÷ transaction per request's ≤ 1 ×"
+    ])
+    assert.deepStrictEqual(
+      judged(open(round(25.1, 60.1), round(500, 500), round(3, 4))).map(([sign]) => sign),
+      ["-", "-", "+"]
+    )
   })
 })
 
@@ -106,6 +146,26 @@ describe("report", () => {
     assert.strictEqual(new Set(lines.map((line) => line.split("|").length)).size, 1)
   })
 
+  it("has the README's table: Till in full, and the throughput of the others", () => {
+    const summed = Report.summary(results(subject("till", [9000]), subject("echo", [30_000])))
+    const cells = summed.split("\n").map((line) => line.split("|").map((cell) => cell.trim()))
+    assert.deepStrictEqual(cells[0]!.slice(1, 5), ["", "Till, requests/s", "p50 ms", "p99 ms"])
+    assert.deepStrictEqual(cells[2], ["", "Create", "9 000", "1.23", "10.0", "–", "–", "–", "30 000", ""])
+  })
+
+  it("shows goals with what was measured", () => {
+    const verdicts = judge(two)
+    assert.deepStrictEqual(verdicts.map(Report.verdictText), [
+      "NOT reached  create ÷ transaction per request ≥ 4 ×: 3 ×"
+    ])
+    assert.include(
+      Report.verdictsMarkdown(verdicts),
+      "| create ÷ transaction per request ≥ 4 × | 3 × | **not reached** |"
+    )
+    const unseen = { text: "recovery ≤ 1 ms", figure: Infinity, unit: " ms", reached: false }
+    assert.strictEqual(Report.verdictText(unseen), "NOT reached  recovery ≤ 1 ms: not seen")
+  })
+
   it("is a chart whose bars are to scale and whose text is escaped", () => {
     const chart = Chart.svg(two)
     const widths = [...chart.matchAll(/<rect x="\d+" y="\d+" width="(\d+)"/g)].map(([, width]) => Number(width))
@@ -118,6 +178,11 @@ describe("report", () => {
 })
 
 describe("ProcessTime", () => {
+  it("reads a process' memory from /proc/<pid>/status", () => {
+    assert.strictEqual(parseResidentBytes("Name:\ta\nVmHWM:\t  9999 kB\nVmRSS:\t    2048 kB\n"), 2 * 1024 * 1024)
+    assert.isUndefined(parseResidentBytes("Name:\tkthreadd\n"))
+  })
+
   it("reads /proc/<pid>/stat, whatever the process is called", () =>
     assert.deepStrictEqual(parseStat("42 (a) b (c) S 7 42 42 0 -1 4194560 1000 2000 0 0 150 50 30 20 20 0 11 0 100"), {
       pid: 42,

@@ -35,37 +35,46 @@ const result: LoadResult = {
 const run = (
   recordsPerLoad: number,
   onLoad: (plan: LoadPlan) => Effect.Effect<void, BenchFailure> = () => Effect.void,
-  ofScenario: Scenario = scenario
+  ofScenario: Scenario = scenario,
+  verification: Effect.Effect<void, BenchFailure> = Effect.void
 ) => {
   const loads: Array<number> = []
   const steps: Array<string> = []
   const seconds: Array<number> = []
   const warm = new Set<Server>()
-  const server = (name: keyof typeof PORTS): [ContenderName, Server] => [
+  const running = (name: keyof typeof PORTS): [ContenderName, Suite.Running] => [
     name,
-    { contender: contenders[name], pid: process.pid, port: PORTS[name] }
+    {
+      server: { contender: contenders[name], pid: process.pid, port: PORTS[name] },
+      database: {
+        version: "18",
+        create: () => Effect.die("not here"),
+        rows: () => Effect.die("not here"),
+        count: (counted) =>
+          Effect.sync(() => {
+            assert.strictEqual(counted, name)
+            return 7 + recordsPerLoad * loads.filter((port) => port === PORTS[name]).length
+          }),
+        checkpoint: Effect.sync(() => steps.push(`checkpoint ${name}`)),
+        cpuMicros: () => undefined
+      },
+      apiKeys: ["k"],
+      verify: Effect.andThen(
+        Effect.sync(() => steps.push(`verify ${name}`)),
+        name === "till" ? verification : Effect.void
+      )
+    }
   ]
   const ran = Suite.run(ofScenario, {
-    database: {
-      version: "18",
-      create: () => Effect.die("not here"),
-      count: (name) =>
-        Effect.sync(
-          () => 7 + recordsPerLoad * loads.filter((port) => port === PORTS[name as keyof typeof PORTS]).length
-        ),
-      checkpoint: Effect.sync(() => steps.push("checkpoint")),
-      cpuMicros: () => undefined
-    },
     load: {
       pid: process.pid,
       run: (plan) =>
-        Effect.sync(() => (loads.push(plan.port), steps.push("load"), seconds.push(plan.seconds))).pipe(
+        Effect.sync(() => (loads.push(plan.port), steps.push(`load ${plan.port}`), seconds.push(plan.seconds))).pipe(
           Effect.andThen(onLoad(plan)),
           Effect.map(() => ({ ...result, latencies: Float64Array.of(loads.length) }))
         )
     },
-    servers: new Map([server("till"), server("groupCommit")]),
-    apiKeys: ["k"],
+    running: new Map([running("till"), running("groupCommit")]),
     pace: { firstWarmUpSeconds: 4, warmUpSeconds: 1, secondsPerRound: 2, rounds: 2 },
     warm
   })
@@ -86,11 +95,22 @@ describe("Suite", () => {
     })
   )
 
-  it.live("writes what a load has left in Postgres' memory before the next one begins", () =>
+  it.live("writes what a load has left in its Postgres' memory before the next one begins", () =>
     Effect.gen(function* () {
       const { ran, steps } = run(ACKNOWLEDGED)
       yield* ran
-      assert.strictEqual(steps.join(" "), `checkpoint${" load checkpoint".repeat(6)}`)
+      const turn = ["load 1", "checkpoint till", "load 2", "checkpoint groupCommit"]
+      const warmUp = ["checkpoint till", "load 1", "checkpoint till", "checkpoint groupCommit", "load 2", turn[3]]
+      assert.deepStrictEqual(steps, [...warmUp, ...turn, ...turn, "verify till", "verify groupCommit"])
+    })
+  )
+
+  it.live("fails if what is left is not whole; what only reads leaves nothing to verify", () =>
+    Effect.gen(function* () {
+      const verification = Effect.fail(new BenchFailure({ problem: "till verify: Record 3 is missing" }))
+      const written = run(ACKNOWLEDGED, undefined, scenario, verification)
+      assert.strictEqual((yield* Effect.flip(written.ran)).problem, "create: till verify: Record 3 is missing")
+      yield* run(0, undefined, { ...scenario, writes: false }, verification).ran
     })
   )
 

@@ -144,12 +144,23 @@ describe("the goals of webhooks", () => {
   const slower = (changes: Partial<Trial>): Trial => ({ ...trial, ...changes })
 
   it("are judged one by one", () => {
-    assert.deepStrictEqual(reached({}), [true, true, true])
-    assert.deepStrictEqual(reached({ offered: slower({ deliveriesPerSecond: 1799 }) }), [false, true, true])
+    // Half of the creates with one endpoint; the rest is well.
+    const usual = [false, true, true, true, true]
+    const but = (at: number, value: boolean) => usual.map((one, i) => (i === at ? value : one))
+    assert.deepStrictEqual(reached({}), usual)
+    const fanOut = (creates: number) => [
+      results.fanOut[0]!,
+      { ...results.fanOut[1]!, requestsPerSecond: [creates, 2000] }
+    ]
+    assert.deepStrictEqual(reached({ fanOut: fanOut(2800) }), but(0, true))
+    assert.deepStrictEqual(reached({ fanOut: fanOut(2799) }), usual)
+    const createsMeanwhile = { ...distribution, p99Millis: 151 }
+    assert.deepStrictEqual(reached({ retries: { ...results.retries!, createsMeanwhile } }), but(1, false))
+    assert.deepStrictEqual(reached({ offered: slower({ deliveriesPerSecond: 1799 }) }), but(2, false))
     const late = slower({ fromSent: { ...distribution, p95Millis: 143.1 } })
-    assert.deepStrictEqual(reached({ offered: late }), [true, false, true])
+    assert.deepStrictEqual(reached({ offered: late }), but(3, false))
     const idle = slower({ fromSent: { ...distribution, averageMillis: 4.31 } })
-    assert.deepStrictEqual(reached({ idle }), [true, true, false])
+    assert.deepStrictEqual(reached({ idle }), but(4, false))
   })
 })
 

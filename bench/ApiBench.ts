@@ -1,0 +1,122 @@
+/**
+ * The API's scenarios: every server is started, each with a Postgres of its own, and one scenario after the other is
+ * put to them. One that fails is reported as failed, and the others go on.
+ */
+import { Console, Effect } from "effect"
+import type { BenchFailure } from "./BenchFailure.ts"
+import type { Contender, ContenderName } from "./Contender.ts"
+import { contenders, start } from "./Contender.ts"
+import * as Database from "./Database.ts"
+import * as Emulate from "./Emulate.ts"
+import * as Load from "./load/Load.ts"
+import * as PacedLoad from "./load/PacedLoad.ts"
+import * as Machine from "./Machine.ts"
+import * as Paced from "./paced/Paced.ts"
+import { rows, TITLE } from "./paced/PacedReport.ts"
+import * as Report from "./Report.ts"
+import type { PacedResult, Results, ScenarioResult } from "./Results.ts"
+import type { Scenario } from "./scenarios/Scenario.ts"
+import * as Seed from "./Seed.ts"
+import type { Pace, Running } from "./Suite.ts"
+import * as Suite from "./Suite.ts"
+import * as Table from "./Table.ts"
+import { verify } from "./Verification.ts"
+
+export interface ApiOptions {
+  readonly pace: Pace
+  readonly scenarios: ReadonlyArray<Scenario>
+  /** Of the open loop; null leaves it out. */
+  readonly pacedPace: Paced.PacedPace | null
+  readonly takesPart: (contender: ContenderName) => boolean
+  /** What the last account holds from the start. */
+  readonly objects: number
+  /** Of Till's Node. */
+  readonly nodeOptions: ReadonlyArray<string>
+}
+
+/** The open loop is put to these. */
+const PACED: ReadonlyArray<ContenderName> = ["till", "transactionPerRequest"]
+
+const startTill = Effect.fnUntraced(function* ({ nodeOptions, objects }: ApiOptions) {
+  const database = yield* Database.make
+  const databaseUrl = yield* database.create("till")
+  const apiKeys = yield* Seed.make(databaseUrl, objects)
+  const server = yield* start(contenders.till, { databaseUrl, nodeOptions })
+  return { server, database, apiKeys, verify: Effect.asVoid(verify(server.installation)) } satisfies Running as Running
+})
+
+const startBaseline = Effect.fnUntraced(function* (contender: Contender) {
+  if (contender.name === "emulate") yield* Emulate.installed
+  const database = contender.countQuery === null ? Database.none : yield* Database.make
+  const databaseUrl = yield* database.create(contender.name)
+  const server = yield* start(contender, { databaseUrl, nodeOptions: [] })
+  const apiKeys = contender.name === "emulate" ? Emulate.apiKeys : ["none"]
+  return { server, database, apiKeys, verify: Effect.void } satisfies Running as Running
+})
+
+const startAll = Effect.fnUntraced(function* (
+  options: ApiOptions,
+  fail: (failure: BenchFailure) => Effect.Effect<void>
+) {
+  const wanted = options.scenarios.flatMap(({ subjects }) => subjects.map(({ contender }) => contender))
+  const paced = options.pacedPace === null ? [] : PACED
+  const running = new Map<ContenderName, Running>()
+  for (const name of new Set([...wanted, ...paced].filter(options.takesPart))) {
+    const started = name === "till" ? startTill(options) : startBaseline(contenders[name])
+    // Everything is held against Till, but Till can do without the fake, which may not be there to be had.
+    const one = yield* name === "emulate"
+      ? Effect.catchTag(started, "BenchFailure", (failure) => Effect.as(fail(failure), undefined))
+      : started
+    if (one !== undefined) running.set(name, one)
+  }
+  return running
+})
+
+/** Measures what was asked for, and prints each result as soon as it is there. */
+export const run = Effect.fnUntraced(function* (options: ApiOptions) {
+  const failures: Array<string> = []
+  const fail = ({ problem }: BenchFailure) =>
+    Effect.andThen(
+      Console.error(`\nFAILED  ${problem}`),
+      Effect.sync(() => void failures.push(problem))
+    )
+  const running = yield* startAll(options, fail)
+  const [version = "none"] = [...running.values()].flatMap(({ database }) => database.version || [])
+  const machine = Machine.describe(version)
+  yield* Console.log(Machine.sentence(machine))
+  const setting = { load: yield* Load.make, running, pace: options.pace, warm: new Set<Running["server"]>() }
+  const measured: Array<ScenarioResult> = []
+  for (const scenario of options.scenarios) {
+    if (!scenario.subjects.some(({ contender }) => running.has(contender))) continue
+    const one = Effect.gen(function* () {
+      const result = yield* Suite.run(scenario, setting)
+      measured.push(result)
+      yield* Console.log(`\n${Report.scenarioText(result)}`)
+    })
+    yield* Effect.catchTag(one, "BenchFailure", fail)
+  }
+  const paced: Array<PacedResult> = []
+  const { pacedPace } = options
+  if (pacedPace !== null) {
+    const load = yield* PacedLoad.make
+    const one = Effect.gen(function* () {
+      paced.push(
+        ...(yield* Paced.measure(
+          PACED.flatMap((name) => running.get(name) ?? []),
+          load,
+          pacedPace
+        ))
+      )
+      yield* Console.log(`\n${[TITLE, ...Table.textLines(rows(paced))].join("\n  ")}`)
+    })
+    yield* Effect.catchTag(one, "BenchFailure", fail)
+  }
+  return {
+    at: new Date().toISOString(),
+    machine,
+    secondsPerRound: options.pace.secondsPerRound,
+    scenarios: measured,
+    paced,
+    failures
+  } satisfies Results as Results
+}, Effect.scoped)

@@ -1,0 +1,108 @@
+/** How long the parts of the bench take, usually, with `--full`, and with `--seconds`. */
+import type { ComparisonPace } from "./compare/Comparison.ts"
+import type { GrowthPace } from "./growth/GrowthBench.ts"
+import type { OverloadPace } from "./overload/OverloadBench.ts"
+import type { PacedPace } from "./paced/Paced.ts"
+import type { Pace } from "./Suite.ts"
+import type { WebhookPace } from "./webhooks/WebhookBench.ts"
+
+interface Paces {
+  readonly api: Pace
+  readonly paced: PacedPace
+  readonly webhooks: WebhookPace
+  readonly overload: OverloadPace
+  readonly growth: GrowthPace
+  readonly comparison: ComparisonPace
+}
+
+const RETRIES = { deliveries: 10_000, createsPerSecond: 200, watchedSeconds: 6 }
+
+const usual: Paces = {
+  // Some four minutes.
+  api: { firstWarmUpSeconds: 7, warmUpSeconds: 0.9, secondsPerRound: 0.9, rounds: 3 },
+  // Two minutes.
+  paced: { warmUpSeconds: 2, secondsPerMaximum: 2, secondsPerRound: 5, rounds: 5 },
+  // A minute and a half; with ten endpoints, most of it is waiting for their deliveries.
+  webhooks: {
+    warmUpSeconds: 5,
+    secondsPerMeasure: 4,
+    secondsPerFanOutRound: 0.8,
+    fanOutRounds: 3,
+    retries: RETRIES
+  },
+  // Three minutes.
+  overload: { warmUpSeconds: 7, secondsPerQuiet: 1, secondsPerPeak: 2, secondsPerStep: 4, watchedSeconds: 2.5 },
+  // Eight minutes, half of them for making the objects.
+  growth: {
+    objects: 2_000_000,
+    warmUpSeconds: 6,
+    secondsPerRound: 1.5,
+    rounds: 6,
+    starts: 3,
+    restarts: 3,
+    coldRequests: 3000
+  },
+  // A minute and a half per scenario. Starts tell more than rounds do: each has its own luck with the compiler.
+  comparison: { firstWarmUpSeconds: 6, warmUpSeconds: 2, secondsPerRound: 0.9, rounds: 4, starts: 6 }
+}
+
+const full: Paces = {
+  api: { firstWarmUpSeconds: 10, warmUpSeconds: 4, secondsPerRound: 6, rounds: 5 },
+  paced: { warmUpSeconds: 5, secondsPerMaximum: 4, secondsPerRound: 20, rounds: 7 },
+  webhooks: {
+    warmUpSeconds: 10,
+    secondsPerMeasure: 15,
+    secondsPerFanOutRound: 2,
+    fanOutRounds: 5,
+    retries: { ...RETRIES, watchedSeconds: 15 }
+  },
+  overload: { warmUpSeconds: 10, secondsPerQuiet: 3, secondsPerPeak: 5, secondsPerStep: 15, watchedSeconds: 5 },
+  growth: { ...usual.growth, objects: 10_000_000, secondsPerRound: 3, rounds: 8 },
+  comparison: { ...usual.comparison, secondsPerRound: 2, rounds: 5, starts: 12 }
+}
+
+/** For a trial: the parts take so much of their time, and fewer retries wait. */
+const shortened = (paces: Paces, seconds: number): Paces => {
+  const { api, comparison, growth, overload, paced } = paces
+  const rounds = (usual: number) => Math.min(usual, 6 * seconds)
+  return {
+    api: { ...api, secondsPerRound: seconds },
+    paced: {
+      ...paced,
+      warmUpSeconds: rounds(paced.warmUpSeconds),
+      secondsPerMaximum: Math.min(paced.secondsPerMaximum, seconds),
+      secondsPerRound: seconds
+    },
+    webhooks: {
+      warmUpSeconds: seconds,
+      secondsPerMeasure: seconds,
+      secondsPerFanOutRound: seconds / 5,
+      fanOutRounds: 1,
+      retries: {
+        ...RETRIES,
+        deliveries: Math.ceil(RETRIES.deliveries * Math.min(1, seconds / 4)),
+        watchedSeconds: seconds
+      }
+    },
+    overload: {
+      ...overload,
+      warmUpSeconds: rounds(overload.warmUpSeconds),
+      secondsPerQuiet: Math.min(overload.secondsPerQuiet, seconds),
+      secondsPerPeak: Math.min(overload.secondsPerPeak, seconds),
+      secondsPerStep: seconds
+    },
+    growth: { ...growth, warmUpSeconds: rounds(growth.warmUpSeconds), secondsPerRound: seconds },
+    comparison: {
+      ...comparison,
+      secondsPerRound: seconds,
+      warmUpSeconds: Math.min(comparison.warmUpSeconds, 2 * seconds),
+      firstWarmUpSeconds: rounds(comparison.firstWarmUpSeconds)
+    }
+  }
+}
+
+/** Undefined seconds are the usual ones. */
+export const pacesOf = (isFull: boolean, seconds: number | undefined): Paces => {
+  const paces = isFull ? full : usual
+  return seconds === undefined ? paces : shortened(paces, seconds)
+}

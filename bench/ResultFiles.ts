@@ -1,0 +1,45 @@
+/** The files that a bench leaves: each part writes its own, and the goals of all parts are in one more. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Verdict } from "./Goals.ts"
+import type { Machine } from "./Machine.ts"
+import { verdictsMarkdown } from "./Report.ts"
+
+export const FOLDER = join(import.meta.dirname, "results")
+
+/** In the order in which their goals are listed. */
+const PARTS = ["comparison", "latest", "webhooks", "overload", "growth"] as const
+export type Part = (typeof PARTS)[number]
+
+/** What the file of each part has, among other things. */
+interface Kept {
+  readonly at: string
+  readonly machine: Machine
+  readonly goals: ReadonlyArray<Verdict>
+}
+
+const put = (name: string, text: string): void => writeFileSync(join(FOLDER, name), text)
+
+/** JSON knows no infinity: a figure that was not seen is null there. */
+const readPart = (part: Part): Kept | undefined => {
+  const file = join(FOLDER, `${part}.json`)
+  if (!existsSync(file)) return undefined
+  const kept = JSON.parse(readFileSync(file, "utf8")) as Kept
+  return { ...kept, goals: kept.goals.map((goal) => ({ ...goal, figure: goal.figure ?? Infinity })) }
+}
+
+/** Writes a part's results, and the goals of all parts anew. */
+export const write = (part: Part, results: Kept, others: Readonly<Record<string, string>>): ReadonlyArray<string> => {
+  mkdirSync(FOLDER, { recursive: true })
+  put(`${part}.json`, `${JSON.stringify(results, null, 2)}\n`)
+  for (const [name, text] of Object.entries(others)) put(name, text)
+  const sections = PARTS.flatMap((name) => {
+    const kept = readPart(name)
+    if (kept === undefined || kept.goals.length === 0) return []
+    return [
+      `\`${name}.json\`, ${kept.at.slice(0, 10)}, commit ${kept.machine.commit}:\n\n${verdictsMarkdown(kept.goals)}`
+    ]
+  })
+  put("goals.md", `${sections.join("\n\n")}\n`)
+  return [`${part}.json`, ...Object.keys(others), "goals.md"]
+}

@@ -1,0 +1,233 @@
+/**
+ * The run of the bench of growth: millions of PaymentIntents in one account, each made by a request of its own with a
+ * key of its own, as merchants' requests leave them. Then: what do creates, reads, a start and a verification take?
+ */
+import { Console, Effect } from "effect"
+import { BenchFailure } from "../BenchFailure.ts"
+import type { StartedServer } from "../Contender.ts"
+import { contenders, ownCommand, start } from "../Contender.ts"
+import * as Database from "../Database.ts"
+import * as Load from "../load/Load.ts"
+import type { LoadPlan } from "../load/LoadPlan.ts"
+import { tailLatencyOf } from "../load/Percentiles.ts"
+import * as Machine from "../Machine.ts"
+import * as ProcessTime from "../ProcessTime.ts"
+import { createIntent, get, INTENTS, intentBody } from "../scenarios/Scenario.ts"
+import * as Seed from "../Seed.ts"
+import * as Suite from "../Suite.ts"
+import { verify } from "../Verification.ts"
+import type { GrownPair, GrowthResults, Restart, TableSize } from "./GrowthResults.ts"
+
+export interface GrowthPace {
+  readonly objects: number
+  readonly warmUpSeconds: number
+  readonly secondsPerRound: number
+  readonly rounds: number
+  /** Of both, on a new empty database each. */
+  readonly starts: number
+  readonly restarts: number
+  readonly coldRequests: number
+}
+
+const FILL_CONNECTIONS = 256
+const FILL_SECONDS = 15
+const CONNECTIONS = 64
+const IDS_PER_PAGE = 100
+const NAME = "till"
+const COUNT = "SELECT count(*) FROM journal WHERE account <> 'till'"
+const SIZES = `SELECT relname AS table, pg_table_size(c.oid) AS rows, pg_indexes_size(c.oid) AS indexes
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = 'public' AND c.relkind = 'r' AND c.reltuples > 0 ORDER BY pg_total_relation_size(c.oid) DESC`
+
+/** An installation whose account is being filled, or an empty one. */
+interface Ground {
+  readonly database: Database.Database
+  readonly databaseUrl: string
+  readonly dataFolder: string
+  /** Of one account. */
+  readonly apiKeys: ReadonlyArray<string>
+}
+
+const makeGround = Effect.fnUntraced(function* (database: Database.Database, name: string) {
+  const databaseUrl = yield* database.create(name)
+  const apiKeys = (yield* Seed.make(databaseUrl)).slice(0, 1)
+  return { database, databaseUrl, dataFolder: yield* Database.temporaryFolder, apiKeys } satisfies Ground as Ground
+})
+
+const startOn = ({ databaseUrl, dataFolder }: Ground) =>
+  start(contenders.till, { databaseUrl, dataFolder, nodeOptions: [] })
+
+const planOf = ({ apiKeys }: Ground, { port }: StartedServer): Omit<LoadPlan, "seconds"> => ({
+  port,
+  connections: CONNECTIONS,
+  requests: { method: "POST", paths: [INTENTS], apiKeys, body: JSON.stringify(intentBody) },
+  expect: `"object":"payment_intent"`
+})
+
+/** Makes the objects; says how it goes, because it takes minutes. */
+const fill = Effect.fnUntraced(function* (ground: Ground, load: Load.Load, objects: number) {
+  const server = yield* startOn(ground)
+  const plan = { ...planOf(ground, server), connections: FILL_CONNECTIONS }
+  const perSecond: Array<number> = []
+  let made = 0
+  while (made < objects) {
+    const secondsLeft = perSecond.length === 0 ? Infinity : (objects - made) / perSecond.at(-1)!
+    const { acknowledged, requestsPerSecond } = yield* load.run({
+      ...plan,
+      seconds: Math.min(FILL_SECONDS, secondsLeft + 0.1)
+    })
+    made += acknowledged
+    perSecond.push(requestsPerSecond)
+    const left = Math.max(0, Math.ceil((objects - made) / requestsPerSecond))
+    yield* Console.log(
+      `  ${made.toLocaleString("en")} PaymentIntents, ${Math.round(requestsPerSecond)}/s, ${left} s left`
+    )
+  }
+  yield* Suite.settled(server, ground.database)
+  const stored = yield* ground.database.count(NAME, COUNT)
+  if (stored !== made) {
+    return yield* new BenchFailure({ problem: `${made} creates were acknowledged, and there are ${stored} records.` })
+  }
+  return { made, perSecond, residentBytes: ProcessTime.residentBytesOf(server.pid) }
+}, Effect.scoped)
+
+const sizesOf = ({ database }: Ground) =>
+  Effect.andThen(
+    database.rows(NAME, "ANALYZE"),
+    Effect.map(database.rows(NAME, SIZES), (rows) =>
+      rows.map(({ indexes, rows, table }): TableSize => ({
+        table: table!,
+        rowBytes: Number(rows),
+        indexBytes: Number(indexes)
+      }))
+    )
+  )
+
+/** Kills Till and starts it again. */
+const restart = Effect.fnUntraced(function* (ground: Ground) {
+  const server = yield* startOn(ground)
+  const began = performance.now()
+  yield* createIntent({ port: server.port, apiKeys: ground.apiKeys })
+  const firstCreateMillis = performance.now() - began
+  yield* server.kill
+  return { readyMillis: server.readyMillis, firstCreateMillis } satisfies Restart as Restart
+}, Effect.scoped)
+
+/** One start of both, which then take turns; who is first changes from round to round. */
+const compare = Effect.fnUntraced(function* (
+  { empty, grown }: { empty: Ground; grown: Ground },
+  load: Load.Load,
+  pace: GrowthPace
+) {
+  const sides = yield* Effect.forEach([grown, empty], (ground) =>
+    Effect.map(startOn(ground), (server) => ({ ground, server }))
+  )
+  const measure = ({ ground, server }: (typeof sides)[number], seconds: number) =>
+    Suite.measureRound(
+      { server, plan: planOf(ground, server), refill: undefined, database: ground.database, load },
+      seconds
+    )
+  for (const side of sides) yield* measure(side, pace.warmUpSeconds)
+  const pairs: Array<GrownPair> = []
+  for (let round = 0; round < pace.rounds; round++) {
+    const inTurn = round % 2 === 0 ? sides : sides.toReversed()
+    const measured = yield* Effect.forEach(inTurn, (side) => measure(side, pace.secondsPerRound))
+    const [ofGrown, ofEmpty] = round % 2 === 0 ? measured : measured.toReversed()
+    pairs.push({ grown: ofGrown!.round, empty: ofEmpty!.round })
+  }
+  const [bytesGrown, bytesEmpty] = sides.map(({ server }) => ProcessTime.residentBytesOf(server.pid))
+  return { pairs, bytesGrown, bytesEmpty }
+}, Effect.scoped)
+
+/** Ids of objects that are spread over the account's whole time, in no order. */
+const someIds = Effect.fnUntraced(function* (
+  { apiKeys }: Ground,
+  server: StartedServer,
+  count: number,
+  sinceSeconds: number
+) {
+  const target = { port: server.port, apiKeys }
+  interface Page {
+    readonly data: ReadonlyArray<{ readonly id: string; readonly created: number }>
+  }
+  const newest = (yield* get<Page>(target, `${INTENTS}?limit=1`)).data[0]!.created
+  const pages = Math.ceil(count / IDS_PER_PAGE)
+  const ids = yield* Effect.forEach(Array.from({ length: pages }), (_, i) => {
+    const until = Math.round(sinceSeconds + ((i + 1) / pages) * (newest - sinceSeconds))
+    return Effect.map(get<Page>(target, `${INTENTS}?limit=${IDS_PER_PAGE}&created[lte]=${until}`), ({ data }) =>
+      data.map(({ id }) => id)
+    )
+  })
+  const distinct = [...new Set(ids.flat())]
+  // The same order in every run, and far from that of their making.
+  return distinct
+    .map((id, i) => [Math.imul(i + 1, 0x9e3779b1) >>> 0, id] as const)
+    .toSorted(([a], [b]) => a - b)
+    .map(([, id]) => id)
+}, Effect.scoped)
+
+/** Asks for what a Till that was just started has never seen, one request at a time. */
+const readCold = Effect.fnUntraced(function* (ground: Ground, load: Load.Load, pace: GrowthPace, sinceSeconds: number) {
+  const ids = yield* Effect.scoped(
+    Effect.flatMap(startOn(ground), (server) => someIds(ground, server, 2 * pace.coldRequests, sinceSeconds))
+  )
+  const server = yield* startOn(ground)
+  const ask = (paths: ReadonlyArray<string>, expect: string, seconds: number, pathsOnce: boolean) =>
+    load.run({
+      port: server.port,
+      connections: 1,
+      seconds,
+      requests: { method: "GET", paths, pathsOnce, apiKeys: ground.apiKeys, body: null },
+      expect
+    })
+  const half = ids.length >> 1
+  const retrieves = ids.slice(0, half).map((id) => `${INTENTS}/${id}`)
+  const lists = ids.slice(half).map((id) => `${INTENTS}?limit=10&starting_after=${id}`)
+  // The code is to be warm, and nothing else.
+  yield* ask(retrieves.slice(0, 20), `"object":"payment_intent"`, pace.warmUpSeconds / 2, false)
+  yield* ask(lists.slice(0, 20), `"object":"list"`, pace.warmUpSeconds / 2, false)
+  const retrieved = yield* ask(retrieves.slice(20), `"object":"payment_intent"`, 60, true)
+  const listed = yield* ask(lists.slice(20), `"object":"list"`, 60, true)
+  return { retrieve: tailLatencyOf(retrieved.latencies), list: tailLatencyOf(listed.latencies) }
+}, Effect.scoped)
+
+export const run = Effect.fnUntraced(function* (pace: GrowthPace) {
+  const grown = yield* makeGround(yield* Database.make, NAME)
+  const other = yield* Database.make
+  const load = yield* Load.make
+  const machine = Machine.describe(grown.database.version)
+  yield* Console.log(`Growth to ${pace.objects.toLocaleString("en")}. ${Machine.sentence(machine)}`)
+  const sinceSeconds = Date.now() / 1000
+  const filled = yield* fill(grown, load, pace.objects)
+  const sizes = yield* sizesOf(grown)
+  yield* Console.log("  restarts …")
+  const restarts = yield* Effect.replicateEffect(restart(grown), pace.restarts)
+  const compared: Array<Effect.Success<ReturnType<typeof compare>>> = []
+  for (let turn = 0; turn < pace.starts; turn++) {
+    yield* Console.log("  creates, beside an empty database …")
+    compared.push(yield* compare({ grown, empty: yield* makeGround(other, `empty${turn}`) }, load, pace))
+  }
+  yield* Console.log("  cold reads …")
+  const cold = yield* readCold(grown, load, pace, sinceSeconds)
+  yield* Console.log("  till verify …")
+  const records = yield* grown.database.count(NAME, COUNT)
+  const verifySeconds = yield* verify({ ...grown, command: ownCommand })
+  const most = (bytes: ReadonlyArray<number | undefined>) => Math.max(...bytes.map((one) => one ?? 0))
+  return {
+    at: new Date().toISOString(),
+    machine,
+    objects: filled.made,
+    fillPerSecond: filled.perSecond,
+    ...(filled.residentBytes !== undefined && {
+      residentBytesFilled: filled.residentBytes,
+      residentBytesStarted: most(compared.map(({ bytesGrown }) => bytesGrown)),
+      residentBytesEmpty: most(compared.map(({ bytesEmpty }) => bytesEmpty))
+    }),
+    sizes,
+    restarts,
+    starts: compared.map(({ pairs }) => pairs),
+    ...cold,
+    records,
+    verifySeconds
+  } satisfies GrowthResults as GrowthResults
+}, Effect.scoped)

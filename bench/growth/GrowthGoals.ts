@@ -1,0 +1,27 @@
+/** Till wants to reach these goals however much it holds; each is judged on the run's own figures. */
+import type { Verdict } from "../Goals.ts"
+import { verdictOf } from "../Goals.ts"
+import { figure } from "../Report.ts"
+import * as Report from "./GrowthReport.ts"
+import type { GrowthResults } from "./GrowthResults.ts"
+
+export const judge = (results: GrowthResults): ReadonlyArray<Verdict> => {
+  const objects = figure(results.objects)
+  const resident = Report.residentBytes(results)
+  const at = (text: string) => `${text} at ${objects} objects`
+  return [
+    verdictOf({ text: `${at("create")} ÷ empty`, unit: "×", bound: 0.95 }, Report.createsRatio(results)),
+    ...(resident === undefined
+      ? []
+      : [verdictOf({ text: at("memory"), unit: " MB", bound: 700, isMaximum: true }, resident / 1_000_000)]),
+    verdictOf({ text: at("restart to ready"), unit: " s", bound: 2, isMaximum: true }, Report.readySeconds(results)),
+    verdictOf(
+      { text: "disk per PaymentIntent", unit: " B", bound: 1900, isMaximum: true },
+      Report.diskBytesPerObject(results)
+    ),
+    verdictOf(
+      { text: "`till verify` per million records", unit: " s", bound: 15, isMaximum: true },
+      Report.verifySecondsPerMillion(results)
+    )
+  ]
+}
