@@ -7,6 +7,9 @@
 import { Clock, Context, Effect, Layer, Logger, type LogLevel, Redacted, References } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
+import * as Backup from "./backup/Backup.ts"
+import type { Mode } from "./backup/Manifest.ts"
+import * as Restore from "./backup/Restore.ts"
 import type { TillConfigShape } from "./config.ts"
 import * as Config from "./config.ts"
 import { InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
@@ -17,19 +20,17 @@ import { PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
 import { AccountNumbers } from "./engine/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
-import * as Anchors from "./engine/Anchors.ts"
 import { Outbox } from "./engine/Outbox.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Projector } from "./engine/Projector.ts"
-import type { Manner } from "./engine/Verify.ts"
-import { remakeOutdated, verify } from "./engine/Verify.ts"
+import { remakeOutdated } from "./engine/Verify.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import * as Routes from "./http/Routes.ts"
 import * as Server from "./http/Server.ts"
 import { freePort } from "./postgres/embedded/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
-import { INSTALLATION } from "./payments/AccountIds.ts"
+import { INSTALLATION, isLive } from "./payments/AccountIds.ts"
 import * as Pages from "./pages/Pages.ts"
 import { PagesConfig } from "./pages/Embedding.ts"
 import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
@@ -43,11 +44,11 @@ import * as Simulator from "./payments/Simulator.ts"
 import * as Timers from "./payments/Timers.ts"
 import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
 import { destinationOf } from "./payments/WebhookEndpoints.ts"
-import * as AnchorsPostgres from "./postgres/AnchorsPostgres.ts"
 import * as Database from "./postgres/Database.ts"
 import * as InstallationSecret from "./postgres/InstallationSecret.ts"
 import * as JournalPostgres from "./postgres/JournalPostgres.ts"
 import * as Migrations from "./postgres/Migrations.ts"
+import * as RestoreTarget from "./postgres/RestoreTarget.ts"
 import * as SnapshotPostgres from "./postgres/SnapshotPostgres.ts"
 import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
 import * as Dispatcher from "./webhooks/Dispatcher.ts"
@@ -55,14 +56,16 @@ import { Endpoints } from "./webhooks/Endpoints.ts"
 import { Sender } from "./webhooks/Sender.ts"
 
 // The command line names these, and imports no room but this file and the client.
-export { layer as configuration, publicUrlOf, TillConfig } from "./config.ts"
+export { BackupFailed } from "./backup/BackupFailed.ts"
+export { MODES as BACKUP_MODES } from "./backup/Manifest.ts"
+export { databaseUrlOf, layer as configuration, publicUrlOf, TillConfig } from "./config.ts"
 export { Administration } from "./control/Administration.ts"
 export { API_KEY_GRACE_SECONDS_MAX } from "./domain/ApiKey.ts"
 export { API_VERSIONS } from "./domain/ApiVersion.ts"
 export type { BrandSetting } from "./domain/Brand.ts"
 export { BRAND_SETTING_NAMES } from "./domain/Brand.ts"
 export { Progress } from "./engine/Progress.ts"
-export { rebuild, SWIFTLY } from "./engine/Verify.ts"
+export { rebuild, verify } from "./engine/Verify.ts"
 export type { Answer, Command } from "./payments/Administration.ts"
 export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
@@ -76,12 +79,6 @@ const tables = Layer.provideMerge(
 
 /** The journal and the views, on the configured Postgres, with their tables up to date. */
 export const storage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layer)))
-
-/** The same of an installation that is there, whoever serves it, and only to read. */
-const storageReading = Layer.mergeAll(JournalPostgres.layer, SnapshotPostgres.layer, ViewsPostgres.layer).pipe(
-  Layer.provide(Layer.effectDiscard(Migrations.requireCurrent)),
-  Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layerReading)))
-)
 
 /** The same of an installation that is there already. */
 const existingStorage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layerOfExisting)))
@@ -121,14 +118,6 @@ const accountNumbers = Layer.unwrap(
     AccountNumbers.layer(Formats.KINDS, deriveKey(secret, "account numbers"))
   )
 ).pipe(Layer.provide(installationSecret))
-
-const anchorKeyOf = (secret: Redacted.Redacted<Uint8Array>) => deriveKey(secret, "anchors")
-
-const anchorStore = Layer.unwrap(Effect.map(TillConfig, ({ dataFolder }) => AnchorsPostgres.layer(dataFolder)))
-
-const anchoring = Layer.unwrap(
-  Effect.map(InstallationSecret.InstallationSecret, (secret) => Anchors.layer(anchorKeyOf(secret)))
-).pipe(Layer.provide([anchorStore, installationSecret]))
 
 const httpConfig = Layer.effect(
   HttpConfig,
@@ -175,8 +164,6 @@ export const engine = Engine.layer().pipe(
       )
     )
   ),
-  // Its last anchor is of what the engine leaves.
-  Layer.provide(anchoring),
   Layer.provide([Formats.layer, accountNumbers, layerEventVersions]),
   Layer.provideMerge(apiVersions),
   Layer.provideMerge(Simulator.layer),
@@ -365,29 +352,61 @@ export const administration = Layer.unwrap(
   )
 ).pipe(Layer.provide(Config.layer))
 
-/** The journal, the views and a projector of the installation that is there, for its rebuild. */
+/** The journal, the views and a projector of the installation that is there, for its verification and its rebuild. */
 export const maintenance = Projector.layer.pipe(
   Layer.provideMerge(Formats.layer),
   Layer.provideMerge(existingStorage),
   Layer.provide(Config.layer)
 )
 
-const inspection = Layer.mergeAll(Formats.layer, anchorStore).pipe(
-  Layer.provideMerge(storageReading),
-  Layer.provideMerge(Config.layer)
-)
+const stores = Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer)
 
-/** Checks the installation that is there, whoever serves it. */
-export const verification = (manner: Manner) =>
+/** Journal and views of an installation that is there, beside whoever serves it. */
+const readStorage = Layer.provideMerge(stores, Layer.unwrap(Effect.map(TillConfig, Database.layerReading)))
+
+/** Backs the installation of this process' environment up, whether its service runs or not. */
+export const backup = (folder: string, mode: Mode) =>
   Effect.gen(function* () {
-    const { dataFolder } = yield* TillConfig
-    const secret = yield* InstallationSecret.find(dataFolder)
-    const anchors = secret === undefined ? undefined : yield* Anchors.anchored(anchorKeyOf(secret))
-    const report = yield* verify(manner, anchors?.heads)
-    return {
-      ...report,
-      problems: anchors?.problem == null ? report.problems : [anchors.problem, ...report.problems],
-      /** When the newest was made; null if there is none, and undefined if that cannot be known here. */
-      newestAnchor: anchors && (anchors.newest === null ? null : Anchors.timeOf(anchors.newest))
-    }
-  }).pipe(Effect.provide(inspection))
+    const migration = yield* Migrations.requireToday
+    const secret = yield* InstallationSecret.existing((yield* TillConfig).dataFolder)
+    yield* requireOwnSecret.pipe(
+      Effect.provide([paymentsConfig, Formats.layer]),
+      Effect.catchTag("ForeignSecret", () => foreignSecret)
+    )
+    const installation = { secret, migration, olderLinks: yield* Migrations.olderLinks }
+    const holds = (account: string) => mode === "all" || !isLive(account)
+    return yield* Backup.backup({ folder, mode, installation, holds })
+  }).pipe(Effect.provide(readStorage), Effect.provide(Config.layer))
+
+/** An empty installation that is a restore's alone until it is given free. */
+const restoreTarget = ({ secret, manifest }: Restore.Checked) =>
+  Layer.effectDiscard(Migrations.setOlderLinks(manifest.older_links)).pipe(
+    Layer.provideMerge(Projector.layer),
+    Layer.provide(Formats.layer),
+    Layer.provideMerge(stores),
+    Layer.provideMerge(Migrations.layerRestoring),
+    Layer.provide(
+      Layer.effectDiscard(
+        Effect.gen(function* () {
+          yield* Database.requireAlone
+          yield* RestoreTarget.claim
+          yield* InstallationSecret.put((yield* TillConfig).dataFolder, secret)
+        })
+      )
+    ),
+    Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layer)))
+  )
+
+/** Restores a backup to the installation of this process' environment, or to its folder with another database. */
+export const restore = (folder: string, until: number | undefined, into: Redacted.Redacted | undefined) =>
+  Effect.gen(function* () {
+    const { databaseUrl, ...config } = yield* TillConfig
+    const checked = yield* Restore.check(folder, until, Migrations.newest)
+    yield* InstallationSecret.requireFree(config.dataFolder, checked.secret)
+    const loaded = Effect.andThen(Restore.load(checked), RestoreTarget.release)
+    yield* loaded.pipe(
+      Effect.provide(restoreTarget(checked)),
+      Effect.provideService(TillConfig, { ...config, databaseUrl: into ?? databaseUrl })
+    )
+    return { accounts: checked.versions.size, records: checked.records, at: checked.at }
+  }).pipe(Effect.provide(Config.layer))

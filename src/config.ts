@@ -129,6 +129,14 @@ const databaseUrl = (value: string) =>
           "for a socket, postgres:///database?host=/folder&user=user&password=password"
       )
 
+/** Reads what a command was given in the place of `DATABASE_URL`. */
+export const databaseUrlOf = (flag: string, value: string): Effect.Effect<Redacted.Redacted, InvalidConfiguration> => {
+  const parsed = databaseUrl(value)
+  return parsed instanceof Problem
+    ? Effect.fail(new InvalidConfiguration({ variable: flag, problem: parsed.text }))
+    : Effect.succeed(parsed)
+}
+
 const publicUrl = (value: string) => {
   const url = URL.parse(value)
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {

@@ -78,6 +78,8 @@ export interface JournalShape {
   ) => Effect.Effect<ReadonlyMap<AccountId, number>, StorageFailure>
   /** Every account that has a record, in ascending order. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
+  /** The newest version of each of those, in ascending order of account: all as of one moment. */
+  readonly heads: Effect.Effect<ReadonlyMap<AccountId, number>, StorageFailure>
 }
 
 export class Journal extends Context.Service<Journal, JournalShape>()("till/engine/Journal") {}

@@ -225,14 +225,34 @@ export const seal = (previous: string, record: JournalRecord): Sealed => {
   return { record: sealed, bytes, hash: hash("sha256", chained, "hex"), previous }
 }
 
-/** Checks a row against its predecessor and reads it. Throws `JournalCorrupt`. */
-export const unseal = (previous: { readonly version: number; readonly hash: string }, row: JournalRow): Sealed => {
-  const corrupt = (problem: string) =>
-    new JournalCorrupt({ account: row.account, version: previous.version + 1, problem })
+/** Where a chain stands: its newest record. */
+export interface ChainHead {
+  readonly version: number
+  readonly hash: string
+}
+
+/** Before an account's first record. */
+export const BEFORE_ALL: ChainHead = { version: 0, hash: GENESIS }
+
+const corruptAfter =
+  ({ version }: ChainHead, { account }: JournalRow) =>
+  (problem: string) =>
+    new JournalCorrupt({ account, version: version + 1, problem })
+
+/** Checks by its hash that a row follows its predecessor, without reading it. Throws `JournalCorrupt`. */
+export const checkLink = (previous: ChainHead, row: JournalRow): void => {
+  const corrupt = corruptAfter(previous, row)
   if (row.version !== previous.version + 1) throw corrupt(`is missing: record ${row.version} follows`)
   const format = formatIn(row.bytes)
   const chained = Buffer.concat([Buffer.from(frontOf(previous.hash, format, row)), row.bytes])
   if (hash("sha256", chained, "hex") !== row.hash) throw corrupt("is not what was written: its hash does not match")
+}
+
+/** Checks a row against its predecessor and reads it. Throws `JournalCorrupt`. */
+export const unseal = (previous: ChainHead, row: JournalRow): Sealed => {
+  checkLink(previous, row)
+  const corrupt = corruptAfter(previous, row)
+  const format = formatIn(row.bytes)
   const text = textOf(row.bytes)
   const record = read(row, text)
   const changes = record.changes.map((change) => changeText(change, format))
@@ -258,10 +278,7 @@ const formatIn = (bytes: Uint8Array): number =>
 const COMMA = ",".charCodeAt(0)
 
 /** Checks consecutive rows, the first of which follows `previous`, and reads them. Throws `JournalCorrupt`. */
-export const unsealAll = (
-  previous: { readonly version: number; readonly hash: string },
-  rows: ReadonlyArray<JournalRow>
-): ReadonlyArray<Sealed> => {
+export const unsealAll = (previous: ChainHead, rows: ReadonlyArray<JournalRow>): ReadonlyArray<Sealed> => {
   let head = previous
   return rows.map((row) => {
     const sealed = unseal(head, row)
@@ -449,6 +466,15 @@ interface RecordJson {
 
 /** Names a change by its place, in formats before `PLACED_BY_HASH` by its id. */
 type Reference = number | string
+
+const STAMP_LENGTH_MAX = 400
+const STAMP = /^\{"format":(\d+),(?:"account":"[^"]*","version":\d+,)?"at":(\d+),/u
+
+/** When a record was written; nothing else of it is read. Throws `JournalCorrupt` if a newer Till wrote it. */
+export const timeOf = (row: JournalRow): Millis => {
+  const stamp = STAMP.exec(Buffer.from(row.bytes.subarray(0, STAMP_LENGTH_MAX)).toString("latin1"))
+  return stamp === null || Number(stamp[1]) > FORMAT ? fromBytes(row).at : Number(stamp[2])
+}
 
 /** Reads a row without its chain, for one whose chain was checked when the account was activated. */
 export const fromBytes = (row: JournalRow): JournalRecord => read(row, textOf(row.bytes))

@@ -40,6 +40,9 @@ const APPLICATION_READING = "till reading"
 /** Silence after which the other side is asked for a sign of life. */
 const KEEP_ALIVE = "30 seconds"
 
+/** A table of this name is there as long as a restore into the database goes on. */
+export const RESTORE_TABLE = "unfinished_restore"
+
 /** Every session of Till's asks this of Postgres. */
 export const sessionSettings = {
   timezone: "UTC",
@@ -236,7 +239,8 @@ const readOnly = Effect.gen(function* () {
 const requireTables = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const [table] = yield* Effect.mapError(
-    sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`,
+    sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL
+      OR to_regclass(${RESTORE_TABLE}) IS NOT NULL AS found`,
     (error) => new DatabaseUnavailable({ message: innermostMessage(error) })
   )
   if (table?.found !== true) return yield* new NothingThere()

@@ -60,6 +60,15 @@ const append = (sql: PgClient.PgClient, rows: ReadonlyArray<NewRow>) => {
   )
 }
 
+/** Skips from account to account along the primary key instead of reading the whole journal. */
+const walk = (sql: PgClient.PgClient) =>
+  sql.literal(`WITH RECURSIVE walk AS (
+    (SELECT account FROM journal ORDER BY account LIMIT 1)
+    UNION ALL
+    SELECT (SELECT j.account FROM journal j WHERE j.account > walk.account ORDER BY j.account LIMIT 1)
+    FROM walk WHERE walk.account IS NOT NULL
+  )`)
+
 export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effect(
   Journal,
   Effect.gen(function* () {
@@ -111,15 +120,14 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
             (rows) => new Map(rows.map(({ account, version }) => [account, Number(version ?? 0)]))
           )
         ),
-      // Skips from account to account along the primary key instead of reading the whole journal.
-      accounts: ask(
-        sql<{ account: string }>`WITH RECURSIVE walk AS (
-            (SELECT account FROM journal ORDER BY account LIMIT 1)
-            UNION ALL
-            SELECT (SELECT j.account FROM journal j WHERE j.account > walk.account ORDER BY j.account LIMIT 1)
-            FROM walk WHERE walk.account IS NOT NULL
-          ) SELECT account FROM walk WHERE account IS NOT NULL`,
-        (rows) => rows.map(({ account }) => account)
+      accounts: ask(sql<{ account: string }>`${walk(sql)} SELECT account FROM walk WHERE account IS NOT NULL`, (rows) =>
+        rows.map(({ account }) => account)
+      ),
+      heads: ask(
+        sql<{ account: string; version: bigint }>`${walk(sql)} SELECT account,
+            (SELECT max(version) FROM journal j WHERE j.account = walk.account) AS version
+          FROM walk WHERE account IS NOT NULL`,
+        (rows) => new Map(rows.map(({ account, version }) => [account, Number(version)]))
       )
     })
   })

@@ -11,6 +11,7 @@ import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/Journal.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
+import { RESTORE_TABLE } from "./Database.ts"
 
 const statements = (...texts: ReadonlyArray<string>) =>
   SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
@@ -38,6 +39,26 @@ const objectsByLabel = `CREATE INDEX objects_by_label ON objects USING gin (labe
 /** Ids that are made by an account's clock so long after a migration count as made before it: clocks may disagree. */
 const CLOCKS_DISAGREE_MILLIS = 24 * 3600 * 1000
 
+const LINK = `left(id, 3) IN ('cs_', 'pi_') AND length(id) = 27`
+
+const isOlderLink = (end: string): string =>
+  `CREATE OR REPLACE FUNCTION is_older_link(id text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ SELECT ${LINK} AND right(id, 24) COLLATE "C" <= '${end}' $$`
+
+/**
+ * Ids up to this one are found without the number of their account. A backup takes it along: no record says it, and a
+ * new database would take none of them for older.
+ */
+export const olderLinks = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ source: string }>`SELECT prosrc AS source FROM pg_proc
+    WHERE proname = 'is_older_link' AND pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())`
+  return /<= '([0-9A-Za-z]*)'/.exec(row?.source ?? "")?.[1] ?? ""
+})
+
+/** Says it to a database that has no objects yet. */
+export const setOlderLinks = (end: string) => SqlClient.SqlClient.use((sql) => sql.unsafe(isOlderLink(end)))
+
 /**
  * Indexes by their ids alone the sessions and PaymentIntents whose ids carry no number. They are told by the time in
  * their ids, up to now or to the latest of them: the clock of a test environment may be ahead. A new database has none:
@@ -45,15 +66,13 @@ const CLOCKS_DISAGREE_MILLIS = 24 * 3600 * 1000
  */
 const indexOlderLinks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const link = `left(id, 3) IN ('cs_', 'pi_') AND length(id) = 27`
   const [latest] = yield* sql.unsafe<{ id: string | null }>(
-    `SELECT max(right(id, 24)) AS id FROM objects WHERE ${link}`
+    `SELECT max(right(id, 24)) AS id FROM objects WHERE ${LINK}`
   )
   const now = idOf("", nextSequence(0, (yield* Clock.currentTimeMillis) + CLOCKS_DISAGREE_MILLIS)).slice(1)
   const accounts = yield* sql.unsafe(`SELECT FROM checkpoints LIMIT 1`)
   const end = accounts.length === 0 ? "" : [now, latest?.id ?? ""].toSorted().at(-1)!
-  yield* sql.unsafe(`CREATE FUNCTION is_older_link(id text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$ SELECT ${link} AND right(id, 24) COLLATE "C" <= '${end}' $$`)
+  yield* sql.unsafe(isOlderLink(end))
   yield* sql.unsafe(`CREATE INDEX objects_older_links ON objects (id) WHERE is_older_link(id)`)
 })
 
@@ -239,15 +258,6 @@ export const migrations = {
     `ALTER TABLE deliveries ADD COLUMN holder int`,
     statistics("TABLE deliveries", { holder: 0 }),
     `CREATE TABLE lease_holders (holder int PRIMARY KEY)`
-  ),
-  "0014_anchors": statements(
-    // Signed statements of how far the journals were: see `engine/Anchors.ts`.
-    `CREATE TABLE anchors (
-      sequence bigint PRIMARY KEY,
-      at bigint NOT NULL,
-      heads text COLLATE "C" NOT NULL,
-      signature text COLLATE "C" NOT NULL
-    )`
   )
 }
 
@@ -270,7 +280,8 @@ export class ForeignDatabase extends Schema.TaggedError<ForeignDatabase>()("Fore
   }
 }
 
-const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+/** The newest migration that this Till knows. */
+export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
 /** A message names so many of somebody else's tables. */
 const NAMED_MAX = 3
@@ -292,33 +303,45 @@ const refuseForeign = Effect.gen(function* () {
   if (found.length > 0) return yield* new ForeignDatabase({ tables: found.map(({ name }) => name) })
 })
 
-/** The tables are not as this Till needs them. */
-export class OlderDatabase extends Schema.TaggedError<OlderDatabase>()("OlderDatabase", {}) {
+/** A restore into the database was begun and has not come to its end. */
+export class UnfinishedRestore extends Schema.TaggedError<UnfinishedRestore>()("UnfinishedRestore", {}) {
   override get message() {
-    return "The database is of an older Till: start this one on it once, which brings its tables up to date."
+    return "A restore into this database has not come to its end: run `till restore` again."
   }
 }
 
-/** Whoever only reads brings nothing up to date. */
-export const requireCurrent = Effect.gen(function* () {
+const refuseUnfinished = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const [table] = yield* sql<{ found: boolean }>`SELECT to_regclass(${RESTORE_TABLE}) IS NOT NULL AS found`
+  if (table?.found === true) return yield* new UnfinishedRestore()
+})
+
+/** The newest migration that the database has had; undefined for a new one. */
+const migrationOf = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [table] = yield* sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`
+  if (table?.found !== true) return undefined
   const [row] = yield* sql<{ id: number | null }>`SELECT max(migration_id)::int AS id FROM effect_sql_migrations`
-  const migration = row?.id ?? 0
-  if (migration > newest) return yield* new NewerDatabase({ migration })
-  if (migration < newest) return yield* new OlderDatabase()
-}).pipe(Effect.catchTag("SqlError", (cause) => Effect.fail(new TablesUnavailable({ cause }))))
+  return row?.id ?? 0
+})
 
 /** Refuses what is too new, and says why the start takes longer than others. */
 const inspect = Effect.gen(function* () {
-  yield* refuseForeign
-  const sql = yield* SqlClient.SqlClient
-  const [table] = yield* sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`
-  if (table?.found !== true) return
-  const [row] = yield* sql<{ id: number | null }>`SELECT max(migration_id)::int AS id FROM effect_sql_migrations`
-  const migration = row?.id ?? 0
+  const migration = yield* migrationOf
+  if (migration === undefined) return
   if (migration > newest) return yield* new NewerDatabase({ migration })
   if (migration < newest) yield* Effect.logInfo("The database is of an older Till; its tables are brought up to date")
 })
+
+/** The database is of an older Till, and who asks may not change it. */
+export class OlderDatabase extends Schema.TaggedError<OlderDatabase>()("OlderDatabase", { migration: Schema.Int }) {
+  override get message() {
+    return (
+      `The database is of an older Till (migration ${this.migration}; this one works on ${newest}): ` +
+      "start this Till on it first, or use that one."
+    )
+  }
+}
 
 /** The tables cannot be made, or brought up to date: the role may not, or a setting is in the way. */
 export class TablesUnavailable extends Schema.TaggedError<TablesUnavailable>()("TablesUnavailable", {
@@ -329,10 +352,31 @@ export class TablesUnavailable extends Schema.TaggedError<TablesUnavailable>()("
   }
 }
 
-/** Brings the tables up to date, once, however many processes start at the same time. */
-export const layer = PgMigrator.layer({ loader: PgMigrator.fromRecord(migrations) }).pipe(
-  Layer.provide([Layer.effectDiscard(inspect), NodeServices.layer]),
-  Layer.catchTag(["SqlError", "MigrationError"], (cause) =>
-    Layer.effectContext(Effect.fail(new TablesUnavailable({ cause })))
-  )
+const migrated = PgMigrator.layer({ loader: PgMigrator.fromRecord(migrations) }).pipe(
+  Layer.provide([Layer.effectDiscard(inspect), NodeServices.layer])
 )
+
+const unavailable = (cause: unknown) => Effect.fail(new TablesUnavailable({ cause }))
+
+/** Brings the tables up to date, once, however many processes start at the same time. */
+export const layer = migrated.pipe(
+  Layer.provide(Layer.effectDiscard(Effect.andThen(refuseUnfinished, refuseForeign))),
+  Layer.catchTag(["SqlError", "MigrationError"], (cause) => Layer.effectContext(unavailable(cause)))
+)
+
+/** The same for a database that a restore has made its own. */
+export const layerRestoring = migrated.pipe(
+  Layer.catchTag(["SqlError", "MigrationError"], (cause) => Layer.effectContext(unavailable(cause)))
+)
+
+/**
+ * For whoever only reads: fails unless the tables are as this Till has them, and says which migration that is. Nothing
+ * is changed; another Till may be serving them.
+ */
+export const requireToday = Effect.gen(function* () {
+  yield* refuseUnfinished
+  const migration = (yield* migrationOf) ?? 0
+  if (migration > newest) return yield* new NewerDatabase({ migration })
+  if (migration < newest) return yield* new OlderDatabase({ migration })
+  return migration
+}).pipe(Effect.catchTag("SqlError", unavailable))

@@ -11,7 +11,6 @@ export interface Answer {
   readonly headers: http.IncomingHttpHeaders
   /** The body's exact text. */
   readonly text: string
-  /** Undefined for what is no JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
   readonly body: any
 }
@@ -67,7 +66,8 @@ export class HttpExchange {
         response.once("error", lost)
         response.once("end", () => {
           if (!response.complete) return lost(new Error("the answer was cut off"))
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parsed(text) })
+          const body = text === "" ? undefined : JSON.parse(text)
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body })
         })
       })
       request.once("error", lost)
@@ -78,15 +78,6 @@ export class HttpExchange {
   /** Ends every connection. */
   close(): void {
     this.#agent.destroy()
-  }
-}
-
-/** Undefined for what is no JSON. */
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -60,7 +60,8 @@ interface Input {
   readonly ends: boolean
 }
 
-const run = (args: ReadonlyArray<string>, variables: Environment, input?: Input): Running => {
+/** A command of `till` that has just begun. */
+export const run = (args: ReadonlyArray<string>, variables: Environment, input?: Input): Running => {
   const child = spawn(process.execPath, [...TILL, ...args], {
     env: environmentOf(variables),
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"]

@@ -61,7 +61,7 @@ export const hold = Effect.fnUntraced(function* (
       `The data folder ${folder} may not have ", $ or \` in its path.`
     )
   }
-  yield* Effect.acquireRelease(lock(folder), (database) => Effect.sync(() => database.close()))
+  yield* lock(folder, (owner) => `The data folder ${folder} is in use by another Till${owner}.`)
   yield* checkFormat(folder)
   return folder
 })
@@ -72,10 +72,20 @@ const ownerFile = (folder: string) => Path.join(folder, "owner")
 // that.
 const lockRetries = Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "1 second" }))
 
-const lock = (folder: string): Effect.Effect<DatabaseSync, EmbeddedPostgresError> =>
+/**
+ * Keeps a folder for this process until the scope closes. `inUse` is what is said if another process has it, given
+ * which one: ` (process 123)`.
+ */
+export const lock = (
+  folder: string,
+  inUse: (owner: string) => string
+): Effect.Effect<void, EmbeddedPostgresError, Scope.Scope> =>
+  Effect.asVoid(Effect.acquireRelease(locked(folder, inUse), (database) => Effect.sync(() => database.close())))
+
+const locked = (folder: string, inUse: (owner: string) => string): Effect.Effect<DatabaseSync, EmbeddedPostgresError> =>
   Effect.gen(function* () {
     const file = Path.join(folder, "lock")
-    const database = yield* attempt(`lock the data folder ${folder}`, () => {
+    const database = yield* attempt(`lock the folder ${folder}`, () => {
       // A process that can read the file can lock it, and SQLite would let everybody read it.
       fs.closeSync(fs.openSync(file, "a", 0o600))
       fs.chmodSync(file, 0o600)
@@ -83,13 +93,15 @@ const lock = (folder: string): Effect.Effect<DatabaseSync, EmbeddedPostgresError
     })
     yield* Effect.try({
       try: () => database.exec("BEGIN EXCLUSIVE"),
-      catch: (cause) => (isBusy(cause) ? inUse(folder) : unlockable(folder, cause))
+      catch: (cause) => (isBusy(cause) ? heldByAnother(folder, inUse) : unlockable(folder, cause))
     }).pipe(
       Effect.retry({ schedule: lockRetries, while: (error) => error.reason === "FolderInUse" }),
       Effect.onError(() => Effect.sync(() => database.close()))
     )
     // For the message that a second starter prints; the lock alone decides.
-    yield* attempt(`write to the data folder ${folder}`, () => fs.writeFileSync(ownerFile(folder), `${process.pid}\n`))
+    yield* attempt(`write to the folder ${folder}`, () =>
+      fs.writeFileSync(ownerFile(folder), `${process.pid}\n`, { mode: 0o600 })
+    )
     return database
   })
 
@@ -97,18 +109,18 @@ const sqliteBusy = 5
 
 const isBusy = (cause: unknown) => cause instanceof Error && "errcode" in cause && cause.errcode === sqliteBusy
 
-const inUse = (folder: string) => {
+const heldByAnother = (folder: string, inUse: (owner: string) => string) => {
   let owner = ""
   try {
     owner = ` (process ${Number.parseInt(fs.readFileSync(ownerFile(folder), "utf8"), 10)})`
   } catch {
     // The message does without it.
   }
-  return embeddedPostgresError("FolderInUse", `The data folder ${folder} is in use by another Till${owner}.`)
+  return embeddedPostgresError("FolderInUse", inUse(owner))
 }
 
 const unlockable = (folder: string, cause: unknown) =>
-  embeddedPostgresError("FolderUnusable", `Cannot lock the data folder ${folder}: ${describeCause(cause)}.`)
+  embeddedPostgresError("FolderUnusable", `Cannot lock the folder ${folder}: ${describeCause(cause)}.`)
 
 const checkFormat = (folder: string): Effect.Effect<void, EmbeddedPostgresError> =>
   Effect.gen(function* () {

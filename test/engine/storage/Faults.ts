@@ -35,7 +35,8 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         read: (account, after, limit) => reading(journal.read(account, after, limit)),
         at: (places) => reading(journal.at(places)),
         versions: (accounts) => reading(journal.versions(accounts)),
-        accounts: reading(journal.accounts)
+        accounts: reading(journal.accounts),
+        heads: reading(journal.heads)
       })
       const faultyViews = Views.of({
         ...views,

@@ -43,6 +43,15 @@ export const layerMemory: Layer.Layer<Journal> = Layer.sync(Journal, () => {
         })
       ),
     versions: (accounts) => Effect.sync(() => new Map(accounts.map((account) => [account, chain(account).length]))),
-    accounts: Effect.sync(() => [...chains.keys()].filter((account) => chain(account).length > 0).toSorted())
+    accounts: Effect.sync(() => [...chains.keys()].filter((account) => chain(account).length > 0).toSorted()),
+    heads: Effect.sync(
+      () =>
+        new Map(
+          [...chains.keys()]
+            .filter((account) => chain(account).length > 0)
+            .toSorted()
+            .map((account) => [account, chain(account).length])
+        )
+    )
   })
 })

@@ -1,0 +1,260 @@
+/**
+ * Backs the journal up into a folder, while the service runs.
+ *
+ * - A backup is the journal up to one moment: the newest record of every account, as one snapshot of the database has
+ *   them. Records never change, so they can be copied afterwards, at leisure, without a transaction that stays open.
+ *   The views are not copied: they follow from the journal.
+ * - A further run into the same folder adds the records that are new. Files that are there stay as they are.
+ * - A run that was killed is gone on with by the next one: whole files count, and what the manifest does not name is
+ *   nobody's. The manifest is written last; until then the folder holds the backup that it held before.
+ * - A record whose hash does not follow from the one before is not copied: the backup ends with its place.
+ * - A folder takes the history of one installation. What does not go on from there (another database, or this one put
+ *   back to an earlier state) is refused.
+ */
+import { Clock, Effect, Redacted, type Scope } from "effect"
+import { hash } from "node:crypto"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import type { AccountId, Millis } from "../engine/Document.ts"
+import type { StorageFailure } from "../engine/Journal.ts"
+import { Journal } from "../engine/Journal.ts"
+import { Progress } from "../engine/Progress.ts"
+import type { ChainHead, JournalCorrupt, JournalRow } from "../engine/Record.ts"
+import { BEFORE_ALL, checked, checkLink, FORMAT as RECORD_FORMAT, lost } from "../engine/Record.ts"
+import { lock, syncFolder, writeAtomically } from "../postgres/embedded/DataFolder.ts"
+import type { EmbeddedPostgresError } from "../postgres/embedded/EmbeddedPostgresError.ts"
+import { attempt, BackupFailed } from "./BackupFailed.ts"
+import type { Heads, Manifest, Mode, RecordFile } from "./Manifest.ts"
+import * as Manifests from "./Manifest.ts"
+import { isNameOfFile, nameOf, Writer } from "./RecordFile.ts"
+
+const PAGE = 1000
+const HEADS_PAGE = 200
+const FILE_BYTES = 64 * 1_048_576
+
+/** What a backup has to know of its installation, beside the journal. */
+export interface Installation {
+  /** As it stands in the data folder. */
+  readonly secret: Redacted.Redacted
+  /** The newest migration of the database. */
+  readonly migration: number
+  /** Ids up to this one are found without a number of their account. */
+  readonly olderLinks: string
+}
+
+export interface Options {
+  readonly folder: string
+  readonly mode: Mode
+  readonly installation: Installation
+  /** Which accounts belong into a backup of this mode. */
+  readonly holds: (account: AccountId) => boolean
+  /** How much goes into one file, before compression. A kill costs that much of the work at most. */
+  readonly fileBytes?: number
+}
+
+export interface Summary {
+  /** Of all that the folder holds now. */
+  readonly accounts: number
+  readonly records: number
+  readonly bytes: number
+  /** Records that were not there before this run, or the runs that were killed before it. */
+  readonly added: number
+  readonly at: Millis
+}
+
+export const backup = Effect.fnUntraced(function* (
+  options: Options
+): Effect.fn.Return<Summary, BackupFailed | EmbeddedPostgresError | JournalCorrupt | StorageFailure, Journal> {
+  return yield* Effect.scoped(run(options))
+})
+
+const run = Effect.fnUntraced(function* (options: Options) {
+  const folder = yield* openFolder(options.folder)
+  const known = yield* attempt(`read ${folder}`, () => knownIn(folder, options))
+  const journal = yield* Journal
+  const at = yield* Clock.currentTimeMillis
+  const targets = new Map([...(yield* journal.heads)].filter(([account]) => options.holds(account)))
+  const reached = new Map(known === undefined ? [] : Manifests.headsOf(known))
+  yield* requireSameHistory(folder, reached, targets)
+  yield* attempt(`write to ${folder}`, () => tidy(folder, known?.files ?? [], options.installation.secret))
+  const manifestOf = (files: ReadonlyArray<RecordFile>): Manifest => ({
+    format: Manifests.FORMAT,
+    record_format: RECORD_FORMAT,
+    migration: options.installation.migration,
+    mode: options.mode,
+    at,
+    older_links: options.installation.olderLinks,
+    secret_sha256: sha256(options.installation.secret),
+    files,
+    accounts: [...reached].map(([account, { hash, version }]) => ({ account, version, hash }))
+  })
+  const files = yield* openFiles(folder, known?.files ?? [], options.fileBytes ?? FILE_BYTES, manifestOf)
+  const added = yield* copyAll(targets, reached, files)
+  const manifest = manifestOf(yield* files.close)
+  yield* attempt(`write to ${folder}`, () => {
+    Manifests.write(folder, Manifests.MANIFEST, manifest)
+    fs.rmSync(Path.join(folder, Manifests.UNFINISHED), { force: true })
+    syncFolder(folder)
+  })
+  const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0)
+  return { accounts: reached.size, records: Manifests.recordsOf(manifest), bytes, added, at }
+})
+
+const sha256 = (secret: Redacted.Redacted): string => hash("sha256", Redacted.value(secret))
+
+/** Whatever else lies in a folder is somebody else's. */
+const OWN_NAMES = new Set([
+  Manifests.MANIFEST,
+  Manifests.UNFINISHED,
+  Manifests.SECRET,
+  Manifests.RECORDS,
+  // Those of the lock.
+  "lock",
+  "lock-journal",
+  "owner"
+])
+/** A run that was killed may have left a file that had not taken its place. */
+const LEFTOVER = /^(manifest\.json|unfinished\.json|secret)\.[0-9a-f]{12}$/
+
+/** Makes the folder if it is not there, and keeps other runs out of it. */
+const openFolder = Effect.fnUntraced(function* (
+  path: string
+): Effect.fn.Return<string, BackupFailed | EmbeddedPostgresError, Scope.Scope> {
+  const folder = yield* attempt(`use the folder ${path}`, () => {
+    fs.mkdirSync(path, { recursive: true, mode: 0o700 })
+    const real = fs.realpathSync(path)
+    // A file system of its own has this folder from the beginning.
+    const names = fs.readdirSync(real).filter((name) => name !== "lost+found")
+    const stranger = names.find((name) => !OWN_NAMES.has(name) && !LEFTOVER.test(name))
+    if (stranger !== undefined) {
+      throw new BackupFailed({ message: `${path} has something else in it (${stranger}): give another folder.` })
+    }
+    // Everything in it is for its owner alone as well; others need not even see it.
+    if (names.length === 0) fs.chmodSync(real, 0o700)
+    return real
+  })
+  yield* lock(folder, (owner) => `Another backup is being written to ${folder}${owner}.`)
+  yield* attempt(`write to ${folder}`, () =>
+    fs.mkdirSync(Path.join(folder, Manifests.RECORDS), { recursive: true, mode: 0o700 })
+  )
+  return folder
+})
+
+/** What runs before this one have left; undefined if there was none. */
+const knownIn = (folder: string, { installation, mode }: Options): Manifest | undefined => {
+  const known = Manifests.read(folder, Manifests.UNFINISHED) ?? Manifests.read(folder, Manifests.MANIFEST)
+  if (known === undefined) return undefined
+  const refuse = (problem: string) => {
+    throw new BackupFailed({ message: `${folder} ${problem}: give another folder.` })
+  }
+  if (known.mode !== mode) refuse(`holds a backup with --mode ${known.mode}`)
+  if (known.secret_sha256 !== sha256(installation.secret)) refuse("holds a backup of another installation")
+  if (known.migration > installation.migration) refuse("holds a backup that a newer Till has made")
+  for (const { bytes, name } of known.files) {
+    const size = fs.statSync(Path.join(folder, Manifests.RECORDS, name), { throwIfNoEntry: false })?.size
+    if (size !== bytes) refuse(`holds a backup whose file ${name} is ${size === undefined ? "missing" : "damaged"}`)
+  }
+  return known
+}
+
+/** The records of a backup have to be the first ones of the journal. */
+const requireSameHistory = Effect.fnUntraced(function* (
+  folder: string,
+  reached: Heads,
+  targets: ReadonlyMap<AccountId, number>
+) {
+  const journal = yield* Journal
+  const heads = [...reached].map(([account, head]) => ({ account, ...head }))
+  for (let i = 0; i < heads.length; i += HEADS_PAGE) {
+    const page = heads.slice(i, i + HEADS_PAGE)
+    const rows = yield* journal.at(page)
+    const strange = page.find(
+      ({ account, hash, version }, index) => (targets.get(account) ?? 0) < version || rows[index]?.hash !== hash
+    )
+    if (strange === undefined) continue
+    return yield* new BackupFailed({
+      message:
+        `${folder} holds a backup of another history: record ${strange.version} of account ${strange.account} is not ` +
+        "the one in the database. Give another folder."
+    })
+  }
+})
+
+/** Removes what killed runs have left, and puts the secret there. */
+const tidy = (folder: string, files: ReadonlyArray<RecordFile>, secret: Redacted.Redacted): void => {
+  const names = new Set(files.map(({ name }) => name))
+  const records = Path.join(folder, Manifests.RECORDS)
+  for (const name of fs.readdirSync(records)) {
+    if (isNameOfFile(name) && !names.has(name)) fs.rmSync(Path.join(records, name))
+  }
+  for (const name of fs.readdirSync(folder)) if (LEFTOVER.test(name)) fs.rmSync(Path.join(folder, name))
+  writeAtomically(Path.join(folder, Manifests.SECRET), Redacted.value(secret))
+}
+
+/** Where the records go: into one file after another. */
+interface Files {
+  readonly append: (rows: ReadonlyArray<JournalRow>) => Effect.Effect<void, BackupFailed>
+  /** Answers with all files of the backup. */
+  readonly close: Effect.Effect<ReadonlyArray<RecordFile>, BackupFailed>
+}
+
+/** After each file, it is written down what there is so far. */
+const openFiles = Effect.fnUntraced(function* (
+  folder: string,
+  known: ReadonlyArray<RecordFile>,
+  bytesMax: number,
+  manifestOf: (files: ReadonlyArray<RecordFile>) => Manifest
+): Effect.fn.Return<Files, never, Scope.Scope> {
+  const records = Path.join(folder, Manifests.RECORDS)
+  const files = [...known]
+  let writer: Writer | undefined
+  yield* Effect.addFinalizer(() => Effect.promise(async () => writer?.abandon()))
+  const finish = async () => {
+    if (writer === undefined) return
+    files.push(await writer.finish())
+    writer = undefined
+    Manifests.write(folder, Manifests.UNFINISHED, manifestOf(files))
+  }
+  return {
+    append: (rows) =>
+      attempt(`write to ${records}`, async () => {
+        writer ??= new Writer(records, nameOf(Number.parseInt(files.at(-1)?.name ?? "0", 10) + 1))
+        await writer.write(rows)
+        if (writer.size >= bytesMax) await finish()
+      }),
+    close: Effect.as(attempt(`write to ${records}`, finish), files)
+  }
+})
+
+/** Copies what each account has beyond where the backup stands, up to its target. */
+const copyAll = Effect.fnUntraced(function* (
+  targets: ReadonlyMap<AccountId, number>,
+  reached: Map<AccountId, ChainHead>,
+  files: Files
+) {
+  const journal = yield* Journal
+  const progress = yield* Progress
+  const standOf = (account: AccountId) => reached.get(account) ?? BEFORE_ALL
+  const missing = [...targets].reduce((sum, [account, target]) => sum + target - standOf(account).version, 0)
+  progress.begin(missing)
+  for (const [account, target] of targets) {
+    for (let head = standOf(account); head.version < target; head = standOf(account)) {
+      const rows = yield* journal.read(account, head.version, Math.min(PAGE, target - head.version))
+      if (rows.length === 0) return yield* lost(account, head.version + 1)
+      reached.set(account, yield* checked(() => linked(head, rows)))
+      yield* files.append(rows)
+      progress.advance(rows.length)
+    }
+  }
+  return missing
+})
+
+/** Where the chain stands after these rows. Throws `JournalCorrupt` if they do not follow. */
+export const linked = (head: ChainHead, rows: ReadonlyArray<JournalRow>): ChainHead => {
+  let newest = head
+  for (const row of rows) {
+    checkLink(newest, row)
+    newest = { version: row.version, hash: row.hash }
+  }
+  return newest
+}

@@ -1,0 +1,165 @@
+/**
+ * A file of a backup: records of any accounts, each account's in order, compressed with Zstandard. One line is one
+ * record: `<account> <version> <hash> <record>`, with the record's bytes as they lie in the journal. They are JSON
+ * without a line feed, so `zstd -dc FILE | cut -d ' ' -f 4-` shows them.
+ *
+ * A file takes its place when it is whole and on disk, and is never changed again.
+ */
+import { createHash, type Hash } from "node:crypto"
+import { once } from "node:events"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import * as stream from "node:stream"
+import * as zlib from "node:zlib"
+import type { JournalRow } from "../engine/Record.ts"
+import { syncFolder } from "../postgres/embedded/DataFolder.ts"
+import { BackupFailed } from "./BackupFailed.ts"
+import type { RecordFile } from "./Manifest.ts"
+
+const LINE_FEED = 0x0a
+const SPACE = 0x20
+
+/** What a file is called, until it is whole, ends so. */
+const PARTIAL = ".part"
+
+export const nameOf = (number: number): string => `${String(number).padStart(8, "0")}.zst`
+
+/** True for names that files of a backup have had, whole or not. */
+export const isNameOfFile = (name: string): boolean => /^\d{8}\.zst(\.part)?$/.test(name)
+
+/** Two cores compress about 100,000 records a second at this level, to a seventh. */
+const compression = { params: { [zlib.constants.ZSTD_c_compressionLevel]: 3 } }
+
+/** Writes one file. */
+export class Writer {
+  readonly #folder: string
+  readonly #name: string
+  readonly #zstd = zlib.createZstdCompress(compression)
+  readonly #hash: Hash = createHash("sha256")
+  readonly #ended: Promise<void>
+  #bytes = 0
+  #records = 0
+  /** Bytes that were written, before they were compressed. */
+  size = 0
+
+  constructor(folder: string, name: string) {
+    this.#folder = folder
+    this.#name = name
+    const file = fs.createWriteStream(this.#partial, { mode: 0o600, flush: true })
+    this.#ended = stream.promises.pipeline(this.#zstd, (source: AsyncIterable<Buffer>) => this.#weighed(source), file)
+    // Whoever writes next, or ends it, is told.
+    this.#ended.catch(() => {})
+  }
+
+  get #partial(): string {
+    return Path.join(this.#folder, `${this.#name}${PARTIAL}`)
+  }
+
+  async *#weighed(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of source) {
+      this.#hash.update(chunk)
+      this.#bytes += chunk.length
+      yield chunk
+    }
+  }
+
+  async write(rows: ReadonlyArray<JournalRow>): Promise<void> {
+    const chunk = Buffer.concat(
+      rows.flatMap(({ account, bytes, hash, version }) => [
+        Buffer.from(`${account} ${version} ${hash} `),
+        bytes,
+        Buffer.of(LINE_FEED)
+      ])
+    )
+    this.size += chunk.length
+    this.#records += rows.length
+    if (!this.#zstd.write(chunk)) await Promise.race([once(this.#zstd, "drain"), this.#ended])
+  }
+
+  /** Gives the file its place. */
+  async finish(): Promise<RecordFile> {
+    this.#zstd.end()
+    await this.#ended
+    fs.renameSync(this.#partial, Path.join(this.#folder, this.#name))
+    syncFolder(this.#folder)
+    return { name: this.#name, records: this.#records, bytes: this.#bytes, sha256: this.#hash.digest("hex") }
+  }
+
+  /** Leaves nothing of a file that is not finished. */
+  async abandon(): Promise<void> {
+    this.#zstd.destroy()
+    await this.#ended.catch(() => {})
+    fs.rmSync(this.#partial, { force: true })
+  }
+}
+
+/** Fails with `BackupFailed` if a file is not as its manifest says. */
+export const checkFile = async (folder: string, { bytes, name, sha256 }: RecordFile): Promise<void> => {
+  const file = Path.join(folder, name)
+  const found = fs.statSync(file, { throwIfNoEntry: false })
+  if (found === undefined) throw new BackupFailed({ message: `${file} is missing.` })
+  const digest = createHash("sha256")
+  for await (const chunk of fs.createReadStream(file)) digest.update(chunk as Buffer)
+  if (found.size !== bytes || digest.digest("hex") !== sha256) {
+    throw new BackupFailed({ message: `${file} is damaged: its SHA-256 is not the one in the manifest.` })
+  }
+}
+
+/** Rows that are given at once: so many at most, and none behind those that weigh so much together. */
+const ROWS_MAX = 1000
+const ROWS_BYTES_MAX = 8 * 1_048_576
+const CHUNK_BYTES = 1_048_576
+
+/** A file's rows in order, some at once. Fails with `BackupFailed` for what is no such file. */
+export async function* rowsIn(folder: string, { name }: Pick<RecordFile, "name">): AsyncGenerator<Array<JournalRow>> {
+  const file = Path.join(folder, name)
+  let rows: Array<JournalRow> = []
+  let weight = 0
+  for await (const line of linesIn(file)) {
+    const row = rowOf(line)
+    if (row === undefined) throw new BackupFailed({ message: `${file} is damaged: a line of it is no record.` })
+    rows.push(row)
+    weight += line.length
+    if (rows.length < ROWS_MAX && weight < ROWS_BYTES_MAX) continue
+    yield rows
+    rows = []
+    weight = 0
+  }
+  if (rows.length > 0) yield rows
+}
+
+async function* linesIn(file: string): AsyncGenerator<Buffer> {
+  // What fails is told by the stream that is read.
+  const decompressed = stream.pipeline(
+    fs.createReadStream(file),
+    zlib.createZstdDecompress({ chunkSize: CHUNK_BYTES }),
+    () => {}
+  )
+  // Parts of a line that has not ended yet.
+  let parts: Array<Buffer> = []
+  for await (const chunk of decompressed as AsyncIterable<Buffer>) {
+    let start = 0
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      yield Buffer.concat([...parts, chunk.subarray(start, end)])
+      parts = []
+      start = end + 1
+    }
+    if (start < chunk.length) parts.push(chunk.subarray(start))
+  }
+  if (parts.length > 0) throw new BackupFailed({ message: `${file} is damaged: it ends within a record.` })
+}
+
+const rowOf = (line: Buffer): JournalRow | undefined => {
+  const first = line.indexOf(SPACE)
+  const second = line.indexOf(SPACE, first + 1)
+  const third = line.indexOf(SPACE, second + 1)
+  if (first < 1 || second === -1 || third === -1) return undefined
+  const version = Number(line.toString("latin1", first + 1, second))
+  if (!Number.isSafeInteger(version)) return undefined
+  return {
+    account: line.toString("utf8", 0, first),
+    version,
+    hash: line.toString("latin1", second + 1, third),
+    bytes: line.subarray(third + 1)
+  }
+}

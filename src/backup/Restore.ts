@@ -1,0 +1,165 @@
+/**
+ * Restores a backup. First everything is read once and held against the manifest: the checksum of each file, the chain
+ * of hashes of each account, up to the record that the manifest names. Nothing is written before all of it has passed.
+ * Then the records go into the journal of an empty installation, and the views are made of them, as by `till rebuild`.
+ *
+ * A backup can be cut at a time. Each account then ends with its newest record that was written until then. Accounts do
+ * not cross, so each prefix is a state that its account was in.
+ */
+import { Effect, Redacted } from "effect"
+import { hash } from "node:crypto"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import type { AccountId, Millis } from "../engine/Document.ts"
+import type { Fenced, StorageFailure } from "../engine/Journal.ts"
+import { Journal } from "../engine/Journal.ts"
+import { Progress } from "../engine/Progress.ts"
+import { Projector } from "../engine/Projector.ts"
+import type { ChainHead, JournalCorrupt, JournalRow } from "../engine/Record.ts"
+import { BEFORE_ALL, checked, timeOf } from "../engine/Record.ts"
+import { linked } from "./Backup.ts"
+import { attempt, BackupFailed } from "./BackupFailed.ts"
+import type { Manifest } from "./Manifest.ts"
+import * as Manifests from "./Manifest.ts"
+import { checkFile, rowsIn } from "./RecordFile.ts"
+
+/** How the work is divided, as far as progress shows it: the views take longest. */
+const SHARES = { check: 0.1, load: 0.3, project: 0.6 }
+
+/** A backup that is whole, and what of it is to be restored. */
+export interface Checked {
+  readonly folder: string
+  readonly manifest: Manifest
+  readonly secret: Redacted.Redacted
+  /** The newest version of each account that is restored; accounts that were not there yet are not in it. */
+  readonly versions: ReadonlyMap<AccountId, number>
+  readonly records: number
+  /** The time up to which it is: that of the backup, or an earlier one. */
+  readonly at: Millis
+}
+
+/** Holds a backup against its manifest. `migration` is the newest one that this Till knows. */
+export const check = Effect.fnUntraced(function* (
+  path: string,
+  until: Millis | undefined,
+  migration: number
+): Effect.fn.Return<Checked, BackupFailed | JournalCorrupt> {
+  const folder = Path.resolve(path)
+  const { manifest, secret } = yield* attempt(`read ${folder}`, () => open(folder, migration))
+  const records = Path.join(folder, Manifests.RECORDS)
+  ;(yield* Progress).begin(Manifests.recordsOf(manifest))
+  yield* Effect.forEach(manifest.files, (file) => attempt(`read ${records}`, () => checkFile(records, file)))
+  const versions = yield* checkChains(records, manifest, until ?? Infinity)
+  if (versions.size === 0) {
+    return yield* new BackupFailed({
+      message: `Nothing was there yet at ${new Date(until ?? 0).toISOString()}: give a later time.`
+    })
+  }
+  return {
+    folder,
+    manifest,
+    secret,
+    versions,
+    records: versions.values().reduce((sum, version) => sum + version, 0),
+    at: Math.min(until ?? Infinity, manifest.at)
+  }
+})
+
+const open = (folder: string, migration: number): Pick<Checked, "manifest" | "secret"> => {
+  const manifest = Manifests.read(folder, Manifests.MANIFEST)
+  if (manifest === undefined) {
+    const isBegun = fs.existsSync(Path.join(folder, Manifests.RECORDS))
+    throw new BackupFailed({
+      message: isBegun
+        ? `${folder} holds a backup that has never come to its end: run \`till backup\` again.`
+        : `${folder} holds no backup.`
+    })
+  }
+  if (manifest.migration > migration) {
+    throw new BackupFailed({
+      message: `${folder} holds a backup of a newer Till (migration ${manifest.migration}; this one knows ${migration}).`
+    })
+  }
+  const file = Path.join(folder, Manifests.SECRET)
+  const secret = fs.readFileSync(file, "utf8")
+  if (hash("sha256", secret) !== manifest.secret_sha256) {
+    throw new BackupFailed({ message: `${file} is damaged: its SHA-256 is not the one in the manifest.` })
+  }
+  return { manifest, secret: Redacted.make(secret, { label: "installation secret" }) }
+}
+
+/** Follows the chain of each account to its end, and says with which version each is to end. */
+const checkChains = Effect.fnUntraced(function* (folder: string, manifest: Manifest, until: Millis) {
+  const progress = yield* Progress
+  const heads = new Map<AccountId, ChainHead>()
+  const versions = new Map<AccountId, number>()
+  const follow = (rows: ReadonlyArray<JournalRow>) => {
+    for (const row of rows) {
+      heads.set(row.account, linked(heads.get(row.account) ?? BEFORE_ALL, [row]))
+      if (timeOf(row) <= until) versions.set(row.account, row.version)
+    }
+    progress.advance(rows.length * SHARES.check)
+  }
+  yield* forEachPage(folder, manifest, (rows) => checked(() => follow(rows)))
+  const wanted = Manifests.headsOf(manifest)
+  for (const account of new Set([...heads.keys(), ...wanted.keys()])) {
+    if (heads.get(account)?.hash === wanted.get(account)?.hash) continue
+    return yield* new BackupFailed({
+      message: `${folder} is damaged: the records of account ${account} do not end with the one that the manifest names.`
+    })
+  }
+  return versions
+})
+
+/** All records of a backup, in order, some at once. */
+const forEachPage = <E, R>(
+  folder: string,
+  { files }: Manifest,
+  use: (rows: ReadonlyArray<JournalRow>) => Effect.Effect<void, E, R>
+): Effect.Effect<void, E | BackupFailed, R> =>
+  Effect.forEach(
+    files,
+    Effect.fnUntraced(function* (file) {
+      const pages = rowsIn(folder, file)
+      const next = attempt(`read ${Path.join(folder, file.name)}`, () => pages.next())
+      for (let page = yield* next; page.done !== true; page = yield* next) yield* use(page.value)
+    }),
+    { discard: true }
+  )
+
+/**
+ * Writes what was checked into an empty journal, and makes the views. As long as this has not come to its end, whoever
+ * calls it keeps everybody else away.
+ */
+export const load = Effect.fnUntraced(function* ({
+  folder,
+  manifest,
+  records,
+  versions
+}: Checked): Effect.fn.Return<void, BackupFailed | Fenced | JournalCorrupt | StorageFailure, Journal | Projector> {
+  const journal = yield* Journal
+  const progress = yield* Progress
+  const projector = yield* Projector
+  // Progress counts the records of the whole backup; fewer of them stand for all if it is cut.
+  const weight = Manifests.recordsOf(manifest) / records
+  const hashes = new Map<AccountId, string>()
+  const append = (rows: ReadonlyArray<JournalRow>) => {
+    const kept = rows
+      .filter(({ account, version }) => version <= (versions.get(account) ?? 0))
+      .map((row) => {
+        const previous = hashes.get(row.account) ?? BEFORE_ALL.hash
+        hashes.set(row.account, row.hash)
+        return { ...row, previous }
+      })
+    progress.advance(kept.length * weight * SHARES.load)
+    return kept.length === 0 ? Effect.void : journal.append(kept)
+  }
+  yield* forEachPage(Path.join(folder, Manifests.RECORDS), manifest, append)
+  const projecting = {
+    begin: () => {},
+    advance: (count: number) => progress.advance(count * weight * SHARES.project)
+  }
+  for (const account of versions.keys()) {
+    yield* Effect.provideService(projector.catchUp(account), Progress, projecting)
+  }
+})

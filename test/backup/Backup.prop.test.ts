@@ -1,0 +1,367 @@
+/**
+ * Backups of random journals: whatever ended the runs that made one, it holds the journal up to its last run, and any
+ * cut in time gives each account a prefix of its own. What was changed in a file since is noticed, and named.
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Layer, Redacted } from "effect"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { backup, type Installation } from "../../src/backup/Backup.ts"
+import type { Mode } from "../../src/backup/Manifest.ts"
+import * as Manifests from "../../src/backup/Manifest.ts"
+import { check, load } from "../../src/backup/Restore.ts"
+import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
+import { Projector } from "../../src/engine/Projector.ts"
+import type { JournalRecord, JournalRow, Sealed } from "../../src/engine/Record.ts"
+import { fromBytes, GENESIS, seal } from "../../src/engine/Record.ts"
+import type { Storage } from "../engine/Harness.ts"
+import * as Harness from "../engine/Harness.ts"
+import { COUNTER } from "../engine/Toy.ts"
+import { Random, Seed } from "../support/Random.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
+
+const ACCOUNTS = ["mer_1:live", "mer_1:test", "mer_2:test", "till"]
+const MIGRATION = 11
+const START = 1_790_000_000_000
+
+const installation: Installation = {
+  secret: Redacted.make("ab".repeat(32)),
+  migration: MIGRATION,
+  olderLinks: "0000000000000000"
+}
+
+const AWKWARD = ["", "plain", "ünï→😀", "a\nb", "\u0000\ud800", '"__proto__"', "x".repeat(5000)]
+
+/** A journal that goes on: rows are appended to any account, and the clock steps back now and then. */
+class Source {
+  readonly storage: Storage
+  readonly #random: Random
+  readonly #heads = new Map<string, Sealed>()
+  #now = START
+
+  constructor(storage: Storage, random: Random) {
+    this.storage = storage
+    this.#random = random
+  }
+
+  grow(count: number) {
+    const rows = Array.from({ length: count }, () => this.#row(this.#random.pick(ACCOUNTS)))
+    return Effect.orDie(Effect.forEach(rows, (row) => Harness.journalOf(this.storage).append([row])))
+  }
+
+  #row(account: string) {
+    const head = this.#heads.get(account)
+    const version = (head?.record.version ?? 0) + 1
+    this.#now += this.#random.chance(0.1) ? -this.#random.below(5000) : this.#random.below(1000)
+    const sealed = seal(head?.hash ?? GENESIS, this.#record(account, version))
+    this.#heads.set(account, sealed)
+    return { account, version, hash: sealed.hash, bytes: sealed.bytes, previous: sealed.previous }
+  }
+
+  #record(account: string, version: number): JournalRecord {
+    const id = `ctr_${this.#random.below(5)}`
+    const name = this.#random.pick(AWKWARD)
+    return {
+      account,
+      version,
+      at: this.#now,
+      now: this.#now,
+      clock: 0,
+      advanced: 0,
+      wiped: false,
+      sequence: version,
+      request: null,
+      changes: [
+        {
+          id,
+          kind: COUNTER.name,
+          document: JSON.stringify({ id, object: "counter", slot: "a", name, count: version }),
+          hidden: null,
+          labels: {},
+          format: 1,
+          created: false
+        }
+      ],
+      events: [],
+      apiVersion: null,
+      timers: [],
+      subscriptions: [],
+      deliveries: [],
+      attempts: [],
+      response: null
+    }
+  }
+}
+
+const rowsOf = (storage: Storage) =>
+  Effect.gen(function* () {
+    const journal = Harness.journalOf(storage)
+    const rows = new Map<string, ReadonlyArray<JournalRow>>()
+    for (const account of yield* journal.accounts) rows.set(account, yield* journal.read(account, 0, 1_000_000))
+    return rows
+  }).pipe(Effect.orDie)
+
+/** What is compared of a journal: hashes stand for all of a chain. */
+const summary = (rows: ReadonlyMap<string, ReadonlyArray<JournalRow>>) =>
+  [...rows].map(([account, chain]) => [account, chain.length, chain.at(-1)?.hash])
+
+interface Run {
+  readonly folder: string
+  readonly mode?: Mode
+  readonly fileBytes?: number
+  /** The journal cannot be read any more after so many pages. */
+  readonly pages?: number
+  readonly secret?: Redacted.Redacted
+}
+
+const backUp = (storage: Storage, { folder, fileBytes, mode = "all", pages = Infinity, secret }: Run) => {
+  const journal = Harness.journalOf(storage)
+  let left = pages
+  const failing: Journal["Service"] = {
+    ...journal,
+    read: (account, after, limit) =>
+      left-- > 0 ? journal.read(account, after, Math.min(limit, 7)) : new StorageFailure({ cause: "killed" })
+  }
+  return backup({
+    folder,
+    mode,
+    installation: secret === undefined ? installation : { ...installation, secret },
+    holds: (account) => mode === "all" || !account.endsWith(":live"),
+    ...(fileBytes !== undefined && { fileBytes })
+  }).pipe(Effect.provideService(Journal, failing))
+}
+
+const restored = Effect.fnUntraced(function* (folder: string, until?: number) {
+  const checked = yield* check(folder, until, MIGRATION)
+  const storage = yield* Harness.storageInMemory
+  const target = Projector.layer.pipe(
+    Layer.provide(Harness.formatsOf([COUNTER])),
+    Layer.provideMerge(Layer.succeedContext(storage))
+  )
+  yield* Effect.scoped(
+    Effect.flatMap(Effect.scope, (scope) =>
+      Effect.flatMap(Harness.buildAlone(target, scope), (services) => Effect.provideContext(load(checked), services))
+    )
+  )
+  const report = yield* Harness.verified(storage)
+  assert.strictEqual(report.records, checked.records)
+  return yield* rowsOf(storage)
+})
+
+const filesOf = (folder: string) =>
+  fs
+    .readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => fs.statSync(Path.join(folder, name)).isFile())
+
+describe("a backup", () => {
+  it.effect.prop(
+    "holds the journal up to its last run, whatever ended the runs before, and adds only what is new",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const source = new Source(yield* Harness.storageInMemory, random)
+        const folder = Path.join(yield* temporaryFolder(), "backup")
+        const full = Path.join(yield* temporaryFolder(), "backup")
+        const fileBytes = random.pick([1, 2000, 20_000, undefined])
+        let before: ReadonlyArray<readonly [string, Buffer]> = []
+        yield* source.grow(1)
+        for (let round = random.integer(1, 4); round > 0; round--) {
+          yield* source.grow(random.below(60))
+          while (random.chance(0.6)) {
+            const run = { folder, pages: random.below(8), ...(fileBytes !== undefined && { fileBytes }) }
+            const killed = yield* Effect.exit(backUp(source.storage, run))
+            if (Exit.isSuccess(killed)) break
+            // A process that is killed cannot tidy up.
+            if (random.chance(0.5)) fs.writeFileSync(Path.join(folder, "records", "00000099.zst.part"), "half")
+            if (random.chance(0.5)) fs.writeFileSync(Path.join(folder, "records", "00000098.zst"), "unnamed")
+            if (random.chance(0.5)) fs.writeFileSync(Path.join(folder, "manifest.json.0123456789ab"), "half")
+            if (random.chance(0.5)) yield* source.grow(random.below(9))
+          }
+          const done = yield* backUp(source.storage, { folder, ...(fileBytes !== undefined && { fileBytes }) })
+          const now = yield* rowsOf(source.storage)
+          assert.strictEqual(done.records, [...now.values()].flat().length)
+          assert.deepStrictEqual(summary(yield* restored(folder)), summary(now))
+          for (const [name, bytes] of before) assert.deepStrictEqual(fs.readFileSync(Path.join(folder, name)), bytes)
+          before = filesOf(folder)
+            .filter((name) => name.startsWith("records/"))
+            .map((name) => [name, fs.readFileSync(Path.join(folder, name))])
+          assert.deepStrictEqual(
+            filesOf(folder)
+              .filter((name) => !name.startsWith("records/"))
+              .toSorted(),
+            ["lock", "manifest.json", "owner", "secret"]
+          )
+          assert.strictEqual((yield* backUp(source.storage, { folder })).added, 0)
+        }
+        for (const name of ["", ...fs.readdirSync(folder, { recursive: true, encoding: "utf8" })]) {
+          const found = fs.statSync(Path.join(folder, name))
+          assert.strictEqual(found.mode & 0o777, found.isDirectory() ? 0o700 : 0o600, name)
+        }
+        yield* backUp(source.storage, { folder: full })
+        assert.deepStrictEqual(summary(yield* restored(folder)), summary(yield* restored(full)))
+      }),
+    { arbitrary: { runs: 25, maxShrinks: 5 } }
+  )
+
+  it.effect.prop(
+    "is cut at any time, each account at its last record until then",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const source = new Source(yield* Harness.storageInMemory, random)
+        const folder = Path.join(yield* temporaryFolder(), "backup")
+        yield* source.grow(random.integer(1, 90))
+        yield* backUp(source.storage, { folder })
+        const rows = yield* rowsOf(source.storage)
+        const times = [...rows.values()].flat().map((row) => fromBytes(row).at)
+        const until = random.pick(times) + random.integer(-1, 1)
+        const expected = [...rows].flatMap(([account, chain]) => {
+          const kept = chain.slice(0, chain.findLastIndex((row) => fromBytes(row).at <= until) + 1)
+          return kept.length === 0 ? [] : [[account, kept] as const]
+        })
+        if (expected.length === 0) {
+          const nothing = yield* Effect.flip(restored(folder, until))
+          assert.match(nothing.message, /^Nothing was there yet at /)
+        } else {
+          assert.deepStrictEqual(summary(yield* restored(folder, until)), summary(new Map(expected)))
+        }
+      }),
+    { arbitrary: { runs: 40, maxShrinks: 5 } }
+  )
+
+  it.effect.prop(
+    "is refused if a byte of any of its files is another, or a file is shorter or gone",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const source = new Source(yield* Harness.storageInMemory, random)
+        const folder = Path.join(yield* temporaryFolder(), "backup")
+        yield* source.grow(random.integer(20, 60))
+        yield* backUp(source.storage, { folder, fileBytes: 10_000 })
+        for (const name of filesOf(folder).filter((name) => !["lock", "owner"].includes(name))) {
+          const file = Path.join(folder, name)
+          const bytes = fs.readFileSync(file)
+          const place = random.below(bytes.length)
+          const flipped = bytes.with(place, bytes[place]! ^ (1 << random.below(8)))
+          for (const damaged of [flipped, bytes.subarray(0, -1), undefined]) {
+            if (damaged === undefined) fs.rmSync(file)
+            else fs.writeFileSync(file, damaged)
+            const refused = yield* Effect.flip(check(folder, undefined, MIGRATION))
+            assert.notInclude(refused.message, "\n")
+            assert.include(refused.message, name === "manifest.json" && damaged === undefined ? folder : file)
+          }
+          fs.writeFileSync(file, bytes)
+        }
+        yield* check(folder, undefined, MIGRATION)
+      }),
+    { arbitrary: { runs: 15, maxShrinks: 5 } }
+  )
+})
+
+const grown = Effect.fnUntraced(function* (count: number) {
+  const source = new Source(yield* Harness.storageInMemory, new Random(1))
+  yield* source.grow(count)
+  return { source, folder: Path.join(yield* temporaryFolder(), "backup") }
+})
+
+/** Writes the manifest anew, as somebody would who has made it. */
+const edited = (folder: string, edit: (manifest: Manifests.Manifest) => object) =>
+  Manifests.write(folder, "manifest.json", edit(Manifests.read(folder, "manifest.json")!) as Manifests.Manifest)
+
+describe("a backup of something else", () => {
+  it.effect("is not gone on with", () =>
+    Effect.gen(function* () {
+      const { folder, source } = yield* grown(50)
+      yield* backUp(source.storage, { folder })
+      const refusal = (storage: Storage, run: Omit<Run, "folder"> = {}) =>
+        Effect.map(Effect.flip(backUp(storage, { folder, ...run })), ({ message }) => message)
+      assert.include(yield* refusal(source.storage, { mode: "test" }), "holds a backup with --mode all: ")
+      const secret = Redacted.make("cd".repeat(32))
+      assert.include(yield* refusal(source.storage, { secret }), "holds a backup of another installation: ")
+      const other = new Source(yield* Harness.storageInMemory, new Random(2))
+      yield* other.grow(80)
+      assert.include(yield* refusal(other.storage), "holds a backup of another history: record ")
+      // The same history, put back to an earlier state.
+      const earlier = new Source(yield* Harness.storageInMemory, new Random(1))
+      yield* earlier.grow(40)
+      assert.include(yield* refusal(earlier.storage), "holds a backup of another history: record ")
+      yield* earlier.grow(30)
+      assert.strictEqual((yield* backUp(earlier.storage, { folder })).added, 20)
+      fs.rmSync(Path.join(folder, "records", "00000001.zst"))
+      assert.include(yield* refusal(earlier.storage), "holds a backup whose file 00000001.zst is missing: ")
+      fs.writeFileSync(Path.join(folder, "accounts.ods"), "")
+      assert.include(yield* refusal(source.storage), "has something else in it (accounts.ods): ")
+    })
+  )
+
+  it.effect("is not taken of a journal that is damaged, and keeps what it holds", () =>
+    Effect.gen(function* () {
+      const { folder, source } = yield* grown(50)
+      yield* backUp(source.storage, { folder })
+      yield* source.grow(30)
+      const journal = Harness.journalOf(source.storage)
+      const damaged = Context.add(source.storage, Journal, {
+        ...journal,
+        read: (account, after, limit) =>
+          Effect.map(journal.read(account, after, limit), (rows) =>
+            rows.map((row) => (account === "till" ? { ...row, bytes: row.bytes.with(40, 0) } : row))
+          )
+      })
+      const { message } = yield* Effect.flip(backUp(damaged, { folder }))
+      assert.match(message, /^Record \d+ of account till is not what was written: its hash does not match$/)
+      assert.strictEqual([...(yield* restored(folder)).values()].flat().length, 50)
+    })
+  )
+
+  it.effect("is refused if a newer Till has made it", () =>
+    Effect.gen(function* () {
+      const { folder, source } = yield* grown(5)
+      yield* backUp(source.storage, { folder })
+      const refusal = Effect.map(Effect.flip(check(folder, undefined, MIGRATION)), ({ message }) => message)
+      edited(folder, (manifest) => ({ ...manifest, migration: MIGRATION + 1 }))
+      assert.include(yield* refusal, "holds a backup of a newer Till (migration 12; this one knows 11).")
+      edited(folder, (manifest) => ({ ...manifest, migration: MIGRATION, record_format: 99 }))
+      assert.include(yield* refusal, "is of a newer Till, with records in format 99; this one knows them up to ")
+    })
+  )
+
+  it.effect("is refused if its format is newer, whatever else is in it", () =>
+    Effect.gen(function* () {
+      const { folder, source } = yield* grown(5)
+      yield* backUp(source.storage, { folder })
+      edited(folder, () => ({ format: 2, something: "else" }))
+      const { message } = yield* Effect.flip(check(folder, undefined, MIGRATION))
+      assert.include(message, "is of a newer Till, with backups in format 2; this one knows them up to 1.")
+    })
+  )
+
+  it.effect("of test mode has no account of live mode", () =>
+    Effect.gen(function* () {
+      const { folder, source } = yield* grown(80)
+      yield* backUp(source.storage, { folder, mode: "test" })
+      const kept = yield* restored(folder)
+      const all = yield* rowsOf(source.storage)
+      all.delete("mer_1:live")
+      assert.deepStrictEqual(summary(kept), summary(all))
+    })
+  )
+
+  it.live("is not taken while another one is being written", () =>
+    Effect.gen(function* () {
+      const { folder, source } = yield* grown(5)
+      yield* backUp(source.storage, { folder })
+      const holder = new DatabaseSync(Path.join(folder, "lock"), { timeout: 0 })
+      holder.exec("BEGIN EXCLUSIVE")
+      const refused = yield* Effect.flip(backUp(source.storage, { folder }))
+      holder.close()
+      assert.match(refused.message, /^Another backup is being written to /)
+      assert.strictEqual((yield* backUp(source.storage, { folder })).added, 0)
+    })
+  )
+})
