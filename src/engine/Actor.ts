@@ -110,6 +110,8 @@ export interface ActorServices {
   /** Commands run with these services, and no longer than the scope lives. */
   readonly context: Context.Context<never>
   readonly scope: Scope.Scope
+  /** True while no record could be written. */
+  readonly isStorageHanging: () => boolean
   readonly numbers: AccountNumbersShape
   /** Commands, and reads of what is not in memory, that may wait for an answer, per account. */
   readonly mailboxCapacity: number
@@ -144,6 +146,11 @@ interface Waiter {
 }
 
 const NOTHING: ReadonlyArray<never> = []
+
+/** A command is turned away, or its actor ends, for one of these reasons. */
+export type Turned = Closed | MailboxFull | StorageFailure
+
+const storageHangs = Exit.fail(new StorageFailure({ cause: "The database hangs" }))
 
 const durableNow: Exit.Exit<void, Closed> = Exit.void
 
@@ -226,13 +233,15 @@ export class Actor implements AccountState {
   }
 
   /** Puts a command into the mailbox and waits for its answer. Commands run in the order of their submission. */
-  submit<A, E>(command: Command<A, E>): Effect.Effect<A, E | Closed | MailboxFull> {
-    return Effect.callback<A, E | Closed | MailboxFull>((resume) => this.take(command, resume))
+  submit<A, E>(command: Command<A, E>): Effect.Effect<A, E | Turned> {
+    return Effect.callback<A, E | Turned>((resume) => this.take(command, resume))
   }
 
   /** The same without a fiber that waits: `answer` is called once, perhaps at once. */
-  take<A, E>(command: Command<A, E>, answer: (exit: Exit.Exit<A, E | Closed | MailboxFull>) => void): void {
+  take<A, E>(command: Command<A, E>, answer: (exit: Exit.Exit<A, E | Turned>) => void): void {
     if (this.closed !== null) return answer(Exit.fail(this.closed))
+    // Its record could not be written, and the actor would have to start anew: so it goes on to answer from memory.
+    if (this.#services.isStorageHanging()) return answer(storageHangs)
     if (!this.#waiting.enter()) return answer(Exit.fail(new MailboxFull()))
     this.lastUsed = this.#services.clock.currentTimeMillisUnsafe()
     const { program, request, responseOf } = command
@@ -328,20 +337,20 @@ export class Actor implements AccountState {
   }
 
   /** Fires what is due, but no more than may fire at once. */
-  readonly fireDue: Effect.Effect<void, Closed | MailboxFull> = Effect.suspend(() => this.#ask(Effect.void))
+  readonly fireDue: Effect.Effect<void, Turned> = Effect.suspend(() => this.#ask(Effect.void))
 
   /** Fires everything that is due. Other commands of the account run in between. */
-  readonly settle: Effect.Effect<void, Closed | MailboxFull> = Effect.suspend(() =>
+  readonly settle: Effect.Effect<void, Turned> = Effect.suspend(() =>
     this.isTimely ? Effect.void : Effect.andThen(this.fireDue, this.settle)
   )
 
   /** The same, and tries again what could not fire before. */
-  readonly wake: Effect.Effect<void, Closed | MailboxFull> = Effect.suspend(() =>
+  readonly wake: Effect.Effect<void, Turned> = Effect.suspend(() =>
     Effect.andThen(this.#ask(this.#retryTimers), this.settle)
   )
 
   /** Reads once everything that is due has fired, or as much of it as may fire at once. */
-  timely<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | Closed | MailboxFull> {
+  timely<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | Turned> {
     return Effect.suspend(() => (this.isTimely ? read : Effect.andThen(this.fireDue, read)))
   }
 
@@ -414,7 +423,7 @@ export class Actor implements AccountState {
   }
 
   /** Runs what is no command of the account's in the mailbox's order. */
-  #ask(program: Effect.Effect<void>): Effect.Effect<void, Closed | MailboxFull> {
+  #ask(program: Effect.Effect<void>): Effect.Effect<void, Turned> {
     return this.submit({ program, request: null, responseOf: () => null })
   }
 

@@ -213,6 +213,7 @@ const makeServices = Effect.fnUntraced(function* (
     clock: yield* Clock.Clock,
     context: yield* Effect.context<never>(),
     scope: yield* Effect.scope,
+    isStorageHanging: (yield* Journal).isHanging,
     numbers: yield* AccountNumbers,
     mailboxCapacity: options.mailboxCapacity,
     cacheShare: makeShares(options.cacheBytes, active, (actor) => actor.weight),

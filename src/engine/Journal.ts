@@ -57,6 +57,8 @@ export interface Slice extends Place {
 }
 
 export interface JournalShape {
+  /** True while it is known that it does not answer: nothing is to be made that would have to be written. */
+  readonly isHanging: () => boolean
   /** Writes all rows durably, or none. */
   readonly append: (rows: ReadonlyArray<NewRow>) => Effect.Effect<void, Fenced | StorageFailure>
   /**

@@ -73,9 +73,10 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
   Journal,
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
-    const within = yield* makeWithin
+    const { isHanging, within } = yield* makeWithin
 
     return Journal.of({
+      isHanging,
       append: (rows) => within(append(sql, rows)),
       read: (account, after, limit) =>
         within(

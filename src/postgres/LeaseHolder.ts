@@ -44,7 +44,7 @@ interface Session {
 
 export const make: Effect.Effect<LeaseHolder, never, PgClient.PgClient | Scope.Scope> = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  const within = yield* makeWithin
+  const { within } = yield* makeWithin
   const scope = yield* Effect.scope
   let number: number | null = null
   let session: Session | null = null

@@ -31,7 +31,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
   Views,
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
-    const within = yield* makeWithin
+    const { within } = yield* makeWithin
     const single = reads(sql)
     const loaded = loads(sql)
     const numbers = numbersOf(sql)

@@ -3,13 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option, Schedule } from "effect"
 import { project } from "../../src/engine/Projection.ts"
 import type { ViewsShape } from "../../src/engine/Views.ts"
-import { StatementLimit } from "../../src/postgres/StatementLimit.ts"
+import { HangLimits, StatementLimit } from "../../src/postgres/StatementLimit.ts"
 import { ACCOUNTS } from "./Clients.ts"
 import * as Harness from "./Harness.ts"
 import * as PostgresStorage from "./PostgresStorage.ts"
 import * as Toy from "./Toy.ts"
 
-const [ACCOUNT] = ACCOUNTS as [string]
+const [ACCOUNT, OTHER] = ACCOUNTS as [string, string]
 const LIMIT_MILLIS = 300
 
 const increment = (engine: Harness.RunningEngine) =>
@@ -36,15 +36,18 @@ const incrementOnceBack = (engine: Harness.RunningEngine) =>
 /** An engine, with its account, whose connections to Postgres lead through a proxy. */
 const startBehindProxy = Effect.gen(function* () {
   const postgres = yield* PostgresStorage.make
-  const { proxy, storage } = yield* Effect.provideService(
-    postgres.connectThroughProxy("engine"),
-    StatementLimit,
-    LIMIT_MILLIS
-  )
+  const { proxy, storage } = yield* postgres.connectThroughProxy("engine")
   const engine = yield* Harness.startEngine(storage)
   const { id } = yield* engine.accounts.run(ACCOUNT, Toy.create("a", "plain"))
   return { engine, id, proxy, storage }
 })
+const startWithLimit = Effect.provideService(startBehindProxy, StatementLimit, LIMIT_MILLIS)
+
+/** The same, where no statement has a limit, but a database that hangs is soon known. */
+const startWithBreaker = startBehindProxy.pipe(
+  Effect.provideService(StatementLimit, 1_000_000),
+  Effect.provideService(HangLimits, { silentMillis: 200, probeMillis: 200, pauseMillis: 50 })
+)
 
 const VIEWS = "checkpoints, objects, idempotency, timers, subscriptions, deliveries"
 const address = { account: ACCOUNT, id: "a" }
@@ -143,7 +146,7 @@ describe("the engine on a Postgres that hangs", () => {
 
   it.live("fires its timers over new connections once the old ones swallow everything", () =>
     Effect.gen(function* () {
-      const { engine, id, proxy, storage } = yield* startBehindProxy
+      const { engine, id, proxy, storage } = yield* startWithLimit
       yield* engine.accounts.execute(ACCOUNT, Toy.request(null), () =>
         Toy.command({ op: "setTimer", slot: "a", delay: 600 })
       )
@@ -164,7 +167,7 @@ describe("the engine on a Postgres that hangs", () => {
 
   it.live("a write that arrives after it was given up is a late write, and no fork of the account", () =>
     Effect.gen(function* () {
-      const { engine, proxy, storage } = yield* startBehindProxy
+      const { engine, proxy, storage } = yield* startWithLimit
       const before = yield* increment(engine)
       proxy.stall()
       // The server cannot be asked to cancel either, so its connection is closed.
@@ -174,6 +177,64 @@ describe("the engine on a Postgres that hangs", () => {
       const after = yield* incrementOnceBack(engine)
       // The late write may have come through, or not.
       assert.include([before + 2, before + 3], after)
+      yield* engine.projector.drained
+      yield* engine.stop
+      yield* Harness.verified(storage)
+    })
+  )
+
+  it.live("is asked nothing while it hangs: writes are refused, what is in memory is read, and then it goes on", () =>
+    Effect.gen(function* () {
+      const { engine, id, proxy, storage } = yield* startWithBreaker
+      const { accounts } = engine
+      const { id: other } = yield* accounts.run(OTHER, Toy.create("a", "plain"))
+      const before = yield* increment(engine)
+      proxy.stall()
+      // It is found out by the first, whose outcome stays open: the account starts anew.
+      assertUnavailable(yield* Effect.exit(increment(engine)))
+      for (let i = 0; i < 20; i++) {
+        assertUnavailable(yield* Effect.exit(increment(engine)))
+        assertUnavailable(yield* Effect.exit(accounts.read(ACCOUNT, id)))
+        // An account with nothing under way stays as it was, and is refused before it changes.
+        assertUnavailable(yield* Effect.exit(accounts.run(OTHER, Toy.create(`b${i}`, "plain"))))
+        assert.isDefined(yield* accounts.read(OTHER, other))
+      }
+      proxy.resume()
+      yield* incrementOnceBack(engine)
+      const after = yield* incrementOnceBack(engine)
+      // The first write may have come through, or not; none of the others has.
+      assert.include([before + 2, before + 3], after)
+      const { id: next } = yield* accounts.run(OTHER, Toy.create("b", "plain"))
+      yield* engine.projector.drained
+      assert.deepStrictEqual(
+        (yield* accounts.list(OTHER, { kind: Toy.COUNTER.name, limit: 10 })).documents.map(({ id }) => id),
+        [next, other]
+      )
+      yield* engine.stop
+      yield* Harness.verified(storage)
+    })
+  )
+
+  it.live("is known for one that hangs as long as a lock lets nobody read the journal", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresStorage.make
+      const storage = yield* postgres
+        .connect("engine")
+        .pipe(
+          Effect.provideService(StatementLimit, 1_000_000),
+          Effect.provideService(HangLimits, { silentMillis: 200, probeMillis: 200, pauseMillis: 50 })
+        )
+      const engine = yield* Harness.startEngine(storage)
+      yield* engine.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+      const before = yield* increment(engine)
+      yield* postgres.locked(
+        "journal",
+        Effect.gen(function* () {
+          for (let i = 0; i < 5; i++) assertUnavailable(yield* Effect.exit(increment(engine)))
+        })
+      )
+      // The first may have been carried out before it was canceled.
+      assert.include([before + 1, before + 2], yield* incrementOnceBack(engine))
       yield* engine.projector.drained
       yield* engine.stop
       yield* Harness.verified(storage)

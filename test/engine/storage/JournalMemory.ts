@@ -23,6 +23,7 @@ export const layerMemory: Layer.Layer<Journal> = Layer.sync(Journal, () => {
     return made
   }
   return Journal.of({
+    isHanging: () => false,
     append: (rows) =>
       Effect.suspend(() => {
         const lost = firsts(rows).filter(({ account, previous, version }) => {
