@@ -209,7 +209,7 @@ describe("PacedLoad", () => {
       Effect.gen(function* () {
         const { port } = yield* serverOf(handler)
         const load = yield* PacedLoad.make
-        assert.include((yield* Effect.flip(load.run(plan(port)))).problem, problem)
+        assert.include((yield* Effect.flip(load.run(plan(port, { seconds: 30 })))).problem, problem)
       })
     )
   let answers = 0
