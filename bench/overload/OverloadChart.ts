@@ -12,6 +12,8 @@ const WIDTH = 860
 const HEIGHT = 560
 const PLOT_WIDTH = 330
 const PLOT_HEIGHT = 170
+/** Of a note, about. */
+const LETTER_WIDTH = 5.6
 const LEFTS = [70, 500]
 const TOPS = [100, 340]
 
@@ -51,7 +53,8 @@ const draw = ({ height, left, lines, marks, names, title, top }: Plot): string =
     ...points.map(({ at, value }) => `<circle cx="${x(at)}" cy="${y(value)}" r="3" class="dot ${className}"/>`)
   ])
   const legend = lines.map((line, i) => {
-    const at = left + i * (PLOT_WIDTH / lines.length)
+    const before = lines.slice(0, i).reduce((sum, { title }) => sum + title.length * LETTER_WIDTH + 34, 0)
+    const at = left + before
     const swatch = `<rect x="${at}" y="${top - 19}" width="10" height="3" class="dot ${line.className}"/>`
     return `${swatch}${label(at + 14, top - 14, "note", line.title)}`
   })
