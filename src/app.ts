@@ -22,6 +22,7 @@ import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
 import { Outbox } from "./engine/Outbox.ts"
 import * as Engine from "./engine/Engine.ts"
+import { RunningTime } from "./engine/RunningTime.ts"
 import { Projector } from "./engine/Projector.ts"
 import { remakeOutdated } from "./engine/Verify.ts"
 import * as NodeServer from "./http/NodeServer.ts"
@@ -330,7 +331,7 @@ export const service = (level: LogLevel.LogLevel | undefined) =>
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
   // Nothing that the installation's own account holds is found by its id alone.
-  Layer.provide([Alarm.layer, Outbox.layer, Timers.layerInstallation]),
+  Layer.provide([Alarm.layer, Outbox.layer, RunningTime.layer, Timers.layerInstallation]),
   Layer.provide([AccountNumbers.layerNone, Layer.provide(layerEventVersions, apiVersions)]),
   Layer.provide(Projector.layer),
   Layer.provide(Formats.layer)

@@ -23,6 +23,7 @@ import type { TimerHandler } from "./Timers.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { Outbox } from "./Outbox.ts"
 import type { DeliveryRow } from "./Projection.ts"
+import type { RunningTime } from "./RunningTime.ts"
 import type { StoredEvent } from "./Events.ts"
 import { wasWithin } from "./Created.ts"
 import type { CreatedQuery, Search } from "./Lists.ts"
@@ -111,7 +112,7 @@ export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/e
   ): Layer.Layer<
     Accounts,
     never,
-    AccountNumbers | Alarm | Outbox | EventVersions | Formats | Journal | Projector | TimerHandler | Views
+    AccountNumbers | Alarm | Outbox | EventVersions | Formats | Journal | Projector | RunningTime | TimerHandler | Views
   > => Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 

@@ -24,6 +24,7 @@ import { KeyFilter } from "./KeyFilter.ts"
 import type { EventVersionsShape } from "./Events.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
+import type { RunningTimeShape } from "./RunningTime.ts"
 import type { DueTimer, Postponed, Timer } from "./Timers.ts"
 import { Timers } from "./Timers.ts"
 import type { AccountState, Moment } from "./Transaction.ts"
@@ -117,6 +118,8 @@ export interface ActorServices {
   readonly mailboxCapacity: number
   /** Says how much an actor may keep in memory beyond what it must, in bytes. */
   readonly cacheShare: (actor: Actor) => number
+  /** Idempotency keys are remembered by it. */
+  readonly runningTime: RunningTimeShape
   /** For the filters of used keys of all accounts. */
   readonly filterRoom: FilterRoom
   readonly loadDocument: (
@@ -209,7 +212,7 @@ export class Actor implements AccountState {
     this.#now = head.now
     this.timers.fill(timers)
     this.lastUsed = services.clock.currentTimeMillisUnsafe()
-    this.usedKeys = new KeyFilter(this.lastUsed, services.filterRoom)
+    this.usedKeys = new KeyFilter(services.runningTime.now(), services.filterRoom)
     this.#waiting = new WaitingRoom(services.mailboxCapacity)
     this.#services = services
     const projected = () => this.projected
@@ -577,6 +580,7 @@ export class Actor implements AccountState {
       account: this.account,
       version: this.version + 1,
       at: transaction.startedAt,
+      ...(request !== null && request.idempotencyKey !== null && { ran: this.#services.runningTime.now() }),
       // Timers that become due because the clock moves ahead fire after this, each at its time.
       now: transaction.now - transaction.advanced,
       clock: kept ? transaction.clockOffset : this.clockOffset,
@@ -626,10 +630,10 @@ export class Actor implements AccountState {
     this.keys.clear()
   }
 
-  #rememberResponse({ at, request, response, version }: JournalRecord): void {
+  #rememberResponse({ at, ran = at, request, response, version }: JournalRecord): void {
     if (response === null || request?.idempotencyKey == null || request.fingerprint === null) return
-    this.usedKeys.add(request.idempotencyKey, at)
-    this.keys.set(request.idempotencyKey, { version, at, request, response })
+    this.usedKeys.add(request.idempotencyKey, ran)
+    this.keys.set(request.idempotencyKey, { version, at: ran, request, response })
   }
 
   #answer(mail: Mail, exit: Exit.Exit<unknown, unknown>): void {

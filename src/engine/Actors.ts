@@ -22,6 +22,7 @@ import * as Loop from "./Loop.ts"
 import { CACHE_BYTES_MAX, KEY_FILTERS_BYTES_MAX, makeShares } from "./Memory.ts"
 import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
+import { RunningTime } from "./RunningTime.ts"
 import { TimerHandler, TIMERS_PAGE } from "./Timers.ts"
 import type { Address, ViewRow } from "./Views.ts"
 import { Views } from "./Views.ts"
@@ -86,6 +87,7 @@ type Needs =
   | Formats
   | Journal
   | Projector
+  | RunningTime
   | Scope.Scope
   | TimerHandler
   | Views
@@ -217,6 +219,7 @@ const makeServices = Effect.fnUntraced(function* (
     numbers: yield* AccountNumbers,
     mailboxCapacity: options.mailboxCapacity,
     cacheShare: makeShares(options.cacheBytes, active, (actor) => actor.weight),
+    runningTime: yield* RunningTime,
     filterRoom: new FilterRoom(KEY_FILTERS_BYTES_MAX),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && formats.document(row)),
     loadTimers: views.timers,
@@ -250,10 +253,11 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
       [
         isNew ? Effect.succeed([]) : views.subscriptions(account),
         isNew ? Effect.succeed([]) : views.timers(account, TIMERS_PAGE),
+        services.runningTime.ready,
         // The views have the number before the account makes an id that carries it.
         number === null ? Effect.void : views.keepNumber(account, number)
       ],
-      { concurrency: 3 }
+      { concurrency: 4 }
     )
     const actor = new Actor(account, { head, subscriptions, timers }, services)
     active.set(account, actor)

@@ -10,6 +10,7 @@ import type { EventVersions } from "./Events.ts"
 import type { Formats } from "./Formats.ts"
 import type { Journal } from "./Journal.ts"
 import { Projector } from "./Projector.ts"
+import { RunningTime } from "./RunningTime.ts"
 import * as Scheduler from "./Scheduler.ts"
 import type { TimerHandler } from "./Timers.ts"
 import type { Views } from "./Views.ts"
@@ -24,6 +25,6 @@ export const layer = (
 > =>
   Layer.merge(Scheduler.layer, Deliveries.layer).pipe(
     Layer.provideMerge(Accounts.layer(options)),
-    Layer.provide(Layer.merge(Alarm.layer, Outbox.layer)),
+    Layer.provide(Layer.mergeAll(Alarm.layer, Outbox.layer, RunningTime.layer)),
     Layer.provideMerge(Projector.layer)
   )

@@ -13,6 +13,7 @@ import type { AccountId, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
+import { RunningTime } from "./RunningTime.ts"
 import type { KeyRow } from "./Projection.ts"
 import type { RequestIdentity, StoredResponse } from "./Record.ts"
 import { fromBytes, lost, notHeld } from "./Record.ts"
@@ -73,72 +74,75 @@ export interface Idempotency {
   ) => Effect.Effect<Reply, Unavailable | IdempotencyKeyInUse | IdempotencyKeyReuse>
 }
 
-export const make: Effect.Effect<Idempotency, never, Journal | Scope.Scope | Views> = Effect.gen(function* () {
-  const journal = yield* Journal
-  const views = yield* Views
-  const clock = yield* Clock.Clock
-  const lookUp = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.keys(addresses))
-  const exclusively = makeExclusively(clock)
+export const make: Effect.Effect<Idempotency, never, Journal | RunningTime | Scope.Scope | Views> = Effect.gen(
+  function* () {
+    const journal = yield* Journal
+    const views = yield* Views
+    const clock = yield* Clock.Clock
+    const runningTime = yield* RunningTime
+    const lookUp = yield* Batcher.make((addresses: ReadonlyArray<Address>) => views.keys(addresses))
+    const exclusively = makeExclusively(clock)
 
-  /** Finds what is known of a key that may have been used, if it is within its retention. */
-  const find = (
-    actor: Actor,
-    key: string,
-    now: Millis
-  ): Effect.Effect<KeyState | undefined, StorageFailure | MailboxFull> => {
-    const row = actor.reading(lookUp({ account: actor.account, id: key }))
-    const state = actor.keys.load(
+    /** Finds what is known of a key that may have been used, if it is within its retention. */
+    const find = (
+      actor: Actor,
+      key: string,
+      now: Millis
+    ): Effect.Effect<KeyState | undefined, StorageFailure | MailboxFull> => {
+      const row = actor.reading(lookUp({ account: actor.account, id: key }))
+      const state = actor.keys.load(
+        key,
+        actor.remembered(Effect.flatMap(row, (row) => (row === undefined ? NOT_USED : actor.reading(stateOf(row)))))
+      )
+      return Effect.map(state, (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
+    }
+
+    /** The row says where the record is; the record says all else. */
+    const stateOf = Effect.fnUntraced(function* ({
+      account,
       key,
-      actor.remembered(Effect.flatMap(row, (row) => (row === undefined ? NOT_USED : actor.reading(stateOf(row)))))
-    )
-    return Effect.map(state, (state) => (state && now - state.at < RETENTION_MILLIS ? state : undefined))
-  }
-
-  /** The row says where the record is; the record says all else. */
-  const stateOf = Effect.fnUntraced(function* ({
-    account,
-    key,
-    version
-  }: KeyRow): Effect.fn.Return<KeyState, StorageFailure> {
-    const [row] = yield* journal.at([{ account, version }])
-    if (row === undefined) throw lost(account, version)
-    const { at, request, response } = fromBytes(row)
-    if (request?.idempotencyKey !== key || response === null) throw notHeld(account, version, "the answer to a key")
-    return { version, at, request, response }
-  })
-
-  const once = (
-    actor: Actor,
-    request: RequestIdentity,
-    makeCommand: MakeCommand
-  ): Effect.Effect<Reply, IdempotencyKeyReuse | StorageFailure | Closed | MailboxFull> => {
-    const { fingerprint, idempotencyKey } = request
-    const responseOf = idempotencyKey === null ? () => null : responseToKeep
-    const submit = () =>
-      Effect.matchEffect(actor.submit({ program: Effect.mapError(makeCommand(), refused), request, responseOf }), {
-        onSuccess: (response) => Effect.succeed(firstReply(request, response)),
-        onFailure: (failure) =>
-          failure instanceof Refused ? Effect.succeed(firstReply(request, failure.response)) : Effect.fail(failure)
-      })
-    const now = clock.currentTimeMillisUnsafe()
-    if (idempotencyKey === null || !actor.usedKeys.mayHave(idempotencyKey, now)) return submit()
-    return Effect.flatMap(find(actor, idempotencyKey, now), (state): ReturnType<typeof once> => {
-      if (state === undefined) return submit()
-      if (state.request.fingerprint !== fingerprint) return Effect.fail(new IdempotencyKeyReuse())
-      return Effect.succeed(replayOf(state))
+      version
+    }: KeyRow): Effect.fn.Return<KeyState, StorageFailure> {
+      const [row] = yield* journal.at([{ account, version }])
+      if (row === undefined) throw lost(account, version)
+      const { at, request, response } = fromBytes(row)
+      if (request?.idempotencyKey !== key || response === null) throw notHeld(account, version, "the answer to a key")
+      return { version, at, request, response }
     })
-  }
 
-  return {
-    execute: (account, request, makeCommand, use) => {
-      // Once begun, the request is carried out, whether or not its client stays.
-      const effect = use(account, (actor) => once(actor, request, makeCommand))
-      if (request.idempotencyKey === null) return Effect.uninterruptible(effect)
-      const name = `${account} ${request.idempotencyKey}`
-      return exclusively(name, effect, (end) => use(account, (actor) => actor.reading(end)))
+    const once = (
+      actor: Actor,
+      request: RequestIdentity,
+      makeCommand: MakeCommand
+    ): Effect.Effect<Reply, IdempotencyKeyReuse | StorageFailure | Closed | MailboxFull> => {
+      const { fingerprint, idempotencyKey } = request
+      const responseOf = idempotencyKey === null ? () => null : responseToKeep
+      const submit = () =>
+        Effect.matchEffect(actor.submit({ program: Effect.mapError(makeCommand(), refused), request, responseOf }), {
+          onSuccess: (response) => Effect.succeed(firstReply(request, response)),
+          onFailure: (failure) =>
+            failure instanceof Refused ? Effect.succeed(firstReply(request, failure.response)) : Effect.fail(failure)
+        })
+      const now = runningTime.now()
+      if (idempotencyKey === null || !actor.usedKeys.mayHave(idempotencyKey, now)) return submit()
+      return Effect.flatMap(find(actor, idempotencyKey, now), (state): ReturnType<typeof once> => {
+        if (state === undefined) return submit()
+        if (state.request.fingerprint !== fingerprint) return Effect.fail(new IdempotencyKeyReuse())
+        return Effect.succeed(replayOf(state))
+      })
+    }
+
+    return {
+      execute: (account, request, makeCommand, use) => {
+        // Once begun, the request is carried out, whether or not its client stays.
+        const effect = use(account, (actor) => once(actor, request, makeCommand))
+        if (request.idempotencyKey === null) return Effect.uninterruptible(effect)
+        const name = `${account} ${request.idempotencyKey}`
+        return exclusively(name, effect, (end) => use(account, (actor) => actor.reading(end)))
+      }
     }
   }
-})
+)
 
 /**
  * Holds a name while an effect runs, to its end; whoever comes meanwhile waits for that, if `admit` lets them, and then

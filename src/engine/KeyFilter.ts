@@ -156,7 +156,7 @@ export class KeyFilter {
   mayHave(key: string, now: Millis): boolean {
     if (!this.#isComplete) return true
     this.#turn(now)
-    // Only a clock that was far ahead and is back gets here.
+    // Only keys that were used ahead of this process's time, or a time that has gone back, get here.
     if (now - this.#droppedUntil < RETENTION_MILLIS) return true
     const first = hash(key, FIRST_SEED)
     const second = hash(key, SECOND_SEED) | 1

@@ -226,7 +226,7 @@ class AccountFold {
   }
 
   add(record: SealedRecord): void {
-    const { at, changes, clock, request, response, subscriptions, timers, version } = record
+    const { at, changes, clock, ran = at, request, response, subscriptions, timers, version } = record
     const { account } = this
     this.to = version
     this.ahead = Math.max(this.ahead, aheadOf(record))
@@ -241,7 +241,7 @@ class AccountFold {
       this.timers.set(id, timer)
     }
     if (response !== null && request?.idempotencyKey != null && request.fingerprint !== null) {
-      this.keys.push({ account, key: request.idempotencyKey, version, at })
+      this.keys.push({ account, key: request.idempotencyKey, version, at: ran })
     }
     for (const { destination, types } of subscriptions) {
       if (types !== null) this.subscriptions.set(destination, { account, destination, types, version })

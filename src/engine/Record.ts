@@ -148,6 +148,8 @@ export interface JournalRecord {
   readonly version: number
   /** By the wall clock. */
   readonly at: Millis
+  /** The idempotency key counts from this running time on (`RunningTime.ts`); from `at`, if it is not said. */
+  readonly ran?: Millis
   /** By the account's clock: the time at which a timer was due, if the record is of a timer. */
   readonly now: Millis
   /** The account's clock is so far ahead of the wall clock. */
@@ -362,13 +364,14 @@ const toText = (
 
 /** Many records have none of these. */
 const rareText = (record: JournalRecord): string => {
-  const { advanced, apiVersion, at, attempts, clock, deliveries, events, now, request } = record
+  const { advanced, apiVersion, at, attempts, clock, deliveries, events, now, ran = at, request } = record
   const { subscriptions, timers, wiped } = record
   let text = apiVersion === likelyApiVersion(events, request) ? "" : `"apiVersion":${JSON.stringify(apiVersion)},`
   if (timers.length > 0) text += `"timers":${JSON.stringify(timers)},`
   if (deliveries.length > 0) text += `"deliveries":${JSON.stringify(deliveries)},`
   if (subscriptions.length > 0) text += `"subscriptions":${JSON.stringify(subscriptions)},`
   if (attempts.length > 0) text += `"attempts":${JSON.stringify(attempts)},`
+  if (ran !== at) text += `"ran":${ran - at},`
   if (now !== at + clock) text += `"now":${now},`
   if (clock !== 0) text += `"clock":${clock},`
   if (advanced !== 0) text += `"advanced":${advanced},`
@@ -457,6 +460,8 @@ interface RecordJson {
   readonly apiVersion?: string | null
   readonly subscriptions?: ReadonlyArray<SubscriptionChange>
   readonly attempts?: ReadonlyArray<AttemptEntry>
+  /** Ahead of `at`. */
+  readonly ran?: Millis
   readonly now?: Millis
   readonly clock?: Millis
   readonly advanced?: Millis
@@ -511,6 +516,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     account: row.account,
     version: row.version,
     at: json.at,
+    ...(json.ran !== undefined && { ran: json.at + json.ran }),
     sequence: json.sequence,
     request,
     changes,

@@ -6,8 +6,8 @@
  * the views tell. A timer fires at least once after its time, however long the process was down, and has its effect
  * exactly once: the command that carries out its handler clears it in the same record.
  *
- * It also has the views forget the idempotency keys that are past their retention. Nobody sees when: every look at a
- * key decides by the key's own time.
+ * It also has the views forget the idempotency keys that are past their retention, and keeps the running time by which
+ * they are. Nobody sees when: every look at a key decides by the key's own time.
  */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { Accounts } from "./Accounts.ts"
@@ -19,6 +19,8 @@ import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import * as Loop from "./Loop.ts"
 import { Projector } from "./Projector.ts"
+import type { RunningTimeShape } from "./RunningTime.ts"
+import { RunningTime } from "./RunningTime.ts"
 import { RETRY_MILLIS } from "./Timers.ts"
 import type { ViewsShape } from "./Views.ts"
 import { Views } from "./Views.ts"
@@ -32,7 +34,7 @@ const FORGET_KEYS_MILLIS = 60_000
 const FORGET_KEYS_MAX = 10_000
 
 /** Runs the scheduler as long as the layer lives. */
-export const layer: Layer.Layer<never, never, Accounts | Alarm | Journal | Outbox | Projector | Views> =
+export const layer: Layer.Layer<never, never, Accounts | Alarm | Journal | Outbox | Projector | RunningTime | Views> =
   Layer.effectDiscard(
     Effect.gen(function* () {
       const caughtUp = yield* makeCaughtUp
@@ -66,7 +68,7 @@ const makeRound = Effect.gen(function* () {
   const alarm = yield* Alarm
   const projector = yield* Projector
   const views = yield* Views
-  const forgetKeys = makeForgetKeys(views)
+  const forgetKeys = makeForgetKeys(views, yield* RunningTime)
   /** Accounts that could not be had, and when they are asked again. */
   const resting = new Map<AccountId, Millis>()
 
@@ -124,12 +126,12 @@ const stored = Effect.fnUntraced(function* (
 /**
  * Forgets keys now and then, a few at a time, so that no timer waits for all of them; answers when it wants to again.
  */
-const makeForgetKeys = (views: ViewsShape) => {
+const makeForgetKeys = (views: ViewsShape, runningTime: RunningTimeShape) => {
   let next: Millis = 0
   return Effect.fnUntraced(function* (now: Millis) {
     // A clock that was set back must not put it off.
     if (next > now && next <= now + FORGET_KEYS_MILLIS) return next
-    const count = yield* views.expireKeys(now - RETENTION_MILLIS, FORGET_KEYS_MAX)
+    const count = yield* views.expireKeys((yield* runningTime.keep) - RETENTION_MILLIS, FORGET_KEYS_MAX)
     next = count < FORGET_KEYS_MAX ? now + FORGET_KEYS_MILLIS : now
     return next
   })

@@ -149,8 +149,8 @@ const verifyPart = (part: Part): Effect.Effect<Outcome | "too many rows", Storag
     const views = yield* Views
     const progress = yield* Progress
     const standing = yield* views.standing(account)
-    const now = yield* Clock.currentTimeMillis
-    const expected = new Expected(part.holds, now - RETENTION_MILLIS)
+    const ran = yield* views.runningTime(yield* Clock.currentTimeMillis)
+    const expected = new Expected(part.holds, ran - RETENTION_MILLIS)
     let ahead = 0
     const records = yield* overJournal(part, standing, (projections, records) => {
       for (const projection of projections) {
@@ -266,7 +266,8 @@ const compare = Effect.fnUntraced(function* (part: Part, standing: Standing, exp
 const missingOf = Effect.fnUntraced(function* (part: Part, standing: Standing, expected: Expected) {
   if (expected.missing !== undefined || !expected.isIncomplete) return expected.missing
   // Without a snapshot, a running Till may have forgotten keys during the scan.
-  const forgotten = (yield* Clock.currentTimeMillis) - RETENTION_MILLIS
+  const views = yield* Views
+  const forgotten = (yield* views.runningTime(yield* Clock.currentTimeMillis)) - RETENTION_MILLIS
   let missing: Named | undefined
   yield* overJournal(part, standing, (projections) => {
     missing ??= projections

@@ -222,7 +222,14 @@ export interface ViewsShape {
    * as it does. What it has leased before, it may lose.
    */
   readonly releaseDeliveries: Effect.Effect<{ readonly released: number; readonly othersLive: boolean }, StorageFailure>
-  /** Forgets keys of requests that were answered before a time, so many at most, and says how many. */
+  /**
+   * How long the service has run (`RunningTime.ts`), by what was kept last. If nothing was: since the newest use of a
+   * key, or else until `now`, which it never is beyond then.
+   */
+  readonly runningTime: (now: Millis) => Effect.Effect<Millis, StorageFailure>
+  /** Keeps how long the service has run, unless more is kept already; answers with what is. */
+  readonly keepRunningTime: (at: Millis) => Effect.Effect<Millis, StorageFailure>
+  /** Forgets keys of requests that were answered before a running time, so many at most, and says how many. */
   readonly expireKeys: (before: Millis, limit: number) => Effect.Effect<number, StorageFailure>
   /** Accounts that have a checkpoint beyond 0. */
   readonly accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>

@@ -258,6 +258,14 @@ export const migrations = {
     `ALTER TABLE deliveries ADD COLUMN holder int`,
     statistics("TABLE deliveries", { holder: 0 }),
     `CREATE TABLE lease_holders (holder int PRIMARY KEY)`
+  ),
+  "0016_running_time": Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    statements(
+      // One row at most.
+      `CREATE TABLE running_time (single boolean PRIMARY KEY DEFAULT true CHECK (single), at bigint NOT NULL)`,
+      // Until now keys were remembered, and forgotten, by the wall clock.
+      `INSERT INTO running_time (at) SELECT ${now} WHERE EXISTS (SELECT FROM checkpoints)`
+    )
   )
 }
 

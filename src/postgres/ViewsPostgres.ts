@@ -68,6 +68,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
         const applied = ProjectionPostgres.apply(sql, projection, lease)
         return projection.sweep === null ? within(applied) : applied
       },
+      runningTime: (now) => within(runningTime(sql, now)),
+      keepRunningTime: (at) => within(keepRunningTime(sql, at)),
       expireKeys: (before, limit) => within(expireKeys(sql, before, limit)),
       clear: (account) =>
         storageFailure(
@@ -77,6 +79,20 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     })
   })
 )
+
+const runningTime = (sql: PgClient.PgClient, now: Millis) =>
+  ask(
+    sql<{ at: bigint }>`SELECT coalesce((SELECT at FROM running_time),
+      (SELECT least(max(at), ${bigint(now)}) FROM idempotency)) AS at`,
+    ([row]) => Number(row!.at)
+  )
+
+const keepRunningTime = (sql: PgClient.PgClient, at: Millis) =>
+  ask(
+    sql<{ at: bigint }>`INSERT INTO running_time (at) VALUES (${bigint(at)})
+      ON CONFLICT (single) DO UPDATE SET at = greatest(running_time.at, excluded.at) RETURNING at`,
+    ([row]) => Number(row!.at)
+  )
 
 const expireKeys = (sql: PgClient.PgClient, before: Millis, limit: number) =>
   ask(

@@ -23,6 +23,7 @@ import type { ProjectorShape } from "../../src/engine/Projector.ts"
 import { Projector } from "../../src/engine/Projector.ts"
 import type { JournalRecord } from "../../src/engine/Record.ts"
 import { GENESIS, unseal } from "../../src/engine/Record.ts"
+import { RunningTime } from "../../src/engine/RunningTime.ts"
 import * as Scheduler from "../../src/engine/Scheduler.ts"
 import { TimerHandler } from "../../src/engine/Timers.ts"
 import type { Manner } from "../../src/engine/Verify.ts"
@@ -88,7 +89,7 @@ const layerWith = (schedulers: 0 | 1 | 2, options: Parameters<typeof Engine.laye
   const alone = Deliveries.layer
   return (schedulers === 0 ? alone : Layer.mergeAll(alone, Scheduler.layer, Layer.fresh(Scheduler.layer))).pipe(
     Layer.provideMerge(Accounts.layer(options)),
-    Layer.provide(Layer.merge(Alarm.layer, Outbox.layer)),
+    Layer.provide(Layer.mergeAll(Alarm.layer, Outbox.layer, RunningTime.layer)),
     Layer.provideMerge(Projector.layer)
   )
 }

@@ -307,6 +307,8 @@ const questions = (random: Random) => {
     takeDeliveries: (views: ViewsShape) => views.takeDeliveries(lease),
     nextDelivery: (views: ViewsShape) => Effect.map(views.nextDelivery(busy), String),
     releaseDeliveries: (views: ViewsShape) => (limit === 1 ? views.releaseDeliveries : Effect.void),
+    runningTime: (views: ViewsShape) => views.runningTime(now),
+    keepRunningTime: (views: ViewsShape) => (limit === 1 ? views.keepRunningTime(now) : Effect.void),
     scan: (views: ViewsShape) => views.scan(account, table, after, limit),
     scanDeliveries: (views: ViewsShape) => views.scan(account, "deliveries", `${destination}/${delivery}`, 100)
   }

@@ -113,6 +113,7 @@ const searched = ({ documents }: Tables, account: AccountId, { filter, kind, ...
 class Accounts {
   readonly all = new Map<AccountId, Tables>()
   readonly processes = new Set<Process>()
+  runningTime: Millis | null = null
 
   of(account: AccountId): Tables {
     const known = this.all.get(account)
@@ -332,6 +333,12 @@ const viewsOfProcess = (journal: Journal["Service"], accounts: Accounts, process
         )
       }),
     ...deliveryViews(accounts, process),
+    runningTime: (now) =>
+      Effect.sync(() => {
+        const used = [...accounts.all.values()].flatMap(({ keys }) => [...keys.values()].map(({ at }) => at))
+        return accounts.runningTime ?? Math.min(now, used.length === 0 ? now : used.reduce((a, b) => Math.max(a, b)))
+      }),
+    keepRunningTime: (at) => Effect.sync(() => (accounts.runningTime = Math.max(accounts.runningTime ?? at, at))),
     expireKeys: (before, limit) =>
       Effect.sync(() => {
         let count = 0
