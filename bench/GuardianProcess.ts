@@ -71,6 +71,17 @@ const endAll = async () => {
   }
 }
 
+/** Removes what is mounted below the folder, the innermost first: it must not be deleted by the names of its files. */
+const unmountAll = () => {
+  const mounted = (lookAt(() => readFileSync("/proc/self/mounts", "utf8")) ?? "")
+    .split("\n")
+    .flatMap((line) => line.split(" ")[1] ?? [])
+    .filter((path) => path.startsWith(`${folder}/`))
+  for (const path of mounted.toReversed()) lookAt(() => execFileSync("umount", ["-l", path], { stdio: "ignore" }))
+}
+
 process.stdin.resume().once("close", () => {
-  void endAll().finally(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }))
+  void endAll()
+    .finally(unmountAll)
+    .finally(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }))
 })

@@ -20,11 +20,13 @@ import { PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
 import { AccountNumbers } from "./engine/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
+import * as Anchors from "./engine/Anchors.ts"
 import { Outbox } from "./engine/Outbox.ts"
 import * as Engine from "./engine/Engine.ts"
 import { RunningTime } from "./engine/RunningTime.ts"
 import { Projector } from "./engine/Projector.ts"
-import { remakeOutdated } from "./engine/Verify.ts"
+import type { Manner } from "./engine/Verify.ts"
+import { remakeOutdated, verify } from "./engine/Verify.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import * as Routes from "./http/Routes.ts"
 import * as Server from "./http/Server.ts"
@@ -45,6 +47,7 @@ import * as Simulator from "./payments/Simulator.ts"
 import * as Timers from "./payments/Timers.ts"
 import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
 import { destinationOf } from "./payments/WebhookEndpoints.ts"
+import * as AnchorsPostgres from "./postgres/AnchorsPostgres.ts"
 import * as Database from "./postgres/Database.ts"
 import * as InstallationSecret from "./postgres/InstallationSecret.ts"
 import * as JournalPostgres from "./postgres/JournalPostgres.ts"
@@ -66,20 +69,24 @@ export { API_VERSIONS } from "./domain/ApiVersion.ts"
 export type { BrandSetting } from "./domain/Brand.ts"
 export { BRAND_SETTING_NAMES } from "./domain/Brand.ts"
 export { Progress } from "./engine/Progress.ts"
-export { rebuild, verify } from "./engine/Verify.ts"
+export { rebuild, SWIFTLY } from "./engine/Verify.ts"
 export type { Answer, Command } from "./payments/Administration.ts"
 export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
 /** A shutdown waits this long for requests under way. */
 const GRACE_MILLIS = 4000
 
-const tables = Layer.provideMerge(
-  Layer.mergeAll(JournalPostgres.layer, SnapshotPostgres.layer, ViewsPostgres.layer),
-  Migrations.layer
-)
+const stores = Layer.mergeAll(JournalPostgres.layer, SnapshotPostgres.layer, ViewsPostgres.layer)
+const tables = Layer.provideMerge(stores, Migrations.layer)
 
 /** The journal and the views, on the configured Postgres, with their tables up to date. */
 export const storage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layer)))
+
+/** The same of an installation that is there, whoever serves it, and only to read. */
+const storageReading = stores.pipe(
+  Layer.provide(Layer.effectDiscard(Migrations.requireToday)),
+  Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layerReading)))
+)
 
 /** The same of an installation that is there already. */
 const existingStorage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layerOfExisting)))
@@ -119,6 +126,14 @@ const accountNumbers = Layer.unwrap(
     AccountNumbers.layer(Formats.KINDS, deriveKey(secret, "account numbers"))
   )
 ).pipe(Layer.provide(installationSecret))
+
+const anchorKeyOf = (secret: Redacted.Redacted<Uint8Array>) => deriveKey(secret, "anchors")
+
+const anchorStore = Layer.unwrap(Effect.map(TillConfig, ({ dataFolder }) => AnchorsPostgres.layer(dataFolder)))
+
+const anchoring = Layer.unwrap(
+  Effect.map(InstallationSecret.InstallationSecret, (secret) => Anchors.layer(anchorKeyOf(secret)))
+).pipe(Layer.provide([anchorStore, installationSecret]))
 
 const httpConfig = Layer.effect(
   HttpConfig,
@@ -165,6 +180,8 @@ export const engine = Engine.layer().pipe(
       )
     )
   ),
+  // Its last anchor is of what the engine leaves.
+  Layer.provide(anchoring),
   Layer.provide([Formats.layer, accountNumbers, layerEventVersions]),
   Layer.provideMerge(apiVersions),
   Layer.provideMerge(Simulator.layer),
@@ -353,17 +370,32 @@ export const administration = Layer.unwrap(
   )
 ).pipe(Layer.provide(Config.layer))
 
-/** The journal, the views and a projector of the installation that is there, for its verification and its rebuild. */
+/** The journal, the views and a projector of the installation that is there, for its rebuild. */
 export const maintenance = Projector.layer.pipe(
   Layer.provideMerge(Formats.layer),
   Layer.provideMerge(existingStorage),
   Layer.provide(Config.layer)
 )
 
-const stores = Layer.mergeAll(JournalPostgres.layer, ViewsPostgres.layer)
+const inspection = Layer.mergeAll(Formats.layer, anchorStore).pipe(
+  Layer.provideMerge(storageReading),
+  Layer.provideMerge(Config.layer)
+)
 
-/** Journal and views of an installation that is there, beside whoever serves it. */
-const readStorage = Layer.provideMerge(stores, Layer.unwrap(Effect.map(TillConfig, Database.layerReading)))
+/** Checks the installation that is there, whoever serves it. */
+export const verification = (manner: Manner) =>
+  Effect.gen(function* () {
+    const { dataFolder } = yield* TillConfig
+    const secret = yield* InstallationSecret.find(dataFolder)
+    const anchors = secret === undefined ? undefined : yield* Anchors.anchored(anchorKeyOf(secret))
+    const report = yield* verify(manner, anchors?.heads)
+    return {
+      ...report,
+      problems: anchors?.problem == null ? report.problems : [anchors.problem, ...report.problems],
+      /** When the newest was made; null if there is none, and undefined if that cannot be known here. */
+      newestAnchor: anchors && (anchors.newest === null ? null : Anchors.timeOf(anchors.newest))
+    }
+  }).pipe(Effect.provide(inspection))
 
 /** Backs the installation of this process' environment up, whether its service runs or not. */
 export const backup = (folder: string, mode: Mode) =>
@@ -377,7 +409,7 @@ export const backup = (folder: string, mode: Mode) =>
     const installation = { secret, migration, olderLinks: yield* Migrations.olderLinks }
     const holds = (account: string) => mode === "all" || !isLive(account)
     return yield* Backup.backup({ folder, mode, installation, holds })
-  }).pipe(Effect.provide(readStorage), Effect.provide(Config.layer))
+  }).pipe(Effect.provide(storageReading), Effect.provide(Config.layer))
 
 /** An empty installation that is a restore's alone until it is given free. */
 const restoreTarget = ({ secret, manifest }: Restore.Checked) =>

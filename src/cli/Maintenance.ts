@@ -1,6 +1,6 @@
 /**
- * `till verify` checks the journal's chain of hashes and compares the views with it; it writes nothing. `till rebuild`
- * writes the views anew from the journal.
+ * `till verify` checks the journal's chain of hashes, compares the views with it, and the journal with its anchors; it
+ * writes nothing. `till rebuild` writes the views anew from the journal.
  */
 import { Console, Data, Effect } from "effect"
 import { Command } from "effect/cli"
@@ -14,15 +14,29 @@ class VerificationFailed extends Data.TaggedError("VerificationFailed")<{ readon
   }
 }
 
-/** Checks the installation's journal, and the views against it. */
-export const verification = app.verify().pipe(
+/** Checks the installation's journal, the views against it, and what is anchored of it. */
+export const verification = app.verification(app.SWIFTLY).pipe(
   // Every installation that was started has records.
   Effect.filterOrFail(
     ({ problems, records }) => records > 0 || problems.length > 0,
     () => new app.NothingThere()
-  ),
-  Effect.provide(app.maintenance)
+  )
 )
+
+type Report = Effect.Success<typeof verification>
+
+const anchorsOf = ({ anchored, newestAnchor }: Report): string => {
+  if (newestAnchor === undefined) return "anchors were not checked, because TILL_DATA_DIR has no secret"
+  if (newestAnchor === null) return "none is anchored yet"
+  return `${anchored} records are anchored, newest anchor ${newestAnchor}`
+}
+
+const report = Effect.fnUntraced(function* (report: Report) {
+  const { accounts, problems, records } = report
+  if (problems.length > 0) return yield* new VerificationFailed({ problems })
+  const whole = `${records} records of ${accounts} accounts: the journal is whole and the views agree with it`
+  yield* Console.log(`${whole}; ${anchorsOf(report)}.`)
+})
 
 /** Rebuilds the installation's views and answers of how many accounts. Nobody else may write meanwhile. */
 export const reconstruction = Effect.andThen(app.requireAlone, app.rebuild).pipe(
@@ -34,12 +48,14 @@ export const reconstruction = Effect.andThen(app.requireAlone, app.rebuild).pipe
 )
 
 export const verify = Command.make("verify", {}, () =>
-  Effect.gen(function* () {
-    const { accounts, problems, records } = yield* ProgressLine.shown(verification, process.stderr)
-    if (problems.length > 0) return yield* new VerificationFailed({ problems })
-    yield* Console.log(`${records} records of ${accounts} accounts: the journal is whole and the views agree with it.`)
-  })
-).pipe(Command.withDescription("Check the journal, and the views against it"))
+  Effect.flatMap(ProgressLine.shown(verification, process.stderr), report)
+).pipe(
+  Command.withShortDescription("Check the journal, and the views against it"),
+  Command.withDescription(
+    "Check the journal, the views against it, and that it still has what was anchored of it, whether the service runs " +
+      "or not. It writes nothing."
+  )
+)
 
 export const rebuild = Command.make("rebuild", {}, () =>
   Effect.flatMap(ProgressLine.shown(reconstruction, process.stderr), (accounts) =>

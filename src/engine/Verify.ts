@@ -9,6 +9,8 @@
  * take a part of the rows each.
  */
 import { Clock, Effect, Fiber } from "effect"
+import type { AnchoredHead } from "./Anchors.ts"
+import { timeOf } from "./Anchors.ts"
 import type { AccountId } from "./Document.ts"
 import type { Named } from "./Expected.ts"
 import { Expected } from "./Expected.ts"
@@ -21,8 +23,8 @@ import type { Projection } from "./Projection.ts"
 import { aheadAfter, piecesOf, project } from "./Projection.ts"
 import { Progress } from "./Progress.ts"
 import { Projector } from "./Projector.ts"
-import type { JournalCorrupt, JournalRow } from "./Record.ts"
-import { checked, GENESIS, lost, unsealAll } from "./Record.ts"
+import type { JournalRow } from "./Record.ts"
+import { checked, GENESIS, JournalCorrupt, lost, unsealAll } from "./Record.ts"
 import { Snapshot } from "./Snapshot.ts"
 import type { Standing, ViewRow } from "./Views.ts"
 import { Views, viewTables } from "./Views.ts"
@@ -30,6 +32,8 @@ import { Views, viewTables } from "./Views.ts"
 export interface Report {
   readonly accounts: number
   readonly records: number
+  /** How many of the records are anchored. */
+  readonly anchored: number
   /** One line for each account that is not as it should be: what differs first. */
   readonly problems: ReadonlyArray<string>
 }
@@ -47,22 +51,27 @@ export interface Manner {
 /** As fast as it can. */
 export const SWIFTLY: Manner = { rowsMax: VERIFIED_ROWS_MAX, page: 1000, pause: Effect.void }
 
-/** Checks every account. */
+/** What must have been, by the account. */
+type AnchoredHeads = ReadonlyMap<AccountId, ReadonlyArray<AnchoredHead>>
+
+/** Checks every account, and that its journal has what is anchored of it. */
 export const verify = Effect.fnUntraced(function* (
-  manner: Manner = SWIFTLY
+  manner: Manner = SWIFTLY,
+  anchored: AnchoredHeads = new Map()
 ): Effect.fn.Return<Report, StorageFailure, Formats | Journal | Views> {
   const journal = yield* Journal
   const views = yield* Views
-  const accounts = new Set([...(yield* journal.accounts), ...(yield* views.accounts)])
+  const accounts = new Set([...(yield* journal.accounts), ...(yield* views.accounts), ...anchored.keys()])
   yield* announced([...accounts])
   const problems: Array<string> = []
   let records = 0
   for (const account of accounts) {
-    const outcome = yield* verifyAccount(account, manner)
+    const outcome = yield* verifyAccount(account, manner, anchored.get(account))
     records += outcome.records
     if (outcome.problem !== null) problems.push(outcome.problem)
   }
-  return { accounts: accounts.size, records, problems }
+  const heads = anchored.values().map((heads) => heads.at(-1)?.version ?? 0)
+  return { accounts: accounts.size, records, anchored: heads.reduce((sum, version) => sum + version, 0), problems }
 })
 
 /** Rewrites the views of every account from the journal. */
@@ -112,15 +121,16 @@ export interface Outcome {
 export const verifyAccount = Effect.fnUntraced(function* (
   account: AccountId,
   manner: Manner,
+  anchored: ReadonlyArray<AnchoredHead> = [],
   passes: number = 1
 ): Effect.fn.Return<Outcome, StorageFailure, Formats | Journal | Views> {
   const { within } = yield* Snapshot
   let records = 0
   for (let pass = 0; pass < passes; pass++) {
     const holds = (id: string) => passes === 1 || sumOf(id) % passes === pass
-    const part = { account, share: 1 / passes, holds, ...manner }
+    const part = { account, share: 1 / passes, holds, anchored, ...manner }
     const outcome = yield* within(verifyPart(part))
-    if (outcome === "too many rows") return yield* verifyAccount(account, manner, 2 * passes)
+    if (outcome === "too many rows") return yield* verifyAccount(account, manner, anchored, 2 * passes)
     if (outcome.problem !== null) return outcome
     records = outcome.records
   }
@@ -141,6 +151,7 @@ interface Part extends Manner {
   readonly share: number
   /** Which rows, by their ids. */
   readonly holds: (id: string) => boolean
+  readonly anchored: ReadonlyArray<AnchoredHead>
 }
 
 const verifyPart = (part: Part): Effect.Effect<Outcome | "too many rows", StorageFailure, Formats | Journal | Views> =>
@@ -178,15 +189,21 @@ const verifyPart = (part: Part): Effect.Effect<Outcome | "too many rows", Storag
  * until that answers with false.
  */
 const overJournal = Effect.fnUntraced(function* (
-  { account, page, pause }: Part,
+  { account, anchored, page, pause }: Part,
   { projected }: Standing,
   onProjections: (projections: ReadonlyArray<Projection>, records: number) => boolean
 ) {
   const formats = yield* Formats
   const journal = yield* Journal
   let head = { version: 0, hash: GENESIS }
+  let ahead = 0
   const fold = (rows: ReadonlyArray<JournalRow>): boolean => {
     const sealed = unsealAll(head, rows)
+    for (const { hash, record } of sealed) {
+      if (record.version !== anchored[ahead]?.version) continue
+      if (hash !== anchored[ahead]!.hash) throw rewritten(account, anchored, ahead)
+      ahead++
+    }
     const newest = sealed.at(-1)!
     head = { version: newest.record.version, hash: newest.hash }
     const records = sealed.map(({ record }) => record).filter(({ version }) => version <= projected)
@@ -201,8 +218,23 @@ const overJournal = Effect.fnUntraced(function* (
       )
   )
   if (isWhole && head.version < projected) return yield* lost(account, head.version + 1)
+  if (isWhole && ahead < anchored.length) return yield* cutOff(account, head.version + 1, anchored[ahead]!)
   return { read: head.version, isCutShort: !isWhole }
 })
+
+const rewritten = (account: AccountId, anchored: ReadonlyArray<AnchoredHead>, index: number) => {
+  const { at, version } = anchored[index]!
+  const first = (anchored[index - 1]?.version ?? 0) + 1
+  const which = first === version ? "it" : `one of the records from ${first} on`
+  return new JournalCorrupt({
+    account,
+    version,
+    problem: `is not what was anchored at ${timeOf(at)}: ${which} was rewritten`
+  })
+}
+
+const cutOff = (account: AccountId, version: number, { at, version: newest }: AnchoredHead) =>
+  new JournalCorrupt({ account, version, problem: `is missing, but record ${newest} was anchored at ${timeOf(at)}` })
 
 /**
  * Works on page after page, up to an empty one or until the work answers with false, and says whether it was done with

@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { prepare, readIfThere, writeAtomically } from "./embedded/DataFolder.ts"
+import { prepare, readIfThere, syncFolder, writeAtomically } from "./embedded/DataFolder.ts"
 import { attempt, embeddedPostgresError, type EmbeddedPostgresError } from "./embedded/EmbeddedPostgresError.ts"
 
 const secretBytes = 32
@@ -16,22 +16,31 @@ export class InstallationSecret extends Context.Service<InstallationSecret, Reda
   "till/InstallationSecret"
 ) {}
 
+const fileIn = (folder: string): string => Path.join(folder, "secret")
+
 /** Reads the secret of the data folder, or makes it; safe with several starters at once. */
 export const load = Effect.fnUntraced(function* (
   dataFolder: string
 ): Effect.fn.Return<Redacted.Redacted<Uint8Array>, EmbeddedPostgresError> {
-  const folder = yield* prepare(dataFolder)
-  const file = fileIn(folder)
-  const text = yield* attempt(`read or write ${file}`, () => readIfThere(file) ?? create(file))
-  const secret = Buffer.from(text.trim(), "hex")
-  if (secret.length !== secretBytes) {
-    return yield* embeddedPostgresError(
-      "FolderUnusable",
-      `${file} is damaged: it must hold ${secretBytes} bytes in hex.`
-    )
-  }
-  return Redacted.make(new Uint8Array(secret), { label: "installation secret" })
+  const file = fileIn(yield* prepare(dataFolder))
+  return yield* secretOf(file, yield* attempt(`read or write ${file}`, () => readIfThere(file) ?? create(file)))
 })
+
+/** Reads the secret of the data folder; undefined if it has none. */
+export const find = Effect.fnUntraced(function* (
+  dataFolder: string
+): Effect.fn.Return<Redacted.Redacted<Uint8Array> | undefined, EmbeddedPostgresError> {
+  const file = fileIn(dataFolder)
+  const text = yield* attempt(`read ${file}`, () => readIfThere(file))
+  return text === undefined ? undefined : yield* secretOf(file, text)
+})
+
+const secretOf = (file: string, text: string) => {
+  const secret = Buffer.from(text.trim(), "hex")
+  return secret.length === secretBytes
+    ? Effect.succeed(Redacted.make(new Uint8Array(secret), { label: "installation secret" }))
+    : embeddedPostgresError("FolderUnusable", `${file} is damaged: it must hold ${secretBytes} bytes in hex.`)
+}
 
 /**
  * The text of the file, where there has to be one: for backups of what there is. Nothing is made.
@@ -74,8 +83,6 @@ export const requireFree = Effect.fnUntraced(function* (
   )
 })
 
-const fileIn = (folder: string): string => Path.join(folder, "secret")
-
 // Written aside and then linked: of several starters the first one's link wins, and all read the same bytes.
 const create = (file: string): string => {
   const candidate = `${file}.${process.pid}.${randomBytes(6).toString("hex")}`
@@ -86,6 +93,8 @@ const create = (file: string): string => {
     } catch (cause) {
       if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause
     }
+    // Before anything is sealed with it: a database outlives a power cut, and so must its secret.
+    syncFolder(Path.dirname(file))
   } finally {
     fs.rmSync(candidate, { force: true })
   }

@@ -259,6 +259,15 @@ export const migrations = {
     statistics("TABLE deliveries", { holder: 0 }),
     `CREATE TABLE lease_holders (holder int PRIMARY KEY)`
   ),
+  "0014_anchors": statements(
+    // Signed statements of how far the journals were: see `engine/Anchors.ts`.
+    `CREATE TABLE anchors (
+      sequence bigint PRIMARY KEY,
+      at bigint NOT NULL,
+      heads text COLLATE "C" NOT NULL,
+      signature text COLLATE "C" NOT NULL
+    )`
+  ),
   "0016_running_time": Effect.flatMap(Clock.currentTimeMillis, (now) =>
     statements(
       // One row at most.

@@ -7,6 +7,7 @@ import { Clock, Context, Effect, Exit, Layer, Redacted, References, Scope } from
 import { TestClock } from "effect/testing"
 import type { AccountsShape } from "../../src/engine/Accounts.ts"
 import type { AccountNumbersShape } from "../../src/engine/AccountNumbers.ts"
+import type { Anchored } from "../../src/engine/Anchors.ts"
 import { AccountNumbers, make as makeNumbers } from "../../src/engine/AccountNumbers.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import type { DeliveriesShape } from "../../src/engine/Deliveries.ts"
@@ -184,8 +185,9 @@ export const formatsOf = (kinds: ReadonlyArray<Formatted>) => Formats.layer(kind
 export const verification = (
   storage: Storage,
   manner: Partial<Manner> = {},
-  kinds: ReadonlyArray<Formatted> = [COUNTER]
-) => verify({ ...SWIFTLY, ...manner }).pipe(Effect.provideContext(storage), Effect.provide(formatsOf(kinds)))
+  kinds: ReadonlyArray<Formatted> = [COUNTER],
+  anchored?: Anchored["heads"]
+) => verify({ ...SWIFTLY, ...manner }, anchored).pipe(Effect.provideContext(storage), Effect.provide(formatsOf(kinds)))
 
 /** Verification finds nothing. */
 export const verified = Effect.fnUntraced(function* (storage: Storage, kinds?: ReadonlyArray<Formatted>) {

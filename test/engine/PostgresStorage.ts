@@ -1,7 +1,9 @@
 /** The engine's storage in a fresh database of the run's Postgres; every engine on it has connections of its own. */
 import { NodeServices } from "@effect/platform-node"
 import { PgClient, PgMigrator } from "@effect/sql-pg"
-import { Effect, Layer, Redacted, Scope } from "effect"
+import { type Context, Effect, Layer, Redacted, Scope } from "effect"
+import type { AnchorStore } from "../../src/engine/Anchors.ts"
+import * as AnchorsPostgres from "../../src/postgres/AnchorsPostgres.ts"
 import { sessionSettings } from "../../src/postgres/Database.ts"
 import * as JournalPostgres from "../../src/postgres/JournalPostgres.ts"
 import * as Migrations from "../../src/postgres/Migrations.ts"
@@ -15,6 +17,8 @@ import { buildAlone } from "./Harness.ts"
 export interface PostgresStorage {
   /** Journal and views over connections under a name. */
   readonly connect: (name: string) => Effect.Effect<Storage, never, Scope.Scope>
+  /** The store of anchors, with its mark in a folder. */
+  readonly anchors: (folder: string) => Effect.Effect<Context.Context<AnchorStore>, never, Scope.Scope>
   /** The same through a proxy that can stall. */
   readonly connectThroughProxy: (
     name: string
@@ -56,6 +60,10 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
     )
   return {
     connect: (name) => Effect.flatMap(Effect.scope, (scope) => buildAlone(layer(name), scope)),
+    anchors: (folder) =>
+      Effect.flatMap(Effect.scope, (scope) =>
+        buildAlone(Layer.provide(AnchorsPostgres.layer(folder), clientOf(url, "anchors", 1)), scope)
+      ),
     connectThroughProxy: Effect.fnUntraced(function* (name) {
       const direct = new URL(Redacted.value(url))
       const target = { host: direct.hostname, port: Number(direct.port) }

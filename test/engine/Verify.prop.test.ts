@@ -261,7 +261,12 @@ describe("verification", () => {
       const many = Array.from({ length: 1001 }, (_, i) => create(ACCOUNTS[0]!, i))
       yield* Effect.all([...many, create(ACCOUNTS[1]!, 0)], { concurrency: "unbounded" })
       yield* engine.stop
-      assert.deepStrictEqual(yield* Harness.verified(storage), { accounts: 2, records: 1002, problems: [] })
+      assert.deepStrictEqual(yield* Harness.verified(storage), {
+        accounts: 2,
+        records: 1002,
+        anchored: 0,
+        problems: []
+      })
       yield* Harness.rebuilt(storage)
       assert.strictEqual(yield* Harness.viewsOf(storage).checkpoint(ACCOUNTS[0]!), 1001)
       yield* Harness.verified(storage)

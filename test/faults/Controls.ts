@@ -6,7 +6,9 @@ import * as Path from "node:path"
 import type { Finding } from "./Finding.ts"
 import type { Mutation } from "./Checkout.ts"
 import { mutated } from "./Checkout.ts"
+import { powerCuts } from "./parts/Disks.ts"
 import { kills } from "./parts/Kills.ts"
+import { twoProcesses } from "./parts/Processes.ts"
 import type { ControlResult } from "./Report.ts"
 import type { Context, Row } from "./Scene.ts"
 
@@ -25,6 +27,30 @@ const isLost = ({ kind }: Finding) => kind === "lost"
 const isDoubled = ({ kind }: Finding) => kind === "doubled"
 
 export const CONTROLS: ReadonlyArray<Control> = [
+  {
+    name: "fsync off",
+    mutation: {
+      file: "src/postgres/embedded/EmbeddedPostgres.ts",
+      find: '  max_connections: "50",\n',
+      replace: '  max_connections: "50",\n  fsync: "off",\n'
+    },
+    change: "the embedded Postgres runs without fsync",
+    fault: "power cut",
+    isSeenBy: ({ kind, text }) => kind === "lost" || text.startsWith("broke off"),
+    run: (context) => powerCuts(context, 2)
+  },
+  {
+    name: "no fence",
+    mutation: {
+      file: "src/postgres/JournalPostgres.ts",
+      find: "    WHERE NOT EXISTS (SELECT FROM ${missing})`\n",
+      replace: "    ON CONFLICT (account, version) DO UPDATE SET hash = excluded.hash, record = excluded.record`\n"
+    },
+    change: "a record takes the place of another process' record",
+    fault: "two processes",
+    isSeenBy: isLost,
+    run: (context) => twoProcesses(context, 1)
+  },
   {
     name: "acknowledged before the flush",
     mutation: {

@@ -97,7 +97,10 @@ export class Judge {
     let last: Answer | undefined
     for (let tries = 0; tries < ANSWER_TRIES; tries++) {
       last = await answerOf(this.#options.exchange, ...request)
-      if (last !== undefined && last.status < 500 && last.status !== 429) return last
+      const isAnswer = last !== undefined && last.status < 500 && last.status !== 429
+      if (isAnswer && last?.body === undefined)
+        throw new Error(`${request[1]} is answered with no JSON: ${show(last!)}`)
+      if (isAnswer) return last!
       await pause(TRY_PAUSE_MILLIS)
     }
     throw new Error(`${request[0]} ${request[1]} is not answered after the fault: ${last ? show(last) : "no answer"}`)

@@ -1,5 +1,7 @@
 /** The parts of the suite, in the order in which they run. */
+import * as Disks from "./parts/Disks.ts"
 import * as Kills from "./parts/Kills.ts"
+import * as Processes from "./parts/Processes.ts"
 import type { Context, Row } from "./Scene.ts"
 
 export interface Part {
@@ -7,4 +9,8 @@ export interface Part {
   readonly run: (context: Context) => Promise<ReadonlyArray<Row>>
 }
 
-export const PARTS: ReadonlyArray<Part> = [{ name: "kills", run: Kills.run }]
+export const PARTS: ReadonlyArray<Part> = [
+  { name: "kills", run: Kills.run },
+  { name: "disks", run: Disks.run },
+  { name: "processes", run: Processes.run }
+]

@@ -17,6 +17,8 @@ export interface Context {
   /** For this part alone. */
   readonly folder: string
   readonly seed: number
+  /** How long a service may take until it acknowledges again, in seconds. */
+  readonly patience: number
   /** How often what is done once by default is done. */
   readonly times: number
   /** Histories are written there, if anywhere. */
@@ -46,9 +48,6 @@ export const skipped = (fault: string, reason: string): Row => ({
   skipped: reason
 })
 
-/** How long a service may take until it acknowledges again. */
-const RECOVERY_MILLIS_MAX = 90_000
-
 export interface SceneOptions {
   readonly fault: string
   readonly service?: Partial<ServiceOptions>
@@ -56,6 +55,8 @@ export interface SceneOptions {
   readonly exchanges?: (service: Service) => ReadonlyArray<HttpExchange>
   readonly clients?: number
   readonly withoutReads?: boolean
+  /** The judge looks once, when all rounds are over. */
+  readonly judgedAtEnd?: boolean
   /** Requests before the fault and after the recovery. */
   readonly work?: readonly [number, number]
   readonly remark?: string
@@ -111,11 +112,11 @@ export class Scene {
     let recovered: Promise<number | undefined> = Promise.resolve(undefined)
     await fault(() => {
       since = performance.now()
-      recovered = traffic.acknowledgedAfter(since, RECOVERY_MILLIS_MAX)
+      recovered = traffic.acknowledgedAfter(since, this.#context.patience * 1000)
     })
     const at = await recovered
     if (at === undefined) {
-      const limit = RECOVERY_MILLIS_MAX / 1000
+      const limit = this.#context.patience
       judge.findings.add(
         "wrong",
         `round ${this.rounds}`,
@@ -124,8 +125,8 @@ export class Scene {
     } else this.recoveries.push((at - since) / 1000)
     await traffic.work(after)
     await traffic.stop()
-    await traffic.settle()
-    await judge.checkRound()
+    await traffic.settle(this.#context.patience * 1000)
+    if (this.#options.judgedAtEnd !== true) await judge.checkRound()
   }
 
   get row(): Row {

@@ -96,7 +96,7 @@ export class Traffic {
   }
 
   /** Every open request is sent until it has its answer, so long at most. */
-  async settle(millisMax = 60_000): Promise<void> {
+  async settle(millisMax = 90_000): Promise<void> {
     const end = performance.now() + millisMax
     await Promise.all(this.#clients.map((client) => client.settle(end)))
   }
@@ -260,6 +260,7 @@ class Client {
   async #ask(...request: Parameters<HttpExchange["request"]>): Promise<Answer | undefined> {
     const answer = await answerOf(this.#exchange, ...request)
     if (answer === undefined) this.#traffic.lost++
+    else if (answer.body === undefined) this.#traffic.problem("wrong", `no JSON: ${show(answer)}`)
     else if (!isOpen(answer)) return answer
     else if (answer.status === 503 || answer.status < 500) this.#traffic.unavailable++
     else this.#traffic.failed++
@@ -282,8 +283,7 @@ export const answerOf = async (
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), ANSWER_MILLIS_MAX)))
   const lost = (error: unknown) => {
-    // An answer that is cut off, or no JSON, is none.
-    if (error instanceof Lost || error instanceof SyntaxError) return undefined
+    if (error instanceof Lost) return undefined
     throw error
   }
   try {

@@ -27,6 +27,9 @@ const README = join(ROOT, "README.md")
 /** A part by the default and with `--long`; then it has hung. */
 const PART_MINUTES_MAX = 6
 const LONG_TIMES = 20
+/** Seconds after which a service that acknowledges nothing counts as gone; of a control that is known soon enough. */
+const PATIENCE = 90
+const PATIENCE_CONTROL = 10
 const CONTROLS_NAME = "controls"
 
 interface Options {
@@ -44,7 +47,7 @@ const contextOf = (options: Options, name: string): Context => {
   const folder = join(options.runFolder, name)
   mkdirSync(folder, { recursive: true })
   const { checkout, histories, seed, times } = options
-  return { checkout, folder, seed, times, histories, log }
+  return { checkout, folder, seed, times, histories, log, patience: PATIENCE }
 }
 
 const within = async <A>(minutes: number, work: Promise<A>): Promise<A> => {
@@ -84,7 +87,7 @@ const runControls = async (options: Options): Promise<ReadonlyArray<ControlResul
   if (options.only !== undefined && options.only !== CONTROLS_NAME) return []
   const results: Array<ControlResult> = []
   for (const [number, control] of CONTROLS.entries()) {
-    const context = contextOf(options, `control-${number + 1}`)
+    const context = { ...contextOf(options, `control-${number + 1}`), patience: PATIENCE_CONTROL }
     const result = await within(PART_MINUTES_MAX, runControl(control, context)).catch((error: unknown) => {
       const { fault, mutation, name } = control
       log(`${name} broke off: ${error instanceof Error ? error.message : String(error)}`)

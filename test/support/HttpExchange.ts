@@ -11,6 +11,7 @@ export interface Answer {
   readonly headers: http.IncomingHttpHeaders
   /** The body's exact text. */
   readonly text: string
+  /** Undefined for what is no JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
   readonly body: any
 }
@@ -66,8 +67,7 @@ export class HttpExchange {
         response.once("error", lost)
         response.once("end", () => {
           if (!response.complete) return lost(new Error("the answer was cut off"))
-          const body = text === "" ? undefined : JSON.parse(text)
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body })
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parsed(text) })
         })
       })
       request.once("error", lost)
@@ -78,6 +78,15 @@ export class HttpExchange {
   /** Ends every connection. */
   close(): void {
     this.#agent.destroy()
+  }
+}
+
+/** Undefined for what is no JSON. */
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }
 

@@ -1,0 +1,66 @@
+/** Anchors in Postgres, and their mark in the data folder. */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer } from "effect"
+import * as Path from "node:path"
+import type { Anchor, Mark } from "../engine/Anchors.ts"
+import { AnchorStore } from "../engine/Anchors.ts"
+import { StorageFailure } from "../engine/Journal.ts"
+import { readIfThere, writeAtomically } from "./embedded/DataFolder.ts"
+import { ask, bigint } from "./Rows.ts"
+
+interface Row {
+  readonly sequence: bigint
+  readonly at: bigint
+  readonly heads: string
+  readonly signature: string
+}
+
+const toAnchor = ({ at, sequence, ...row }: Row): Anchor => ({ ...row, sequence: Number(sequence), at: Number(at) })
+
+const inFolder = <A>(work: () => A) => Effect.try({ try: work, catch: (cause) => new StorageFailure({ cause }) })
+
+const toMark = (text: string): Mark => {
+  const [sequence = "", signature = ""] = text.trim().split(" ")
+  return { sequence: Number(sequence), signature }
+}
+
+export const layer = (dataFolder: string): Layer.Layer<AnchorStore, never, PgClient.PgClient> =>
+  Layer.effect(
+    AnchorStore,
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const file = Path.join(dataFolder, "anchor")
+      return AnchorStore.of({
+        read: (after, limit) =>
+          ask(
+            sql<Row>`SELECT sequence, at, heads, signature FROM anchors
+              WHERE sequence > ${bigint(after)} ORDER BY sequence LIMIT ${limit}`,
+            (rows) => rows.map(toAnchor)
+          ),
+        append: ({ at, heads, sequence, signature }) =>
+          ask(
+            sql`INSERT INTO anchors (sequence, at, heads, signature)
+              VALUES (${bigint(sequence)}, ${bigint(at)}, ${heads}, ${signature})
+              ON CONFLICT DO NOTHING RETURNING 1`,
+            (rows) => rows.length > 0
+          ),
+        // Skips from account to account along the primary key, as the journal's own question for its accounts does.
+        heads: ask(
+          sql<{ account: string; version: bigint; hash: string }>`WITH RECURSIVE walk AS (
+              (SELECT account FROM journal ORDER BY account LIMIT 1)
+              UNION ALL
+              SELECT (SELECT j.account FROM journal j WHERE j.account > walk.account ORDER BY j.account LIMIT 1)
+              FROM walk WHERE walk.account IS NOT NULL
+            ) SELECT walk.account, version, encode(hash, 'hex') AS hash FROM walk, LATERAL (
+              SELECT version, hash FROM journal j WHERE j.account = walk.account ORDER BY version DESC LIMIT 1
+            ) AS newest`,
+          (rows) => rows.map(({ account, hash, version }) => ({ account, version: Number(version), hash }))
+        ),
+        mark: inFolder(() => {
+          const text = readIfThere(file)
+          return text === undefined ? undefined : toMark(text)
+        }),
+        setMark: ({ sequence, signature }) => inFolder(() => writeAtomically(file, `${sequence} ${signature}\n`))
+      })
+    })
+  )

@@ -1,0 +1,74 @@
+/**
+ * A Postgres of the suite's own: for several Tills on one database, for a proxy in between, and for its tables to be
+ * edited.
+ */
+import { Effect, Exit, Redacted, Scope } from "effect"
+import { Client } from "pg"
+import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
+import { environment } from "../../src/postgres/embedded/Postmaster.ts"
+
+export class Server {
+  readonly port: number
+  readonly #server: EmbeddedPostgres.EmbeddedPostgres
+  readonly #scope: Scope.Closeable
+
+  private constructor(server: EmbeddedPostgres.EmbeddedPostgres, scope: Scope.Closeable) {
+    this.#server = server
+    this.#scope = scope
+    this.port = server.port
+  }
+
+  /** `variables` are for Postgres itself. */
+  static async start(dataFolder: string, variables: Readonly<Record<string, string>> = {}): Promise<Server> {
+    const scope = await Effect.runPromise(Scope.make())
+    Object.assign(environment, variables)
+    try {
+      const making = EmbeddedPostgres.make({ dataFolder }).pipe(Scope.provide(scope))
+      return new Server(await Effect.runPromise(making), scope)
+    } finally {
+      for (const name of Object.keys(variables)) delete environment[name]
+    }
+  }
+
+  /** Its address on a port of this machine: its own, or a proxy's. */
+  url(port: number = this.port): string {
+    const url = new URL(Redacted.value(this.#server.url))
+    url.port = String(port)
+    url.searchParams.delete("host")
+    return url.href
+  }
+
+  /** Runs statements on a connection of its own. */
+  async query<A>(use: (client: Client) => Promise<A>): Promise<A> {
+    const client = new Client({ connectionString: this.url() })
+    client.on("error", () => {})
+    await client.connect()
+    try {
+      return await use(client)
+    } finally {
+      await client.end().catch(() => {})
+    }
+  }
+
+  get processId(): Promise<number> {
+    return Effect.runPromise(this.#server.processId)
+  }
+
+  close(): Promise<void> {
+    return Effect.runPromise(Scope.close(this.#scope, Exit.void))
+  }
+}
+
+/** A server for the time that something takes. */
+export const withServer = async <A>(
+  dataFolder: string,
+  use: (server: Server) => Promise<A>,
+  variables?: Readonly<Record<string, string>>
+): Promise<A> => {
+  const server = await Server.start(dataFolder, variables)
+  try {
+    return await use(server)
+  } finally {
+    await server.close()
+  }
+}
