@@ -201,15 +201,10 @@ const datedLists = (
     reading(account, () =>
       Effect.gen(function* () {
         const { between, isExact } = yield* Lists.createdBetween(views, account, EVENT_PREFIX, created)
-        const asked = { ...query, ...between }
-        if (isExact) {
-          const { hasMore, page } = yield* Lists.pageOf(asked, (query) => views.events(account, query))
-          return { events: yield* eventsAt(page), hasMore }
-        }
         const { hasMore, page } = yield* Lists.pageOf(
-          asked,
+          { ...query, ...between },
           (query) => Effect.flatMap(views.events(account, query), eventsAt),
-          ({ at }) => wasWithin(at, created!)
+          ({ at }) => isExact || wasWithin(at, created!)
         )
         return { events: page, hasMore }
       })

@@ -300,6 +300,7 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
  */
 const makeGatherKeys = Effect.gen(function* () {
   const views = yield* Views
+  const runningTime = yield* RunningTime
   const turn = yield* Semaphore.make(1)
   const pageAfter = (actor: Actor, after: string) =>
     turn
@@ -309,9 +310,11 @@ const makeGatherKeys = Effect.gen(function* () {
         Effect.retry({ schedule: Schedule.spaced(GATHER_RETRY_MILLIS), while: () => actor.closed === null })
       )
   const gather = Effect.fnUntraced(function* (actor: Actor) {
+    // A row may have been changed, and the key's record alone says when it was used: it may have been just now.
+    const now = runningTime.now()
     for (let after = ""; actor.closed === null;) {
       const page: ReadonlyArray<ViewRow> = yield* pageAfter(actor, after)
-      for (const { row } of page) if ("key" in row) actor.usedKeys.add(row.key, row.at)
+      for (const { row } of page) if ("key" in row) actor.usedKeys.add(row.key, now)
       if (page.length < KEYS_PAGE) return actor.usedKeys.complete()
       after = page.at(-1)!.id
     }

@@ -11,8 +11,8 @@ import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import type { Place, StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
-import type { EventEntry, JournalRecord, JournalRow, RequestIdentity } from "./Record.ts"
-import { fromBytes, lost, notHeld } from "./Record.ts"
+import type { ChainedRow, EventEntry, JournalRecord, RequestIdentity } from "./Record.ts"
+import { lost, notHeld, readRow } from "./Record.ts"
 
 export interface StoredEvent {
   readonly id: string
@@ -72,6 +72,8 @@ const storedEvent = (record: JournalRecord, event: EventEntry): StoredEvent => (
 /** The record of a version holds the event. */
 export interface EventPlace extends Place {
   readonly id: string
+  /** Whoever knows it finds no event of another type there. */
+  readonly type?: string
 }
 
 /**
@@ -101,18 +103,18 @@ const nameOf = ({ account, version }: Place): string => `${account} ${version}`
 
 /** The events of a record, read by the first who asks for one. */
 class EventsOfRecord {
-  readonly #row: JournalRow | undefined
+  readonly #row: ChainedRow | undefined
   #events: ReadonlyMap<string, StoredEvent> | undefined
 
-  constructor(row: JournalRow | undefined) {
+  constructor(row: ChainedRow | undefined) {
     this.#row = row
   }
 
-  at({ account, id, version }: EventPlace): StoredEvent {
+  at({ account, id, type, version }: EventPlace): StoredEvent {
     if (this.#row === undefined) throw lost(account, version)
-    this.#events ??= storedEvents(fromBytes(this.#row))
+    this.#events ??= storedEvents(readRow(this.#row))
     const event = this.#events.get(id)
-    if (event !== undefined) return event
+    if (event !== undefined && (type ?? event.type) === event.type) return event
     throw notHeld(account, version, id)
   }
 }

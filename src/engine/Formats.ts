@@ -8,10 +8,11 @@
  *   repeated requests stay, byte for byte, what they were (semantics W8, I6).
  */
 import { Context, Layer } from "effect"
+import { ofDocument } from "./Checksum.ts"
 import type { AccountId, Document, Identified, JsonObject, Searchable, Step, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
 import type { SealedRecord } from "./Record.ts"
-import { AS_SHOWN, JournalCorrupt, lost } from "./Record.ts"
+import { AS_SHOWN, changed, JournalCorrupt, lost } from "./Record.ts"
 import type { StoredEvent } from "./Events.ts"
 import type { DocumentTexts } from "./Views.ts"
 
@@ -24,8 +25,8 @@ export interface Formatted {
 
 export interface FormatsShape {
   /**
-   * What a row stands for. Throws `JournalCorrupt` if the journal has lost the record, for the object was there; or if
-   * a newer Till wrote it.
+   * What a row stands for. Throws `JournalCorrupt` if the journal has lost the record, for the object was there; if row
+   * or texts are not what was written; or if a newer Till wrote it.
    */
   readonly document: (row: DocumentTexts) => Document | Tombstone
   /** An event of an account with its object in the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
@@ -77,6 +78,7 @@ export const make = (
     document: (row) => {
       const { account, document, format, hidden, id, kind, version } = row
       if (document === null && row.documentSpan !== null) throw lost(account, version)
+      if (ofDocument(row, document, hidden) !== row.checksum) throw changed(account, version, id)
       const steps = stepsOf(kind)
       const newest = 1 + steps.length
       if (document === null || format === newest) return stored(row)

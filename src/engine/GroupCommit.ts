@@ -11,10 +11,10 @@ import type { Scope } from "effect"
 import type { Actor, ClosedReason } from "./Actor.ts"
 import { Closed } from "./Actor.ts"
 import type { AccountId } from "./Document.ts"
-import type { Fenced, JournalShape, NewRow, StorageFailure } from "./Journal.ts"
+import type { Fenced, JournalShape, StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
-import type { Sealed } from "./Record.ts"
+import type { ChainedRow, Sealed } from "./Record.ts"
 
 /** A turn of the event loop that is shorter did nothing. */
 const IDLE_TURN_MILLIS = 0.05
@@ -155,7 +155,7 @@ const takePortion = (queue: Array<Entry>): Array<Entry> => {
 const weightOf = (queue: ReadonlyArray<Entry>): number =>
   queue.reduce((bytes, { sealed }) => bytes + sealed.bytes.length, 0)
 
-const rowOf = ({ sealed: { bytes, hash, previous, record } }: Entry): NewRow => {
+const rowOf = ({ sealed: { bytes, hash, previous, record } }: Entry): ChainedRow => {
   return { account: record.account, version: record.version, hash, bytes, previous }
 }
 

@@ -16,7 +16,7 @@ import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import { RunningTime } from "./RunningTime.ts"
 import type { KeyRow } from "./Projection.ts"
 import type { RequestIdentity, StoredResponse } from "./Record.ts"
-import { fromBytes, lost, notHeld } from "./Record.ts"
+import { lost, notHeld, readRow } from "./Record.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { Address } from "./Views.ts"
 import { Views } from "./Views.ts"
@@ -105,9 +105,9 @@ export const make: Effect.Effect<Idempotency, never, Journal | RunningTime | Sco
     }: KeyRow): Effect.fn.Return<KeyState, StorageFailure> {
       const [row] = yield* journal.at([{ account, version }])
       if (row === undefined) throw lost(account, version)
-      const { at, request, response } = fromBytes(row)
+      const { at, ran = at, request, response } = readRow(row)
       if (request?.idempotencyKey !== key || response === null) throw notHeld(account, version, "the answer to a key")
-      return { version, at, request, response }
+      return { version, at: ran, request, response }
     })
 
     const once = (

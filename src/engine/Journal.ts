@@ -6,7 +6,7 @@
  */
 import { Context, type Effect, Schema } from "effect"
 import type { AccountId } from "./Document.ts"
-import type { JournalRow, Span } from "./Record.ts"
+import type { ChainedRow, JournalRow, Span } from "./Record.ts"
 
 /**
  * Gives what the innermost of errors that wrap one another says, in one line, because it tells most:
@@ -28,13 +28,8 @@ export class StorageFailure extends Schema.TaggedError<StorageFailure>()("Storag
   }
 }
 
-/** A row to append, with the hash of the one that it follows. */
-export interface NewRow extends JournalRow {
-  readonly previous: string
-}
-
 /** The first of each account's rows. They are what has to follow upon what is there: the others follow upon them. */
-export const firsts = (rows: ReadonlyArray<NewRow>): ReadonlyArray<NewRow> => {
+export const firsts = (rows: ReadonlyArray<ChainedRow>): ReadonlyArray<ChainedRow> => {
   const accounts = new Set<AccountId>()
   return rows.filter(({ account }) => accounts.size < accounts.add(account).size)
 }
@@ -60,7 +55,7 @@ export interface JournalShape {
   /** True while it is known that it does not answer: nothing is to be made that would have to be written. */
   readonly isHanging: () => boolean
   /** Writes all rows durably, or none. */
-  readonly append: (rows: ReadonlyArray<NewRow>) => Effect.Effect<void, Fenced | StorageFailure>
+  readonly append: (rows: ReadonlyArray<ChainedRow>) => Effect.Effect<void, Fenced | StorageFailure>
   /**
    * The account's rows after a version, oldest first, at most `limit`, and none behind those that weigh
    * `READ_BYTES_MAX` together. So the end is where there are none, not where there are fewer than were asked for.
@@ -70,8 +65,11 @@ export interface JournalShape {
     after: number,
     limit: number
   ) => Effect.Effect<ReadonlyArray<JournalRow>, StorageFailure>
-  /** The rows at these places, in their order; undefined where there is none. */
-  readonly at: (places: ReadonlyArray<Place>) => Effect.Effect<ReadonlyArray<JournalRow | undefined>, StorageFailure>
+  /**
+   * The rows at these places, in their order; undefined where there is none. A row whose predecessor is not there
+   * either comes as if it were the first.
+   */
+  readonly at: (places: ReadonlyArray<Place>) => Effect.Effect<ReadonlyArray<ChainedRow | undefined>, StorageFailure>
   /** The texts of these parts, in their order; undefined where there is no record. */
   readonly slices: (slices: ReadonlyArray<Slice>) => Effect.Effect<ReadonlyArray<string | undefined>, StorageFailure>
   /** The newest version of each of these accounts that has a record. */

@@ -7,6 +7,7 @@ import type { Scope } from "effect"
 import type { Actor } from "./Actor.ts"
 import * as Batcher from "./Batcher.ts"
 import type { Between, Created } from "./Created.ts"
+import { labelsText } from "./Checksum.ts"
 import { idsOf, isWithin } from "./Created.ts"
 import type { AccountId, Document, Identified } from "./Document.ts"
 import { Formats } from "./Formats.ts"
@@ -71,7 +72,10 @@ export const make: Effect.Effect<Lists, never, Formats | Journal | Scope.Scope |
 
   const documentsOf = Effect.fnUntraced(function* (actor: Actor, rows: ReadonlyArray<DocumentRow>) {
     const { account } = actor
-    const known = rows.map((row) => knownDocument(actor, row))
+    const known = rows.map((row) => {
+      const document = knownDocument(actor, row)
+      return document !== undefined && saysOf(row, document) ? document : undefined
+    })
     const missing = rows.filter((_, i) => known[i] === undefined)
     if (missing.length === 0) return known as ReadonlyArray<Document>
     const spans = missing.flatMap(({ documentSpan, hiddenSpan, version }) =>
@@ -83,6 +87,14 @@ export const make: Effect.Effect<Lists, never, Formats | Journal | Scope.Scope |
       return known[i] ?? formats.document({ ...row, document: next(row.documentSpan), hidden: next(row.hiddenSpan) })
     }) as ReadonlyArray<Document>
   })
+
+  /** That beyond a page is read as well: a row that was changed does not pass for more. */
+  const readRows = (actor: Actor, query: ListQuery) =>
+    Effect.flatMap(rowsOf(actor, query), (rows) =>
+      Effect.map(documentsOf(actor, rows), (documents) =>
+        rows.map((row, i) => ({ id: row.id, row, document: documents[i]! }))
+      )
+    )
 
   const pages = new ListPages()
   /** Leaves the documents of a page that is asked for again where the next will find them. */
@@ -98,22 +110,17 @@ export const make: Effect.Effect<Lists, never, Formats | Journal | Scope.Scope |
       const known = pages.get(actor, query)
       if (known !== undefined) return yield* repeated(actor, query, known)
       const version = actor.projected
-      const found = yield* pageOf(query, (query) => rowsOf(actor, query))
-      pages.set(actor, query, version, found)
-      return { documents: yield* documentsOf(actor, found.page), hasMore: found.hasMore }
+      const { hasMore, page } = yield* pageOf(query, (query) => readRows(actor, query))
+      pages.set(actor, query, version, { hasMore, page: page.map(({ row }) => row) })
+      return { documents: page.map(({ document }) => document), hasMore }
     }
     const { between, isExact } = yield* createdBetween(views, actor.account, query.prefix, created)
-    const asked = { ...query, ...between }
-    if (isExact) {
-      const { hasMore, page } = yield* pageOf(asked, (query) => rowsOf(actor, query))
-      return { documents: yield* documentsOf(actor, page), hasMore }
-    }
     const { hasMore, page } = yield* pageOf(
-      asked,
-      (query) => Effect.flatMap(rowsOf(actor, query), (rows) => documentsOf(actor, rows)),
-      ({ value }) => isWithin((value as Identified & Dated).created, created!)
+      { ...query, ...between },
+      (query) => readRows(actor, query),
+      ({ document }) => isExact || isWithin((document.value as Identified & Dated).created, created)
     )
-    return { documents: page, hasMore }
+    return { documents: page.map(({ document }) => document), hasMore }
   })
 
   return { peek: (actor, query) => peekPage(pages, actor, query), list, search: makeSearch(views, documentsOf) }
@@ -165,6 +172,10 @@ const knownDocument = (actor: Actor, { id, version }: DocumentRow): Document | u
   const document = actor.durableDocument(id)
   return document?.version === version && !document.deleted ? document : undefined
 }
+
+/** Says whether a row was found for what its document is. If not, the document is read, and the row is refused. */
+const saysOf = ({ kind, labels }: DocumentRow, document: Document): boolean =>
+  document.kind === kind && labelsText(document.labels) === labelsText(labels)
 
 const everyRow = () => true
 /** Rows that are looked into at once, at most. */

@@ -5,6 +5,7 @@
  * that it does not name (a wipe, the end of a subscription, a moved clock) is folded in a batch of its own. Documents
  * that are known to be new stand apart: to insert their rows costs less than to look for older ones as well.
  */
+import * as Checksum from "./Checksum.ts"
 import { aheadOf } from "./Created.ts"
 import type { AccountId, Labels, Millis } from "./Document.ts"
 import type {
@@ -31,6 +32,8 @@ export interface DocumentRow {
   readonly labels: Labels
   /** In which it was written: see `Formats.ts`. */
   readonly format: number
+  /** Of the row and the texts that it points to; see `Checksum.ts`. */
+  readonly checksum: Checksum.Checksum
 }
 
 /** A document's row as it is written; nobody reads the rest back but searches and verification. */
@@ -230,10 +233,11 @@ class AccountFold {
     const { account } = this
     this.to = version
     this.ahead = Math.max(this.ahead, aheadOf(record))
-    for (const { created, documentSpan, format, hiddenSpan, id, kind, labels, search } of changes) {
+    for (const { created, document, documentSpan, format, hidden, hiddenSpan, id, kind, labels, search } of changes) {
       const rows = created || this.created.has(id) ? this.created : this.changed
       const entry = search ? entryOf(account, search) : null
-      rows.set(id, { account, id, kind, version, documentSpan, hiddenSpan, labels, format, search: entry })
+      const row = { account, id, kind, version, documentSpan, hiddenSpan, labels, format }
+      rows.set(id, { ...row, search: entry, checksum: Checksum.ofDocument(row, document, hidden) })
     }
     for (const { dueAt, id, name } of timers) {
       const timer =

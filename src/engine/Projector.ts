@@ -17,7 +17,7 @@ import { LAG_BYTES_MAX } from "./Memory.ts"
 import { piecesOf, project } from "./Projection.ts"
 import { Progress } from "./Progress.ts"
 import type { JournalCorrupt, JournalRecord, SealedRecord } from "./Record.ts"
-import { checked, fromBytes, GENESIS, lost, unsealAll } from "./Record.ts"
+import { checked, GENESIS, lost, readRow, unsealAll } from "./Record.ts"
 import { Views } from "./Views.ts"
 
 /** Records in one transaction, at most. */
@@ -141,7 +141,7 @@ const makeCatchUp = Effect.gen(function* () {
     if (version === 0) return { version, hash: GENESIS, sequence: 0, clock: 0, now: 0 }
     const [row] = yield* journal.at([{ account, version }])
     if (row === undefined) return yield* lost(account, version)
-    return headOf(yield* checked(() => fromBytes(row)), row.hash)
+    return headOf(yield* checked(() => readRow(row)), row.hash)
   })
   const step = Effect.fnUntraced(function* (account: AccountId, target: number) {
     const checkpoint = yield* views.checkpoint(account)

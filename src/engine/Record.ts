@@ -196,6 +196,11 @@ export interface JournalRow {
   readonly bytes: Uint8Array
 }
 
+/** A row with the hash of the one before it. */
+export interface ChainedRow extends JournalRow {
+  readonly previous: string
+}
+
 /** The journal does not hold what was once written to it, or was written by a newer Till. */
 export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("JournalCorrupt", {
   account: Schema.String,
@@ -210,6 +215,10 @@ export class JournalCorrupt extends Schema.TaggedError<JournalCorrupt>()("Journa
 /** A record that the views point to is not in the journal. */
 export const lost = (account: AccountId, version: number): JournalCorrupt =>
   new JournalCorrupt({ account, version, problem: "is missing, but the views have it" })
+
+/** What the views say of a record is not what was written there, or what was read of it is not. */
+export const changed = (account: AccountId, version: number, what: string): JournalCorrupt =>
+  new JournalCorrupt({ account, version, problem: `is not what the views say of ${what}: one of both was changed` })
 
 /** The views say that a record holds something, and it does not. */
 export const notHeld = (account: AccountId, version: number, what: string): JournalCorrupt =>
@@ -245,9 +254,7 @@ const corruptAfter =
 export const checkLink = (previous: ChainHead, row: JournalRow): void => {
   const corrupt = corruptAfter(previous, row)
   if (row.version !== previous.version + 1) throw corrupt(`is missing: record ${row.version} follows`)
-  const format = formatIn(row.bytes)
-  const chained = Buffer.concat([Buffer.from(frontOf(previous.hash, format, row)), row.bytes])
-  if (hash("sha256", chained, "hex") !== row.hash) throw corrupt("is not what was written: its hash does not match")
+  requireChained(previous.hash, row)
 }
 
 /** Checks a row against its predecessor and reads it. Throws `JournalCorrupt`. */
@@ -262,6 +269,14 @@ export const unseal = (previous: ChainHead, row: JournalRow): Sealed => {
   if (changesAt === -1) throw corrupt("holds a document that is not canonical JSON")
   const sealed = { ...record, changes: located(record.changes, changes, changesAt, text, row.bytes, format) }
   return { record: sealed, bytes: row.bytes, hash: row.hash, previous: previous.hash }
+}
+
+/** Checks a row against the hash of the one before it. */
+const requireChained = (previous: string, row: JournalRow): void => {
+  const front = frontOf(previous, formatIn(row.bytes), row)
+  if (hash("sha256", Buffer.concat([Buffer.from(front), row.bytes]), "hex") === row.hash) return
+  const { account, version } = row
+  throw new JournalCorrupt({ account, version, problem: "is not what was written: its hash does not match" })
 }
 
 /** The first format whose records say neither their account nor their version. */
@@ -478,11 +493,14 @@ const STAMP = /^\{"format":(\d+),(?:"account":"[^"]*","version":\d+,)?"at":(\d+)
 /** When a record was written; nothing else of it is read. Throws `JournalCorrupt` if a newer Till wrote it. */
 export const timeOf = (row: JournalRow): Millis => {
   const stamp = STAMP.exec(Buffer.from(row.bytes.subarray(0, STAMP_LENGTH_MAX)).toString("latin1"))
-  return stamp === null || Number(stamp[1]) > FORMAT ? fromBytes(row).at : Number(stamp[2])
+  return stamp === null || Number(stamp[1]) > FORMAT ? read(row, textOf(row.bytes)).at : Number(stamp[2])
 }
 
-/** Reads a row without its chain, for one whose chain was checked when the account was activated. */
-export const fromBytes = (row: JournalRow): JournalRecord => read(row, textOf(row.bytes))
+/** Reads a row by itself, once it was checked against the hash before it. Throws `JournalCorrupt`. */
+export const readRow = (row: ChainedRow): JournalRecord => {
+  requireChained(row.previous, row)
+  return read(row, textOf(row.bytes))
+}
 
 const read = (row: JournalRow, text: string): JournalRecord => {
   const corrupt = (problem: string) => new JournalCorrupt({ account: row.account, version: row.version, problem })

@@ -4,14 +4,15 @@
  *
  * Joined, because text that is put together piece by piece keeps its pieces in memory.
  */
-import type { Labels, Millis } from "./Document.ts"
+import { labelsText } from "./Checksum.ts"
+import type { Millis } from "./Document.ts"
 import type { DeliveryRow, EventRow, KeyRow, ProjectedDocument, SubscriptionRow, TimerRow } from "./Projection.ts"
 import type { Attempt, Span } from "./Record.ts"
 
 const documents = (row: ProjectedDocument): string => {
-  const { documentSpan, format, hiddenSpan, kind, labels, search, version } = row
+  const { checksum, documentSpan, format, hiddenSpan, kind, labels, search, version } = row
   const found = search === null ? "" : `${search.measure} ${search.terms.join()}`
-  return [kind, version, span(documentSpan), span(hiddenSpan), labelsText(labels), format, found].join("|")
+  return [kind, version, span(documentSpan), span(hiddenSpan), labelsText(labels), format, found, checksum].join("|")
 }
 
 const events = ({ version }: EventRow): string => String(version)
@@ -40,12 +41,6 @@ const attempt = ({ attempt, durationMillis, error, startedAt, status }: Attempt)
 ]
 
 const span = (place: Span | null): string => (place === null ? "" : `${place.at}+${place.length}`)
-
-/** In one order, whichever they came in. Many documents have none. */
-const labelsText = (labels: Labels): string => {
-  const names = Object.keys(labels)
-  return names.length === 0 ? "" : JSON.stringify(names.toSorted().map((name) => [name, labels[name]]))
-}
 
 /** One function for each table. */
 export const rowText = { documents, events, timers, keys, subscriptions, deliveries }

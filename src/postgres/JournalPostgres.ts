@@ -1,12 +1,11 @@
 /** The journal in Postgres: one INSERT, and so one round trip and one commit, per flush. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import type { NewRow } from "../engine/Journal.ts"
 import { Fenced, firsts, Journal, StorageFailure } from "../engine/Journal.ts"
 import { READ_BYTES_MAX } from "../engine/Memory.ts"
-import type { JournalRow } from "../engine/Record.ts"
-import { textOf } from "../engine/Record.ts"
-import { ask, bigint, bigints, byteStrings, ints, placed, texts } from "./Rows.ts"
+import type { ChainedRow, JournalRow } from "../engine/Record.ts"
+import { GENESIS, textOf } from "../engine/Record.ts"
+import { ask, bigint, bigints, byteStrings, cut, ints, placed, texts } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 
 interface Row {
@@ -28,8 +27,17 @@ const toRow = ({ account, hash, record, version }: Row): JournalRow => ({
   bytes: record
 })
 
+interface Chained extends Row {
+  readonly previous: Uint8Array | null
+}
+
+const toChained = ({ previous, ...row }: Chained): ChainedRow => ({
+  ...toRow(row),
+  previous: previous === null ? GENESIS : toHash(previous)
+})
+
 /** Appends all rows, or none: each account's first has to follow upon what is there. */
-const append = (sql: PgClient.PgClient, rows: ReadonlyArray<NewRow>) => {
+const append = (sql: PgClient.PgClient, rows: ReadonlyArray<ChainedRow>) => {
   const accounts = texts(rows.map((row) => row.account))
   const versions = bigints(rows.map((row) => row.version))
   const following = firsts(rows).filter(({ version }) => version > 1)
@@ -93,23 +101,25 @@ export const layer: Layer.Layer<Journal, never, PgClient.PgClient> = Layer.effec
       at: (places) =>
         within(
           ask(
-            sql<Row & { readonly position: bigint }>`SELECT position, account, version, hash, record
+            sql<Chained & { readonly position: bigint }>`SELECT position, j.account, j.version, j.hash, j.record,
+                before.hash AS previous
               FROM unnest(${texts(places.map((p) => p.account))}, ${bigints(places.map((p) => p.version))})
                 WITH ORDINALITY AS wanted (account, version, position)
-              JOIN journal USING (account, version)`,
-            (rows) => placed(places.length, rows, toRow)
+              JOIN journal j ON j.account = wanted.account AND j.version = wanted.version
+              LEFT JOIN journal before ON before.account = wanted.account AND before.version = wanted.version - 1`,
+            (rows) => placed(places.length, rows, toChained)
           )
         ),
       slices: (slices) =>
         within(
           ask(
-            sql<{ readonly position: bigint; readonly part: Uint8Array }>`
-              SELECT position, substring(record FROM at + 1 FOR length) AS part
+            sql<{ readonly position: bigint; readonly part: Uint8Array | null }>`
+              SELECT position, ${cut(sql, "at", "length")} AS part
               FROM unnest(${texts(slices.map((s) => s.account))}, ${bigints(slices.map((s) => s.version))},
                 ${ints(slices.map((s) => s.span.at))}, ${ints(slices.map((s) => s.span.length))})
                 WITH ORDINALITY AS wanted (account, version, at, length, position)
               JOIN journal USING (account, version)`,
-            (rows) => placed(slices.length, rows, ({ part }) => textOf(part))
+            (rows) => placed(slices.length, rows, ({ part }) => (part === null ? undefined : textOf(part)))
           )
         ),
       versions: (accounts) =>

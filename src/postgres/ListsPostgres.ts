@@ -54,7 +54,8 @@ const wayOf = ({ labels = {} }: ListQuery): "kind" | "label" | "customer" | "pro
 }
 
 /** A document's row. */
-export const COLUMNS = `account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format`
+export const COLUMNS = `account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels, format,
+  checksum`
 
 export const documents = (sql: PgClient.PgClient): Pick<Views["Service"], "list" | "newest"> => {
   const columns = sql.literal(COLUMNS)

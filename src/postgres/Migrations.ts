@@ -275,6 +275,12 @@ export const migrations = {
       // Until now keys were remembered, and forgotten, by the wall clock.
       `INSERT INTO running_time (at) SELECT ${now} WHERE EXISTS (SELECT FROM checkpoints)`
     )
+  ),
+  "0017_checksums": statements(
+    // Postgres does not know what a row was when it was written: the start makes the views anew from the journal.
+    `ALTER TABLE objects ADD COLUMN checksum int`,
+    statistics("TABLE objects", { checksum: 0 }),
+    `UPDATE checkpoints SET outdated = true`
   )
 }
 

@@ -58,17 +58,18 @@ type Statement<Row> = (sql: PgClient.PgClient, rows: ReadonlyArray<Row>) => Frag
 const insertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
   sql`INSERT INTO objects
       (account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
-        labels, format, terms, measure)
+        labels, format, terms, measure, checksum)
     SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb, format,
-      terms::bigint[], measure
+      terms::bigint[], measure, checksum
     FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.id))},
       ${texts(rows.map((d) => d.kind))}, ${bigints(rows.map((d) => d.version))},
       ${ints(rows.map((d) => d.documentSpan?.at ?? null))}, ${ints(rows.map((d) => d.documentSpan?.length ?? null))},
       ${ints(rows.map((d) => d.hiddenSpan?.at ?? null))}, ${ints(rows.map((d) => d.hiddenSpan?.length ?? null))},
       ${texts(rows.map(labelsText))}, ${ints(rows.map((d) => d.format))},
-      ${texts(rows.map(termsText))}, ${bigints(rows.map((d) => d.search?.measure ?? null))})
+      ${texts(rows.map(termsText))}, ${bigints(rows.map((d) => d.search?.measure ?? null))},
+      ${ints(rows.map((d) => d.checksum))})
       AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
-        labels, format, terms, measure)
+        labels, format, terms, measure, checksum)
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 const upsertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
@@ -76,7 +77,8 @@ const upsertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
     ON CONFLICT (account, id) DO UPDATE SET kind = excluded.kind, version = excluded.version,
       document_at = excluded.document_at, document_length = excluded.document_length,
       hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length,
-      labels = excluded.labels, format = excluded.format, terms = excluded.terms, measure = excluded.measure`
+      labels = excluded.labels, format = excluded.format, terms = excluded.terms, measure = excluded.measure,
+      checksum = excluded.checksum`
 
 const insertEvents: Statement<EventRow> = (sql, rows) =>
   sql`INSERT INTO events (account, id, type, version)

@@ -3,9 +3,10 @@
  * array, and `int` from small numbers. Postgres answers with rows, which the engine takes in shapes of its own, or with
  * a failure.
  */
-import { PgTypes } from "@effect/sql-pg"
+import { type PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Result } from "effect"
 import type { SqlError } from "effect/sql"
+import type { Fragment } from "effect/sql/Statement"
 import type { Labels } from "../engine/Document.ts"
 import { StorageFailure } from "../engine/Journal.ts"
 import type {
@@ -17,7 +18,7 @@ import type {
   TimerRow
 } from "../engine/Projection.ts"
 import type { Span } from "../engine/Record.ts"
-import { textOf } from "../engine/Record.ts"
+import { RECORD_BYTES_MAX, textOf } from "../engine/Record.ts"
 import type { DocumentTexts } from "../engine/Views.ts"
 
 /** `text[]` */
@@ -47,6 +48,16 @@ export const bigint = (value: number): PgTypes.Parameter => PgTypes.int8(BigInt(
 /** `int`, or null. */
 export const integer = (value: number | null): PgTypes.Parameter => PgTypes.int4(value)
 
+/**
+ * The part of a record that columns say the place of. What they say may have been changed: a place that is none gives
+ * null, and no error, which would fail whoever asks with the same statement.
+ */
+export const cut = (sql: PgClient.PgClient, at: string, length: string): Fragment =>
+  sql.literal(
+    `CASE WHEN ${at} BETWEEN 0 AND ${RECORD_BYTES_MAX} AND ${length} >= 0
+      THEN substring(record FROM ${at} + 1 FOR ${length}) END`
+  )
+
 /** To the engine, every failure of SQL is a storage failure. */
 export const storageFailure = Effect.mapError((cause: SqlError.SqlError) => new StorageFailure({ cause }))
 
@@ -67,6 +78,8 @@ export interface SqlDocument extends Pick<Sql<DocumentRow>, "account" | "id" | "
   readonly hidden_length: number | null
   readonly labels: Labels | null
   readonly format: number
+  /** Null where a migration has left the row as it was. */
+  readonly checksum: number | null
 }
 
 const toSpan = (at: number | null, length: number | null): Span | null =>
@@ -80,7 +93,8 @@ export const toDocument = (row: SqlDocument): DocumentRow => ({
   documentSpan: toSpan(row.document_at, row.document_length),
   hiddenSpan: toSpan(row.hidden_at, row.hidden_length),
   labels: row.labels ?? {},
-  format: row.format
+  format: row.format,
+  checksum: row.checksum ?? NaN
 })
 
 export interface SqlProjectedDocument extends SqlDocument {

@@ -15,6 +15,7 @@ import type { Sql, SqlDocumentTexts, SqlProjectedDocument, SqlTimer } from "./Ro
 import {
   ask,
   bigint,
+  cut,
   placed,
   storageFailure,
   texts,
@@ -198,8 +199,8 @@ const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "ke
     ask(
       sql<SqlDocumentTexts & { position: bigint }>`
         SELECT position, ${sql.literal(ListsPostgres.COLUMNS)},
-          substring(record FROM document_at + 1 FOR document_length) AS document,
-          substring(record FROM hidden_at + 1 FOR hidden_length) AS hidden
+          ${cut(sql, "document_at", "document_length")} AS document,
+          ${cut(sql, "hidden_at", "hidden_length")} AS hidden
         FROM unnest(${texts(addresses.map((a) => a.account))}, ${texts(addresses.map((a) => a.id))})
           WITH ORDINALITY AS wanted (account, id, position)
         JOIN objects USING (account, id) LEFT JOIN journal USING (account, version)`,

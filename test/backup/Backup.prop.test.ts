@@ -16,7 +16,7 @@ import { check, load } from "../../src/backup/Restore.ts"
 import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
 import { Projector } from "../../src/engine/Projector.ts"
 import type { JournalRecord, JournalRow, Sealed } from "../../src/engine/Record.ts"
-import { fromBytes, GENESIS, seal } from "../../src/engine/Record.ts"
+import { GENESIS, seal, textOf } from "../../src/engine/Record.ts"
 import type { Storage } from "../engine/Harness.ts"
 import * as Harness from "../engine/Harness.ts"
 import { COUNTER } from "../engine/Toy.ts"
@@ -156,6 +156,8 @@ const filesOf = (folder: string) =>
     .readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => fs.statSync(Path.join(folder, name)).isFile())
 
+const writtenAt = ({ bytes }: JournalRow): number => (JSON.parse(textOf(bytes)) as { at: number }).at
+
 describe("a backup", () => {
   it.effect.prop(
     "holds the journal up to its last run, whatever ended the runs before, and adds only what is new",
@@ -218,10 +220,10 @@ describe("a backup", () => {
         yield* source.grow(random.integer(1, 90))
         yield* backUp(source.storage, { folder })
         const rows = yield* rowsOf(source.storage)
-        const times = [...rows.values()].flat().map((row) => fromBytes(row).at)
+        const times = [...rows.values()].flat().map((row) => writtenAt(row))
         const until = random.pick(times) + random.integer(-1, 1)
         const expected = [...rows].flatMap(([account, chain]) => {
-          const kept = chain.slice(0, chain.findLastIndex((row) => fromBytes(row).at <= until) + 1)
+          const kept = chain.slice(0, chain.findLastIndex((row) => writtenAt(row) <= until) + 1)
           return kept.length === 0 ? [] : [[account, kept] as const]
         })
         if (expected.length === 0) {

@@ -246,7 +246,7 @@ describe("the engine on Postgres", () => {
       assert.include(yield* problem, `Record 1 of account ${ACCOUNT} is not what was written`)
       yield* postgres.edit(`DELETE FROM journal WHERE version = 1`)
       assert.include(yield* problem, `Record 1 of account ${ACCOUNT} is missing`)
-      yield* postgres.edit(`INSERT INTO events VALUES ('${ACCOUNT}', 'evt_invented', 'invented', 2)`)
+      yield* postgres.edit(`INSERT INTO events VALUES ('${ACCOUNT}', 'evt_invented', 'invented', 3)`)
       yield* postgres.edit(`UPDATE idempotency SET key = 'invented', version = 3 WHERE key = 'two'`)
       // What it wrote is not taken for what never was.
       const after = yield* Harness.startEngine(storage)
@@ -259,7 +259,7 @@ describe("the engine on Postgres", () => {
         [after.accounts.list(ACCOUNT, { kind: Toy.SLOT.name, limit: 1 }), lost],
         [events("counter.created"), lost],
         [replay("key"), lost],
-        [events("invented"), `Record 2 of account ${ACCOUNT} does not hold evt_invented, but the views point there`],
+        [events("invented"), `Record 3 of account ${ACCOUNT} does not hold evt_invented, but the views point there`],
         [
           replay("invented"),
           `Record 3 of account ${ACCOUNT} does not hold the answer to a key, but the views point there`

@@ -9,9 +9,9 @@ import { Cause, Effect, Exit } from "effect"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import type { EventPlace, EventVersionsShape } from "../../src/engine/Events.ts"
 import { makeReader } from "../../src/engine/Events.ts"
-import type { NewRow, Place } from "../../src/engine/Journal.ts"
+import type { Place } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
-import type { JournalRecord } from "../../src/engine/Record.ts"
+import type { ChainedRow, JournalRecord } from "../../src/engine/Record.ts"
 import { GENESIS, seal } from "../../src/engine/Record.ts"
 import { Random, Seed } from "../support/Random.ts"
 import * as JournalMemory from "./storage/JournalMemory.ts"
@@ -58,7 +58,7 @@ const chainOf = (random: Random, account: string) => {
     const { bytes, hash, previous } = seal(newest, recordOf(account, i + 1, events))
     newest = hash
     const damaged = random.chance(0.2)
-    const row: NewRow = { account, version: i + 1, hash, bytes: damaged ? bytes.subarray(1) : bytes, previous }
+    const row: ChainedRow = { account, version: i + 1, hash, bytes: damaged ? bytes.subarray(1) : bytes, previous }
     return { row, damaged, events }
   })
 }

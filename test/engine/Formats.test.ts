@@ -3,6 +3,7 @@
  * what has gone out once goes out the same again.
  */
 import { assert, describe, it } from "@effect/vitest"
+import * as Checksum from "../../src/engine/Checksum.ts"
 import { Effect } from "effect"
 import type { Kind, Step } from "../../src/engine/Document.ts"
 import type { EventVersionsShape } from "../../src/engine/Events.ts"
@@ -102,7 +103,8 @@ const objectsOf = (engine: Harness.RunningEngine) =>
 const rowOf = (document: string | null, hidden: string | null, format: number) => {
   const documentSpan = document === null ? null : { at: 0, length: document.length }
   const of = { account: ACCOUNT, id: "ctr_1", kind: "counter", version: 3, labels: {} }
-  return { ...of, documentSpan, hiddenSpan: null, document, hidden, format, search: null }
+  const row = { ...of, documentSpan, hiddenSpan: null, format, search: null }
+  return { ...row, document, hidden, checksum: Checksum.ofDocument(row, document, hidden) }
 }
 
 describe("documents of an older format", () => {

@@ -3,9 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit } from "effect"
 import type { Actor } from "../../src/engine/Actor.ts"
 import * as GroupCommit from "../../src/engine/GroupCommit.ts"
-import type { NewRow } from "../../src/engine/Journal.ts"
 import { Journal } from "../../src/engine/Journal.ts"
-import type { Sealed } from "../../src/engine/Record.ts"
+import type { ChainedRow, Sealed } from "../../src/engine/Record.ts"
 import * as Harness from "./Harness.ts"
 
 /** Longer than a turn that did nothing; many of them fit into the time for which a busy loop may hold a flush up. */
@@ -43,7 +42,7 @@ const start = Effect.gen(function* () {
   const loop = yield* busyLoop
   const flushes: Array<Flush> = []
   let freeSince = 0
-  const append = (rows: ReadonlyArray<NewRow>) =>
+  const append = (rows: ReadonlyArray<ChainedRow>) =>
     Effect.callback<void>((resume) => {
       const bytes = rows.reduce((sum, row) => sum + row.bytes.length, 0)
       flushes.push({ records: rows.length, rows, bytes, turnsWaited: loop.turns - freeSince })

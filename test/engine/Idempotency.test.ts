@@ -403,7 +403,7 @@ describe("a key", () => {
       yield* engine.projector.drained
       yield* engine.kill
       const journal = Harness.journalOf(storage)
-      const [withoutResponse] = yield* journal.read(ACCOUNT, 0, 1)
+      const [withoutResponse] = yield* journal.at([{ account: ACCOUNT, version: 1 }])
       for (const [row, problem] of [
         [undefined, "is missing, but the views have it"],
         [withoutResponse, "does not hold the answer to a key, but the views point there"]

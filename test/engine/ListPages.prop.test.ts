@@ -203,7 +203,8 @@ describe("lists", () => {
           documentSpan: null,
           hiddenSpan: null,
           labels: {},
-          format: 1
+          format: 1,
+          checksum: 0
         }
         const page = Array.from({ length: random.below(query.limit + 1) }, () => row)
         if (isTrue) kept.set(name, expected)

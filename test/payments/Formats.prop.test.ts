@@ -6,6 +6,7 @@
  * one.
  */
 import { assert, describe, it } from "@effect/vitest"
+import * as Checksum from "../../src/engine/Checksum.ts"
 import { Schema, SchemaRepresentation } from "effect"
 import type { Document, Step } from "../../src/engine/Document.ts"
 import { formatOf } from "../../src/engine/Document.ts"
@@ -44,15 +45,12 @@ const ROW = {
 }
 
 /** A document of a kind as it is read by today's Till. */
-const readBack = (kind: AnyKind, format: number, value: unknown, hidden: unknown): Document =>
-  formatsOf([kind]).document({
-    ...ROW,
-    id: (value as { readonly id: string }).id,
-    kind: kind.name,
-    format,
-    document: JSON.stringify(value),
-    hidden: hidden === null ? null : JSON.stringify(hidden)
-  }) as Document
+const readBack = (kind: AnyKind, format: number, value: unknown, hidden: unknown): Document => {
+  const row = { ...ROW, id: (value as { readonly id: string }).id, kind: kind.name, format }
+  const texts = { document: JSON.stringify(value), hidden: hidden === null ? null : JSON.stringify(hidden) }
+  const checksum = Checksum.ofDocument(row, texts.document, texts.hidden)
+  return formatsOf([kind]).document({ ...row, ...texts, checksum }) as Document
+}
 
 const fits = (schema: Schema.Constraint, value: unknown): void =>
   void Schema.decodeUnknownSync(schema as Schema.Decoder<unknown>, { onExcessProperty: "error" })(value)

@@ -110,14 +110,17 @@ describe("a database of an older Till", () => {
       const views = viewsOf(storage)
       assert.deepStrictEqual(yield* journalOf(storage).read(ACCOUNT, 0, 10), rows)
       const scanned = yield* views.scan(ACCOUNT, "documents", "", 10)
+      // They have no checksums until they are made anew.
+      const unchecked = <Row>(row: Row) => ({ ...row, checksum: NaN })
       assert.deepStrictEqual(
         scanned.map(({ row }) => row),
-        documents.toSorted(byId)
+        documents.toSorted(byId).map(unchecked)
       )
+      assert.deepStrictEqual(yield* views.outdated, [ACCOUNT])
       const found = yield* views.documents(newest)
       const texts = newest.map(({ document, hidden }, i) => {
         const { search: _search, ...row } = documents[i]!
-        return { ...row, document, hidden }
+        return unchecked({ ...row, document, hidden })
       })
       assert.deepStrictEqual(found, texts)
     })

@@ -69,7 +69,8 @@ const projection = (from: number): Projection => {
     hiddenSpan: null,
     labels: {},
     format: 1,
-    search: null
+    search: null,
+    checksum: 1
   }
   const documentSpan = { at: 0, length: 10 }
   return {

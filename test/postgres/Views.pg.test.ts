@@ -9,10 +9,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schedule, Schema, Scope } from "effect"
 import type { Between } from "../../src/engine/Created.ts"
 import type { Searchable } from "../../src/engine/Document.ts"
-import type { NewRow } from "../../src/engine/Journal.ts"
 import { READ_BYTES_MAX } from "../../src/engine/Memory.ts"
-import type { Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
-import { RECORD_BYTES_MAX, textOf } from "../../src/engine/Record.ts"
+import type { ChainedRow, Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
+import { GENESIS, RECORD_BYTES_MAX, textOf } from "../../src/engine/Record.ts"
 import type { DeliveryRow, DeliveryStep, ProjectedDocument, Projection } from "../../src/engine/Projection.ts"
 import { project } from "../../src/engine/Projection.ts"
 import type { Filter } from "../../src/engine/Search.ts"
@@ -171,7 +170,8 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
     hiddenSpan: random.chance(0.5) ? null : spanOf(random.pick(JSONS)),
     labels: labels(random),
     format: 1 + random.below(3),
-    search: random.chance(0.2) ? null : entryOf(account, searchable(random))
+    search: random.chance(0.2) ? null : entryOf(account, searchable(random)),
+    checksum: random.below(2 ** 32) | 0
   })
   const cleared = perAccount((account, _, id) => ({ account, id }))
   return {
@@ -427,7 +427,17 @@ describe("the views in Postgres", () => {
         ...EMPTY,
         checkpoints: [{ account, from: 0, to: 1, ahead: 0 }],
         documentsCreated: [
-          { ...of, id: "a", kind: "counter", documentSpan: null, hiddenSpan: null, labels: {}, format: 1, search: null }
+          {
+            ...of,
+            id: "a",
+            kind: "counter",
+            documentSpan: null,
+            hiddenSpan: null,
+            labels: {},
+            format: 1,
+            search: null,
+            checksum: 1
+          }
         ],
         events: [{ ...of, id: "evt_1", type: "counter.created" }],
         timersSet: [{ ...of, id: "a", name: "increment", dueAt: 9, wakeAt: 9 }],
@@ -593,7 +603,7 @@ const row = (account: string, version: number, text: string = "{}"): JournalRow 
 })
 
 /** Rows to append, each after the one before. */
-const following = (...rows: ReadonlyArray<JournalRow>): ReadonlyArray<NewRow> =>
+const following = (...rows: ReadonlyArray<JournalRow>): ReadonlyArray<ChainedRow> =>
   rows.map((each) => ({ ...each, previous: hashOf(each.account, each.version - 1) }))
 
 describe("the journal in Postgres", () => {
@@ -615,7 +625,7 @@ describe("the journal in Postgres", () => {
       const database = yield* PostgresStorage.make
       const journal = journalOf(yield* database.connect("journal"))
       yield* journal.append(following(row("a", 1), row("a", 2), row("b", 1)))
-      const refused = (rows: ReadonlyArray<NewRow>) =>
+      const refused = (rows: ReadonlyArray<ChainedRow>) =>
         Effect.map(Effect.flip(journal.append(rows)), (failure) => (failure._tag === "Fenced" ? failure.accounts : []))
       assert.deepStrictEqual(yield* refused(following(row("a", 4), row("a", 5), row("b", 2))), ["a"])
       assert.deepStrictEqual(
@@ -691,12 +701,15 @@ describe("the journal in Postgres", () => {
           yield* journal.append(following(row("a", 1)))
           assert.deepStrictEqual(yield* journal.read("ä'\"", after, limit), rows.slice(after, after + limit))
           const places = [rows.at(-1)!, row("ä'\"", 1000), row("a", 1), rows[0]!, row("a", 1), row("nobody", 1)]
+          const chained = (row: JournalRow) => {
+            return { ...row, previous: row.version === 1 ? GENESIS : hashOf(row.account, row.version - 1) }
+          }
           assert.deepStrictEqual(yield* journal.at(places), [
-            rows.at(-1),
+            chained(rows.at(-1)!),
             undefined,
-            row("a", 1),
-            rows[0],
-            row("a", 1),
+            chained(row("a", 1)),
+            chained(rows[0]!),
+            chained(row("a", 1)),
             undefined
           ])
           const slices = [...texts.keys(), 999].map((i) => ({ ...row("ä'\"", i + 1), span: { at: 8, length: i } }))

@@ -4,7 +4,7 @@ import type { AccountId } from "../../../src/engine/Document.ts"
 import { Fenced, firsts, Journal } from "../../../src/engine/Journal.ts"
 import { READ_BYTES_MAX } from "../../../src/engine/Memory.ts"
 import type { JournalRow } from "../../../src/engine/Record.ts"
-import { textOf } from "../../../src/engine/Record.ts"
+import { GENESIS, textOf } from "../../../src/engine/Record.ts"
 
 /** Rows that are read at once. */
 const pageOf = (rows: ReadonlyArray<JournalRow>): ReadonlyArray<JournalRow> => {
@@ -35,7 +35,13 @@ export const layerMemory: Layer.Layer<Journal> = Layer.sync(Journal, () => {
         return Effect.void
       }),
     read: (account, after, limit) => Effect.sync(() => pageOf(chain(account).slice(after, after + limit))),
-    at: (places) => Effect.sync(() => places.map(({ account, version }) => chain(account)[version - 1])),
+    at: (places) =>
+      Effect.sync(() =>
+        places.map(({ account, version }) => {
+          const row = chain(account)[version - 1]
+          return row && { ...row, previous: chain(account)[version - 2]?.hash ?? GENESIS }
+        })
+      ),
     slices: (slices) =>
       Effect.sync(() =>
         slices.map(({ account, span: { at, length }, version }) => {

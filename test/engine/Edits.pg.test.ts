@@ -1,0 +1,232 @@
+/**
+ * Somebody, or a disk, changes what Postgres holds. Whatever is read after that is what was written, or refused: an
+ * answer is what it was, or an error that names a record. What can be changed so that nothing finds it any more (a
+ * key's text, the label of an object) may be missing, and nothing else takes its place (semantics 9.30).
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit } from "effect"
+import type { Identified } from "../../src/engine/Document.ts"
+import { JournalCorrupt } from "../../src/engine/Record.ts"
+import { Random, Seed } from "../support/Random.ts"
+import * as Harness from "./Harness.ts"
+import * as PostgresStorage from "./PostgresStorage.ts"
+import * as Toy from "./Toy.ts"
+
+const ACCOUNT = "mer_1:test"
+const OTHER = "mer_2:test"
+const TABLES = ["journal", "objects", "events", "idempotency"] as const
+const SAVED = [...TABLES, "checkpoints", "timers"]
+type Table = (typeof TABLES)[number]
+
+/** Whoever changes these may keep a row from being found. */
+const FINDING: Readonly<Record<Table, ReadonlyArray<string>>> = {
+  journal: [],
+  objects: ["account", "id", "kind", "labels", "terms", "measure"],
+  events: ["account", "id", "type"],
+  idempotency: ["account", "key"]
+}
+
+const KEYS = Array.from({ length: 6 }, (_, i) => `key_${i}`)
+
+/** Counters in all states, with events and kept answers. */
+const fill = Effect.fnUntraced(function* (engine: Harness.RunningEngine) {
+  const ask = (account: string, key: string, operation: Toy.Operation) =>
+    engine.accounts.execute(account, Toy.request(key), () => Toy.command(operation))
+  for (const account of [ACCOUNT, OTHER]) {
+    yield* ask(account, KEYS[0]!, { op: "create", slot: "a", name: "ünï→😀" })
+    yield* ask(account, KEYS[1]!, { op: "create", slot: "b", name: "plain" })
+    yield* ask(account, KEYS[2]!, { op: "create", slot: "c", name: "plain" })
+    yield* ask(account, KEYS[3]!, { op: "increment", slot: "a", by: 3 })
+    yield* ask(account, KEYS[4]!, { op: "delete", slot: "b" })
+    yield* ask(account, KEYS[5]!, { op: "keep", slot: "c" })
+  }
+  yield* engine.projector.drained
+})
+
+type Answer = ReadonlyArray<unknown>
+
+/** All that can be asked, by what it asks for. An answer is a list of what it found. */
+const questions = (engine: Harness.RunningEngine, ids: ReadonlyArray<string>, events: ReadonlyArray<string>) => {
+  const { accounts } = engine
+  const all = new Map<string, Effect.Effect<Answer, unknown>>()
+  const shown = (documents: ReadonlyArray<{ readonly id: string; readonly json: string; readonly hidden: unknown }>) =>
+    documents.map(({ hidden, id, json }) => ({ id, json, hidden }))
+  for (const account of [ACCOUNT, OTHER]) {
+    for (const id of ids) {
+      const read = Effect.map(accounts.read(account, id), (found) =>
+        found === undefined ? [] : found.deleted ? ["deleted"] : shown([found])
+      )
+      all.set(`read ${account} ${id}`, read)
+    }
+    for (const kind of ["counter", "slot"]) {
+      for (const labels of [{}, { slot: "a" }, { name: "plain" }]) {
+        for (const limit of [1, 10]) {
+          const list = Effect.map(accounts.list(account, { kind, labels, limit }), ({ documents }) => shown(documents))
+          all.set(`list ${account} ${kind} ${JSON.stringify(labels)} ${limit}`, list)
+        }
+      }
+    }
+    const filters = [{ all: ["slot=a"], any: [], none: [] }]
+    const matches = (value: Identified) => (value as Toy.Counter).slot === "a"
+    const search = accounts.search(account, { kind: "counter", prefix: "ctr", filters, matches, limit: 5 })
+    all.set(
+      `search ${account}`,
+      Effect.map(search, ({ documents }) => shown(documents))
+    )
+    for (const type of ["counter.created", "counter.deleted", "counter.incremented"]) {
+      const page = accounts.events(account, { type: { exact: type }, limit: 10 })
+      all.set(
+        `events ${account} ${type}`,
+        Effect.map(page, ({ events }) => events)
+      )
+    }
+    all.set(
+      `events ${account}`,
+      Effect.map(accounts.events(account, { limit: 3 }), ({ events }) => events)
+    )
+    for (const id of events) {
+      all.set(
+        `event ${account} ${id}`,
+        Effect.map(accounts.event(account, id), (event) => (event === undefined ? [] : [event]))
+      )
+    }
+    for (const key of KEYS) {
+      const replay = accounts.execute(account, Toy.request(key), () => Toy.command({ op: "look", slot: "a" }))
+      all.set(`replay ${account} ${key}`, Effect.map(replay, Array.of))
+    }
+  }
+  return all
+}
+
+const answersOf = Effect.fnUntraced(function* (
+  storage: Harness.Storage,
+  ids: ReadonlyArray<string>,
+  events: ReadonlyArray<string>
+) {
+  const engine = yield* Harness.startEngine(storage, { schedulers: 0 })
+  const answers = new Map<string, Exit.Exit<Answer, unknown>>()
+  for (const [name, question] of questions(engine, ids, events)) answers.set(name, yield* Effect.exit(question))
+  yield* engine.stop
+  return answers
+})
+
+/** All that an account's answers hold. */
+const itemsOf = (answers: ReadonlyMap<string, Exit.Exit<Answer, unknown>>, account: string): ReadonlySet<string> =>
+  new Set(
+    [...answers].flatMap(([question, answer]) =>
+      question.split(" ")[1] === account && Exit.isSuccess(answer)
+        ? answer.value.map((item) => JSON.stringify(item))
+        : []
+    )
+  )
+
+interface Cell {
+  readonly ctid: string
+  readonly text: string
+  readonly type: string
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+/** A value with one byte of it changed, as text. */
+const changed = ({ text, type }: Cell, random: Random): string => {
+  if (type === "int4" || type === "int8") {
+    return String(BigInt(text) ^ (1n << BigInt(random.below(type === "int4" ? 31 : 52))))
+  }
+  const places = [...text].flatMap((c, i) =>
+    type === "bytea" ? (i >= 2 ? [i] : []) : /[0-9a-zA-Z]/.test(c) ? [i] : []
+  )
+  const at = random.pick(places)
+  const old = [...text][at]!
+  const others = /[0-9]/.test(old) || type === "bytea" ? "0123456789" : "abcXYZ"
+  const other = random.pick([...others].filter((c) => c !== old))
+  return [...text].with(at, other).join("")
+}
+
+/**
+ * Fails unless an answer is what it was before an edit, or refused. Where an edit may hide rows, what is left is among
+ * the `known`.
+ */
+const judge = (
+  name: string,
+  edit: string,
+  before: Answer,
+  after: Exit.Exit<Answer, unknown>,
+  known: ReadonlySet<string> | null
+) => {
+  const told = `${name} after ${edit}`
+  if (Exit.isFailure(after)) {
+    const [defect] = after.cause.reasons.filter(Cause.isDieReason).map((reason) => reason.defect)
+    assert.instanceOf(defect, JournalCorrupt, `${told}: ${Cause.pretty(after.cause)}`)
+    return
+  }
+  if (known === null) return assert.deepStrictEqual(after.value, before, told)
+  // A key that cannot be found is new.
+  if (name.startsWith("replay")) return
+  // Nothing else takes its place but what comes after it.
+  for (const item of after.value) assert.isTrue(known.has(JSON.stringify(item)), told)
+}
+
+describe("a database in which a byte was changed", () => {
+  it.live.prop(
+    "gives answers as before, or refuses them with the name of a record",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const random = new Random(seed)
+          const postgres = yield* PostgresStorage.make
+          const storage = yield* postgres.connect("engine")
+          const first = yield* Harness.startEngine(storage, { schedulers: 0 })
+          yield* fill(first)
+          yield* first.stop
+          const ids = (yield* postgres.ask<{ id: string }>("SELECT DISTINCT id FROM objects")).map(({ id }) => id)
+          const events = (yield* postgres.ask<{ id: string }>("SELECT id FROM events")).map(({ id }) => id)
+          for (const table of SAVED) yield* postgres.edit(`CREATE TABLE saved_${table} AS TABLE ${table}`)
+          const before = yield* answersOf(storage, ids, events)
+          const known = new Map([ACCOUNT, OTHER].map((account) => [account, itemsOf(before, account)]))
+          let refused = 0
+          for (let round = 0; round < 30; round++) {
+            const table = random.pick(TABLES)
+            const columns = yield* postgres.ask<{ name: string; type: string }>(
+              `SELECT column_name::text AS name, udt_name::text AS type FROM information_schema.columns
+                WHERE table_name = '${table}' ORDER BY column_name`
+            )
+            const { name, type } = random.pick(columns)
+            const cells = yield* postgres.ask<Omit<Cell, "type">>(
+              `SELECT ctid::text AS ctid, ${name}::text AS text FROM ${table}
+                WHERE ${name} IS NOT NULL AND ${name}::text NOT IN ('', '{}', '\\x') ORDER BY 1`
+            )
+            if (cells.length === 0) continue
+            const cell = { ...random.pick(cells), type }
+            const value = changed(cell, random)
+            const edit = `UPDATE ${table} SET ${name} = ${quoted(value)}::${type} WHERE ctid = '${cell.ctid}'`
+            // Postgres itself refuses some.
+            if (Exit.isFailure(yield* Effect.exit(postgres.edit(edit)))) continue
+            const mayHide = FINDING[table].includes(name)
+            const after = yield* answersOf(storage, ids, events)
+            for (const [question, answer] of after) {
+              const was = before.get(question)!
+              assert.isTrue(Exit.isSuccess(was), question)
+              const [, account] = question.split(" ")
+              if (Exit.isSuccess(was)) {
+                judge(question, `${edit} (was ${cell.text})`, was.value, answer, mayHide ? known.get(account!)! : null)
+              }
+            }
+            const failures = [...after].filter(([, answer]) => Exit.isFailure(answer)).map(([question]) => question)
+            if (failures.length > 0) refused++
+            // One row of the views that was changed is one object, event or key that cannot be read, and what lists it.
+            if (table !== "journal") assert.isBelow(failures.length, after.size / 2, edit)
+            for (const each of SAVED) {
+              yield* postgres.edit(`DELETE FROM ${each}`)
+              yield* postgres.edit(`INSERT INTO ${each} SELECT * FROM saved_${each}`)
+            }
+          }
+          assert.isAbove(refused, 0)
+        })
+      ),
+    { arbitrary: { runs: 1, maxShrinks: 0 }, timeout: 120_000 }
+  )
+})
