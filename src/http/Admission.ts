@@ -12,6 +12,7 @@
  * While there is work to do, only some are refused in each turn, and the others later. A client that does not mind
  * `Retry-After` asks again at once, and this is what bounds how often.
  */
+import { Context } from "effect"
 import { ConcurrencyLimit } from "./ConcurrencyLimit.ts"
 
 /** In each turn work may begin for so long as requests come in, and for as long again of what waits. */
@@ -134,6 +135,11 @@ const eventLoop: Surroundings = {
   after: (millis, step) => void setTimeout(step, millis).unref()
 }
 
+/** The event loop's, unless a test has a time of its own. */
+export const AdmissionTime: Context.Reference<Surroundings> = Context.Reference("till/http/AdmissionTime", {
+  defaultValue: () => eventLoop
+})
+
 export class Admission {
   readonly #surroundings: Surroundings
   readonly #limit = new ConcurrencyLimit()
@@ -151,7 +157,7 @@ export class Admission {
   #isScheduled = false
   #isSweeping = false
 
-  constructor(surroundings: Surroundings = eventLoop) {
+  constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings
   }
 

@@ -11,7 +11,7 @@ import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
-import { Admission } from "./Admission.ts"
+import { Admission, AdmissionTime } from "./Admission.ts"
 import type { Caller } from "./Authentication.ts"
 import * as Authentication from "./Authentication.ts"
 import type { Carried, Command } from "./CarryOutOnce.ts"
@@ -47,7 +47,7 @@ const makeSteps = Effect.fnUntraced(function* (
 ) {
   const { accountBefore, authenticate } = yield* Authentication.make
   const admission = yield* Effect.acquireRelease(
-    Effect.sync(() => new Admission()),
+    Effect.map(AdmissionTime, (time) => new Admission(time)),
     (admission) => Effect.sync(() => admission.close())
   )
   const routes = new RouteTable(endpoints)

@@ -36,7 +36,7 @@ import { RequestBodies } from "./RequestBody.ts"
 import { ApiServer } from "./Server.ts"
 
 /** The contract's endpoints with their handlers. */
-const endpoints = compile(Api, {
+export const endpoints = compile(Api, {
   customers,
   products,
   prices,

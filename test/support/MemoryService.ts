@@ -19,7 +19,7 @@ import * as Faults from "../engine/storage/Faults.ts"
 import * as JournalMemory from "../engine/storage/JournalMemory.ts"
 import * as ViewsMemory from "../engine/storage/ViewsMemory.ts"
 
-const numbers = AccountNumbers.layer(Formats.KINDS, Redacted.make(new Uint8Array(32).fill(9)))
+export const numbers = AccountNumbers.layer(Formats.KINDS, Redacted.make(new Uint8Array(32).fill(9)))
 
 /** The engine with the lifecycles' timers, and the versions of the API. */
 export const engine = (faults?: Faults.Faults, versions?: ReadonlyArray<Version>) =>

@@ -1,0 +1,147 @@
+/**
+ * A process of the whole service but its sockets and its Postgres: the real pipeline, engine and payments, on storage
+ * that outlives it, in a time of the test's own. It can be killed at any moment.
+ */
+import { Context, Effect, Exit, Layer, References, Scope } from "effect"
+import { ApiVersions } from "../../src/domain/ApiVersions.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import { Views } from "../../src/engine/Views.ts"
+import { AdmissionTime } from "../../src/http/Admission.ts"
+import { RequestIds } from "../../src/http/Exchange.ts"
+import { HttpConfig } from "../../src/http/HttpConfig.ts"
+import type { Incoming } from "../../src/http/Incoming.ts"
+import * as Pipeline from "../../src/http/Pipeline.ts"
+import { endpoints } from "../../src/http/Routes.ts"
+import * as Formats from "../../src/payments/Formats.ts"
+import * as Merchants from "../../src/payments/Merchants.ts"
+import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import * as Simulator from "../../src/payments/Simulator.ts"
+import * as Timers from "../../src/payments/Timers.ts"
+import type { Storage } from "../engine/Harness.ts"
+import { buildAlone, viewsOf } from "../engine/Harness.ts"
+import * as Faults from "../engine/storage/Faults.ts"
+import * as ViewsMemory from "../engine/storage/ViewsMemory.ts"
+import { clockOf } from "../http/SettableClock.ts"
+import type { Keys } from "../support/MemoryService.ts"
+import * as MemoryService from "../support/MemoryService.ts"
+import { paymentsConfig } from "../support/PaymentsConfig.ts"
+
+export interface Request {
+  readonly method: string
+  readonly url: string
+  readonly key: string
+  readonly idempotencyKey: string | undefined
+  readonly body: object | undefined
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+}
+
+export interface Process {
+  /** Gives no answer if the process is killed before it. */
+  readonly request: (request: Request) => Promise<Answer | undefined>
+  readonly merchant: Effect.Effect<Keys>
+  readonly stop: Effect.Effect<void>
+  /** From now on nothing it starts reaches the storage, and nothing comes back from there or to its clients. */
+  readonly kill: () => void
+}
+
+class Received implements Incoming {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly arrivedAt = 0
+  readonly isWhole = true
+  readonly remoteAddress = "127.0.0.1"
+  isGone = false
+  readonly answered = Promise.withResolvers<Answer | undefined>()
+  readonly #body: Buffer
+
+  constructor({ body, idempotencyKey, key, method, url }: Request) {
+    this.method = method
+    this.url = url
+    this.#body = Buffer.from(body === undefined ? "" : JSON.stringify(body))
+    this.headers = {
+      host: "till.example",
+      authorization: `Basic ${Buffer.from(`${key}:`).toString("base64")}`,
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey })
+    }
+  }
+
+  isRepeated(): boolean {
+    return false
+  }
+
+  readBody(): Exit.Exit<Buffer> {
+    return Exit.succeed(this.#body)
+  }
+
+  onGone(): void {}
+
+  answer(status: number, headers: Readonly<Record<string, string>>, text: string): void {
+    this.answered.resolve({ status, headers, text })
+  }
+}
+
+class Service extends Context.Service<Service, { readonly answer: (incoming: Incoming) => void }>()("test/Service") {}
+
+const service = Layer.effect(Service, Pipeline.make(endpoints))
+
+/** Starts a process. Its clock says `now`; what waits in it waits for the clock of the test. */
+export const start = Effect.fnUntraced(function* (
+  storage: Storage,
+  now: () => number,
+  faults: Faults.Faults
+): Effect.fn.Return<Process> {
+  let isDead = false
+  const another = ViewsMemory.ofAnotherProcess(viewsOf(storage))
+  const own = another === undefined ? storage : Context.add(storage, Views, another.views)
+  const dying = Effect.suspend(() => (isDead ? Effect.never : Effect.void))
+  const engine = Engine.layer().pipe(
+    Layer.provide([Timers.layer, Formats.layer, MemoryService.numbers, Merchants.layerEventVersions]),
+    Layer.provideMerge(ApiVersions.layer()),
+    Layer.provideMerge(Simulator.layer),
+    Layer.provide(Faults.layer((point) => Effect.andThen(dying, Effect.andThen(faults(point), dying)))),
+    Layer.provide(Layer.succeedContext(own))
+  )
+  const layer = service.pipe(
+    Layer.provideMerge(engine),
+    Layer.provide([RequestIds.layer, Layer.succeed(HttpConfig, { docsUrl: "https://till.example/docs" })]),
+    Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig())),
+    Layer.provide(clockOf(now)),
+    // Requests begin as they come: how fast this machine is makes no difference.
+    Layer.provide(
+      Layer.succeed(AdmissionTime, { now: () => 0, atTurnsEnd: setImmediate, after: (_, step) => setImmediate(step) })
+    ),
+    Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
+  )
+  const scope = yield* Scope.make()
+  const services = yield* Effect.provideService(buildAlone(layer, scope), References.MinimumLogLevel, "None")
+  const { answer } = Context.get(services, Service)
+  const waiting = new Set<Received>()
+  return {
+    request: (request) => {
+      const received = new Received(request)
+      if (isDead) return Promise.resolve(undefined)
+      waiting.add(received)
+      answer(received)
+      return received.answered.promise.finally(() => waiting.delete(received))
+    },
+    merchant: Effect.provideService(MemoryService.merchant("Merchant"), Accounts, Context.get(services, Accounts)),
+    stop: Effect.andThen(
+      Scope.close(scope, Exit.void),
+      Effect.sync(() => another?.end())
+    ),
+    kill: () => {
+      isDead = true
+      another?.end()
+      for (const { answered } of waiting) answered.resolve(undefined)
+      Effect.runFork(Scope.close(scope, Exit.void))
+    }
+  }
+})
