@@ -4,6 +4,7 @@
  * Layers close in the reverse order of their building: first the server, which answers what is under way; then the
  * engine, which flushes and projects; then the connections; then the embedded Postgres.
  */
+import { PgClient } from "@effect/sql-pg"
 import { Clock, Context, Effect, Layer, Logger, type LogLevel, Redacted, References } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
@@ -22,11 +23,13 @@ import { Accounts } from "./engine/Accounts.ts"
 import { Alarm } from "./engine/Alarm.ts"
 import * as Anchors from "./engine/Anchors.ts"
 import { Outbox } from "./engine/Outbox.ts"
+import type { AccountId } from "./engine/Document.ts"
 import * as Engine from "./engine/Engine.ts"
+import { Journal } from "./engine/Journal.ts"
 import { RunningTime } from "./engine/RunningTime.ts"
 import { Projector } from "./engine/Projector.ts"
-import type { Manner } from "./engine/Verify.ts"
-import { remakeOutdated, verify } from "./engine/Verify.ts"
+import * as Scrub from "./engine/Scrub.ts"
+import { remakeOutdated, SWIFTLY, verify, verifyAccount } from "./engine/Verify.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import * as Routes from "./http/Routes.ts"
 import * as Server from "./http/Server.ts"
@@ -69,7 +72,7 @@ export { API_VERSIONS } from "./domain/ApiVersion.ts"
 export type { BrandSetting } from "./domain/Brand.ts"
 export { BRAND_SETTING_NAMES } from "./domain/Brand.ts"
 export { Progress } from "./engine/Progress.ts"
-export { rebuild, SWIFTLY } from "./engine/Verify.ts"
+export { rebuild } from "./engine/Verify.ts"
 export type { Answer, Command } from "./payments/Administration.ts"
 export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
@@ -330,9 +333,28 @@ export const serveConfig = Layer.effect(
   })
 )
 
+/** Beside the service, over a connection of its own: a snapshot stays open for long, and others wait for the rest. */
+const checkAlone = Effect.gen(function* () {
+  const server = yield* Database.Database
+  const alone = Layer.fresh(stores).pipe(
+    Layer.provide(PgClient.layerFrom(Database.connect(server, true))),
+    Layer.provideMerge(Formats.layer)
+  )
+  return (account: AccountId) => Effect.provide(verifyAccount(account, Scrub.gently()), alone)
+})
+
+const scrubbing = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { scrubDays } = yield* TillConfig
+    if (scrubDays === 0) return
+    const { accounts } = yield* Journal
+    yield* Effect.forkScoped(Scrub.forever(scrubDays * 86_400_000, accounts, yield* checkAlone))
+  })
+)
+
 /** The whole service, as long as the layer lives. A level that is given counts more than the variable. */
 export const service = (level: LogLevel.LogLevel | undefined) =>
-  Layer.mergeAll(Started.layer, unknownVariables, Layer.effectDiscard(Timers.logWaiting)).pipe(
+  Layer.mergeAll(Started.layer, unknownVariables, scrubbing, Layer.effectDiscard(Timers.logWaiting)).pipe(
     Layer.provideMerge(Routes.serveWith(Pages.layer)),
     Layer.provide(controlSocket),
     Layer.provide(server),
@@ -382,13 +404,13 @@ const inspection = Layer.mergeAll(Formats.layer, anchorStore).pipe(
   Layer.provideMerge(Config.layer)
 )
 
-/** Checks the installation that is there, whoever serves it. */
-export const verification = (manner: Manner) =>
+/** Checks the installation that is there, whoever serves it; as fast as it can, or leaving time to others. */
+export const verification = (pace: "swiftly" | "gently") =>
   Effect.gen(function* () {
     const { dataFolder } = yield* TillConfig
     const secret = yield* InstallationSecret.find(dataFolder)
     const anchors = secret === undefined ? undefined : yield* Anchors.anchored(anchorKeyOf(secret))
-    const report = yield* verify(manner, anchors?.heads)
+    const report = yield* verify(pace === "swiftly" ? SWIFTLY : Scrub.gently(), anchors?.heads)
     return {
       ...report,
       problems: anchors?.problem == null ? report.problems : [anchors.problem, ...report.problems],
@@ -441,5 +463,7 @@ export const restore = (folder: string, until: number | undefined, into: Redacte
       Effect.provide(restoreTarget(checked)),
       Effect.provideService(TillConfig, { ...config, databaseUrl: into ?? databaseUrl })
     )
+    // Backups hold no anchors, so the service makes them anew.
+    yield* AnchorsPostgres.forget(config.dataFolder)
     return { accounts: checked.versions.size, records: checked.records, at: checked.at }
   }).pipe(Effect.provide(Config.layer))

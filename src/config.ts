@@ -76,6 +76,8 @@ export interface TillConfigShape {
   readonly trustedProxies: BlockList | undefined
   /** Reads plain requests without node's parser. */
   readonly plainHttp: boolean
+  /** Every account is checked once in so many days while the service runs; 0 means none is. */
+  readonly scrubDays: number
   readonly logLevel: LogLevel.LogLevel
 }
 
@@ -233,6 +235,7 @@ const parsers = {
   TILL_RATE_LIMIT: onOrOff,
   TILL_TRUSTED_PROXIES: trustedProxies,
   TILL_PLAIN_HTTP: onOrOff,
+  TILL_SCRUB_DAYS: integer(0, 365),
   TILL_LOG_LEVEL: logLevel
 }
 type Variable = keyof typeof parsers
@@ -272,6 +275,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     rateLimit: (yield* read("TILL_RATE_LIMIT")) ?? false,
     trustedProxies: yield* read("TILL_TRUSTED_PROXIES"),
     plainHttp: (yield* read("TILL_PLAIN_HTTP")) ?? true,
+    scrubDays: (yield* read("TILL_SCRUB_DAYS")) ?? 7,
     logLevel: (yield* read("TILL_LOG_LEVEL")) ?? "Info"
   }
 })

@@ -136,6 +136,7 @@ describe("configuration", () => {
     ["TILL_TRUSTED_PROXIES", "all"],
     ["TILL_TRUSTED_PROXIES", "10.0.0.0/33"],
     ["TILL_PLAIN_HTTP", "no"],
+    ["TILL_SCRUB_DAYS", "weekly"],
     ["TILL_LOG_LEVEL", "loud"]
   ] as const)("refuses %s=%j in one line that names it", ([variable, value]) =>
     Effect.gen(function* () {

@@ -4,14 +4,14 @@ import { Command } from "effect/cli"
 import { backup } from "./Backup.ts"
 import { listen } from "./Listen.ts"
 import { keys, merchants } from "./Merchants.ts"
-import { rebuild, verify } from "./Maintenance.ts"
+import { rebuild, scrub, verify } from "./Maintenance.ts"
 import { restore } from "./Restore.ts"
 import { serve } from "./Serve.ts"
 import { trigger } from "./Trigger.ts"
 
 const till = Command.make("till").pipe(
   Command.withDescription("A payments service that you run yourself"),
-  Command.withSubcommands([serve, merchants, keys, listen, trigger, verify, rebuild, backup, restore])
+  Command.withSubcommands([serve, merchants, keys, listen, trigger, verify, scrub, rebuild, backup, restore])
 )
 
 /** Runs the command line of this process. */

@@ -1,6 +1,7 @@
 /** Anchors in Postgres, and their mark in the data folder. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
+import * as fs from "node:fs"
 import * as Path from "node:path"
 import type { Anchor, Mark } from "../engine/Anchors.ts"
 import { AnchorStore } from "../engine/Anchors.ts"
@@ -24,12 +25,17 @@ const toMark = (text: string): Mark => {
   return { sequence: Number(sequence), signature }
 }
 
+const fileIn = (dataFolder: string): string => Path.join(dataFolder, "anchor")
+
+/** Removes the mark: the database was put back to an earlier state on purpose. */
+export const forget = (dataFolder: string) => inFolder(() => fs.rmSync(fileIn(dataFolder), { force: true }))
+
 export const layer = (dataFolder: string): Layer.Layer<AnchorStore, never, PgClient.PgClient> =>
   Layer.effect(
     AnchorStore,
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
-      const file = Path.join(dataFolder, "anchor")
+      const file = fileIn(dataFolder)
       return AnchorStore.of({
         read: (after, limit) =>
           ask(

@@ -90,7 +90,7 @@ export const connect = (
         const server = yield* serverOf(first)
         const obstacle = obstacleOf(server, readsOnly)
         if (obstacle !== undefined) return yield* unavailable(name, obstacle)
-        if (server.off.length > 0) {
+        if (server.off.length > 0 && !readsOnly) {
           yield* Effect.logWarning(
             `${name} runs without ${server.off.join(" and ")}: a crash of its machine may lose or damage what ` +
               "was acknowledged"
