@@ -1,6 +1,10 @@
 /** The parts of the suite, in the order in which they run. */
+import * as Clocks from "./parts/Clocks.ts"
 import * as Disks from "./parts/Disks.ts"
+import * as Flushes from "./parts/Flushes.ts"
+import * as Freezes from "./parts/Freezes.ts"
 import * as Kills from "./parts/Kills.ts"
+import * as Network from "./parts/Network.ts"
 import * as Processes from "./parts/Processes.ts"
 import type { Context, Row } from "./Scene.ts"
 
@@ -12,5 +16,9 @@ export interface Part {
 export const PARTS: ReadonlyArray<Part> = [
   { name: "kills", run: Kills.run },
   { name: "disks", run: Disks.run },
-  { name: "processes", run: Processes.run }
+  { name: "flushes", run: Flushes.run },
+  { name: "network", run: Network.run },
+  { name: "freezes", run: Freezes.run },
+  { name: "processes", run: Processes.run },
+  { name: "clocks", run: Clocks.run }
 ]

@@ -11,23 +11,37 @@ export class Server {
   readonly port: number
   readonly #server: EmbeddedPostgres.EmbeddedPostgres
   readonly #scope: Scope.Closeable
+  readonly #forget: () => void
 
-  private constructor(server: EmbeddedPostgres.EmbeddedPostgres, scope: Scope.Closeable) {
+  private constructor(server: EmbeddedPostgres.EmbeddedPostgres, scope: Scope.Closeable, forget: () => void) {
     this.#server = server
+    this.#forget = forget
     this.#scope = scope
     this.port = server.port
   }
 
-  /** `variables` are for Postgres itself. */
+  /** `variables` are for Postgres itself, as often as it starts. */
   static async start(dataFolder: string, variables: Readonly<Record<string, string>> = {}): Promise<Server> {
     const scope = await Effect.runPromise(Scope.make())
     Object.assign(environment, variables)
-    try {
-      const making = EmbeddedPostgres.make({ dataFolder }).pipe(Scope.provide(scope))
-      return new Server(await Effect.runPromise(making), scope)
-    } finally {
+    const forget = () => {
       for (const name of Object.keys(variables)) delete environment[name]
     }
+    try {
+      const making = EmbeddedPostgres.make({ dataFolder }).pipe(Scope.provide(scope))
+      return new Server(await Effect.runPromise(making), scope, forget)
+    } catch (error) {
+      forget()
+      throw error
+    }
+  }
+
+  /** A database of its own, by its address on this port. */
+  async createDatabase(name: string, port: number = this.port): Promise<string> {
+    await this.query((client) => client.query(`CREATE DATABASE ${name}`))
+    const url = new URL(this.url(port))
+    url.pathname = `/${name}`
+    return url.href
   }
 
   /** Its address on a port of this machine: its own, or a proxy's. */
@@ -50,12 +64,9 @@ export class Server {
     }
   }
 
-  get processId(): Promise<number> {
-    return Effect.runPromise(this.#server.processId)
-  }
-
-  close(): Promise<void> {
-    return Effect.runPromise(Scope.close(this.#scope, Exit.void))
+  async close(): Promise<void> {
+    this.#forget()
+    await Effect.runPromise(Scope.close(this.#scope, Exit.void))
   }
 }
 

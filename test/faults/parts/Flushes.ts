@@ -1,0 +1,40 @@
+/** The disk says EIO when Postgres flushes: a library in its process answers in the system's place. */
+import { spawnSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import { pause } from "../../support/TillProcess.ts"
+import type { Context, Row } from "../Scene.ts"
+import { scene, skipped } from "../Scene.ts"
+import { withServer } from "../Server.ts"
+
+const ROUNDS = 4
+const FAULT = "EIO on a flush"
+const remark = "one flush fails, most often that of a commit: Postgres panics and recovers, as it has to."
+const SOURCE = Path.join(import.meta.dirname, "../failing-fsync.c")
+/** Clients work meanwhile, so a flush is never far. */
+const FLUSH_MILLIS_MAX = 10_000
+
+export const run = async (context: Context): Promise<ReadonlyArray<Row>> => {
+  if (process.platform !== "linux") return [skipped(FAULT, "a library that Postgres loads first is Linux'")]
+  const library = Path.join(context.folder, "failing-fsync.so")
+  const compiled = spawnSync("cc", ["-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], { encoding: "utf8" })
+  if (compiled.status !== 0) {
+    return [skipped(FAULT, `there is no C compiler (${compiled.error?.message ?? compiled.stderr.split("\n")[0]})`)]
+  }
+  const file = Path.join(context.folder, "failing")
+  const variables = { LD_PRELOAD: library, FAULTS_FSYNC: file }
+  const use = async (server: { readonly url: () => string }) => [
+    await scene(context, { fault: FAULT, remark, service: { databaseUrl: server.url() } }, async (scene) => {
+      for (let round = 0; round < ROUNDS * context.times; round++) {
+        await scene.round(async (began) => {
+          fs.writeFileSync(file, "")
+          const end = performance.now() + FLUSH_MILLIS_MAX
+          while (fs.existsSync(file) && performance.now() < end) await pause(1)
+          if (fs.existsSync(file)) throw new Error("no flush took the library's error")
+          began()
+        })
+      }
+    })
+  ]
+  return withServer(Path.join(context.folder, "server"), use, variables)
+}
