@@ -1,5 +1,6 @@
 /** The parts of the suite, in the order in which they run. */
 import * as Clocks from "./parts/Clocks.ts"
+import * as Corruption from "./parts/Corruption.ts"
 import * as Disks from "./parts/Disks.ts"
 import * as Flushes from "./parts/Flushes.ts"
 import * as Freezes from "./parts/Freezes.ts"
@@ -20,5 +21,6 @@ export const PARTS: ReadonlyArray<Part> = [
   { name: "network", run: Network.run },
   { name: "freezes", run: Freezes.run },
   { name: "processes", run: Processes.run },
-  { name: "clocks", run: Clocks.run }
+  { name: "clocks", run: Clocks.run },
+  { name: "corruption", run: Corruption.run }
 ]

@@ -46,9 +46,11 @@ const cells = ({ acknowledged, fault, findings, recoveries, rounds, skipped }: R
 
 export const table = (rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<string>> => [HEAD, ...rows.map(cells)]
 
+const SHOWN_MAX = 12
+
 /** What was found, a few of each row. */
 export const findingLines = ({ fault, findings }: Row): ReadonlyArray<string> => {
-  const shown = findings.all.slice(0, 5).map(({ kind, text }) => `${fault}: ${kind}: ${text}`)
+  const shown = findings.all.slice(0, SHOWN_MAX).map(({ kind, text }) => `${fault}: ${kind}: ${text}`)
   const more = findings.all.length - shown.length
   return more > 0 ? [...shown, `${fault}: and ${more} more`] : shown
 }

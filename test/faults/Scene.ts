@@ -57,6 +57,8 @@ export interface SceneOptions {
   readonly withoutReads?: boolean
   /** The judge looks once, when all rounds are over. */
   readonly judgedAtEnd?: boolean
+  /** There is no last look at everything: the service is needed no more. */
+  readonly judgedBefore?: boolean
   /** Requests before the fault and after the recovery. */
   readonly work?: readonly [number, number]
   readonly remark?: string
@@ -171,7 +173,7 @@ export const scene = async (
   const made = await Scene.make(context, options)
   try {
     await use(made)
-    return await made.end()
+    return options.judgedBefore === true ? made.row : await made.end()
   } catch (error) {
     const text = `broke off in round ${made.rounds}: ${error instanceof Error ? error.message : String(error)}`
     made.judge.findings.add("wrong", "broke off", `${text}. Till said: ${made.service.lastWords}`)

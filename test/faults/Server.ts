@@ -36,25 +36,25 @@ export class Server {
     }
   }
 
-  /** A database of its own, by its address on this port. */
-  async createDatabase(name: string, port: number = this.port): Promise<string> {
-    await this.query((client) => client.query(`CREATE DATABASE ${name}`))
-    const url = new URL(this.url(port))
-    url.pathname = `/${name}`
-    return url.href
+  /** A database of its own, empty or a copy of one that nobody uses, by its address on this port. */
+  async createDatabase(name: string, port: number = this.port, template?: string): Promise<string> {
+    const copied = template === undefined ? "" : ` TEMPLATE ${template}`
+    await this.query((client) => client.query(`CREATE DATABASE ${name}${copied}`))
+    return this.url(port, name)
   }
 
   /** Its address on a port of this machine: its own, or a proxy's. */
-  url(port: number = this.port): string {
+  url(port: number = this.port, database?: string): string {
     const url = new URL(Redacted.value(this.#server.url))
     url.port = String(port)
     url.searchParams.delete("host")
+    if (database !== undefined) url.pathname = `/${database}`
     return url.href
   }
 
   /** Runs statements on a connection of its own. */
-  async query<A>(use: (client: Client) => Promise<A>): Promise<A> {
-    const client = new Client({ connectionString: this.url() })
+  async query<A>(use: (client: Client) => Promise<A>, database?: string): Promise<A> {
+    const client = new Client({ connectionString: this.url(undefined, database) })
     client.on("error", () => {})
     await client.connect()
     try {

@@ -1,0 +1,236 @@
+/**
+ * One byte of the database is not what was written: in every column of every table, each in a copy of the database that
+ * a Till then starts on. Every answer that it gives must be the one that was given before, or a 5xx.
+ */
+import * as Path from "node:path"
+import type { Client } from "pg"
+import type { HttpExchange } from "../../support/HttpExchange.ts"
+import { inParallel } from "../../support/HttpExchange.ts"
+import { Random } from "../../support/SeededRandom.ts"
+import { Findings } from "../Finding.ts"
+import { madeBy } from "../Operations.ts"
+import type { Context, Row, Scene } from "../Scene.ts"
+import { scene } from "../Scene.ts"
+import type { Server } from "../Server.ts"
+import { withServer } from "../Server.ts"
+import { Service } from "../Service.ts"
+import type { Deed } from "../Traffic.ts"
+import { answerOf, pathOf, show } from "../Traffic.ts"
+
+const FAULT = "a byte is changed"
+const BASE = "corruption_base"
+/** Records hold nearly everything, in several places. */
+const RECORD_EDITS = 8
+const REQUESTS = 250
+const CASES_AT_ONCE = 2
+const CONCURRENCY = 16
+
+interface Column {
+  readonly table: string
+  readonly column: string
+  readonly type: string
+}
+
+/** What was answered before: by path, and by key. */
+interface Truth {
+  readonly texts: ReadonlyMap<string, string>
+  readonly deeds: ReadonlyArray<Deed>
+}
+
+export const run = async (context: Context): Promise<ReadonlyArray<Row>> => [
+  await corruption(context, (columns) => [
+    ...Array.from({ length: context.times }, () => columns).flat(),
+    ...Array.from({ length: RECORD_EDITS * context.times }, () => RECORD)
+  ])
+]
+
+const RECORD: Column = { table: "journal", column: "record", type: "bytea" }
+
+/** Edits of records alone. */
+export const recordEdits = (context: Context, count: number): Promise<Row> =>
+  corruption(context, () => Array.from({ length: count }, () => RECORD))
+
+const corruption = (
+  context: Context,
+  chosen: (columns: ReadonlyArray<Column>) => ReadonlyArray<Column>
+): Promise<Row> =>
+  withServer(Path.join(context.folder, "server"), async (server) => {
+    const variables = { TILL_DATA_DIR: Path.join(context.folder, "shared"), TILL_PUBLIC_URL: "http://till.test" }
+    const databaseUrl = await server.createDatabase(BASE)
+    let truth: Truth | undefined
+    const options = { fault: FAULT, service: { databaseUrl, variables }, judgedBefore: true }
+    const base = await scene(context, options, async (made) => {
+      truth = await worked(made)
+      // A database that is copied must be nobody's.
+      await made.service.kill("SIGTERM")
+    })
+    if (truth === undefined) return base
+    const columns = await server.query(columnsOf, BASE)
+    const cases = chosen(columns)
+    const tried = new Tried()
+    await inParallel([...cases.entries()], CASES_AT_ONCE, async ([number, column]) => {
+      const one = new Case(context, server, number, column, variables)
+      await one.run(truth!, tried)
+    })
+    return tried.row(base, cases.length)
+  })
+
+const worked = async ({ judge, service, traffic }: Scene): Promise<Truth> => {
+  traffic.start()
+  await traffic.work(REQUESTS)
+  await traffic.stop()
+  await traffic.settle()
+  await judge.checkAll()
+  const texts = new Map<string, string>()
+  const lists = ["payment_intents", "customers", "refunds", "charges", "events", "webhook_endpoints"]
+  const made = traffic.deeds.flatMap(({ answer, operation }) => madeBy(operation, answer!) ?? [])
+  for (const path of [...lists.map((name) => `/v1/${name}?limit=100`), ...made.map(({ id }) => pathOf(id))]) {
+    texts.set(path, (await service.http.request("GET", path)).text)
+  }
+  return { texts, deeds: traffic.deeds }
+}
+
+const columnsOf = async (client: Client): Promise<ReadonlyArray<Column>> => {
+  const { rows } = await client.query<Column>(
+    `SELECT c.relname AS table, a.attname AS column, format_type(a.atttypid, NULL) AS type
+      FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid
+      WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND attnum > 0 AND NOT attisdropped
+        AND c.relname <> 'effect_sql_migrations'
+      ORDER BY 1, attnum`
+  )
+  return rows
+}
+
+/** What became of all edits. */
+class Tried {
+  readonly findings = new Findings()
+  unaffected = 0
+  refused = 0
+  impossible = 0
+
+  row(base: Row, cases: number): Row {
+    const { findings, impossible, refused, unaffected } = this
+    for (const { kind, text } of base.findings.all) findings.add(kind, text, text)
+    const lied = cases - unaffected - refused - impossible
+    const remark =
+      `of ${cases} edits ${unaffected} changed no answer, ${refused} were answered with a 5xx and nothing else, ` +
+      `${lied} with something that is not true; ${impossible} had no row to edit. Each Till has all its answers asked again.`
+    return { fault: FAULT, rounds: cases, acknowledged: base.acknowledged, findings, recoveries: [], remark }
+  }
+}
+
+class Case {
+  readonly #context: Context
+  readonly #server: Server
+  readonly #name: string
+  readonly #column: Column
+  readonly #random: Random
+  readonly #variables: Readonly<Record<string, string>>
+
+  constructor(
+    context: Context,
+    server: Server,
+    number: number,
+    column: Column,
+    variables: Readonly<Record<string, string>>
+  ) {
+    this.#context = context
+    this.#server = server
+    this.#name = `corruption_${number}`
+    this.#column = column
+    this.#random = new Random(context.seed * 7919 + number)
+    this.#variables = variables
+  }
+
+  async run(truth: Truth, tried: Tried): Promise<void> {
+    const databaseUrl = await this.#server.createDatabase(this.#name, undefined, BASE)
+    const edit = await this.#server.query((client) => this.#edit(client), this.#name)
+    if (edit === undefined) return void tried.impossible++
+    const { table, column } = this.#column
+    const options = { checkout: this.#context.checkout, databaseUrl, variables: this.#variables }
+    let service: Service | undefined
+    try {
+      service = await Service.start({ ...options, folder: Path.join(this.#context.folder, this.#name) })
+      const { lies, refused } = await ask(service.http, truth)
+      if (lies.length > 0) tried.findings.add("wrong", this.#name, `${table}.${column}, ${edit}: ${lies[0]}`)
+      else if (refused > 0) tried.refused++
+      else tried.unaffected++
+    } catch (error) {
+      tried.findings.add("wrong", this.#name, `${table}.${column}, ${edit}: ${String(error)}`)
+    } finally {
+      await service?.destroy()
+    }
+  }
+
+  /** Changes one byte of one row of a merchant's account; undefined if there is none that can be. */
+  async #edit(client: Client): Promise<string | undefined> {
+    const { column, table } = this.#column
+    const { rows } = await client.query<{ place: string; value: string }>(
+      `SELECT ctid::text AS place, "${column}"::text AS value FROM "${table}" AS t
+        WHERE "${column}" IS NOT NULL AND coalesce(to_jsonb(t) ->> 'account', 'mer_') LIKE 'mer_%'
+        ORDER BY md5(ctid::text || $1) LIMIT 20`,
+      [String(this.#random.next())]
+    )
+    for (const { place, value } of rows) {
+      const changed = changedOnce(value, this.#column.type, this.#random)
+      if (changed === undefined || changed === value) continue
+      try {
+        const text = `UPDATE "${table}" SET "${column}" = $1::text::${this.#column.type} WHERE ctid = $2::text::tid`
+        await client.query(text, [changed, place])
+        return `${shown(value, changed)}`
+      } catch {
+        // Not a value of this type, or there is such a row already: another one is tried.
+      }
+    }
+    return undefined
+  }
+}
+
+/** The part that differs. */
+const shown = (before: string, after: string): string => {
+  const at = [...before].findIndex((character, i) => character !== after[i])
+  const part = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 12), at + 12))
+  return `${part(before)} is ${part(after)}`
+}
+
+/** A value's text with one byte changed, so that it is still a value where it can be. */
+const changedOnce = (value: string, type: string, random: Random): string | undefined => {
+  if (type === "boolean") return value === "true" ? "false" : "true"
+  const pattern = type === "bytea" ? /[0-9a-f]/ : /[0-9A-Za-z]/
+  // The text of bytes begins with \x.
+  const from = type === "bytea" ? 2 : 0
+  const places = Array.from(value, (character, i) => (i >= from && pattern.test(character) ? i : -1)).filter(
+    (i) => i >= 0
+  )
+  if (places.length === 0) return undefined
+  const at = random.pick(places)
+  const others = /\d/.test(value[at]!) || type === "bytea" ? "0123456789" : "abcdefghijklmnopqrstuvwxyz"
+  const other = random.pick([...others].filter((character) => character !== value[at]))
+  return value.slice(0, at) + other + value.slice(at + 1)
+}
+
+/** Asks everything again. */
+const ask = async (exchange: HttpExchange, { deeds, texts }: Truth) => {
+  const lies: Array<string> = []
+  let refused = 0
+  await inParallel([...texts], CONCURRENCY, async ([path, text]) => {
+    const answer = await answerOf(exchange, "GET", path)
+    if (answer === undefined || answer.status >= 500) refused++
+    else if (answer.text !== text) lies.push(`GET ${path} answers ${differing(text, answer.text)}`)
+  })
+  await inParallel(deeds, CONCURRENCY, async ({ answer: first, body, key, operation, path }) => {
+    const answer = await answerOf(exchange, "POST", path, { body, idempotencyKey: key })
+    if (answer === undefined || answer.status >= 500) refused++
+    else if (answer.text !== first?.text) {
+      const isAnew = answer.headers["idempotent-replayed"] !== "true"
+      lies.push(`the key of ${operation.f} answers ${isAnew ? "anew " : ""}${show(answer).slice(0, 200)}`)
+    }
+  })
+  return { lies, refused }
+}
+
+const differing = (before: string, after: string): string => {
+  const at = Array.from(before).findIndex((character, i) => character !== after[i])
+  const part = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60))
+  return `${part(after)}, and before ${part(before)}`
+}
