@@ -1,6 +1,6 @@
 /**
- * A real browser for the tests of pages: the machine's own Chromium. Where there is none, the tests that need it are
- * left out, and say so.
+ * A real browser for the tests of pages: the machine's own Chromium, best without its windows (the headless shell),
+ * which takes a fifth of the time for a page. Where there is none, the tests that need it are left out, and say so.
  */
 import type { AxeResults } from "axe-core"
 import axe from "axe-core"
@@ -10,6 +10,7 @@ import * as fs from "node:fs"
 
 const PLACES = [
   process.env["CHROMIUM"],
+  "/usr/bin/chromium-headless-shell",
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
@@ -24,7 +25,7 @@ export const hasBrowser: boolean = executablePath !== undefined
 if (!hasBrowser) {
   console.warn(
     "The browser tests are left out: there is no Chromium on this machine. On Debian or Ubuntu, " +
-      "`apt-get install chromium` brings one; elsewhere, set CHROMIUM to the path of a Chromium or Chrome."
+      "`apt-get install chromium-headless-shell`, or `chromium`, brings one; elsewhere, set CHROMIUM to the path of a Chromium or Chrome."
   )
 }
 
