@@ -1,6 +1,6 @@
 /**
  * One seed and one Postgres for the whole run, started before the first test file and removed after the last. Files
- * that start processes, browsers or databases come first: the short ones then fill what is left, and both workers end
+ * that start processes, browsers or databases come first: the short ones then fill what is left, and all workers end
  * together.
  */
 import * as Path from "node:path"
@@ -26,8 +26,8 @@ export default defineConfig({
     sequence: { sequencer: SlowestFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Of three, one usually waits for a process, a browser or a database.
-    maxWorkers: 3,
+    // Of four, two usually wait for a process, a browser or a database.
+    maxWorkers: 4,
     // The many processes that tests start compile Till once, and not each of them.
     env: { NODE_COMPILE_CACHE: Path.join(import.meta.dirname, "node_modules/.cache/till") },
     reporters: ["default"]

@@ -62,77 +62,81 @@ const send = (target: Target, { body, headers, idempotencyKey, path }: FuzzReque
   server.request(target.method, path, { key, headers, idempotencyKey, ...(body !== undefined && { body }) })
 
 describe("fuzz", () => {
-  it(`answers ${REQUESTS} requests as the contract says`, async () => {
-    const random = new Random(runSeed)
-    const fuzz = new ContractFuzz(document, random)
-    const merchant = await server.merchant()
-    const keys: Keys = {
-      test: merchant.secretTest,
-      live: merchant.secretLive,
-      publishable: merchant.publishableTest
-    }
-    const tally = new Map(fuzz.targets.map((target) => [target, { sent: 0, succeeded: 0 }]))
-    // Objects first: most requests need some.
-    const creating = fuzz.targets.filter(({ idPrefix, method }) => method === "POST" && idPrefix === undefined)
-    // Without objects most requests fail, so it is mostly others' that go all at once.
-    const { secretTest: other } = await server.merchant()
-    const progress = { sent: 0 }
-    const exchange = async (target: Target, request: FuzzRequest, key: string, isRight = false): Promise<Reply> => {
-      const reply = await send(target, request, key)
-      try {
-        assertAnswered(target, reply, key.startsWith("sk_"))
-        if (isRight) assert.strictEqual(reply.status, 200)
-      } catch (cause) {
-        const what = `TILL_SEED=${runSeed}, request ${progress.sent}: ${target.method} ${JSON.stringify(request)}`
-        throw new Error(`${what} was answered with ${reply.status} ${reply.text}`, { cause })
+  it(
+    `answers ${REQUESTS} requests as the contract says`,
+    async () => {
+      const random = new Random(runSeed)
+      const fuzz = new ContractFuzz(document, random)
+      const merchant = await server.merchant()
+      const keys: Keys = {
+        test: merchant.secretTest,
+        live: merchant.secretLive,
+        publishable: merchant.publishableTest
       }
-      if (key !== other && reply.body?.object === "test_helpers.data") fuzz.forget()
-      fuzz.learn(reply.body)
-      adoptKey(keys, reply)
-      const count = tally.get(target)!
-      progress.sent++
-      count.sent++
-      if (reply.status === 200) count.succeeded++
-      return reply
-    }
-    const prepare = async (preparation: Preparation): Promise<string> => {
-      const { of, path } = preparation
-      const isOf = (template: string) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`, "u").test(path)
-      const creator = fuzz.targets.find((target) => target.method === "POST" && isOf(target.path))!
-      const request = fuzz.prepare(preparation, of === undefined ? "" : await prepare(of))
-      return (await exchange(creator, request, keys.test, true)).body.id
-    }
-    const approach = async (target: Target): Promise<void> => {
-      const preparation = fuzz.preparation(target)
-      if (preparation !== undefined) {
-        const id = await prepare(preparation)
-        await exchange(target, fuzz.requestPrepared(target, preparation, id), keys.test, true)
-        return
+      const tally = new Map(fuzz.targets.map((target) => [target, { sent: 0, succeeded: 0 }]))
+      // Objects first: most requests need some.
+      const creating = fuzz.targets.filter(({ idPrefix, method }) => method === "POST" && idPrefix === undefined)
+      // Without objects most requests fail, so it is mostly others' that go all at once.
+      const { secretTest: other } = await server.merchant()
+      const progress = { sent: 0 }
+      const exchange = async (target: Target, request: FuzzRequest, key: string, isRight = false): Promise<Reply> => {
+        const reply = await send(target, request, key)
+        try {
+          assertAnswered(target, reply, key.startsWith("sk_"))
+          if (isRight) assert.strictEqual(reply.status, 200)
+        } catch (cause) {
+          const what = `TILL_SEED=${runSeed}, request ${progress.sent}: ${target.method} ${JSON.stringify(request)}`
+          throw new Error(`${what} was answered with ${reply.status} ${reply.text}`, { cause })
+        }
+        if (key !== other && reply.body?.object === "test_helpers.data") fuzz.forget()
+        fuzz.learn(reply.body)
+        adoptKey(keys, reply)
+        const count = tally.get(target)!
+        progress.sent++
+        count.sent++
+        if (reply.status === 200) count.succeeded++
+        return reply
       }
-      const isOther = target.path === "/v1/test_helpers/data" && random.chance(0.9)
-      await exchange(target, fuzz.request(target), isOther ? other : keyFor(keys, random))
-    }
-    while (progress.sent < REQUESTS) {
-      await approach(random.pick(progress.sent < 100 || random.chance(0.25) ? creating : fuzz.targets))
-    }
-    // Some seeds leave an operation without luck among so many others; alone it has to have some.
-    for (const [target, count] of tally) {
-      for (let more = 0; more < 300 && count.succeeded === 0; more++) await approach(target)
-    }
-    const counts = [...tally].map(([{ method, path }, { sent, succeeded }]) => ({
-      route: `${method} ${path}`,
-      sent,
-      succeeded
-    }))
-    const successes = counts.reduce((sum, { succeeded }) => sum + succeeded, 0)
-    const never = counts.filter(({ succeeded }) => succeeded === 0).map(({ route }) => route)
-    console.log(
-      `Fuzz: ${REQUESTS} requests to ${counts.length} operations, ${successes} successes; ` +
-        `without any: ${never.join(", ") || "none"}`
-    )
-    for (const { route, sent } of counts) assert.isAbove(sent, 10, route)
-    // Requests that nothing accepts would prove nothing.
-    assert.isAbove(successes, REQUESTS / 5)
-    assert.deepStrictEqual(never, [])
-  }, 60_000)
+      const prepare = async (preparation: Preparation): Promise<string> => {
+        const { of, path } = preparation
+        const isOf = (template: string) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`, "u").test(path)
+        const creator = fuzz.targets.find((target) => target.method === "POST" && isOf(target.path))!
+        const request = fuzz.prepare(preparation, of === undefined ? "" : await prepare(of))
+        return (await exchange(creator, request, keys.test, true)).body.id
+      }
+      const approach = async (target: Target): Promise<void> => {
+        const preparation = fuzz.preparation(target)
+        if (preparation !== undefined) {
+          const id = await prepare(preparation)
+          await exchange(target, fuzz.requestPrepared(target, preparation, id), keys.test, true)
+          return
+        }
+        const isOther = target.path === "/v1/test_helpers/data" && random.chance(0.9)
+        await exchange(target, fuzz.request(target), isOther ? other : keyFor(keys, random))
+      }
+      while (progress.sent < REQUESTS) {
+        await approach(random.pick(progress.sent < 100 || random.chance(0.25) ? creating : fuzz.targets))
+      }
+      // Some seeds leave an operation without luck among so many others; alone it has to have some.
+      for (const [target, count] of tally) {
+        for (let more = 0; more < 300 && count.succeeded === 0; more++) await approach(target)
+      }
+      const counts = [...tally].map(([{ method, path }, { sent, succeeded }]) => ({
+        route: `${method} ${path}`,
+        sent,
+        succeeded
+      }))
+      const successes = counts.reduce((sum, { succeeded }) => sum + succeeded, 0)
+      const never = counts.filter(({ succeeded }) => succeeded === 0).map(({ route }) => route)
+      console.log(
+        `Fuzz: ${REQUESTS} requests to ${counts.length} operations, ${successes} successes; ` +
+          `without any: ${never.join(", ") || "none"}`
+      )
+      for (const { route, sent } of counts) assert.isAbove(sent, 10, route)
+      // Requests that nothing accepts would prove nothing.
+      assert.isAbove(successes, REQUESTS / 5)
+      assert.deepStrictEqual(never, [])
+    },
+    60_000 + 10 * REQUESTS
+  )
 })

@@ -38,11 +38,12 @@ const KEY_VARIABLES: Environment = {
   TILL_PK_LIVE: KEYS.publishableLive
 }
 
-/** Passes on the variables that a test sets, and none of the developer's own Till. */
+/** Passes on the variables that a test sets, and none of the developer's own Till but what the whole run is about. */
 const environmentOf = (variables: Environment): NodeJS.ProcessEnv => ({
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? os.homedir(),
   ...(process.env["TMPDIR"] !== undefined && { TMPDIR: process.env["TMPDIR"] }),
+  ...(process.env["TILL_PLAIN_HTTP"] !== undefined && { TILL_PLAIN_HTTP: process.env["TILL_PLAIN_HTTP"] }),
   NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
   ...variables
 })
