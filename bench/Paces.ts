@@ -27,7 +27,7 @@ const usual: Paces = {
     warmUpSeconds: 5,
     secondsPerMeasure: 4,
     secondsPerFanOutRound: 0.8,
-    fanOutRounds: 3,
+    fanOutRounds: 5,
     retries: RETRIES
   },
   // Three minutes.

@@ -56,6 +56,7 @@ export const createOneAtATime: Scenario = {
   name: "create-latency",
   title: "Create a PaymentIntent, one connection",
   connections: 1,
+  moreRounds: 4,
   writes: true,
   expect: created,
   subjects: subjects(["till", "transactionPerRequest", "groupCommit"], onAccounts(1))
