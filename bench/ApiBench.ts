@@ -54,22 +54,23 @@ const startBaseline = Effect.fnUntraced(function* (contender: Contender) {
   return { server, database, apiKeys, verify: Effect.void } satisfies Running as Running
 })
 
-const startAll = Effect.fnUntraced(function* (
-  options: ApiOptions,
-  fail: (failure: BenchFailure) => Effect.Effect<void>
-) {
+const startAll = Effect.fnUntraced(function* (options: ApiOptions) {
   const wanted = options.scenarios.flatMap(({ subjects }) => subjects.map(({ contender }) => contender))
   const paced = options.pacedPace === null ? [] : PACED
   const running = new Map<ContenderName, Running>()
+  const leftOut: Array<string> = []
+  const leaveOut = ({ problem }: BenchFailure) =>
+    Effect.andThen(
+      Console.error(`Left out: ${problem}`),
+      Effect.sync(() => void leftOut.push(problem))
+    )
   for (const name of new Set([...wanted, ...paced].filter(options.takesPart))) {
     const started = name === "till" ? startTill(options) : startBaseline(contenders[name])
-    // Everything is held against Till, but Till can do without the fake, which may not be there to be had.
-    const one = yield* name === "emulate"
-      ? Effect.catchTag(started, "BenchFailure", (failure) => Effect.as(fail(failure), undefined))
-      : started
+    // The fake comes from elsewhere, and may not be there to be had.
+    const one = yield* name === "emulate" ? Effect.catchTag(started, "BenchFailure", leaveOut) : started
     if (one !== undefined) running.set(name, one)
   }
-  return running
+  return { running, leftOut }
 })
 
 /** Measures what was asked for, and prints each result as soon as it is there. */
@@ -80,7 +81,7 @@ export const run = Effect.fnUntraced(function* (options: ApiOptions) {
       Console.error(`\nFAILED  ${problem}`),
       Effect.sync(() => void failures.push(problem))
     )
-  const running = yield* startAll(options, fail)
+  const { leftOut, running } = yield* startAll(options)
   const [version = "none"] = [...running.values()].flatMap(({ database }) => database.version || [])
   const machine = Machine.describe(version)
   yield* Console.log(Machine.sentence(machine))
@@ -117,6 +118,7 @@ export const run = Effect.fnUntraced(function* (options: ApiOptions) {
     secondsPerRound: options.pace.secondsPerRound,
     scenarios: measured,
     paced,
+    leftOut,
     failures
   } satisfies Results as Results
 }, Effect.scoped)

@@ -59,7 +59,7 @@ const conclude = Effect.fnUntraced(function* (
 /** Fails at the end if anything in it has failed. */
 export const api = Effect.fnUntraced(function* (options: ApiBench.ApiOptions, isComplete: boolean) {
   const results = yield* ApiBench.run(options)
-  const { failures, paced, scenarios } = results
+  const { failures, leftOut, paced, scenarios } = results
   if (scenarios.length + paced.length + failures.length === 0) {
     return yield* new BenchFailure({ problem: "This scenario has no baselines." })
   }
@@ -67,6 +67,7 @@ export const api = Effect.fnUntraced(function* (options: ApiBench.ApiOptions, is
     Report.summary(results),
     Report.markdown(results),
     ...(paced.length === 0 ? [] : [`**${PacedReport.TITLE}**\n\n${Table.markdown(PacedReport.rows(paced))}`]),
+    ...leftOut.map((problem) => `**Left out**: ${problem}`),
     ...failures.map((problem) => `**Failed**: ${problem}`)
   ].join("\n\n")
   yield* conclude(

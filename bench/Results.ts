@@ -45,6 +45,8 @@ export interface Results {
   readonly secondsPerRound: number
   readonly scenarios: ReadonlyArray<ScenarioResult>
   readonly paced: ReadonlyArray<PacedResult>
+  /** Servers that were not to be had, and why. */
+  readonly leftOut: ReadonlyArray<string>
   /** What could not be measured, and why. */
   readonly failures: ReadonlyArray<string>
 }

@@ -24,6 +24,8 @@ const OPEN_LOOP = "open-loop"
 const WEBHOOKS = "webhooks"
 const OVERLOAD = "overload"
 const GROWTH = "growth"
+/** Enough to read from. */
+const GROWTH_OBJECTS_MIN = 20_000
 
 /**
  * Measures with options for Till's Node; with those that leave a CPU profile, if one is wanted, and says where it is.
@@ -81,6 +83,9 @@ const measure = Effect.fnUntraced(function* ({ baselines, full, objects, only, p
   }
   if (isWanted(OVERLOAD) && !baselines && !profile) parts.push(Parts.overload(paces.overload, isUsual))
   if ((Option.contains(only, GROWTH) || (full && Option.isNone(only))) && !baselines && !profile) {
+    if (Option.exists(objects, (wanted) => wanted < GROWTH_OBJECTS_MIN)) {
+      return yield* new BenchFailure({ problem: `--objects must be at least ${GROWTH_OBJECTS_MIN} for growth.` })
+    }
     const pace = {
       ...paces.growth,
       ...Option.match(objects, { onNone: () => ({}), onSome: (objects) => ({ objects }) })

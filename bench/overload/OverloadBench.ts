@@ -131,7 +131,8 @@ const measureStep = Effect.fnUntraced(function* (
   return {
     ...stepOf(flooded, probed, loaded, quietMillis),
     ...(spent.serverMicros !== undefined && { serverShare: spent.serverMicros / seconds }),
-    ...(spent.postgresMicros !== undefined && { postgresShare: spent.postgresMicros / seconds })
+    ...(spent.postgresMicros !== undefined && { postgresShare: spent.postgresMicros / seconds }),
+    ...(spent.othersShare !== undefined && { othersShare: spent.othersShare })
   } satisfies Step as Step
 })
 

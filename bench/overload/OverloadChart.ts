@@ -5,17 +5,18 @@
 import { frame, label, STYLE } from "../Chart.ts"
 import { sentence } from "../Machine.ts"
 import { figure } from "../Report.ts"
+import { warnings } from "./OverloadReport.ts"
 import type { OverloadResults, Turn } from "./OverloadResults.ts"
 import { goodputRatio } from "./OverloadResults.ts"
 
 const WIDTH = 860
-const HEIGHT = 560
+const HEIGHT = 570
 const PLOT_WIDTH = 330
 const PLOT_HEIGHT = 170
 /** Of a note, about. */
 const LETTER_WIDTH = 5.6
 const LEFTS = [70, 500]
-const TOPS = [100, 340]
+const TOPS = [115, 355]
 
 interface Point {
   readonly at: number
@@ -123,7 +124,8 @@ const OWN_STYLE = `
   .dot.pale { fill: #54aeff }`
 
 /** The whole chart as an SVG document. */
-export const svg = ({ byConnections, byOffer, machine }: OverloadResults): string => {
+export const svg = (results: OverloadResults): string => {
+  const { byConnections, byOffer, machine } = results
   const [left, right] = LEFTS
   const offers = byOffer.map(({ timesPeak }) => `${timesPeak}×`)
   const connections = byConnections.map(({ step }) => step.connections.toLocaleString("en-US").replaceAll(",", " "))
@@ -131,7 +133,7 @@ export const svg = ({ byConnections, byOffer, machine }: OverloadResults): strin
     { width: WIDTH, height: HEIGHT, label: "Goodput and latency under overload", style: STYLE + OWN_STYLE },
     [
       label(24, 30, "heading", "Creates under overload, another merchant beside them"),
-      label(24, 50, "note", sentence(machine)),
+      ...[sentence(machine), ...warnings(results)].map((note, i) => label(24, 48 + i * 15, "note", note)),
       column(byOffer, offers, { left: left!, over: "offered creates/s (open loop)" }),
       column(byConnections, connections, { left: right!, over: "connections (closed loop)" })
     ]

@@ -16,7 +16,10 @@ const orWorst = (value: number | undefined): number => value ?? Infinity
 
 export const judge = ({ byConnections, byOffer }: OverloadResults): ReadonlyArray<Verdict> => {
   const turns: ReadonlyArray<Turn> = [...byOffer, ...byConnections]
-  const full = [...byOffer.filter(({ timesPeak }) => timesPeak >= 1), ...byConnections]
+  const full = [
+    ...byOffer.filter(({ timesPeak }) => timesPeak >= 1),
+    ...byConnections.filter(({ peak, step }) => step.connections >= peak.connections)
+  ]
   const goodput = Math.min(...full.map(goodputRatio))
   const p99 = most(turns.map(({ step }) => orWorst(step.accepted?.p99Millis)))
   const recovery = most(turns.map(({ step }) => orWorst(step.recoveryMillis)))

@@ -1,5 +1,6 @@
 /** The results as a table, for the terminal and as Markdown. */
-import { figure } from "../Report.ts"
+import { figure, noiseText } from "../Report.ts"
+import { noiseIn } from "../Results.ts"
 import * as Table from "../Table.ts"
 import type { OverloadResults, Probe, Step, Turn } from "./OverloadResults.ts"
 import { goodputRatio } from "./OverloadResults.ts"
@@ -64,6 +65,15 @@ const rows = ({ byConnections, byOffer }: OverloadResults) => [
   ...byConnections.map((turn) => row(nameOf(turn.step), turn))
 ]
 
-export const text = (results: OverloadResults): string => Table.textLines(rows(results)).join("\n  ")
+/** A warning if the machine was not the bench's own; else nothing. */
+export const warnings = ({ byConnections, byOffer }: OverloadResults): ReadonlyArray<string> => {
+  const turns: ReadonlyArray<Turn> = [...byOffer, ...byConnections]
+  const share = noiseIn(turns.flatMap(({ peak, step }) => [peak.othersShare, step.othersShare]))
+  return share === undefined ? [] : [noiseText(share)]
+}
 
-export const markdown = (results: OverloadResults): string => Table.markdown(rows(results))
+export const text = (results: OverloadResults): string =>
+  [...Table.textLines(rows(results)), ...warnings(results)].join("\n  ")
+
+export const markdown = (results: OverloadResults): string =>
+  [Table.markdown(rows(results)), ...warnings(results)].join("\n\n")

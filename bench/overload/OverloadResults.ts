@@ -33,6 +33,8 @@ export interface Step {
   /** CPU time of server and Postgres per second, as shares of one core. */
   readonly serverShare?: number
   readonly postgresShare?: number
+  /** Of the machine's CPU time, what went to processes that are no part of the bench. */
+  readonly othersShare?: number
 }
 
 /** Measures that are close in time: the machine's slow minutes hit all of them alike. */

@@ -263,7 +263,7 @@ const turn = (goodput: number, changes: Partial<Turn["step"]> = {}, otherMillis 
     recoveryMillis: 1000,
     ...changes
   }
-  return { quiet: { ...probe, latency: latency(2) }, peak: { ...step, goodputPerSecond: 1000 }, step }
+  return { quiet: { ...probe, latency: latency(2) }, peak: { ...step, connections: 256, goodputPerSecond: 1000 }, step }
 }
 
 const results = (byOffer: OverloadResults["byOffer"], byConnections: OverloadResults["byConnections"]) => ({
@@ -294,6 +294,11 @@ describe("the goals under overload", () => {
     assert.deepStrictEqual(judged(turn(900, { probe: refused })), [true, true, true, true, false])
   })
 
+  it("ask no peak of a load that is smaller than the peak's", () => {
+    assert.deepStrictEqual(judged(turn(100, { connections: 255 })), [true, true, true, true, true])
+    assert.deepStrictEqual(judged(turn(100, { connections: 10_000 })), [false, true, true, true, true])
+  })
+
   it("are not reached by what is not seen", () => {
     const { accepted: _, recoveryMillis: __, ...blind } = turn(900).step
     const probe = { requests: 0, refused: 0, lost: 0 }
@@ -309,6 +314,14 @@ describe("the report of overload", () => {
     assert.strictEqual(lines.length, 5)
     assert.strictEqual(new Set(lines.map((line) => line.split("|").length)).size, 1)
     assert.include(OverloadReport.text(some), "10 000 connections")
+  })
+
+  it("warns if the machine was not quiet", () => {
+    const noisy = results([{ ...turn(500, { othersShare: 0.42 }), timesPeak: 10 }], [])
+    for (const report of [OverloadReport.text(noisy), OverloadReport.markdown(noisy), OverloadChart.svg(noisy)]) {
+      assert.include(report, "others took 42 % of its CPU")
+    }
+    assert.notInclude(OverloadChart.svg(some), "quiet")
   })
 
   it("is a chart whose curves are to scale", () => {

@@ -44,6 +44,7 @@ const results = (...subjects: ReadonlyArray<SubjectResult>): Results => ({
   secondsPerRound: 1,
   scenarios: [{ name: "create", title: "Create", connections: 64, subjects }],
   paced: [],
+  leftOut: [],
   failures: []
 })
 
