@@ -6,7 +6,9 @@ import * as Flushes from "./parts/Flushes.ts"
 import * as Freezes from "./parts/Freezes.ts"
 import * as Kills from "./parts/Kills.ts"
 import * as Network from "./parts/Network.ts"
+import * as Overload from "./parts/Overload.ts"
 import * as Processes from "./parts/Processes.ts"
+import * as Webhooks from "./parts/Webhooks.ts"
 import type { Context, Row } from "./Scene.ts"
 
 export interface Part {
@@ -22,5 +24,7 @@ export const PARTS: ReadonlyArray<Part> = [
   { name: "freezes", run: Freezes.run },
   { name: "processes", run: Processes.run },
   { name: "clocks", run: Clocks.run },
-  { name: "corruption", run: Corruption.run }
+  { name: "corruption", run: Corruption.run },
+  { name: "overload", run: Overload.run },
+  { name: "webhooks", run: Webhooks.run }
 ]
