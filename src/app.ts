@@ -5,7 +5,7 @@
  * engine, which flushes and projects; then the connections; then the embedded Postgres.
  */
 import { PgClient } from "@effect/sql-pg"
-import { Clock, Context, Effect, Layer, Logger, type LogLevel, Redacted, References } from "effect"
+import { Clock, Context, Effect, Layer, Logger, type LogLevel, Redacted, References, Schema } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
 import * as Backup from "./backup/Backup.ts"
@@ -28,6 +28,7 @@ import * as Engine from "./engine/Engine.ts"
 import { Journal } from "./engine/Journal.ts"
 import { RunningTime } from "./engine/RunningTime.ts"
 import { Projector } from "./engine/Projector.ts"
+import { JournalCorrupt } from "./engine/Record.ts"
 import * as Scrub from "./engine/Scrub.ts"
 import { remakeOutdated, SWIFTLY, verify, verifyAccount } from "./engine/Verify.ts"
 import * as NodeServer from "./http/NodeServer.ts"
@@ -160,6 +161,25 @@ const foreignSecret = Effect.fail(
   })
 )
 
+/** The account with the merchants and keys is not what was written: nobody could be told from anybody. */
+export class InstallationDamaged extends Schema.TaggedError<InstallationDamaged>()("InstallationDamaged", {
+  problem: Schema.String
+}) {
+  override get message() {
+    return (
+      `the installation's own account, which has its merchants and keys, was changed in the database: ${this.problem}. ` +
+      "`till rebuild` makes the tables anew that are derived from its records; records themselves come from a backup."
+    )
+  }
+}
+
+const orDamaged = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | InstallationDamaged, R> =>
+  Effect.catchDefect(effect, (defect) =>
+    defect instanceof JournalCorrupt
+      ? Effect.fail(new InstallationDamaged({ problem: defect.message }))
+      : Effect.die(defect)
+  )
+
 const apiVersions = ApiVersions.layer()
 
 /**
@@ -177,10 +197,7 @@ export const engine = Engine.layer().pipe(
   // Timers and webhooks would work with the wrong secret from the first moment on.
   Layer.provide(
     Layer.effectDiscard(
-      Effect.andThen(
-        viewsOfToday,
-        Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret)
-      )
+      Effect.andThen(viewsOfToday, orDamaged(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret)))
     )
   ),
   // Its last anchor is of what the engine leaves.
@@ -262,7 +279,7 @@ class FirstStart extends Context.Service<
         Object.entries(config.defaultKeys).filter(([, key]) => key !== undefined)
       ) as ApiKeys
       const print = keepPrint(yield* PaymentsConfig)
-      return yield* accounts.run(INSTALLATION, Effect.andThen(print, ensureDefault(given)))
+      return yield* orDamaged(accounts.run(INSTALLATION, Effect.andThen(print, ensureDefault(given))))
     }).pipe(Effect.catchTags({ ForeignSecret: () => foreignSecret, ApiKeyTaken: ({ slot }) => keyTaken(slot) }))
   )
 }

@@ -1,4 +1,5 @@
 /** The process starts, refuses to start, and stops. */
+import { PgConnection } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { execFileSync, spawnSync } from "node:child_process"
@@ -224,6 +225,26 @@ describe("DATABASE_URL", () => {
         const verified = await till(["verify"], servers[0]!.variables)
         assert.match(verified.stdout, /^6\d records of 2 accounts: /, verified.stderr)
       })
+    })
+  )
+
+  it.live("is not served where the installation's own account was changed, and says so", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const server = yield* startTill({ variables: { DATABASE_URL: Redacted.value(url) } })
+      yield* Effect.promise(() => server.kill("SIGTERM"))
+      for (const column of ["record", "hash"]) {
+        yield* Effect.scoped(
+          Effect.flatMap(PgConnection.make({ url }), (sql) =>
+            sql.query(
+              `UPDATE journal SET ${column} = set_byte(${column}, 20, get_byte(${column}, 20) # 1) WHERE account = 'till'`
+            )
+          )
+        )
+        const told = yield* Effect.promise(() => refusal(server.variables))
+        assert.match(told, /^till: the installation's own account, .+ Record \d+ of account till is not what /m)
+        assert.notInclude(told, "    at ")
+      }
     })
   )
 
