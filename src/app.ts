@@ -475,12 +475,14 @@ export const restore = (folder: string, until: number | undefined, into: Redacte
     const { databaseUrl, ...config } = yield* TillConfig
     const checked = yield* Restore.check(folder, until, Migrations.newest)
     yield* InstallationSecret.requireFree(config.dataFolder, checked.secret)
-    const loaded = Effect.andThen(Restore.load(checked), RestoreTarget.release)
+    const loaded = Restore.load(checked).pipe(
+      // Backups hold no anchors, so the service makes them anew.
+      Effect.andThen(AnchorsPostgres.forget(config.dataFolder)),
+      Effect.andThen(RestoreTarget.release)
+    )
     yield* loaded.pipe(
       Effect.provide(restoreTarget(checked)),
       Effect.provideService(TillConfig, { ...config, databaseUrl: into ?? databaseUrl })
     )
-    // Backups hold no anchors, so the service makes them anew.
-    yield* AnchorsPostgres.forget(config.dataFolder)
     return { accounts: checked.versions.size, records: checked.records, at: checked.at }
   }).pipe(Effect.provide(Config.layer))

@@ -1,6 +1,7 @@
 /**
  * The `till` command. SIGINT and SIGTERM end it in order: nothing new is accepted, what is under way is answered and
- * written, the database stops. Further signals while that goes on change nothing. Exit code 0 then; 1 after a failure.
+ * written, the database stops. Further signals while that goes on change nothing. Exit code 0 then, but 1
+ * for a command that was not done; 1 after a failure.
  */
 // First of all: parsers that exist before it would stay interpreted.
 import "effect/schema/SchemaJITCompiler/enable"
@@ -14,6 +15,7 @@ run.pipe(
   Effect.provide([NodeServices.layer, Logger.layer([Logger.withConsoleError(Logger.formatSimple)])]),
   NodeRuntime.runMain({
     disableErrorReporting: true,
-    teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1)
+    teardown: (exit, onExit) =>
+      onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? Number(process.exitCode ?? 0) : 1)
   })
 )

@@ -2,6 +2,7 @@
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as app from "../app.ts"
+import * as Interruption from "./Interruption.ts"
 import * as ProgressLine from "./ProgressLine.ts"
 
 const grouped = new Intl.NumberFormat("en-US")
@@ -24,10 +25,8 @@ export const backup = Command.make(
   },
   ({ folder, mode }) =>
     Effect.gen(function* () {
-      const { accounts, added, at, bytes, records } = yield* ProgressLine.shown(
-        app.backup(folder, mode),
-        process.stderr
-      )
+      const work = ProgressLine.shown(app.backup(folder, mode), process.stderr)
+      const { accounts, added, at, bytes, records } = yield* Interruption.failing(work)
       yield* Console.log(
         `${grouped.format(added)} new records. ${folder} holds ${grouped.format(records)} of ${accounts} accounts, as of ` +
           `${timeOf(at)}, in ${grouped.format(Math.ceil(bytes / 1000))} kB; and the installation's secret.`

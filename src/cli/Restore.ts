@@ -2,6 +2,7 @@
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as app from "../app.ts"
+import * as Interruption from "./Interruption.ts"
 import * as ProgressLine from "./ProgressLine.ts"
 
 const SECONDS = /^\d{1,11}(\.\d{1,3})?$/
@@ -37,7 +38,7 @@ export const restore = Command.make(
     Effect.gen(function* () {
       const url = Option.isSome(into) ? yield* app.databaseUrlOf("--into", into.value) : undefined
       const work = app.restore(folder, Option.getOrUndefined(until), url)
-      const { accounts, at, records } = yield* ProgressLine.shown(work, process.stderr)
+      const { accounts, at, records } = yield* Interruption.failing(ProgressLine.shown(work, process.stderr))
       yield* Console.log(
         `Restored ${grouped.format(records)} records of ${accounts} accounts, as of ${new Date(at).toISOString()}.`
       )

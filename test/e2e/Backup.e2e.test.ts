@@ -19,6 +19,7 @@ import { isKept, Traffic } from "../support/Traffic.ts"
 import { TrafficAudit } from "../support/TrafficAudit.ts"
 import { answersWith, receiver } from "../webhooks/RawReceiver.ts"
 
+type Signal = "SIGKILL" | "SIGTERM"
 type Variables = Readonly<Record<string, string>>
 
 const succeeds = async (args: ReadonlyArray<string>, variables: Variables): Promise<string> => {
@@ -141,16 +142,18 @@ describe("kill -9", () => {
           const begun = performance.now()
           await succeeds(["backup", whole], server.variables)
           const taken = performance.now() - begun
-          const killed = async (args: ReadonlyArray<string>, variables: Variables, millis: number) => {
+          const killed = async (args: ReadonlyArray<string>, variables: Variables, millis: number, signal: Signal) => {
             const command = run(args, variables)
             await Promise.race([pause(millis), command.ended])
-            command.child.kill("SIGKILL")
+            command.child.kill(signal)
             return command.ended
           }
           for (let round = 0; round < ROUNDS; round++) {
-            await killed(["backup", backup], server.variables, random.next() * taken)
-            const hasEnded = fs.existsSync(Path.join(backup, "manifest.json"))
-            if (!hasEnded) await fails(["restore", backup], embedded.variables, / no backup|never come to its end/)
+            const signal = random.pick(["SIGKILL", "SIGTERM"] as const)
+            const { code } = await killed(["backup", backup], server.variables, random.next() * taken, signal)
+            if (fs.existsSync(Path.join(backup, "manifest.json"))) continue
+            assert.notStrictEqual(code, 0, "a success without a backup")
+            await fails(["restore", backup], embedded.variables, / no backup|never come to its end/)
           }
           await succeeds(["backup", backup], server.variables)
           const accountsOf = (folder: string) =>
@@ -177,7 +180,8 @@ describe("kill -9", () => {
             await fails(["verify"], variables, "A restore into this database has not come to its end: ")
             let isDone = false
             for (let round = 0; round < ROUNDS && !isDone; round++) {
-              isDone = (await killed(["restore", backup], variables, writing + random.next() * 4000)).code === 0
+              isDone =
+                (await killed(["restore", backup], variables, writing + random.next() * 4000, "SIGKILL")).code === 0
               if (isDone) break
               const { code, stderr } = await till(["verify"], variables)
               // It was killed when all was done.
