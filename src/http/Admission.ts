@@ -9,8 +9,8 @@
  * - No more commands are under way at a time than the storage takes without making them wait: where that takes too
  *   long, fewer begin. A few of each account always may.
  *
- * While there is work to do, only some are refused in each turn, and the others later. A client that does not mind
- * `Retry-After` asks again at once, and this is what bounds how often.
+ * While there is work to do, only some are refused in each turn, and the others later; behind a slow storage as well.
+ * A client that does not mind `Retry-After` asks again at once, and this is what bounds how often.
  */
 import { Context } from "effect"
 import { ConcurrencyLimit } from "./ConcurrencyLimit.ts"
@@ -249,9 +249,11 @@ export class Admission {
     let begun = 0
     while (!isOver() && this.#beginNext(now())) begun++
     const hasMore = isOver()
-    this.#refuseLate(hasMore ? Math.max(1, Math.floor(begun * REFUSALS_PART)) : this.#refusalsByNow(now()))
-    if (hasMore) this.#schedule()
-    else if (this.#waiting > 0 || this.#late.size > 0) this.#sweep()
+    if (hasMore) this.#refuseLate(Math.max(1, Math.floor(begun * REFUSALS_PART)))
+    else if (this.#waiting > 0) this.#refuseLate(this.#refusalsByNow(now()))
+    else while (this.#late.size > 0 && !isOver()) this.#refuseLate(1)
+    if (hasMore || (this.#waiting === 0 && this.#late.size > 0)) this.#schedule()
+    else if (this.#waiting > 0) this.#sweep()
   }
 
   /** Says how many may be refused although nothing can begin, since this was asked the last time. */

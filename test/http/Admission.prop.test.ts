@@ -207,11 +207,12 @@ describe("admission", () => {
     }
   })
 
-  it("begins at once what comes after a flood", () => {
+  it("refuses what a flood has left within a second, and begins at once what comes then", () => {
     const world = new World(() => 3)
     flood(world, 10_000, 3000)
     world.at(3600, () => void world.ask(FLOOD, true))
     world.run(Infinity)
+    for (const { begun, refused } of world.asked.slice(0, -1)) assert.isAtMost((begun ?? refused)!.at, 3000 + 1000)
     const last = world.asked.at(-1)!
     assert.isAtMost(last.begun!.at - last.at, 10)
   })
