@@ -61,10 +61,10 @@ describe("the time limit of requests", () => {
       `POST /v1/customers HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic(server.keys.secretTest)}\r\n` +
         `Content-Type: application/json\r\nIdempotency-Key: slow\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
     )
-    // Another request is given up meanwhile, so the limit has passed.
+    // Another request is given up meanwhile, so the limit has passed: a list that nobody has asked for before.
     await new Promise((resolve) => setImmediate(resolve))
     close("read")
-    assertError(await server.request("GET", "/v1/customers?email=a@b.c"), 503, "service_unavailable")
+    assertError(await server.request("GET", "/v1/customers?email=new@b.c"), 503, "service_unavailable")
     open("read")
     socket.write(body)
     await answered
