@@ -20,10 +20,10 @@ import { ApiVersions } from "./domain/ApiVersions.ts"
 import { PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
 import { AccountNumbers } from "./engine/AccountNumbers.ts"
 import { Accounts } from "./engine/Accounts.ts"
+import type { AccountId, Document, Tombstone } from "./engine/Document.ts"
 import { Alarm } from "./engine/Alarm.ts"
 import * as Anchors from "./engine/Anchors.ts"
 import { Outbox } from "./engine/Outbox.ts"
-import type { AccountId } from "./engine/Document.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Journal } from "./engine/Journal.ts"
 import { RunningTime } from "./engine/RunningTime.ts"
@@ -221,13 +221,13 @@ const endpoints = Layer.effect(
     const accounts = yield* Accounts
     const config = yield* PaymentsConfig
     const clock = yield* Clock.Clock
+    const endpointOf = (account: AccountId, entry: Document | Tombstone | undefined) =>
+      entry === undefined || entry.deleted || entry.kind !== WEBHOOK_ENDPOINT.name
+        ? undefined
+        : destinationOf(config, account, entry as WebhookEndpointDocument, clock.currentTimeMillisUnsafe())
     return {
-      resolve: (account, id) =>
-        Effect.map(accounts.read(account, id), (entry) =>
-          entry === undefined || entry.deleted || entry.kind !== WEBHOOK_ENDPOINT.name
-            ? undefined
-            : destinationOf(config, account, entry as WebhookEndpointDocument, clock.currentTimeMillisUnsafe())
-        ),
+      peek: (account, id) => endpointOf(account, accounts.peek(account, id)),
+      resolve: (account, id) => Effect.map(accounts.read(account, id), (entry) => endpointOf(account, entry)),
       // It goes out as it was when the event happened (semantics W8).
       body: (account, event) => renderEvent(event, { account, pendingWebhooks: event.deliveries })
     }

@@ -12,6 +12,7 @@ import type { AttemptOutcome, Committed } from "../engine/Deliveries.ts"
 import { Deliveries } from "../engine/Deliveries.ts"
 import * as Loop from "../engine/Loop.ts"
 import type { StoredEvent } from "../engine/Events.ts"
+import type { Endpoint } from "./Endpoints.ts"
 import { Endpoints } from "./Endpoints.ts"
 import { EventLoop } from "./EventLoop.ts"
 import type { Attempt } from "./Lanes.ts"
@@ -36,9 +37,7 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
     const deliveries = yield* Deliveries
     const { turn } = yield* EventLoop
     const outcomes = yield* Outcomes.make
-    const attempt = yield* makeAttempt
-    const attempts = yield* FiberSet.make()
-    const run = yield* FiberSet.runtime(attempts)()
+    const attempts = yield* makeAttempts
     const lanes = new Lanes()
     const pace = new Pace()
     const work = Latch.makeUnsafe(false)
@@ -52,28 +51,20 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
       work.openUnsafe()
     }
 
-    const begin = (one: Attempt) => {
-      const putBack = Effect.gen(function* () {
-        one.paused = true
-        yield* Effect.sleep(PUT_BACK_MILLIS)
-        if (lanes.putBack(one)) deliveries.wake()
-        work.openUnsafe()
-      })
-      run(
-        Effect.matchCauseEffect(attempt(one), {
-          onSuccess: (outcome) => Effect.sync(() => ended(one, outcome)),
-          onFailure: (cause) =>
-            Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.andThen(logPutBack(one, cause), putBack)
-        })
-      )
-    }
+    const putBack = Effect.fnUntraced(function* (one: Attempt, cause: Cause.Cause<unknown>) {
+      yield* logPutBack(one, cause)
+      one.paused = true
+      yield* Effect.sleep(PUT_BACK_MILLIS)
+      if (lanes.putBack(one)) deliveries.wake()
+      work.openUnsafe()
+    })
 
     /** Begins at most so many attempts, and answers how many it has begun. */
     const beginSome = (allowed: number): number => {
       for (let begun = 0; begun < allowed; begun++) {
         const one = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
         if (one === undefined) return begun
-        begin(one)
+        attempts.begin(one, ended, putBack)
       }
       return allowed
     }
@@ -82,7 +73,7 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
       yield* work.await
       work.closeUnsafe()
       for (;;) {
-        const allowed = pace.allowed(clock.currentTimeMillisUnsafe())
+        const allowed = pace.allowed(clock.currentTimeMillisUnsafe(), lanes.hasNew)
         const begun = beginSome(allowed)
         if (begun < allowed) pace.caughtUp()
         if (begun === 0) return
@@ -96,8 +87,7 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
         closing = true
-        yield* Effect.timeoutOption(FiberSet.awaitEmpty(attempts), GRACE_MILLIS)
-        yield* FiberSet.clear(attempts)
+        yield* attempts.close
         yield* Effect.timeoutOption(outcomes.flushed, FLUSH_MILLIS)
       })
     )
@@ -150,37 +140,108 @@ const logPutBack = ({ delivery: { account, event, id } }: Attempt, cause: Cause.
     : Effect.logWarning("A webhook could not be attempted yet", cause)
   ).pipe(Effect.annotateLogs({ account, delivery: id, event }))
 
-/** Carries an attempt out; null if there is nothing to attempt any more. */
-const makeAttempt = Effect.gen(function* () {
-  const clock = yield* Clock.Clock
+/** Told what came of an attempt; null if there was nothing to attempt any more. */
+type Ended = (one: Attempt, outcome: AttemptOutcome | null) => void
+
+/** Could not be put into words. */
+const UNSPEAKABLE: Result = { status: null, error: "could not be prepared" }
+
+/** Makes messages of attempts: at once if all that they need is in memory, as it nearly always is. */
+const makeMessages = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const endpoints = yield* Endpoints
-  const sender = yield* Sender
   // One event goes to many endpoints.
-  const bodies = new WeakMap<StoredEvent, string>()
+  const bodies = new WeakMap<StoredEvent, Buffer>()
 
-  const prepare = Effect.fnUntraced(function* ({ content, delivery }: Attempt) {
-    const { account, attempt, destination, event: eventId } = delivery
-    const endpoint = yield* endpoints.resolve(account, destination)
+  const messageOf = ({ delivery }: Attempt, endpoint: Endpoint, event: StoredEvent): Message => {
+    let body = bodies.get(event)
+    if (body === undefined) {
+      body = Buffer.from(endpoints.body(delivery.account, event))
+      bodies.set(event, body)
+    }
+    return { endpoint, eventId: delivery.event, attempt: delivery.attempt, body }
+  }
+
+  const load = Effect.fnUntraced(function* (one: Attempt) {
+    const { content, delivery } = one
+    const endpoint = yield* endpoints.resolve(delivery.account, delivery.destination)
     if (endpoint === undefined) return null
     const event = content ?? (yield* deliveries.content(delivery))
-    const body = bodies.get(event) ?? endpoints.body(account, event)
-    bodies.set(event, body)
-    return { endpoint, eventId, attempt, body } satisfies Message
+    return messageOf(one, endpoint, event)
   })
 
-  return Effect.fnUntraced(function* (one: Attempt) {
+  return {
+    peek: (one: Attempt): Message | undefined => {
+      if (one.content === null) return undefined
+      const { account, destination } = one.delivery
+      try {
+        const endpoint = endpoints.peek(account, destination)
+        return endpoint && messageOf(one, endpoint, one.content)
+      } catch {
+        // It fails again where that is logged.
+        return undefined
+      }
+    },
+    /** Null if there is nothing to attempt any more. */
+    load: (one: Attempt) =>
+      // A delivery that can never be prepared must not be tried for ever.
+      Effect.catchDefect(load(one), (defect) =>
+        Effect.as(Effect.logError("A webhook could not be prepared", defect), UNSPEAKABLE)
+      )
+  }
+})
+
+/** Carries attempts out. No fiber waits for one that only has to be sent. */
+const makeAttempts = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const messages = yield* makeMessages
+  const sender = yield* Sender
+  const preparing = yield* FiberSet.make()
+  const run = yield* FiberSet.runtime(preparing)()
+  /** Those that are under way, with what gives them up. */
+  const underWay = new Map<Attempt, () => void>()
+  const idle = Latch.makeUnsafe(true)
+
+  const send = (one: Attempt, message: Message | Result, ended: Ended): void => {
     const { attempt, destination, id } = one.delivery
-    // A delivery that can never be prepared must not be tried for ever.
-    const message = yield* Effect.catchDefect(prepare(one), (defect) =>
-      Effect.as(Effect.logError("A webhook could not be prepared", defect), "defect" as const)
-    )
-    if (message === null) return null
     const startedAt = clock.currentTimeMillisUnsafe()
-    const result: Result =
-      message === "defect" ? { status: null, error: "could not be prepared" } : yield* sender.send(message)
-    const durationMillis = Math.max(clock.currentTimeMillisUnsafe() - startedAt, 0)
-    const next = after(attempt, isDelivered(result))
-    return { id, destination, attempt, startedAt, durationMillis, ...result, next } satisfies AttemptOutcome
-  })
+    const done = (result: Result) => {
+      const durationMillis = Math.max(clock.currentTimeMillisUnsafe() - startedAt, 0)
+      const next = after(attempt, isDelivered(result))
+      ended(one, { id, destination, attempt, startedAt, durationMillis, ...result, next })
+    }
+    if ("error" in message) return done(message)
+    let isDone = false
+    const giveUp = sender.begin(message, (result) => {
+      isDone = true
+      underWay.delete(one)
+      done(result)
+      // Whoever waits for this goes on at once.
+      if (underWay.size === 0) idle.openUnsafe()
+    })
+    if (isDone) return
+    underWay.set(one, giveUp)
+    idle.closeUnsafe()
+  }
+
+  return {
+    /** Begins an attempt; `ended` is told of its outcome, or `failed` of why it could not even begin. */
+    begin: (one: Attempt, ended: Ended, failed: (one: Attempt, cause: Cause.Cause<unknown>) => Effect.Effect<void>) => {
+      const message = messages.peek(one)
+      if (message !== undefined) return send(one, message, ended)
+      run(
+        Effect.matchCauseEffect(messages.load(one), {
+          onSuccess: (message) => Effect.sync(() => (message === null ? ended(one, null) : send(one, message, ended))),
+          onFailure: (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : failed(one, cause))
+        })
+      )
+    },
+    /** Waits a moment for those that are under way, and gives the others up: nobody hears what becomes of them. */
+    close: Effect.gen(function* () {
+      yield* Effect.timeoutOption(Effect.andThen(FiberSet.awaitEmpty(preparing), idle.await), GRACE_MILLIS)
+      yield* FiberSet.clear(preparing)
+      for (const giveUp of underWay.values()) giveUp()
+      underWay.clear()
+    })
+  }
 })

@@ -16,6 +16,8 @@ export interface Endpoint {
 }
 
 export interface EndpointsShape {
+  /** Gives what `resolve` would answer if that is an endpoint that is in memory, as nearly every one is. */
+  readonly peek: (account: AccountId, destination: string) => Endpoint | undefined
   /** Undefined if there is no such endpoint any more. */
   readonly resolve: (account: AccountId, destination: string) => Effect.Effect<Endpoint | undefined, Unavailable>
   /** Renders an event as JSON text, the same bytes for every attempt and endpoint (semantics W8). */

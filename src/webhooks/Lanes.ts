@@ -189,6 +189,11 @@ export class Lanes {
     return full.map(({ destination }) => destination)
   }
 
+  /** True if something waits that has just happened. What comes from the table is late in any case. */
+  get hasNew(): boolean {
+    return this.#contents > 0
+  }
+
   get room(): number {
     return WAITING_MAX - this.#waiting
   }

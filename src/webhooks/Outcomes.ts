@@ -10,8 +10,11 @@ import { Deliveries } from "../engine/Deliveries.ts"
 import type { AccountId } from "../engine/Document.ts"
 
 const BATCH_MAX = 256
-/** Outcomes gather this long before they are written: a record for each would cost more than the attempts do. */
-const GATHER_MILLIS = 50
+/**
+ * Outcomes gather this long before they are written: a record for each would cost more than the attempts do. Less than
+ * the projector lets records gather, because a delivery that is attempted meanwhile gets one row, and no second write.
+ */
+const GATHER_MILLIS = 15
 const RETRY_MILLIS = 250
 
 export interface Outcomes {

@@ -6,7 +6,8 @@
  *   turn says nothing: the commit of many requests is one. At first the number is small, for a process that has just
  *   started is slow.
  * - Webhooks never starve: two begin in each turn, and the longer they have not been able to catch up, the more do.
- *   After eight seconds of that they are held back no more, whatever it costs the requests.
+ *   After two seconds of that they are held back no more, whatever it costs the requests; where only retries and what
+ *   was left over wait, which are late by minutes, after eight.
  */
 import type { Millis } from "../engine/Document.ts"
 
@@ -20,8 +21,9 @@ const GROWTH = 4
 export const SPARE_MIN = 0.05
 /** The newest turn's part in the average of the last ones. */
 const NEWEST = 0.1
-/** What may begin in any turn doubles each time that webhooks have been behind for so long. */
-const DOUBLING_MILLIS = 2000
+/** What may begin in any turn doubles each time that webhooks have been behind for so long: new ones, and others. */
+const DOUBLING_MILLIS = 500
+const DOUBLING_LATE_MILLIS = 2000
 
 export class Pace {
   #adapted = PER_TURN_MIN
@@ -30,10 +32,11 @@ export class Pace {
   /** Since when there has always been something to begin; null if there is nothing. */
   #behindSince: Millis | null = null
 
-  /** How many attempts may begin in this turn. */
-  allowed(now: Millis): number {
+  /** How many attempts may begin in this turn. `hasNew` says whether something waits that has just happened. */
+  allowed(now: Millis, hasNew: boolean): number {
     const behind = now - (this.#behindSince ??= now)
-    return Math.min(Math.max(this.#adapted, PER_TURN_MIN * 2 ** Math.floor(behind / DOUBLING_MILLIS)), PER_TURN_MAX)
+    const doublings = Math.floor(behind / (hasNew ? DOUBLING_MILLIS : DOUBLING_LATE_MILLIS))
+    return Math.min(Math.max(this.#adapted, PER_TURN_MIN * 2 ** doublings), PER_TURN_MAX)
   }
 
   /** For this share of the turn, from 0 to 1, the event loop had nothing to do. */

@@ -1,5 +1,6 @@
 /**
- * One attempt: one HTTP POST (semantics W7, W9). Never fails; what went wrong is its result.
+ * One attempt: one HTTP POST (semantics W7, W9). Never fails; what went wrong is its result. No fiber waits for it:
+ * there are thousands a second.
  *
  * - The status line decides. Whatever comes after it (a long body, one that drips or never ends) is read up to 64 KiB
  *   for a short while, so that the connection can be used again, and then the connection is closed.
@@ -39,8 +40,8 @@ export interface Message {
   readonly eventId: string
   /** Numbered from 1. */
   readonly attempt: number
-  /** JSON text of the event. */
-  readonly body: string
+  /** JSON text of the event. All attempts share it. */
+  readonly body: Buffer
 }
 
 /** The status that came, or a short text about why none came. */
@@ -52,8 +53,11 @@ export type Result =
 export const isDelivered = ({ status }: Result): boolean => status !== null && status >= 200 && status < 300
 
 export interface SenderShape {
-  /** Interrupting it gives the attempt up. */
-  readonly send: (message: Message) => Effect.Effect<Result>
+  /**
+   * Begins an attempt. `done` is called with its result, once, perhaps at once; and not any more once the function has
+   * been called that this answers with, which gives the attempt up.
+   */
+  readonly begin: (message: Message, done: (result: Result) => void) => () => void
 }
 
 export interface Options {
@@ -104,16 +108,17 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
   }
 
   return {
-    send: (message) =>
-      Effect.callback<Result>((resume) => {
-        const target = URL.parse(message.endpoint.url)
-        if (target === null) return resume(Effect.succeed(failed("invalid URL")))
-        const request = requestOf(message, target, Math.floor(clock.currentTimeMillisUnsafe() / 1000))
-        const through = agentFor(message.endpoint.hosts)
-        const exchange = new Exchange(limits, request, through, (result) => resume(Effect.succeed(result)))
-        exchange.begin()
-        return Effect.sync(() => exchange.giveUp("interrupted"))
-      })
+    begin: (message, done) => {
+      const target = URL.parse(message.endpoint.url)
+      if (target === null) {
+        done(failed("invalid URL"))
+        return () => {}
+      }
+      const request = requestOf(message, target, Math.floor(clock.currentTimeMillisUnsafe() / 1000))
+      const exchange = new Exchange(limits, request, agentFor(message.endpoint.hosts), done)
+      exchange.begin()
+      return () => exchange.abandon()
+    }
   }
 })
 
@@ -185,6 +190,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settle(failed(error))
     this.#end()
     this.#controller?.abort(new CutOff(error))
+  }
+
+  /** The same, and nobody hears of it. */
+  abandon(): void {
+    this.#report = null
+    this.giveUp("abandoned")
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

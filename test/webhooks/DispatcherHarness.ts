@@ -3,7 +3,7 @@
  * records every attempt itself, apart from the engine's own records.
  */
 import { assert } from "@effect/vitest"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { type Context, Effect, Exit, Layer, Scope } from "effect"
 import type { DeliveryRow } from "../../src/engine/Deliveries.ts"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import { Deliveries } from "../../src/engine/Deliveries.ts"
@@ -62,6 +62,7 @@ export class DispatcherHarness {
    * takings.
    */
   lookUps = 0
+  #peeks = 0
   bodies = 0
   takes = 0
   taken = 0
@@ -89,9 +90,13 @@ export class DispatcherHarness {
     const layer = Dispatcher.layer.pipe(
       Layer.provide(Layer.succeed(Deliveries, this.#deliveries(this.engine.deliveries))),
       Layer.provide(
-        Layer.succeed(Endpoints, { resolve: (_account, url) => this.#resolve(url), body: () => this.#body() })
+        Layer.succeed(Endpoints, {
+          peek: (_account, url) => this.#peek(url),
+          resolve: (_account, url) => this.#resolve(url),
+          body: () => this.#body()
+        })
       ),
-      Layer.provide(Layer.succeed(Sender, { send: this.#send(this.#process) })),
+      Layer.provide(Layer.succeed(Sender, { begin: this.#begin(this.#process, yield* Effect.context()) })),
       Layer.provide(Layer.succeed(EventLoop, { turn: this.#turn }))
     )
     yield* Harness.buildAlone(layer, this.#scope)
@@ -138,6 +143,13 @@ export class DispatcherHarness {
     return Effect.suspend(() => (this.unavailable.has(what) ? failing : effect))
   }
 
+  /** Every second endpoint is in memory. */
+  #peek(url: string) {
+    if (this.unavailable.has("endpoint") || this.gone.has(url) || ++this.#peeks % 2 === 0) return undefined
+    this.lookUps++
+    return endpoint(url)
+  }
+
   #resolve(url: string) {
     this.lookUps++
     return this.#asking("endpoint", Effect.succeed(this.gone.has(url) ? undefined : endpoint(url)))
@@ -157,6 +169,17 @@ export class DispatcherHarness {
         this.takes++
         return Effect.tap(deliveries.take(options), ({ length }) => Effect.sync(() => (this.taken += length)))
       }
+    }
+  }
+
+  #begin(process: number, context: Context.Context<never>) {
+    return (message: Message, done: (result: Result) => void) => {
+      const fiber = Effect.runForkWith(context)(
+        Effect.map(this.#send(process)(message), (result) => {
+          done(result)
+        })
+      )
+      return () => fiber.interruptUnsafe()
     }
   }
 

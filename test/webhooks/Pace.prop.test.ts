@@ -21,7 +21,7 @@ describe("the pace of webhooks", () => {
   it.prop("lets some begin in any turn, and never too many", [turns, millis(0, 20_000)], ([shares, behind]) => {
     const pace = after(shares)
     for (const now of [1000, 1000 + behind]) {
-      const allowed = pace.allowed(now)
+      const allowed = pace.allowed(now, behind % 2 === 0)
       assert.isTrue(Number.isInteger(allowed) && allowed >= PER_TURN_MIN && allowed <= PER_TURN_MAX)
     }
   })
@@ -31,27 +31,38 @@ describe("the pace of webhooks", () => {
     [turns, busy, idle],
     ([shares, b, i]) => {
       const pace = after([...shares, ...Array.from({ length: MANY }, () => b)])
-      assert.strictEqual(pace.allowed(0), PER_TURN_MIN)
+      assert.strictEqual(pace.allowed(0, true), PER_TURN_MIN)
       for (let turn = 0; turn < MANY; turn++) pace.turned(i)
-      assert.strictEqual(pace.allowed(0), PER_TURN_MAX)
+      assert.strictEqual(pace.allowed(0, true), PER_TURN_MAX)
     }
   )
 
   it.prop(
-    "holds nothing back that has been behind for eight seconds",
-    [turns, millis(8000, 99_999)],
-    ([shares, behind]) => {
-      const pace = after(shares)
-      pace.allowed(0)
-      assert.strictEqual(pace.allowed(behind), PER_TURN_MAX)
+    "holds back nothing new that has been behind for two seconds, and nothing at all after eight",
+    [turns, millis(0, 6000)],
+    ([shares, more]) => {
+      for (const [hasNew, longest] of [
+        [true, 2000],
+        [false, 8000]
+      ] as const) {
+        const pace = after(shares)
+        pace.allowed(0, hasNew)
+        assert.strictEqual(pace.allowed(longest + more, hasNew), PER_TURN_MAX)
+      }
     }
   )
 
+  it.prop("holds retries back for longer than what has just happened", [busy, millis(500, 7999)], ([spare, behind]) => {
+    const pace = after(Array.from({ length: MANY }, () => spare))
+    pace.allowed(0, false)
+    assert.isBelow(pace.allowed(behind, false), pace.allowed(behind, true))
+  })
+
   it.prop("owes nothing any more once webhooks have caught up", [busy, millis(2000, 99_999)], ([spare, behind]) => {
     const pace = after(Array.from({ length: MANY }, () => spare))
-    pace.allowed(0)
-    assert.isAbove(pace.allowed(behind), PER_TURN_MIN)
+    pace.allowed(0, false)
+    assert.isAbove(pace.allowed(behind, false), PER_TURN_MIN)
     pace.caughtUp()
-    assert.strictEqual(pace.allowed(behind), PER_TURN_MIN)
+    assert.strictEqual(pace.allowed(behind, false), PER_TURN_MIN)
   })
 })
