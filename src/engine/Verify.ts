@@ -130,12 +130,18 @@ export const verifyAccount = Effect.fnUntraced(function* (
     const holds = (id: string) => passes === 1 || sumOf(id) % passes === pass
     const part = { account, share: 1 / passes, holds, anchored, ...manner }
     const outcome = yield* within(verifyPart(part))
-    if (outcome === "too many rows") return yield* verifyAccount(account, manner, anchored, 2 * passes)
+    if ("fitting" in outcome) {
+      const more = Math.max(2, Math.ceil(ROOM / outcome.fitting))
+      return yield* verifyAccount(account, manner, anchored, passes * more)
+    }
     if (outcome.problem !== null) return outcome
     records = outcome.records
   }
   return { records, problem: null }
 })
+
+/** Rows are not spread evenly over records, nor over passes. */
+const ROOM = 1.2
 
 /** Spreads texts evenly over numbers. */
 const sumOf = (text: string): number => {
@@ -154,7 +160,12 @@ interface Part extends Manner {
   readonly anchored: ReadonlyArray<AnchoredHead>
 }
 
-const verifyPart = (part: Part): Effect.Effect<Outcome | "too many rows", StorageFailure, Formats | Journal | Views> =>
+/** Of too many rows to keep, this part did fit. */
+interface TooMany {
+  readonly fitting: number
+}
+
+const verifyPart = (part: Part): Effect.Effect<Outcome | TooMany, StorageFailure, Formats | Journal | Views> =>
   Effect.gen(function* () {
     const { account, share } = part
     const views = yield* Views
@@ -173,7 +184,7 @@ const verifyPart = (part: Part): Effect.Effect<Outcome | "too many rows", Storag
     })
     if (records.isCutShort) {
       progress.advance((-records.read * share) / 2)
-      return "too many rows" as const
+      return { fitting: records.read / Math.max(records.read, standing.projected) }
     }
     // The next start makes views anew that are outdated.
     if ((yield* views.outdated).includes(account)) return { records: records.read, problem: null }

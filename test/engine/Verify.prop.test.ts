@@ -231,7 +231,7 @@ describe("verification", () => {
       assert.strictEqual(yield* passes(1000), ACCOUNTS.length)
       const some = yield* passes(80)
       assert.isAbove(some, ACCOUNTS.length)
-      assert.isAbove(yield* passes(24), 2 * some)
+      assert.isAbove(yield* passes(24), some)
     })
   )
 
