@@ -10,6 +10,7 @@ import { Actor, Closed, storageFailed } from "./Actor.ts"
 import { AccountNumbers } from "./AccountNumbers.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
+import * as Checksum from "./Checksum.ts"
 import { Outbox } from "./Outbox.ts"
 import type { AccountId } from "./Document.ts"
 import type { EventVersionsShape } from "./Events.ts"
@@ -20,8 +21,9 @@ import { Journal, StorageFailure } from "./Journal.ts"
 import { FilterRoom } from "./KeyFilter.ts"
 import * as Loop from "./Loop.ts"
 import { CACHE_BYTES_MAX, KEY_FILTERS_BYTES_MAX, makeShares } from "./Memory.ts"
+import type { SubscriptionRow, TimerRow } from "./Projection.ts"
 import { Projector } from "./Projector.ts"
-import { JournalCorrupt } from "./Record.ts"
+import { changed, checked, JournalCorrupt } from "./Record.ts"
 import { RunningTime } from "./RunningTime.ts"
 import { TimerHandler, TIMERS_PAGE } from "./Timers.ts"
 import type { Address, ViewRow } from "./Views.ts"
@@ -222,13 +224,25 @@ const makeServices = Effect.fnUntraced(function* (
     runningTime: yield* RunningTime,
     filterRoom: new FilterRoom(KEY_FILTERS_BYTES_MAX),
     loadDocument: (account, id) => Effect.map(documents({ account, id }), (row) => row && formats.document(row)),
-    loadTimers: views.timers,
+    loadTimers: (account, limit) => Effect.map(views.timers(account, limit), intactTimers),
     handleTimer: yield* TimerHandler,
     reach: (yield* Projector).reach,
     append: commit.append
   }
   return services
 })
+
+/** Gives the rows, if they are as they were written. Throws `JournalCorrupt`. */
+const intactTimers = (rows: ReadonlyArray<TimerRow>): ReadonlyArray<TimerRow> => {
+  const other = rows.find((row) => row.checksum !== Checksum.ofTimer(row))
+  if (other !== undefined) throw changed(other.account, other.version, `timer ${other.id}`)
+  return rows
+}
+
+const intactSubscriptions = (rows: ReadonlyArray<SubscriptionRow>): void => {
+  const other = rows.find((row) => row.checksum !== Checksum.ofSubscription(row))
+  if (other !== undefined) throw changed(other.account, other.version, `who gets events, ${other.destination}`)
+}
 
 interface Activation {
   readonly outcome: Deferred.Deferred<Actor, StorageFailure | JournalCorrupt>
@@ -259,6 +273,10 @@ const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor
       ],
       { concurrency: 4 }
     )
+    yield* checked(() => {
+      intactTimers(timers)
+      intactSubscriptions(subscriptions)
+    })
     const actor = new Actor(account, { head, subscriptions, timers }, services)
     active.set(account, actor)
     if (isNew) actor.usedKeys.complete()

@@ -213,7 +213,7 @@ export const createdBetween = (
 ): Effect.Effect<{ readonly between: Between; readonly isExact: boolean }, StorageFailure> => {
   if (created === undefined) return ANY_TIME
   if (prefix === undefined) return Effect.die(new Error("Ids without a prefix do not say when they were made"))
-  return Effect.map(views.standing(account), ({ ahead }) => ({
+  return Effect.map(Effect.catchTag(views.standing(account), "JournalCorrupt", Effect.die), ({ ahead }) => ({
     between: idsOf(prefix, created, ahead),
     isExact: ahead === 0
   }))

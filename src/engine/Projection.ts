@@ -59,6 +59,8 @@ export interface TimerRow {
   readonly dueAt: Millis
   /** By the wall clock. */
   readonly wakeAt: Millis
+  /** Of all but the wall clock's time. */
+  readonly checksum: Checksum.Checksum
 }
 
 /** A subscription says who gets which events. */
@@ -67,6 +69,7 @@ export interface SubscriptionRow {
   readonly destination: string
   readonly types: ReadonlyArray<string>
   readonly version: number
+  readonly checksum: Checksum.Checksum
 }
 
 export interface DeliveryRow {
@@ -240,17 +243,24 @@ class AccountFold {
       rows.set(id, { ...row, search: entry, checksum: Checksum.ofDocument(row, document, hidden) })
     }
     for (const { dueAt, id, name } of timers) {
-      const timer =
-        dueAt === null ? { account, id, dueAt } : { account, id, name, version, dueAt, wakeAt: dueAt - clock }
-      this.timers.set(id, timer)
+      this.timers.set(
+        id,
+        dueAt === null ? { account, id, dueAt } : timerRow({ account, id, name, version, dueAt }, clock)
+      )
     }
     if (response !== null && request?.idempotencyKey != null && request.fingerprint !== null) {
       this.keys.push({ account, key: request.idempotencyKey, version, at: ran })
     }
     for (const { destination, types } of subscriptions) {
-      if (types !== null) this.subscriptions.set(destination, { account, destination, types, version })
+      if (types === null) continue
+      const row = { account, destination, types, version }
+      this.subscriptions.set(destination, { ...row, checksum: Checksum.ofSubscription(row) })
     }
   }
+}
+
+const timerRow = (row: Omit<TimerRow, "wakeAt" | "checksum">, clock: Millis): TimerRow => {
+  return { ...row, wakeAt: row.dueAt - clock, checksum: Checksum.ofTimer(row) }
 }
 
 interface ClearedTimer {

@@ -17,7 +17,8 @@ const documents = (row: ProjectedDocument): string => {
 
 const events = ({ version }: EventRow): string => String(version)
 
-const timers = ({ dueAt, name, version, wakeAt }: TimerRow): string => JSON.stringify([name, version, dueAt, wakeAt])
+const timers = ({ checksum, dueAt, name, version, wakeAt }: TimerRow): string =>
+  JSON.stringify([name, version, dueAt, wakeAt, checksum])
 
 /** The time stands in front, because old keys may be missing. */
 const keys = ({ at, key, version }: KeyRow): string => [at, version, key].join(" ")
@@ -25,7 +26,8 @@ const keys = ({ at, key, version }: KeyRow): string => [at, version, key].join("
 /** When the key with this text was used. */
 export const answeredAt = (text: string): Millis => Number(text.slice(0, text.indexOf(" ")))
 
-const subscriptions = ({ types, version }: SubscriptionRow): string => JSON.stringify([version, types])
+const subscriptions = ({ checksum, types, version }: SubscriptionRow): string =>
+  JSON.stringify([version, types, checksum])
 
 const deliveries = (row: DeliveryRow): string => {
   const { at, attempts, dueAt, event, eventVersion, nextAttemptAt, state, version } = row

@@ -20,6 +20,7 @@ import type {
   TimerRow
 } from "./Projection.ts"
 import type { StoredEvent } from "./Events.ts"
+import type { JournalCorrupt } from "./Record.ts"
 import type { SearchQuery } from "./Search.ts"
 
 /** A page starts strictly older than `olderThan`, or strictly newer than `newerThan`. */
@@ -147,9 +148,9 @@ export interface ViewsShape {
     leasedUntil: Millis
   ) => Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** The version up to which an account is projected; 0 for one that is new, which is given a checkpoint by this. */
-  readonly checkpoint: (account: AccountId) => Effect.Effect<number, StorageFailure>
+  readonly checkpoint: (account: AccountId) => Effect.Effect<number, StorageFailure | JournalCorrupt>
   /** How far an account is projected; writes nothing. */
-  readonly standing: (account: AccountId) => Effect.Effect<Standing, StorageFailure>
+  readonly standing: (account: AccountId) => Effect.Effect<Standing, StorageFailure | JournalCorrupt>
   /** Accounts whose rows are as an older Till made them, until they are cleared: today's would have more in them. */
   readonly outdated: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>
   /** Accounts whose journal goes further than their checkpoint. */

@@ -279,6 +279,7 @@ export const migrations = {
   "0017_checksums": statements(
     // Postgres does not know what a row was when it was written: the start makes the views anew from the journal.
     `ALTER TABLE objects ADD COLUMN checksum int`,
+    ...["checkpoints", "timers", "subscriptions"].map((table) => `ALTER TABLE ${table} ADD COLUMN checksum int`),
     statistics("TABLE objects", { checksum: 0 }),
     `UPDATE checkpoints SET outdated = true`
   )

@@ -1,6 +1,7 @@
 /** A projection in Postgres: one statement, and so one transaction and one round trip. */
 import type { PgClient } from "@effect/sql-pg"
 import type { Fragment } from "effect/sql/Statement"
+import { ofCheckpoint } from "../engine/Checksum.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type {
   EventRow,
@@ -14,6 +15,9 @@ import type {
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { ask, bigint, bigints, ints, labelsText, termsText, texts } from "./Rows.ts"
 
+/** What an account's ids are ahead goes into the checksum of its checkpoint as the rest of a division by this. */
+export const PRIME = 2_147_483_647
+
 /**
  * New documents, events, keys and deliveries are inserted without asking whether they are there: the checkpoint lets
  * each record in once, and every record's rows have primary keys of their own. A part that has no rows is left out:
@@ -25,13 +29,15 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, lease: Del
   const { checkpoints, sweep } = projection
   const part = <Row>(name: string, rows: ReadonlyArray<Row>, statement: Statement<Row>) =>
     rows.length === 0 ? sql`` : sql`, ${sql.literal(name)} AS (${statement(sql, rows)})`
+  const ahead = sql`greatest(${sweep?.wiped === true ? sql`0` : sql`checkpoints.ahead`}, step.ahead)`
   const statement = sql<{ account: AccountId }>`
     WITH advanced AS (
-      UPDATE checkpoints SET version = step.to_version,
-        ahead = greatest(${sweep?.wiped === true ? sql`0` : sql`checkpoints.ahead`}, step.ahead)
+      UPDATE checkpoints SET version = step.to_version, ahead = ${ahead},
+        checksum = step.checksum # (${ahead} % ${sql.literal(String(PRIME))})::int
       FROM unnest(${texts(checkpoints.map((c) => c.account))}, ${bigints(checkpoints.map((c) => c.from))},
-        ${bigints(checkpoints.map((c) => c.to))}, ${bigints(checkpoints.map((c) => c.ahead))})
-        AS step (account, from_version, to_version, ahead)
+        ${bigints(checkpoints.map((c) => c.to))}, ${bigints(checkpoints.map((c) => c.ahead))},
+        ${ints(checkpoints.map((c) => ofCheckpoint(c.account, c.to)))})
+        AS step (account, from_version, to_version, ahead, checksum)
       WHERE checkpoints.account = step.account AND checkpoints.version = step.from_version
       RETURNING checkpoints.account
     )
@@ -93,14 +99,14 @@ const insertKeys: Statement<KeyRow> = (sql, rows) =>
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 const upsertTimers: Statement<TimerRow> = (sql, rows) =>
-  sql`INSERT INTO timers (account, id, name, version, due_at, wake_at)
+  sql`INSERT INTO timers (account, id, name, version, due_at, wake_at, checksum)
     SELECT * FROM unnest(${texts(rows.map((t) => t.account))}, ${texts(rows.map((t) => t.id))},
       ${texts(rows.map((t) => t.name))}, ${bigints(rows.map((t) => t.version))},
-      ${bigints(rows.map((t) => t.dueAt))}, ${bigints(rows.map((t) => t.wakeAt))})
-      AS t (account, id, name, version, due_at, wake_at)
+      ${bigints(rows.map((t) => t.dueAt))}, ${bigints(rows.map((t) => t.wakeAt))}, ${ints(rows.map((t) => t.checksum))})
+      AS t (account, id, name, version, due_at, wake_at, checksum)
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE
     ON CONFLICT (account, id) DO UPDATE SET name = excluded.name, version = excluded.version,
-      due_at = excluded.due_at, wake_at = excluded.wake_at`
+      due_at = excluded.due_at, wake_at = excluded.wake_at, checksum = excluded.checksum`
 
 const deleteTimers: Statement<Projection["timersCleared"][number]> = (sql, rows) =>
   sql`DELETE FROM timers USING unnest(${texts(rows.map((t) => t.account))}, ${texts(rows.map((t) => t.id))})
@@ -108,13 +114,15 @@ const deleteTimers: Statement<Projection["timersCleared"][number]> = (sql, rows)
     WHERE timers.account = t.account AND timers.id = t.id AND (t.account IN (SELECT account FROM advanced)) IS TRUE`
 
 const upsertSubscriptions: Statement<SubscriptionRow> = (sql, rows) =>
-  sql`INSERT INTO subscriptions (account, destination, types, version)
-    SELECT account, destination, ARRAY(SELECT jsonb_array_elements_text(types::jsonb)), version
+  sql`INSERT INTO subscriptions (account, destination, types, version, checksum)
+    SELECT account, destination, ARRAY(SELECT jsonb_array_elements_text(types::jsonb)), version, checksum
     FROM unnest(${texts(rows.map((s) => s.account))}, ${texts(rows.map((s) => s.destination))},
-      ${texts(rows.map((s) => JSON.stringify(s.types)))}, ${bigints(rows.map((s) => s.version))})
-      AS s (account, destination, types, version)
+      ${texts(rows.map((s) => JSON.stringify(s.types)))}, ${bigints(rows.map((s) => s.version))},
+      ${ints(rows.map((s) => s.checksum))})
+      AS s (account, destination, types, version, checksum)
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-    ON CONFLICT (account, destination) DO UPDATE SET types = excluded.types, version = excluded.version`
+    ON CONFLICT (account, destination) DO UPDATE SET types = excluded.types, version = excluded.version,
+      checksum = excluded.checksum`
 
 /** A sweep stands alone in its projection: no other part touches the same rows. */
 const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: isWiped }: Sweep) => {

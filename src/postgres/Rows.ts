@@ -69,7 +69,15 @@ export const ask = <Rows, A>(
 
 /** A row as Postgres gives it: its bigints are bigint. */
 export type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint : Row[K] }
-export type SqlTimer = Omit<Sql<TimerRow>, "dueAt" | "wakeAt"> & { readonly due_at: bigint; readonly wake_at: bigint }
+export interface SqlTimer extends Omit<Sql<TimerRow>, "dueAt" | "wakeAt" | "checksum"> {
+  readonly due_at: bigint
+  readonly wake_at: bigint
+  /** Null where a migration has left the row as it was, as in other tables. */
+  readonly checksum: number | null
+}
+export interface SqlSubscription extends Omit<Sql<SubscriptionRow>, "checksum"> {
+  readonly checksum: number | null
+}
 
 export interface SqlDocument extends Pick<Sql<DocumentRow>, "account" | "id" | "kind" | "version"> {
   readonly document_at: number | null
@@ -119,13 +127,18 @@ export const toDocumentTexts = ({ document, hidden, ...row }: SqlDocumentTexts):
 })
 export const toEvent = (row: Sql<EventRow>): EventRow => ({ ...row, version: Number(row.version) })
 export const toKey = (row: Sql<KeyRow>): KeyRow => ({ ...row, version: Number(row.version), at: Number(row.at) })
-export const toTimer = ({ due_at, wake_at, ...row }: SqlTimer): TimerRow => ({
+export const toTimer = ({ checksum, due_at, wake_at, ...row }: SqlTimer): TimerRow => ({
   ...row,
+  checksum: checksum ?? NaN,
   version: Number(row.version),
   dueAt: Number(due_at),
   wakeAt: Number(wake_at)
 })
-export const toSubscription = (row: Sql<SubscriptionRow>): SubscriptionRow => ({ ...row, version: Number(row.version) })
+export const toSubscription = ({ checksum, ...row }: SqlSubscription): SubscriptionRow => ({
+  ...row,
+  version: Number(row.version),
+  checksum: checksum ?? NaN
+})
 
 /** `bigint[]` as text: arrays of arrays would have to be of one length. Null if there are none. */
 export const termsText = ({ search }: Pick<ProjectedDocument, "search">): string | null =>

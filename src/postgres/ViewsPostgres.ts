@@ -2,16 +2,21 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
+import { ofCheckpoint } from "../engine/Checksum.ts"
 import type { AccountId, Millis } from "../engine/Document.ts"
-import type { EventRow, KeyRow, SubscriptionRow } from "../engine/Projection.ts"
-import type { TimerCount, ViewRow } from "../engine/Views.ts"
+import type { StorageFailure } from "../engine/Journal.ts"
+import type { JournalCorrupt } from "../engine/Record.ts"
+import { changed } from "../engine/Record.ts"
+import type { EventRow, KeyRow } from "../engine/Projection.ts"
+import type { Standing, TimerCount, ViewRow } from "../engine/Views.ts"
 import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import * as LeaseHolder from "./LeaseHolder.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
+import { PRIME } from "./ProjectionPostgres.ts"
 import * as SearchPostgres from "./SearchPostgres.ts"
-import type { Sql, SqlDocumentTexts, SqlProjectedDocument, SqlTimer } from "./Rows.ts"
+import type { Sql, SqlDocumentTexts, SqlProjectedDocument, SqlSubscription, SqlTimer } from "./Rows.ts"
 import {
   ask,
   bigint,
@@ -74,7 +79,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       expireKeys: (before, limit) => within(expireKeys(sql, before, limit)),
       clear: (account) =>
         storageFailure(
-          sql`WITH start AS (UPDATE checkpoints SET version = 0, ahead = 0, outdated = false WHERE account = ${account})
+          sql`WITH start AS (UPDATE checkpoints SET version = 0, ahead = 0, checksum = NULL, outdated = false
+              WHERE account = ${account})
             ${ProjectionPostgres.wiped(sql, account)} SELECT`
         )
     })
@@ -131,6 +137,27 @@ const olderHolder = (sql: PgClient.PgClient, id: string) =>
     ([row]) => row?.account
   )
 
+interface Checkpoint {
+  readonly version: bigint
+  readonly ahead: bigint
+  /** Null where nothing is projected. */
+  readonly checksum: number | null
+  readonly outdated: boolean
+}
+
+/** What a checkpoint says, if it is as it was written. One that is outdated is not looked at before it is made anew. */
+const standingOf = (
+  account: AccountId,
+  checkpoint: Effect.Effect<ReadonlyArray<Checkpoint>, SqlError.SqlError>
+): Effect.Effect<Standing, StorageFailure | JournalCorrupt> =>
+  Effect.flatMap(storageFailure(checkpoint), ([row]) => {
+    if (row === undefined) return Effect.succeed({ projected: 0, ahead: 0 })
+    const [projected, ahead] = [Number(row.version), Number(row.ahead)]
+    const checksum = projected === 0 ? null : ofCheckpoint(account, projected) ^ (ahead % PRIME)
+    if (row.outdated || (row.checksum === checksum && ahead >= 0)) return Effect.succeed({ projected, ahead })
+    return Effect.fail(changed(account, projected, "how far they are"))
+  })
+
 const reads = (
   sql: PgClient.PgClient
 ): Pick<
@@ -147,16 +174,20 @@ const reads = (
   | "scan"
 > => ({
   checkpoint: (account) =>
-    ask(
-      sql<{ version: bigint }>`WITH made AS (
+    Effect.map(
+      standingOf(
+        account,
+        sql<Checkpoint>`WITH made AS (
           INSERT INTO checkpoints (account, version) VALUES (${account}, 0) ON CONFLICT DO NOTHING RETURNING version
-        ) SELECT version FROM made UNION ALL SELECT version FROM checkpoints WHERE account = ${account}`,
-      ([row]) => Number(row?.version ?? 0)
+        ) SELECT version, 0::bigint AS ahead, NULL::int AS checksum, false AS outdated FROM made
+          UNION ALL SELECT version, ahead, checksum, outdated FROM checkpoints WHERE account = ${account}`
+      ),
+      ({ projected }) => projected
     ),
   standing: (account) =>
-    ask(
-      sql<{ version: bigint; ahead: bigint }>`SELECT version, ahead FROM checkpoints WHERE account = ${account}`,
-      ([row]) => ({ projected: Number(row?.version ?? 0), ahead: Number(row?.ahead ?? 0) })
+    standingOf(
+      account,
+      sql<Checkpoint>`SELECT version, ahead, checksum, outdated FROM checkpoints WHERE account = ${account}`
     ),
   outdated: ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE outdated`, accountsOf),
   behind: ask(
@@ -166,13 +197,13 @@ const reads = (
   ),
   timers: (account, limit) =>
     ask(
-      sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
+      sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at, checksum FROM timers
         WHERE account = ${account} ORDER BY due_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
     ),
   nextTimers: (limit, except) =>
     ask(
-      sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
+      sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at, checksum FROM timers
         WHERE account <> ALL (${texts(except)}) ORDER BY wake_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
     ),
@@ -183,7 +214,7 @@ const reads = (
     ),
   subscriptions: (account) =>
     ask(
-      sql<Sql<SubscriptionRow>>`SELECT account, destination, types, version FROM subscriptions
+      sql<SqlSubscription>`SELECT account, destination, types, version, checksum FROM subscriptions
         WHERE account = ${account}`,
       (rows) => rows.map(toSubscription)
     ),
@@ -245,14 +276,14 @@ const scans = (sql: PgClient.PgClient) => {
     },
     timers: (account: AccountId, after: string, limit: number) =>
       rowsOf(
-        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at FROM timers
+        sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at, checksum FROM timers
           WHERE account = ${account} AND id > ${after} ORDER BY id LIMIT ${limit}`,
         toTimer,
         ({ id }) => id
       ),
     subscriptions: (account: AccountId, after: string, limit: number) =>
       rowsOf(
-        sql<Sql<SubscriptionRow>>`SELECT account, destination, types, version FROM subscriptions
+        sql<SqlSubscription>`SELECT account, destination, types, version, checksum FROM subscriptions
           WHERE account = ${account} AND destination > ${after} ORDER BY destination LIMIT ${limit}`,
         toSubscription,
         ({ destination }) => destination

@@ -9,6 +9,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
 import type { Identified } from "../../src/engine/Document.ts"
 import { JournalCorrupt } from "../../src/engine/Record.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
 import { Random, Seed } from "../support/Random.ts"
 import * as Harness from "./Harness.ts"
 import * as PostgresStorage from "./PostgresStorage.ts"
@@ -16,8 +17,8 @@ import * as Toy from "./Toy.ts"
 
 const ACCOUNT = "mer_1:test"
 const OTHER = "mer_2:test"
-const TABLES = ["journal", "objects", "events", "idempotency"] as const
-const SAVED = [...TABLES, "checkpoints", "timers"]
+const TABLES = ["journal", "objects", "events", "idempotency", "timers", "subscriptions", "checkpoints"] as const
+const SAVED = [...TABLES, "deliveries"]
 type Table = (typeof TABLES)[number]
 
 /** Whoever changes these may keep a row from being found. */
@@ -25,8 +26,14 @@ const FINDING: Readonly<Record<Table, ReadonlyArray<string>>> = {
   journal: [],
   objects: ["account", "id", "kind", "labels", "terms", "measure"],
   events: ["account", "id", "type"],
-  idempotency: ["account", "key"]
+  idempotency: ["account", "key"],
+  timers: [],
+  subscriptions: [],
+  checkpoints: []
 }
+
+/** What is changed in these concerns no more than an object, an event or a key, and what lists it. */
+const OF_ONE: ReadonlyArray<Table> = ["objects", "events", "idempotency"]
 
 const KEYS = Array.from({ length: 6 }, (_, i) => `key_${i}`)
 
@@ -41,6 +48,13 @@ const fill = Effect.fnUntraced(function* (engine: Harness.RunningEngine) {
     yield* ask(account, KEYS[3]!, { op: "increment", slot: "a", by: 3 })
     yield* ask(account, KEYS[4]!, { op: "delete", slot: "b" })
     yield* ask(account, KEYS[5]!, { op: "keep", slot: "c" })
+    yield* engine.accounts.run(
+      account,
+      Effect.map(Transaction, (transaction) => {
+        transaction.setTimer({ id: "timer_a", name: "increment", dueAt: transaction.now + 1e9 })
+        transaction.subscribe("we_1", ["counter.created", "counter.renamed"])
+      })
+    )
   }
   yield* engine.projector.drained
 })
@@ -150,6 +164,7 @@ const changed = ({ text, type }: Cell, random: Random): string => {
  * the `known`.
  */
 const judge = (
+  table: Table,
   name: string,
   edit: string,
   before: Answer,
@@ -158,6 +173,8 @@ const judge = (
 ) => {
   const told = `${name} after ${edit}`
   if (Exit.isFailure(after)) {
+    // Without its checkpoint an account is projected anew, and what is there is in the way.
+    if (table === "checkpoints" && edit.includes("SET account") && String(after.cause).includes("Unavailable")) return
     const [defect] = after.cause.reasons.filter(Cause.isDieReason).map((reason) => reason.defect)
     assert.instanceOf(defect, JournalCorrupt, `${told}: ${Cause.pretty(after.cause)}`)
     return
@@ -212,13 +229,19 @@ describe("a database in which a byte was changed", () => {
               assert.isTrue(Exit.isSuccess(was), question)
               const [, account] = question.split(" ")
               if (Exit.isSuccess(was)) {
-                judge(question, `${edit} (was ${cell.text})`, was.value, answer, mayHide ? known.get(account!)! : null)
+                judge(
+                  table,
+                  question,
+                  `${edit} (was ${cell.text})`,
+                  was.value,
+                  answer,
+                  mayHide ? known.get(account!)! : null
+                )
               }
             }
             const failures = [...after].filter(([, answer]) => Exit.isFailure(answer)).map(([question]) => question)
             if (failures.length > 0) refused++
-            // One row of the views that was changed is one object, event or key that cannot be read, and what lists it.
-            if (table !== "journal") assert.isBelow(failures.length, after.size / 2, edit)
+            if (OF_ONE.includes(table)) assert.isBelow(failures.length, after.size / 2, edit)
             for (const each of SAVED) {
               yield* postgres.edit(`DELETE FROM ${each}`)
               yield* postgres.edit(`INSERT INTO ${each} SELECT * FROM saved_${each}`)

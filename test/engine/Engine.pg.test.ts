@@ -222,7 +222,7 @@ describe("the engine on Postgres", () => {
       const edits: ReadonlyArray<readonly [string, string]> = [
         [`UPDATE objects SET terms = terms[2:] WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET measure = measure + 1 WHERE kind = 'counter'`, "documents ctr_"],
-        [`UPDATE checkpoints SET ahead = ahead + 1`, "how far the ids"],
+        [`UPDATE checkpoints SET ahead = ahead + 1`, "how far they are"],
         [`UPDATE objects SET document_at = document_at + 1 WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET labels = '{"slot":"b"}' WHERE kind = 'counter'`, "documents ctr_"],
         [`DELETE FROM events WHERE type = 'counter.created'`, "events counter.created evt_"],

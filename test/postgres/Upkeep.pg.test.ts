@@ -78,7 +78,9 @@ const projection = (from: number): Projection => {
     documentsCreated: [{ ...row, id: `pi_${digits(ROWS + from)}`, documentSpan }],
     documentsChanged: [{ ...row, id: `pi_${id}`, documentSpan }],
     events: [{ account: ACCOUNT, id: `evt_new_${from}`, type: "customer.created", version }],
-    timersSet: [{ account: ACCOUNT, id: `pi_${digits(MIDDLE)}`, name: "settle", version, dueAt: 1, wakeAt: 1 }],
+    timersSet: [
+      { account: ACCOUNT, id: `pi_${digits(MIDDLE)}`, name: "settle", version, dueAt: 1, wakeAt: 1, checksum: 1 }
+    ],
     timersCleared: [{ account: ACCOUNT, id: `pi_${digits(MIDDLE + from)}` }],
     keys: [{ account: ACCOUNT, key: `new ${from}`, version, at: 1 }],
     subscriptionsSet: [],

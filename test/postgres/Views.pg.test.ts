@@ -190,7 +190,8 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
       name: random.pick(TIMER_NAMES),
       version,
       dueAt: random.below(random.pick([TIME_MAX, 2 ** 42])),
-      wakeAt: random.below(random.pick([TIME_MAX, 2 ** 42]))
+      wakeAt: random.below(random.pick([TIME_MAX, 2 ** 42])),
+      checksum: random.below(2 ** 32) | 0
     })).filter(
       ({ account, id }) => !cleared.some((one) => one.account === account && id === `${one.id} of ${account}`)
     ),
@@ -205,7 +206,7 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
     subscriptionsSet: checkpoints.flatMap(({ account, to: version }) =>
       distinct(random, DESTINATIONS).map((destination) => {
         const types = random.pick([["*"], ["a.b", "c.d"], ["ü'\"\\"]])
-        return { account, destination, types, version }
+        return { account, destination, types, version, checksum: random.below(2 ** 32) | 0 }
       })
     ),
     ...deliveries(random, checkpoints, heads, made),
@@ -440,9 +441,9 @@ describe("the views in Postgres", () => {
           }
         ],
         events: [{ ...of, id: "evt_1", type: "counter.created" }],
-        timersSet: [{ ...of, id: "a", name: "increment", dueAt: 9, wakeAt: 9 }],
+        timersSet: [{ ...of, id: "a", name: "increment", dueAt: 9, wakeAt: 9, checksum: 1 }],
         keys: [{ ...of, key: "key", at: 1 }],
-        subscriptionsSet: [{ ...of, destination: "we_1", types: ["*"] }],
+        subscriptionsSet: [{ ...of, destination: "we_1", types: ["*"], checksum: -1 }],
         deliveriesMade: ["we_1", "we_2"].map((destination) => {
           return { ...of, ...pending, destination, id: `whd_${destination}`, state: "pending" }
         })
