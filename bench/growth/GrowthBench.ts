@@ -8,14 +8,17 @@ import type { StartedServer } from "../Contender.ts"
 import { contenders, ownCommand, start } from "../Contender.ts"
 import * as Database from "../Database.ts"
 import * as Load from "../load/Load.ts"
+import * as PacedLoad from "../load/PacedLoad.ts"
 import type { LoadPlan } from "../load/LoadPlan.ts"
 import { tailLatencyOf } from "../load/Percentiles.ts"
 import * as Machine from "../Machine.ts"
 import * as ProcessTime from "../ProcessTime.ts"
 import { createIntent, get, INTENTS, intentBody } from "../scenarios/Scenario.ts"
+import { outcomesOf } from "../overload/OverloadFigures.ts"
 import * as Seed from "../Seed.ts"
 import * as Suite from "../Suite.ts"
 import { verify } from "../Verification.ts"
+import { requestsPerSecondOf } from "../webhooks/Figures.ts"
 import type { GrownPair, GrowthResults, Restart, TableSize } from "./GrowthResults.ts"
 
 export interface GrowthPace {
@@ -29,7 +32,6 @@ export interface GrowthPace {
   readonly coldRequests: number
 }
 
-const FILL_CONNECTIONS = 256
 const FILL_SECONDS = 15
 const CONNECTIONS = 64
 const IDS_PER_PAGE = 100
@@ -64,24 +66,32 @@ const planOf = ({ apiKeys }: Ground, { port }: StartedServer): Omit<LoadPlan, "s
   expect: `"object":"payment_intent"`
 })
 
-/** Makes the objects; says how it goes, because it takes minutes. */
-const fill = Effect.fnUntraced(function* (ground: Ground, load: Load.Load, objects: number) {
+/** Makes the objects; says how it goes, because it takes minutes. A request that is refused counts as none. */
+const fill = Effect.fnUntraced(function* (ground: Ground, objects: number) {
   const server = yield* startOn(ground)
-  const plan = { ...planOf(ground, server), connections: FILL_CONNECTIONS }
+  const load = yield* PacedLoad.make
   const perSecond: Array<number> = []
   let made = 0
   while (made < objects) {
     const secondsLeft = perSecond.length === 0 ? Infinity : (objects - made) / perSecond.at(-1)!
-    const { acknowledged, requestsPerSecond } = yield* load.run({
-      ...plan,
-      seconds: Math.min(FILL_SECONDS, secondsLeft + 0.1)
+    const record = yield* load.run({
+      port: server.port,
+      connections: CONNECTIONS,
+      seconds: Math.min(FILL_SECONDS, secondsLeft + 0.1),
+      ratePerSecond: null,
+      path: INTENTS,
+      apiKey: ground.apiKeys[0]!,
+      body: JSON.stringify(intentBody),
+      run: `fill${perSecond.length}`,
+      flood: { refusals: [503], drainSeconds: 60 }
     })
+    const { acknowledged, lost } = outcomesOf([record])
+    if (lost > 0) return yield* new BenchFailure({ problem: `${lost} creates were not answered.` })
     made += acknowledged
-    perSecond.push(requestsPerSecond)
-    const left = Math.max(0, Math.ceil((objects - made) / requestsPerSecond))
-    yield* Console.log(
-      `  ${made.toLocaleString("en")} PaymentIntents, ${Math.round(requestsPerSecond)}/s, ${left} s left`
-    )
+    perSecond.push((acknowledged / record.statuses.length) * requestsPerSecondOf(record))
+    const left = Math.max(0, Math.ceil((objects - made) / perSecond.at(-1)!))
+    const rate = Math.round(perSecond.at(-1)!)
+    yield* Console.log(`  ${made.toLocaleString("en")} PaymentIntents, ${rate}/s, ${left} s left`)
   }
   yield* Suite.settled(server, ground.database)
   const stored = yield* ground.database.count(NAME, COUNT)
@@ -198,7 +208,7 @@ export const run = Effect.fnUntraced(function* (pace: GrowthPace) {
   const machine = Machine.describe(grown.database.version)
   yield* Console.log(`Growth to ${pace.objects.toLocaleString("en")}. ${Machine.sentence(machine)}`)
   const sinceSeconds = Date.now() / 1000
-  const filled = yield* fill(grown, load, pace.objects)
+  const filled = yield* fill(grown, pace.objects)
   const sizes = yield* sizesOf(grown)
   yield* Console.log("  restarts …")
   const restarts = yield* Effect.replicateEffect(restart(grown), pace.restarts)
