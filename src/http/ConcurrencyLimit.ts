@@ -3,7 +3,8 @@
  * another. A flush takes all that has queued up, so a few hundred cost a good storage no more time than one does. One
  * that is slow by the byte, or fails, takes longer with each.
  *
- * What a command takes alone tells how far away the storage is; what it takes beyond that is waiting.
+ * What a command takes alone tells how far away the storage is; what it takes beyond that is waiting. Under a load that
+ * does not end, alone is what the quickest took of late.
  */
 
 /** Two full flushes: more at a time would only wait. */
@@ -12,14 +13,14 @@ const LEAST = 16
 /** What waits for the storage is to wait for so much longer than it would alone, within these bounds. */
 const TIMES = 2.5
 const MILLIS_MIN = 100
-const MILLIS_MAX = 500
+const MILLIS_MAX = 1000
 /** The limit changes after so many answers, or so much time. */
 const STEP_COUNT = 64
 const STEP_MILLIS = 100
-const GROWTH = 1.25
+const GROWTH = 1.5
 const SHRINKAGE = 0.7
 /** The shortest time is that of the last two such spans. */
-const SPAN_MILLIS = 5000
+const SPAN_MILLIS = 2500
 
 export class ConcurrencyLimit {
   #value = MOST
