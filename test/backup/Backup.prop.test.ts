@@ -183,19 +183,21 @@ describe("a backup", () => {
             if (random.chance(0.5)) fs.writeFileSync(Path.join(folder, "manifest.json.0123456789ab"), "half")
             if (random.chance(0.5)) yield* source.grow(random.below(9))
           }
+          const known = Manifests.read(folder, "unfinished.json") ?? Manifests.read(folder, "manifest.json")
           const done = yield* backUp(source.storage, { folder, ...(fileBytes !== undefined && { fileBytes }) })
           const now = yield* rowsOf(source.storage)
-          assert.strictEqual(done.records, [...now.values()].flat().length)
+          const total = [...now.values()].flat().length
+          assert.strictEqual(done.records, total)
+          assert.strictEqual(done.added, total - (known === undefined ? 0 : Manifests.recordsOf(known)))
           assert.deepStrictEqual(summary(yield* restored(folder)), summary(now))
           for (const [name, bytes] of before) assert.deepStrictEqual(fs.readFileSync(Path.join(folder, name)), bytes)
           before = filesOf(folder)
             .filter((name) => name.startsWith("records/"))
             .map((name) => [name, fs.readFileSync(Path.join(folder, name))])
+          const named = Manifests.read(folder, "manifest.json")!.files.map(({ name }) => `records/${name}`)
           assert.deepStrictEqual(
-            filesOf(folder)
-              .filter((name) => !name.startsWith("records/"))
-              .toSorted(),
-            ["lock", "manifest.json", "owner", "secret"]
+            filesOf(folder).toSorted(),
+            ["lock", "manifest.json", "owner", "secret", ...named].toSorted()
           )
           assert.strictEqual((yield* backUp(source.storage, { folder })).added, 0)
         }

@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { hash } from "node:crypto"
 import type { Change, JournalRecord, JournalRow, Sealed, SealedRecord, Span } from "../../src/engine/Record.ts"
-import { FORMAT, GENESIS, JournalCorrupt, seal, textOf, unseal } from "../../src/engine/Record.ts"
+import { FORMAT, GENESIS, JournalCorrupt, seal, textOf, timeOf, unseal } from "../../src/engine/Record.ts"
 import { olderRow } from "./OlderRecords.ts"
 import { Random, Seed } from "../support/Random.ts"
 
@@ -269,7 +269,9 @@ describe("a record", () => {
 
   it.prop("of a newer format is refused, with both formats in the message", [Seed], ([seed]) => {
     const [sealed] = chainOf(new Random(seed), 1, "mer_1:test")
-    const outcome = readAll([edited(sealed!, `{"format":${FORMAT},`, `{"format":${FORMAT + 1},`)])
+    const newer = edited(sealed!, `{"format":${FORMAT},`, `{"format":${FORMAT + 1},`)
+    assert.throws(() => timeOf(newer), `format ${FORMAT + 1}, which a newer Till wrote`)
+    const outcome = readAll([newer])
     assert.instanceOf(outcome, JournalCorrupt)
     assert.include((outcome as JournalCorrupt).message, `format ${FORMAT + 1}, which a newer Till wrote`)
     assert.include((outcome as JournalCorrupt).message, `formats up to ${FORMAT}`)
@@ -278,9 +280,11 @@ describe("a record", () => {
   it.prop("of an older format is read as it was meant, and of none before the first", [Seed], ([seed]) => {
     const written = record(new Random(seed), 1, "mer_1:test")
     assert.instanceOf(readAll([olderRow(written, 0)]), JournalCorrupt)
-    const { record: sealed } = seal(GENESIS, written)
+    const { bytes, hash, record: sealed } = seal(GENESIS, written)
+    assert.strictEqual(timeOf({ ...written, bytes, hash }), written.at)
     for (const format of [1, 2, 3, 4]) {
       const row = olderRow(written, format)
+      assert.strictEqual(timeOf(row), written.at)
       const read = readAll([row])
       assert.instanceOf(read, Array)
       const [older] = read as ReadonlyArray<SealedRecord>
