@@ -1,5 +1,5 @@
 /**
- * Fingerprints of rows by their ids, for verification: 16 bytes each, where the rows themselves would take 400.
+ * Fingerprints of rows by their ids, for verification: 32 to 64 bytes each, where the rows would take 400.
  *
  * An id and a text are told from others by 64 bits each of a hash whose numbers are random in every table: two rows
  * are not taken for one another by chance, nor by somebody who has made them so. That a row is there is forgotten when

@@ -5,7 +5,6 @@
  * Joined, because text that is put together piece by piece keeps its pieces in memory.
  */
 import { labelsText } from "./Checksum.ts"
-import type { Millis } from "./Document.ts"
 import type { DeliveryRow, EventRow, KeyRow, ProjectedDocument, SubscriptionRow, TimerRow } from "./Projection.ts"
 import type { Attempt, Span } from "./Record.ts"
 
@@ -20,11 +19,7 @@ const events = ({ version }: EventRow): string => String(version)
 const timers = ({ checksum, dueAt, name, version, wakeAt }: TimerRow): string =>
   JSON.stringify([name, version, dueAt, wakeAt, checksum])
 
-/** The time stands in front, because old keys may be missing. */
 const keys = ({ at, key, version }: KeyRow): string => [at, version, key].join(" ")
-
-/** When the key with this text was used. */
-export const answeredAt = (text: string): Millis => Number(text.slice(0, text.indexOf(" ")))
 
 const subscriptions = ({ checksum, types, version }: SubscriptionRow): string =>
   JSON.stringify([version, types, checksum])
