@@ -6,6 +6,7 @@ import * as Path from "node:path"
 import type { Finding } from "./Finding.ts"
 import type { Mutation } from "./Checkout.ts"
 import { mutated } from "./Checkout.ts"
+import { recordEdits } from "./parts/Corruption.ts"
 import { powerCuts } from "./parts/Disks.ts"
 import { kills } from "./parts/Kills.ts"
 import { twoProcesses } from "./parts/Processes.ts"
@@ -88,6 +89,18 @@ export const CONTROLS: ReadonlyArray<Control> = [
     fault: "kill -9 of Postgres",
     isSeenBy: ({ text }) => text.endsWith("was delivered, and there is none"),
     run: (context) => kills(context, "kill -9 of Postgres", "postgres", 4)
+  },
+  {
+    name: "hash unchecked on read",
+    mutation: {
+      file: "src/engine/Record.ts",
+      find: 'if (hash("sha256", Buffer.concat([Buffer.from(front), row.bytes]), "hex") === row.hash) return',
+      replace: "if (front !== row.hash) return"
+    },
+    change: "a record that is read is not checked against its hash",
+    fault: "a byte of a record is changed",
+    isSeenBy: ({ text }) => text.startsWith("journal.record"),
+    run: (context) => recordEdits(context, 8)
   }
 ]
 

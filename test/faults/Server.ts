@@ -6,6 +6,10 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import { Client } from "pg"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
 import { environment } from "../../src/postgres/embedded/Postmaster.ts"
+import { pause } from "../support/TillProcess.ts"
+
+const CONNECT_TRIES = 40
+const CONNECT_PAUSE_MILLIS = 250
 
 export class Server {
   readonly port: number
@@ -52,15 +56,27 @@ export class Server {
     return url.href
   }
 
-  /** Runs statements on a connection of its own. */
+  /** Runs statements on a connection of its own; waits for a server that is just being started again. */
   async query<A>(use: (client: Client) => Promise<A>, database?: string): Promise<A> {
-    const client = new Client({ connectionString: this.url(undefined, database) })
-    client.on("error", () => {})
-    await client.connect()
+    const client = await this.#connect(this.url(undefined, database))
     try {
       return await use(client)
     } finally {
       await client.end().catch(() => {})
+    }
+  }
+
+  async #connect(connectionString: string): Promise<Client> {
+    for (let triesLeft = CONNECT_TRIES; ; triesLeft--) {
+      const client = new Client({ connectionString })
+      client.on("error", () => {})
+      try {
+        await client.connect()
+        return client
+      } catch (error) {
+        if (triesLeft === 0) throw error
+        await pause(CONNECT_PAUSE_MILLIS)
+      }
     }
   }
 
