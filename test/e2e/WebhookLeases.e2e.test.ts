@@ -53,7 +53,7 @@ describe("the deliveries of a process that was killed", () => {
           assert.isBelow(await millisUntilAll(there, before), 2000)
         })
       }),
-    60_000
+    120_000
   )
 
   it.live(
@@ -78,6 +78,6 @@ describe("the deliveries of a process that was killed", () => {
           assert.strictEqual((await other.kill("SIGTERM")).code, 0)
         })
       }),
-    60_000
+    120_000
   )
 })

@@ -261,7 +261,7 @@ describe("webhooks", () => {
           await there.received(1)
         })
       }),
-    60_000
+    120_000
   )
 
   it.live(
