@@ -6,6 +6,7 @@
 import { Console, Data, Effect } from "effect"
 import { Command } from "effect/cli"
 import * as app from "../app.ts"
+import * as Interruption from "./Interruption.ts"
 import * as ProgressLine from "./ProgressLine.ts"
 
 /** The journal or the views are not as they should be. */
@@ -51,9 +52,10 @@ export const reconstruction = Effect.andThen(app.requireAlone, app.rebuild).pipe
   Effect.provide(app.maintenance)
 )
 
-export const verify = Command.make("verify", {}, () =>
-  Effect.flatMap(ProgressLine.shown(verification, process.stderr), report)
-).pipe(
+/** Shows how far the work is. Ended by a signal, it has found out nothing. */
+const shown = <A, E, R>(work: Effect.Effect<A, E, R>) => Interruption.failing(ProgressLine.shown(work, process.stderr))
+
+export const verify = Command.make("verify", {}, () => Effect.flatMap(shown(verification), report)).pipe(
   Command.withShortDescription("Check the journal, and the views against it"),
   Command.withDescription(
     "Check the journal, the views against it, and that it still has what was anchored of it, whether the service runs " +
@@ -61,9 +63,7 @@ export const verify = Command.make("verify", {}, () =>
   )
 )
 
-export const scrub = Command.make("scrub", {}, () =>
-  Effect.flatMap(ProgressLine.shown(checked("gently"), process.stderr), report)
-).pipe(
+export const scrub = Command.make("scrub", {}, () => Effect.flatMap(shown(checked("gently")), report)).pipe(
   Command.withShortDescription("Check the same as verify, gently"),
   Command.withDescription(
     "Check the same as verify does, and leave the machine and the database to the service: it works for a tenth of the " +
@@ -72,7 +72,7 @@ export const scrub = Command.make("scrub", {}, () =>
 )
 
 export const rebuild = Command.make("rebuild", {}, () =>
-  Effect.flatMap(ProgressLine.shown(reconstruction, process.stderr), (accounts) =>
+  Effect.flatMap(shown(reconstruction), (accounts) =>
     Console.log(`The views of ${accounts} accounts were rebuilt from the journal.`)
   )
 ).pipe(Command.withDescription("Rebuild the views from the journal"))

@@ -6,7 +6,7 @@ import * as fs from "node:fs"
 import * as Path from "node:path"
 import { reconstruction, verification } from "../../src/cli/Maintenance.ts"
 import { freshDatabase } from "../support/Postgres.ts"
-import { prepareTill, till, type TillProcess } from "../support/TillProcess.ts"
+import { prepareTill, run, till, type TillProcess, until } from "../support/TillProcess.ts"
 import { Traffic } from "../support/Traffic.ts"
 import { TrafficAudit } from "../support/TrafficAudit.ts"
 
@@ -268,6 +268,36 @@ describe("till verify beside a running service", () => {
         })
       }),
     60_000
+  )
+})
+
+describe("maintenance that a signal ends", () => {
+  it.live("is a failure, and says so", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const server = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(url) } })
+      yield* Effect.promise(async () => {
+        await server.start()
+        assert.strictEqual((await server.kill("SIGTERM")).code, 0)
+      })
+      const holder = yield* PgConnection.make({ url, applicationName: "holder of the journal" })
+      yield* holder.queryValues("BEGIN")
+      yield* holder.queryValues("LOCK TABLE journal IN ACCESS EXCLUSIVE MODE")
+      const waiting = "SELECT count(*)::int FROM pg_locks WHERE NOT granted AND relation = 'journal'::regclass"
+      for (const command of ["verify", "rebuild"]) {
+        const { child, ended, stderr, stdout } = run([command], server.variables)
+        yield* Effect.promise(() =>
+          until(
+            `${command} reads the journal`,
+            async () => Number((await Effect.runPromise(holder.queryValues(waiting)))[0]?.[0]) > 0
+          )
+        )
+        child.kill("SIGTERM")
+        assert.deepStrictEqual((yield* Effect.promise(() => ended)).code, 1, stderr())
+        assert.include(stderr(), "till: Interrupted before it was done: run it again.")
+        assert.strictEqual(stdout(), "")
+      }
+    })
   )
 })
 
