@@ -1,10 +1,12 @@
 /**
  * One byte of the database is not what was written: in every column of every table, each in a copy of the database that
- * a Till then starts on. Every answer that it gives must be the one that was given before, or a 5xx.
+ * a Till then starts on. Every answer that it gives must be the one that was given before, or a 5xx. A row that nothing
+ * leads to any more may be missing (semantics 9.30), if `till verify` then says so.
  */
+import { execFile } from "node:child_process"
 import * as Path from "node:path"
 import type { Client } from "pg"
-import type { HttpExchange } from "../../support/HttpExchange.ts"
+import type { Answer, HttpExchange } from "../../support/HttpExchange.ts"
 import { inParallel } from "../../support/HttpExchange.ts"
 import { Random } from "../../support/SeededRandom.ts"
 import { Findings } from "../Finding.ts"
@@ -106,15 +108,17 @@ class Tried {
   readonly findings = new Findings()
   unaffected = 0
   refused = 0
+  hidden = 0
   impossible = 0
 
   row(base: Row, cases: number): Row {
-    const { findings, impossible, refused, unaffected } = this
+    const { findings, hidden, impossible, refused, unaffected } = this
     for (const { kind, text } of base.findings.all) findings.add(kind, text, text)
-    const lied = cases - unaffected - refused - impossible
+    const lied = cases - unaffected - refused - hidden - impossible
     const remark =
       `of ${cases} edits ${unaffected} changed no answer, ${refused} were answered with a 5xx and nothing else, ` +
-      `${lied} with something that is not true; ${impossible} had no row to edit. Each Till has all its answers asked again.`
+      `${hidden} hid a row, which semantics 9.30 allows because \`till verify\` says so, and it did, ` +
+      `${lied} led to something that is not true; ${impossible} had no row to edit.`
     return { fault: FAULT, rounds: cases, acknowledged: base.acknowledged, findings, recoveries: [], remark }
   }
 }
@@ -151,9 +155,13 @@ class Case {
     let service: Service | undefined
     try {
       service = await Service.start({ ...options, folder: Path.join(this.#context.folder, this.#name) })
-      const { lies, refused } = await ask(service.http, truth)
-      if (lies.length > 0) tried.findings.add("wrong", this.#name, `${table}.${column}, ${edit}: ${lies[0]}`)
-      else if (refused > 0) tried.refused++
+      const { lies, omissions, refused } = await ask(service.http, truth)
+      const isHidden = lies.length === 0 && omissions.length > 0
+      if (isHidden) await service.kill("SIGTERM")
+      if (isHidden && (await isFoundByVerify(this.#context, databaseUrl, this.#variables))) tried.hidden++
+      else if (lies.length + omissions.length > 0) {
+        tried.findings.add("wrong", this.#name, `${table}.${column}, ${edit}: ${[...lies, ...omissions][0]}`)
+      } else if (refused > 0) tried.refused++
       else tried.unaffected++
     } catch (error) {
       tried.findings.add("wrong", this.#name, `${table}.${column}, ${edit}: ${String(error)}`)
@@ -209,25 +217,65 @@ const changedOnce = (value: string, type: string, random: Random): string | unde
   return value.slice(0, at) + other + value.slice(at + 1)
 }
 
+const VERIFY_MILLIS_MAX = 60_000
+
+const isFoundByVerify = (
+  { checkout, folder }: Context,
+  databaseUrl: string,
+  variables: Readonly<Record<string, string>>
+): Promise<boolean> => {
+  const { node, options } = checkout.command
+  const parameters = [...options, Path.join(checkout.folder, "src/main.ts"), "verify"]
+  const env = { PATH: process.env["PATH"] ?? "", DATABASE_URL: databaseUrl, ...variables }
+  return new Promise((resolve) =>
+    execFile(node, parameters, { cwd: folder, env, timeout: VERIFY_MILLIS_MAX }, (error, _, said) =>
+      // It says what differs; a verify that could not do its work has found nothing.
+      resolve(error?.code === 1 && /differ|views|journal|record/i.test(said))
+    )
+  )
+}
+
 /** Asks everything again. */
 const ask = async (exchange: HttpExchange, { deeds, texts }: Truth) => {
-  const lies: Array<string> = []
+  const [lies, omissions]: [Array<string>, Array<string>] = [[], []]
+  const known = objectsIn(texts)
   let refused = 0
   await inParallel([...texts], CONCURRENCY, async ([path, text]) => {
     const answer = await answerOf(exchange, "GET", path)
     if (answer === undefined || answer.status >= 500) refused++
-    else if (answer.text !== text) lies.push(`GET ${path} answers ${differing(text, answer.text)}`)
+    else if (answer.text !== text) {
+      const isMissing = answer.status === 404 || isPartOf(known, answer)
+      const into = isMissing ? omissions : lies
+      into.push(`GET ${path} answers ${differing(text, answer.text)}`)
+    }
   })
   await inParallel(deeds, CONCURRENCY, async ({ answer: first, body, key, operation, path }) => {
     const answer = await answerOf(exchange, "POST", path, { body, idempotencyKey: key })
     if (answer === undefined || answer.status >= 500) refused++
     else if (answer.text !== first?.text) {
-      const isAnew = answer.headers["idempotent-replayed"] !== "true"
-      lies.push(`the key of ${operation.f} answers ${isAnew ? "anew " : ""}${show(answer).slice(0, 200)}`)
+      const isReplay = answer.headers["idempotent-replayed"] === "true"
+      // With its key, the request is new: it is carried out, or refused by the state that it has led to before.
+      const isMissing = !isReplay && answer.body?.error?.code !== "idempotency_key_reuse"
+      const into = isMissing ? omissions : lies
+      into.push(`the key of ${operation.f} answers ${isReplay ? "" : "anew "}${show(answer).slice(0, 200)}`)
     }
   })
-  return { lies, refused }
+  return { lies, omissions, refused }
 }
+
+/** Every object that was shown, by its id. */
+const objectsIn = (texts: ReadonlyMap<string, string>): ReadonlyMap<string, string> => {
+  const shownOnce = [...texts.values()].map((text) => JSON.parse(text)).flatMap((body) => body.data ?? [body])
+  return new Map(shownOnce.map((object) => [object.id, JSON.stringify(object)]))
+}
+
+/** Whether a list shows nothing but what is true, as far as that is known. */
+const isPartOf = (known: ReadonlyMap<string, string>, { body, status }: Answer): boolean =>
+  status === 200 &&
+  Array.isArray(body?.data) &&
+  body.data.every(({ id, ...rest }: { readonly id: string }) =>
+    [undefined, JSON.stringify({ id, ...rest })].includes(known.get(id))
+  )
 
 const differing = (before: string, after: string): string => {
   const at = Array.from(before).findIndex((character, i) => character !== after[i])
