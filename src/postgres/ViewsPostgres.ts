@@ -90,7 +90,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
 const runningTime = (sql: PgClient.PgClient, now: Millis) =>
   ask(
     sql<{ at: bigint }>`SELECT coalesce((SELECT at FROM running_time),
-      (SELECT least(max(at), ${bigint(now)}) FROM idempotency)) AS at`,
+      (SELECT max(at) FROM idempotency), ${bigint(now)}) AS at`,
     ([row]) => Number(row!.at)
   )
 

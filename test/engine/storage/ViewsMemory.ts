@@ -336,7 +336,7 @@ const viewsOfProcess = (journal: Journal["Service"], accounts: Accounts, process
     runningTime: (now) =>
       Effect.sync(() => {
         const used = [...accounts.all.values()].flatMap(({ keys }) => [...keys.values()].map(({ at }) => at))
-        return accounts.runningTime ?? Math.min(now, used.length === 0 ? now : used.reduce((a, b) => Math.max(a, b)))
+        return accounts.runningTime ?? (used.length === 0 ? now : used.reduce((a, b) => Math.max(a, b)))
       }),
     keepRunningTime: (at) => Effect.sync(() => (accounts.runningTime = Math.max(accounts.runningTime ?? at, at))),
     expireKeys: (before, limit) =>
