@@ -21,8 +21,11 @@ const git = (folder: string, ...parameters: ReadonlyArray<string>): string => {
   }
 }
 
+/** A run writes these. */
+const REPORTS = ["docs/faults.md", "README.md"].map((file) => `:(top,exclude)${file}`)
+
 const commitOf = (folder: string): string => {
-  const changed = git(folder, "status", "--porcelain", "--", ":/", ":(top,exclude)docs/faults.md") !== ""
+  const changed = git(folder, "status", "--porcelain", "--", ":/", ...REPORTS) !== ""
   return `${git(folder, "rev-parse", "--short", "HEAD") || "unknown"}${changed ? "+" : ""}`
 }
 

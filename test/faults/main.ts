@@ -3,8 +3,9 @@
  *
  * Ends with a non-zero status if the judge found anything, or if a control was not seen.
  */
+import { execFileSync } from "node:child_process"
 import { randomInt } from "node:crypto"
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Effect, Option } from "effect"
@@ -128,6 +129,8 @@ const write = (run: Run): void => {
     README,
     readme.replace(BETWEEN, (_, begin, end) => `${begin}\n${Report.summary(run)}\n\n${end}`)
   )
+  // As `npm run check` wants it.
+  execFileSync(process.execPath, [realpathSync(join(ROOT, "node_modules/.bin/oxfmt")), REPORT, README])
   log(`Written to ${REPORT} and the README`)
 }
 
