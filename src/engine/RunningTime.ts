@@ -13,7 +13,7 @@ import type { StorageFailure } from "./Journal.ts"
 import { Views } from "./Views.ts"
 
 export interface RunningTimeShape {
-  /** Reads what was kept, the first time; `now` may be asked once it has succeeded. */
+  /** Reads what was kept, the first time, and keeps it; `now` may be asked once it has succeeded. */
   readonly ready: Effect.Effect<void, StorageFailure>
   /** Never goes back. */
   readonly now: () => Millis
@@ -40,9 +40,13 @@ const make = Effect.gen(function* () {
   const ready = Effect.suspend(() =>
     offset !== null
       ? Effect.void
-      : Effect.map(views.runningTime(clock.currentTimeMillisUnsafe()), (time) => {
-          offset ??= time - elapsed()
-        })
+      : Effect.map(
+          // Kept before any key is remembered by it: the times of keys, which may be damaged, are not asked again.
+          Effect.flatMap(views.runningTime(clock.currentTimeMillisUnsafe()), views.keepRunningTime),
+          (time) => {
+            offset ??= time - elapsed()
+          }
+        )
   )
   const now = (): Millis => {
     if (offset === null) throw new Error("The running time is not known yet")
