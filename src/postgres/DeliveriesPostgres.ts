@@ -1,6 +1,6 @@
 /** The view of deliveries in Postgres: its part of a projection, its lists, and the leases, which only it keeps. */
 import type { PgClient } from "@effect/sql-pg"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import type { AccountId, Millis } from "../engine/Document.ts"
 import type { DeliveryRow, DeliveryStep } from "../engine/Projection.ts"
@@ -44,18 +44,23 @@ const toDelivery = (row: Row): DeliveryRow => ({
 /** New deliveries are leased until a time, to the process with a number; a null lease is nobody's. */
 export interface Lease {
   readonly until: Millis
+  readonly now: Millis
   readonly holder: number | null
 }
 
-/** The rows that a projection makes. */
+/**
+ * The rows that a projection makes. A first attempt is due at once, whatever the clock says by now: it may have been
+ * set back since the event happened.
+ */
 export const insert =
-  ({ holder, until }: Lease) =>
+  ({ holder, now, until }: Lease) =>
   (sql: PgClient.PgClient, rows: ReadonlyArray<DeliveryRow>): Fragment =>
     sql`INSERT INTO deliveries (account, destination, id, event, event_version, version, at, state, attempts,
         next_attempt_at, due_at, wake_at, holder)
       SELECT account, destination, id, event, event_version, version, at, state, attempts::jsonb,
         next_attempt_at, due_at,
-        CASE WHEN attempts = '[]' THEN greatest(due_at, ${bigint(until)}) ELSE due_at END, ${integer(holder)}
+        CASE WHEN attempts = '[]' THEN greatest(least(due_at, ${bigint(now)}), ${bigint(until)}) ELSE due_at END,
+        ${integer(holder)}
       FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.destination))},
         ${texts(rows.map((d) => d.id))}, ${texts(rows.map((d) => d.event))},
         ${bigints(rows.map((d) => d.eventVersion))}, ${bigints(rows.map((d) => d.version))},
@@ -103,7 +108,9 @@ export const clockMoved = (
 ): Fragment =>
   sql`, nearer AS (
     UPDATE deliveries SET due_at = next_attempt_at - ${bigint(clock)},
-      wake_at = CASE WHEN wake_at > due_at THEN wake_at ELSE next_attempt_at - ${bigint(clock)} END
+      wake_at = CASE WHEN wake_at > due_at THEN wake_at
+        WHEN attempts = '[]' THEN least(wake_at, next_attempt_at - ${bigint(clock)})
+        ELSE next_attempt_at - ${bigint(clock)} END
     WHERE account = ${account} AND state = 'pending' AND destination <> ALL(${texts(canceled)}) AND ${accepted}
   )`
 
@@ -185,7 +192,8 @@ export const leases = (
     releaseDeliveries: Effect.gen(function* () {
       const { dead, living } = yield* others
       // A process that starts looks through all leases once; later nothing can be free but what the dead have left.
-      const released = isFirst || dead.length > 0 ? yield* release(sql, living, number()) : 0
+      const now = yield* Clock.currentTimeMillis
+      const released = isFirst || dead.length > 0 ? yield* release(sql, [...living, number()], now) : 0
       isFirst = false
       yield* forget(dead)
       return { released, othersLive: living.length > 0 }
@@ -194,12 +202,14 @@ export const leases = (
 }
 
 /** Ends the leases of all but the living. */
-const release = (sql: PgClient.PgClient, living: ReadonlyArray<number>, own: number | null) =>
-  ask(
+const release = (sql: PgClient.PgClient, living: ReadonlyArray<number | null>, now: Millis) => {
+  const free = sql`CASE WHEN attempts = '[]' THEN least(due_at, ${bigint(now)}) ELSE due_at END`
+  return ask(
     sql<{ count: number }>`WITH released AS (
-        UPDATE deliveries SET wake_at = due_at WHERE state = 'pending' AND wake_at > due_at
-          AND (holder = ANY(${ints([...living, own])})) IS NOT TRUE
+        UPDATE deliveries SET wake_at = ${free} WHERE state = 'pending' AND wake_at > ${free}
+          AND (holder = ANY(${ints(living)})) IS NOT TRUE
         RETURNING 1
       ) SELECT count(*)::int AS count FROM released`,
     ([row]) => row?.count ?? 0
   )
+}

@@ -270,10 +270,12 @@ export const migrations = {
   ),
   "0016_running_time": Effect.flatMap(Clock.currentTimeMillis, (now) =>
     statements(
-      // One row at most.
-      `CREATE TABLE running_time (single boolean PRIMARY KEY DEFAULT true CHECK (single), at bigint NOT NULL)`,
+      // One row at most. It has all bits of the time twice: one that was damaged would have Till forget all keys.
+      `CREATE TABLE running_time (single boolean PRIMARY KEY DEFAULT true CHECK (single), at bigint NOT NULL,
+        complement bigint NOT NULL)`,
       // Until now keys were remembered, and forgotten, by the wall clock.
-      `INSERT INTO running_time (at) SELECT ${now} WHERE EXISTS (SELECT FROM checkpoints)`
+      `INSERT INTO running_time (at, complement)
+        SELECT at, ~at FROM (VALUES (${now}::bigint)) AS n (at) WHERE EXISTS (SELECT FROM checkpoints)`
     )
   ),
   "0017_checksums": statements(

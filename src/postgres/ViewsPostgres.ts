@@ -1,6 +1,6 @@
 /** The views in Postgres, as they are read, and cleared. `ProjectionPostgres.ts` carries records into them. */
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { ofCheckpoint } from "../engine/Checksum.ts"
 import type { AccountId, Millis } from "../engine/Document.ts"
@@ -43,6 +43,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const numbers = numbersOf(sql)
     const listed = ListsPostgres.documents(sql)
     const deliveries = DeliveriesPostgres.reads(sql)
+    const clock = yield* Clock.Clock
     const holder = yield* LeaseHolder.make
     const leases = DeliveriesPostgres.leases(sql, holder)
     return Views.of({
@@ -70,7 +71,8 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       takeDeliveries: (options) => within(leases.takeDeliveries(options)),
       nextDelivery: (busy) => within(leases.nextDelivery(busy)),
       apply: (projection, leasedUntil) => {
-        const lease = { until: leasedUntil, holder: leasedUntil === 0 ? null : holder.number() }
+        const now = clock.currentTimeMillisUnsafe()
+        const lease = { until: leasedUntil, now, holder: leasedUntil === 0 ? null : holder.number() }
         const applied = ProjectionPostgres.apply(sql, projection, lease)
         return projection.sweep === null ? within(applied) : applied
       },
@@ -87,17 +89,20 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
   })
 )
 
+/** Where nothing was kept, or it is damaged, the newest key says how far the time was. */
 const runningTime = (sql: PgClient.PgClient, now: Millis) =>
   ask(
-    sql<{ at: bigint }>`SELECT coalesce((SELECT at FROM running_time),
+    sql<{ at: bigint }>`SELECT coalesce((SELECT at FROM running_time WHERE complement = ~at),
       (SELECT max(at) FROM idempotency), ${bigint(now)}) AS at`,
     ([row]) => Number(row!.at)
   )
 
 const keepRunningTime = (sql: PgClient.PgClient, at: Millis) =>
   ask(
-    sql<{ at: bigint }>`INSERT INTO running_time (at) VALUES (${bigint(at)})
-      ON CONFLICT (single) DO UPDATE SET at = greatest(running_time.at, excluded.at) RETURNING at`,
+    sql<{ at: bigint }>`INSERT INTO running_time (at, complement) VALUES (${bigint(at)}, ~${bigint(at)}::bigint)
+      ON CONFLICT (single) DO UPDATE SET (at, complement) = (SELECT kept, ~kept FROM (VALUES (CASE
+        WHEN running_time.complement = ~running_time.at THEN greatest(running_time.at, excluded.at)
+        ELSE excluded.at END)) AS k (kept)) RETURNING at`,
     ([row]) => Number(row!.at)
   )
 

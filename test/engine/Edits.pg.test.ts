@@ -17,7 +17,16 @@ import * as Toy from "./Toy.ts"
 
 const ACCOUNT = "mer_1:test"
 const OTHER = "mer_2:test"
-const TABLES = ["journal", "objects", "events", "idempotency", "timers", "subscriptions", "checkpoints"] as const
+const TABLES = [
+  "journal",
+  "objects",
+  "events",
+  "idempotency",
+  "timers",
+  "subscriptions",
+  "checkpoints",
+  "running_time"
+] as const
 const SAVED = [...TABLES, "deliveries"]
 type Table = (typeof TABLES)[number]
 
@@ -29,7 +38,8 @@ const FINDING: Readonly<Record<Table, ReadonlyArray<string>>> = {
   idempotency: ["account", "key"],
   timers: [],
   subscriptions: [],
-  checkpoints: []
+  checkpoints: [],
+  running_time: []
 }
 
 /** What is changed in these concerns no more than an object, an event or a key, and what lists it. */

@@ -501,7 +501,7 @@ describe("the views in Postgres", () => {
       const one = viewsOf(yield* Scope.provide(database.connect("one"), first))
       const two = viewsOf(yield* database.connect("two"))
       const take = Effect.suspend(() =>
-        Effect.map(two.takeDeliveries({ now: 1, limit: 10, busy: [], leasedUntil: 9e12 }), (taken) =>
+        Effect.map(two.takeDeliveries({ now: 3e12, limit: 10, busy: [], leasedUntil: 9e12 }), (taken) =>
           taken.map(({ id }) => id)
         )
       )
@@ -513,7 +513,8 @@ describe("the views in Postgres", () => {
       assert.deepStrictEqual(yield* one.releaseDeliveries, { released: 0, othersLive: false })
       assert.deepStrictEqual(yield* two.releaseDeliveries, { released: 0, othersLive: true })
       yield* one.checkpoint(account)
-      const pending = { event: "evt_1", eventVersion: 1, at: 1, attempts: [], nextAttemptAt: 1, dueAt: 1 }
+      // The clock that they were made by was set back since.
+      const pending = { event: "evt_1", eventVersion: 1, at: 1, attempts: [], nextAttemptAt: 7e12, dueAt: 7e12 }
       const made = (version: number, ids: ReadonlyArray<string>) => ({
         ...EMPTY,
         checkpoints: [{ account, from: version - 1, to: version, ahead: 0 }],

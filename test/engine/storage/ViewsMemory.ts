@@ -1,5 +1,5 @@
 /** Views in memory, for tests: the same contract as the ones in Postgres. */
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import type { AccountId, Millis } from "../../../src/engine/Document.ts"
 import type { Between } from "../../../src/engine/Created.ts"
 import { Journal } from "../../../src/engine/Journal.ts"
@@ -53,12 +53,20 @@ class Tables {
   readonly deliveries = new Map<string, DeliveryRow>()
   /** By whom and until when a delivery is held. Says nothing about the journal. */
   readonly leases = new Map<string, Lease>()
+  /** By whose clock a first attempt was due at once: when its row was made, or else freed. */
+  readonly seenAt = new Map<string, Millis>()
 
   /** Pending deliveries with the time at which they may be taken. */
   waiting(busy: ReadonlyArray<string>): ReadonlyArray<{ readonly row: DeliveryRow; readonly wakeAt: Millis }> {
     return [...this.deliveries.values()]
       .filter(({ destination, state }) => state === "pending" && !busy.includes(destination))
-      .map((row) => ({ row, wakeAt: Math.max(row.dueAt!, this.leases.get(deliveryId(row))?.until ?? 0) }))
+      .map((row) => ({ row, wakeAt: Math.max(this.earliest(row), this.leases.get(deliveryId(row))?.until ?? 0) }))
+  }
+
+  /** A first attempt is due at once, whatever the clock says by now. */
+  earliest(row: DeliveryRow): Millis {
+    const { attempts, dueAt } = row
+    return attempts.length > 0 ? dueAt! : Math.min(dueAt!, this.seenAt.get(deliveryId(row)) ?? Infinity)
   }
 }
 
@@ -142,7 +150,7 @@ class Accounts {
   }
 
   /** Applies what the checkpoints allow, and answers the accounts that it refused. */
-  apply(projection: Projection, lease: Lease): ReadonlyArray<AccountId> {
+  apply(projection: Projection, lease: Lease, now: Millis): ReadonlyArray<AccountId> {
     const refused = new Set<AccountId>()
     for (const { account, ahead, from, to } of projection.checkpoints) {
       const tables = this.of(account)
@@ -170,7 +178,9 @@ class Accounts {
     }
     for (const row of projection.deliveriesMade.filter(accepted)) {
       this.of(row.account).deliveries.set(deliveryId(row), row)
-      if (row.attempts.length === 0) this.of(row.account).leases.set(deliveryId(row), lease)
+      if (row.attempts.length > 0) continue
+      this.of(row.account).leases.set(deliveryId(row), lease)
+      this.of(row.account).seenAt.set(deliveryId(row), now)
     }
     // As in one statement of SQL, each step sees its row as it was before all of them.
     const steps = projection.deliverySteps
@@ -253,15 +263,18 @@ const deliveryViews = (
         .flatMap((account) => account.waiting(busy))
         .reduce((nearest, { wakeAt }) => Math.min(nearest, wakeAt), Infinity)
     ),
-  releaseDeliveries: Effect.sync(() => {
+  releaseDeliveries: Effect.map(Clock.currentTimeMillis, (now) => {
     process.lives = true
     accounts.processes.add(process)
     let released = 0
-    for (const { deliveries, leases } of accounts.all.values()) {
-      for (const [id, { holder, until }] of leases) {
-        const { dueAt, state } = deliveries.get(id) ?? {}
-        if (state !== "pending" || until <= dueAt! || holder?.lives === true) continue
-        leases.delete(id)
+    for (const tables of accounts.all.values()) {
+      for (const [id, { holder, until }] of tables.leases) {
+        const row = tables.deliveries.get(id)
+        if (row?.state !== "pending" || holder?.lives === true) continue
+        const wakeAt = Math.max(tables.earliest(row), until)
+        if (row.attempts.length === 0) tables.seenAt.set(id, now)
+        if (wakeAt <= tables.earliest(row)) continue
+        tables.leases.delete(id)
         released++
       }
     }
@@ -291,7 +304,8 @@ export const ofAnotherProcess = (views: ViewsShape): OtherProcess | undefined =>
 const viewsOfProcess = (journal: Journal["Service"], accounts: Accounts, process: Process): ViewsShape => {
   const tables = (account: AccountId) => accounts.of(account)
   const views = Views.of({
-    apply: (projection, leasedUntil) => Effect.sync(() => accounts.apply(projection, leaseOf(process, leasedUntil))),
+    apply: (projection, leasedUntil) =>
+      Effect.map(Clock.currentTimeMillis, (now) => accounts.apply(projection, leaseOf(process, leasedUntil), now)),
     checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
     standing: (account) => Effect.sync(() => ({ projected: tables(account).checkpoint, ahead: tables(account).ahead })),
     // This storage is never older than the code.
