@@ -259,7 +259,13 @@ export class Judge {
     const end = performance.now() + DELIVERY_MILLIS_MAX
     const missing = () => [...this.#events.keys()].filter((id) => !receiver.deliveries.has(id))
     while (missing().length > 0 && performance.now() < end) await pause(50)
-    for (const id of missing()) this.findings.add("lost", `delivery ${id}`, `the event ${id} was not delivered`)
+    for (const id of missing()) {
+      // What the service itself says it still has to deliver is late, and not gone.
+      const { body } = await this.#ask("GET", `/v1/events/${id}`)
+      const isLate = body.pending_webhooks > 0
+      const text = `the event ${id} was not delivered within ${DELIVERY_MILLIS_MAX / 1000} s`
+      this.findings.add(isLate ? "wrong" : "lost", `delivery ${id}`, isLate ? `${text}, and is pending` : text)
+    }
     for (const problem of receiver.problems) this.findings.add("wrong", problem, problem)
     for (const [id, event] of receiver.deliveries) {
       const listed = this.#events.get(id)
