@@ -80,10 +80,13 @@ export const CONTROLS: ReadonlyArray<Control> = [
   },
   {
     name: "webhook before commit",
+    // The projector is not told: views of what is in no journal would keep everybody waiting.
     mutation: {
-      file: "src/engine/GroupCommit.ts",
-      find: "    const durable = yield* append(batch)\n",
-      replace: "    for (const entry of batch) options.onDurable(entry)\n    const durable = yield* append(batch)\n"
+      file: "src/engine/Actors.ts",
+      find: "makeServices(options, active, commit)), lose,",
+      replace:
+        "makeServices(options, active, commit)), append: ((actor, sealed, settle) => " +
+        "(outbox.publish(sealed.record), commit.append(actor, sealed, settle))) as GroupCommit.GroupCommit['append'], lose,"
     },
     change: "the outbox is told of a record before it is appended",
     fault: "kill -9 of Postgres",
