@@ -12,7 +12,7 @@ import { assertContracted, documentedBy } from "../support/ContractAnswers.ts"
 import type { FuzzRequest, Preparation, Target } from "../support/ContractFuzz.ts"
 import { ContractFuzz } from "../support/ContractFuzz.ts"
 import { Random, runSeed } from "../support/Random.ts"
-import { assertEnvelope, assertHeaders } from "./Assertions.ts"
+import { assertEnvelope, assertError, assertHeaders } from "./Assertions.ts"
 import type { Reply, TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
@@ -26,8 +26,15 @@ const document = Document.make("https://pay.example.test")
 
 const assertDocumented = documentedBy(document)
 
-const assertAnswered = (target: Target, reply: Reply, isSecret: boolean) => {
+/** A head of more than 16 KiB is refused before anybody knows whose it is: other headers make up the rest. */
+const PATH_BYTES_MIN = 15_000
+
+const assertAnswered = (target: Target, { path }: FuzzRequest, reply: Reply, isSecret: boolean) => {
   assert.isBelow(reply.status, 500)
+  if (reply.status === 431) {
+    assert.isAbove(path.length, PATH_BYTES_MIN)
+    return assertError(reply, 431, "request_headers_too_large")
+  }
   assert.property(target.operation.responses, String(reply.status))
   if (reply.status !== 200) {
     assertEnvelope(reply)
@@ -82,7 +89,7 @@ describe("fuzz", () => {
       const exchange = async (target: Target, request: FuzzRequest, key: string, isRight = false): Promise<Reply> => {
         const reply = await send(target, request, key)
         try {
-          assertAnswered(target, reply, key.startsWith("sk_"))
+          assertAnswered(target, request, reply, key.startsWith("sk_"))
           if (isRight) assert.strictEqual(reply.status, 200)
         } catch (cause) {
           const what = `TILL_SEED=${runSeed}, request ${progress.sent}: ${target.method} ${JSON.stringify(request)}`
