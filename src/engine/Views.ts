@@ -224,8 +224,8 @@ export interface ViewsShape {
    */
   readonly releaseDeliveries: Effect.Effect<{ readonly released: number; readonly othersLive: boolean }, StorageFailure>
   /**
-   * How long the service has run (`RunningTime.ts`), by what was kept last. If nothing was: until the newest use of
-   * a key, whatever the clock says, or without one until `now`.
+   * How long the service has run (`RunningTime.ts`), by what was kept last. If nothing was, or that is damaged: until
+   * the newest use of a key, whatever the clock says, or without one until `now`.
    */
   readonly runningTime: (now: Millis) => Effect.Effect<Millis, StorageFailure>
   /** Keeps how long the service has run, unless more is kept already; answers with what is. */
