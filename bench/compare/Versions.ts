@@ -65,10 +65,17 @@ const copyCheckout = Effect.fnUntraced(function* (folder: string) {
   }
 })
 
+/**
+ * Packages have no names with a dot in front. But for the commands, what has one is what tools keep beside the
+ * packages, and write while this reads.
+ */
+const isOfTools = (name: string): boolean => name.startsWith(".") && name !== ".bin"
+
 /** Copies a folder by hard links, or file by file where it lies on another file system. */
-const linkFolder = (from: string, to: string): void => {
+const linkFolder = (from: string, to: string, isLeftOut: (name: string) => boolean = () => false): void => {
   fs.mkdirSync(to)
   for (const entry of fs.readdirSync(from, { withFileTypes: true })) {
+    if (isLeftOut(entry.name)) continue
     const [source, target] = [join(from, entry.name), join(to, entry.name)]
     if (entry.isDirectory()) linkFolder(source, target)
     else if (entry.isSymbolicLink()) fs.symlinkSync(fs.readlinkSync(source), target)
@@ -92,7 +99,7 @@ const addPackages = Effect.fnUntraced(function* (folder: string) {
   if (fs.existsSync(join(folder, LOCK)) && lock(folder) !== lock(ROOT)) {
     yield* output("npm", ["ci", "--omit=dev"], folder)
   } else {
-    linkFolder(fs.realpathSync(join(ROOT, "node_modules")), join(folder, "node_modules"))
+    linkFolder(fs.realpathSync(join(ROOT, "node_modules")), join(folder, "node_modules"), isOfTools)
   }
 })
 
