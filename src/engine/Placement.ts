@@ -3,13 +3,13 @@
  * database each partition has one owner at a time, or none while it moves.
  *
  * The engine asks `isHere` before it uses an account. Whoever does work for accounts that nobody asked for (timers,
- * webhooks, scrubbing) takes that of the partitions `held`, and attends their coming and going. Who owns what is decided
- * outside: it calls `gain`, `release`, `confirm` and `placed`.
+ * webhooks, scrubbing) takes that of the partitions `held`, and attends their coming and going. Who owns what is
+ * decided outside: it calls `gain`, `release`, `confirm` and `placed`.
  *
  * A process that was frozen does not know what it has lost meanwhile. So what it owns counts for as long as that was
  * confirmed lately, by the monotonic clock.
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"
 import { hash } from "node:crypto"
 import type { AccountId } from "./Document.ts"
@@ -28,8 +28,8 @@ const KNOWN_MAX = 100_000
 const known = new Map<AccountId, Partition>()
 
 /**
- * The partition of an account: the first six bits of the SHA-256 of its name, lowest of the first byte. SQL has the same
- * as `get_byte(sha256(convert_to(account, 'UTF8')), 0) & 63`. It is never to change: owners of two opinions would both
+ * The partition of an account: the lowest six bits of the first byte of its name's SHA-256. In SQL it is
+ * `get_byte(sha256(convert_to(account, 'UTF8')), 0) & 63`. It is never to change: owners of two opinions would both
  * serve an account.
  */
 export const partitionOf = (account: AccountId): Partition => {
@@ -79,7 +79,7 @@ export class Placement extends Context.Service<Placement, PlacementShape>()("til
   /** One process serves everything. */
   static readonly layerSole: Layer.Layer<Placement> = Layer.sync(Placement, () => makeSole())
   /** This process serves what it gains. */
-  static readonly layerShared: Layer.Layer<Placement> = Layer.sync(Placement, () => makeShared())
+  static readonly layerShared: Layer.Layer<Placement> = Layer.sync(Placement, () => new Shared())
 }
 
 const makeSole = (): PlacementShape => ({
@@ -94,81 +94,88 @@ const makeSole = (): PlacementShape => ({
   placed: () => undefined
 })
 
-const makeShared = (): PlacementShape => {
-  const served = new Set<Partition>()
-  const owned = new Set<Partition>()
-  const places = new Map<Partition, string>()
-  const attendants = new Set<Attendant>()
-  const waiters = new Set<() => void>()
-  let confirmedAt = Number.NEGATIVE_INFINITY
+class Shared implements PlacementShape {
+  readonly #served = new Set<Partition>()
+  readonly #owned = new Set<Partition>()
+  readonly #places = new Map<Partition, string>()
+  readonly #attendants = new Set<Attendant>()
+  readonly #waiters = new Set<() => void>()
+  #confirmedAt = Number.NEGATIVE_INFINITY
 
-  const isConfirmed = (): boolean => performance.now() - confirmedAt < CONFIRMED_MILLIS
-  const news = (): void => {
-    for (const waiter of waiters) waiter()
-  }
-  const placeOf = (partition: Partition): Place | undefined => {
-    if (served.has(partition)) return isConfirmed() ? "here" : undefined
-    const url = places.get(partition)
-    return url === undefined || owned.has(partition) ? undefined : { url }
+  readonly isHere = (account: AccountId): boolean => this.#served.has(partitionOf(account)) && this.#isConfirmed
+
+  readonly held = (): ReadonlyArray<Partition> => [...this.#served]
+
+  readonly attend = (attendant: Attendant): Effect.Effect<void, never, Scope.Scope> =>
+    Effect.asVoid(
+      Effect.acquireRelease(
+        Effect.sync(() => this.#attendants.add(attendant)),
+        () => Effect.sync(() => this.#attendants.delete(attendant))
+      )
+    )
+
+  readonly locate = (account: AccountId): Effect.Effect<Place | undefined> => {
+    const partition = partitionOf(account)
+    const known = Effect.callback<Place>((resume) => {
+      const look = () => {
+        const place = this.#placeOf(partition)
+        if (place === undefined) return
+        this.#waiters.delete(look)
+        resume(Effect.succeed(place))
+      }
+      this.#waiters.add(look)
+      look()
+      return Effect.sync(() => this.#waiters.delete(look))
+    })
+    return Effect.map(Effect.timeoutOption(known, LOCATE_MILLIS_MAX), Option.getOrUndefined)
   }
 
-  return {
-    isHere: (account) => served.has(partitionOf(account)) && isConfirmed(),
-    held: () => [...served],
-    attend: (attendant) =>
-      Effect.asVoid(
-        Effect.acquireRelease(
-          Effect.sync(() => attendants.add(attendant)),
-          () => Effect.sync(() => attendants.delete(attendant))
-        )
-      ),
-    locate: (account) => {
-      const partition = partitionOf(account)
-      return Effect.suspend(() => {
-        const place = placeOf(partition)
-        if (place !== undefined) return Effect.succeed(place)
-        const moved = Effect.callback<Place>((resume) => {
-          const look = () => {
-            const place = placeOf(partition)
-            if (place !== undefined) resume(Effect.succeed(place))
-          }
-          waiters.add(look)
-          return Effect.sync(() => waiters.delete(look))
-        })
-        return Effect.map(Effect.timeoutOption(moved, LOCATE_MILLIS_MAX), (place) =>
-          place._tag === "Some" ? place.value : undefined
-        )
-      })
-    },
-    notAt: (account, url) => {
-      const partition = partitionOf(account)
-      if (places.get(partition) === url) places.delete(partition)
-    },
-    gain: (partition) =>
-      Effect.gen(function* () {
-        owned.add(partition)
-        for (const { gained } of attendants) if (gained !== undefined) yield* gained(partition)
-        served.add(partition)
-        news()
-      }),
-    release: (partition) =>
-      Effect.gen(function* () {
-        served.delete(partition)
-        for (const { releasing } of [...attendants].toReversed()) {
-          if (releasing !== undefined) yield* releasing(partition)
-        }
-        owned.delete(partition)
-        places.delete(partition)
-        news()
-      }),
-    confirm: (at) => {
-      confirmedAt = Math.max(confirmedAt, at)
-      news()
-    },
-    placed: (partition, url) => {
-      if (url === null) places.delete(partition)
-      else places.set(partition, url)
-      news()
-    }
+  readonly notAt = (account: AccountId, url: string): void => {
+    const partition = partitionOf(account)
+    if (this.#places.get(partition) === url) this.#places.delete(partition)
+  }
+
+  readonly gain = (partition: Partition): Effect.Effect<void> =>
+    Effect.gen({ self: this }, function* () {
+      this.#owned.add(partition)
+      for (const { gained } of this.#attendants) if (gained !== undefined) yield* gained(partition)
+      this.#served.add(partition)
+      this.#tell()
+    })
+
+  readonly release = (partition: Partition): Effect.Effect<void> =>
+    Effect.gen({ self: this }, function* () {
+      this.#served.delete(partition)
+      for (const { releasing } of [...this.#attendants].toReversed()) {
+        if (releasing !== undefined) yield* releasing(partition)
+      }
+      this.#owned.delete(partition)
+      this.#places.delete(partition)
+      this.#tell()
+    })
+
+  readonly confirm = (at: number): void => {
+    this.#confirmedAt = Math.max(this.#confirmedAt, at)
+    this.#tell()
+  }
+
+  readonly placed = (partition: Partition, url: string | null): void => {
+    if (url === null) this.#places.delete(partition)
+    else this.#places.set(partition, url)
+    this.#tell()
+  }
+
+  get #isConfirmed(): boolean {
+    return performance.now() - this.#confirmedAt < CONFIRMED_MILLIS
+  }
+
+  #placeOf(partition: Partition): Place | undefined {
+    if (this.#served.has(partition)) return this.#isConfirmed ? "here" : undefined
+    const url = this.#places.get(partition)
+    return url === undefined || this.#owned.has(partition) ? undefined : { url }
+  }
+
+  #tell(): void {
+    for (const waiter of this.#waiters) waiter()
   }
 }
