@@ -46,7 +46,14 @@ export const partitionOf = (account: AccountId): Partition => {
 export interface Attendant {
   /** The partition is this process', and is served once all attendants are ready for it. */
   readonly gained?: (partition: Partition) => Effect.Effect<void>
-  /** Nothing of it begins here any more; ends when what has begun is over. Called last to first. */
+  /** It is served and held: also when that is confirmed again, after a time in which it was not. */
+  readonly served?: (partition: Partition) => void
+  /**
+   * It is held no more, and will be given up. Ends when the work that nobody asked for is over. Requests are still
+   * served here meanwhile, and what came of the work can be written. Called last to first.
+   */
+  readonly leaving?: (partition: Partition) => Effect.Effect<void>
+  /** Nothing of it begins here any more; ends when what has begun is over. Last to first, after all have left. */
   readonly releasing?: (partition: Partition) => Effect.Effect<void>
 }
 
@@ -56,7 +63,10 @@ export type Place = "here" | { readonly url: string }
 export interface PlacementShape {
   /** Tells whether this process serves the account now, and may answer from memory. */
   readonly isHere: (account: AccountId) => boolean
-  /** The partitions of this process; null where it has all of them, always. */
+  /**
+   * The partitions whose work this process begins, and none of them as long as it is not confirmed that they are its
+   * own. Null where it has all of them, always.
+   */
   readonly held: () => ReadonlyArray<Partition> | null
   /** Has an attendant called, until the scope closes. */
   readonly attend: (attendant: Attendant) => Effect.Effect<void, never, Scope.Scope>
@@ -96,6 +106,7 @@ const makeSole = (): PlacementShape => ({
 
 class Shared implements PlacementShape {
   readonly #served = new Set<Partition>()
+  readonly #leaving = new Set<Partition>()
   readonly #owned = new Set<Partition>()
   readonly #places = new Map<Partition, string>()
   readonly #attendants = new Set<Attendant>()
@@ -104,7 +115,8 @@ class Shared implements PlacementShape {
 
   readonly isHere = (account: AccountId): boolean => this.#served.has(partitionOf(account)) && this.#isConfirmed
 
-  readonly held = (): ReadonlyArray<Partition> => [...this.#served]
+  readonly held = (): ReadonlyArray<Partition> =>
+    this.#isConfirmed ? [...this.#served].filter((partition) => !this.#leaving.has(partition)) : []
 
   readonly attend = (attendant: Attendant): Effect.Effect<void, never, Scope.Scope> =>
     Effect.asVoid(
@@ -140,22 +152,27 @@ class Shared implements PlacementShape {
       this.#owned.add(partition)
       for (const { gained } of this.#attendants) if (gained !== undefined) yield* gained(partition)
       this.#served.add(partition)
+      if (this.#isConfirmed) this.#tellServed([partition])
       this.#tell()
     })
 
   readonly release = (partition: Partition): Effect.Effect<void> =>
     Effect.gen({ self: this }, function* () {
+      const lastToFirst = [...this.#attendants].toReversed()
+      this.#leaving.add(partition)
+      for (const { leaving } of lastToFirst) if (leaving !== undefined) yield* leaving(partition)
       this.#served.delete(partition)
-      for (const { releasing } of [...this.#attendants].toReversed()) {
-        if (releasing !== undefined) yield* releasing(partition)
-      }
+      this.#leaving.delete(partition)
+      for (const { releasing } of lastToFirst) if (releasing !== undefined) yield* releasing(partition)
       this.#owned.delete(partition)
       this.#places.delete(partition)
       this.#tell()
     })
 
   readonly confirm = (at: number): void => {
+    const wasConfirmed = this.#isConfirmed
     this.#confirmedAt = Math.max(this.#confirmedAt, at)
+    if (!wasConfirmed) this.#tellServed(this.held())
     this.#tell()
   }
 
@@ -173,6 +190,10 @@ class Shared implements PlacementShape {
     if (this.#served.has(partition)) return this.#isConfirmed ? "here" : undefined
     const url = this.#places.get(partition)
     return url === undefined || this.#owned.has(partition) ? undefined : { url }
+  }
+
+  #tellServed(partitions: ReadonlyArray<Partition>): void {
+    for (const { served } of this.#attendants) for (const partition of partitions) served?.(partition)
   }
 
   #tell(): void {
