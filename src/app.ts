@@ -8,6 +8,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Clock, Context, Effect, Layer, Logger, type LogLevel, Redacted, References, Schema } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
+import * as Path from "node:path"
 import * as Backup from "./backup/Backup.ts"
 import type { Mode } from "./backup/Manifest.ts"
 import * as Restore from "./backup/Restore.ts"
@@ -102,7 +103,7 @@ const deriveKey = (secret: Redacted.Redacted<Uint8Array>, purpose: string): Reda
   Redacted.make(createHmac("sha256", Redacted.value(secret)).update(purpose).digest())
 
 const installationSecret = Layer.unwrap(
-  Effect.map(TillConfig, ({ dataFolder }) => InstallationSecret.layer(dataFolder))
+  Effect.map(TillConfig, ({ secretFile }) => InstallationSecret.layer(secretFile))
 )
 
 const paymentsConfig = Layer.effect(
@@ -152,14 +153,17 @@ const pagesConfig = Layer.effect(
   Effect.map(TillConfig, ({ embedOrigins }) => ({ embedOrigins: embedOrigins ?? null }))
 )
 
-const foreignSecret = Effect.fail(
-  new InvalidConfiguration({
-    variable: "TILL_DATA_DIR",
-    problem:
-      "its file `secret` is not the one that this database was written with; put that one back. Without it, the " +
-      "secrets of webhook endpoints cannot be read"
-  })
-)
+const foreignSecret = Effect.flatMap(TillConfig, ({ dataFolder, secretFile }) => {
+  const isInFolder = secretFile === Path.join(dataFolder, "secret")
+  return Effect.fail(
+    new InvalidConfiguration({
+      variable: isInFolder ? "TILL_DATA_DIR" : "TILL_SECRET_FILE",
+      problem:
+        `${isInFolder ? "its file `secret`" : "it"} is not the one that this database was written with; put that one ` +
+        "back. Without it, the secrets of webhook endpoints cannot be read"
+    })
+  )
+})
 
 /** The account with the merchants and keys is not what was written: nobody could be told from anybody. */
 export class InstallationDamaged extends Schema.TaggedError<InstallationDamaged>()("InstallationDamaged", {
@@ -424,8 +428,7 @@ const inspection = Layer.mergeAll(Formats.layer, anchorStore).pipe(
 /** Checks the installation that is there, whoever serves it; as fast as it can, or leaving time to others. */
 export const verification = (pace: "swiftly" | "gently") =>
   Effect.gen(function* () {
-    const { dataFolder } = yield* TillConfig
-    const secret = yield* InstallationSecret.find(dataFolder)
+    const secret = yield* InstallationSecret.find((yield* TillConfig).secretFile)
     const anchors = secret === undefined ? undefined : yield* Anchors.anchored(anchorKeyOf(secret))
     const report = yield* verify(pace === "swiftly" ? SWIFTLY : Scrub.gently(), anchors?.heads)
     return {
@@ -440,7 +443,7 @@ export const verification = (pace: "swiftly" | "gently") =>
 export const backup = (folder: string, mode: Mode) =>
   Effect.gen(function* () {
     const migration = yield* Migrations.requireToday
-    const secret = yield* InstallationSecret.existing((yield* TillConfig).dataFolder)
+    const secret = yield* InstallationSecret.existing((yield* TillConfig).secretFile)
     yield* requireOwnSecret.pipe(
       Effect.provide([paymentsConfig, Formats.layer]),
       Effect.catchTag("ForeignSecret", () => foreignSecret)
@@ -462,7 +465,7 @@ const restoreTarget = ({ secret, manifest }: Restore.Checked) =>
         Effect.gen(function* () {
           yield* Database.requireAlone
           yield* RestoreTarget.claim
-          yield* InstallationSecret.put((yield* TillConfig).dataFolder, secret)
+          yield* InstallationSecret.put((yield* TillConfig).secretFile, secret)
         })
       )
     ),
@@ -474,7 +477,7 @@ export const restore = (folder: string, until: number | undefined, into: Redacte
   Effect.gen(function* () {
     const { databaseUrl, ...config } = yield* TillConfig
     const checked = yield* Restore.check(folder, until, Migrations.newest)
-    yield* InstallationSecret.requireFree(config.dataFolder, checked.secret)
+    yield* InstallationSecret.requireFree(config.secretFile, checked.secret)
     const loaded = Restore.load(checked).pipe(
       // Backups hold no anchors, so the service makes them anew.
       Effect.andThen(AnchorsPostgres.forget(config.dataFolder)),

@@ -51,8 +51,12 @@ export interface TillConfigShape {
   readonly host: string
   /** The Postgres to use; undefined means the embedded one. */
   readonly databaseUrl: Redacted.Redacted | undefined
-  /** Absolute path of the folder that holds the embedded Postgres and the installation's secret. */
+  /** Absolute path of the folder for what is kept on disk, such as the embedded Postgres. */
   readonly dataFolder: string
+  /** Absolute path of the file with the installation's secret; in the data folder, unless another one is named. */
+  readonly secretFile: string
+  /** The service ends within so many seconds of being told to. */
+  readonly drainSeconds: number
   /** Base of every link that Till hands out, without a trailing slash; undefined means where it listens. */
   readonly publicUrl: string | undefined
   readonly defaultKeys: DefaultKeys
@@ -208,8 +212,8 @@ const logLevel = (value: string) =>
   logLevels.find((level) => level.toLowerCase() === value.toLowerCase()) ??
   new Problem(`must be one of ${logLevels.join(", ")}, got ${JSON.stringify(value)}`)
 
-const dataFolder = (value: string) =>
-  value.includes("\0") ? new Problem("must be the path of a folder") : Path.resolve(value)
+const path = (kind: "file" | "folder") => (value: string) =>
+  value.includes("\0") ? new Problem(`must be the path of a ${kind}`) : Path.resolve(value)
 
 const weekSeconds = 7 * 24 * 60 * 60
 const centurySeconds = 100 * 366 * 24 * 60 * 60
@@ -219,7 +223,8 @@ const parsers = {
   PORT: integer(0, 65_535),
   HOST: host,
   DATABASE_URL: databaseUrl,
-  TILL_DATA_DIR: dataFolder,
+  TILL_DATA_DIR: path("folder"),
+  TILL_SECRET_FILE: path("file"),
   TILL_PUBLIC_URL: publicUrl,
   TILL_SK_TEST: key("sk_test_"),
   TILL_PK_TEST: key("pk_test_"),
@@ -236,6 +241,7 @@ const parsers = {
   TILL_TRUSTED_PROXIES: trustedProxies,
   TILL_PLAIN_HTTP: onOrOff,
   TILL_SCRUB_DAYS: integer(0, 365),
+  TILL_DRAIN_SECONDS: integer(5, 600),
   TILL_LOG_LEVEL: logLevel
 }
 type Variable = keyof typeof parsers
@@ -253,11 +259,14 @@ const read = <V extends Variable>(variable: V): Effect.Effect<Value<V> | undefin
 /** Reads and checks every variable; fails with the first one that is wrong. */
 export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect.gen(function* () {
   const address = (yield* read("HOST")) ?? "127.0.0.1"
+  const dataFolder = (yield* read("TILL_DATA_DIR")) ?? Path.resolve(".till")
   return {
     port: (yield* read("PORT")) ?? 4242,
     host: address,
     databaseUrl: yield* read("DATABASE_URL"),
-    dataFolder: (yield* read("TILL_DATA_DIR")) ?? Path.resolve(".till"),
+    dataFolder,
+    secretFile: (yield* read("TILL_SECRET_FILE")) ?? Path.join(dataFolder, "secret"),
+    drainSeconds: (yield* read("TILL_DRAIN_SECONDS")) ?? 10,
     publicUrl: yield* read("TILL_PUBLIC_URL"),
     defaultKeys: yield* Effect.all({
       secretTest: read(KEY_VARIABLES.secretTest),

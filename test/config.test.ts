@@ -36,9 +36,11 @@ describe("configuration", () => {
         rateLimit: false,
         trustedProxies: undefined,
         plainHttp: true,
+        drainSeconds: 10,
         logLevel: "Info"
       })
       assert.match(defaults.dataFolder, /^\/.*\/\.till$/)
+      assert.strictEqual(defaults.secretFile, `${defaults.dataFolder}/secret`)
       assert.deepStrictEqual(
         yield* load({ PORT: "", DATABASE_URL: " ", TILL_SK_TEST: "", TILL_CURRENCIES: "" }),
         defaults
@@ -53,6 +55,8 @@ describe("configuration", () => {
         HOST: "::1",
         DATABASE_URL: "postgres://till:secret@db.example:5433/payments?sslmode=require",
         TILL_DATA_DIR: "/var/lib/till/../till",
+        TILL_SECRET_FILE: "/run/secrets/till",
+        TILL_DRAIN_SECONDS: "30",
         TILL_PUBLIC_URL: "https://pay.example/till/",
         TILL_SK_TEST: "sk_test_12345678",
         TILL_PK_LIVE: "pk_live_abcdefgh_ABC",
@@ -72,6 +76,8 @@ describe("configuration", () => {
         port: 8080,
         host: "::1",
         dataFolder: "/var/lib/till",
+        secretFile: "/run/secrets/till",
+        drainSeconds: 30,
         publicUrl: "https://pay.example/till",
         liveProcessor: "simulator",
         authorizationHoldSeconds: 60,
@@ -104,6 +110,9 @@ describe("configuration", () => {
     ["DATABASE_URL", "postgres://till:1#ord@host/till"],
     ["DATABASE_URL", "postgres://till:password@/till?host=/run/postgresql"],
     ["TILL_DATA_DIR", "a\0b"],
+    ["TILL_SECRET_FILE", "a\0b"],
+    ["TILL_DRAIN_SECONDS", "4"],
+    ["TILL_DRAIN_SECONDS", "soon"],
     ["TILL_PUBLIC_URL", "pay.example"],
     ["TILL_PUBLIC_URL", "ftp://pay.example"],
     ["TILL_PUBLIC_URL", "https://pay.example/?a=b"],

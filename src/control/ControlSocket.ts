@@ -1,20 +1,22 @@
 /**
- * The local socket by which commands reach a running service. The service alone has the installation in its hands, and
- * what it keeps in memory has to change with a command.
+ * The local socket by which commands reach a running service. Services alone have the installation in their hands, and
+ * what they keep in memory has to change with a command.
  *
  * The socket lies in the data folder, and only the owner of the service may connect to it (mode 0600). So whoever can
  * administer a running installation could administer it as well while it is stopped. A folder whose path is too long
  * for a socket, or whose file system has none, gets one in the system's folder for temporary files, named after the
  * folder. The client trusts a socket only if it belongs to the client's own user or to the folder's.
  *
- * The socket goes away with the service. A killed service leaves one behind that nobody listens on, and the next start
- * replaces it. Of several services on one folder, which is possible with `DATABASE_URL`, the last to start takes the
- * commands. Each request names its database, and a service on another one refuses it.
+ * Several services may share a folder, with `DATABASE_URL`. Each has a socket of its own, under a name that no other
+ * one ever had, and a command goes to the youngest one that somebody listens on. The socket goes away with its service.
+ * A killed service leaves one behind, which the next start on the machine removes. Each request names its database, and
+ * a service on another one refuses it.
  */
 import { Cause, Data, Effect, Exit, Layer, Option, Schema } from "effect"
-import { hash } from "node:crypto"
+import { hash, randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as http from "node:http"
+import * as net from "node:net"
 import * as os from "node:os"
 import * as Path from "node:path"
 import { json } from "node:stream/consumers"
@@ -42,12 +44,33 @@ const CLOSE_MILLIS = 1000
 /** macOS allows this much of a socket's path, Linux four bytes more. */
 const PATH_BYTES_MAX = 103
 
-/** The paths at which the folder's socket can be, in the order in which the service tries them. */
-export const pathsOf = (dataFolder: string): ReadonlyArray<string> => {
+/** Where the sockets of a folder can be, in the order in which a service tries it, with what their names begin with. */
+const placesOf = (dataFolder: string): ReadonlyArray<{ readonly folder: string; readonly prefix: string }> => {
   const folder = fs.realpathSync(dataFolder)
-  const name = `till-${hash("sha256", folder).slice(0, 16)}.sock`
-  return [Path.join(folder, "control.sock"), Path.join(os.tmpdir(), name)]
+  return [
+    { folder, prefix: "control" },
+    { folder: os.tmpdir(), prefix: `till-${hash("sha256", folder).slice(0, 16)}` }
+  ]
 }
+
+/** The sockets that are there for a data folder, youngest first, whether somebody listens on them or not. */
+export const socketsOf = (dataFolder: string): ReadonlyArray<string> =>
+  placesOf(dataFolder)
+    .flatMap(({ folder, prefix }) =>
+      fs
+        .readdirSync(folder)
+        .filter((name) => name.startsWith(prefix) && name.endsWith(".sock"))
+        .map((name) => Path.join(folder, name))
+    )
+    .flatMap((path) => {
+      const stats = fs.lstatSync(path, { throwIfNoEntry: false })
+      return stats?.isSocket() === true ? [{ path, since: stats.mtimeMs }] : []
+    })
+    .toSorted((one, other) => other.since - one.since)
+    .map(({ path }) => path)
+
+/** Sockets of other machines that share the folder look as if nobody listened on them. */
+const MACHINE = hash("sha256", os.hostname()).slice(0, 6)
 
 /** Takes commands as long as the layer lives. */
 export const layer = (installation: Installation): Layer.Layer<never, ControlUnavailable, Accounts> =>
@@ -73,36 +96,52 @@ export const layer = (installation: Installation): Layer.Layer<never, ControlUna
 const open = (server: http.Server, { dataFolder }: Installation): Effect.Effect<() => void, ControlUnavailable> =>
   Effect.tryPromise({
     try: async () => {
-      const [first, second] = pathsOf(dataFolder)
+      await removeLeftovers(dataFolder)
+      const name = `-${MACHINE}-${randomBytes(4).toString("hex")}.sock`
+      const [first, second] = placesOf(dataFolder).map(({ folder, prefix }) => Path.join(folder, prefix + name))
       return await listen(server, first!).catch(() => listen(server, second!))
     },
     catch: (cause) =>
       new ControlUnavailable({ message: `Cannot open a socket for commands on ${dataFolder}: ${String(cause)}` })
   })
 
+/** Removes what killed services of this machine have left. A name never comes back, so nobody can take it meanwhile. */
+const removeLeftovers = async (dataFolder: string): Promise<void> => {
+  for (const path of socketsOf(dataFolder)) {
+    const isOurs = Path.basename(path).includes(`-${MACHINE}-`)
+    if (isOurs && (await isRefused(path))) fs.rmSync(path, { force: true })
+  }
+}
+
+const isRefused = (path: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = net.connect(path, () => {
+      socket.destroy()
+      resolve(false)
+    })
+    socket.once("error", (error) => resolve("code" in error && error.code === "ECONNREFUSED"))
+  })
+
 /**
  * The socket is made in a folder that nobody else can enter, gets its mode there, and takes its place in one step. So
- * it is its owner's alone from the beginning, and one that was left behind is in nobody's way.
+ * it is its owner's alone from the beginning.
  */
 const listen = async (server: http.Server, path: string): Promise<() => void> => {
   const folder = fs.mkdtempSync(Path.join(Path.dirname(path), ".till-"))
   try {
     const made = Path.join(folder, "s")
-    if (Buffer.byteLength(made) > PATH_BYTES_MAX) throw new Error("the path is too long for a socket")
+    if (Buffer.byteLength(path) > PATH_BYTES_MAX) throw new Error("the path is too long for a socket")
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject)
-      server.listen(made, resolve)
+      // A process among several of one port has this to itself.
+      server.listen({ path: made, exclusive: true }, resolve)
     })
     fs.chmodSync(made, 0o600)
     fs.renameSync(made, path)
   } finally {
     fs.rmSync(folder, { recursive: true, force: true })
   }
-  const { ino } = fs.lstatSync(path)
-  return () => {
-    // Another service on the same folder may have put its own in place.
-    if (fs.lstatSync(path, { throwIfNoEntry: false })?.ino === ino) fs.rmSync(path, { force: true })
-  }
+  return () => fs.rmSync(path, { force: true })
 }
 
 const close = (server: http.Server): Promise<void> =>
@@ -172,9 +211,9 @@ export const ask = (
 const trusted = (dataFolder: string): ReadonlyArray<string> => {
   const folder = fs.statSync(dataFolder, { throwIfNoEntry: false })
   if (folder === undefined) return []
-  return pathsOf(dataFolder).filter((path) => {
-    const stats = fs.lstatSync(path, { throwIfNoEntry: false })
-    return stats?.isSocket() === true && [process.geteuid?.(), folder.uid].includes(stats.uid)
+  return socketsOf(dataFolder).filter((path) => {
+    const owner = fs.lstatSync(path, { throwIfNoEntry: false })?.uid
+    return owner !== undefined && [process.geteuid?.(), folder.uid].includes(owner)
   })
 }
 

@@ -66,7 +66,13 @@ export const layer = (dataFolder: string): Layer.Layer<AnchorStore, never, PgCli
           const text = readIfThere(file)
           return text === undefined ? undefined : toMark(text)
         }),
-        setMark: ({ sequence, signature }) => inFolder(() => writeAtomically(file, `${sequence} ${signature}\n`))
+        setMark: ({ sequence, signature }) =>
+          inFolder(() => {
+            // Another process with the same folder may have been faster with an anchor that came after this one.
+            const text = readIfThere(file)
+            if (text !== undefined && toMark(text).sequence > sequence) return
+            writeAtomically(file, `${sequence} ${signature}\n`)
+          })
       })
     })
   )

@@ -1,7 +1,10 @@
 /**
- * 32 random bytes that are this installation's own, made at its first start and kept in the data folder. They key what
- * must not be guessable from outside, such as card fingerprints, and seal webhook secrets; so they belong to every
- * backup.
+ * 32 random bytes that are this installation's own, made at its first start and kept in a file: `secret` in the data
+ * folder, or the one that TILL_SECRET_FILE names. They key what must not be guessable from outside, such as card
+ * fingerprints, and seal webhook secrets; so they belong to every backup.
+ *
+ * Processes on one database have to have the same. Where they share the file, it does not matter who of them makes it:
+ * of several that start at once exactly one does, and all read what it has made.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
@@ -16,21 +19,20 @@ export class InstallationSecret extends Context.Service<InstallationSecret, Reda
   "till/InstallationSecret"
 ) {}
 
-const fileIn = (folder: string): string => Path.join(folder, "secret")
-
-/** Reads the secret of the data folder, or makes it; safe with several starters at once. */
+/** Reads the secret, or makes it; safe with several starters at once. One that is there need not be writable. */
 export const load = Effect.fnUntraced(function* (
-  dataFolder: string
+  file: string
 ): Effect.fn.Return<Redacted.Redacted<Uint8Array>, EmbeddedPostgresError> {
-  const file = fileIn(yield* prepare(dataFolder))
+  const found = yield* find(file)
+  if (found !== undefined) return found
+  yield* prepare(Path.dirname(file))
   return yield* secretOf(file, yield* attempt(`read or write ${file}`, () => readIfThere(file) ?? create(file)))
 })
 
-/** Reads the secret of the data folder; undefined if it has none. */
+/** Reads the secret; undefined if there is no such file. */
 export const find = Effect.fnUntraced(function* (
-  dataFolder: string
+  file: string
 ): Effect.fn.Return<Redacted.Redacted<Uint8Array> | undefined, EmbeddedPostgresError> {
-  const file = fileIn(dataFolder)
   const text = yield* attempt(`read ${file}`, () => readIfThere(file))
   return text === undefined ? undefined : yield* secretOf(file, text)
 })
@@ -46,40 +48,41 @@ const secretOf = (file: string, text: string) => {
  * The text of the file, where there has to be one: for backups of what there is. Nothing is made.
  */
 export const existing = Effect.fnUntraced(function* (
-  dataFolder: string
+  file: string
 ): Effect.fn.Return<Redacted.Redacted, EmbeddedPostgresError> {
-  const file = fileIn(dataFolder)
   const text = yield* attempt(`read ${file}`, () => readIfThere(file))
   if (text === undefined) {
     return yield* embeddedPostgresError(
       "FolderUnusable",
-      `There is no ${file}: does TILL_DATA_DIR name the right folder?`
+      `There is no ${file}: do TILL_DATA_DIR and TILL_SECRET_FILE name what you mean?`
     )
   }
   return Redacted.make(text, { label: "installation secret" })
 })
 
-/** Puts a secret there, in the folder's own way; fails if it has another one already. */
+/** Puts a secret there; fails if there is another one already. */
 export const put = Effect.fnUntraced(function* (
-  dataFolder: string,
+  file: string,
   secret: Redacted.Redacted
 ): Effect.fn.Return<void, EmbeddedPostgresError> {
-  yield* requireFree(dataFolder, secret)
-  const folder = yield* prepare(dataFolder)
-  yield* attempt(`write ${fileIn(folder)}`, () => writeAtomically(fileIn(folder), Redacted.value(secret)))
+  if (yield* isThere(file, secret)) return
+  yield* prepare(Path.dirname(file))
+  yield* attempt(`write ${file}`, () => writeAtomically(file, Redacted.value(secret)))
 })
 
-/** Fails if the folder has another secret. */
-export const requireFree = Effect.fnUntraced(function* (
-  dataFolder: string,
+/** Fails if there is another secret. */
+export const requireFree = (file: string, secret: Redacted.Redacted): Effect.Effect<void, EmbeddedPostgresError> =>
+  Effect.asVoid(isThere(file, secret))
+
+const isThere = Effect.fnUntraced(function* (
+  file: string,
   secret: Redacted.Redacted
-): Effect.fn.Return<void, EmbeddedPostgresError> {
-  const file = fileIn(dataFolder)
+): Effect.fn.Return<boolean, EmbeddedPostgresError> {
   const known = yield* attempt(`read ${file}`, () => readIfThere(file))
-  if (known === undefined || known.trim() === Redacted.value(secret).trim()) return
+  if (known === undefined || known.trim() === Redacted.value(secret).trim()) return known !== undefined
   return yield* embeddedPostgresError(
     "FolderUnusable",
-    `${file} is another installation's secret: set TILL_DATA_DIR to another folder.`
+    `${file} is another installation's secret: set TILL_DATA_DIR or TILL_SECRET_FILE to another one.`
   )
 })
 
@@ -101,5 +104,5 @@ const create = (file: string): string => {
   return fs.readFileSync(file, "utf8")
 }
 
-export const layer = (dataFolder: string): Layer.Layer<InstallationSecret, EmbeddedPostgresError> =>
-  Layer.effect(InstallationSecret, load(dataFolder))
+export const layer = (file: string): Layer.Layer<InstallationSecret, EmbeddedPostgresError> =>
+  Layer.effect(InstallationSecret, load(file))

@@ -49,8 +49,8 @@ describe("the socket for commands", () => {
       const folder = yield* temporaryFolder()
       const { accounts } = yield* engine
       const stop = yield* serve(folder, accounts)
-      const path = Path.join(folder, "control.sock")
-      const socket = yield* connected(path, words)
+      const [path] = ControlSocket.socketsOf(folder)
+      const socket = yield* connected(path!, words)
       const ended = Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
       yield* Effect.all([stop, ended], { concurrency: 2 })
       assert.deepStrictEqual(fs.readdirSync(folder), [])
@@ -62,8 +62,10 @@ describe("the socket for commands", () => {
       const folder = yield* temporaryFolder()
       const { accounts } = yield* engine
       const stop = yield* serve(folder, accounts)
-      assert.deepStrictEqual(fs.readdirSync(folder), ["control.sock"])
-      const stats = fs.statSync(Path.join(folder, "control.sock"))
+      const [path, ...others] = ControlSocket.socketsOf(folder)
+      assert.isEmpty(others)
+      assert.deepStrictEqual(fs.readdirSync(folder), [Path.basename(path!)])
+      const stats = fs.statSync(path!)
       assert.isTrue(stats.isSocket())
       assert.strictEqual(stats.mode & 0o777, 0o600)
       assert.isTrue(yield* isAnswered(folder))
@@ -73,15 +75,23 @@ describe("the socket for commands", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("leads nowhere once its service was killed, and the next one replaces it", () =>
+  it.live("leads nowhere once its service was killed, and the next start on the machine removes it", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
-      yield* leaveSocket(Path.join(folder, "control.sock"))
-      assert.isFalse(yield* isAnswered(folder))
       const { accounts } = yield* engine
+      const stopFirst = yield* serve(folder, accounts)
+      const [first] = ControlSocket.socketsOf(folder)
+      yield* stopFirst
+      yield* leaveSocket(first!)
+      // Nobody can tell whether a socket of another machine leads somewhere.
+      const elsewhere = Path.join(folder, "control-ffffff-01234567.sock")
+      yield* leaveSocket(elsewhere)
+      assert.isFalse(yield* isAnswered(folder))
       const stop = yield* serve(folder, accounts)
       assert.isTrue(yield* isAnswered(folder))
+      assert.notInclude(ControlSocket.socketsOf(folder), first)
       yield* stop
+      assert.deepStrictEqual(ControlSocket.socketsOf(folder), [elsewhere])
     }).pipe(Effect.scoped)
   )
 
@@ -96,15 +106,23 @@ describe("the socket for commands", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is the last one's of several services, and stays when an earlier one ends", () =>
+  it.live("is one of several where services share a folder: whichever is left is asked", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       const { accounts } = yield* engine
-      const stopFirst = yield* serve(folder, accounts, "first")
-      const stopSecond = yield* serve(folder, accounts, "second")
-      yield* stopFirst
-      assert.isTrue(yield* isAnswered(folder, "second"))
-      yield* stopSecond
+      const [one, two, three, stranger] = yield* Effect.forEach(
+        [DATABASE, DATABASE, DATABASE, "another database"],
+        (database) => serve(folder, accounts, database),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(ControlSocket.socketsOf(folder).length, 4)
+      for (const stop of [three!, one!]) {
+        yield* stop
+        assert.isTrue(yield* isAnswered(folder))
+      }
+      yield* two!
+      assert.isFalse(yield* isAnswered(folder))
+      yield* stranger!
       assert.deepStrictEqual(fs.readdirSync(folder), [])
     }).pipe(Effect.scoped)
   )
@@ -116,7 +134,7 @@ describe("the socket for commands", () => {
       const { accounts } = yield* engine
       const stop = yield* serve(folder, accounts)
       assert.deepStrictEqual(fs.readdirSync(folder), [])
-      const [, path] = ControlSocket.pathsOf(folder)
+      const [path] = ControlSocket.socketsOf(folder)
       assert.strictEqual(fs.statSync(path!).mode & 0o777, 0o600)
       assert.isTrue(yield* isAnswered(folder))
       // Only root can give a file away.

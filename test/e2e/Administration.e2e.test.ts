@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
-import * as Path from "node:path"
+import { socketsOf } from "../../src/control/ControlSocket.ts"
 import { inParallel } from "../support/HttpExchange.ts"
 import { prepareTill, till, type TillProcess } from "../support/TillProcess.ts"
 
@@ -48,7 +48,8 @@ const codeFor = async (server: TillProcess, key: string): Promise<string | numbe
 
 /** The socket of a running service is its owner's. */
 const assertSocket = (server: TillProcess) => {
-  const stats = fs.statSync(Path.join(server.folder, "control.sock"))
+  const [path] = socketsOf(server.folder)
+  const stats = fs.statSync(path!)
   assert.isTrue(stats.isSocket())
   assert.strictEqual(stats.mode & 0o777, 0o600)
 }
@@ -154,7 +155,7 @@ describe("administration", () => {
           assert.notMatch(keys, /[sp]k_(?:test|live)_\w/)
 
           await server.kill("SIGTERM")
-          assert.isFalse(fs.existsSync(Path.join(server.folder, "control.sock")))
+          assert.isEmpty(socketsOf(server.folder))
         })
       }),
     180_000
@@ -170,7 +171,7 @@ describe("administration", () => {
           await server.start()
           await server.kill("SIGKILL")
           // The socket of the killed service leads nowhere.
-          assert.isTrue(fs.existsSync(Path.join(server.folder, "control.sock")))
+          assert.strictEqual(socketsOf(server.folder).length, 1)
           const more = await command(
             server,
             "keys",

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
+import { promisify } from "node:util"
 import { load } from "../../src/postgres/InstallationSecret.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
@@ -9,14 +11,56 @@ describe("InstallationSecret", () => {
   it.effect("is made once, in a folder that need not be there, and readable by its owner alone", () =>
     Effect.gen(function* () {
       const folder = Path.join(yield* temporaryFolder(), "not", "there")
-      const secrets = yield* Effect.forEach([1, 2, 3], () => load(folder), { concurrency: "unbounded" })
+      const secrets = yield* Effect.forEach([1, 2, 3], () => load(Path.join(folder, "secret")), {
+        concurrency: "unbounded"
+      })
       const [first, ...others] = secrets.map((secret) => Buffer.from(Redacted.value(secret)).toString("hex"))
       assert.strictEqual(first?.length, 64)
       assert.deepStrictEqual(others, [first, first])
       assert.strictEqual(fs.statSync(Path.join(folder, "secret")).mode & 0o777, 0o600)
       assert.deepStrictEqual(fs.readdirSync(folder), ["secret"])
-      const elsewhere = yield* load(yield* temporaryFolder())
+      const elsewhere = yield* load(Path.join(yield* temporaryFolder(), "secret"))
       assert.notStrictEqual(Buffer.from(Redacted.value(elsewhere)).toString("hex"), first)
+    })
+  )
+
+  it.live(
+    "is made once by several processes that start at the same time, and all have the same",
+    () =>
+      Effect.gen(function* () {
+        const file = Path.join(yield* temporaryFolder(), "secrets", "till")
+        const { href } = new URL("../../src/postgres/InstallationSecret.ts", import.meta.url)
+        const program = `
+          import { Effect, Redacted } from "effect"
+          import { load } from ${JSON.stringify(href)}
+          while (Date.now() < Number(process.argv[2])) {}
+          const secret = await Effect.runPromise(load(process.argv[1]))
+          console.log(Buffer.from(Redacted.value(secret)).toString("hex"))`
+        const at = String(Date.now() + 1500)
+        const starts = Array.from({ length: 6 }, () =>
+          promisify(execFile)(process.execPath, ["--input-type=module", "-e", program, file, at], {
+            cwd: import.meta.dirname
+          })
+        )
+        const secrets = (yield* Effect.promise(() => Promise.all(starts))).map(({ stdout }) => stdout.trim())
+        assert.match(secrets[0]!, /^[0-9a-f]{64}$/)
+        assert.deepStrictEqual(new Set(secrets), new Set([fs.readFileSync(file, "utf8").trim()]))
+        assert.deepStrictEqual(fs.readdirSync(Path.dirname(file)), ["till"])
+      }),
+    60_000
+  )
+
+  it.effect("is read where nothing may be written, as mounted secrets are", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder()
+      const bytes = "0123456789abcdef".repeat(4)
+      fs.mkdirSync(Path.join(folder, "..data"))
+      fs.writeFileSync(Path.join(folder, "..data", "secret"), bytes)
+      fs.symlinkSync(Path.join("..data", "secret"), Path.join(folder, "secret"))
+      fs.chmodSync(folder, 0o500)
+      const secret = yield* load(Path.join(folder, "secret"))
+      assert.strictEqual(Buffer.from(Redacted.value(secret)).toString("hex"), bytes)
+      fs.chmodSync(folder, 0o700)
     })
   )
 
@@ -24,7 +68,7 @@ describe("InstallationSecret", () => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder()
       fs.writeFileSync(Path.join(folder, "secret"), "abcd\n")
-      const error = yield* Effect.flip(load(folder))
+      const error = yield* Effect.flip(load(Path.join(folder, "secret")))
       assert.strictEqual(error.message, `${folder}/secret is damaged: it must hold 32 bytes in hex.`)
     })
   )
