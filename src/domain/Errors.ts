@@ -27,7 +27,10 @@ export const ResourceKind = Schema.Literals([
   "WebhookDelivery",
   "Event",
   "Line item",
-  "API key"
+  "API key",
+  "Merchant",
+  "Person",
+  "Session"
 ])
 export type ResourceKind = typeof ResourceKind.Type
 

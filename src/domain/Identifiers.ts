@@ -17,7 +17,11 @@ export const PREFIXES = {
   webhook_endpoint: "we",
   webhook_delivery: "whd",
   request: "req",
-  api_key: "key"
+  api_key: "key",
+  person: "per",
+  dashboard_session: "dse",
+  sign_in: "sin",
+  audit_entry: "aud"
 } as const
 
 /**

@@ -5,6 +5,8 @@
 import { EMITTED_EVENT_TYPES } from "../domain/Event.ts"
 import { Formats } from "../engine/Formats.ts"
 import { API_KEY, API_KEY_LOOKUP } from "./ApiKeys.ts"
+import { AUDIT_ENTRY } from "./Audit.ts"
+import { DASHBOARD_LINK, DASHBOARD_SESSION, SIGN_IN } from "./DashboardSessions.ts"
 import {
   CHARGE,
   CHECKOUT_SESSION,
@@ -20,14 +22,18 @@ import {
   WEBHOOK_ENDPOINT
 } from "./Documents.ts"
 import { DEFAULT_MERCHANT, MERCHANT } from "./Merchants.ts"
+import { PERSON, PERSON_EMAIL, TEAM } from "./People.ts"
 import { SECRET_PRINT } from "./Sealing.ts"
 
 export const KINDS = [
   API_KEY,
   API_KEY_LOOKUP,
+  AUDIT_ENTRY,
   CHARGE,
   CHECKOUT_SESSION,
   CUSTOMER,
+  DASHBOARD_LINK,
+  DASHBOARD_SESSION,
   DEFAULT_MERCHANT,
   HELD_PAYMENT_METHODS,
   LINE_ITEMS,
@@ -35,10 +41,14 @@ export const KINDS = [
   MERCHANT,
   PAYMENT_INTENT,
   PAYMENT_METHOD,
+  PERSON,
+  PERSON_EMAIL,
   PRICE,
   PRODUCT,
   REFUND,
   SECRET_PRINT,
+  SIGN_IN,
+  TEAM,
   WEBHOOK_ENDPOINT
 ] as const
 

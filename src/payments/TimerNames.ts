@@ -17,7 +17,9 @@ const PREFIXES = {
   /** A Checkout Session was not completed in time (semantics S17). */
   "checkout.session.expire": "checkout_session",
   /** After too many attempts, a Checkout Session takes payments again (semantics 9.29). */
-  "checkout.session.reopen": "reopen"
+  "checkout.session.reopen": "reopen",
+  /** The time of a session in the dashboard is over (semantics 9.60). */
+  "dashboard_session.expire": "dashboard_session"
 } as const
 
 export type TimerName = keyof typeof PREFIXES

@@ -16,6 +16,7 @@ import { isLive } from "./AccountIds.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as CheckoutSessions from "./CheckoutSessions.ts"
 import * as CheckoutSessionSteps from "./CheckoutSessionSteps.ts"
+import * as DashboardSessions from "./DashboardSessions.ts"
 import * as PaymentIntents from "./PaymentIntents.ts"
 import { PaymentsConfig } from "./PaymentsConfig.ts"
 import { Processor } from "./Processor.ts"
@@ -38,7 +39,8 @@ const HANDLERS: Readonly<Record<TimerName, Handler>> = {
   "refund.settle": (id) => unlessWithoutProcessor(Refunds.settle(id)),
   "api_key.expire": ApiKeys.expire,
   "checkout.session.expire": CheckoutSessions.expireWhenDue,
-  "checkout.session.reopen": CheckoutSessionSteps.reopenWhenDue
+  "checkout.session.reopen": CheckoutSessionSteps.reopenWhenDue,
+  "dashboard_session.expire": DashboardSessions.expire
 }
 
 /** Runs the lifecycle behind a timer. Fails with `Postponed` if the timer is to fire later instead. */
@@ -57,9 +59,16 @@ export const layer: Layer.Layer<TimerHandler, never, PaymentsConfig | Processor>
  * Handles them where only the installation's own account is used: nothing there needs a processor, or what is
  * configured.
  */
-export const layerInstallation: Layer.Layer<TimerHandler> = Layer.succeed(TimerHandler, ({ id, name }) =>
-  name === "api_key.expire" ? ApiKeys.expire(subjectOf(id)) : Effect.die(new Error(`The installation has no ${name}`))
-)
+export const layerInstallation: Layer.Layer<TimerHandler> = Layer.succeed(TimerHandler, ({ id, name }) => {
+  switch (name) {
+    case "api_key.expire":
+      return ApiKeys.expire(subjectOf(id))
+    case "dashboard_session.expire":
+      return DashboardSessions.expire(subjectOf(id))
+    default:
+      return Effect.die(new Error(`The installation has no ${name}`))
+  }
+})
 
 const SETTLES = "payment_intent.settle" satisfies TimerName
 

@@ -1,0 +1,201 @@
+/**
+ * The lifecycle of people, who sign in to the dashboard of a merchant (semantics 9.60). They lie in the installation's
+ * account, beside the merchants.
+ *
+ * An email address leads to one person of the installation, so that it says by itself whose dashboard it opens. A
+ * merchant always has an owner.
+ */
+import { Effect, Schema } from "effect"
+import { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
+import { PREFIXES } from "../domain/Identifiers.ts"
+import type { Role } from "../domain/Person.ts"
+import { Person } from "../domain/Person.ts"
+import { secondsOf } from "../domain/Time.ts"
+import type { Document } from "../engine/Document.ts"
+import { Transaction } from "../engine/Transaction.ts"
+import type { Kept } from "./Documents.ts"
+import * as Merchants from "./Merchants.ts"
+import type { PasswordHash } from "./Passwords.ts"
+
+export const PersonHidden = Schema.Struct({
+  /** What is kept of the password; null if there is none. */
+  password: Schema.NullOr(Schema.String),
+  /** Sessions that were opened under another one have ended. */
+  epoch: Schema.Int
+})
+export type PersonHidden = typeof PersonHidden.Type
+export type PersonDocument = Document<Person, PersonHidden>
+
+export const PERSON: Kept<Person, PersonHidden> = {
+  name: "person",
+  shape: { value: Person, hidden: PersonHidden },
+  prefix: PREFIXES.person,
+  labels: ({ merchant_id }) => ({ merchant_id })
+}
+
+/** An address leads to its person. */
+const PersonEmail = Schema.Struct({
+  /** `person_email:<address, in lower case>` */
+  id: Schema.String,
+  person: Schema.String
+})
+export const PERSON_EMAIL: Kept<typeof PersonEmail.Type> = { name: "person_email", shape: { value: PersonEmail } }
+
+export const personEmailId = (email: string): string => `person_email:${email.toLowerCase()}`
+
+/** All people of a merchant, in the order in which they came. */
+const Team = Schema.Struct({
+  /** `team:<merchant>` */
+  id: Schema.String,
+  people: Schema.Array(Schema.String)
+})
+export const TEAM: Kept<typeof Team.Type> = { name: "team", shape: { value: Team } }
+
+export const teamId = (merchantId: string): string => `team:${merchantId}`
+
+/** A merchant has so many people at most. */
+export const PEOPLE_MAX = 100
+
+const noPerson = (id: string) => new ResourceMissing({ kind: "Person", id, param: "id" })
+
+const idsOf = Effect.fnUntraced(function* (
+  merchantId: string
+): Effect.fn.Return<ReadonlyArray<string>, never, Transaction> {
+  const transaction = yield* Transaction
+  return (yield* transaction.get(TEAM, teamId(merchantId)))?.value.people ?? []
+})
+
+/** Finds a person of a merchant. Fails with `ResourceMissing` if there is none. */
+export const find = Effect.fnUntraced(function* (
+  merchantId: string,
+  id: string
+): Effect.fn.Return<PersonDocument, ResourceMissing, Transaction> {
+  const transaction = yield* Transaction
+  const person = yield* transaction.get(PERSON, id)
+  return person?.value.merchant_id === merchantId ? person : yield* noPerson(id)
+})
+
+const ownersOf = Effect.fnUntraced(function* (
+  merchantId: string
+): Effect.fn.Return<ReadonlyArray<Person>, never, Transaction> {
+  const transaction = yield* Transaction
+  const people = yield* Effect.forEach(yield* idsOf(merchantId), (id) => transaction.get(PERSON, id))
+  return people.flatMap((person) => (person?.value.role === "owner" ? [person.value] : []))
+})
+
+/** Takes an address for a person. Fails with `ParameterInvalid` if somebody else has it. */
+const takeEmail = Effect.fnUntraced(function* (
+  person: string,
+  email: string
+): Effect.fn.Return<void, ParameterInvalid, Transaction> {
+  const transaction = yield* Transaction
+  const id = personEmailId(email)
+  const known = yield* transaction.get(PERSON_EMAIL, id)
+  if (known !== undefined && known.value.person !== person) {
+    return yield* new ParameterInvalid({ param: "email", rule: "an address that nobody else signs in with" })
+  }
+  transaction.put(PERSON_EMAIL, { id, person })
+})
+
+const giveEmailBack = Effect.fnUntraced(function* (email: string | null): Effect.fn.Return<void, never, Transaction> {
+  if (email === null) return
+  const transaction = yield* Transaction
+  const id = personEmailId(email)
+  if ((yield* transaction.get(PERSON_EMAIL, id)) !== undefined) transaction.delete(PERSON_EMAIL, id)
+})
+
+/**
+ * Adds a person, who has no password yet. Fails with `ResourceMissing` if there is no such merchant, and with
+ * `ParameterInvalid` for an address that somebody has, or one person too many.
+ */
+export const add = Effect.fnUntraced(function* (
+  merchantId: string,
+  { email, role }: { readonly email: string | null; readonly role: Role }
+): Effect.fn.Return<Person, ResourceMissing | ParameterInvalid, Transaction> {
+  const transaction = yield* Transaction
+  if ((yield* Merchants.find(merchantId)) === undefined) {
+    return yield* new ResourceMissing({ kind: "Merchant", id: merchantId, param: "merchant" })
+  }
+  const people = yield* idsOf(merchantId)
+  if (people.length >= PEOPLE_MAX) {
+    return yield* new ParameterInvalid({ param: null, rule: `about one of at most ${PEOPLE_MAX} people of a merchant` })
+  }
+  const person: Person = {
+    id: transaction.newId(PREFIXES.person),
+    object: "person",
+    merchant_id: merchantId,
+    email,
+    role,
+    has_password: false,
+    created: secondsOf(transaction.now)
+  }
+  if (email !== null) yield* takeEmail(person.id, email)
+  transaction.put(PERSON, person, { password: null, epoch: 0 })
+  transaction.put(TEAM, { id: teamId(merchantId), people: [...people, person.id] })
+  return person
+})
+
+/** Finds the first owner of a merchant, or makes one who has yet to choose an address. */
+export const ensureOwner = Effect.fnUntraced(function* (
+  merchantId: string
+): Effect.fn.Return<Person, ResourceMissing | ParameterInvalid, Transaction> {
+  const [owner] = yield* ownersOf(merchantId)
+  return owner ?? (yield* add(merchantId, { email: null, role: "owner" }))
+})
+
+/**
+ * Sets what a person signs in with. All sessions of the person end, but for one that is opened anew under the epoch of
+ * the answer. Fails with `ParameterInvalid` for an address that somebody else has.
+ */
+export const setCredentials = Effect.fnUntraced(function* (
+  merchantId: string,
+  id: string,
+  { email, password }: { readonly email: string; readonly password: PasswordHash }
+): Effect.fn.Return<Person, ResourceMissing | ParameterInvalid, Transaction> {
+  const transaction = yield* Transaction
+  const { hidden, value } = yield* find(merchantId, id)
+  yield* takeEmail(id, email)
+  if (value.email !== null && personEmailId(value.email) !== personEmailId(email)) yield* giveEmailBack(value.email)
+  const changed: Person = { ...value, email, has_password: true }
+  transaction.put(PERSON, changed, { password, epoch: hidden.epoch + 1 })
+  return changed
+})
+
+/** Fails with `ParameterInvalid` if a merchant would be left without an owner. */
+const requireOtherOwner = Effect.fnUntraced(function* (
+  person: Person,
+  param: string
+): Effect.fn.Return<void, ParameterInvalid, Transaction> {
+  if (person.role !== "owner" || (yield* ownersOf(person.merchant_id)).length > 1) return
+  return yield* new ParameterInvalid({ param, rule: "such that an owner is left" })
+})
+
+/** Gives a person another role, from the next request on. Fails with `ParameterInvalid` for the last owner. */
+export const setRole = Effect.fnUntraced(function* (
+  merchantId: string,
+  id: string,
+  role: Role
+): Effect.fn.Return<Person, ResourceMissing | ParameterInvalid, Transaction> {
+  const transaction = yield* Transaction
+  const { hidden, value } = yield* find(merchantId, id)
+  if (value.role === role) return value
+  yield* requireOtherOwner(value, "role")
+  const changed: Person = { ...value, role }
+  transaction.put(PERSON, changed, hidden)
+  return changed
+})
+
+/** Removes a person, whose sessions end with that. Fails with `ParameterInvalid` for the last owner. */
+export const remove = Effect.fnUntraced(function* (
+  merchantId: string,
+  id: string
+): Effect.fn.Return<Person, ResourceMissing | ParameterInvalid, Transaction> {
+  const transaction = yield* Transaction
+  const { value } = yield* find(merchantId, id)
+  yield* requireOtherOwner(value, "id")
+  yield* giveEmailBack(value.email)
+  transaction.delete(PERSON, id)
+  const people = (yield* idsOf(merchantId)).filter((other) => other !== id)
+  transaction.put(TEAM, { id: teamId(merchantId), people })
+  return value
+})
