@@ -31,11 +31,22 @@ import { Views } from "./Views.ts"
 import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
 
 /**
- * The log cannot be reached, or the account has more work than it may queue. What was asked for may yet have been done.
+ * The log cannot be reached, or the account has more work than it may queue: what was asked for may yet have been done.
+ * Or the account is another process': then nothing was done here.
  */
-export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { reason: Schema.String }) {
+export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
+  reason: Schema.String,
+  isElsewhere: Schema.Boolean.pipe(Schema.withConstructorDefault(Effect.succeed(false))),
+  /** The account that is another process'. */
+  account: Schema.optionalKey(Schema.String)
+}) {
   override get message(): string {
     return this.reason
+  }
+
+  /** Another process serves the account, or none at the moment. */
+  static elsewhere(account: AccountId): Unavailable {
+    return new Unavailable({ reason: "The account is served elsewhere.", isElsewhere: true, account })
   }
 }
 

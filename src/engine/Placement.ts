@@ -9,7 +9,7 @@
  * A process that was frozen does not know what it has lost meanwhile. So what it owns counts for as long as that was
  * confirmed lately, by the monotonic clock.
  */
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Exit, Layer, Option } from "effect"
 import type { Scope } from "effect"
 import { hash } from "node:crypto"
 import type { AccountId } from "./Document.ts"
@@ -70,7 +70,10 @@ export interface PlacementShape {
   readonly held: () => ReadonlyArray<Partition> | null
   /** Has an attendant called, until the scope closes. */
   readonly attend: (attendant: Attendant) => Effect.Effect<void, never, Scope.Scope>
-  /** Where the account is served. Waits while its partition moves; undefined if that takes too long. */
+  /**
+   * Where the account is served: an `Exit` if that is known now. Waits while its partition moves; undefined if that
+   * takes too long.
+   */
   readonly locate: (account: AccountId) => Effect.Effect<Place | undefined>
   /** Whoever was asked at that address has not got the account: the place is not believed until `placed` says more. */
   readonly notAt: (account: AccountId, url: string) => void
@@ -96,7 +99,7 @@ const makeSole = (): PlacementShape => ({
   isHere: () => true,
   held: () => null,
   attend: () => Effect.void,
-  locate: () => Effect.succeed("here"),
+  locate: () => Exit.succeed("here"),
   notAt: () => undefined,
   gain: () => Effect.void,
   release: () => Effect.void,
@@ -128,6 +131,8 @@ class Shared implements PlacementShape {
 
   readonly locate = (account: AccountId): Effect.Effect<Place | undefined> => {
     const partition = partitionOf(account)
+    const now = this.#placeOf(partition)
+    if (now !== undefined) return Exit.succeed(now)
     const known = Effect.callback<Place>((resume) => {
       const look = () => {
         const place = this.#placeOf(partition)
