@@ -33,6 +33,7 @@ import { JournalCorrupt } from "./engine/Record.ts"
 import * as Scrub from "./engine/Scrub.ts"
 import { remakeOutdated, SWIFTLY, verify, verifyAccount } from "./engine/Verify.ts"
 import * as NodeServer from "./http/NodeServer.ts"
+import * as Readiness from "./http/Readiness.ts"
 import * as Routes from "./http/Routes.ts"
 import * as Server from "./http/Server.ts"
 import { freePort } from "./postgres/embedded/FreePort.ts"
@@ -78,8 +79,8 @@ export { rebuild } from "./engine/Verify.ts"
 export type { Answer, Command } from "./payments/Administration.ts"
 export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
-/** A shutdown waits this long for requests under way. */
-const GRACE_MILLIS = 4000
+/** A shutdown waits this long for requests under way, in milliseconds. */
+const graceMillisOf = ({ drainSeconds }: TillConfigShape): number => Math.min(4000, drainSeconds * 400)
 
 const stores = Layer.mergeAll(JournalPostgres.layer, SnapshotPostgres.layer, ViewsPostgres.layer)
 const tables = Layer.provideMerge(stores, Migrations.layer)
@@ -262,7 +263,7 @@ const server = Layer.unwrap(
     Server.layer(() => answerUnreadable(NodeServer.create({ plain: config.plainHttp }), docsUrlOf(config)), {
       host: config.host,
       port: config.port,
-      gracefulShutdownTimeout: GRACE_MILLIS
+      gracefulShutdownTimeout: graceMillisOf(config)
     }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error.cause)))))
   )
 )
@@ -373,10 +374,35 @@ const scrubbing = Layer.effectDiscard(
   })
 )
 
-/** The whole service, as long as the layer lives. A level that is given counts more than the variable. */
-export const service = (level: LogLevel.LogLevel | undefined) =>
+/** A balancer in front of several processes is given at least so long to notice that one is about to end. */
+const NOTICE_MILLIS_MIN = 2000
+
+/** Requests are for this process as long as the layer lives. Nobody else could take those of an embedded database. */
+const serving = (impatience: Effect.Effect<void>) =>
+  Layer.unwrap(
+    Effect.map(TillConfig, ({ databaseUrl, drainSeconds }) =>
+      Readiness.serving({
+        noticeMillis: databaseUrl === undefined ? 0 : Math.max(NOTICE_MILLIS_MIN, drainSeconds * 200),
+        handOver: Effect.void,
+        drainMillisMax: drainSeconds * 500,
+        impatience
+      })
+    )
+  )
+
+export interface ServiceOptions {
+  /** Counts more than the variable. */
+  readonly level: LogLevel.LogLevel | undefined
+  /** Ends when whoever has told the service to end does not want to wait until others do without it. */
+  readonly impatience: Effect.Effect<void>
+}
+
+/** The whole service, as long as the layer lives. */
+export const service = ({ impatience, level }: ServiceOptions) =>
   Layer.mergeAll(Started.layer, unknownVariables, scrubbing, Layer.effectDiscard(Timers.logWaiting)).pipe(
+    Layer.provideMerge(serving(impatience)),
     Layer.provideMerge(Routes.serveWith(Pages.layer)),
+    Layer.provide(Readiness.Readiness.layer),
     Layer.provide(controlSocket),
     Layer.provide(server),
     Layer.provide(httpConfig),

@@ -55,7 +55,7 @@ export interface TillConfigShape {
   readonly dataFolder: string
   /** Absolute path of the file with the installation's secret; in the data folder, unless another one is named. */
   readonly secretFile: string
-  /** The service ends within so many seconds of being told to. */
+  /** The service ends within so many seconds of being told to (9.52). */
   readonly drainSeconds: number
   /** Base of every link that Till hands out, without a trailing slash; undefined means where it listens. */
   readonly publicUrl: string | undefined

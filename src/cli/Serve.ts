@@ -1,26 +1,29 @@
 /** `till serve`: runs the service until it is told to stop. */
-import { Console, Effect, Layer, type LogLevel, Option, Redacted } from "effect"
+import { Console, Effect, Layer, Option, Redacted } from "effect"
 import { Command, GlobalFlag } from "effect/cli"
 import { flushCompileCache } from "node:module"
 import * as app from "../app.ts"
 
-/** The service may take this long to come to its end, in milliseconds. */
-const END_MILLIS_MAX = 9000
-
 /**
- * A database that hangs, or is slow to stop, does not keep a service for good that was told to end: whoever told it
- * would kill it. What was answered is durable; the next start adopts an embedded Postgres that is left over.
+ * Listens to signals besides the runtime, which begins the end with the first. A database that hangs, or is slow to
+ * stop, does not keep a service for good that was told to end: whoever told it would kill it. What was answered is
+ * durable; the next start adopts an embedded Postgres that is left over. Answers with what ends at the second signal.
  */
-const endInTime = Effect.sync(() => {
-  for (const signal of ["SIGINT", "SIGTERM"]) {
-    process.once(signal, () => {
+const heedSignals = (drainSeconds: number): Effect.Effect<Effect.Effect<void>> =>
+  Effect.sync(() => {
+    const again = Promise.withResolvers<void>()
+    let isEnding = false
+    const heed = () => {
+      if (isEnding) return again.resolve()
+      isEnding = true
       setTimeout(() => {
         process.stderr.write("till: Not everything came to its end in time; what was answered is durable.\n")
         process.exit(1)
-      }, END_MILLIS_MAX).unref()
-    })
-  }
-})
+      }, drainSeconds * 900).unref()
+    }
+    for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, heed)
+    return Effect.promise(() => again.promise)
+  })
 
 type Started = app.Started["Service"]
 type KeySlot = Started["added"][number]
@@ -69,16 +72,14 @@ const greeting = Layer.effectDiscard(
   })
 )
 
-/**
- * Runs the service until it is interrupted, and then closes everything in order. A level that is given counts more than
- * the variable.
- */
-export const run = (level: LogLevel.LogLevel | undefined) => Layer.launch(Layer.provide(greeting, app.service(level)))
+/** Runs the service until it is interrupted, and then closes everything in order. */
+export const run = (options: app.ServiceOptions) => Layer.launch(Layer.provide(greeting, app.service(options)))
 
 export const serve = Command.make("serve", {}, () =>
   Effect.gen(function* () {
-    yield* endInTime
-    return yield* run(Option.getOrUndefined(yield* GlobalFlag.LogLevel))
+    const { drainSeconds } = yield* Effect.provide(app.TillConfig, app.configuration)
+    const impatience = yield* heedSignals(drainSeconds)
+    return yield* run({ level: Option.getOrUndefined(yield* GlobalFlag.LogLevel), impatience })
   })
 ).pipe(
   Command.withShortDescription("Run the service"),
@@ -86,6 +87,8 @@ export const serve = Command.make("serve", {}, () =>
     "Run the service until it gets a SIGINT or SIGTERM. Its settings are environment variables, which the README " +
       "lists: PORT (4242, or 0 for one that is free), TILL_DATA_DIR (./.till), DATABASE_URL (by default a Postgres " +
       "of its own), TILL_SK_TEST and the other keys (generated, and printed once). It takes requests once it has " +
-      "written where it listens."
+      "written where it listens. With DATABASE_URL, several may serve one database: one that is told to end says so at " +
+      "/readyz, and goes on to answer until others have noticed; it is gone within TILL_DRAIN_SECONDS (10). A second " +
+      "signal makes it wait for nobody."
   )
 )

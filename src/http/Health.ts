@@ -5,11 +5,13 @@ import { Accounts } from "../engine/Accounts.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import type { Answer } from "./Exchange.ts"
 import { RequestIds, respond } from "./Exchange.ts"
+import type { Phase } from "./Readiness.ts"
+import { Readiness } from "./Readiness.ts"
 
-const state = (status: "ok" | "unavailable"): Answer => ({
+const state = (status: "ok" | "unavailable" | Phase): Answer => ({
   status: status === "ok" ? 200 : 503,
   body: JSON.stringify({ status }),
-  ...(status === "unavailable" && { headers: { "retry-after": "1" } })
+  ...(status !== "ok" && { headers: { "retry-after": "1" } })
 })
 
 /** No document has this id, so reading it asks the storage and not the memory. */
@@ -18,11 +20,12 @@ const PROBE = "readiness_probe"
 /** The one who asks gives up soon, and takes that for a no as well. */
 const READY_MILLIS = 3000
 
-/** `/healthz`: the process answers. `/readyz`: so does its storage. */
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts | RequestIds> = HttpRouter.use(
-  (router) =>
+/** `/healthz`: the process answers. `/readyz`: so does its storage, and it is neither about to start nor to end. */
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts | Readiness | RequestIds> =
+  HttpRouter.use((router) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
+      const { phase } = yield* Readiness
       const requestIds = yield* RequestIds
       const probe = Effect.flatMap(Effect.forkDetach(accounts.read(INSTALLATION, PROBE)), Fiber.join)
       const answer = (found: Effect.Effect<Answer>) =>
@@ -35,12 +38,15 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Accounts |
         "GET",
         "/readyz",
         answer(
-          // A read that loads for others as well goes on to its end, and is only not waited for.
-          Effect.match(Effect.timeout(Effect.interruptible(probe), READY_MILLIS), {
-            onSuccess: () => state("ok"),
-            onFailure: () => state("unavailable")
+          Effect.suspend(() => {
+            if (phase() !== "serving") return Effect.succeed(state(phase()))
+            // A read that loads for others as well goes on to its end, and is only not waited for.
+            return Effect.match(Effect.timeout(Effect.interruptible(probe), READY_MILLIS), {
+              onSuccess: () => state("ok"),
+              onFailure: () => state("unavailable")
+            })
           })
         )
       )
     })
-)
+  )

@@ -77,6 +77,15 @@ export interface TakeApi {
 
 const takers = new WeakMap<http.Server, TakeApi>()
 
+/** What makes a server of this module end a connection with each answer. */
+const connectionEnders = new WeakMap<http.Server, () => void>()
+
+/**
+ * Makes every answer from now on end its connection, so that whoever kept it goes elsewhere. The server goes on to
+ * listen, and to take requests on the connections that it has and on new ones.
+ */
+export const endConnections = (server: http.Server): void => connectionEnders.get(server)?.()
+
 /** What makes a server of this module take plain requests by itself. */
 const plainTakers = new WeakMap<http.Server, (answer: (incoming: Incoming) => void) => void>()
 
@@ -159,13 +168,13 @@ export const create = (options: Options = {}): http.Server => {
   const { arrivalMillisMax = ARRIVAL_MILLIS_MAX, keepAliveMillis = KEEP_ALIVE_MILLIS } = options
   const stillMillisMax = options.stillMillisMax ?? STILL_MILLIS_MAX
   const atTurnsEnd = makeBursts()
-  let closed = false
+  let endsEach = false
   let plain: PlainConnections | undefined
 
   class Response extends http.ServerResponse {
     // oxlint-disable-next-line typescript/no-explicit-any -- Node's own overloads, passed through
     override writeHead(...args: any): this {
-      if (closed) this.shouldKeepAlive = false
+      if (endsEach) this.shouldKeepAlive = false
       const headers: unknown = args.at(-1)
       // Headers that are set one by one make Node copy all the others first.
       if (isHeaders(headers)) headers["x-content-type-options"] = "nosniff"
@@ -197,14 +206,12 @@ export const create = (options: Options = {}): http.Server => {
   server.timeout = stillMillisMax
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   takeTurns(server)
-  closeGently(
-    server,
-    () => {
-      closed = true
-      plain?.close()
-    },
-    (connection) => connection._httpMessage != null || plain?.isBusy(connection) === true
-  )
+  const endEach = () => {
+    endsEach = true
+    plain?.close()
+  }
+  connectionEnders.set(server, endEach)
+  closeGently(server, endEach, (connection) => connection._httpMessage != null || plain?.isBusy(connection) === true)
   plainTakers.set(server, (answer) => {
     if (options.plain === false) return
     const limits = { idleMillis: keepAliveMillis, arrivalMillis: arrivalMillisMax, stillMillis: stillMillisMax }

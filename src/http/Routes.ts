@@ -32,6 +32,7 @@ import { InvalidHttp, RouteNotFound } from "./HttpErrors.ts"
 import type { HttpConfig } from "./HttpConfig.ts"
 import { NodeIncoming } from "./NodeIncoming.ts"
 import * as Pipeline from "./Pipeline.ts"
+import type { Readiness } from "./Readiness.ts"
 import { RequestBodies } from "./RequestBody.ts"
 import { ApiServer } from "./Server.ts"
 
@@ -54,7 +55,7 @@ export const endpoints = compile(Api, {
 /** All requests of a server share these. */
 type Shared = RequestBodies | RequestIds
 
-type Services = Accounts | ApiServer | ApiVersions | HttpConfig | PaymentsConfig | Processor
+type Services = Accounts | ApiServer | ApiVersions | HttpConfig | PaymentsConfig | Processor | Readiness
 
 type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, HttpServerRequest.HttpServerRequest>
 

@@ -3,7 +3,7 @@ import type { Server } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
 import type { TakeApi } from "./NodeServer.ts"
-import { setApi } from "./NodeServer.ts"
+import { endConnections, setApi } from "./NodeServer.ts"
 
 /** The server as the API sees it. */
 export class ApiServer extends Context.Service<
@@ -11,6 +11,8 @@ export class ApiServer extends Context.Service<
   {
     /** Has the requests of the API answered from now on. */
     readonly takeApi: (take: TakeApi) => void
+    /** Has every answer end its connection from now on. */
+    readonly endConnections: Effect.Effect<void>
   }
 >()("till/http/ApiServer") {}
 
@@ -21,7 +23,10 @@ export const layer = (make: () => Server, options: NodeHttpServer.Options) =>
       const server = make()
       return Layer.merge(
         NodeHttpServer.layer(() => server, options),
-        Layer.succeed(ApiServer, { takeApi: (take) => setApi(server, take) })
+        Layer.succeed(ApiServer, {
+          takeApi: (take) => setApi(server, take),
+          endConnections: Effect.sync(() => endConnections(server))
+        })
       )
     })
   )

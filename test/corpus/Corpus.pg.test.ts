@@ -84,7 +84,9 @@ const served = <A>(installation: Installation, use: (http: HttpExchange) => Prom
   Effect.gen(function* () {
     const port = yield* freePort("127.0.0.1", 0)
     const http = new HttpExchange(port, installation.corpus.keys.secretTest)
-    const service = yield* Effect.forkChild(at(installation, run("None"), { PORT: String(port) }))
+    const service = yield* Effect.forkChild(
+      at(installation, run({ level: "None", impatience: Effect.void }), { PORT: String(port) })
+    )
     const isReady = () =>
       http.request("GET", "/readyz", { key: null }).then(
         ({ status }) => status === 200,

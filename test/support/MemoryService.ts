@@ -8,6 +8,7 @@ import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Journal } from "../../src/engine/Journal.ts"
 import { textOf } from "../../src/engine/Record.ts"
+import { Readiness } from "../../src/http/Readiness.ts"
 import * as HttpServer from "../../src/http/Server.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Formats from "../../src/payments/Formats.ts"
@@ -43,8 +44,14 @@ export const engineWith = <E, R>(
 /** Tests go without the parser for plain requests if the service would. */
 export const PLAIN_HTTP = process.env["TILL_PLAIN_HTTP"] !== "off"
 
+/** A process that is neither about to start nor to end. */
+const ready = Layer.effectDiscard(Effect.map(Readiness, ({ enter }) => enter("serving"))).pipe(
+  Layer.provideMerge(Readiness.layer)
+)
+
 /** A free port of this machine. */
-export const listening = (make: () => Server) => HttpServer.layer(make, { port: 0, host: "127.0.0.1" })
+export const listening = (make: () => Server) =>
+  Layer.merge(ready, HttpServer.layer(make, { port: 0, host: "127.0.0.1" }))
 
 /** A merchant's keys, in plain text. */
 export interface Keys {

@@ -1,0 +1,110 @@
+/** A process that is to end says so, and goes on to answer until others do without it (semantics 9.52). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Scope } from "effect"
+import { HttpServer } from "effect/http"
+import { HttpConfig } from "../../src/http/HttpConfig.ts"
+import * as NodeServer from "../../src/http/NodeServer.ts"
+import { serving, type Serving } from "../../src/http/Readiness.ts"
+import * as Routes from "../../src/http/Routes.ts"
+import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import { HttpExchange } from "../support/HttpExchange.ts"
+import * as MemoryService from "../support/MemoryService.ts"
+import { paymentsConfig } from "../support/PaymentsConfig.ts"
+import { until } from "../support/TillProcess.ts"
+
+const LONG_MILLIS = 60_000
+
+const serviceWith = (options: Serving) =>
+  serving(options).pipe(
+    Layer.provideMerge(Routes.serveWith(Layer.empty)),
+    Layer.provideMerge(MemoryService.listening(() => NodeServer.create({ plain: MemoryService.PLAIN_HTTP }))),
+    Layer.provide(Layer.succeed(HttpConfig, { docsUrl: "https://docs.example.test" })),
+    Layer.provideMerge(MemoryService.engine()),
+    Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig()))
+  )
+
+/** A service that is told to end. What it hands over takes as long as the test likes, and is never over by itself. */
+const ending = Effect.fnUntraced(function* (options: Partial<Serving> = {}) {
+  const handedOver = Promise.withResolvers<void>()
+  const impatience = Promise.withResolvers<void>()
+  const scope = yield* Scope.make()
+  const layer = serviceWith({
+    noticeMillis: 1,
+    handOver: Effect.promise(() => handedOver.promise),
+    drainMillisMax: LONG_MILLIS,
+    impatience: Effect.promise(() => impatience.promise),
+    ...options
+  })
+  const context = yield* Layer.buildWithScope(layer, scope)
+  const { address } = yield* HttpServer.HttpServer.pipe(Effect.provide(context))
+  const { secretTest } = yield* MemoryService.merchant("Merchant").pipe(Effect.provide(context))
+  if (!("port" in address)) throw new Error("The server does not listen on a port")
+  const http = yield* Effect.acquireRelease(
+    Effect.sync(() => new HttpExchange(address.port, secretTest)),
+    (opened) => Effect.sync(() => opened.close())
+  )
+  const readiness = () => http.request("GET", "/readyz", { key: null })
+  const create = () => http.request("POST", "/v1/customers", { body: { name: "Jenny" } })
+  assert.deepStrictEqual((yield* Effect.promise(readiness)).body, { status: "ok" })
+  assert.strictEqual((yield* Effect.promise(create)).headers.connection, "keep-alive")
+  const ended = Effect.runPromise(Scope.close(scope, Exit.void))
+  return { ended, readiness, create, handOver: handedOver.resolve, loseIt: impatience.resolve }
+})
+
+describe("a process that is told to end", () => {
+  it.live("is not ready any more, and answers on until all is handed over", () =>
+    Effect.flatMap(ending(), ({ create, ended, handOver, readiness }) =>
+      Effect.promise(async () => {
+        for (let i = 0; i < 3; i++) {
+          const { body, headers, status } = await readiness()
+          assert.deepStrictEqual([status, body], [503, { status: "stopping" }])
+          assert.strictEqual(headers["retry-after"], "1")
+          assert.strictEqual(headers.connection, "close")
+          // Each on a connection of its own.
+          const created = await create()
+          assert.deepStrictEqual([created.status, created.headers.connection], [200, "close"])
+        }
+        handOver()
+        await ended
+        const lost = await create().catch(({ code }: { readonly code: string }) => code)
+        assert.strictEqual(lost, "ECONNREFUSED")
+      })
+    ).pipe(Effect.scoped)
+  )
+
+  it.live("gives a balancer the time to notice, although there is nothing to hand over", () =>
+    Effect.gen(function* () {
+      const begun = performance.now()
+      const { create, ended } = yield* ending({ noticeMillis: 700, handOver: Effect.void })
+      let answered = 0
+      yield* Effect.promise(() =>
+        until("it takes requests no more", async () => {
+          const status = await create().then(
+            (answer) => answer.status,
+            ({ code }: { readonly code: string }) => code
+          )
+          if (status === 200) answered++
+          else assert.strictEqual(status, "ECONNREFUSED")
+          return status !== 200
+        })
+      )
+      yield* Effect.promise(() => ended)
+      assert.isAbove(answered, 0)
+      assert.isAtLeast(performance.now() - begun, 700)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each(["nobody wants to wait for that", "it takes too long"])(
+    "ends although nothing is handed over: %s",
+    (why) =>
+      Effect.gen(function* () {
+        const isLate = why === "it takes too long"
+        const { ended, loseIt } = yield* ending({
+          noticeMillis: LONG_MILLIS,
+          drainMillisMax: isLate ? 200 : LONG_MILLIS
+        })
+        if (!isLate) loseIt()
+        yield* Effect.promise(() => ended)
+      }).pipe(Effect.scoped)
+  )
+})
