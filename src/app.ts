@@ -27,6 +27,7 @@ import * as Anchors from "./engine/Anchors.ts"
 import { Outbox } from "./engine/Outbox.ts"
 import * as Engine from "./engine/Engine.ts"
 import { Journal } from "./engine/Journal.ts"
+import { Placement } from "./engine/Placement.ts"
 import { RunningTime } from "./engine/RunningTime.ts"
 import { Projector } from "./engine/Projector.ts"
 import { JournalCorrupt } from "./engine/Record.ts"
@@ -211,6 +212,7 @@ export const engine = Engine.layer().pipe(
   Layer.provideMerge(apiVersions),
   Layer.provideMerge(Simulator.layer),
   Layer.provideMerge(paymentsConfig),
+  Layer.provideMerge(Placement.layerSole),
   Layer.provideMerge(storage)
 )
 
@@ -417,7 +419,7 @@ export const service = ({ impatience, level }: ServiceOptions) =>
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(
   // Nothing that the installation's own account holds is found by its id alone.
-  Layer.provide([Alarm.layer, Outbox.layer, RunningTime.layer, Timers.layerInstallation]),
+  Layer.provide([Alarm.layer, Outbox.layer, Placement.layerSole, RunningTime.layer, Timers.layerInstallation]),
   Layer.provide([AccountNumbers.layerNone, Layer.provide(layerEventVersions, apiVersions)]),
   Layer.provide(Projector.layer),
   Layer.provide(Formats.layer)

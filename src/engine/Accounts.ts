@@ -17,6 +17,7 @@ import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Lists from "./Lists.ts"
 import type { Journal, StorageFailure } from "./Journal.ts"
+import type { Placement } from "./Placement.ts"
 import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
 import type { TimerHandler } from "./Timers.ts"
@@ -112,7 +113,17 @@ export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/e
   ): Layer.Layer<
     Accounts,
     never,
-    AccountNumbers | Alarm | Outbox | EventVersions | Formats | Journal | Projector | RunningTime | TimerHandler | Views
+    | AccountNumbers
+    | Alarm
+    | Outbox
+    | EventVersions
+    | Formats
+    | Journal
+    | Placement
+    | Projector
+    | RunningTime
+    | TimerHandler
+    | Views
   > => Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 

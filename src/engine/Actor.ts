@@ -24,6 +24,8 @@ import { KeyFilter } from "./KeyFilter.ts"
 import type { EventVersionsShape } from "./Events.ts"
 import type { JournalRecord, RequestIdentity, Sealed, StoredResponse } from "./Record.ts"
 import { seal } from "./Record.ts"
+import type { Partition } from "./Placement.ts"
+import { partitionOf } from "./Placement.ts"
 import type { RunningTimeShape } from "./RunningTime.ts"
 import type { DueTimer, Postponed, Timer } from "./Timers.ts"
 import { Timers } from "./Timers.ts"
@@ -159,6 +161,7 @@ const durableNow: Exit.Exit<void, Closed> = Exit.void
 
 export class Actor implements AccountState {
   readonly account: AccountId
+  readonly partition: Partition
   /** Ids that lead to the account carry it. */
   readonly number: AccountNumber
   readonly documents: EntryCache<Document | Tombstone, StorageFailure>
@@ -201,6 +204,7 @@ export class Actor implements AccountState {
 
   constructor(account: AccountId, { head, subscriptions, timers }: Start, services: ActorServices) {
     this.account = account
+    this.partition = partitionOf(account)
     this.number = services.numbers.of(account)
     this.subscriptions = new Map(subscriptions.map(({ destination, types }) => [destination, types]))
     this.clockOffset = head.clock

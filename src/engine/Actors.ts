@@ -4,13 +4,14 @@
  */
 import type { Scope } from "effect"
 import type { Cause } from "effect"
-import { Clock, Deferred, Effect, Schedule, Schema, Semaphore } from "effect"
-import type { Head, ActorServices } from "./Actor.ts"
-import { Actor, Closed, storageFailed } from "./Actor.ts"
+import { Clock, Effect, Schedule, Schema } from "effect"
+import type { Activations } from "./Activations.ts"
+import { intactTimers, makeActivations } from "./Activations.ts"
+import type { Actor, ActorServices } from "./Actor.ts"
+import { Closed, storageFailed } from "./Actor.ts"
 import { AccountNumbers } from "./AccountNumbers.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
-import * as Checksum from "./Checksum.ts"
 import { Outbox } from "./Outbox.ts"
 import type { AccountId } from "./Document.ts"
 import type { EventVersionsShape } from "./Events.ts"
@@ -21,14 +22,16 @@ import { Journal, StorageFailure } from "./Journal.ts"
 import { FilterRoom } from "./KeyFilter.ts"
 import * as Loop from "./Loop.ts"
 import { CACHE_BYTES_MAX, KEY_FILTERS_BYTES_MAX, makeShares } from "./Memory.ts"
-import type { SubscriptionRow, TimerRow } from "./Projection.ts"
+import type { Attendant, Partition, PlacementShape } from "./Placement.ts"
+import { PARTITIONS, Placement } from "./Placement.ts"
+import type { ProjectorShape } from "./Projector.ts"
 import { Projector } from "./Projector.ts"
-import { changed, checked, JournalCorrupt } from "./Record.ts"
+import { JournalCorrupt } from "./Record.ts"
 import { RunningTime } from "./RunningTime.ts"
-import { TimerHandler, TIMERS_PAGE } from "./Timers.ts"
-import type { Address, ViewRow } from "./Views.ts"
+import { TimerHandler } from "./Timers.ts"
+import type { Address } from "./Views.ts"
 import { Views } from "./Views.ts"
-import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
+import { MailboxFull } from "./WaitingRoom.ts"
 
 /**
  * The log cannot be reached, or the account has more work than it may queue: what was asked for may yet have been done.
@@ -66,13 +69,12 @@ export const defaults: Options = { mailboxCapacity: 4096, cacheBytes: CACHE_BYTE
 const RETRIES = 16
 /** Pause between attempts to restart an account whose flush failed. */
 const RESTART_MILLIS = 500
-/** Used keys that are read at once, and the pause after a failure. */
-const KEYS_PAGE = 2000
-const GATHER_RETRY_MILLIS = 1000
 /** The log is asked this often for records of active accounts that this process has not heard of. */
 const WATCH_MILLIS = 30_000
-/** A shutdown waits for the storage for so long at most. */
+/** A shutdown, or whoever gives a partition up, waits for the storage for so long at most. */
 const DRAIN_MILLIS = 5000
+/** Pause between two looks whether an account has come to rest. */
+const REST_MILLIS = 5
 
 type EngineFailure = Closed | MailboxFull | StorageFailure | JournalCorrupt
 
@@ -99,6 +101,7 @@ type Needs =
   | EventVersions
   | Formats
   | Journal
+  | Placement
   | Projector
   | RunningTime
   | Scope.Scope
@@ -106,6 +109,7 @@ type Needs =
   | Views
 
 export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Actors, never, Needs> {
+  const placement = yield* Placement
   const projector = yield* Projector
   const alarm = yield* Alarm
   const outbox = yield* Outbox
@@ -115,9 +119,14 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   const commit = yield* GroupCommit.make({
     room: projector.room,
     onDurable: ({ actor, sealed: { bytes, record } }) => {
-      projector.offer({ actor, record, bytes: bytes.length, leased: outbox.publish(record) })
+      // Deliveries of a partition that is given up are for whoever has it next.
+      const leased = placement.isHere(actor.account) && outbox.publish(record)
+      projector.offer({ actor, record, bytes: bytes.length, leased })
       for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt - record.clock)
       if (record.advanced > 0) alarm.set(0)
+      // Whoever owns the account now may have looked into the log just before this record came, and answers without it.
+      // So nobody may be told here that it is there.
+      return placement.isOwned(actor.account)
     },
     onClosed: (actor) => startAnew(actor)
   })
@@ -131,14 +140,14 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     actor.close(reason)
   }
   const versions = yield* EventVersions
-  const eventVersion: ActorServices["eventVersion"] = (account) => eventVersionOf(versions, active, use, account)
+  const eventVersion: ActorServices["eventVersion"] = (account) => eventVersionOf(versions, actors, account)
   const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion, shownIn: versions.shownIn }
-  const activate = yield* makeActivation(active, services)
+  const activations = yield* makeActivations(active, services, commit)
   /**
    * Starts an account anew even if nobody asks for it: the failed flush may have left timers and deliveries in the log.
    */
   const restart = (account: AccountId) =>
-    activate(account).pipe(
+    Effect.suspend(() => (placement.isHere(account) ? activations.activate(account) : Effect.void)).pipe(
       // The failed flush has been logged; what is damaged stays so.
       Effect.retry({ schedule: Schedule.spaced(RESTART_MILLIS), while: ({ _tag }) => _tag !== "JournalCorrupt" }),
       Effect.tapErrorTag("JournalCorrupt", logNotRestarted),
@@ -153,14 +162,32 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   yield* Effect.addFinalizer(() =>
     Effect.ignore(Effect.timeoutOption(Effect.andThen(commit.drained, projector.drained), DRAIN_MILLIS))
   )
+  yield* placement.attend(makeAttendant(active, activations, projector, ringAll))
 
+  const actors: Actors = {
+    use: makeUse(active, activations.activate, placement.isHere),
+    active: (account) => {
+      const actor = active.get(account)
+      return actor?.closed === null && placement.isHere(account) ? actor : undefined
+    },
+    all: () => active.values()
+  }
+  return actors
+})
+
+const makeUse = (
+  active: ReadonlyMap<AccountId, Actor>,
+  activate: Activations["activate"],
+  isHere: PlacementShape["isHere"]
+): UseActor => {
   const attempt = <A, E>(
     account: AccountId,
     f: (actor: Actor) => Effect.Effect<A, E | EngineFailure>,
     retries: number
   ): Effect.Effect<A, E | Unavailable> => {
+    if (!isHere(account)) return Effect.fail(Unavailable.elsewhere(account))
     const actor = active.get(account)
-    const used = actor?.closed === null ? f(actor) : Effect.flatMap(activate(account), f)
+    const used = actor?.closed === null ? f(actor) : Effect.flatMap(activate(account), useIfOpen(f))
     return Effect.catchCause(used, (cause): Effect.Effect<A, E | Unavailable> => {
       const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
       if (failure instanceof Closed && failure.reason !== "failed" && retries > 0) {
@@ -170,28 +197,65 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     })
   }
   // Suspended: what `f` looks at must be what is there when it runs, not when the effect was made.
-  const use: UseActor = (account, f) => Effect.suspend(() => attempt(account, f as never, RETRIES)) as never
-  return {
-    use,
-    active: (account) => {
-      const actor = active.get(account)
-      return actor?.closed === null ? actor : undefined
-    },
-    all: () => active.values()
+  return (account, f) => Effect.suspend(() => attempt(account, f as never, RETRIES)) as never
+}
+
+/** An actor that somebody waited for may have ended again. */
+const useIfOpen =
+  <A, E>(f: (actor: Actor) => Effect.Effect<A, E>) =>
+  (actor: Actor): Effect.Effect<A, E | Closed> =>
+    actor.closed === null ? f(actor) : Effect.fail(actor.closed)
+
+/**
+ * Has the accounts of a partition end where it is given up: what has begun is answered and projected first, if the
+ * storage takes it. What another process may have changed meanwhile ends at once.
+ */
+const makeAttendant = (
+  active: Map<AccountId, Actor>,
+  activations: Activations,
+  { reach }: ProjectorShape,
+  ringAll: () => void
+): Attendant => {
+  const end = (actors: Iterable<Actor>) => {
+    for (const actor of actors) {
+      if (active.get(actor.account) === actor) active.delete(actor.account)
+      activations.ending(actor)
+      actor.close("fenced")
+    }
   }
-})
+  const of = (partition: Partition) => [...active.values()].filter((actor) => actor.partition === partition)
+  const rest = Effect.fnUntraced(function* (actor: Actor) {
+    while (actor.closed === null && !actor.idle) {
+      yield* Effect.ignore(reach(actor, actor.version))
+      yield* Effect.sleep(REST_MILLIS)
+    }
+    end([actor])
+  })
+  return {
+    releasing: (partition) =>
+      Effect.gen(function* () {
+        const rested = Effect.suspend(() => Effect.forEach(of(partition), rest, { concurrency: "unbounded" }))
+        yield* Effect.timeoutOption(Effect.andThen(activations.ended(partition), rested), DRAIN_MILLIS)
+        activations.outdate(partition)
+        end(of(partition))
+      }),
+    lapsed: () => {
+      for (let partition = 0; partition < PARTITIONS; partition++) activations.outdate(partition)
+      end([...active.values()])
+      ringAll()
+    }
+  }
+}
 
 /** Asks the document that names the version: at once if it is in memory, and through its account's actor otherwise. */
 const eventVersionOf = (
   versions: EventVersionsShape,
-  active: ReadonlyMap<AccountId, Actor>,
-  use: UseActor,
+  { active, use }: Actors,
   account: AccountId
 ): string | Effect.Effect<string, StorageFailure> => {
   const place = versions.namedBy(account)
   if (place === null) return versions.versionOf(undefined)
-  const actor = active.get(place.account)
-  const document = actor?.closed === null ? actor.peek(place.id) : undefined
+  const document = active(place.account)?.peek(place.id)
   if (document !== undefined) return versions.versionOf(document)
   return Effect.mapBoth(
     use(place.account, (actor) => actor.read(place.id)),
@@ -241,114 +305,6 @@ const makeServices = Effect.fnUntraced(function* (
     append: commit.append
   }
   return services
-})
-
-/** Gives the rows, if they are as they were written. Throws `JournalCorrupt`. */
-const intactTimers = (rows: ReadonlyArray<TimerRow>): ReadonlyArray<TimerRow> => {
-  const other = rows.find((row) => row.checksum !== Checksum.ofTimer(row))
-  if (other !== undefined) throw changed(other.account, other.version, `timer ${other.id}`)
-  return rows
-}
-
-const intactSubscriptions = (rows: ReadonlyArray<SubscriptionRow>): void => {
-  const other = rows.find((row) => row.checksum !== Checksum.ofSubscription(row))
-  if (other !== undefined) throw changed(other.account, other.version, `who gets events, ${other.destination}`)
-}
-
-interface Activation {
-  readonly outcome: Deferred.Deferred<Actor, StorageFailure | JournalCorrupt>
-  readonly waiting: WaitingRoom
-}
-
-/**
- * Activations: one at a time per account, shared by all who wait for it, and none while an actor is active. Of two
- * actors in one process, one would serve reads that do not show what the other has answered.
- */
-const makeActivation = Effect.fnUntraced(function* (active: Map<AccountId, Actor>, services: ActorServices) {
-  const views = yield* Views
-  const projector = yield* Projector
-  const scope = yield* Effect.scope
-  const gatherKeys = yield* makeGatherKeys
-  const activating = new Map<AccountId, Activation>()
-
-  const start = Effect.fnUntraced(function* (account: AccountId, head: Head) {
-    const isNew = head.version === 0
-    const number = services.numbers.of(account)
-    const [subscriptions, timers] = yield* Effect.all(
-      [
-        isNew ? Effect.succeed([]) : views.subscriptions(account),
-        isNew ? Effect.succeed([]) : views.timers(account, TIMERS_PAGE),
-        services.runningTime.ready,
-        // The views have the number before the account makes an id that carries it.
-        number === null ? Effect.void : views.keepNumber(account, number)
-      ],
-      { concurrency: 4 }
-    )
-    yield* checked(() => {
-      intactTimers(timers)
-      intactSubscriptions(subscriptions)
-    })
-    const actor = new Actor(account, { head, subscriptions, timers }, services)
-    active.set(account, actor)
-    if (isNew) actor.usedKeys.complete()
-    else yield* Effect.forkIn(gatherKeys(actor), scope)
-    return actor
-  })
-
-  const wait = ({ outcome, waiting }: Activation) => waiting.during(Deferred.await(outcome))
-
-  return (account: AccountId): Effect.Effect<Actor, StorageFailure | JournalCorrupt | MailboxFull> =>
-    // Nothing may come between announcing an activation and starting it: others wait for it.
-    Effect.uninterruptibleMask((restore) => {
-      const current = active.get(account)
-      if (current?.closed === null) return Effect.succeed(current)
-      const running = activating.get(account)
-      if (running !== undefined) return restore(wait(running))
-      const activation: Activation = {
-        outcome: Deferred.makeUnsafe(),
-        waiting: new WaitingRoom(services.mailboxCapacity)
-      }
-      activating.set(account, activation)
-      const activated = Effect.onExit(
-        Effect.flatMap(projector.catchUp(account), (head) => start(account, head)),
-        (exit) =>
-          Effect.sync(() => {
-            activating.delete(account)
-            Deferred.doneUnsafe(activation.outcome, exit)
-          })
-      )
-      // Callers come and go; the activation is everybody's.
-      return Effect.andThen(Effect.forkIn(activated, scope), restore(wait(activation)))
-    })
-})
-
-/**
- * Tells an actor's filter which keys were used before it was there. Until it knows them all, each new key costs the
- * account a look-up: nobody waits for this. Pages of all accounts are read one at a time, so that what somebody waits
- * for finds the database free.
- */
-const makeGatherKeys = Effect.gen(function* () {
-  const views = yield* Views
-  const runningTime = yield* RunningTime
-  const turn = yield* Semaphore.make(1)
-  const pageAfter = (actor: Actor, after: string) =>
-    turn
-      .withPermits(1)(views.scan(actor.account, "keys", after, KEYS_PAGE))
-      .pipe(
-        // Whoever asks for something meanwhile finds the storage failing as well, and it is logged then.
-        Effect.retry({ schedule: Schedule.spaced(GATHER_RETRY_MILLIS), while: () => actor.closed === null })
-      )
-  const gather = Effect.fnUntraced(function* (actor: Actor) {
-    // A row may have been changed, and the key's record alone says when it was used: it may have been just now.
-    const now = runningTime.now()
-    for (let after = ""; actor.closed === null;) {
-      const page: ReadonlyArray<ViewRow> = yield* pageAfter(actor, after)
-      for (const { row } of page) if ("key" in row) actor.usedKeys.add(row.key, now)
-      if (page.length < KEYS_PAGE) return actor.usedKeys.complete()
-      after = page.at(-1)!.id
-    }
-  })
-  return (actor: Actor): Effect.Effect<void> => Effect.ignore(gather(actor))
 })
 
 const retireIdle = (options: Options, active: Map<AccountId, Actor>) => {

@@ -9,6 +9,7 @@ import { Outbox } from "./Outbox.ts"
 import type { EventVersions } from "./Events.ts"
 import type { Formats } from "./Formats.ts"
 import type { Journal } from "./Journal.ts"
+import type { Placement } from "./Placement.ts"
 import { Projector } from "./Projector.ts"
 import { RunningTime } from "./RunningTime.ts"
 import * as Scheduler from "./Scheduler.ts"
@@ -21,7 +22,7 @@ export const layer = (
 ): Layer.Layer<
   Accounts | Deliveries | Projector,
   never,
-  AccountNumbers | EventVersions | Formats | Journal | Views | TimerHandler
+  AccountNumbers | EventVersions | Formats | Journal | Placement | Views | TimerHandler
 > =>
   Layer.merge(Scheduler.layer, Deliveries.layer).pipe(
     Layer.provideMerge(Accounts.layer(options)),

@@ -41,8 +41,8 @@ export interface GroupCommit {
 interface Options {
   /** Waits until the projector can take more. */
   readonly room: Effect.Effect<void>
-  /** Told of each record as it becomes durable, before its command is answered. */
-  readonly onDurable: (entry: Entry) => void
+  /** Told of each record as it becomes durable, before its command is answered; says whether anybody may know. */
+  readonly onDurable: (entry: Entry) => boolean
   /** Told before whoever waits for the actor. */
   readonly onClosed: (actor: Actor) => void
 }
@@ -50,7 +50,8 @@ interface Options {
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<GroupCommit, never, Journal | Scope.Scope> {
-  const append = makeAppend(yield* Journal, options.onClosed)
+  const close = makeClose(options.onClosed)
+  const append = makeAppend(yield* Journal, close)
   const queue: Array<Entry> = []
   const backlog = new Loop.Backlog()
   const work = Latch.makeUnsafe(false)
@@ -67,7 +68,10 @@ export const make = Effect.fnUntraced(function* (
     enough = Math.min(Math.ceil((batch.length + queue.length) * ENOUGH_PART), FLUSH_MAX)
     for (const entry of durable) {
       // In this order: whoever waits for the record may at once want to see it in the views.
-      options.onDurable(entry)
+      if (!options.onDurable(entry)) {
+        close([entry], "failed")
+        continue
+      }
       entry.actor.markDurable(entry.sealed.record.version)
       entry.settle(Exit.void)
     }
@@ -85,28 +89,31 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * Appends records and answers which of them are durable; tells whoever waits for another one that its actor is closed.
- */
-const makeAppend = (journal: JournalShape, onClosed: Options["onClosed"]) => {
-  const close = (entries: ReadonlyArray<Entry>, reason: ClosedReason) => {
+type Close = (entries: ReadonlyArray<Entry>, reason: ClosedReason) => void
+
+/** Ends the actors of records, and tells whoever waits for the records why they get no answer. */
+const makeClose =
+  (onClosed: Options["onClosed"]): Close =>
+  (entries, reason) => {
     for (const { actor } of entries) {
       if (actor.closed !== null) continue
       // Whoever waits for the actor learns of its end at once, and must not find it again.
       onClosed(actor)
       actor.close(reason)
     }
-    for (const { actor, settle } of entries) settle(Exit.fail(actor.closed ?? new Closed(reason)))
+    const closed = Exit.fail(new Closed(reason))
+    for (const { settle } of entries) settle(closed)
   }
 
+/**
+ * Appends records and answers which of them are durable; tells whoever waits for another one that its actor is closed.
+ */
+const makeAppend = (journal: JournalShape, close: Close) => {
   const append = (batch: ReadonlyArray<Entry>): Effect.Effect<ReadonlyArray<Entry>> =>
     Effect.suspend(() => {
       const live = batch.filter(({ actor }) => actor.closed === null)
       if (live.length < batch.length) {
-        close(
-          batch.filter(({ actor }) => actor.closed !== null),
-          "failed"
-        )
+        for (const { actor, settle } of batch) if (actor.closed !== null) settle(Exit.fail(actor.closed))
       }
       if (live.length === 0) return Effect.succeed([])
       return Effect.flatMap(Effect.exit(journal.append(live.map(rowOf))), (exit) => {
@@ -115,7 +122,7 @@ const makeAppend = (journal: JournalShape, onClosed: Options["onClosed"]) => {
         const fenced = live.filter(({ actor }) => lost.includes(actor.account))
         if (fenced.length > 0) {
           close(fenced, "fenced")
-          return append(live.filter(({ actor }) => actor.closed === null))
+          return append(live.filter((entry) => !fenced.includes(entry)))
         }
         close(live, "failed")
         return Effect.as(Effect.logError("A flush of the journal failed", exit.cause), [])

@@ -55,6 +55,12 @@ export interface Attendant {
   readonly leaving?: (partition: Partition) => Effect.Effect<void>
   /** Nothing of it begins here any more; ends when what has begun is over. Last to first, after all have left. */
   readonly releasing?: (partition: Partition) => Effect.Effect<void>
+  /** For a while nothing confirmed what this process owns: others may have served any of it, and have changed it. */
+  readonly lapsed?: () => void
+  /** Another process has written to this account, of which this one may have a replica. */
+  readonly heard?: (account: AccountId) => void
+  /** This process has written to this account, of which others may have a replica: they are to hear of it. */
+  readonly wrote?: (account: AccountId) => void
 }
 
 /** Where an account is served: here, or at the address of another process' listener for its like. */
@@ -63,6 +69,11 @@ export type Place = "here" | { readonly url: string }
 export interface PlacementShape {
   /** Tells whether this process serves the account now, and may answer from memory. */
   readonly isHere: (account: AccountId) => boolean
+  /**
+   * Tells whether nobody else can serve the account now: also while its partition comes or goes. What has begun here
+   * may end here.
+   */
+  readonly isOwned: (account: AccountId) => boolean
   /**
    * The partitions whose work this process begins, and none of them as long as it is not confirmed that they are its
    * own. Null where it has all of them, always.
@@ -77,34 +88,47 @@ export interface PlacementShape {
   readonly locate: (account: AccountId) => Effect.Effect<Place | undefined>
   /** Whoever was asked at that address has not got the account: the place is not believed until `placed` says more. */
   readonly notAt: (account: AccountId, url: string) => void
+  /** A record of the account, of which others have replicas, is durable. */
+  readonly wrote: (account: AccountId) => void
 
   /** Takes a partition over: ends when it is served here. */
   readonly gain: (partition: Partition) => Effect.Effect<void>
   /** Gives a partition up: ends when nothing of it is under way here any more. */
   readonly release: (partition: Partition) => Effect.Effect<void>
-  /** What this process owns was confirmed at that time of `performance.now()`. */
+  /**
+   * What this process owns was confirmed at that time of `performance.now()`: when the question was sent, not when it
+   * was answered.
+   */
   readonly confirm: (at: number) => void
   /** A partition's owner has said that it is to be found there, or, with null, that it gives it up. */
   readonly placed: (partition: Partition, url: string | null) => void
+  /** Another process has written to an account of which this one may have a replica. */
+  readonly heard: (account: AccountId) => void
 }
 
 export class Placement extends Context.Service<Placement, PlacementShape>()("till/engine/Placement") {
   /** One process serves everything. */
   static readonly layerSole: Layer.Layer<Placement> = Layer.sync(Placement, () => makeSole())
   /** This process serves what it gains. */
-  static readonly layerShared: Layer.Layer<Placement> = Layer.sync(Placement, () => new Shared())
+  static readonly layerShared: Layer.Layer<Placement> = Layer.sync(Placement, () => new Shared(() => performance.now()))
+  /** The same by another clock, in milliseconds, which never goes back: for tests. */
+  static readonly layerSharedBy = (now: () => number): Layer.Layer<Placement> =>
+    Layer.sync(Placement, () => new Shared(now))
 }
 
 const makeSole = (): PlacementShape => ({
   isHere: () => true,
+  isOwned: () => true,
   held: () => null,
   attend: () => Effect.void,
   locate: () => Exit.succeed("here"),
   notAt: () => undefined,
+  wrote: () => undefined,
   gain: () => Effect.void,
   release: () => Effect.void,
   confirm: () => undefined,
-  placed: () => undefined
+  placed: () => undefined,
+  heard: () => undefined
 })
 
 class Shared implements PlacementShape {
@@ -114,9 +138,16 @@ class Shared implements PlacementShape {
   readonly #places = new Map<Partition, string>()
   readonly #attendants = new Set<Attendant>()
   readonly #waiters = new Set<() => void>()
+  readonly #now: () => number
   #confirmedAt = Number.NEGATIVE_INFINITY
 
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
   readonly isHere = (account: AccountId): boolean => this.#served.has(partitionOf(account)) && this.#isConfirmed
+
+  readonly isOwned = (account: AccountId): boolean => this.#owned.has(partitionOf(account)) && this.#isConfirmed
 
   readonly held = (): ReadonlyArray<Partition> =>
     this.#isConfirmed ? [...this.#served].filter((partition) => !this.#leaving.has(partition)) : []
@@ -152,6 +183,14 @@ class Shared implements PlacementShape {
     if (this.#places.get(partition) === url) this.#places.delete(partition)
   }
 
+  readonly wrote = (account: AccountId): void => {
+    for (const { wrote } of this.#attendants) wrote?.(account)
+  }
+
+  readonly heard = (account: AccountId): void => {
+    for (const { heard } of this.#attendants) heard?.(account)
+  }
+
   readonly gain = (partition: Partition): Effect.Effect<void> =>
     Effect.gen({ self: this }, function* () {
       this.#owned.add(partition)
@@ -176,6 +215,8 @@ class Shared implements PlacementShape {
 
   readonly confirm = (at: number): void => {
     const wasConfirmed = this.#isConfirmed
+    // Before it counts again: what is in memory is of before.
+    if (at - this.#confirmedAt >= CONFIRMED_MILLIS) for (const { lapsed } of this.#attendants) lapsed?.()
     this.#confirmedAt = Math.max(this.#confirmedAt, at)
     if (!wasConfirmed) this.#tellServed(this.held())
     this.#tell()
@@ -188,7 +229,7 @@ class Shared implements PlacementShape {
   }
 
   get #isConfirmed(): boolean {
-    return performance.now() - this.#confirmedAt < CONFIRMED_MILLIS
+    return this.#now() - this.#confirmedAt < CONFIRMED_MILLIS
   }
 
   #placeOf(partition: Partition): Place | undefined {

@@ -56,7 +56,7 @@ const start = Effect.gen(function* () {
     })
   const journal = { ...Harness.journalOf(yield* Harness.storageInMemory), append }
   const commit = yield* Effect.provideContext(
-    GroupCommit.make({ room: Effect.void, onDurable: () => {}, onClosed: () => {} }),
+    GroupCommit.make({ room: Effect.void, onDurable: () => true, onClosed: () => {} }),
     Context.add(yield* Effect.context(), Journal, journal)
   )
   const actorOf = (account: string) => ({ account, closed: null, markDurable: () => {} }) as unknown as Actor

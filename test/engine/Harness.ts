@@ -20,6 +20,8 @@ import type { Formatted } from "../../src/engine/Formats.ts"
 import { Formats } from "../../src/engine/Formats.ts"
 import type { JournalShape } from "../../src/engine/Journal.ts"
 import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
+import type { PlacementShape } from "../../src/engine/Placement.ts"
+import { Placement } from "../../src/engine/Placement.ts"
 import type { ProjectorShape } from "../../src/engine/Projector.ts"
 import { Projector } from "../../src/engine/Projector.ts"
 import type { JournalRecord } from "../../src/engine/Record.ts"
@@ -65,12 +67,15 @@ export interface EngineOptions extends NonNullable<Parameters<typeof Engine.laye
   readonly numbers?: AccountNumbersShape
   /** How many schedulers wake accounts for their timers; one, if it is not said. */
   readonly schedulers?: 0 | 1 | 2
+  /** Which accounts it serves; all, if it is not said. */
+  readonly placement?: Layer.Layer<Placement>
 }
 
 export interface RunningEngine {
   readonly accounts: AccountsShape
   readonly projector: ProjectorShape
   readonly deliveries: DeliveriesShape
+  readonly placement: PlacementShape
   /** Shuts down as a process does that is asked to. */
   readonly stop: Effect.Effect<void>
   /** From now on nothing it starts reaches the storage or comes back from there: to the world it is dead. */
@@ -105,6 +110,7 @@ export const startEngine = Effect.fnUntraced(function* (
     eventVersions = ONE_VERSION,
     numbers = numbersUnder("a key"),
     schedulers = 1,
+    placement = Placement.layerSole,
     ...options
   }: EngineOptions = {}
 ): Effect.fn.Return<RunningEngine> {
@@ -113,6 +119,7 @@ export const startEngine = Effect.fnUntraced(function* (
   const own = process === undefined ? storage : Context.add(storage, Views, process.views)
   const scope = yield* Scope.make()
   const layer = layerWith(schedulers, options).pipe(
+    Layer.provideMerge(placement),
     Layer.provide(Faults.layer((point) => (dead ? Effect.never : Effect.andThen(faults(point), dying)))),
     Layer.provide(Layer.succeedContext(own)),
     Layer.provide(Layer.succeed(TimerHandler, handler)),
@@ -128,6 +135,7 @@ export const startEngine = Effect.fnUntraced(function* (
     accounts: Context.get(services, Accounts),
     projector: Context.get(services, Projector),
     deliveries: Context.get(services, Deliveries),
+    placement: Context.get(services, Placement),
     stop: Effect.andThen(
       Scope.close(scope, Exit.void),
       Effect.sync(() => process?.end())

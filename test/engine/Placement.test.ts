@@ -17,7 +17,7 @@ const attended = Effect.gen(function* () {
   }
   for (const name of ["first", "last"]) {
     const telling = (what: string) => () => Effect.sync(() => note(`${name} ${what}`))
-    const attendant: Required<Attendant> = {
+    const attendant: Attendant = {
       gained: telling("gained"),
       served: () => note(`${name} served`),
       leaving: telling("leaving"),

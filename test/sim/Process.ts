@@ -6,6 +6,7 @@ import { Context, Effect, Exit, Layer, References, Scope } from "effect"
 import { ApiVersions } from "../../src/domain/ApiVersions.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
+import { Placement } from "../../src/engine/Placement.ts"
 import { Views } from "../../src/engine/Views.ts"
 import { AdmissionTime } from "../../src/http/Admission.ts"
 import { RequestIds } from "../../src/http/Exchange.ts"
@@ -106,6 +107,7 @@ export const start = Effect.fnUntraced(function* (
     Layer.provide([Timers.layer, Formats.layer, MemoryService.numbers, Merchants.layerEventVersions]),
     Layer.provideMerge(ApiVersions.layer()),
     Layer.provideMerge(Simulator.layer),
+    Layer.provideMerge(Placement.layerSole),
     Layer.provide(Faults.layer((point) => Effect.andThen(dying, Effect.andThen(faults(point), dying)))),
     Layer.provide(Layer.succeedContext(own))
   )

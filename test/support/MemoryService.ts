@@ -7,6 +7,7 @@ import { AccountNumbers } from "../../src/engine/AccountNumbers.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Journal } from "../../src/engine/Journal.ts"
+import { Placement } from "../../src/engine/Placement.ts"
 import { textOf } from "../../src/engine/Record.ts"
 import { Readiness } from "../../src/http/Readiness.ts"
 import * as HttpServer from "../../src/http/Server.ts"
@@ -36,6 +37,7 @@ export const engineWith = <E, R>(
     Layer.provide([Timers.layer, Formats.layer, numbers, Merchants.layerEventVersions]),
     Layer.provideMerge(ApiVersions.layer(versions)),
     Layer.provideMerge(processor),
+    Layer.provideMerge(Placement.layerSole),
     Layer.provide(Faults.layer(faults)),
     Layer.provide(ViewsMemory.layerMemory),
     Layer.provideMerge(JournalMemory.layerMemory)
