@@ -37,6 +37,7 @@ import * as NodeServer from "./http/NodeServer.ts"
 import * as Readiness from "./http/Readiness.ts"
 import * as Routes from "./http/Routes.ts"
 import * as Server from "./http/Server.ts"
+import * as DataFolder from "./postgres/embedded/DataFolder.ts"
 import { freePort } from "./postgres/embedded/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
@@ -104,8 +105,11 @@ const docsUrlOf = (config: TillConfigShape): string => `${publicUrlOf(config)}/d
 const deriveKey = (secret: Redacted.Redacted<Uint8Array>, purpose: string): Redacted.Redacted<Uint8Array> =>
   Redacted.make(createHmac("sha256", Redacted.value(secret)).update(purpose).digest())
 
+// The folder has to be there wherever the secret is: the socket for commands lies in it, and the anchors' mark.
 const installationSecret = Layer.unwrap(
-  Effect.map(TillConfig, ({ secretFile }) => InstallationSecret.layer(secretFile))
+  Effect.flatMap(TillConfig, ({ dataFolder, secretFile }) =>
+    Effect.as(DataFolder.prepare(dataFolder), InstallationSecret.layer(secretFile))
+  )
 )
 
 const paymentsConfig = Layer.effect(
