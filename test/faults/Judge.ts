@@ -19,7 +19,7 @@ import type { Answered, Shared } from "./Models.ts"
 import * as Models from "./Models.ts"
 import { eventsOf, madeBy } from "./Operations.ts"
 import type { Receiver } from "./Receiver.ts"
-import type { Deed, Traffic } from "./Traffic.ts"
+import type { Deed, Destination, Traffic } from "./Traffic.ts"
 import { answerOf, pathOf, show } from "./Traffic.ts"
 
 // oxlint-disable-next-line typescript/no-explicit-any -- whatever the service answered
@@ -34,10 +34,12 @@ const DELIVERY_MILLIS_MAX = 30_000
 
 export interface JudgeOptions {
   readonly traffic: Traffic
-  /** Asks this process. */
-  readonly exchange: HttpExchange
+  /** Asks there. */
+  readonly exchange: Destination
   /** Gets every event. */
   readonly receiver?: Receiver
+  /** Nothing crashes: no event may come twice. */
+  readonly nothingCrashes?: boolean
   /**
    * Two processes may show old states for a while, so only their commands are judged (README, "Beyond one process").
    */
@@ -265,6 +267,11 @@ export class Judge {
       const isLate = body.pending_webhooks > 0
       const text = `the event ${id} was not delivered within ${DELIVERY_MILLIS_MAX / 1000} s`
       this.findings.add(isLate ? "wrong" : "lost", `delivery ${id}`, isLate ? `${text}, and is pending` : text)
+    }
+    if (this.#options.nothingCrashes === true) {
+      for (const id of receiver.repeated) {
+        this.findings.add("doubled", `delivery ${id}`, `the event ${id} was delivered more than once`)
+      }
     }
     for (const problem of receiver.problems) this.findings.add("wrong", problem, problem)
     for (const [id, event] of receiver.deliveries) {

@@ -8,6 +8,7 @@ import * as Kills from "./parts/Kills.ts"
 import * as Network from "./parts/Network.ts"
 import * as Overload from "./parts/Overload.ts"
 import * as Processes from "./parts/Processes.ts"
+import * as Runners from "./parts/Runners.ts"
 import * as Webhooks from "./parts/Webhooks.ts"
 import type { Context, Row } from "./Scene.ts"
 
@@ -23,6 +24,7 @@ export const PARTS: ReadonlyArray<Part> = [
   { name: "network", run: Network.run },
   { name: "freezes", run: Freezes.run },
   { name: "processes", run: Processes.run },
+  { name: "runners", run: Runners.run },
   { name: "clocks", run: Clocks.run },
   { name: "corruption", run: Corruption.run },
   { name: "overload", run: Overload.run },

@@ -5,7 +5,7 @@ import { createHmac } from "node:crypto"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
-import type { HttpExchange } from "../support/HttpExchange.ts"
+import type { Destination } from "./Traffic.ts"
 
 // oxlint-disable-next-line typescript/no-explicit-any -- whatever was delivered
 type Event = any
@@ -13,8 +13,8 @@ type Event = any
 export class Receiver {
   readonly deliveries = new Map<string, Event>()
   readonly problems: Array<string> = []
-  /** Deliveries of an event that had come before. */
-  repeated = 0
+  /** Events that had come before, one for each delivery more. */
+  readonly repeated: Array<string> = []
   #secret: string | undefined
   readonly #server: http.Server
 
@@ -37,7 +37,7 @@ export class Receiver {
   }
 
   /** Has every event sent here from now on. */
-  async subscribe(exchange: HttpExchange): Promise<void> {
+  async subscribe(exchange: Destination): Promise<void> {
     const body = { url: this.url, enabled_events: ["*"] }
     const answer = await exchange.request("POST", "/v1/webhook_endpoints", { body })
     if (answer.status !== 200) throw new Error(`No endpoint could be made: ${answer.status} ${answer.text}`)
@@ -61,7 +61,7 @@ export class Receiver {
     if (signature !== wanted) this.problems.push(`the delivery of ${event.id} is signed ${header}`)
     const known = this.deliveries.get(event.id)
     if (known === undefined) return void this.deliveries.set(event.id, event)
-    this.repeated++
+    this.repeated.push(event.id)
     if (JSON.stringify(known) !== JSON.stringify(event)) this.problems.push(`${event.id} was delivered in two versions`)
   }
 }

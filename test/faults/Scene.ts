@@ -146,7 +146,7 @@ export class Scene {
     this.#context.log(
       `${this.#options.fault}: ${this.rounds} rounds, ${this.traffic.answered} acknowledged, ${lost} answers lost, ` +
         `${unavailable} times 503 or 429, ${failed} times another 5xx, ${this.judge.eventCount} events, ` +
-        `${this.receiver.repeated} webhooks repeated`
+        `${this.receiver.repeated.length} webhooks repeated`
     )
     return this.row
   }

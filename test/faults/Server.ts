@@ -6,7 +6,7 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import { Client } from "pg"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
 import { environment } from "../../src/postgres/embedded/Postmaster.ts"
-import { pause } from "../support/TillProcess.ts"
+import { killFamily, pause } from "../support/TillProcess.ts"
 
 const CONNECT_TRIES = 40
 const CONNECT_PAUSE_MILLIS = 250
@@ -78,6 +78,11 @@ export class Server {
         await pause(CONNECT_PAUSE_MILLIS)
       }
     }
+  }
+
+  /** Kills it with all its backends. It is started again by itself. */
+  async kill(): Promise<void> {
+    killFamily(await Effect.runPromise(this.#server.processId))
   }
 
   async close(): Promise<void> {

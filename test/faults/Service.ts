@@ -3,9 +3,10 @@
  * Loopback only; it works in the run's folder, where the guardian finds it.
  */
 import type { ChildProcess } from "node:child_process"
-import { spawn } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
+import { promisify } from "node:util"
 import { Effect } from "effect"
 import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { running } from "../../src/postgres/embedded/Postmaster.ts"
@@ -28,6 +29,9 @@ export interface ServiceOptions {
 const READY_MILLIS_MAX = 60_000
 const STOP_MILLIS_MAX = 30_000
 const LOG_LENGTH_MAX = 20_000
+const OUTPUT_MAX = 16 * 1024 * 1024
+
+const execute = promisify(execFile)
 
 export class Service {
   readonly port: number
@@ -71,25 +75,39 @@ export class Service {
     return fs.existsSync(this.#options.folder) ? running(this.#cluster)?.processId : undefined
   }
 
-  #spawn(): void {
-    const { checkout, databaseUrl, folder, imports = [], variables } = this.#options
-    const { node, options, variables: own } = checkout.command
-    const loaded = imports.flatMap((module) => ["--import", module])
+  get #environment(): NodeJS.ProcessEnv {
+    const { checkout, databaseUrl, folder, variables } = this.#options
     const inherited = Object.entries(process.env).filter(([name]) => /^(PATH|HOME|TMPDIR)$/.test(name))
+    return {
+      ...Object.fromEntries(inherited),
+      ...checkout.command.variables,
+      TILL_DATA_DIR: folder,
+      PORT: String(this.port),
+      TILL_SK_TEST: KEYS.secretTest,
+      TILL_PK_TEST: KEYS.publishableTest,
+      TILL_SK_LIVE: KEYS.secretLive,
+      TILL_PK_LIVE: KEYS.publishableLive,
+      ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+      ...variables
+    }
+  }
+
+  /** Runs a command of `till` to its end, in the process' environment. Rejects if it fails. */
+  async command(...parameters: ReadonlyArray<string>): Promise<string> {
+    const { checkout, folder } = this.#options
+    const { node, options } = checkout.command
+    const all = [...options, Path.join(checkout.folder, "src/main.ts"), ...parameters]
+    const { stdout } = await execute(node, all, { cwd: folder, env: this.#environment, maxBuffer: OUTPUT_MAX })
+    return stdout
+  }
+
+  #spawn(): void {
+    const { checkout, folder, imports = [] } = this.#options
+    const { node, options } = checkout.command
+    const loaded = imports.flatMap((module) => ["--import", module])
     const child = spawn(node, [...options, ...loaded, Path.join(checkout.folder, "src/main.ts"), "serve"], {
       cwd: folder,
-      env: {
-        ...Object.fromEntries(inherited),
-        ...own,
-        TILL_DATA_DIR: folder,
-        PORT: String(this.port),
-        TILL_SK_TEST: KEYS.secretTest,
-        TILL_PK_TEST: KEYS.publishableTest,
-        TILL_SK_LIVE: KEYS.secretLive,
-        TILL_PK_LIVE: KEYS.publishableLive,
-        ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
-        ...variables
-      },
+      env: this.#environment,
       stdio: ["ignore", "ignore", "pipe"]
     })
     child.stderr.on("data", (chunk: Buffer) => (this.log = (this.log + chunk.toString()).slice(-LOG_LENGTH_MAX)))

@@ -32,11 +32,16 @@ export interface Read {
   readonly answer: Answer
 }
 
+/** Where requests are sent. */
+export type Destination = Pick<HttpExchange, "request">
+
 export interface TrafficOptions {
   readonly seed: number
   /** Clients take turns over these: several processes may serve one database. */
-  readonly exchanges: ReadonlyArray<HttpExchange>
+  readonly exchanges: ReadonlyArray<Destination>
   readonly clients?: number
+  /** A client thinks for so long at most after each answer, in milliseconds. */
+  readonly thinkMillisMax?: number
   /** Keys of several traffics on one installation must differ. */
   readonly name?: string
 }
@@ -65,6 +70,7 @@ export class Traffic {
   unavailable = 0
   failed = 0
   lost = 0
+  readonly thinkMillisMax: number
   readonly #clients: ReadonlyArray<Client>
   readonly #uses = new Map<string, number>()
   readonly #name: string
@@ -73,8 +79,10 @@ export class Traffic {
   #working: Promise<unknown> | undefined
   #isOver = true
 
-  constructor({ clients = CLIENTS, exchanges, name = "", seed }: TrafficOptions) {
+  constructor(options: TrafficOptions) {
+    const { clients = CLIENTS, exchanges, name = "", seed, thinkMillisMax = THINK_MILLIS_MAX } = options
     this.#name = `faults-${seed}${name}`
+    this.thinkMillisMax = thinkMillisMax
     this.#clients = Array.from({ length: clients }, (_, i) => {
       return new Client(this, i, new SeededRandom(seed * 1009 + i), exchanges[i % exchanges.length]!)
     })
@@ -157,6 +165,13 @@ export class Traffic {
     this.problems.push({ kind, text })
   }
 
+  /** Reads everything that all clients are at, at once, and remembers what it was shown. */
+  async lookAtShared(exchange: Destination): Promise<void> {
+    const ids = [...[...this.customers.keys()].slice(-SHARED), ...[...this.payments.keys()].slice(-SHARED)]
+    const looking = new Client(this, -1, new SeededRandom(0), exchange)
+    await Promise.all(ids.map((id) => looking.read(id)))
+  }
+
   /** One of the newest objects that everybody changes; undefined if another one should be made first. */
   share(of: ReadonlyMap<string, number>, random: Random): string | undefined {
     const newest = [...of.keys()].slice(-SHARED).filter((id) => (this.#uses.get(id) ?? 0) < SHARED_OPERATIONS_MAX)
@@ -178,9 +193,9 @@ class Client {
   readonly #traffic: Traffic
   readonly #process: number
   readonly #random: Random
-  readonly #exchange: HttpExchange
+  readonly #exchange: Destination
 
-  constructor(traffic: Traffic, process: number, random: Random, exchange: HttpExchange) {
+  constructor(traffic: Traffic, process: number, random: Random, exchange: Destination) {
     this.#traffic = traffic
     this.#process = process
     this.#random = random
@@ -190,7 +205,7 @@ class Client {
   async work(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
       const isAnswered = this.#pending === undefined ? await this.#next() : await this.#attempt(this.#pending)
-      await pause(isAnswered ? this.#random.integer(0, THINK_MILLIS_MAX) : RETRY_MILLIS)
+      await pause(isAnswered ? this.#random.integer(0, this.#traffic.thinkMillisMax) : RETRY_MILLIS)
     }
   }
 
@@ -202,7 +217,7 @@ class Client {
 
   async #next(): Promise<boolean> {
     const chosen = this.#choose()
-    if (typeof chosen === "string") return this.#read(chosen)
+    if (typeof chosen === "string") return this.read(chosen)
     const deed = (this.#pending = this.#traffic.newDeed(this.#process, chosen))
     if (!this.#random.chance(0.04)) return this.#attempt(deed)
     // The same request twice at once: one is carried out, the other gets its answer.
@@ -243,7 +258,7 @@ class Client {
     return true
   }
 
-  async #read(id: string): Promise<boolean> {
+  async read(id: string): Promise<boolean> {
     const invokedAt = performance.now()
     const answer = await this.#ask("GET", pathOf(id))
     if (answer === undefined) return false
@@ -277,7 +292,7 @@ export const pathOf = (id: string): string =>
 
 /** The answer, whatever it is; undefined if it is lost, or does not come. */
 export const answerOf = async (
-  exchange: HttpExchange,
+  exchange: Destination,
   ...request: Parameters<HttpExchange["request"]>
 ): Promise<Answer | undefined> => {
   let timer: NodeJS.Timeout | undefined

@@ -1,7 +1,7 @@
 /** The network before Postgres: slow, silent for a while, half-open, and cut between a commit and its answer. */
 import * as Path from "node:path"
 import { pause } from "../../support/TillProcess.ts"
-import { PostgresProxy } from "../PostgresProxy.ts"
+import { TcpProxy } from "../TcpProxy.ts"
 import type { Context, Row, SceneOptions } from "../Scene.ts"
 import { scene } from "../Scene.ts"
 import { withServer } from "../Server.ts"
@@ -9,7 +9,7 @@ import { withServer } from "../Server.ts"
 interface NetworkFault {
   readonly fault: string
   readonly rounds: number
-  readonly inject: (proxy: PostgresProxy, began: () => void) => Promise<void>
+  readonly inject: (proxy: TcpProxy, began: () => void) => Promise<void>
   readonly options?: Partial<SceneOptions>
 }
 
@@ -66,7 +66,7 @@ export const run = (context: Context): Promise<ReadonlyArray<Row>> =>
   withServer(Path.join(context.folder, "server"), async (server) => {
     const rows: Array<Row> = []
     for (const [number, one] of FAULTS.entries()) {
-      const proxy = await PostgresProxy.start(server.port)
+      const proxy = await TcpProxy.start(server.port)
       try {
         const databaseUrl = await server.createDatabase(`network_${number}`, proxy.port)
         rows.push(await through(context, one, proxy, databaseUrl))
@@ -77,7 +77,7 @@ export const run = (context: Context): Promise<ReadonlyArray<Row>> =>
     return rows
   })
 
-const through = (context: Context, one: NetworkFault, proxy: PostgresProxy, databaseUrl: string): Promise<Row> =>
+const through = (context: Context, one: NetworkFault, proxy: TcpProxy, databaseUrl: string): Promise<Row> =>
   scene(context, { fault: one.fault, service: { databaseUrl }, ...one.options }, async (scene) => {
     for (let round = 0; round < one.rounds * context.times; round++) {
       await scene.round((began) => one.inject(proxy, began))

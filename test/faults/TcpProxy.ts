@@ -1,4 +1,4 @@
-/** A network between Till and its Postgres, of bytes: slow, silent, or cut at the worst moment. */
+/** A network before a server on this machine, of bytes: slow, silent, or cut at the worst moment. */
 import type { AddressInfo, Server, Socket } from "node:net"
 import { connect, createServer } from "node:net"
 
@@ -14,7 +14,7 @@ interface Pair {
 /** A flush of the journal has this in it, and nothing else that Till sends. */
 const RECORD = Buffer.from('"changes":[')
 
-export class PostgresProxy {
+export class TcpProxy {
   readonly #server: Server
   readonly #pairs = new Set<Pair>()
   #delayMillis = 0
@@ -30,8 +30,8 @@ export class PostgresProxy {
     })
   }
 
-  static start(port: number): Promise<PostgresProxy> {
-    const proxy = new PostgresProxy(port)
+  static start(port: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(port)
     return new Promise((resolve) => proxy.#server.listen(0, "127.0.0.1", () => resolve(proxy)))
   }
 

@@ -1,0 +1,178 @@
+/**
+ * Three runners of one service: they are killed, stand still, are cut off from one another and from Postgres, tell the
+ * wrong time, come and go, and are restarted one after the other.
+ */
+import * as Path from "node:path"
+import { pause } from "../../support/TillProcess.ts"
+import type { Runner } from "../Fleet.ts"
+import { Fleet } from "../Fleet.ts"
+import type { FleetScene } from "../FleetScene.ts"
+import { fleetScene } from "../FleetScene.ts"
+import type { Context, Row } from "../Scene.ts"
+import type { Server } from "../Server.ts"
+import { withServer } from "../Server.ts"
+
+const RUNNERS = 3
+const CUT_MILLIS = 8000
+/** Somebody comes or goes this often. */
+const MOVE_MILLIS = 5000
+const HOUR_MILLIS = 3_600_000
+
+type Round = (scene: FleetScene, began: () => void, recovered: () => Promise<void>, round: number) => Promise<void>
+
+interface FleetFault {
+  readonly fault: string
+  /** By the default, and with `--long`. */
+  readonly rounds: readonly [number, number]
+  readonly inject: Round
+  readonly isGentle?: boolean
+  readonly remark?: string
+}
+
+const someOf = ({ fleet, random }: FleetScene, count: number): ReadonlyArray<Runner> => {
+  const left = [...fleet.runners]
+  return Array.from({ length: count }, () => left.splice(random.integer(0, left.length - 1), 1)[0]!)
+}
+
+/** They come back once others have taken their accounts over, as far as there are any. */
+const kill =
+  (count: number): Round =>
+  async (scene, began, recovered) => {
+    const victims = someOf(scene, count)
+    began()
+    await Promise.all(victims.map((runner) => scene.fleet.kill(runner)))
+    await recovered()
+    await Promise.all(victims.map((runner) => scene.fleet.begin(runner)))
+  }
+
+const killWithPostgres =
+  (server: Server): Round =>
+  async (scene, began, recovered) => {
+    // Whoever has lost its Postgres answers 503, and that is all.
+    const [victim] = someOf(scene, 1)
+    began()
+    await Promise.all([scene.fleet.kill(victim!), server.kill()])
+    await recovered()
+    await scene.fleet.begin(victim!)
+  }
+
+const freeze =
+  (millis: number): Round =>
+  async (scene, began, recovered) => {
+    const [victim] = someOf(scene, 1)
+    victim!.troubled()
+    victim!.service.signal("SIGSTOP")
+    began()
+    await Promise.all([pause(millis), recovered()])
+    // Its first work is to say how things are: it may not tell what it remembers.
+    const looking = scene.lookAt(victim!)
+    await pause(50)
+    victim!.service.signal("SIGCONT")
+    await looking
+    victim!.recovered()
+  }
+
+/** It is not started meanwhile: whose clock is wrong then is refused. */
+const shiftClock: Round = async (scene, began, _, round) => {
+  const [victim] = someOf(scene, 1)
+  victim!.setClock(round % 2 === 0 ? HOUR_MILLIS : -HOUR_MILLIS)
+  began()
+  await pause(2000)
+}
+
+const cutFromOthers: Round = async (scene, began) => {
+  const victims = someOf(scene, 1)
+  scene.fleet.partition(victims, true)
+  began()
+  await pause(CUT_MILLIS)
+  scene.fleet.partition(victims, false)
+}
+
+const cutFromPostgres: Round = async (scene, began, recovered) => {
+  const [victim] = someOf(scene, 1)
+  victim!.database.stall()
+  began()
+  await Promise.all([pause(CUT_MILLIS), recovered()])
+  const looking = scene.lookAt(victim!)
+  victim!.database.resume()
+  await looking
+}
+
+const comeAndGo =
+  (moves: number): Round =>
+  async (scene, began) => {
+    const { fleet } = scene
+    let guest: Runner | undefined
+    for (let move = 0; move < moves || guest !== undefined; move++) {
+      const next = pause(MOVE_MILLIS)
+      if (guest === undefined) {
+        guest = await fleet.prepare()
+        await fleet.begin(guest)
+      } else {
+        await fleet.leave(guest)
+        await fleet.remove(guest)
+        guest = undefined
+      }
+      await next
+    }
+    began()
+  }
+
+const restartInTurn: Round = async ({ fleet }, began) => {
+  for (const runner of fleet.runners) {
+    await fleet.leave(runner)
+    await fleet.begin(runner)
+  }
+  began()
+}
+
+export const run = (context: Context): Promise<ReadonlyArray<Row>> =>
+  withServer(Path.join(context.folder, "server"), async (server) => {
+    const isLong = context.times > 1
+    const seconds = isLong ? 30 : 12
+    const faults: ReadonlyArray<FleetFault> = [
+      { fault: "kill -9 of a runner", rounds: [2, 12], inject: kill(1) },
+      { fault: "kill -9 of two runners", rounds: [1, 4], inject: kill(2) },
+      { fault: "kill -9 of a runner and Postgres", rounds: [1, 4], inject: killWithPostgres(server) },
+      { fault: `SIGSTOP of a runner, ${seconds} s`, rounds: [1, 4], inject: freeze(seconds * 1000) },
+      { fault: "clock of a runner ± 1 h", rounds: [2, 10], inject: shiftClock },
+      { fault: "runner cut off from the others, 8 s", rounds: [1, 6], inject: cutFromOthers },
+      { fault: "runner cut off from Postgres, 8 s", rounds: [1, 6], inject: cutFromPostgres },
+      { fault: "runners come and go", rounds: [1, 1], inject: comeAndGo(isLong ? 24 : 3), isGentle: true },
+      { fault: "runners restarted in turn", rounds: [1, 4], inject: restartInTurn, isGentle: true }
+    ]
+    const rows: Array<Row> = []
+    const fleet = await startFleet(context, server)
+    try {
+      for (const fault of faults) rows.push(await rounds(context, fleet, fault))
+    } finally {
+      await fleet.close()
+    }
+    return rows
+  })
+
+const startFleet = (context: Context, server: Server): Promise<Fleet> => {
+  const { checkout } = context
+  const folder = Path.join(context.folder, "fleet")
+  return Fleet.start({ checkout, folder, postgresPort: server.port, databaseUrl: (port) => server.url(port) }, RUNNERS)
+}
+
+const rounds = (context: Context, fleet: Fleet, { inject, rounds, ...options }: FleetFault): Promise<Row> =>
+  fleetScene(context, options, fleet, async (scene) => {
+    const count = rounds[context.times > 1 ? 1 : 0]
+    for (let round = 0; round < count; round++) {
+      await scene.round((began, recovered) => inject(scene, began, recovered, round))
+    }
+  })
+
+/** Rounds of a freeze alone, for the controls. */
+export const freezes = (context: Context, millis: number, count: number): Promise<Row> =>
+  withServer(Path.join(context.folder, "server"), async (server) => {
+    const fleet = await startFleet(context, server)
+    const fault = { fault: "SIGSTOP of a runner", rounds: [count, count] as const, inject: freeze(millis) }
+    try {
+      return await rounds(context, fleet, fault)
+    } finally {
+      await fleet.close()
+    }
+  })
