@@ -18,6 +18,9 @@ const CUT_MILLIS = 8000
 const MOVE_MILLIS = 5000
 const HOUR_MILLIS = 3_600_000
 
+/** Others should have taken over long before; whoever was killed is started again then in any case. */
+const TAKEOVER_MILLIS_MAX = 12_000
+
 type Round = (scene: FleetScene, began: () => void, recovered: () => Promise<void>, round: number) => Promise<void>
 
 interface FleetFault {
@@ -34,14 +37,14 @@ const someOf = ({ fleet, random }: FleetScene, count: number): ReadonlyArray<Run
   return Array.from({ length: count }, () => left.splice(random.integer(0, left.length - 1), 1)[0]!)
 }
 
-/** They come back once others have taken their accounts over, as far as there are any. */
+/** They come back once others have taken their accounts over. */
 const kill =
   (count: number): Round =>
   async (scene, began, recovered) => {
     const victims = someOf(scene, count)
     began()
     await Promise.all(victims.map((runner) => scene.fleet.kill(runner)))
-    await recovered()
+    await Promise.race([recovered(), pause(TAKEOVER_MILLIS_MAX)])
     await Promise.all(victims.map((runner) => scene.fleet.begin(runner)))
   }
 
@@ -52,18 +55,18 @@ const killWithPostgres =
     const [victim] = someOf(scene, 1)
     began()
     await Promise.all([scene.fleet.kill(victim!), server.kill()])
-    await recovered()
+    await Promise.race([recovered(), pause(TAKEOVER_MILLIS_MAX)])
     await scene.fleet.begin(victim!)
   }
 
 const freeze =
   (millis: number): Round =>
-  async (scene, began, recovered) => {
+  async (scene, began) => {
     const [victim] = someOf(scene, 1)
     victim!.troubled()
     victim!.service.signal("SIGSTOP")
     began()
-    await Promise.all([pause(millis), recovered()])
+    await pause(millis)
     // Its first work is to say how things are: it may not tell what it remembers.
     const looking = scene.lookAt(victim!)
     await pause(50)
@@ -88,11 +91,11 @@ const cutFromOthers: Round = async (scene, began) => {
   scene.fleet.partition(victims, false)
 }
 
-const cutFromPostgres: Round = async (scene, began, recovered) => {
+const cutFromPostgres: Round = async (scene, began) => {
   const [victim] = someOf(scene, 1)
   victim!.database.stall()
   began()
-  await Promise.all([pause(CUT_MILLIS), recovered()])
+  await pause(CUT_MILLIS)
   const looking = scene.lookAt(victim!)
   victim!.database.resume()
   await looking
