@@ -143,7 +143,7 @@ const anchorKeyOf = (secret: Redacted.Redacted<Uint8Array>) => deriveKey(secret,
 const anchorStore = Layer.unwrap(Effect.map(TillConfig, ({ dataFolder }) => AnchorsPostgres.layer(dataFolder)))
 
 const anchoring = Layer.unwrap(
-  Effect.map(InstallationSecret.InstallationSecret, (secret) => Anchors.layer(anchorKeyOf(secret)))
+  Effect.map(InstallationSecret.InstallationSecret, (secret) => Anchors.layer(anchorKeyOf(secret), INSTALLATION))
 ).pipe(Layer.provide([anchorStore, installationSecret]))
 
 const httpConfig = Layer.effect(
@@ -202,7 +202,7 @@ const viewsOfToday = remakeOutdated.pipe(
 )
 
 /** The engine with the lifecycles' timers, and what commands need besides it. */
-export const engine = Engine.layer().pipe(
+export const engine = Engine.layer({ replicated: INSTALLATION }).pipe(
   Layer.provide(Timers.layer),
   // Timers and webhooks would work with the wrong secret from the first moment on.
   Layer.provide(
@@ -376,7 +376,8 @@ const scrubbing = Layer.effectDiscard(
     const { scrubDays } = yield* TillConfig
     if (scrubDays === 0) return
     const { accounts } = yield* Journal
-    yield* Effect.forkScoped(Scrub.forever(scrubDays * 86_400_000, accounts, yield* checkAlone))
+    const { isHere } = yield* Placement
+    yield* Effect.forkScoped(Scrub.forever(scrubDays * 86_400_000, accounts, isHere, yield* checkAlone))
   })
 )
 

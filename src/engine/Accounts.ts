@@ -78,7 +78,7 @@ export interface AccountsShape {
   /** Fires all timers of the account that are due, those too that could not fire before and are to be tried again. */
   readonly wake: (account: AccountId) => Effect.Effect<void, Unavailable>
 
-  /** Says when each account in memory is to be woken for its timers, by the wall clock. */
+  /** Says when each account that is in memory, and served here, is to be woken for its timers, by the wall clock. */
   readonly wakeTimes: (now: Millis) => ReadonlyMap<AccountId, Millis>
 
   /** One page of a kind's documents, newest first. Shows everything that was acknowledged before the call. */
@@ -302,5 +302,5 @@ const timersOf = (actors: Actors.Actors): Pick<AccountsShape, "settled" | "wake"
     return Effect.asVoid(Effect.timeoutOption(settled, millisMax))
   },
   wake: (account) => actors.use(account, (actor) => actor.wake),
-  wakeTimes: (now) => new Map(Array.from(actors.all(), (actor) => [actor.account, actor.wakeAt(now)]))
+  wakeTimes: (now) => new Map(actors.all().map((actor) => [actor.account, actor.wakeAt(now)]))
 })

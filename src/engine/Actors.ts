@@ -61,9 +61,19 @@ export interface Options {
   readonly cacheBytes: number
   /** An account stays in memory for so long after its last command, in milliseconds. */
   readonly idleMillis: number
+  /**
+   * The account that can be read in every process, whoever serves it; null if there is none. Who serves it also does
+   * what is to be done once for all accounts.
+   */
+  readonly replicated: AccountId | null
 }
 
-export const defaults: Options = { mailboxCapacity: 4096, cacheBytes: CACHE_BYTES_MAX, idleMillis: 300_000 }
+export const defaults: Options = {
+  mailboxCapacity: 4096,
+  cacheBytes: CACHE_BYTES_MAX,
+  idleMillis: 300_000,
+  replicated: null
+}
 
 /** Times that a command is tried again on a fresh actor after a fence. */
 const RETRIES = 16
@@ -90,8 +100,8 @@ export interface Actors {
   readonly use: UseActor
   /** The account's actor, if it is active here and now. */
   readonly active: (account: AccountId) => Actor | undefined
-  /** The active accounts' actors. */
-  readonly all: () => Iterable<Actor>
+  /** The actors that are active here and now. */
+  readonly all: () => ReadonlyArray<Actor>
 }
 
 type Needs =
@@ -170,7 +180,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
       const actor = active.get(account)
       return actor?.closed === null && placement.isHere(account) ? actor : undefined
     },
-    all: () => active.values()
+    all: () => [...active.values()].filter(({ account }) => placement.isHere(account))
   }
   return actors
 })

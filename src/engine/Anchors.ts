@@ -10,10 +10,11 @@
  * - An anchor says what the database held when it was made. What was changed before that is not noticed: whatever
  *   happened within the last hour, or since a kill.
  */
-import { Clock, Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { Clock, Context, Effect, Latch, Layer, Redacted, Schedule } from "effect"
 import { createHmac } from "node:crypto"
 import type { AccountId, Millis } from "./Document.ts"
 import type { Place, StorageFailure } from "./Journal.ts"
+import { partitionOf, Placement } from "./Placement.ts"
 
 /** The newest record of an account, at some time. */
 export interface Head extends Place {
@@ -182,13 +183,36 @@ const SPACING = "1 hour"
 const DELAY = "10 seconds"
 /** Whoever has told the service to stop does not wait for long. */
 const LAST_WITHIN = "2 seconds"
+/** A process that stops gives up first what it serves, and has done so within this time, in milliseconds. */
+const STOPPING_MILLIS = 60_000
 
-/** Makes anchors soon after the start, every hour, and at the end. */
-export const layer = (key: AnchorKey): Layer.Layer<never, never, AnchorStore> =>
+/**
+ * Makes anchors soon after the start, every hour, and at the end. Of several processes, the one does that serves the
+ * account; it begins soon after it has it.
+ */
+export const layer = (key: AnchorKey, account: AccountId): Layer.Layer<never, never, AnchorStore | Placement> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
+      const placement = yield* Placement
       const anchor = yield* makeAnchoring(key)
-      yield* Effect.addFinalizer(() => Effect.timeoutOption(anchor, LAST_WITHIN))
-      yield* anchor.pipe(Effect.repeat(Schedule.spaced(SPACING)), Effect.delay(DELAY), Effect.forkScoped)
+      let servedUntil = Number.NEGATIVE_INFINITY
+      const isOurs = () => {
+        if (placement.isHere(account)) servedUntil = performance.now()
+        return performance.now() - servedUntil < STOPPING_MILLIS
+      }
+      const come = Latch.makeUnsafe(placement.held() === null)
+      yield* placement.attend({
+        served: (partition) => {
+          if (partition === partitionOf(account)) come.openUnsafe()
+        },
+        leaving: (partition) =>
+          Effect.sync(() => {
+            if (partition === partitionOf(account)) isOurs()
+          })
+      })
+      yield* Effect.addFinalizer(() => (isOurs() ? Effect.timeoutOption(anchor, LAST_WITHIN) : Effect.void))
+      const each = Effect.suspend(() => (placement.isHere(account) ? anchor : Effect.void))
+      const hourly = each.pipe(Effect.repeat(Schedule.spaced(SPACING)), Effect.delay(DELAY))
+      yield* Effect.forkScoped(Effect.andThen(come.await, hourly))
     })
   )

@@ -24,7 +24,7 @@ export const layer = (
   never,
   AccountNumbers | EventVersions | Formats | Journal | Placement | Views | TimerHandler
 > =>
-  Layer.merge(Scheduler.layer, Deliveries.layer).pipe(
+  Layer.merge(Scheduler.layer(options.replicated ?? null), Deliveries.layer).pipe(
     Layer.provideMerge(Accounts.layer(options)),
     Layer.provide(Layer.mergeAll(Alarm.layer, Outbox.layer, RunningTime.layer)),
     Layer.provideMerge(Projector.layer)

@@ -6,10 +6,15 @@
  * the views tell. A timer fires at least once after its time, however long the process was down, and has its effect
  * exactly once: the command that carries out its handler clears it in the same record.
  *
- * It also has the views forget the idempotency keys that are past their retention, and keeps the running time by which
- * they are. Nobody sees when: every look at a key decides by the key's own time.
+ * Of several processes, each wakes the accounts of its own partitions. A partition that comes here may have been left
+ * in the middle of things: its views are brought up to date with the log, which may hold timers and deliveries that
+ * they have not seen. Nobody waits for that: an account that is used is brought up to date before.
+ *
+ * It also keeps the running time by which idempotency keys are past their retention, and has the views forget them,
+ * where it serves the replicated account (`Options`). Nobody sees when: every look at a key decides by the key's own
+ * time.
  */
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Latch, Layer, Schedule } from "effect"
 import { Accounts } from "./Accounts.ts"
 import { Alarm } from "./Alarm.ts"
 import { Outbox } from "./Outbox.ts"
@@ -18,6 +23,8 @@ import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import * as Loop from "./Loop.ts"
+import type { Partition } from "./Placement.ts"
+import { partitionOf, PARTITIONS, Placement } from "./Placement.ts"
 import { Projector } from "./Projector.ts"
 import type { RunningTimeShape } from "./RunningTime.ts"
 import { RunningTime } from "./RunningTime.ts"
@@ -29,22 +36,56 @@ import { Views } from "./Views.ts"
 const TIMERS_MAX = 256
 /** Accounts that are woken at the same time, at most. */
 const WAKING_MAX = 64
+/** Partitions that come within so many milliseconds are brought up to date together. */
+const COMING_MILLIS = 50
 /** Time between two looks for idempotency keys that are past their retention. */
 const FORGET_KEYS_MILLIS = 60_000
 const FORGET_KEYS_MAX = 10_000
 
 /** Runs the scheduler as long as the layer lives. */
-export const layer: Layer.Layer<never, never, Accounts | Alarm | Journal | Outbox | Projector | RunningTime | Views> =
+export const layer = (
+  replicated: AccountId | null
+): Layer.Layer<never, never, Accounts | Alarm | Journal | Outbox | Placement | Projector | RunningTime | Views> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      const caughtUp = yield* makeCaughtUp
-      const round = yield* makeRound
-      yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(caughtUp, Effect.forever(round))))
+      const placement = yield* Placement
+      const catchUp = yield* makeCatchUp
+      const round = yield* makeRound(replicated)
+      if (placement.held() !== null) yield* catchUpWhatComes(catchUp)
+      const first = placement.held() === null ? catchUp(() => true) : Effect.void
+      yield* Effect.forkScoped(Loop.vital("firing of timers", Effect.andThen(first, Effect.forever(round))))
     })
   )
 
+type CatchUp = (isWanted: (account: AccountId) => boolean) => Effect.Effect<void>
+
+/** Brings partitions up to date, after they have come; several that come one right after the other, at once. */
+const catchUpWhatComes = Effect.fnUntraced(function* (catchUp: CatchUp) {
+  const placement = yield* Placement
+  const alarm = yield* Alarm
+  const come = new Set<Partition>()
+  const some = Latch.makeUnsafe(false)
+  yield* placement.attend({
+    served: (partition) => {
+      come.add(partition)
+      some.openUnsafe()
+      alarm.set(0)
+    }
+  })
+  const step = Effect.gen(function* () {
+    yield* some.await
+    yield* Effect.sleep(COMING_MILLIS)
+    const wanted = new Set(come)
+    come.clear()
+    some.closeUnsafe()
+    yield* catchUp((account) => wanted.has(partitionOf(account)) && placement.isHere(account))
+    alarm.set(0)
+  })
+  yield* Effect.forkScoped(Loop.forever("bringing up to date of partitions", step))
+})
+
 /** After a crash the journal may hold timers and deliveries that the views have not seen. */
-const makeCaughtUp = Effect.gen(function* () {
+const makeCatchUp = Effect.gen(function* () {
   const journal = yield* Journal
   const outbox = yield* Outbox
   const projector = yield* Projector
@@ -53,28 +94,38 @@ const makeCaughtUp = Effect.gen(function* () {
     Effect.catchTag(projector.catchUp(account, version), "JournalCorrupt", (corrupt) =>
       Effect.logError(`The views of account ${account} could not be brought up to date`, corrupt.message)
     )
-  return Effect.flatMap(views.behind, journal.versions).pipe(
-    Effect.flatMap((versions) => Effect.forEach(versions, catchUp, { discard: true })),
-    Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
-    Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
-    Effect.ignore,
-    Effect.andThen(Effect.sync(() => outbox.alarm.set(0)))
-  )
+  return (isWanted: (account: AccountId) => boolean): Effect.Effect<void> =>
+    Effect.flatMap(views.behind, (accounts) => journal.versions(accounts.filter(isWanted))).pipe(
+      Effect.flatMap((versions) =>
+        // It may have gone again since.
+        Effect.forEach(versions, (each) => (isWanted(each[0]) ? catchUp(each) : Effect.void), { discard: true })
+      ),
+      Effect.tapError((failure) => Effect.logError("The views could not be brought up to date", failure.message)),
+      Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
+      Effect.ignore,
+      Effect.andThen(Effect.sync(() => outbox.alarm.set(0)))
+    )
 })
 
 /** Wakes the accounts that have something due, and sleeps if none has. */
-const makeRound = Effect.gen(function* () {
+const makeRound = Effect.fnUntraced(function* (replicated: AccountId | null) {
   const accounts = yield* Accounts
   const alarm = yield* Alarm
+  const placement = yield* Placement
   const projector = yield* Projector
   const views = yield* Views
-  const forgetKeys = makeForgetKeys(views, yield* RunningTime)
+  const forgetKeys = makeForgetKeys(
+    views,
+    yield* RunningTime,
+    () => replicated === null || placement.isHere(replicated)
+  )
   /** Accounts that could not be had, and when they are asked again. */
   const resting = new Map<AccountId, Millis>()
 
   const wake = (account: AccountId) =>
     Effect.catchCause(accounts.wake(account), (cause) =>
       Effect.gen(function* () {
+        if (!placement.isHere(account)) return
         resting.set(account, (yield* Clock.currentTimeMillis) + RETRY_MILLIS)
         yield* Effect.logError(`The timers of account ${account} could not fire`, cause)
       })
@@ -85,10 +136,10 @@ const makeRound = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     // A clock that was set back must not keep an account waiting.
     for (const [account, until] of resting) {
-      if (until <= now || until > now + RETRY_MILLIS) resting.delete(account)
+      if (until <= now || until > now + RETRY_MILLIS || !placement.isHere(account)) resting.delete(account)
     }
     // In this order: whoever comes into memory meanwhile is among the first, and then knows better.
-    const found = yield* stored(accounts, views, now)
+    const found = yield* stored(accounts, views, now, placement.held())
     const wakeTimes = new Map([...found, ...accounts.wakeTimes(now), ...resting])
     const due = [...wakeTimes].filter(([, at]) => at <= now).map(([account]) => account)
     yield* Effect.forEach(due, wake, { concurrency: WAKING_MAX, discard: true })
@@ -110,12 +161,15 @@ const makeRound = Effect.gen(function* () {
 const stored = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   views: ViewsShape,
-  now: Millis
+  now: Millis,
+  held: ReadonlyArray<Partition> | null
 ): Effect.fn.Return<ReadonlyMap<AccountId, Millis>, StorageFailure> {
   const found = new Map<AccountId, Millis>()
+  if (held?.length === 0) return found
+  const partitions = held?.length === PARTITIONS ? null : held
   for (;;) {
     // Of one account very many may be due: once met, it is passed over.
-    const timers = yield* views.nextTimers(TIMERS_MAX, [...found.keys()])
+    const timers = yield* views.nextTimers(TIMERS_MAX, [...found.keys()], partitions)
     for (const { account, wakeAt } of timers) if (!found.has(account)) found.set(account, wakeAt)
     const active = accounts.wakeTimes(now)
     const isNextFound = [...found].some(([account, wakeAt]) => wakeAt > now && !active.has(account))
@@ -126,12 +180,13 @@ const stored = Effect.fnUntraced(function* (
 /**
  * Forgets keys now and then, a few at a time, so that no timer waits for all of them; answers when it wants to again.
  */
-const makeForgetKeys = (views: ViewsShape, runningTime: RunningTimeShape) => {
+const makeForgetKeys = (views: ViewsShape, runningTime: RunningTimeShape, forgets: () => boolean) => {
   let next: Millis = 0
   return Effect.fnUntraced(function* (now: Millis) {
     // A clock that was set back must not put it off.
     if (next > now && next <= now + FORGET_KEYS_MILLIS) return next
-    const count = yield* views.expireKeys((yield* runningTime.keep) - RETENTION_MILLIS, FORGET_KEYS_MAX)
+    const time = yield* runningTime.keep
+    const count = forgets() ? yield* views.expireKeys(time - RETENTION_MILLIS, FORGET_KEYS_MAX) : 0
     next = count < FORGET_KEYS_MAX ? now + FORGET_KEYS_MILLIS : now
     return next
   })

@@ -11,6 +11,7 @@ import { performance } from "node:perf_hooks"
 import type { AccountId, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
+import type { PlacementShape } from "./Placement.ts"
 import type { Manner, Outcome } from "./Verify.ts"
 
 /** Fingerprints of 32 MB. */
@@ -46,10 +47,14 @@ export const gently = (): Manner => {
 const DELAY_MILLIS = 5 * 60_000
 const DAY_MILLIS = 86_400_000
 
-/** Goes through all accounts again and again, and logs what is wrong: account, version and place, never data. */
+/**
+ * Goes through all accounts that are served here, again and again, and logs what is wrong: account, version and place,
+ * never data.
+ */
 export const forever = (
   period: Millis,
   accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure>,
+  isHere: PlacementShape["isHere"],
   check: (account: AccountId) => Effect.Effect<Outcome, { readonly message: string }>
 ): Effect.Effect<never> => {
   const checked = (account: AccountId) =>
@@ -67,15 +72,18 @@ export const forever = (
       Effect.as(Effect.logWarning("The accounts could not be checked", message), [])
     )
     const order = yield* Random.shuffle(found)
+    let count = 0
     let records = 0
     let problems = 0
     for (const [i, account] of order.entries()) {
       yield* sleepUntil(beganAt + (period * i) / order.length)
+      if (!isHere(account)) continue
+      count++
       const outcome = yield* checked(account)
       records += outcome.records
       if (outcome.problem !== null) problems++
     }
-    yield* Effect.logInfo(`${order.length} accounts were checked, ${records} records; ${problems} have a problem`)
+    yield* Effect.logInfo(`${count} accounts were checked, ${records} records; ${problems} have a problem`)
     yield* sleepUntil(beganAt + period)
   })
   return Effect.andThen(Effect.sleep(DELAY_MILLIS), Loop.forever("scrubbing", round))

@@ -9,6 +9,7 @@ import type { Effect } from "effect"
 import type { Between } from "./Created.ts"
 import type { AccountId, Document, Labels, Millis } from "./Document.ts"
 import type { StorageFailure } from "./Journal.ts"
+import type { Partition } from "./Placement.ts"
 import type {
   DeliveryRow,
   DocumentRow,
@@ -174,10 +175,11 @@ export interface ViewsShape {
   readonly keys: (addresses: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<KeyRow | undefined>, StorageFailure>
   /** The timers of an account that come next, in due order; those of the same time in the order of their ids. */
   readonly timers: (account: AccountId, limit: number) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
-  /** The timers that come next by the wall clock, but for those of some accounts. */
+  /** The timers that come next by the wall clock in the partitions, or in all; but for those of some accounts. */
   readonly nextTimers: (
     limit: number,
-    except: ReadonlyArray<AccountId>
+    except: ReadonlyArray<AccountId>,
+    partitions: ReadonlyArray<Partition> | null
   ) => Effect.Effect<ReadonlyArray<TimerRow>, StorageFailure>
   /** Counts the timers of a name in the accounts that have any. Reads all timers. */
   readonly timerCounts: (name: string) => Effect.Effect<ReadonlyArray<TimerCount>, StorageFailure>

@@ -2,9 +2,11 @@
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
+import type { Fragment } from "effect/sql/Statement"
 import { ofCheckpoint } from "../engine/Checksum.ts"
 import type { AccountId, Millis } from "../engine/Document.ts"
 import type { StorageFailure } from "../engine/Journal.ts"
+import type { Partition } from "../engine/Placement.ts"
 import type { JournalCorrupt } from "../engine/Record.ts"
 import { changed } from "../engine/Record.ts"
 import type { EventRow, KeyRow } from "../engine/Projection.ts"
@@ -21,6 +23,7 @@ import {
   ask,
   bigint,
   cut,
+  ints,
   placed,
   storageFailure,
   texts,
@@ -54,7 +57,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       documents: (addresses) => within(loaded.documents(addresses)),
       keys: (addresses) => within(loaded.keys(addresses)),
       timers: (account, limit) => within(single.timers(account, limit)),
-      nextTimers: (limit, except) => within(single.nextTimers(limit, except)),
+      nextTimers: (limit, except, partitions) => within(single.nextTimers(limit, except, partitions)),
       timerCounts: (name) => within(single.timerCounts(name)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
@@ -206,10 +209,12 @@ const reads = (
         WHERE account = ${account} ORDER BY due_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
     ),
-  nextTimers: (limit, except) =>
+  // Of the partitions of others it meets what is not due yet: what is due, their owners fire.
+  nextTimers: (limit, except, partitions) =>
     ask(
       sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at, checksum FROM timers
-        WHERE account <> ALL (${texts(except)}) ORDER BY wake_at, id LIMIT ${limit}`,
+        WHERE account <> ALL (${texts(except)}) ${partitions === null ? sql`` : inPartitions(sql, partitions)}
+        ORDER BY wake_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
     ),
   timerCounts: (name) =>
@@ -228,6 +233,10 @@ const reads = (
   ),
   scan: (account, table, after, limit) => storageFailure(scans(sql)[table](account, after, limit))
 })
+
+/** The partition of an account is as `Placement.ts` says. */
+const inPartitions = (sql: PgClient.PgClient, partitions: ReadonlyArray<Partition>): Fragment =>
+  sql`AND get_byte(sha256(convert_to(account, 'UTF8')), 0) & 63 = ANY (${ints(partitions)})`
 
 /** Asked by many requests at once. */
 const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "keys"> => ({

@@ -58,7 +58,7 @@ const urgent = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, { reado
   views.documents([address]),
   views.keys([address]),
   views.timers(ACCOUNT, 1),
-  views.nextTimers(1, []),
+  views.nextTimers(1, [], null),
   views.timerCounts("expire"),
   views.subscriptions(ACCOUNT),
   views.newest([{ account: ACCOUNT, kind: "counter", limit: 1 }]),

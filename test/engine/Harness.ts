@@ -93,7 +93,8 @@ const alive: Faults.Faults = () => Effect.void
 const layerWith = (schedulers: 0 | 1 | 2, options: Parameters<typeof Engine.layer>[0]) => {
   if (schedulers === 1) return Engine.layer(options)
   const alone = Deliveries.layer
-  return (schedulers === 0 ? alone : Layer.mergeAll(alone, Scheduler.layer, Layer.fresh(Scheduler.layer))).pipe(
+  const scheduler = Scheduler.layer(null)
+  return (schedulers === 0 ? alone : Layer.mergeAll(alone, scheduler, Layer.fresh(scheduler))).pipe(
     Layer.provideMerge(Accounts.layer(options)),
     Layer.provide(Layer.mergeAll(Alarm.layer, Outbox.layer, RunningTime.layer)),
     Layer.provideMerge(Projector.layer)

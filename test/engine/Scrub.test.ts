@@ -1,6 +1,6 @@
 /** Scrubbing goes through every account once in a period, names what is wrong, and leaves the time to requests. */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Logger } from "effect"
+import { Context, Effect, type Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { performance } from "node:perf_hooks"
 import { StorageFailure } from "../../src/engine/Journal.ts"
@@ -32,7 +32,31 @@ const logged = () => {
   return { lines, layer: Logger.layer([logger]) }
 }
 
+const scrubbing = (
+  storage: Harness.Storage,
+  isHere: (account: string) => boolean,
+  check: Parameters<typeof Scrub.forever>[3],
+  layer: Layer.Layer<never>
+) => Effect.forkScoped(Effect.provide(Scrub.forever(PERIOD, Harness.journalOf(storage).accounts, isHere, check), layer))
+
 describe("scrubbing", () => {
+  it.effect("passes over what another process serves when its turn comes", () =>
+    Effect.gen(function* () {
+      const visits: Array<string> = []
+      const { layer, lines } = logged()
+      const check = (account: string) => Effect.sync(() => ({ records: visits.push(account), problem: null }))
+      const [, elsewhere] = ACCOUNTS
+      yield* scrubbing(yield* filled, (account) => account !== elsewhere, check, layer)
+      yield* TestClock.adjust("6 minutes")
+      yield* Harness.pass(PERIOD, DAY / 8)
+      assert.deepStrictEqual(
+        visits.slice(0, 2).toSorted(),
+        ACCOUNTS.filter((account) => account !== elsewhere)
+      )
+      assert.include(lines, "2 accounts were checked, 3 records; 0 have a problem")
+    })
+  )
+
   it.effect("checks every account once in a period, and goes on whatever it meets", () =>
     Effect.gen(function* () {
       const storage = yield* filled
@@ -51,7 +75,7 @@ describe("scrubbing", () => {
             ? Effect.fail(new StorageFailure({ cause: new Error("not now") }))
             : verifyAccount(account, Scrub.gently())
         }).pipe(Effect.provideContext(damaged), Effect.provide(Harness.formatsOf([Toy.COUNTER])))
-      yield* Effect.forkScoped(Effect.provide(Scrub.forever(PERIOD, Harness.journalOf(storage).accounts, check), layer))
+      yield* scrubbing(storage, () => true, check, layer)
       yield* TestClock.adjust("4 minutes")
       assert.isEmpty(visits)
       yield* Harness.pass(5 * 60_000, 1000)

@@ -143,7 +143,7 @@ describe("timers", () => {
         }
       }
       yield* engine.projector.drained
-      assert.deepStrictEqual(yield* Harness.viewsOf(storage).nextTimers(10, []), [])
+      assert.deepStrictEqual(yield* Harness.viewsOf(storage).nextTimers(10, [], null), [])
       yield* Harness.verified(storage)
     }),
     { arbitrary: { runs: 50, size: 25 } }

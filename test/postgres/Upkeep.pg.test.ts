@@ -120,7 +120,7 @@ const questions = (
   ]),
   views.timers("nobody", 10),
   views.timers(ACCOUNT, 10),
-  views.nextTimers(10, ["nobody"]),
+  views.nextTimers(10, ["nobody"], null),
   views.newest([
     { ...intents, account: ACCOUNT },
     { ...intents, account: "nobody" }

@@ -10,6 +10,7 @@ import { Effect, Exit, Schedule, Schema, Scope } from "effect"
 import type { Between } from "../../src/engine/Created.ts"
 import type { Searchable } from "../../src/engine/Document.ts"
 import { READ_BYTES_MAX } from "../../src/engine/Memory.ts"
+import { partitionOf, PARTITIONS } from "../../src/engine/Placement.ts"
 import type { ChainedRow, Attempt, JournalRow, Span } from "../../src/engine/Record.ts"
 import { GENESIS, RECORD_BYTES_MAX, textOf } from "../../src/engine/Record.ts"
 import type { DeliveryRow, DeliveryStep, ProjectedDocument, Projection } from "../../src/engine/Projection.ts"
@@ -264,6 +265,7 @@ const questions = (random: Random) => {
   const delivery = `whd_${random.below(6)}_${random.below(3)}_${random.pick(ACCOUNTS)}`
   const busy = distinct(random, DESTINATIONS)
   const passedOver = distinct(random, ACCOUNTS)
+  const partitions = random.chance(0.5) ? null : distinct(random, ACCOUNTS).map(partitionOf)
   const now = random.below(TIME_MAX)
   const lease = { now, limit, busy, leasedUntil: now + 1 + random.below(TIME_MAX / 2) }
   const happened = distinct(random, IDS).map((id) => ({ account: random.pick(ACCOUNTS), id: `${id}1` }))
@@ -282,7 +284,7 @@ const questions = (random: Random) => {
       Effect.map(views.accountsUnnumbered(100), (accounts) => accounts.toSorted()),
     keys: (views: ViewsShape) => views.keys(addresses),
     timers: (views: ViewsShape) => views.timers(account, limit),
-    nextTimers: (views: ViewsShape) => views.nextTimers(limit, passedOver),
+    nextTimers: (views: ViewsShape) => views.nextTimers(limit, passedOver, partitions),
     timerCounts: (views: ViewsShape) =>
       Effect.map(views.timerCounts(timerName), (counts) => counts.toSorted((a, b) => (a.account < b.account ? -1 : 1))),
     list: (views: ViewsShape) => views.list(account, list),
@@ -413,6 +415,28 @@ describe("the views in Postgres", () => {
       )
       const [newest] = yield* views.keys([{ account, id: "key" }])
       assert.strictEqual(newest?.version, 3)
+    })
+  )
+
+  it.live("find the next timers of every partition, and say of all accounts which partition they lie in", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const views = viewsOf(yield* database.connect("views"))
+      const accounts = ["till", "ü→😀", "a\\b:test", ...Array.from({ length: 300 }, (_, i) => `mer_${i}:live`)]
+      for (const account of accounts) yield* views.checkpoint(account)
+      const checkpoints = accounts.map((account) => ({ account, from: 0, to: 1, ahead: 0 }))
+      const timer = { id: "t", name: "settle", version: 1, dueAt: 5, wakeAt: 5, checksum: 1 }
+      const timersSet = accounts.map((account) => ({ ...timer, account }))
+      yield* views.apply({ ...EMPTY, checkpoints, timersSet }, 0)
+      const found = yield* Effect.forEach(
+        Array.from({ length: PARTITIONS }, (_, i) => i),
+        (partition) =>
+          Effect.map(views.nextTimers(1000, [], [partition]), (timers) => timers.map(({ account }) => account))
+      )
+      for (const [partition, some] of found.entries()) {
+        for (const account of some) assert.strictEqual(partitionOf(account), partition, account)
+      }
+      assert.deepStrictEqual(found.flat().toSorted(), accounts.toSorted())
     })
   )
 
@@ -571,7 +595,7 @@ describe("the views in Postgres", () => {
       const database = yield* PostgresStorage.make
       const views = viewsOf(yield* database.connect("views"))
       yield* database.edit("DROP TABLE timers")
-      const { message } = yield* Effect.flip(views.nextTimers(1, []))
+      const { message } = yield* Effect.flip(views.nextTimers(1, [], null))
       assert.strictEqual(message, 'The storage failed: relation "timers" does not exist')
     })
   )

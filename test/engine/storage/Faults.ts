@@ -54,7 +54,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         behind: reading(views.behind),
         accounts: reading(views.accounts),
         timers: (account, limit) => reading(views.timers(account, limit)),
-        nextTimers: (limit, except) => reading(views.nextTimers(limit, except)),
+        nextTimers: (...options) => reading(views.nextTimers(...options)),
         timerCounts: (name) => reading(views.timerCounts(name)),
         subscriptions: (account) => reading(views.subscriptions(account)),
         takeDeliveries: (options) => reading(views.takeDeliveries(options)),

@@ -13,6 +13,8 @@ import type {
   SubscriptionRow,
   TimerRow
 } from "../../../src/engine/Projection.ts"
+import type { Partition } from "../../../src/engine/Placement.ts"
+import { partitionOf } from "../../../src/engine/Placement.ts"
 import { moved, sweepTables } from "../../../src/engine/Projection.ts"
 import type { SearchQuery } from "../../../src/engine/Search.ts"
 import { mayMatch } from "../../../src/engine/Search.ts"
@@ -135,9 +137,14 @@ class Accounts {
     return [...this.all].flatMap(([account, { number }]) => (number === wanted ? [account] : []))
   }
 
-  nextTimers(limit: number, except: ReadonlyArray<AccountId>): ReadonlyArray<TimerRow> {
+  nextTimers(
+    limit: number,
+    except: ReadonlyArray<AccountId>,
+    partitions: ReadonlyArray<Partition> | null
+  ): ReadonlyArray<TimerRow> {
     return [...this.all]
-      .flatMap(([account, { timers }]) => (except.includes(account) ? [] : [...timers.values()]))
+      .filter(([account]) => !except.includes(account) && partitions?.includes(partitionOf(account)) !== false)
+      .flatMap(([, { timers }]) => [...timers.values()])
       .toSorted(byTime("wakeAt"))
       .slice(0, limit)
   }
@@ -331,7 +338,7 @@ const viewsOfProcess = (journal: Journal["Service"], accounts: Accounts, process
       ),
     timers: (account, limit) =>
       Effect.sync(() => [...tables(account).timers.values()].toSorted(byTime("dueAt")).slice(0, limit)),
-    nextTimers: (limit, except) => Effect.sync(() => accounts.nextTimers(limit, except)),
+    nextTimers: (...options) => Effect.sync(() => accounts.nextTimers(...options)),
     timerCounts: (name) => Effect.sync(() => accounts.timerCounts(name)),
     list: (account, query) => Effect.sync(() => listed(tables(account), query)),
     newest: (queries) => Effect.sync(() => queries.map(({ account, ...query }) => listed(tables(account), query))),
