@@ -46,6 +46,8 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "http/ErrorTable.ts": "the documentation of errors shows what the one table says",
     "http/HttpConfig.ts": "pages link to the address of the documentation",
     "http/HttpErrors.ts": "a form can be too large, and the documentation of errors has examples of all",
+    "http/forward/Forwarder.ts": "a page says which account it is about, before it reads anything of it",
+    "http/forward/PageRelay.ts": "a page goes to the process that serves its account",
     "http/RequestBody.ts": "a form is read within the limits of every body",
     "http/RequestTimeouts.ts": "a page waits as long as the API does"
   }

@@ -8,7 +8,7 @@
  */
 import { Effect, Redacted } from "effect"
 import type { PaymentMethodData } from "../domain/PaymentMethod.ts"
-import type { AccountsShape, MakeCommand, Reply, Response } from "../engine/Accounts.ts"
+import type { AccountsShape, MakeCommand, Reply } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { RequestIdentity } from "../engine/Record.ts"
@@ -21,6 +21,8 @@ import type { Rendering } from "./CommandAnswers.ts"
 import { answerOf, openAnswer, refusedAs } from "./CommandAnswers.ts"
 import type { Failure } from "./ErrorTable.ts"
 import { fingerprint } from "./Fingerprint.ts"
+import { makeRemember } from "./forward/Calls.ts"
+import { Forwarder } from "./forward/Forwarder.ts"
 import type { Answered, CommandServices } from "./handlers/Handler.ts"
 import { withCommandServices } from "./handlers/Handler.ts"
 import { HttpConfig } from "./HttpConfig.ts"
@@ -67,6 +69,7 @@ export const make = Effect.gen(function* () {
   const config = yield* PaymentsConfig
   const processors = yield* Processor
   const { docsUrl } = yield* HttpConfig
+  const remember = makeRemember(accounts, yield* Forwarder)
   const fingerprintKey = Redacted.value(config.fingerprintKey)
   const provide = withCommandServices(config, processors)
 
@@ -88,7 +91,7 @@ export const make = Effect.gen(function* () {
       const command: MakeCommand = () => provide(Effect.mapBoth(makeCommand(), answered))
       const reply =
         installationWide === true
-          ? executeInstallationWide(accounts, account, identity, command)
+          ? executeInstallationWide(accounts, remember, account, identity, command)
           : accounts.execute(account, identity, command)
       return Effect.map(reply, ({ apiVersion, body, headers, replayOf, shown, status }): Carried => ({
         status,
@@ -109,9 +112,6 @@ const asItIs: Rendering["inItsVersion"] = (newest) => newest
 
 export type CarryOutOnce = Effect.Success<typeof make>
 
-/** Leaves nothing behind. It is executed only to have the engine refuse a key that is another request's. */
-const nothing = () => Effect.fail<Response>({ status: 500, body: "{}", stored: false })
-
 /**
  * Carries out in the installation's account, which all merchants share, what changes what the installation keeps of a
  * merchant: once per key of the merchant's account that the request came from (semantics I4).
@@ -121,18 +121,19 @@ const nothing = () => Effect.fail<Response>({ status: 500, body: "{}", stored: f
  */
 const executeInstallationWide = Effect.fnUntraced(function* (
   accounts: AccountsShape,
+  remember: ReturnType<typeof makeRemember>,
   account: AccountId,
   request: RequestIdentity,
   command: MakeCommand
 ) {
   const { idempotencyKey } = request
   if (idempotencyKey === null) return yield* accounts.execute(INSTALLATION, request, command)
-  yield* accounts.execute(account, request, nothing)
+  yield* remember(account, request, null)
   const shared = { ...request, idempotencyKey: `${account}/${idempotencyKey}` }
   const reply: Reply = yield* accounts.execute(INSTALLATION, shared, command)
   if (reply.status === 200) {
-    const done = Effect.succeed<Response>({ status: reply.status, body: reply.body, stored: true })
-    yield* Effect.ignore(accounts.execute(account, { ...request, id: reply.replayOf ?? request.id }, () => done))
+    const done = { status: reply.status, body: reply.body, stored: true }
+    yield* Effect.ignore(remember(account, { ...request, id: reply.replayOf ?? request.id }, done))
   }
   return reply
 })

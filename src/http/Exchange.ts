@@ -44,6 +44,8 @@ export interface Received extends Exchange {
   readonly wait: Wait
   /** A command's, from when it was admitted until it is answered. */
   place: Place | undefined
+  /** So often it has turned out that its account is served by another process than was thought. */
+  moves: number
 }
 
 export interface Answer {
@@ -51,6 +53,8 @@ export interface Answer {
   /** JSON text. */
   readonly body: string
   readonly headers?: Readonly<Record<string, string>>
+  /** True if another process has made it, with all of its headers. */
+  readonly isComplete?: boolean
 }
 
 /** Gives the request as Node has it: Effect's own would copy all headers. */

@@ -13,13 +13,17 @@ export interface Incoming {
   readonly url: string
   /** By names in lower case, as node joins them. */
   readonly headers: IncomingHttpHeaders
+  /** Names and values by turns, as they were sent. */
+  readonly rawHeaders: ReadonlyArray<string>
   /** Tells of a header, by its name in lower case, whether it was sent more than once. */
   readonly isRepeated: (name: string) => boolean
   /** By `performance.now()`: when it had arrived, as far as `isWhole` says. */
   readonly arrivedAt: number
   /** True if its body, if any, has arrived with it. */
   readonly isWhole: boolean
-  /** Reads the whole body: an `Exit` if it is there. To be called once at most. */
+  /** True if node's parser was not needed for it. */
+  readonly isPlain: boolean
+  /** Reads the whole body: an `Exit` if it is there. Not to be called while it is being read. */
   readonly readBody: () => Effect.Effect<Buffer, RequestTooLarge | Unavailable>
   /** The client's address; undefined once it is gone. */
   readonly remoteAddress: string | undefined

@@ -1,6 +1,6 @@
 /** A request of the API that node's own parser has read, and the response that node writes. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
-import type { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { RequestTooLarge } from "./HttpErrors.ts"
 import type { Incoming } from "./Incoming.ts"
@@ -42,6 +42,8 @@ export class NodeIncoming extends NodeHead implements Incoming {
   readonly arrivedAt = performance.now()
   readonly #response: ServerResponse
   readonly #readBody: ReadBody
+  readonly isPlain = false
+  #body: Exit.Exit<Buffer, RequestTooLarge | Unavailable> | undefined
 
   constructor(source: IncomingMessage, response: ServerResponse, readBody: ReadBody) {
     super(source)
@@ -50,11 +52,23 @@ export class NodeIncoming extends NodeHead implements Incoming {
   }
 
   get isWhole(): boolean {
-    return this.source.method !== "POST"
+    return this.source.method !== "POST" || this.#body !== undefined
   }
 
+  get rawHeaders(): ReadonlyArray<string> {
+    return this.source.rawHeaders
+  }
+
+  /** Whoever sends the request on needs the body as well, after somebody has read it here. */
   readBody(): Effect.Effect<Buffer, RequestTooLarge | Unavailable> {
-    return this.#readBody(this.source, this.#response)
+    if (this.#body !== undefined) return this.#body
+    const body = this.#readBody(this.source, this.#response)
+    if (Exit.isExit(body)) return body
+    return Effect.onExit(body, (exit) =>
+      Effect.sync(() => {
+        if (!Exit.hasInterrupts(exit)) this.#body = exit
+      })
+    )
   }
 
   get remoteAddress(): string | undefined {

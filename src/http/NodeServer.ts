@@ -162,6 +162,8 @@ export interface Options {
   readonly keepAliveMillis?: number
   /** False if node's parser is to read all requests. */
   readonly plain?: boolean
+  /** A request's header lines may be so long; as long as node says if left out. */
+  readonly headBytesMax?: number
 }
 
 export const create = (options: Options = {}): http.Server => {
@@ -199,6 +201,7 @@ export const create = (options: Options = {}): http.Server => {
     keepAliveTimeout: keepAliveMillis,
     requestTimeout: arrivalMillisMax,
     requireHostHeader: false,
+    ...(options.headBytesMax !== undefined && { maxHeaderSize: options.headBytesMax }),
     ServerResponse: Response,
     // Nothing here speaks another protocol, and what Node hands over for one is answered without any of these habits.
     shouldUpgradeCallback: () => false

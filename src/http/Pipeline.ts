@@ -9,6 +9,8 @@ import type { OlderVersion, RequestError } from "../domain/ApiVersions.ts"
 import { ApiVersions } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
+import type { AccountId } from "../engine/Document.ts"
+import { INSTALLATION } from "../payments/AccountIds.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { Admission, AdmissionTime } from "./Admission.ts"
@@ -22,7 +24,11 @@ import { envelope, wireErrorOf } from "./ErrorTable.ts"
 import type { Failure } from "./ErrorTable.ts"
 import type { Answer, Exchange, Received } from "./Exchange.ts"
 import { answerFailed, begin, headersOf, inItsVersion, LogThrottle, RequestIds } from "./Exchange.ts"
+import type { SenderOf } from "./Forwarding.ts"
 import { senderOf } from "./Forwarding.ts"
+import { Forwarder, HERE } from "./forward/Forwarder.ts"
+import type { ForwardedIncoming } from "./forward/Listener.ts"
+import { elsewhereOf, relay } from "./forward/Relay.ts"
 import { withQueryServices } from "./handlers/Handler.ts"
 import { HttpConfig } from "./HttpConfig.ts"
 import type { InvalidHttp, InvalidJson, RequestTooLarge, RouteNotFound, UnsupportedMediaType } from "./HttpErrors.ts"
@@ -39,6 +45,12 @@ import { RouteTable } from "./RouteTable.ts"
 
 /** Of the requests that find the engine unavailable, one is logged in so many milliseconds. */
 const OUTAGE_LOG_MILLIS = 1000
+/** A request follows its account so often. */
+const MOVES_MAX = 8
+
+const ELSEWHERE = "elsewhere"
+
+const isForwarded = (incoming: Incoming): incoming is ForwardedIncoming => "elsewhere" in incoming
 
 /** Makes the steps that need something of the service. */
 const makeSteps = Effect.fnUntraced(function* (
@@ -46,6 +58,7 @@ const makeSteps = Effect.fnUntraced(function* (
   limits: RateLimits.RateLimits | undefined
 ) {
   const { accountBefore, authenticate } = yield* Authentication.make
+  const forwarder = yield* Forwarder
   const admission = yield* Effect.acquireRelease(
     Effect.map(AdmissionTime, (time) => new Admission(time)),
     (admission) => Effect.sync(() => admission.close())
@@ -53,11 +66,30 @@ const makeSteps = Effect.fnUntraced(function* (
   const routes = new RouteTable(endpoints)
   const versions = yield* ApiVersions
   const callerOf = ({ incoming }: Received) => authenticate(incoming.headers.authorization)
+  const isInstallationWide = installationWideOf(endpoints)
+  const accountOf = ({ account }: Caller, path: string) => (isInstallationWide(path) ? INSTALLATION : account)
+  /** Another process counts and answers the requests of the accounts that it serves. */
+  const callerHere = (received: Received) =>
+    andThen(callerOf(received), (caller): Exit.Exit<Caller, Unavailable> => {
+      const account = accountOf(caller, received.path)
+      return forwarder.isHere(account) ? Exit.succeed(caller) : Exit.fail(Unavailable.elsewhere(account))
+    })
   return {
     accountBefore,
     admission,
+    forwarder,
+    callerOf,
     authenticate:
-      limits === undefined ? callerOf : (received: Received) => limits.authenticated(received, callerOf(received)),
+      limits === undefined ? callerHere : (received: Received) => limits.authenticated(received, callerHere(received)),
+    /** The account of a request that another process serves, if that is known without asking anybody. */
+    elsewhere: (received: Received): AccountId | undefined => {
+      const before = accountBefore(received.incoming.headers.authorization)
+      if (before === undefined || forwarder.isHere(isInstallationWide(received.path) ? INSTALLATION : before)) {
+        return undefined
+      }
+      const caller = callerOf(received)
+      return isOver(caller) && Exit.isSuccess(caller) ? accountOf(caller.value, received.path) : undefined
+    },
     limit: limits === undefined ? () => Exit.void : limits.admit,
     versions,
     /** Has the exchange be answered in a version. */
@@ -71,6 +103,14 @@ const makeSteps = Effect.fnUntraced(function* (
   }
 })
 type Steps = Effect.Success<ReturnType<typeof makeSteps>>
+
+/** Makes what tells from a path whether its requests are for what the installation keeps of a merchant. */
+const installationWideOf = (endpoints: ReadonlyArray<Endpoint>): ((path: string) => boolean) => {
+  const wide = endpoints.filter(({ installationWide }) => installationWide)
+  const bases = [...new Set(wide.map(({ path }) => path.split("/:", 1)[0]!))]
+  return (path) =>
+    bases.some((base) => path.startsWith(base) && (path.length === base.length || path[base.length] === "/"))
+}
 
 /** An endpoint that was found, and who wants to use it. */
 interface Call<E> extends Matched<E> {
@@ -128,6 +168,17 @@ const answerTo = (steps: Steps, exchange: Received, caller: Caller): Effect.Effe
   if (Exit.isFailure(idempotencyKey)) return refused(idempotencyKey)
   // 8. Body: its size, its content type, its JSON.
   return andThen(receive(steps, call), (body) => carryOut(steps, call, idempotencyKey.value, body))
+}
+
+/** Tells whether 3. to 7. refuse a request, so that nobody waits for its body. */
+const isRefusedBeforeBody = (steps: Steps, exchange: Received): boolean => {
+  const caller = steps.callerOf(exchange)
+  if (!isOver(caller) || Exit.isFailure(caller)) return false
+  const { incoming, method, query } = exchange
+  if (Exit.isFailure(apiVersionOf(incoming, caller.value.apiVersion, steps.versions.known))) return true
+  const found = steps.find(exchange)
+  if (Exit.isFailure(found) || Exit.isFailure(permit(caller.value, found.value.endpoint, query))) return true
+  return method === "POST" && Exit.isFailure(idempotencyKeyOf(incoming))
 }
 
 /** 8. to 15. Has a command carried out, once its body is there. */
@@ -295,18 +346,45 @@ interface Surroundings {
   readonly steps: Steps
   readonly limits: RateLimits.RateLimits | undefined
   readonly crossOrigin: CrossOrigin.CrossOrigin
+  readonly addressOf: SenderOf
 }
 
-/** Makes what works on a request that was admitted, and what ends one, admitted or not. */
-const makeWork = Effect.fnUntraced(function* ({ crossOrigin, limits, steps }: Surroundings) {
-  const { docsUrl, requestMillisMax } = yield* HttpConfig
-  const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
+/** Makes what runs a part of a request that has to wait. */
+const makeWaiting = Effect.fnUntraced(function* () {
+  const { requestMillisMax } = yield* HttpConfig
   const timeouts = new RequestTimeouts(requestMillisMax ?? REQUEST_MILLIS_MAX)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
 
+  /** Runs what has to wait for something. A client that goes away ends it, but no command that has begun. */
+  return <A>(
+    { incoming, wait }: Received,
+    work: Effect.Effect<A, Failure>,
+    then: (exit: Exit.Exit<A, Failure>, hasWaited: boolean) => void
+  ): void => {
+    const fiber = runFork(work)
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return then(exit, false)
+    timeouts.watch(wait, fiber)
+    fiber.addObserver((exit) => {
+      timeouts.end(wait)
+      then(exit, true)
+    })
+    incoming.onGone(() => fiber.interruptUnsafe())
+    Fiber.runIn(fiber, scope)
+  }
+})
+
+/** Makes what works on a request, from when it is there until it is answered. */
+const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, steps }: Surroundings) {
+  const { docsUrl } = yield* HttpConfig
+  const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const waitFor = yield* makeWaiting()
+
   const respond = (exchange: Received, answer: Answer): void => {
     const { incoming } = exchange
+    if (answer.isComplete === true) return incoming.answer(answer.status, answer.headers!, answer.body)
     const headers = headersOf(exchange, answer)
     const readable = crossOrigin.headersOf(incoming)
     const shown =
@@ -318,8 +396,11 @@ const makeWork = Effect.fnUntraced(function* ({ crossOrigin, limits, steps }: Su
 
   const end = (exchange: Received, exit: Exit.Exit<Answer, Failure>, hasWaited: boolean = false): void => {
     if (exchange.place !== undefined) steps.admission.leave(exchange.place, hasWaited)
+    exchange.place = undefined
     if (Exit.isSuccess(exit)) return respond(exchange, exit.value)
     const { incoming, wait } = exchange
+    const account = elsewhereOf(exit.cause)
+    if (account !== undefined && exchange.moves++ < MOVES_MAX) return goElsewhere(exchange, account)
     if (Cause.hasInterruptsOnly(exit.cause) && incoming.isGone) return
     const interruption = wait.isOver ? "The storage does not answer in time." : "Till stops."
     const failed = answerFailed(exchange, exit.cause, { docsUrl, outages, interruption })
@@ -327,19 +408,21 @@ const makeWork = Effect.fnUntraced(function* ({ crossOrigin, limits, steps }: Su
     respond(exchange, failed.answer)
   }
 
-  /** Runs what has to wait for something. A client that goes away ends it, but no command that has begun. */
-  const waitFor = (exchange: Received, answer: Effect.Effect<Answer, Failure>): void => {
-    const fiber = runFork(answer)
-    const exit = fiber.pollUnsafe()
-    if (exit !== undefined) return end(exchange, exit)
-    const { incoming, wait } = exchange
-    timeouts.watch(wait, fiber)
-    fiber.addObserver((exit) => {
-      timeouts.end(wait)
-      end(exchange, exit, true)
+  /** Has the process answer that serves the account. Whatever came from another process goes back there. */
+  const goElsewhere = (exchange: Received, account: AccountId): void => {
+    const { incoming } = exchange
+    if (isForwarded(incoming)) {
+      const arrived = Effect.map(steps.forwarder.arrives(account), (isHere) => (isHere ? HERE : ELSEWHERE))
+      return waitFor(exchange, arrived, (exit) =>
+        Exit.isSuccess(exit) && exit.value === HERE ? enter(exchange) : incoming.elsewhere(account)
+      )
+    }
+    const answered = relay(steps.forwarder, exchange, account, () => isRefusedBeforeBody(steps, exchange))
+    waitFor(exchange, answered, (exit) => {
+      if (Exit.isFailure(exit)) end(exchange, refused(exit))
+      else if (exit.value === HERE) enter(exchange)
+      else end(exchange, Exit.succeed(exit.value))
     })
-    incoming.onGone(() => fiber.interruptUnsafe())
-    Fiber.runIn(fiber, scope)
   }
 
   const work = (exchange: Received): void => {
@@ -350,10 +433,42 @@ const makeWork = Effect.fnUntraced(function* ({ crossOrigin, limits, steps }: Su
       answered = Exit.die(defect)
     }
     if (isOver(answered)) end(exchange, answered)
-    else waitFor(exchange, answered)
+    else waitFor(exchange, answered, (exit, hasWaited) => end(exchange, exit, hasWaited))
   }
-  return { work, end }
+
+  /** Has a request begin once there is room for it. What is for another process needs none here. */
+  const enter = (exchange: Received): void => {
+    const elsewhere = steps.elsewhere(exchange)
+    if (elsewhere !== undefined && exchange.moves++ < MOVES_MAX) return goElsewhere(exchange, elsewhere)
+    admit(steps, addressOf, exchange, { work, refuse: (exchange) => end(exchange, tooMany) })
+  }
+  return { enter }
 })
+
+/** Has the work on a request begin now or later, or has it refused. */
+const admit = (
+  { accountBefore, admission }: Steps,
+  addressOf: SenderOf,
+  exchange: Received,
+  { refuse, work }: Readonly<Record<"refuse" | "work", (exchange: Received) => void>>
+): void => {
+  const { incoming, moves } = exchange
+  const { arrivedAt, headers, isWhole, method } = incoming
+  // Whoever is not known yet takes turns with others at the same address.
+  const account = accountBefore(headers.authorization) ?? `at ${addressOf(incoming)}`
+  admission.enter(account, isWhole && (method === "POST" || method === "DELETE"), {
+    // One whose account has come here has waited for that, and not for its turn.
+    since: moves === 0 ? arrivedAt : performance.now(),
+    get isGone() {
+      return incoming.isGone
+    },
+    start: (place) => {
+      exchange.place = place
+      work(exchange)
+    },
+    refuse: () => refuse(exchange)
+  })
+}
 
 /** Answers requests by the given endpoints, as long as the scope lives. */
 export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoint>) {
@@ -363,7 +478,7 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
   const limits = rateLimit === true ? yield* RateLimits.make(addressOf) : undefined
   const crossOrigin = CrossOrigin.make(endpoints)
   const steps = yield* makeSteps(endpoints, limits)
-  const { end, work } = yield* makeWork({ steps, limits, crossOrigin })
+  const { enter } = yield* makeWork({ steps, limits, crossOrigin, addressOf })
 
   const answerWith = (incoming: Incoming, answer: Answer): void =>
     incoming.answer(answer.status, headersOf(begin(incoming, requestIds.next()), answer), answer.body)
@@ -382,24 +497,12 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
         ...begin(incoming, requestIds.next()),
         incoming,
         wait: new Wait(),
-        place: undefined
+        place: undefined,
+        moves: 0
       }
       // What comes before the caller's version is known is of the newest.
       exchange.apiVersion = steps.versions.newest
-      const { arrivedAt, headers, isWhole, method } = incoming
-      // Whoever is not known yet takes turns with others at the same address.
-      const account = steps.accountBefore(headers.authorization) ?? `at ${addressOf(incoming)}`
-      steps.admission.enter(account, isWhole && (method === "POST" || method === "DELETE"), {
-        since: arrivedAt,
-        get isGone() {
-          return incoming.isGone
-        },
-        start: (place) => {
-          exchange.place = place
-          work(exchange)
-        },
-        refuse: () => end(exchange, tooMany)
-      })
+      enter(exchange)
     },
     /** Refuses a request before anything of it is looked at. */
     refuse: (incoming: Incoming, failure: InvalidHttp): void => answerWith(incoming, refusal(failure)),

@@ -27,6 +27,8 @@ import { products } from "./handlers/Products.ts"
 import { refunds } from "./handlers/Refunds.ts"
 import { testHelpers } from "./handlers/TestHelpers.ts"
 import { webhookEndpoints } from "./handlers/WebhookEndpoints.ts"
+import * as Calls from "./forward/Calls.ts"
+import { Forwarder } from "./forward/Forwarder.ts"
 import * as Health from "./Health.ts"
 import { InvalidHttp, RouteNotFound } from "./HttpErrors.ts"
 import type { HttpConfig } from "./HttpConfig.ts"
@@ -65,7 +67,8 @@ const api = HttpRouter.use((router) =>
     const pipeline = yield* Pipeline.make(endpoints)
     const requestIds = yield* RequestIds
     const { readBody } = yield* RequestBodies
-    const { takeApi } = yield* ApiServer
+    const { takeApi, takeUp } = yield* ApiServer
+    yield* (yield* Forwarder).serve({ api: pipeline.answer, page: takeUp, call: yield* Calls.make })
     takeApi({
       request: (source, response) => {
         const incoming = new NodeIncoming(source, response, readBody)

@@ -1,5 +1,5 @@
 /** Listens. What is under /v1 goes to the API as node has read it; everything else goes through Effect's HTTP. */
-import type { Server } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
 import type { TakeApi } from "./NodeServer.ts"
@@ -13,6 +13,8 @@ export class ApiServer extends Context.Service<
     readonly takeApi: (take: TakeApi) => void
     /** Has every answer end its connection from now on. */
     readonly endConnections: Effect.Effect<void>
+    /** Takes a request as if it had come to the server. */
+    readonly takeUp: (request: IncomingMessage, response: ServerResponse) => void
   }
 >()("till/http/ApiServer") {}
 
@@ -25,7 +27,8 @@ export const layer = (make: () => Server, options: NodeHttpServer.Options) =>
         NodeHttpServer.layer(() => server, options),
         Layer.succeed(ApiServer, {
           takeApi: (take) => setApi(server, take),
-          endConnections: Effect.sync(() => endConnections(server))
+          endConnections: Effect.sync(() => endConnections(server)),
+          takeUp: (request, response) => void server.emit("request", request, response)
         })
       )
     })

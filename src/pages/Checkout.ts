@@ -227,15 +227,18 @@ const pay = Effect.fnUntraced(function* (submissions: Submissions, visit: Visit,
     Effect.catchTag("IdempotencyKeyInUse", () =>
       retry(409, "Your payment is still being processed. Please wait a moment.", token)
     ),
-    Effect.catchTag("Unavailable", () =>
-      Effect.succeed(
-        formPage(visit, {
-          status: 503,
-          message: "The payment service cannot answer at the moment. Try again: you will not pay twice.",
-          details,
-          token
-        })
-      )
+    Effect.catchTag("Unavailable", (unavailable) =>
+      // Nothing was tried yet where the account is.
+      unavailable.isElsewhere
+        ? Effect.fail(unavailable)
+        : Effect.succeed(
+            formPage(visit, {
+              status: 503,
+              message: "The payment service cannot answer at the moment. Try again: you will not pay twice.",
+              details,
+              token
+            })
+          )
     )
   )
 })

@@ -8,9 +8,9 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Effect, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { Unavailable } from "../engine/Accounts.ts"
-import { responseOf, sourceOf } from "../http/Exchange.ts"
-import type { RequestTooLarge } from "../http/HttpErrors.ts"
-import { RequestBodies } from "../http/RequestBody.ts"
+import { readBodyOf } from "../http/forward/PageRelay.ts"
+import { RequestTooLarge } from "../http/HttpErrors.ts"
+import type { RequestBodies } from "../http/RequestBody.ts"
 import { formKey } from "../payments/IdempotencyKeys.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 
@@ -29,7 +29,9 @@ export const readForm = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<FormValues | undefined, RequestTooLarge | Unavailable, RequestBodies> =>
   Effect.map(
-    RequestBodies.use(({ readBody }) => readBody(sourceOf(request), responseOf(request), FORM_BYTES_MAX)),
+    Effect.flatMap(readBodyOf(request, FORM_BYTES_MAX), (body) =>
+      body.length > FORM_BYTES_MAX ? Effect.fail(new RequestTooLarge()) : Effect.succeed(body)
+    ),
     (body) => {
       const [type] = (request.headers["content-type"] ?? "").split(";", 1)
       if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined

@@ -3,7 +3,10 @@ import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
+import type { AccountId } from "../engine/Document.ts"
 import { shownPath } from "../http/ErrorTable.ts"
+import { Forwarder } from "../http/forward/Forwarder.ts"
+import { relayPage } from "../http/forward/PageRelay.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
 import { RequestTooLarge } from "../http/HttpErrors.ts"
 import type { RequestBodies } from "../http/RequestBody.ts"
@@ -26,15 +29,44 @@ export const route = <E>(
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | PageServices> =>
   HttpRouter.use((router) =>
     Effect.flatMap(Effect.context<PageServices>(), (services) => {
-      const patient = within(Context.get(services, HttpConfig).requestMillisMax ?? REQUEST_MILLIS_MAX)
+      const millisMax = Context.get(services, HttpConfig).requestMillisMax ?? REQUEST_MILLIS_MAX
+      const patient = within(millisMax)
       return router.add(method, path, (request) => {
         const elsewhere = method === "GET" ? withoutSlash(request.url) : undefined
         if (elsewhere !== undefined) return Effect.succeed(elsewhere)
         return Effect.flatMap(HttpRouter.params, (params) =>
-          guarded(request, patient(Effect.provideContext(handler(request, params), services)))
+          guarded(
+            request,
+            Effect.provideContext(following(request, patient(handler(request, params)), millisMax), services)
+          )
         )
       })
     })
+  )
+
+/** A request follows its account so often. */
+const MOVES_MAX = 4
+
+/** Has a page answered where its account is, once its handler has found that it is elsewhere. */
+const following = <E, R>(
+  request: HttpServerRequest.HttpServerRequest,
+  answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+  millisMax: number,
+  moves: number = MOVES_MAX
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E | Unavailable | RequestTooLarge, R | RequestBodies> =>
+  Effect.catch(answer, (failure) => {
+    const account = failure instanceof Unavailable && failure.isElsewhere ? failure.account : undefined
+    if (account === undefined || moves === 0) return Effect.fail(failure)
+    return relayPage(request, account, millisMax, following(request, answer, millisMax, moves - 1))
+  })
+
+/**
+ * Goes on if the account is served here. Otherwise the request goes where it is, whole: this is all that a page needs
+ * that is about an account and does not begin by reading it.
+ */
+export const belongsTo = (account: AccountId): Effect.Effect<void, Unavailable> =>
+  Effect.flatMap(Forwarder, ({ isHere }) =>
+    isHere(account) ? Effect.void : Effect.fail(Unavailable.elsewhere(account))
   )
 
 /** The query. Only the first question mark begins one. */

@@ -57,6 +57,8 @@ class Received implements Incoming {
   readonly headers: Readonly<Record<string, string>>
   readonly arrivedAt = 0
   readonly isWhole = true
+  readonly isPlain = true
+  readonly rawHeaders: ReadonlyArray<string> = []
   readonly remoteAddress = "127.0.0.1"
   isGone = false
   readonly answered = Promise.withResolvers<Answer | undefined>()

@@ -214,6 +214,7 @@ class PlainIncoming implements Incoming {
   readonly headers: PlainRequest["headers"]
   readonly arrivedAt: number
   readonly isWhole = true
+  readonly isPlain = true
   readonly #connection: PlainConnection
   readonly #body: Buffer
   #isAnswered = false
@@ -226,6 +227,10 @@ class PlainIncoming implements Incoming {
     this.headers = headers
     this.#connection = connection
     this.#body = body
+  }
+
+  get rawHeaders(): ReadonlyArray<string> {
+    return Object.entries(this.headers as Readonly<Record<string, string>>).flat()
   }
 
   /** None is, or the request would not be plain. */
