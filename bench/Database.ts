@@ -17,7 +17,7 @@ export interface Database {
   readonly version: string
   /** Creates an empty database and gives its URL. */
   readonly create: (name: string) => Effect.Effect<string, BenchFailure>
-  /** The number that a query answers. */
+  /** The number that a query answers, in a database that was created; without a name, in that of the server's URL. */
   readonly count: (name: string, query: string) => Effect.Effect<number, BenchFailure>
   /** What a query answers. */
   readonly rows: (
@@ -92,8 +92,10 @@ const requireDurability = Effect.fnUntraced(function* (client: Client) {
   }
 })
 
-export const make = Effect.gen(function* () {
-  const server = yield* url
+export const make = Effect.suspend(() => Effect.flatMap(url, at))
+
+/** A server that is there. */
+export const at = Effect.fnUntraced(function* (server: string) {
   const admin = yield* connect(server)
   yield* requireDurability(admin)
   const [info] = yield* query(admin, "SELECT current_setting('server_version') AS version, pg_backend_pid() AS backend")
@@ -105,6 +107,8 @@ export const make = Effect.gen(function* () {
   const run = randomUUID().slice(0, 8)
   const clients = new Map<string, Client>()
   const scope = yield* Effect.scope
+
+  const clientOf = (name: string) => (name === "" ? admin : clients.get(name)!)
 
   const create = Effect.fnUntraced(function* (name: string) {
     const database = `till_bench_${name.toLowerCase()}_${run}`
@@ -119,8 +123,8 @@ export const make = Effect.gen(function* () {
   return {
     version: info!["version"]!.split(" ")[0]!,
     create,
-    count: (name, text) => Effect.map(query(clients.get(name)!, text), ([row]) => Number(Object.values(row ?? {})[0])),
-    rows: (name, text) => query(clients.get(name)!, text),
+    count: (name, text) => Effect.map(query(clientOf(name), text), ([row]) => Number(Object.values(row ?? {})[0])),
+    rows: (name, text) => query(clientOf(name), text),
     checkpoint: Effect.asVoid(query(admin, "CHECKPOINT")),
     cpuMicros: () => (postmaster === undefined ? undefined : ProcessTime.ofTree(postmaster))
   } satisfies Database as Database

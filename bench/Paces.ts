@@ -1,4 +1,5 @@
 /** How long the parts of the bench take, usually, with `--full`, and with `--seconds`. */
+import type { ClusterPace } from "./cluster/ClusterBench.ts"
 import type { ComparisonPace } from "./compare/Comparison.ts"
 import type { GrowthPace } from "./growth/GrowthBench.ts"
 import type { OverloadPace } from "./overload/OverloadBench.ts"
@@ -11,6 +12,7 @@ interface Paces {
   readonly paced: PacedPace
   readonly webhooks: WebhookPace
   readonly overload: OverloadPace
+  readonly cluster: ClusterPace
   readonly growth: GrowthPace
   readonly comparison: ComparisonPace
 }
@@ -32,6 +34,8 @@ const usual: Paces = {
   },
   // Three minutes.
   overload: { warmUpSeconds: 7, secondsPerQuiet: 1, secondsPerPeak: 2, secondsPerStep: 4, watchedSeconds: 2.5 },
+  // Eight minutes.
+  cluster: { warmUpSeconds: 5, secondsPerRound: 2, rounds: 5, starts: 4 },
   // Eight minutes, half of them for making the objects.
   growth: {
     objects: 2_000_000,
@@ -57,13 +61,14 @@ const full: Paces = {
     retries: { ...RETRIES, watchedSeconds: 15 }
   },
   overload: { warmUpSeconds: 10, secondsPerQuiet: 3, secondsPerPeak: 5, secondsPerStep: 15, watchedSeconds: 5 },
+  cluster: { ...usual.cluster, secondsPerRound: 4, rounds: 6, starts: 8 },
   growth: { ...usual.growth, objects: 10_000_000, secondsPerRound: 3, rounds: 8 },
   comparison: { ...usual.comparison, secondsPerRound: 2, rounds: 5, starts: 12 }
 }
 
 /** For a trial: the parts take so much of their time, and fewer retries wait. */
 const shortened = (paces: Paces, seconds: number): Paces => {
-  const { api, comparison, growth, overload, paced } = paces
+  const { api, cluster, comparison, growth, overload, paced } = paces
   const rounds = (usual: number) => Math.min(usual, 6 * seconds)
   return {
     api: { ...api, secondsPerRound: seconds },
@@ -91,6 +96,7 @@ const shortened = (paces: Paces, seconds: number): Paces => {
       secondsPerPeak: Math.min(overload.secondsPerPeak, seconds),
       secondsPerStep: seconds
     },
+    cluster: { warmUpSeconds: rounds(cluster.warmUpSeconds), secondsPerRound: seconds, rounds: 2, starts: 1 },
     growth: { ...growth, warmUpSeconds: rounds(growth.warmUpSeconds), secondsPerRound: seconds },
     comparison: {
       ...comparison,

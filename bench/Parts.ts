@@ -4,6 +4,10 @@ import { Console, Effect, Option } from "effect"
 import * as ApiBench from "./ApiBench.ts"
 import { BenchFailure } from "./BenchFailure.ts"
 import * as Chart from "./Chart.ts"
+import type { ClusterPace } from "./cluster/ClusterBench.ts"
+import * as ClusterBench from "./cluster/ClusterBench.ts"
+import * as ClusterGoals from "./cluster/ClusterGoals.ts"
+import * as ClusterReport from "./cluster/ClusterReport.ts"
 import type { ComparisonPace } from "./compare/Comparison.ts"
 import * as Comparison from "./compare/Comparison.ts"
 import * as ComparisonGoals from "./compare/ComparisonGoals.ts"
@@ -99,6 +103,16 @@ export const overload = Effect.fnUntraced(function* (pace: OverloadPace, isCompl
     "overload",
     { isComplete, results, verdicts: OverloadGoals.judge(results) },
     { "overload.md": OverloadReport.markdown(results), "overload.svg": OverloadChart.svg(results) }
+  )
+})
+
+export const cluster = Effect.fnUntraced(function* (pace: ClusterPace, isComplete: boolean) {
+  const results = yield* ClusterBench.run(pace)
+  yield* Console.log(`\n  ${ClusterReport.text(results)}`)
+  yield* conclude(
+    "cluster",
+    { isComplete, results, verdicts: ClusterGoals.judge(results) },
+    { "cluster.md": ClusterReport.markdown(results) }
   )
 })
 

@@ -6,6 +6,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import { accountsAlone } from "../src/app.ts"
 import { Accounts } from "../src/engine/Accounts.ts"
+import type { AccountId } from "../src/engine/Document.ts"
 import { accountOf, INSTALLATION } from "../src/payments/AccountIds.ts"
 import { createWithKeys } from "../src/payments/Merchants.ts"
 import * as JournalPostgres from "../src/postgres/JournalPostgres.ts"
@@ -25,8 +26,18 @@ const engine = (databaseUrl: string) =>
 
 const merchants = Effect.replicateEffect(createWithKeys("Bench"), MERCHANTS)
 
+/** A merchant's account in test mode, and its secret key. */
+export interface Account {
+  readonly id: AccountId
+  readonly apiKey: string
+}
+
 /** Makes the merchants, the last with so many PaymentIntents; gives the secret test key of each. */
 export const make = (databaseUrl: string, objects: number = 0) =>
+  Effect.map(accounts(databaseUrl, objects), (made) => made.map(({ apiKey }) => apiKey))
+
+/** The same; gives the account of each. */
+export const accounts = (databaseUrl: string, objects: number = 0) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const created = yield* Effect.mapError(
@@ -34,5 +45,8 @@ export const make = (databaseUrl: string, objects: number = 0) =>
       failureOf("The merchants could not be made")
     )
     if (objects > 0) yield* Objects.fill(accountOf(created.at(-1)!.merchant.id, false), objects)
-    return created.map(({ generated }) => Redacted.value(generated.secretTest!))
+    return created.map(({ generated, merchant }): Account => ({
+      id: accountOf(merchant.id, false),
+      apiKey: Redacted.value(generated.secretTest!)
+    }))
   }).pipe(Effect.provide(engine(databaseUrl)), Effect.mapError(failureOf("The database could not be filled")))

@@ -165,12 +165,13 @@ const REST_MILLIS_MAX = 5000
 const REST_MICROS_MAX = 10_000
 
 /** Waits for rest, and writes what is left in Postgres' memory: its checkpoint would fall into the round of another. */
-export const settled = (server: Server, database: Database) =>
-  Effect.andThen(rest(server, database), database.checkpoint)
+export const settled = (servers: Server | ReadonlyArray<Server>, database: Database) =>
+  Effect.andThen(rest(servers, database), database.checkpoint)
 
-/** Waits until neither the server nor Postgres computes any more; after a while it gives up. */
-export const rest = Effect.fnUntraced(function* (server: Server, database: Database) {
-  const spent = () => (ProcessTime.ofProcess(server.pid) ?? 0) + (database.cpuMicros() ?? 0)
+/** Waits until neither the servers nor Postgres compute any more; after a while it gives up. */
+export const rest = Effect.fnUntraced(function* (servers: Server | ReadonlyArray<Server>, database: Database) {
+  const all = "pid" in servers ? [servers] : servers
+  const spent = () => all.reduce((sum, { pid }) => sum + (ProcessTime.ofProcess(pid) ?? 0), database.cpuMicros() ?? 0)
   const deadline = performance.now() + REST_MILLIS_MAX
   for (let before = spent(); performance.now() < deadline;) {
     yield* Effect.sleep(REST_MILLIS)
@@ -178,7 +179,7 @@ export const rest = Effect.fnUntraced(function* (server: Server, database: Datab
     if (now - before <= REST_MICROS_MAX) return
     before = now
   }
-  yield* Console.warn(`${server.contender.title} does not come to rest.`)
+  yield* Console.warn(`${all[0]!.contender.title} does not come to rest.`)
 })
 
 const countRecords = Effect.fnUntraced(function* (prepared: ReadonlyArray<Prepared>) {

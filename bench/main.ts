@@ -23,6 +23,7 @@ const SECONDS_MAX = 3600
 const OPEN_LOOP = "open-loop"
 const WEBHOOKS = "webhooks"
 const OVERLOAD = "overload"
+const CLUSTER = "cluster"
 const GROWTH = "growth"
 /** Enough to read from. */
 const GROWTH_OBJECTS_MIN = 20_000
@@ -61,7 +62,7 @@ const measure = Effect.fnUntraced(function* ({ baselines, full, objects, only, p
   const paces = pacesOf(full, Option.getOrUndefined(seconds))
   const isUsual = Option.isNone(seconds) && !profile
   const isWanted = (part: string) => Option.isNone(only) || only.value === part
-  const isOfApi = !Option.exists(only, (name) => [WEBHOOKS, OVERLOAD, GROWTH].includes(name))
+  const isOfApi = !Option.exists(only, (name) => [WEBHOOKS, OVERLOAD, CLUSTER, GROWTH].includes(name))
   if (!isOfApi && baselines) return yield* new BenchFailure({ problem: "There are no baselines of this part." })
   const parts: Array<Effect.Effect<void, BenchFailure>> = []
   if (isOfApi) {
@@ -82,7 +83,9 @@ const measure = Effect.fnUntraced(function* ({ baselines, full, objects, only, p
     parts.push(profiled(profile, (nodeOptions) => Parts.webhooks(paces.webhooks, nodeOptions, isUsual)))
   }
   if (isWanted(OVERLOAD) && !baselines && !profile) parts.push(Parts.overload(paces.overload, isUsual))
-  if ((Option.contains(only, GROWTH) || (full && Option.isNone(only))) && !baselines && !profile) {
+  const isLong = (part: string) => Option.contains(only, part) || (full && Option.isNone(only))
+  if (isLong(CLUSTER) && !baselines && !profile) parts.push(Parts.cluster(paces.cluster, isUsual))
+  if (isLong(GROWTH) && !baselines && !profile) {
     if (Option.exists(objects, (wanted) => wanted < GROWTH_OBJECTS_MIN)) {
       return yield* new BenchFailure({ problem: `--objects must be at least ${GROWTH_OBJECTS_MIN} for growth.` })
     }
@@ -104,11 +107,18 @@ const bench = Command.make(
   {
     full: Flag.Boolean("full").pipe(
       Flag.withDefault(false),
-      Flag.withDescription("Longer rounds and more of them, and growth to 10 million objects: more than an hour")
+      Flag.withDescription("Longer rounds and more of them, cluster, and growth to 10 million objects: about two hours")
     ),
-    only: Flag.Literals("only", [...scenarios.map(({ name }) => name), OPEN_LOOP, WEBHOOKS, OVERLOAD, GROWTH]).pipe(
+    only: Flag.Literals("only", [
+      ...scenarios.map(({ name }) => name),
+      OPEN_LOOP,
+      WEBHOOKS,
+      OVERLOAD,
+      CLUSTER,
+      GROWTH
+    ]).pipe(
       Flag.optional,
-      Flag.withDescription("One scenario or part; growth, list-created and search are not measured otherwise")
+      Flag.withDescription("One scenario or part; cluster, growth, list-created and search are not measured otherwise")
     ),
     baselines: Flag.Boolean("baselines").pipe(
       Flag.withDefault(false),

@@ -66,7 +66,10 @@ class Load {
     const loadMillis = this.plan.seconds * 1000
     const timeout = setTimeout(() => this.fail("A request was not answered."), loadMillis + GRACE_MILLIS)
     try {
-      const starts = await Promise.all(Array.from({ length: this.plan.connections }, () => openConnection(this)))
+      const { connections, otherPorts = [], port } = this.plan
+      const ports = [port, ...otherPorts]
+      const opened = Array.from({ length: connections }, (_, i) => openConnection(this, ports[i % ports.length]!))
+      const starts = await Promise.all(opened)
       const cpu = process.cpuUsage()
       const started = performance.now()
       this.deadline = started + loadMillis
@@ -103,7 +106,7 @@ class Load {
 }
 
 /** Opens a connection; the result starts its requests. */
-const openConnection = (load: Load): Promise<() => void> => {
+const openConnection = (load: Load, port: number): Promise<() => void> => {
   const reader = new ResponseReader()
   let sentAt = 0
   let done = false
@@ -137,7 +140,7 @@ const openConnection = (load: Load): Promise<() => void> => {
 
   const socket = connect({
     host: "127.0.0.1",
-    port: load.plan.port,
+    port,
     noDelay: true,
     // One buffer per connection for as long as it lives, instead of a new one per chunk.
     onread: { buffer: Buffer.allocUnsafe(RECEIVE_BUFFER_BYTES), callback: receive }

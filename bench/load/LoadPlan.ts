@@ -15,6 +15,8 @@ export interface Requests {
 
 export interface LoadPlan {
   readonly port: number
+  /** Connections go to these as well, in turn: to servers of one service. */
+  readonly otherPorts?: ReadonlyArray<number>
   /** Keep-alive connections, each with one request under way at any time. */
   readonly connections: number
   readonly seconds: number

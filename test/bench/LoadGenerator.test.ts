@@ -39,6 +39,25 @@ describe("LoadGenerator", () => {
     })
   )
 
+  it.live("spreads its connections over the servers of one service", () =>
+    Effect.gen(function* () {
+      const sockets = [new Set<unknown>(), new Set<unknown>(), new Set<unknown>()]
+      const servers = yield* Effect.forEach(sockets, (seen) =>
+        serverOf((request, response) => {
+          seen.add(request.socket)
+          request.resume().on("end", () => response.end("fine"))
+        })
+      )
+      const [port, ...otherPorts] = servers.map((server) => server.port)
+      const load = yield* Load.make
+      yield* load.run(plan(port!, { otherPorts, connections: 7 }))
+      assert.deepStrictEqual(
+        sockets.map(({ size }) => size),
+        [3, 2, 2]
+      )
+    })
+  )
+
   const failing = (name: string, handler: Parameters<typeof serverOf>[0], problem: string) =>
     it.live(name, () =>
       Effect.gen(function* () {
