@@ -7,6 +7,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Context, Effect, Layer, Logger, type LogLevel, Redacted, References, Schema } from "effect"
 import { HttpServer } from "effect/http"
+import cluster from "node:cluster"
 import { createHmac } from "node:crypto"
 import * as Path from "node:path"
 import * as Backup from "./backup/Backup.ts"
@@ -38,6 +39,7 @@ import * as Readiness from "./http/Readiness.ts"
 import * as Routes from "./http/Routes.ts"
 import * as Server from "./http/Server.ts"
 import * as DataFolder from "./postgres/embedded/DataFolder.ts"
+import * as EmbeddedPostgres from "./postgres/embedded/EmbeddedPostgres.ts"
 import { freePort } from "./postgres/embedded/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
@@ -284,8 +286,11 @@ class FirstStart extends Context.Service<
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const config = yield* TillConfig
-      // Keys that are made now are shown once the server listens; if it cannot, nobody would ever see them.
-      yield* Effect.mapError(freePort(config.host, config.port), (cause) => cannotListen(config, cause))
+      // Keys that are made now are shown once the server listens; if it cannot, nobody would ever see them. A port that
+      // several processes share was looked at by the one that has started them.
+      if (!cluster.isWorker) {
+        yield* Effect.mapError(freePort(config.host, config.port), (cause) => cannotListen(config, cause))
+      }
       const given = Object.fromEntries(
         Object.entries(config.defaultKeys).filter(([, key]) => key !== undefined)
       ) as ApiKeys
@@ -295,9 +300,9 @@ class FirstStart extends Context.Service<
   )
 }
 
-const installationOf = ({ databaseUrl, dataFolder }: TillConfigShape): ControlSocket.Installation => ({
+const installationOf = ({ databaseUrl, dataFolder, isEmbedded }: TillConfigShape): ControlSocket.Installation => ({
   dataFolder,
-  database: databaseUrl === undefined ? "the embedded database" : Database.nameOf(databaseUrl)
+  database: databaseUrl === undefined || isEmbedded ? "the embedded database" : Database.nameOf(databaseUrl)
 })
 
 /** The service takes commands on the installation while it runs. */
@@ -340,7 +345,7 @@ const unknownVariables = Layer.effectDiscard(
 )
 
 /** JSON lines on standard error; standard output has what the service says to the person who starts it. */
-const logging = (level: LogLevel.LogLevel | undefined) =>
+export const logging = (level: LogLevel.LogLevel | undefined) =>
   Layer.unwrap(
     Effect.map(TillConfig, ({ logLevel }) =>
       Layer.mergeAll(
@@ -387,9 +392,9 @@ const NOTICE_MILLIS_MIN = 2000
 /** Requests are for this process as long as the layer lives. Nobody else could take those of an embedded database. */
 const serving = (impatience: Effect.Effect<void>) =>
   Layer.unwrap(
-    Effect.map(TillConfig, ({ databaseUrl, drainSeconds }) =>
+    Effect.map(TillConfig, ({ drainSeconds, isEmbedded }) =>
       Readiness.serving({
-        noticeMillis: databaseUrl === undefined ? 0 : Math.max(NOTICE_MILLIS_MIN, drainSeconds * 200),
+        noticeMillis: isEmbedded ? 0 : Math.max(NOTICE_MILLIS_MIN, drainSeconds * 200),
         handOver: Effect.void,
         drainMillisMax: drainSeconds * 500,
         impatience
@@ -402,10 +407,12 @@ export interface ServiceOptions {
   readonly level: LogLevel.LogLevel | undefined
   /** Ends when whoever has told the service to end does not want to wait until others do without it. */
   readonly impatience: Effect.Effect<void>
+  /** Whoever has started several processes on one port has settled these for them. */
+  readonly settled?: Settled
 }
 
 /** The whole service, as long as the layer lives. */
-export const service = ({ impatience, level }: ServiceOptions) =>
+export const service = ({ impatience, level, settled = {} }: ServiceOptions) =>
   Layer.mergeAll(Started.layer, unknownVariables, scrubbing, Layer.effectDiscard(Timers.logWaiting)).pipe(
     Layer.provideMerge(serving(impatience)),
     Layer.provideMerge(Routes.serveWith(Pages.layer)),
@@ -418,8 +425,29 @@ export const service = ({ impatience, level }: ServiceOptions) =>
     Layer.provide(webhooks),
     Layer.provide(engine),
     Layer.provide(logging(level)),
+    Layer.provide(
+      Layer.effect(
+        TillConfig,
+        Effect.map(TillConfig, (config) => ({ ...config, ...settled }))
+      )
+    ),
     Layer.provide(serveConfig)
   )
+
+/** What several processes on one port have in common. */
+export type Settled = Partial<Pick<TillConfigShape, "port" | "databaseUrl" | "isEmbedded">>
+
+/** Settles it, and runs the embedded Postgres for them as long as the scope is open, if none is configured. */
+export const settle = (processes: number) =>
+  Effect.gen(function* () {
+    const config = yield* TillConfig
+    yield* Effect.mapError(freePort(config.host, config.port), (cause) => cannotListen(config, cause))
+    const databaseUrl = config.databaseUrl ?? (yield* EmbeddedPostgres.make({ ...config, processes })).url
+    return { port: config.port, databaseUrl, isEmbedded: config.isEmbedded } satisfies Settled
+  })
+
+/** Ends the embedded Postgres of a data folder, for whoever finds that the process which ran it has been killed. */
+export const endEmbedded: (dataFolder: string) => void = EmbeddedPostgres.endAbandoned
 
 /** Accounts without what runs by itself, for commands on the installation: nobody is woken, no request is taken. */
 export const accountsAlone = Accounts.layer().pipe(

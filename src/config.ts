@@ -51,6 +51,8 @@ export interface TillConfigShape {
   readonly host: string
   /** The Postgres to use; undefined means the embedded one. */
   readonly databaseUrl: Redacted.Redacted | undefined
+  /** True if that is the Postgres that comes along, whoever runs it: nobody else's processes are on it. */
+  readonly isEmbedded: boolean
   /** Absolute path of the folder for what is kept on disk, such as the embedded Postgres. */
   readonly dataFolder: string
   /** Absolute path of the file with the installation's secret; in the data folder, unless another one is named. */
@@ -259,11 +261,13 @@ const read = <V extends Variable>(variable: V): Effect.Effect<Value<V> | undefin
 /** Reads and checks every variable; fails with the first one that is wrong. */
 export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect.gen(function* () {
   const address = (yield* read("HOST")) ?? "127.0.0.1"
+  const databaseUrl = yield* read("DATABASE_URL")
   const dataFolder = (yield* read("TILL_DATA_DIR")) ?? Path.resolve(".till")
   return {
     port: (yield* read("PORT")) ?? 4242,
     host: address,
-    databaseUrl: yield* read("DATABASE_URL"),
+    databaseUrl,
+    isEmbedded: databaseUrl === undefined,
     dataFolder,
     secretFile: (yield* read("TILL_SECRET_FILE")) ?? Path.join(dataFolder, "secret"),
     drainSeconds: (yield* read("TILL_DRAIN_SECONDS")) ?? 10,

@@ -1,28 +1,38 @@
 /** `till serve`: runs the service until it is told to stop. */
-import { Console, Effect, Layer, Option, Redacted } from "effect"
-import { Command, GlobalFlag } from "effect/cli"
+import { Console, Effect, Layer, type LogLevel, Option, Redacted } from "effect"
+import { Command, Flag, GlobalFlag } from "effect/cli"
 import { flushCompileCache } from "node:module"
 import * as app from "../app.ts"
+import * as Runners from "./Runners.ts"
+
+/** What is heard while the service ends. */
+interface Signals {
+  /** Ends at the second signal. */
+  readonly again: Effect.Effect<void>
+  /** The end begins, whoever has asked for it. */
+  readonly begin: () => void
+}
 
 /**
  * Listens to signals besides the runtime, which begins the end with the first. A database that hangs, or is slow to
  * stop, does not keep a service for good that was told to end: whoever told it would kill it. What was answered is
- * durable; the next start adopts an embedded Postgres that is left over. Answers with what ends at the second signal.
+ * durable; the next start adopts an embedded Postgres that is left over.
  */
-const heedSignals = (drainSeconds: number): Effect.Effect<Effect.Effect<void>> =>
+const heedSignals = (endMillisMax: number): Effect.Effect<Signals> =>
   Effect.sync(() => {
     const again = Promise.withResolvers<void>()
     let isEnding = false
-    const heed = () => {
-      if (isEnding) return again.resolve()
+    const begin = () => {
+      if (isEnding) return
       isEnding = true
       setTimeout(() => {
         process.stderr.write("till: Not everything came to its end in time; what was answered is durable.\n")
         process.exit(1)
-      }, drainSeconds * 900).unref()
+      }, endMillisMax).unref()
     }
+    const heed = () => (isEnding ? again.resolve() : begin())
     for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, heed)
-    return Effect.promise(() => again.promise)
+    return { again: Effect.promise(() => again.promise), begin }
   })
 
 type Started = app.Started["Service"]
@@ -61,25 +71,71 @@ const additionOf = (added: ReadonlyArray<KeySlot>): string =>
   "The keys that were there before stay valid: `till keys list` names them, " +
   "`till keys revoke key_…` ends one."
 
-const greeting = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const started = yield* app.Started
-    yield* Console.log(greetingOf(started))
-    if (started.added.length > 0) yield* Console.log(`\n${additionOf(started.added)}`)
-    // Where NODE_COMPILE_CACHE names a folder, Node would write to it at an orderly end only. Compiling is half of a
-    // start, and a service that is killed again and again would do it each time.
-    yield* Effect.sync(flushCompileCache)
-  })
-)
+const greet = Effect.fnUntraced(function* (started: Started) {
+  yield* Console.log(greetingOf(started))
+  if (started.added.length > 0) yield* Console.log(`\n${additionOf(started.added)}`)
+})
+
+/** Says that the service takes requests. */
+const greeting = (say: (started: Started) => Effect.Effect<void>) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      yield* say(yield* app.Started)
+      // Where NODE_COMPILE_CACHE names a folder, Node would write to it at an orderly end only. Compiling is half of a
+      // start, and a service that is killed again and again would do it each time.
+      yield* Effect.sync(flushCompileCache)
+    })
+  )
 
 /** Runs the service until it is interrupted, and then closes everything in order. */
-export const run = (options: app.ServiceOptions) => Layer.launch(Layer.provide(greeting, app.service(options)))
+export const run = (options: app.ServiceOptions, say = greet) =>
+  Layer.launch(Layer.provide(greeting(say), app.service(options)))
 
-export const serve = Command.make("serve", {}, () =>
+/** Runs the service as one of several processes on a port, until a signal or the one that has started it ends it. */
+const runAsRunner = Effect.fnUntraced(function* (level: LogLevel.LogLevel | undefined, { again, begin }: Signals) {
+  const { end, hurry, settled } = yield* Runners.listen
+  const { dataFolder } = yield* app.TillConfig
+  let hasEnded = false
+  Runners.onAbandoned(() => {
+    if (!hasEnded && settled.isEmbedded === true) app.endEmbedded(dataFolder)
+  })
+  const service = run({ level, settled, impatience: Effect.raceFirst(again, hurry) }, Runners.sayStarted)
+  yield* Effect.raceFirst(service, Effect.andThen(end, Effect.sync(begin))).pipe(
+    Effect.catch((error) =>
+      Effect.andThen(
+        Runners.sayFailed(error),
+        Effect.sync(() => (process.exitCode = 1))
+      )
+    ),
+    Effect.ensuring(Effect.sync(() => (hasEnded = true)))
+  )
+  // Nothing else keeps the process.
+  yield* Effect.sync(() => process.disconnect())
+}, Effect.provide(app.configuration))
+
+const RUNNERS_MAX = 64
+
+const runners = Flag.Int("runners").pipe(
+  Flag.filter(
+    (count) => count >= 1 && count <= RUNNERS_MAX,
+    () => `must be from 1 to ${RUNNERS_MAX}`
+  ),
+  Flag.withDefault(1),
+  Flag.withDescription("Processes that serve the port together, about one per core; 1 by default")
+)
+
+export const serve = Command.make("serve", { runners }, (given) =>
   Effect.gen(function* () {
     const { drainSeconds } = yield* Effect.provide(app.TillConfig, app.configuration)
-    const impatience = yield* heedSignals(drainSeconds)
-    return yield* run({ level: Option.getOrUndefined(yield* GlobalFlag.LogLevel), impatience })
+    const level = Option.getOrUndefined(yield* GlobalFlag.LogLevel)
+    // Of several processes, the one that has started the others goes last.
+    const isFirst = given.runners > 1 && !Runners.isRunner
+    const signals = yield* heedSignals(drainSeconds * (isFirst ? 980 : 900))
+    if (Runners.isRunner) return yield* runAsRunner(level, signals)
+    const impatience = signals.again
+    return yield* isFirst
+      ? Runners.runMany({ runners: given.runners, level, impatience, greet })
+      : run({ level, impatience })
   })
 ).pipe(
   Command.withShortDescription("Run the service"),
@@ -89,6 +145,7 @@ export const serve = Command.make("serve", {}, () =>
       "of its own), TILL_SK_TEST and the other keys (generated, and printed once). It takes requests once it has " +
       "written where it listens. With DATABASE_URL, several may serve one database: one that is told to end says so at " +
       "/readyz, and goes on to answer until others have noticed; it is gone within TILL_DRAIN_SECONDS (10). A second " +
-      "signal makes it wait for nobody."
+      "signal makes it wait for nobody. --runners N serves the port with N processes of one service, also with the Postgres of " +
+      "its own; one that dies is started again."
   )
 )

@@ -32,7 +32,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-test-"))
   const scope = await Effect.runPromise(Scope.make())
   const server = await Effect.runPromise(
-    EmbeddedPostgres.make({ dataFolder: folder }).pipe(Effect.provideService(Scope.Scope, scope))
+    EmbeddedPostgres.make({ dataFolder: folder, processes: 10 }).pipe(Effect.provideService(Scope.Scope, scope))
   )
   project.provide("postgresUrl", Redacted.value(server.url))
   return async () => {

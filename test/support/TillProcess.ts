@@ -97,9 +97,11 @@ export class TillProcess {
   readonly port: number
   readonly http: HttpExchange
   readonly variables: Environment
+  readonly #args: ReadonlyArray<string>
   #running: Running | undefined
 
-  constructor(folder: string, port: number, variables: Environment) {
+  constructor(folder: string, port: number, variables: Environment, args: ReadonlyArray<string> = []) {
+    this.#args = args
     this.folder = folder
     this.port = port
     this.variables = { TILL_DATA_DIR: folder, PORT: String(port), ...variables }
@@ -149,7 +151,7 @@ export class TillProcess {
 
   /** Starts the process and waits until it is ready. */
   async start(): Promise<void> {
-    this.#running = run(["serve"], this.variables)
+    this.#running = run(["serve", ...this.#args], this.variables)
     let end: End | undefined
     void this.#running.ended.then((ended) => (end = ended))
     await until("Till is ready", async () => {
@@ -206,6 +208,8 @@ export interface TillOptions {
   readonly variables?: Environment
   /** Lets the process make keys of its own. */
   readonly withoutKeys?: boolean
+  /** Arguments of `till serve`. */
+  readonly args?: ReadonlyArray<string>
 }
 
 /** A process that is not started yet. */
@@ -213,7 +217,8 @@ export const prepareTill = (options: TillOptions = {}): Effect.Effect<TillProces
   Effect.acquireRelease(
     Effect.gen(function* () {
       const variables = { ...(options.withoutKeys === true ? {} : KEY_VARIABLES), ...options.variables }
-      return new TillProcess(temporaryFolder(), yield* Effect.orDie(freePort("127.0.0.1", 0)), variables)
+      const port = yield* Effect.orDie(freePort("127.0.0.1", 0))
+      return new TillProcess(temporaryFolder(), port, variables, options.args)
     }),
     (till) => Effect.promise(() => till.destroy())
   )

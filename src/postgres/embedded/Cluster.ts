@@ -40,7 +40,7 @@ export interface Cluster {
 }
 
 const homeIn = (folder: string): string => Path.join(folder, "postgres")
-const pathIn = (folder: string): string => Path.join(homeIn(folder), "data")
+export const pathIn = (folder: string): string => Path.join(homeIn(folder), "data")
 const passwordFile = (home: string): string => Path.join(home, "password")
 /** The longest path that a socket may have, on Linux and on macOS, in bytes. */
 const SOCKET_PATH_BYTES_MAX = process.platform === "darwin" ? 103 : 107

@@ -12,7 +12,7 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, Option, Redacted, Schedule, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as Loop from "../../engine/Loop.ts"
-import { cannotRun, open, roleName, served, startFailure, type Cluster, type ServedCluster } from "./Cluster.ts"
+import { cannotRun, open, pathIn, roleName, served, startFailure, type Cluster, type ServedCluster } from "./Cluster.ts"
 import { hold, prepare } from "./DataFolder.ts"
 import { attempt, describeCause, embeddedPostgresError, type EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 import { freePort } from "./FreePort.ts"
@@ -44,7 +44,6 @@ const databaseName = "postgres"
 // Everything else is Postgres' default. The log leaves statements and key values out: they hold customers' data.
 const settings: Record<string, string> = {
   listen_addresses: "127.0.0.1",
-  max_connections: "50",
   shared_buffers: "256MB",
   wal_buffers: "16MB",
   // A new segment of the log is not filled with zeros first: that held up every commit for 50 ms, once per 4,000 of
@@ -68,15 +67,25 @@ const settings: Record<string, string> = {
   log_min_error_statement: "panic"
 }
 
-/** Starts (or adopts) the embedded Postgres of the data folder; it is stopped when the scope closes. */
-export const make = Effect.fnUntraced(function* (options: {
+/** A process of Till's has up to 15 connections. Others are for commands beside it. */
+const connectionsFor = (processes: number): number => 35 + 15 * processes
+
+export interface EmbeddedPostgresOptions {
   readonly dataFolder: string
-}): Effect.fn.Return<EmbeddedPostgres, EmbeddedPostgresError, Scope.Scope> {
+  /** So many processes of Till's are going to use it; one by default. */
+  readonly processes?: number
+}
+
+/** Starts (or adopts) the embedded Postgres of the data folder; it is stopped when the scope closes. */
+export const make = Effect.fnUntraced(function* (
+  options: EmbeddedPostgresOptions
+): Effect.fn.Return<EmbeddedPostgres, EmbeddedPostgresError, Scope.Scope> {
   const folder = yield* hold(options.dataFolder)
   const cluster = yield* open(folder)
   const adopted = yield* adopt(cluster)
+  const connections = connectionsFor(options.processes ?? 1)
   const first = yield* Effect.acquireRelease(
-    adopted === undefined ? start(cluster) : Effect.succeed(adopted),
+    adopted === undefined ? start(cluster, connections) : Effect.succeed(adopted),
     () => stop(cluster),
     { interruptible: true }
   )
@@ -84,7 +93,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const { port, socketFolder } = first
   const again = Effect.gen(function* () {
     yield* server.ended
-    server = yield* restart(cluster, port)
+    server = yield* restart(cluster, connections, port)
   })
   yield* Effect.forkScoped(Loop.forever("watch over Postgres", again))
   const bounded = Effect.andThen(boundLog(cluster), Effect.sleep(logCheckInterval))
@@ -96,6 +105,12 @@ export const make = Effect.fnUntraced(function* (options: {
     processId: Effect.sync(() => server.processId)
   }
 })
+
+/** Tells the server of the data folder to stop, whose process is gone, and waits for nothing. */
+export const endAbandoned = (dataFolder: string): void => {
+  const found = running(pathIn(fs.realpathSync(dataFolder)))
+  if (found !== undefined) signal(found.processId, "SIGINT")
+}
 
 /** A server that another process has just begun to start is waited for so long. */
 const beingStarted = Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: "10 seconds" }))
@@ -193,12 +208,13 @@ const startAttempts = 100
 
 const start = Effect.fnUntraced(function* (
   cluster: Cluster,
+  connections: number,
   fixedPort?: number
 ): Effect.fn.Return<Server, EmbeddedPostgresError> {
   for (let attemptsLeft = startAttempts; ; attemptsLeft--) {
     const port = fixedPort ?? (yield* anyPort)
     const logged = yield* attempt(`write ${cluster.logFile}`, () => logSize(cluster))
-    const outcome = yield* startOnce(cluster, port)
+    const outcome = yield* startOnce(cluster, connections, port)
     if ("processId" in outcome) return outcome
     const output = yield* attempt(`read ${cluster.logFile}`, () => logSince(cluster, logged))
     // Of a lock that somebody holds, the log's terse messages say no more.
@@ -216,9 +232,14 @@ const anyPort: Effect.Effect<number, EmbeddedPostgresError> = Effect.mapError(fr
 
 const startOnce = Effect.fnUntraced(function* (
   cluster: Cluster,
+  connections: number,
   port: number
 ): Effect.fn.Return<Server | EndOfProcess, EmbeddedPostgresError> {
-  const own = { port: String(port), unix_socket_directories: cluster.socketFolder ?? "" }
+  const own = {
+    port: String(port),
+    max_connections: String(connections),
+    unix_socket_directories: cluster.socketFolder ?? ""
+  }
   const args = Object.entries({ ...settings, ...own }).flatMap(([name, value]) => ["-c", `${name}=${value}`])
   const command = yield* cluster.command("postgres", ["-D", cluster.path, ...args])
   const child = yield* attempt(`start Postgres on ${cluster.path}`, () => {
@@ -253,12 +274,12 @@ const startOnce = Effect.fnUntraced(function* (
 })
 
 /** Brings a server that ended by itself back on its port; tries for as long as it takes. */
-const restart = (cluster: Cluster, port: number): Effect.Effect<Server> =>
+const restart = (cluster: Cluster, connections: number, port: number): Effect.Effect<Server> =>
   Effect.andThen(
     Effect.logWarning("The embedded Postgres ended; starting it again"),
-    start(cluster, port).pipe(
+    start(cluster, connections, port).pipe(
       Effect.tapError((error) => Effect.logError(error.message)),
-      Effect.catch(() => Effect.andThen(Effect.sleep("2 seconds"), restart(cluster, port)))
+      Effect.catch(() => Effect.andThen(Effect.sleep("2 seconds"), restart(cluster, connections, port)))
     )
   )
 

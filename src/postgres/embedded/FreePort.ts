@@ -10,7 +10,8 @@ export const freePort = (host: string, port: number): Effect.Effect<number, Erro
   Effect.callback((resume) => {
     const probe = createServer()
     probe.once("error", (error) => resume(Effect.fail(error)))
-    probe.listen(port, host, () => {
+    // Processes that share a port would be given the same free one.
+    probe.listen({ port, host, exclusive: true }, () => {
       const address = probe.address()
       const taken = typeof address === "object" && address !== null ? address.port : 0
       probe.close(() => resume(Effect.succeed(taken)))

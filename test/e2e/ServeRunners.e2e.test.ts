@@ -1,0 +1,137 @@
+/** `till serve --runners N` is one service of several processes: to clients, to who starts it, and to who ends it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { createServer } from "node:net"
+import { socketsOf } from "../../src/control/ControlSocket.ts"
+import { HttpExchange, Lost } from "../support/HttpExchange.ts"
+import { family, prepareTill, run, signalIfThere, till, until, type TillProcess } from "../support/TillProcess.ts"
+
+const RUNNERS = 2
+
+/** The processes that were started by the first, other than Postgres. */
+const runnersOf = (server: TillProcess): ReadonlyArray<number> => {
+  const postgres = server.postgresProcessId
+  const others = new Set(postgres === undefined ? [] : family(postgres))
+  return family(server.processId).filter((id) => id !== server.processId && !others.has(id))
+}
+
+const isThere = (processId: number): boolean => {
+  try {
+    process.kill(processId, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const occurrences = (text: string, part: string): number => text.split(part).length - 1
+
+/** Each on a connection of its own, which the runners are given in turn. */
+const create = async (server: TillProcess, key: string, idempotencyKey: string): Promise<number | "lost"> => {
+  const http = new HttpExchange(server.port, key)
+  try {
+    const options = { body: { name: idempotencyKey }, idempotencyKey }
+    return (await http.request("POST", "/v1/customers", options)).status
+  } catch (error) {
+    if (error instanceof Lost) return "lost"
+    throw error
+  } finally {
+    http.close()
+  }
+}
+
+const prepared = prepareTill({ args: ["--runners", String(RUNNERS)], withoutKeys: true })
+
+describe("till serve --runners", () => {
+  it.live(
+    "is one service: one greeting, one port, and a runner that is killed comes back",
+    () =>
+      Effect.flatMap(prepared, (server) =>
+        Effect.promise(async () => {
+          await server.start()
+          assert.strictEqual(occurrences(server.stdout, "Till listens on"), 1)
+          const keys = [...server.stdout.matchAll(/ ([sp]k_(?:test|live)_\w{32})$/gm)].map(([, key]) => key!)
+          assert.strictEqual(new Set(keys).size, 4)
+          const key = keys[0]!
+          const before = runnersOf(server)
+          assert.strictEqual(before.length, RUNNERS)
+          assert.strictEqual(socketsOf(server.folder).length, RUNNERS)
+          for (let i = 0; i < 2 * RUNNERS; i++) assert.strictEqual(await create(server, key, `first ${i}`), 200)
+
+          signalIfThere(before[0]!, "SIGKILL")
+          await until("another runner is there", () => {
+            const now = runnersOf(server)
+            return now.length === RUNNERS && !now.includes(before[0]!)
+          })
+          assert.include(server.stderr, "A runner has ended")
+          for (let i = 0; i < 2 * RUNNERS; i++) {
+            // What the killed one took with it is sent again, with its key.
+            await until("it is answered", async () => (await create(server, key, `second ${i}`)) === 200)
+          }
+          await until("it takes commands", () => socketsOf(server.folder).length === RUNNERS)
+          const { stdout } = await till(["merchants", "list"], server.variables)
+          assert.match(stdout, /^mer_\w{24} .* Default merchant\n$/)
+          const listed = await server.get("/v1/customers?limit=100", { key })
+          assert.strictEqual(listed.data.length, 4 * RUNNERS)
+
+          const all = runnersOf(server)
+          assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
+          assert.isEmpty([...all, ...before].filter(isThere))
+          assert.isUndefined(server.postgresProcessId)
+          assert.isEmpty(socketsOf(server.folder))
+          assert.strictEqual(occurrences(server.stdout, "Till listens on"), 1)
+        })
+      ),
+    120_000
+  )
+
+  it.live(
+    "leaves nothing behind if it is killed, and its next start finds everything",
+    () =>
+      Effect.flatMap(prepared, (server) =>
+        Effect.promise(async () => {
+          await server.start()
+          const key = / (sk_test_\w{32})$/m.exec(server.stdout)![1]!
+          assert.strictEqual(await create(server, key, "kept"), 200)
+          const runners = runnersOf(server)
+          await server.kill("SIGKILL")
+          await until("the runners and Postgres are gone", () => {
+            return !runners.some(isThere) && server.postgresProcessId === undefined
+          })
+          await server.start()
+          assert.notInclude(server.stdout, "sk_test_")
+          assert.strictEqual((await server.get("/v1/customers", { key })).data.length, 1)
+          assert.deepStrictEqual(await server.kill("SIGINT"), { code: 0, signal: null })
+        })
+      ),
+    120_000
+  )
+
+  it.live(
+    "says once what keeps it from starting, and leaves nothing behind",
+    () =>
+      Effect.flatMap(prepared, (server) =>
+        Effect.promise(async () => {
+          const start = async (variables: Readonly<Record<string, string>>) => {
+            const { child, ended, stderr, stdout } = run(["serve", "--runners", "2"], variables)
+            const closed = new Promise((resolve) => child.once("close", resolve))
+            const { code } = await ended
+            await closed
+            assert.strictEqual(code, 1, stderr())
+            assert.strictEqual(stdout(), "")
+            assert.isUndefined(server.postgresProcessId)
+            return stderr()
+          }
+          const holder = createServer()
+          await new Promise<void>((resolve) => holder.listen(server.port, "127.0.0.1", resolve))
+          const inUse = `till: PORT: ${server.port} on 127.0.0.1 is in use by another process\n`
+          assert.strictEqual(await start(server.variables), inUse)
+          await new Promise((resolve) => holder.close(resolve))
+          // This is found out by the runners.
+          const database = { ...server.variables, DATABASE_URL: "postgres://till:secret@127.0.0.1:1/till" }
+          assert.match(await start(database), /^till: DATABASE_URL: Postgres at 127\.0\.0\.1:1: .*ECONNREFUSED.*\n$/)
+        })
+      ),
+    60_000
+  )
+})
