@@ -16,6 +16,7 @@ const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
   webhooks: ["domain", "engine"],
   backup: ["engine"],
   postgres: ["domain", "engine", "webhooks"],
+  cluster: ["engine"],
   api: ["domain"],
   http: ["api", "payments", "engine", "domain"],
   pages: ["api", "payments", "domain"],

@@ -284,6 +284,37 @@ export const migrations = {
     ...["checkpoints", "timers", "subscriptions"].map((table) => `ALTER TABLE ${table} ADD COLUMN checksum int`),
     statistics("TABLE objects", { checksum: 0 }),
     `UPDATE checkpoints SET outdated = true`
+  ),
+  "0018_cluster": statements(
+    // Where a partition is served; null while it moves. Owners write it, and it decides nothing: locks do.
+    `CREATE TABLE partitions (
+      id int PRIMARY KEY,
+      url text,
+      epoch bigint NOT NULL,
+      since timestamptz NOT NULL
+    )`,
+    `CREATE TABLE runners (
+      url text PRIMARY KEY,
+      version text NOT NULL,
+      since timestamptz NOT NULL,
+      seen_at timestamptz NOT NULL,
+      ahead_millis int NOT NULL,
+      is_leaving boolean NOT NULL
+    )`,
+    // As `SqlRunnerStorage` of `effect/cluster` would make them: it would do so at every start, and several at once.
+    `CREATE TABLE cluster_runners (
+      machine_id SERIAL PRIMARY KEY,
+      address VARCHAR(255) NOT NULL,
+      runner TEXT NOT NULL,
+      healthy BOOLEAN NOT NULL DEFAULT TRUE,
+      last_heartbeat TIMESTAMP NOT NULL DEFAULT NOW(),
+      UNIQUE(address)
+    )`,
+    `CREATE TABLE cluster_locks (
+      shard_id VARCHAR(50) PRIMARY KEY,
+      address VARCHAR(255) NOT NULL,
+      acquired_at TIMESTAMP NOT NULL
+    )`
   )
 }
 

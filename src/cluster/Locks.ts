@@ -1,0 +1,126 @@
+/**
+ * Who runs, and who has which partition: `SqlRunnerStorage`, with advisory locks on a session of the runner's own that
+ * Postgres ends when the runner freezes.
+ *
+ * It notes when what this runner owns was last confirmed. That is when it asked, not when it had the answer: it may
+ * have been frozen in between. A confirmation is of everything that it holds, so it counts only if nothing of that is
+ * missing.
+ */
+import type { PersistenceError } from "effect/cluster/ClusterError"
+import type { RunnerAddress } from "effect/cluster/RunnerAddress"
+import { RunnerStorage } from "effect/cluster/RunnerStorage"
+import type { ShardingConfig } from "effect/cluster/ShardingConfig"
+import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Sessions } from "./Sessions.ts"
+
+/** Effect's tables, and its locks, go by this name. */
+const PREFIX = "cluster"
+
+const sql = Layer.effect(
+  SqlClient.SqlClient,
+  Effect.map(Sessions, ({ sql }) => sql as SqlClient.SqlClient)
+)
+
+const stored: Layer.Layer<RunnerStorage, never, Sessions | ShardingConfig> = Layer.provide(
+  SqlRunnerStorage.layerStorage({ prefix: PREFIX }),
+  sql
+)
+
+/** Locks that cannot be had are tried again so often, because Postgres says nothing when it has ended a session. */
+const AGAIN_MILLIS = 500
+/** Of several that become free one after the other, each follows the one before within this time. */
+const SETTLE_MILLIS = 60
+
+export interface Observer {
+  /** Everything that this runner holds was confirmed as of that time of `performance.now()`. */
+  readonly confirmed: (at: number) => void
+  /** Tells whether this runner holds nothing. */
+  readonly isEmpty: () => boolean
+  /** Tells whether a runner is to be given nothing, whatever the table says. */
+  readonly isOut: (address: RunnerAddress) => Effect.Effect<boolean>
+  /** This runner has released a lock. */
+  readonly freed: () => void
+  /** Waits until another runner may have released a lock, or this one is in a hurry. */
+  readonly news: Effect.Effect<void>
+  /** Tells whether this runner has other things to do than to wait for locks. */
+  readonly isInHurry: () => boolean
+}
+
+type Storage = RunnerStorage["Service"]
+type Acquired = Effect.Success<ReturnType<Storage["acquire"]>>
+
+export const layer = (observer: Observer): Layer.Layer<RunnerStorage, never, Sessions | ShardingConfig> =>
+  Layer.effect(
+    RunnerStorage,
+    Effect.map(RunnerStorage, (storage) => RunnerStorage.of({ ...storage, ...decorated(storage, observer) }))
+  ).pipe(Layer.provide(stored))
+
+const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
+  getRunners: Effect.flatMap(storage.getRunners, (runners) =>
+    Effect.forEach(
+      runners,
+      ([runner, isHealthy]) =>
+        Effect.map(observer.isOut(runner.address), (isOut) => [runner, isHealthy && !isOut] as const),
+      { concurrency: "unbounded" }
+    )
+  ),
+  // The library would ask every second, and whose partition moves would wait for that. It gives up after two.
+  acquire: (address, shards) => {
+    const asked = [...shards]
+    const attempt = acquired(storage.acquire(address, asked), observer)
+    const again = Effect.andThen(Effect.timeoutOption(observer.news, AGAIN_MILLIS), attempt)
+    const isOver = ({ length }: ReadonlyArray<unknown>) => length > 0 || observer.isInHurry()
+    const more: (had: Acquired) => Effect.Effect<Acquired, PersistenceError> = (had) =>
+      Effect.flatMap(Effect.delay(attempt, SETTLE_MILLIS), (now) =>
+        now.length === had.length || now.length === asked.length ? Effect.succeed(now) : more(now)
+      )
+    const awaited = Effect.flatMap(Effect.repeat(again, { until: isOver }), more)
+    return Effect.flatMap(attempt, (had) => (isOver(had) ? Effect.succeed(had) : awaited))
+  },
+  refresh: (address, shards) => {
+    const asked = [...shards]
+    const isWhole = ({ length }: ReadonlyArray<unknown>) => length > 0 && length === asked.length
+    return observed(storage.refresh(address, asked), isWhole, observer.confirmed)
+  },
+  release: (address, shard) => Effect.tap(storage.release(address, shard), () => Effect.sync(observer.freed)),
+  releaseAll: (address) => Effect.tap(storage.releaseAll(address), () => Effect.sync(observer.freed))
+})
+
+/** What a new session gains says nothing of what an older one had, so it counts only if there was nothing. */
+const acquired: <A extends ReadonlyArray<unknown>, E>(
+  ask: Effect.Effect<A, E>,
+  observer: Observer
+) => Effect.Effect<A, E> = (ask, { confirmed, isEmpty }) =>
+  Effect.suspend(() => {
+    const wasEmpty = isEmpty()
+    return observed(ask, ({ length }) => length > 0 && wasEmpty && isEmpty(), confirmed)
+  })
+
+const observed = <A, E>(ask: Effect.Effect<A, E>, counts: (answer: A) => boolean, confirmed: (at: number) => void) =>
+  Effect.suspend(() => {
+    const at = performance.now()
+    return Effect.tap(ask, (answer) =>
+      Effect.sync(() => {
+        if (counts(answer)) confirmed(at)
+      })
+    )
+  })
+
+/** Takes runners off the list that do not answer: a new one would leave a share of everything to them. */
+export const forgetDead = (
+  own: RunnerAddress,
+  isAlive: (address: RunnerAddress) => Effect.Effect<boolean>
+): Effect.Effect<void, never, RunnerStorage> =>
+  Effect.gen(function* () {
+    const storage = yield* RunnerStorage
+    const others = (yield* storage.getRunners)
+      .map(([{ address }]) => address)
+      .filter(({ host, port }) => host !== own.host || port !== own.port)
+    yield* Effect.forEach(
+      others,
+      (address) => Effect.flatMap(isAlive(address), (alive) => (alive ? Effect.void : storage.unregister(address))),
+      { concurrency: "unbounded", discard: true }
+    )
+  }).pipe(Effect.ignore)

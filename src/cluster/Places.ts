@@ -1,0 +1,250 @@
+/**
+ * Where each partition is served, as runners tell one another in the table `partitions`.
+ *
+ * The table decides nothing. Whoever serves a partition sees to it that its row says so, and whoever does not, that no
+ * row says so; a row that is wrong, because its writer was frozen or is gone, is corrected within a second, and until
+ * then whoever follows it is sent away there. Everybody reads the table when somebody has changed it, and every second
+ * besides, in case word of it was lost.
+ *
+ * All goes over one session. One that is lost is made anew; meanwhile places are believed as they were.
+ */
+import { PgConnection } from "@effect/sql-pg"
+import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
+import type { Cause, Scope } from "effect"
+import type { SqlError } from "effect/sql"
+import { innermostMessage } from "../engine/Journal.ts"
+import type { Partition, PlacementShape } from "../engine/Placement.ts"
+import { PARTITIONS } from "../engine/Placement.ts"
+import { CLOCK_OFF_MILLIS_MAX, type RunnerSessions } from "./Sessions.ts"
+
+const CHANNEL = "till_partitions"
+/** The table is looked at so often if nobody says anything. */
+const LOOK_MILLIS = 1000
+/** Looks have so much between them: two that contradict one another would go on at full speed. */
+const PAUSE_MILLIS = 10
+/** A session that does not answer for so long is given up. */
+const ANSWER_MILLIS_MAX = 2000
+/** After so long another session is tried. */
+const RETRY_MILLIS = 500
+/** The runner's own row is brought up to date so often. */
+const NOTE_MILLIS = 10_000
+/** Whoever tells others that a partition moves waits so long for it. */
+const TELL_MILLIS_MAX = 1000
+/** A server that is to notice that a machine is gone asks after so much silence, so often, so many times. */
+const NOTICE_SECONDS = { tcp_keepalives_idle: 10, tcp_keepalives_interval: 5, tcp_keepalives_count: 3 }
+
+/** What a runner says of itself. */
+export interface Self {
+  /** Base of its internal listener's addresses, without a trailing slash. */
+  readonly url: string
+  /** Its Till's version. */
+  readonly version: string
+}
+
+export interface Places {
+  /** Tells others what this runner serves now; ends when they can know it, or cannot be told. */
+  readonly tell: Effect.Effect<void>
+  /** Waits until every partition was found to be served somewhere. */
+  readonly found: Effect.Effect<void>
+  readonly wereFound: () => boolean
+  /** Says of this runner that it is about to leave; ends as `tell` does. */
+  readonly leave: Effect.Effect<void>
+  /** Tells others that a lock has become free. */
+  readonly freed: () => void
+  /** Waits until another runner has said something, or this one stirs. */
+  readonly news: Effect.Effect<void>
+  readonly stir: () => void
+  /** Tells whether a runner has said so of itself. */
+  readonly isLeaving: (url: string) => boolean
+}
+
+interface Look {
+  readonly places: ReadonlyArray<readonly [Partition, string | null]> | null
+  readonly leaving: ReadonlyArray<string> | null
+  readonly now: number
+}
+
+export const make = Effect.fnUntraced(function* (
+  self: Self,
+  sessions: RunnerSessions,
+  placement: PlacementShape,
+  isConfirmed: () => boolean
+): Effect.fn.Return<Places, never, Scope.Scope> {
+  const since = ((yield* Clock.currentTimeMillis) - sessions.aheadMillis) / 1000
+  const table = new Table(self, sessions, placement, isConfirmed, since)
+  yield* Effect.scoped(table.session).pipe(
+    Effect.catchCause((cause) =>
+      Effect.logWarning("The places of partitions are not known for the moment", innermostMessage(cause))
+    ),
+    Effect.andThen(Effect.sleep(RETRY_MILLIS)),
+    Effect.forever,
+    Effect.forkScoped
+  )
+  return table
+})
+
+class Table implements Places {
+  readonly #self: Self
+  readonly #sessions: RunnerSessions
+  readonly #placement: PlacementShape
+  readonly #isConfirmed: () => boolean
+  /** Unix seconds. */
+  readonly #since: number
+  readonly #wakes = Effect.runSync(Queue.sliding<void>(1))
+  readonly #found = Deferred.makeUnsafe<void>()
+  #news = Deferred.makeUnsafe<void>()
+  #waiting: Array<Deferred.Deferred<void>> = []
+  #othersLeaving: ReadonlySet<string> = new Set()
+  #isLeaving = false
+  #hasFreed = false
+  #notedAt = Number.NEGATIVE_INFINITY
+  #aheadMillis: number
+
+  constructor(
+    self: Self,
+    sessions: RunnerSessions,
+    placement: PlacementShape,
+    isConfirmed: () => boolean,
+    since: number
+  ) {
+    this.#self = self
+    this.#sessions = sessions
+    this.#placement = placement
+    this.#isConfirmed = isConfirmed
+    this.#since = since
+    this.#aheadMillis = sessions.aheadMillis
+  }
+
+  readonly found: Effect.Effect<void> = Deferred.await(this.#found)
+  readonly wereFound = (): boolean => Deferred.isDoneUnsafe(this.#found)
+  readonly isLeaving = (url: string): boolean => this.#othersLeaving.has(url)
+  readonly news: Effect.Effect<void> = Effect.suspend(() => Deferred.await(this.#news))
+
+  readonly tell: Effect.Effect<void> = Effect.suspend(() => {
+    const told = Deferred.makeUnsafe<void>()
+    this.#waiting.push(told)
+    Queue.offerUnsafe(this.#wakes, undefined)
+    return Effect.asVoid(Effect.timeoutOption(Deferred.await(told), TELL_MILLIS_MAX))
+  })
+
+  readonly leave: Effect.Effect<void> = Effect.suspend(() => {
+    this.#isLeaving = true
+    this.#notedAt = Number.NEGATIVE_INFINITY
+    return this.tell
+  })
+
+  readonly freed = (): void => {
+    this.#hasFreed = true
+    Queue.offerUnsafe(this.#wakes, undefined)
+  }
+
+  /** Fails when it is lost. */
+  get session(): Effect.Effect<never, SqlError.SqlError | Cause.TimeoutError, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      const { applicationName: _, ...config } = this.#sessions.sql.config
+      const connection = yield* PgConnection.make({ ...config, applicationName: this.#sessions.name })
+      const session = yield* connection.pin
+      for (const [name, value] of Object.entries(NOTICE_SECONDS)) yield* session.query(`SET ${name} = ${value}`)
+      const notifications = yield* session.listen(CHANNEL)
+      const hear = Effect.map(Queue.take(notifications), ({ processId }) => {
+        if (processId === session.processId) return
+        Queue.offerUnsafe(this.#wakes, undefined)
+        this.stir()
+      })
+      const heard = yield* Effect.forkScoped(Effect.forever(hear))
+      const next = Effect.timeoutOption(Queue.take(this.#wakes), LOOK_MILLIS)
+      const watch = Effect.andThen(Effect.andThen(this.#look(session), Effect.sleep(PAUSE_MILLIS)), next)
+      return yield* Effect.raceFirst(Effect.forever(watch), Fiber.join(heard))
+    })
+  }
+
+  readonly stir = (): void => {
+    Deferred.doneUnsafe(this.#news, Effect.void)
+    this.#news = Deferred.makeUnsafe()
+  }
+
+  #look(session: PgConnection.PgConnection): Effect.Effect<void, SqlError.SqlError | Cause.TimeoutError> {
+    return Effect.gen({ self: this }, function* () {
+      const told = this.#waiting
+      const hasFreed = this.#hasFreed
+      this.#waiting = []
+      this.#hasFreed = false
+      const begun = performance.now()
+      const isDue = begun - this.#notedAt >= NOTE_MILLIS
+      const before = yield* Clock.currentTimeMillis
+      const { rows } = yield* session.query(LOOK, this.#parameters(isDue, hasFreed)).pipe(
+        Effect.timeout(ANSWER_MILLIS_MAX),
+        Effect.onError(() => Effect.sync(() => void this.#waiting.push(...told)))
+      )
+      const look = rows[0] as unknown as Look
+      if (isDue) {
+        this.#notedAt = begun
+        this.#aheadMillis = yield* noteClock(before, look.now, this.#aheadMillis)
+      }
+      this.#take(look)
+      for (const one of told) Deferred.doneUnsafe(one, Effect.void)
+    })
+  }
+
+  #parameters(isDue: boolean, hasFreed: boolean): ReadonlyArray<unknown> {
+    const { url, version } = this.#self
+    const held = `{${(this.#placement.held() ?? []).join(",")}}`
+    const note = [isDue, version, this.#aheadMillis, this.#isLeaving, this.#since]
+    return [url, held, this.#isConfirmed(), ...note, hasFreed]
+  }
+
+  #take({ leaving, places }: Look): void {
+    const held = new Set(this.#placement.held())
+    let known = held.size
+    for (const [partition, url] of places ?? []) {
+      if (held.has(partition)) continue
+      // What an earlier runner at this address has left.
+      const place = url === this.#self.url ? null : url
+      this.#placement.placed(partition, place)
+      if (place !== null) known++
+    }
+    this.#othersLeaving = new Set(leaving)
+    if (known === PARTITIONS) Deferred.doneUnsafe(this.#found, Effect.void)
+  }
+}
+
+/** The clock was right at the start. Whoever sets it while Till runs is told, once each time. */
+const noteClock = (before: number, now: number, was: number) =>
+  Effect.gen(function* () {
+    const after = yield* Clock.currentTimeMillis
+    const ahead = Math.round((before + after) / 2 - now)
+    const isOff = (millis: number) => Math.abs(millis) > CLOCK_OFF_MILLIS_MAX
+    if (isOff(ahead) && !isOff(was)) {
+      yield* Effect.logWarning(`This machine's clock is ${ahead} ms ahead of the database's`)
+    }
+    return Math.max(Math.min(ahead, 2 ** 31 - 1), -(2 ** 31))
+  })
+
+/** Corrects what is wrong of this runner's, and answers with everything as it was before. */
+const LOOK = `WITH held AS (SELECT unnest($2::text::int[]) AS id),
+  claimed AS (
+    INSERT INTO partitions AS p (id, url, epoch, since)
+      SELECT id, $1::text, 1, clock_timestamp() FROM held
+      WHERE $3::boolean AND NOT EXISTS (SELECT FROM partitions q WHERE q.id = held.id AND q.url = $1) ORDER BY id
+    ON CONFLICT (id) DO UPDATE SET url = excluded.url, epoch = p.epoch + 1, since = excluded.since
+    RETURNING id
+  ),
+  given_up AS (
+    UPDATE partitions SET url = NULL, since = clock_timestamp()
+    WHERE url = $1 AND id NOT IN (SELECT id FROM held) RETURNING id
+  ),
+  noted AS (
+    INSERT INTO runners (url, version, since, seen_at, ahead_millis, is_leaving)
+      SELECT $1, $5::text, to_timestamp($8::float8), clock_timestamp(), $6::int, $7::boolean WHERE $4::boolean
+    ON CONFLICT (url) DO UPDATE SET version = excluded.version, since = excluded.since, seen_at = excluded.seen_at,
+      ahead_millis = excluded.ahead_millis, is_leaving = excluded.is_leaving
+    RETURNING url
+  ),
+  told AS (
+    SELECT pg_notify('${CHANNEL}', '')
+    WHERE EXISTS (SELECT FROM claimed) OR EXISTS (SELECT FROM given_up) OR $9::boolean
+      OR EXISTS (SELECT FROM noted WHERE $7::boolean)
+  )
+  SELECT (SELECT json_agg(json_build_array(id, url)) FROM partitions) AS places,
+    (SELECT json_agg(url) FROM runners WHERE is_leaving) AS leaving,
+    (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, (SELECT count(*) FROM told) AS told`

@@ -1,0 +1,185 @@
+/** Runners as processes on a real Postgres: each partition is served by one of them, whatever becomes of the others. */
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import type { Scope } from "effect"
+import { spawn } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import * as Path from "node:path"
+import { PARTITIONS } from "../../src/engine/Placement.ts"
+import { freshDatabase } from "../support/Postgres.ts"
+import { pause, signalIfThere } from "../support/TillProcess.ts"
+
+const MAIN = Path.join(import.meta.dirname, "RunnerMain.ts")
+const DRAIN_MILLIS = 30
+/** On a machine that does something else besides. */
+const WAIT_MILLIS_MAX = 60_000
+const LONG = process.env["TILL_CLUSTER_LONG"] === "1"
+
+/** What a runner would answer for from memory, as it has seen it from one time to another. */
+interface Period {
+  readonly here: ReadonlySet<number>
+  readonly from: number
+  until: number
+}
+
+class Runner {
+  readonly child: ChildProcess
+  readonly periods: Array<Period> = []
+  url = ""
+  readiness: ReadonlyArray<boolean> = []
+  stderr = ""
+  readonly ended: Promise<number | null>
+
+  constructor(databaseUrl: string) {
+    this.child = spawn(process.execPath, [MAIN, databaseUrl, String(DRAIN_MILLIS)], {
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    let text = ""
+    this.child.stdout!.on("data", (chunk) => {
+      const lines = (text + String(chunk)).split("\n")
+      text = lines.pop()!
+      for (const line of lines) this.#hear(JSON.parse(line))
+    })
+    this.child.stderr!.on("data", (chunk) => (this.stderr += String(chunk)))
+    this.ended = new Promise((resolve) => this.child.once("close", (code) => resolve(code)))
+  }
+
+  #hear(line: { url?: string; isReady?: boolean; until?: number; at?: number; here?: ReadonlyArray<number> }): void {
+    if (line.url !== undefined) this.url = line.url
+    if (line.isReady !== undefined) this.readiness = [...this.readiness, line.isReady]
+    if (line.here === undefined) return
+    const last = this.periods.at(-1)
+    if (last !== undefined) last.until = line.until!
+    // A period that goes on lasts until its process says otherwise; one that was killed has nothing more to say.
+    this.periods.push({ here: new Set(line.here), from: line.at!, until: line.at! })
+  }
+
+  get here(): ReadonlySet<number> {
+    return this.periods.at(-1)?.here ?? new Set()
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL")
+    await this.ended
+    this.periods.push({ here: new Set(), from: Infinity, until: Infinity })
+  }
+}
+
+const start = (url: Redacted.Redacted): Effect.Effect<Runner, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => new Runner(Redacted.value(url))),
+    (runner) =>
+      Effect.promise(() => {
+        signalIfThere(runner.child.pid!, "SIGCONT")
+        return runner.kill()
+      })
+  )
+
+const until = (what: string, runners: ReadonlyArray<Runner>, condition: () => boolean | Promise<boolean>) =>
+  Effect.promise(async () => {
+    const end = performance.now() + WAIT_MILLIS_MAX
+    while (!(await condition())) {
+      if (performance.now() > end) {
+        const seen = runners.map(({ here, stderr }) => `${here.size} partitions\n${stderr}`)
+        throw new Error(`Waited in vain until ${what}: ${seen.join("\n")}`)
+      }
+      await pause(10)
+    }
+  })
+
+const shared = (runners: ReadonlyArray<Runner>) => {
+  const all = runners.flatMap(({ here }) => [...here])
+  return all.length === PARTITIONS && new Set(all).size === PARTITIONS && runners.every(({ here }) => here.size > 0)
+}
+
+/** Moments at which two would have answered for a partition. */
+const overlapsOf = (runners: ReadonlyArray<Runner>) =>
+  runners.flatMap((a, i) =>
+    runners
+      .slice(i + 1)
+      .flatMap((b) =>
+        a.periods.flatMap((one) =>
+          b.periods.flatMap((other) =>
+            one.from <= other.until && other.from <= one.until ? [...one.here].filter((p) => other.here.has(p)) : []
+          )
+        )
+      )
+  )
+
+/** Partitions by the process of Postgres that holds their locks, and what the table says of where they are served. */
+const locksAndPlaces = (sql: PgClient.PgClient) =>
+  Effect.all([
+    sql<{ pid: number; ids: ReadonlyArray<number> }>`SELECT pid, array_agg(objid::int - 1000001 ORDER BY objid) AS ids
+      FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+      WHERE locktype = 'advisory' AND granted AND objid BETWEEN 1000001 AND 1000064 AND d.datname = current_database()
+      GROUP BY pid`,
+    sql<{ url: string; ids: ReadonlyArray<number> }>`SELECT url, array_agg(id ORDER BY id) AS ids FROM partitions
+      WHERE url IS NOT NULL GROUP BY url`
+  ])
+
+const sorted = (ids: Iterable<number>) => [...ids].toSorted((a, b) => a - b)
+
+describe("runners on one database", () => {
+  it.live(
+    "share its partitions, and each is one runner's, through a lost session, a leave and a kill",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* freshDatabase
+        const runners = [yield* start(url), yield* start(url), yield* start(url)]
+        const [a, b, c] = runners as [Runner, Runner, Runner]
+        // The database is empty, so they make its tables as well.
+        yield* until("three share", runners, () => shared(runners))
+        yield* Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          // Each partition's lock is that of the shard that its name falls into.
+          yield* until("the table says it", runners, async () => {
+            const [locks, places] = await Effect.runPromise(locksAndPlaces(sql))
+            const served = (one: Runner) => sorted(one.here).join()
+            return (
+              runners.every((one) => locks.some(({ ids }) => ids.join() === served(one))) &&
+              runners.every((one) => places.some((place) => place.url === one.url && place.ids.join() === served(one)))
+            )
+          })
+          for (const { readiness } of runners) assert.deepStrictEqual(readiness, [true])
+
+          const [locks] = yield* locksAndPlaces(sql)
+          const session = locks.find(({ ids }) => ids.join() === sorted(a.here).join())!
+          const periods = a.periods.length
+          yield* sql`SELECT pg_terminate_backend(${session.pid})`
+          yield* until("the one without session stops", runners, () =>
+            a.periods.slice(periods).some(({ here }) => here.size === 0)
+          )
+          yield* until("three share again", runners, () => shared(runners))
+
+          b.child.kill("SIGTERM")
+          assert.strictEqual(yield* Effect.promise(() => b.ended), 0, b.stderr)
+          assert.deepStrictEqual(b.readiness, [true, false])
+          yield* until("two share", runners, () => shared([a, c]))
+
+          yield* Effect.promise(() => a.kill())
+          yield* until("one has all", runners, () => shared([c]))
+          assert.deepStrictEqual(overlapsOf(runners), [])
+        }).pipe(Effect.provide(PgClient.layer({ url, maxConnections: 1 })))
+      }),
+    120_000
+  )
+
+  it.live.runIf(LONG)(
+    "take over from one that is frozen, which knows it when it wakes",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* freshDatabase
+        const runners = [yield* start(url), yield* start(url)]
+        const [a, b] = runners as [Runner, Runner]
+        yield* until("two share", runners, () => shared(runners))
+        a.child.kill("SIGSTOP")
+        yield* until("one has all", runners, () => shared([b]))
+        a.child.kill("SIGCONT")
+        yield* until("the frozen one knows it", runners, () => a.here.size === 0)
+        yield* until("two share again", runners, () => shared(runners))
+        assert.deepStrictEqual(overlapsOf(runners), [])
+      }),
+    120_000
+  )
+})

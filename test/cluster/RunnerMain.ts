@@ -1,0 +1,90 @@
+/**
+ * A runner without a service: `node RunnerMain.ts <database> <drain in milliseconds>`. It looks every few milliseconds
+ * which partitions it would answer for from memory, and writes a line of JSON whenever that has changed: since when it
+ * has seen that, until when it had seen what was before (in milliseconds of the machine's monotonic clock). SIGTERM
+ * makes it leave, and end.
+ */
+import { Effect, Layer, Logger, Redacted } from "effect"
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
+import { Cluster } from "../../src/cluster/Cluster.ts"
+import { Sessions } from "../../src/cluster/Sessions.ts"
+import { partitionOf, PARTITIONS, Placement } from "../../src/engine/Placement.ts"
+import * as Database from "../../src/postgres/Database.ts"
+import * as Migrations from "../../src/postgres/Migrations.ts"
+
+const [databaseUrl = "", drainMillis = "0"] = process.argv.slice(2)
+const PERIOD_MILLIS = 4
+
+const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
+const now = () => Number(process.hrtime.bigint()) / 1e6
+
+/** An account in each partition. */
+const ACCOUNTS = Array.from({ length: PARTITIONS }, (_, partition) => {
+  for (let i = 0; ; i++) if (partitionOf(`mer_${i}:test`) === partition) return `mer_${i}:test`
+})
+
+const listening = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const server = http.createServer((_, response) => response.end("ok"))
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    return server
+  }),
+  (server) =>
+    Effect.sync(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+)
+
+const runner = Layer.unwrap(
+  Effect.gen(function* () {
+    const server = yield* listening
+    const { port } = server.address() as AddressInfo
+    return Cluster.layer({ host: "127.0.0.1", port, version: "0.0.0" })
+  })
+)
+
+const reporting = Effect.gen(function* () {
+  const { isHere } = yield* Placement
+  let last = ""
+  let until = now()
+  const look = () => {
+    const here = ACCOUNTS.flatMap((account, partition) => (isHere(account) ? [partition] : []))
+    const at = now()
+    if (here.join() !== last) say({ until, at, here })
+    last = here.join()
+    until = at
+  }
+  const timer = setInterval(look, PERIOD_MILLIS)
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      clearInterval(timer)
+      look()
+    })
+  )
+})
+
+const draining = Effect.flatMap(Placement, ({ attend }) =>
+  attend({ releasing: () => Effect.sleep(Number(drainMillis)) })
+)
+
+const main = Effect.gen(function* () {
+  const { isReady, leave, ready, url } = yield* Cluster
+  say({ url })
+  yield* ready
+  say({ isReady: isReady() })
+  yield* Effect.callback<void>((resume) => void process.once("SIGTERM", () => resume(Effect.void)))
+  yield* leave
+  say({ isReady: isReady() })
+})
+
+await Effect.scoped(Effect.andThen(Effect.all([reporting, draining]), main)).pipe(
+  Effect.provide(runner),
+  Effect.provide(Placement.layerShared),
+  Effect.provide(Migrations.layer),
+  Effect.provide(Sessions.layer({ records: 1, migration: 1, requests: 1 })),
+  Effect.provide(Database.layer({ databaseUrl: Redacted.make(databaseUrl), dataFolder: "" })),
+  Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatJson)])),
+  Effect.runPromise
+)
