@@ -80,7 +80,14 @@ const make = Effect.fnUntraced(function* (
   let state: "member" | "leaving" | "out" = "member"
   const isConfirmed = () => performance.now() - confirmedAt < CONFIRMED_MILLIS
   const places = yield* Places.make({ url, version: options.version }, yield* Sessions, placement, isConfirmed)
-  const isEmpty = () => placement.held()?.length === 0
+  /** From before it is gained until after it is released. */
+  const begun = new Set<Partition>()
+  const isEmpty = () => begun.size === 0
+  // Built last, so this is called as soon as no request is served here any more.
+  yield* placement.attend({
+    releasing: (partition) => Effect.sync(() => places.close(partition)),
+    wrote: places.wrote
+  })
   // It ends before the layer does, because a runner goes on asking others for a while.
   const scope = yield* Scope.fork(yield* Effect.scope)
   const services = yield* Layer.buildWithScope(
@@ -101,7 +108,7 @@ const make = Effect.fnUntraced(function* (
     scope
   )
   // Their registrations outlive the library's scope: it would end them one after the other, all locks in its hands.
-  yield* register(Context.get(services, Sharding), placement, places)
+  yield* register(Context.get(services, Sharding), (partition) => served(partition, placement, places, begun))
   const hasOthers = Context.get(services, RunnerStorage).getRunners.pipe(
     Effect.map((runners) => runners.some(([{ address }, isHealthy]) => isHealthy && urlOf(address) !== url)),
     Effect.orElseSucceed(() => false)
@@ -119,7 +126,6 @@ const make = Effect.fnUntraced(function* (
       places.stir()
       if (yield* hasOthers) yield* handOver
       yield* Scope.close(scope, Exit.void)
-      yield* places.tell
     })
   )
   yield* Effect.addFinalizer(() => leave)
@@ -153,12 +159,10 @@ const shardingOf = (
 /** Each partition has a singleton with a name by which the library puts it into exactly that shard. */
 const register = Effect.fnUntraced(function* (
   sharding: Sharding["Service"],
-  placement: PlacementShape,
-  places: Places.Places
+  work: (partition: Partition) => Effect.Effect<never>
 ) {
   for (let partition = 0; partition < PARTITIONS; partition++) {
-    const work = served(partition, placement, places)
-    yield* sharding.registerSingleton(nameOf(sharding, partition), work, { shardGroup: GROUP })
+    yield* sharding.registerSingleton(nameOf(sharding, partition), work(partition), { shardGroup: GROUP })
   }
 })
 
@@ -170,9 +174,23 @@ export const nameOf = (sharding: Pick<Sharding["Service"], "getShardId">, partit
   }
 }
 
-/** Others learn that a partition is given up while what is under way ends, so that they wait and do not ask. */
-const served = (partition: Partition, { gain, release }: PlacementShape, { tell }: Places.Places) =>
-  Effect.ensuring(
-    gain(partition).pipe(Effect.andThen(tell), Effect.andThen(Effect.never)),
-    Effect.all([release(partition), tell], { concurrency: "unbounded", discard: true })
-  )
+const served = (
+  partition: Partition,
+  { gain, release }: PlacementShape,
+  places: Places.Places,
+  begun: Set<Partition>
+) =>
+  Effect.suspend(() => {
+    begun.add(partition)
+    return gain(partition).pipe(
+      Effect.andThen(Effect.sync(() => places.open(partition))),
+      Effect.andThen(Effect.never),
+      Effect.ensuring(release(partition)),
+      Effect.ensuring(
+        Effect.sync(() => {
+          places.close(partition)
+          begun.delete(partition)
+        })
+      )
+    )
+  })

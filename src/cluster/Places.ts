@@ -13,6 +13,7 @@ import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
 import type { Cause, Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { innermostMessage } from "../engine/Journal.ts"
+import type { AccountId } from "../engine/Document.ts"
 import type { Partition, PlacementShape } from "../engine/Placement.ts"
 import { PARTITIONS } from "../engine/Placement.ts"
 import { CLOCK_OFF_MILLIS_MAX, type RunnerSessions } from "./Sessions.ts"
@@ -28,7 +29,7 @@ const ANSWER_MILLIS_MAX = 2000
 const RETRY_MILLIS = 500
 /** The runner's own row is brought up to date so often. */
 const NOTE_MILLIS = 10_000
-/** Whoever tells others that a partition moves waits so long for it. */
+/** Whoever leaves waits so long for others to be told. */
 const TELL_MILLIS_MAX = 1000
 /** A server that is to notice that a machine is gone asks after so much silence, so often, so many times. */
 const NOTICE_SECONDS = { tcp_keepalives_idle: 10, tcp_keepalives_interval: 5, tcp_keepalives_count: 3 }
@@ -42,15 +43,18 @@ export interface Self {
 }
 
 export interface Places {
-  /** Tells others what this runner serves now; ends when they can know it, or cannot be told. */
-  readonly tell: Effect.Effect<void>
+  /** Others find a partition here, or not any more. They hear of it, and this does not wait for that. */
+  readonly open: (partition: Partition) => void
+  readonly close: (partition: Partition) => void
   /** Waits until every partition was found to be served somewhere. */
   readonly found: Effect.Effect<void>
   readonly wereFound: () => boolean
-  /** Says of this runner that it is about to leave; ends as `tell` does. */
+  /** Says of this runner that it is about to leave; ends when others can know it, or cannot be told. */
   readonly leave: Effect.Effect<void>
   /** Tells others that a lock has become free. */
   readonly freed: () => void
+  /** Tells others that an account was written to, of which they have replicas. */
+  readonly wrote: (account: AccountId) => void
   /** Waits until another runner has said something, or this one stirs. */
   readonly news: Effect.Effect<void>
   readonly stir: () => void
@@ -90,6 +94,8 @@ class Table implements Places {
   readonly #isConfirmed: () => boolean
   /** Unix seconds. */
   readonly #since: number
+  readonly #open = new Set<Partition>()
+  readonly #written = new Set<AccountId>()
   readonly #wakes = Effect.runSync(Queue.sliding<void>(1))
   readonly #found = Deferred.makeUnsafe<void>()
   #news = Deferred.makeUnsafe<void>()
@@ -120,21 +126,35 @@ class Table implements Places {
   readonly isLeaving = (url: string): boolean => this.#othersLeaving.has(url)
   readonly news: Effect.Effect<void> = Effect.suspend(() => Deferred.await(this.#news))
 
-  readonly tell: Effect.Effect<void> = Effect.suspend(() => {
+  readonly open = (partition: Partition): void => {
+    this.#open.add(partition)
+    this.#wake()
+  }
+
+  readonly close = (partition: Partition): void => {
+    if (this.#open.delete(partition)) this.#wake()
+  }
+
+  readonly leave: Effect.Effect<void> = Effect.suspend(() => {
     const told = Deferred.makeUnsafe<void>()
     this.#waiting.push(told)
-    Queue.offerUnsafe(this.#wakes, undefined)
+    this.#isLeaving = true
+    this.#notedAt = Number.NEGATIVE_INFINITY
+    this.#wake()
     return Effect.asVoid(Effect.timeoutOption(Deferred.await(told), TELL_MILLIS_MAX))
   })
 
-  readonly leave: Effect.Effect<void> = Effect.suspend(() => {
-    this.#isLeaving = true
-    this.#notedAt = Number.NEGATIVE_INFINITY
-    return this.tell
-  })
+  readonly wrote = (account: AccountId): void => {
+    this.#written.add(account)
+    this.#wake()
+  }
 
   readonly freed = (): void => {
     this.#hasFreed = true
+    this.#wake()
+  }
+
+  #wake(): void {
     Queue.offerUnsafe(this.#wakes, undefined)
   }
 
@@ -146,9 +166,10 @@ class Table implements Places {
       const session = yield* connection.pin
       for (const [name, value] of Object.entries(NOTICE_SECONDS)) yield* session.query(`SET ${name} = ${value}`)
       const notifications = yield* session.listen(CHANNEL)
-      const hear = Effect.map(Queue.take(notifications), ({ processId }) => {
+      const hear = Effect.map(Queue.take(notifications), ({ payload, processId }) => {
         if (processId === session.processId) return
-        Queue.offerUnsafe(this.#wakes, undefined)
+        if (payload !== "") return this.#placement.heard(payload)
+        this.#wake()
         this.stir()
       })
       const heard = yield* Effect.forkScoped(Effect.forever(hear))
@@ -166,13 +187,11 @@ class Table implements Places {
   #look(session: PgConnection.PgConnection): Effect.Effect<void, SqlError.SqlError | Cause.TimeoutError> {
     return Effect.gen({ self: this }, function* () {
       const told = this.#waiting
-      const hasFreed = this.#hasFreed
       this.#waiting = []
-      this.#hasFreed = false
       const begun = performance.now()
       const isDue = begun - this.#notedAt >= NOTE_MILLIS
       const before = yield* Clock.currentTimeMillis
-      const { rows } = yield* session.query(LOOK, this.#parameters(isDue, hasFreed)).pipe(
+      const { rows } = yield* session.query(LOOK, this.#parameters(isDue)).pipe(
         Effect.timeout(ANSWER_MILLIS_MAX),
         Effect.onError(() => Effect.sync(() => void this.#waiting.push(...told)))
       )
@@ -186,18 +205,20 @@ class Table implements Places {
     })
   }
 
-  #parameters(isDue: boolean, hasFreed: boolean): ReadonlyArray<unknown> {
+  #parameters(isDue: boolean): ReadonlyArray<unknown> {
     const { url, version } = this.#self
-    const held = `{${(this.#placement.held() ?? []).join(",")}}`
     const note = [isDue, version, this.#aheadMillis, this.#isLeaving, this.#since]
-    return [url, held, this.#isConfirmed(), ...note, hasFreed]
+    // What is lost with a session is found all the same: by whoever looks at a lock or an account again.
+    const news = [this.#hasFreed, JSON.stringify([...this.#written])]
+    this.#hasFreed = false
+    this.#written.clear()
+    return [url, `{${[...this.#open].join(",")}}`, this.#isConfirmed(), ...note, ...news]
   }
 
   #take({ leaving, places }: Look): void {
-    const held = new Set(this.#placement.held())
-    let known = held.size
+    let known = this.#open.size
     for (const [partition, url] of places ?? []) {
-      if (held.has(partition)) continue
+      if (this.#open.has(partition)) continue
       // What an earlier runner at this address has left.
       const place = url === this.#self.url ? null : url
       this.#placement.placed(partition, place)
@@ -244,7 +265,8 @@ const LOOK = `WITH held AS (SELECT unnest($2::text::int[]) AS id),
     SELECT pg_notify('${CHANNEL}', '')
     WHERE EXISTS (SELECT FROM claimed) OR EXISTS (SELECT FROM given_up) OR $9::boolean
       OR EXISTS (SELECT FROM noted WHERE $7::boolean)
-  )
+  ),
+  told_of AS (SELECT pg_notify('${CHANNEL}', account) FROM json_array_elements_text($10::text::json) AS a (account))
   SELECT (SELECT json_agg(json_build_array(id, url)) FROM partitions) AS places,
     (SELECT json_agg(url) FROM runners WHERE is_leaving) AS leaving,
-    (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, (SELECT count(*) FROM told) AS told`
+    (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, (SELECT count(*) FROM told) + (SELECT count(*) FROM told_of) AS told`
