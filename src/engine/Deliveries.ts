@@ -5,9 +5,9 @@
  * durable or neither is. What came of attempts are records as well: deliveries are a fold of the journal like
  * everything else.
  *
- * - Whoever carries them (`onCommitted`, `take`) holds a lease. In this process the holder knows what it holds; another
- *   process gets a delivery only once its lease is over, or its holder is known to have died. So a delivery is
- *   attempted twice at worst.
+ * - The process whose partition an account lies in carries its deliveries (`Placement.ts`). Whoever carries them
+ *   (`onCommitted`, `take`) holds a lease, by which it knows that it has them already. With the partition all leases
+ *   end: who had it before has finished with it, or died, and then a delivery is attempted twice at worst.
  * - An outcome counts only for a delivery that is still pending, and for the attempt that is its next: a report that
  *   comes twice, or for a canceled delivery, changes nothing.
  */
@@ -21,6 +21,8 @@ import type { AccountId, Millis } from "./Document.ts"
 import * as Events from "./Events.ts"
 import type { Journal, StorageFailure } from "./Journal.ts"
 import * as Loop from "./Loop.ts"
+import type { Partition } from "./Placement.ts"
+import { Placement, PARTITIONS } from "./Placement.ts"
 import { LEASE_MILLIS, Projector } from "./Projector.ts"
 import type { AttemptOutcome } from "./Record.ts"
 import type { StoredEvent } from "./Events.ts"
@@ -50,7 +52,8 @@ export interface DeliveriesShape {
   readonly onCommitted: (listener: (committed: Committed) => void) => Effect.Effect<void, never, Scope.Scope>
 
   /**
-   * Leases deliveries that are due, for two minutes, longest free ones first, and to none of the `busy` destinations.
+   * Leases deliveries that are due in the partitions held, for two minutes, longest free ones first, and to none of the
+   * `busy` destinations.
    */
   readonly take: (options: {
     readonly limit: number
@@ -58,15 +61,18 @@ export interface DeliveriesShape {
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
 
   /**
-   * Says when the next delivery to none of the `busy` destinations is due, by the wall clock; Infinity if there is
-   * none.
+   * Says when the next delivery in the partitions held is due, to none of the `busy` destinations, by the wall clock;
+   * Infinity if there is none.
    */
   readonly nextDueAt: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
 
+  /** Ends all leases in partitions, whoever holds them. Nothing of them may be carried here meanwhile. */
+  readonly free: (partitions: ReadonlyArray<Partition>) => Effect.Effect<void>
+
   /**
    * Runs `round` whenever something may be due. A round takes what it has room for, and answers with the time of the
-   * wall clock at which to call again at the latest. Before the first, and then now and then, the leases of processes
-   * that have died end.
+   * wall clock at which to call again at the latest. Where this process holds all partitions, the leases of processes
+   * that have died end before the first round, and then now and then.
    */
   readonly run: (round: Effect.Effect<Millis, StorageFailure>) => Effect.Effect<never>
 
@@ -81,18 +87,31 @@ export interface DeliveriesShape {
 }
 
 export class Deliveries extends Context.Service<Deliveries, DeliveriesShape>()("till/engine/Deliveries") {
-  static readonly layer: Layer.Layer<Deliveries, never, Accounts | Outbox | Journal | Projector | Views> = Layer.effect(
-    Deliveries,
-    Effect.suspend(() => make)
-  )
+  static readonly layer: Layer.Layer<Deliveries, never, Accounts | Outbox | Journal | Placement | Projector | Views> =
+    Layer.effect(
+      Deliveries,
+      Effect.suspend(() => make)
+    )
 }
+
+const EVERY: ReadonlyArray<Partition> = Array.from({ length: PARTITIONS }, (_, partition) => partition)
 
 const make = Effect.gen(function* () {
   const accounts = yield* Accounts
   const outbox = yield* Outbox
+  const placement = yield* Placement
   const projector = yield* Projector
   const views = yield* Views
   const readEvents = yield* Events.makeReader(CONTENTS_MAX)
+
+  const held = () => placement.held() ?? EVERY
+  const free: DeliveriesShape["free"] = (partitions) =>
+    // What was carried here before is to be freed as well.
+    Effect.andThen(projector.drained, views.freeDeliveries(partitions)).pipe(
+      Effect.tapError((failure) => Effect.logError("Leases could not be ended", failure.message)),
+      Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
+      Effect.orDie
+    )
 
   let othersLive = false
   const release = views.releaseDeliveries.pipe(
@@ -113,9 +132,10 @@ const make = Effect.gen(function* () {
     onCommitted: outbox.listen,
     take: ({ busy, limit }) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        views.takeDeliveries({ now, limit, busy, leasedUntil: now + LEASE_MILLIS })
+        views.takeDeliveries({ now, limit, busy, partitions: held(), leasedUntil: now + LEASE_MILLIS })
       ),
-    nextDueAt: (busy) => views.nextDelivery(busy),
+    nextDueAt: (busy) => Effect.suspend(() => views.nextDelivery(busy, held())),
+    free,
     run: (round) => {
       // A delivery may have become due just now: the views must have it.
       const once = Effect.andThen(projector.drained, round).pipe(
@@ -127,6 +147,7 @@ const make = Effect.gen(function* () {
           )
         )
       )
+      if (placement.held() !== null) return Loop.vital("reading of deliveries", Effect.forever(once))
       const both = Effect.raceFirst(Effect.forever(once), Effect.forever(releaseLater))
       return Loop.vital("reading of deliveries", Effect.andThen(release, both))
     },

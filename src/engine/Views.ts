@@ -209,17 +209,26 @@ export interface ViewsShape {
   /** Counts the deliveries of each event that are pending, in the order of the events. */
   readonly pendingDeliveries: (events: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<number>, StorageFailure>
   /**
-   * Leases pending deliveries that are due and that nobody holds, to none of the `busy` destinations: those that have
-   * been free for longest, nearest due first.
+   * Leases pending deliveries of the partitions that are due and that nobody holds, to none of the `busy` destinations:
+   * those that have been free for longest, nearest due first.
    */
   readonly takeDeliveries: (options: {
     readonly now: Millis
     readonly leasedUntil: Millis
     readonly limit: number
     readonly busy: ReadonlyArray<string>
+    readonly partitions: ReadonlyArray<Partition>
   }) => Effect.Effect<ReadonlyArray<DueDelivery>, StorageFailure>
-  /** Says when the next pending delivery to none of the `busy` destinations is due and nobody holds it any more. */
-  readonly nextDelivery: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
+  /**
+   * Says when the next pending delivery of the partitions, to none of the `busy` destinations, is due and nobody holds
+   * it any more.
+   */
+  readonly nextDelivery: (
+    busy: ReadonlyArray<string>,
+    partitions: ReadonlyArray<Partition>
+  ) => Effect.Effect<Millis, StorageFailure>
+  /** Ends the leases of the partitions' deliveries, whoever holds them. */
+  readonly freeDeliveries: (partitions: ReadonlyArray<Partition>) => Effect.Effect<void, StorageFailure>
   /**
    * Ends the leases of processes that have died, and says how many. Whoever asks is known to live from then on, as long
    * as it does. What it has leased before, it may lose.

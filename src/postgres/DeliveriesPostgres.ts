@@ -11,6 +11,12 @@ import { from } from "./ListsPostgres.ts"
 import type { LeaseHolder } from "./LeaseHolder.ts"
 import { ask, bigint, bigints, integer, ints, placed, texts } from "./Rows.ts"
 
+/**
+ * The partition of a row's account is as `Placement.ts` says. The index of what is pending has it in these words: an
+ * index takes nothing that may depend on a setting, and Postgres says so of `convert_to`.
+ */
+const PARTITION = String.raw`get_byte(sha256(decode(replace(account, '\', '\\'), 'escape')), 0) & 63`
+
 interface Row {
   readonly account: string
   readonly destination: string
@@ -156,19 +162,27 @@ type Taken = Pick<Row, "account" | "destination" | "id" | "event" | "event_versi
 export const leases = (
   sql: PgClient.PgClient,
   { forget, number, others }: LeaseHolder
-): Pick<Views["Service"], "takeDeliveries" | "nextDelivery" | "releaseDeliveries"> => {
+): Pick<Views["Service"], "takeDeliveries" | "nextDelivery" | "freeDeliveries" | "releaseDeliveries"> => {
   let isFirst = true
   return {
-    takeDeliveries: ({ busy, leasedUntil, limit, now }) =>
+    // Each partition is looked into by itself: what is pending for others, however much, is never met.
+    takeDeliveries: ({ busy, leasedUntil, limit, now, partitions }) =>
       ask(
         sql<Taken & { readonly due_at: bigint }>`WITH due AS MATERIALIZED (
-          SELECT account, destination, id FROM deliveries
-          WHERE state = 'pending' AND wake_at <= ${bigint(now)} AND destination <> ALL(${texts(busy)})
-          ORDER BY wake_at, id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+          SELECT account, destination, id FROM unnest(${ints(partitions)}) AS p (partition), LATERAL (
+            SELECT account, destination, id, wake_at FROM deliveries
+            WHERE state = 'pending' AND ${sql.literal(PARTITION)} = p.partition AND wake_at <= ${bigint(now)}
+              AND destination <> ALL(${texts(busy)})
+            ORDER BY wake_at, id LIMIT ${limit}
+          ) AS d ORDER BY wake_at, id LIMIT ${limit}
+        ), free AS MATERIALIZED (
+          SELECT account, destination, id FROM due JOIN deliveries USING (account, destination, id)
+          WHERE (state = 'pending') IS TRUE AND (wake_at <= ${bigint(now)}) IS TRUE
+          FOR UPDATE OF deliveries SKIP LOCKED
         )
-        UPDATE deliveries SET wake_at = ${bigint(leasedUntil)}, holder = ${integer(number())} FROM due
-        WHERE deliveries.account = due.account AND deliveries.destination = due.destination
-          AND deliveries.id = due.id
+        UPDATE deliveries SET wake_at = ${bigint(leasedUntil)}, holder = ${integer(number())} FROM free
+        WHERE deliveries.account = free.account AND deliveries.destination = free.destination
+          AND deliveries.id = free.id
         RETURNING deliveries.account, deliveries.destination, deliveries.id, deliveries.event,
           deliveries.event_version, deliveries.attempts, deliveries.due_at`,
         (rows) =>
@@ -183,12 +197,25 @@ export const leases = (
               attempt: attempts.length + 1
             }))
       ),
-    nextDelivery: (busy) =>
+    nextDelivery: (busy, partitions) =>
       ask(
-        sql<{ wake_at: bigint }>`SELECT wake_at FROM deliveries
-        WHERE state = 'pending' AND destination <> ALL(${texts(busy)}) ORDER BY wake_at, id LIMIT 1`,
-        ([row]) => (row === undefined ? Infinity : Number(row.wake_at))
+        sql<{ wake_at: bigint | null }>`SELECT min(wake_at) AS wake_at
+        FROM unnest(${ints(partitions)}) AS p (partition), LATERAL (
+          SELECT wake_at FROM deliveries
+          WHERE state = 'pending' AND ${sql.literal(PARTITION)} = p.partition AND destination <> ALL(${texts(busy)})
+          ORDER BY wake_at, id LIMIT 1
+        ) AS d`,
+        ([row]) => Number(row?.wake_at ?? Infinity)
       ),
+    freeDeliveries: (partitions) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const free = freeAt(sql, now)
+        return ask(
+          sql`UPDATE deliveries SET wake_at = ${free}
+            WHERE state = 'pending' AND ${sql.literal(PARTITION)} = ANY(${ints(partitions)}) AND wake_at > ${free}`,
+          () => undefined
+        )
+      }),
     releaseDeliveries: Effect.gen(function* () {
       const { dead, living } = yield* others
       // A process that starts looks through all leases once; later nothing can be free but what the dead have left.
@@ -201,9 +228,13 @@ export const leases = (
   }
 }
 
+/** A first attempt is due at once, whatever the clock says by now. */
+const freeAt = (sql: PgClient.PgClient, now: Millis): Fragment =>
+  sql`CASE WHEN attempts = '[]' THEN least(due_at, ${bigint(now)}) ELSE due_at END`
+
 /** Ends the leases of all but the living. */
 const release = (sql: PgClient.PgClient, living: ReadonlyArray<number | null>, now: Millis) => {
-  const free = sql`CASE WHEN attempts = '[]' THEN least(due_at, ${bigint(now)}) ELSE due_at END`
+  const free = freeAt(sql, now)
   return ask(
     sql<{ count: number }>`WITH released AS (
         UPDATE deliveries SET wake_at = ${free} WHERE state = 'pending' AND wake_at > ${free}

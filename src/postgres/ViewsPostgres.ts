@@ -72,7 +72,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       pendingDeliveries: (events) => within(deliveries.pendingDeliveries(events)),
       ...leases,
       takeDeliveries: (options) => within(leases.takeDeliveries(options)),
-      nextDelivery: (busy) => within(leases.nextDelivery(busy)),
+      nextDelivery: (busy, partitions) => within(leases.nextDelivery(busy, partitions)),
       apply: (projection, leasedUntil) => {
         const now = clock.currentTimeMillisUnsafe()
         const lease = { until: leasedUntil, now, holder: leasedUntil === 0 ? null : holder.number() }

@@ -3,15 +3,23 @@
  *
  * - New deliveries come straight from memory, in the order of their events (semantics W12); retries, and what was left
  *   over by a crash, come from the table by lease, nearest due first. `RetrySchedule` says when the next attempt is.
- * - In one process a delivery is attempted once at a time. After a crash an attempt may be repeated; none is left out.
+ * - A delivery is attempted once at a time, by the process that has the partition of its account. After a crash an
+ *   attempt may be repeated; none is left out.
  * - Who goes first, and how many at once, is decided by `Lanes`; how many begin in a turn of the event loop, by `Pace`.
- * - On close nothing new begins; attempts under way get a moment, and what they came to is written.
+ * - On close, and of a partition that leaves, nothing new begins; attempts under way get a moment, and what they came
+ *   to is written. Whoever has the partition next takes the rest from the table: what was leased here is free for it.
+ * - A process that was frozen may have lost partitions without knowing. It attempts nothing that is not its own for
+ *   certain: that waits until it is, or is dropped when the partition leaves.
  */
-import { Cause, Clock, Effect, FiberSet, Latch, Layer } from "effect"
+import { Cause, Clock, Effect, FiberSet, Latch, Layer, Semaphore } from "effect"
+import type { Fiber } from "effect"
 import type { AttemptOutcome, Committed } from "../engine/Deliveries.ts"
 import { Deliveries } from "../engine/Deliveries.ts"
 import * as Loop from "../engine/Loop.ts"
+import type { AccountId } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Events.ts"
+import type { Partition } from "../engine/Placement.ts"
+import { partitionOf, Placement } from "../engine/Placement.ts"
 import type { Endpoint } from "./Endpoints.ts"
 import { Endpoints } from "./Endpoints.ts"
 import { EventLoop } from "./EventLoop.ts"
@@ -22,27 +30,31 @@ import { Pace } from "./Pace.ts"
 import { after } from "./RetrySchedule.ts"
 import type { Message, Result } from "./Sender.ts"
 import { isDelivered, Sender } from "./Sender.ts"
+import * as Until from "./Until.ts"
 
 /** Deliveries taken from the table in one go, at most. */
 const TAKE_MAX = 256
-/** Pause before an attempt that could not begin, because the engine could not be asked. */
+/** Pause before an attempt that could not begin: the engine could not be asked, or it is in doubt whose it is. */
 const PUT_BACK_MILLIS = 1000
-/** Closing waits so long for attempts under way, and then for their outcomes. */
+/** Closing, or leaving a partition, waits so long for attempts under way, and then for their outcomes. */
 const GRACE_MILLIS = 2000
 const FLUSH_MILLIS = 1000
 
-export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> = Layer.effectDiscard(
+export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement | Sender> = Layer.effectDiscard(
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const deliveries = yield* Deliveries
-    const { turn } = yield* EventLoop
+    const placement = yield* Placement
     const outcomes = yield* Outcomes.make
     const attempts = yield* makeAttempts
     const lanes = new Lanes()
-    const pace = new Pace()
     const work = Latch.makeUnsafe(false)
     const busy = Latch.makeUnsafe(false)
+    /** Partitions that were this process', and are not any more or soon. */
+    const left = new Set<Partition>()
     let closing = false
+
+    const isMine = (account: AccountId) => !left.has(partitionOf(account))
 
     const ended = (one: Attempt, outcome: AttemptOutcome | null) => {
       if (lanes.end(one, outcome?.next === "delivered")) deliveries.wake()
@@ -51,53 +63,89 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Sender> =
       work.openUnsafe()
     }
 
-    const putBack = Effect.fnUntraced(function* (one: Attempt, cause: Cause.Cause<unknown>) {
-      yield* logPutBack(one, cause)
+    const putBack = Effect.fnUntraced(function* (one: Attempt, cause: Cause.Cause<unknown> | null) {
+      if (cause !== null) yield* logPutBack(one, cause)
       one.paused = true
       yield* Effect.sleep(PUT_BACK_MILLIS)
+      if (!isMine(one.delivery.account)) return ended(one, null)
       if (lanes.putBack(one)) deliveries.wake()
       work.openUnsafe()
     })
 
-    /** Begins at most so many attempts, and answers how many it has begun. */
-    const beginSome = (allowed: number): number => {
-      for (let begun = 0; begun < allowed; begun++) {
-        const one = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
-        if (one === undefined) return begun
-        attempts.begin(one, ended, putBack)
-      }
-      return allowed
-    }
+    const beginning = yield* makeBeginning(lanes, work, busy, () => {
+      const one = closing ? undefined : lanes.next(clock.currentTimeMillisUnsafe())
+      if (one === undefined) return false
+      attempts.begin(one, ended, putBack)
+      return true
+    })
 
-    const beginning = Effect.gen(function* () {
-      yield* work.await
-      work.closeUnsafe()
-      for (;;) {
-        const allowed = pace.allowed(clock.currentTimeMillisUnsafe(), lanes.hasNew)
-        const begun = beginSome(allowed)
-        if (begun < allowed) pace.caughtUp()
-        if (begun === 0) return
-        busy.openUnsafe()
-        pace.turned(yield* turn)
-      }
+    /** Ends what is under way for these accounts. What ends without an outcome is not ours any more. */
+    const finish = Effect.fnUntraced(function* (isMeant: (account: AccountId) => boolean) {
+      for (const one of yield* attempts.finish(isMeant)) ended(one, null)
+      yield* outcomes.finish(isMeant, FLUSH_MILLIS)
     })
 
     yield* Effect.forkScoped(Loop.forever("sending of webhooks", beginning))
     yield* Effect.forkScoped(Loop.forever("watch over webhooks", stalling(lanes, work, busy)))
     yield* Effect.addFinalizer(() =>
-      Effect.gen(function* () {
+      Effect.suspend(() => {
         closing = true
-        yield* attempts.close
-        yield* Effect.timeoutOption(outcomes.flushed, FLUSH_MILLIS)
+        return finish(() => true)
       })
     )
     yield* deliveries.onCommitted((committed) => {
+      if (!isMine(committed.account)) return
       follow(lanes, committed)
       work.openUnsafe()
     })
-    yield* Effect.forkScoped(deliveries.run(yield* makeRound(lanes, work)))
+    const taking = Semaphore.makeUnsafe(1)
+    const round = taking.withPermit(yield* makeRound(lanes, work, isMine))
+    yield* placement.attend({
+      gained: (partition) => Effect.map(deliveries.free([partition]), () => void left.delete(partition)),
+      served: deliveries.wake,
+      leaving: (partition) =>
+        Effect.suspend(() => {
+          left.add(partition)
+          lanes.drop(partition)
+          // What is being taken now is leased to this process, and must not be once others look for it.
+          const taken = Effect.timeoutOption(taking.withPermit(Effect.void), GRACE_MILLIS)
+          return Effect.andThen(
+            taken,
+            finish((account) => partitionOf(account) === partition)
+          )
+        })
+    })
+    yield* Effect.forkScoped(deliveries.run(round))
   })
 )
+
+/** Begins attempts while there are any, as many in a turn of the event loop as the pace allows. */
+const makeBeginning = Effect.fnUntraced(function* (
+  lanes: Lanes,
+  work: Latch.Latch,
+  busy: Latch.Latch,
+  beginOne: () => boolean
+) {
+  const clock = yield* Clock.Clock
+  const { turn } = yield* EventLoop
+  const pace = new Pace()
+  const beginSome = (allowed: number): number => {
+    for (let begun = 0; begun < allowed; begun++) if (!beginOne()) return begun
+    return allowed
+  }
+  return Effect.gen(function* () {
+    yield* work.await
+    work.closeUnsafe()
+    for (;;) {
+      const allowed = pace.allowed(clock.currentTimeMillisUnsafe(), lanes.hasNew)
+      const begun = beginSome(allowed)
+      if (begun < allowed) pace.caughtUp()
+      if (begun === 0) return
+      busy.openUnsafe()
+      pace.turned(yield* turn)
+    }
+  })
+})
 
 /** Attempts that take long give their slots back. */
 const stalling = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch, busy: Latch.Latch) {
@@ -110,7 +158,11 @@ const stalling = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch, b
 })
 
 /** Takes what is due from the table, as far as there is room for it; answers when there may be more. */
-const makeRound = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch) {
+const makeRound = Effect.fnUntraced(function* (
+  lanes: Lanes,
+  work: Latch.Latch,
+  isMine: (account: AccountId) => boolean
+) {
   const clock = yield* Clock.Clock
   const deliveries = yield* Deliveries
   return Effect.gen(function* () {
@@ -118,7 +170,7 @@ const makeRound = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch) 
     const limit = Math.min(TAKE_MAX, lanes.room)
     if (limit === 0) return clock.currentTimeMillisUnsafe() + STALLED_MILLIS
     const taken = yield* deliveries.take({ limit, busy: full })
-    for (const delivery of taken) lanes.add(delivery, null)
+    for (const delivery of taken) if (isMine(delivery.account)) lanes.add(delivery, null)
     work.openUnsafe()
     return taken.length === limit ? 0 : yield* deliveries.nextDueAt(full)
   })
@@ -191,57 +243,89 @@ const makeMessages = Effect.gen(function* () {
   }
 })
 
+/** Told of an attempt that could not begin, and why; null if it is in doubt whose it is. */
+type Failed = (one: Attempt, cause: Cause.Cause<unknown> | null) => Effect.Effect<void>
+
 /** Carries attempts out. No fiber waits for one that only has to be sent. */
 const makeAttempts = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const messages = yield* makeMessages
+  const { isHere } = yield* Placement
   const sender = yield* Sender
-  const preparing = yield* FiberSet.make()
-  const run = yield* FiberSet.runtime(preparing)()
+  const run = yield* FiberSet.runtime(yield* FiberSet.make())()
   /** Those that are under way, with what gives them up. */
   const underWay = new Map<Attempt, () => void>()
-  const idle = Latch.makeUnsafe(true)
+  const { changed, until } = Until.make()
 
-  const send = (one: Attempt, message: Message | Result, ended: Ended): void => {
-    const { attempt, destination, id } = one.delivery
+  const over = (one: Attempt) => {
+    if (underWay.delete(one)) changed()
+  }
+
+  /** Goes on with an attempt in a fiber of its own. */
+  const goOn = (one: Attempt, effect: Effect.Effect<void>): void => {
+    // It may be over before there is a fiber to speak of.
+    let fiber: Fiber.Fiber<void> | null = null
+    underWay.set(one, () => fiber?.interruptUnsafe())
+    fiber = run(effect)
+  }
+
+  const failing = (one: Attempt, cause: Cause.Cause<unknown> | null, failed: Failed) =>
+    Effect.andThen(
+      failed(one, cause),
+      Effect.sync(() => over(one))
+    )
+
+  const send = (one: Attempt, message: Message | Result, ended: Ended, failed: Failed): void => {
+    const { account, attempt, destination, id } = one.delivery
+    if (!isHere(account)) return goOn(one, failing(one, null, failed))
     const startedAt = clock.currentTimeMillisUnsafe()
+    let isDone = false
     const done = (result: Result) => {
+      isDone = true
       const durationMillis = Math.max(clock.currentTimeMillisUnsafe() - startedAt, 0)
       const next = after(attempt, isDelivered(result))
       ended(one, { id, destination, attempt, startedAt, durationMillis, ...result, next })
+      // Whoever waits for this goes on at once.
+      over(one)
     }
     if ("error" in message) return done(message)
-    let isDone = false
-    const giveUp = sender.begin(message, (result) => {
-      isDone = true
-      underWay.delete(one)
-      done(result)
-      // Whoever waits for this goes on at once.
-      if (underWay.size === 0) idle.openUnsafe()
-    })
-    if (isDone) return
-    underWay.set(one, giveUp)
-    idle.closeUnsafe()
+    const giveUp = sender.begin(message, done)
+    if (!isDone) underWay.set(one, giveUp)
   }
+
+  const load = (one: Attempt, ended: Ended, failed: Failed) =>
+    Effect.matchCauseEffect(messages.load(one), {
+      onSuccess: (message) =>
+        Effect.sync(() => {
+          if (message !== null) return send(one, message, ended, failed)
+          ended(one, null)
+          over(one)
+        }),
+      onFailure: (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : failing(one, cause, failed))
+    })
 
   return {
     /** Begins an attempt; `ended` is told of its outcome, or `failed` of why it could not even begin. */
-    begin: (one: Attempt, ended: Ended, failed: (one: Attempt, cause: Cause.Cause<unknown>) => Effect.Effect<void>) => {
+    begin: (one: Attempt, ended: Ended, failed: Failed): void => {
       const message = messages.peek(one)
-      if (message !== undefined) return send(one, message, ended)
-      run(
-        Effect.matchCauseEffect(messages.load(one), {
-          onSuccess: (message) => Effect.sync(() => (message === null ? ended(one, null) : send(one, message, ended))),
-          onFailure: (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : failed(one, cause))
-        })
-      )
+      if (message !== undefined) send(one, message, ended, failed)
+      else goOn(one, load(one, ended, failed))
     },
-    /** Waits a moment for those that are under way, and gives the others up: nobody hears what becomes of them. */
-    close: Effect.gen(function* () {
-      yield* Effect.timeoutOption(Effect.andThen(FiberSet.awaitEmpty(preparing), idle.await), GRACE_MILLIS)
-      yield* FiberSet.clear(preparing)
-      for (const giveUp of underWay.values()) giveUp()
-      underWay.clear()
+    /**
+     * Waits a moment for those of some accounts that are under way, and gives the others up: nobody hears what becomes
+     * of them. Answers which they are.
+     */
+    finish: Effect.fnUntraced(function* (isMeant: (account: AccountId) => boolean) {
+      const meant = () => [...underWay].filter(([{ delivery }]) => isMeant(delivery.account))
+      yield* Effect.timeoutOption(
+        until(() => meant().length === 0),
+        GRACE_MILLIS
+      )
+      return meant().map(([one, giveUp]) => {
+        underWay.delete(one)
+        giveUp()
+        return one
+      })
     })
   }
 })

@@ -13,6 +13,8 @@
 import type { DueDelivery } from "../engine/Deliveries.ts"
 import type { AccountId, Millis } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Events.ts"
+import type { Partition } from "../engine/Placement.ts"
+import { partitionOf } from "../engine/Placement.ts"
 
 /** Attempts that have taken less than a second, at most. */
 const SLOTS = 512
@@ -175,11 +177,13 @@ export class Lanes {
   cancel(account: AccountId, destination: string | null): void {
     for (const lane of this.#lanes.values()) {
       if (lane.account !== account || (destination !== null && lane.destination !== destination)) continue
-      while (lane.first < lane.waiting.length) this.release(this.#shift(lane).delivery)
-      // Its stalled attempts say nothing about the deliveries that come after its end.
-      lane.suspect = false
-      this.#forget(lane)
+      this.#empty(lane)
     }
+  }
+
+  /** Drops what waits for accounts of a partition, which others carry from now on. */
+  drop(partition: Partition): void {
+    for (const lane of this.#lanes.values()) if (partitionOf(lane.account) === partition) this.#empty(lane)
   }
 
   /** Destinations with enough waiting here. */
@@ -224,6 +228,13 @@ export class Lanes {
     const lane: Lane = { account, destination, ...state }
     this.#lanes.set(key, lane)
     return lane
+  }
+
+  #empty(lane: Lane): void {
+    while (lane.first < lane.waiting.length) this.release(this.#shift(lane).delivery)
+    // Its stalled attempts say nothing about the deliveries that come after its end.
+    lane.suspect = false
+    this.#forget(lane)
   }
 
   #enqueue(lane: Lane): void {

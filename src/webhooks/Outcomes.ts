@@ -3,11 +3,12 @@
  *
  * An outcome that cannot be written is tried again for as long as it takes; until it is durable its delivery is held.
  */
-import { Effect, FiberSet, Schedule } from "effect"
+import { Effect, FiberMap, Schedule } from "effect"
 import type { Scope } from "effect"
 import type { AttemptOutcome } from "../engine/Deliveries.ts"
 import { Deliveries } from "../engine/Deliveries.ts"
-import type { AccountId } from "../engine/Document.ts"
+import type { AccountId, Millis } from "../engine/Document.ts"
+import * as Until from "./Until.ts"
 
 const BATCH_MAX = 256
 /**
@@ -18,23 +19,24 @@ const GATHER_MILLIS = 15
 const RETRY_MILLIS = 250
 
 export interface Outcomes {
-  /** Keeps an outcome; `kept` is called when it is durable. */
-  readonly add: (account: AccountId, outcome: AttemptOutcome, kept: () => void) => void
-  /** Waits until everything is kept. */
-  readonly flushed: Effect.Effect<void>
+  /** Keeps an outcome; `over` is called when it is durable, or was given up. */
+  readonly add: (account: AccountId, outcome: AttemptOutcome, over: () => void) => void
+  /** Waits until everything of these accounts is kept, so long at most, and gives up what is not. */
+  readonly finish: (isMeant: (account: AccountId) => boolean, millisMax: Millis) => Effect.Effect<void>
 }
 
 export const make: Effect.Effect<Outcomes, never, Deliveries | Scope.Scope> = Effect.gen(function* () {
   const deliveries = yield* Deliveries
-  const writers = yield* FiberSet.make()
-  const run = yield* FiberSet.runtime(writers)()
-  const waiting = new Map<AccountId, Array<{ readonly outcome: AttemptOutcome; readonly kept: () => void }>>()
+  const writers = yield* FiberMap.make<AccountId>()
+  const run = yield* FiberMap.runtime(writers)()
+  const waiting = new Map<AccountId, Array<{ readonly outcome: AttemptOutcome; readonly over: () => void }>>()
+  const { changed, until } = Until.make()
 
   const write = Effect.fnUntraced(function* (account: AccountId) {
+    const entries = waiting.get(account)!
     yield* Effect.sleep(GATHER_MILLIS)
-    for (;;) {
-      const batch = waiting.get(account)!.splice(0, BATCH_MAX)
-      if (batch.length === 0) break
+    while (entries.length > 0) {
+      const batch = entries.slice(0, BATCH_MAX)
       yield* deliveries
         .report(
           account,
@@ -46,18 +48,37 @@ export const make: Effect.Effect<Outcomes, never, Deliveries | Scope.Scope> = Ef
           Effect.tapError((cause) => Effect.logWarning("Outcomes of webhooks could not be written yet", cause)),
           Effect.retry(Schedule.spaced(RETRY_MILLIS))
         )
-      for (const { kept } of batch) kept()
+      for (const { over } of entries.splice(0, batch.length)) over()
     }
-    waiting.delete(account)
   })
 
+  const writing = (account: AccountId) =>
+    Effect.ensuring(
+      Effect.ignore(write(account)),
+      Effect.sync(() => {
+        for (const { over } of waiting.get(account)!) over()
+        waiting.delete(account)
+        changed()
+      })
+    )
+
   return {
-    add: (account, outcome, kept) => {
-      const batch = waiting.get(account)
-      if (batch !== undefined) return void batch.push({ outcome, kept })
-      waiting.set(account, [{ outcome, kept }])
-      run(write(account))
+    add: (account, outcome, over) => {
+      const entries = waiting.get(account)
+      if (entries !== undefined) return void entries.push({ outcome, over })
+      waiting.set(account, [{ outcome, over }])
+      run(account, writing(account))
     },
-    flushed: FiberSet.awaitEmpty(writers)
+    finish: (isMeant, millisMax) => {
+      const meant = () => [...waiting.keys()].filter(isMeant)
+      return until(() => meant().length === 0).pipe(
+        Effect.timeoutOption(millisMax),
+        Effect.andThen(
+          Effect.suspend(() =>
+            Effect.forEach(meant(), (account) => FiberMap.remove(writers, account), { discard: true })
+          )
+        )
+      )
+    }
   }
 })

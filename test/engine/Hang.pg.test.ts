@@ -67,8 +67,8 @@ const urgent = (views: ViewsShape): ReadonlyArray<Effect.Effect<unknown, { reado
   views.accountsUnnumbered(1),
   views.olderHolder("a"),
   views.pendingDeliveries([address]),
-  views.takeDeliveries({ now: 0, limit: 1, busy: [], leasedUntil: 0 }),
-  views.nextDelivery([]),
+  views.takeDeliveries({ now: 0, limit: 1, busy: [], partitions: [0], leasedUntil: 0 }),
+  views.nextDelivery([], [0]),
   views.apply({ ...project([]), checkpoints: [{ account: ACCOUNT, from: 0, to: 1, ahead: 0 }] }, 0),
   views.expireKeys(0, 1)
 ]

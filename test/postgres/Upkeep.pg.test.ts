@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { JournalShape } from "../../src/engine/Journal.ts"
+import { partitionOf } from "../../src/engine/Placement.ts"
 import type { DeliveryStep, Projection } from "../../src/engine/Projection.ts"
 import type { Filter } from "../../src/engine/Search.ts"
 import { termNumber } from "../../src/engine/Search.ts"
@@ -13,6 +14,8 @@ import { journalOf, viewsOf } from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 
 const ACCOUNT = "mer_1:test"
+/** Those of the accounts, and one of nobody's. */
+const PARTITIONS = [partitionOf(ACCOUNT), partitionOf("mer_2:test"), partitionOf("nobody")]
 const ROWS = 20_000
 const MIDDLE = ROWS / 2
 /** Digits as long as those of ids. */
@@ -155,8 +158,8 @@ const questions = (
   views.deliveries(ACCOUNT, { destination: "we_1", limit: 10 }),
   views.delivery(ACCOUNT, "we_1", `whd_${digits(MIDDLE)}`),
   views.pendingDeliveries([MIDDLE, MIDDLE + 1].map((i) => ({ account: ACCOUNT, id: `evt_${digits(i)}` }))),
-  views.takeDeliveries({ now: round, limit: 1, busy: ["we_3"], leasedUntil: ROWS }),
-  views.nextDelivery(["we_3"])
+  views.takeDeliveries({ now: round, limit: 1, busy: ["we_3"], partitions: PARTITIONS, leasedUntil: ROWS }),
+  views.nextDelivery(["we_3"], PARTITIONS)
 ]
 
 /**

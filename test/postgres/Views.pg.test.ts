@@ -80,6 +80,8 @@ const filter = (random: Random): Filter => {
 const EMPTY = project([])
 
 const DESTINATIONS = ["we_1", "we_2", "we_3"]
+/** Those of the accounts, and one of nobody's. */
+const SOME = [...ACCOUNTS, "nobody"].map(partitionOf)
 
 /** Milliseconds by which an account's clock may be ahead of the wall clock. */
 const CLOCK_LEAD_MAX = 7
@@ -267,7 +269,8 @@ const questions = (random: Random) => {
   const passedOver = distinct(random, ACCOUNTS)
   const partitions = random.chance(0.5) ? null : distinct(random, ACCOUNTS).map(partitionOf)
   const now = random.below(TIME_MAX)
-  const lease = { now, limit, busy, leasedUntil: now + 1 + random.below(TIME_MAX / 2) }
+  const owned = distinct(random, SOME)
+  const lease = { now, limit, busy, partitions: owned, leasedUntil: now + 1 + random.below(TIME_MAX / 2) }
   const happened = distinct(random, IDS).map((id) => ({ account: random.pick(ACCOUNTS), id: `${id}1` }))
   const places = {
     keys: [3, 9, 27].map((version) => keyId({ version })),
@@ -308,7 +311,8 @@ const questions = (random: Random) => {
     delivery: (views: ViewsShape) => views.delivery(account, destination, delivery),
     pendingDeliveries: (views: ViewsShape) => views.pendingDeliveries(happened),
     takeDeliveries: (views: ViewsShape) => views.takeDeliveries(lease),
-    nextDelivery: (views: ViewsShape) => Effect.map(views.nextDelivery(busy), String),
+    nextDelivery: (views: ViewsShape) => Effect.map(views.nextDelivery(busy, owned), String),
+    freeDeliveries: (views: ViewsShape) => (limit === 1 ? views.freeDeliveries(owned) : Effect.void),
     releaseDeliveries: (views: ViewsShape) => (limit === 1 ? views.releaseDeliveries : Effect.void),
     runningTime: (views: ViewsShape) => views.runningTime(now),
     keepRunningTime: (views: ViewsShape) => (limit === 1 ? views.keepRunningTime(now) : Effect.void),
@@ -323,7 +327,12 @@ const plain = (value: unknown): unknown => (value === undefined ? undefined : JS
 const everything = (views: ViewsShape) =>
   Effect.all([
     Effect.forEach(ACCOUNTS, (account) => Effect.forEach(viewTables, (table) => views.scan(account, table, "", 1000))),
-    Effect.forEach(DESTINATIONS, (only) => views.nextDelivery(DESTINATIONS.filter((each) => each !== only)))
+    Effect.forEach(DESTINATIONS, (only) =>
+      views.nextDelivery(
+        DESTINATIONS.filter((each) => each !== only),
+        SOME
+      )
+    )
   ])
 
 /** All rows of a table, a few at a time. */
@@ -418,7 +427,7 @@ describe("the views in Postgres", () => {
     })
   )
 
-  it.live("find the next timers of every partition, and say of all accounts which partition they lie in", () =>
+  it.live("find the next timers and deliveries of every partition, and say of all accounts in which they lie", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       const views = viewsOf(yield* database.connect("views"))
@@ -427,7 +436,11 @@ describe("the views in Postgres", () => {
       const checkpoints = accounts.map((account) => ({ account, from: 0, to: 1, ahead: 0 }))
       const timer = { id: "t", name: "settle", version: 1, dueAt: 5, wakeAt: 5, checksum: 1 }
       const timersSet = accounts.map((account) => ({ ...timer, account }))
-      yield* views.apply({ ...EMPTY, checkpoints, timersSet }, 0)
+      const pending = { event: "evt_1", eventVersion: 1, version: 1, at: 1, attempts: [], nextAttemptAt: 1, dueAt: 1 }
+      const deliveriesMade = accounts.map((account): DeliveryRow => {
+        return { ...pending, account, id: "whd_1", destination: "we_1", state: "pending" }
+      })
+      yield* views.apply({ ...EMPTY, checkpoints, timersSet, deliveriesMade }, 0)
       const found = yield* Effect.forEach(
         Array.from({ length: PARTITIONS }, (_, i) => i),
         (partition) =>
@@ -435,6 +448,12 @@ describe("the views in Postgres", () => {
       )
       for (const [partition, some] of found.entries()) {
         for (const account of some) assert.strictEqual(partitionOf(account), partition, account)
+        const due = { now: 1, limit: 1000, busy: [], partitions: [partition], leasedUntil: 2 }
+        const taken = yield* views.takeDeliveries(due)
+        assert.sameMembers(
+          taken.map(({ account }) => account),
+          [...some]
+        )
       }
       assert.deepStrictEqual(found.flat().toSorted(), accounts.toSorted())
     })
@@ -493,7 +512,7 @@ describe("the views in Postgres", () => {
         Effect.map(views.deliveries(account, { destination, limit: 1 }), ([row]) => [row?.state, row?.dueAt])
       assert.deepStrictEqual(yield* stateOf("we_1"), ["canceled", null])
       assert.deepStrictEqual(yield* stateOf("we_2"), ["pending", 4])
-      assert.strictEqual(yield* views.nextDelivery([]), 4)
+      assert.strictEqual(yield* views.nextDelivery([], SOME), 4)
     })
   )
 
@@ -508,12 +527,44 @@ describe("the views in Postgres", () => {
         return { ...pending, account, id, destination: "we_1", state: "pending" }
       })
       yield* views.apply({ ...EMPTY, checkpoints: [{ account, from: 0, to: 1, ahead: 0 }], deliveriesMade }, 0)
-      const take = Effect.map(views.takeDeliveries({ now: 1, limit: 10, busy: [], leasedUntil: 9 }), (taken) =>
-        taken.map(({ id }) => id)
+      const take = Effect.map(
+        views.takeDeliveries({ now: 1, limit: 10, busy: [], partitions: SOME, leasedUntil: 9 }),
+        (taken) => taken.map(({ id }) => id)
       )
       const meanwhile = yield* database.within("SELECT FROM deliveries WHERE id <> 'whd_2' FOR UPDATE", take)
       assert.deepStrictEqual(meanwhile, ["whd_2"])
       assert.deepStrictEqual(yield* take, ["whd_1", "whd_3"])
+    })
+  )
+
+  it.live("look for what is due of a partition beside it, however much is pending elsewhere", () =>
+    Effect.gen(function* () {
+      const [mine, others] = ["mer_1:test", "mer_1:live"] as const
+      const database = yield* PostgresStorage.make
+      yield* Effect.scoped(database.connect("migrations"))
+      yield* database.edit(`INSERT INTO deliveries SELECT account, 'we_1', 'whd_' || i, 'evt_' || i, i, i, i,
+        'pending', '[]', i, i, CASE WHEN account = '${mine}' THEN ${1e9} + i ELSE i END
+        FROM (VALUES ('${others}', 20000), ('${mine}', 20)) AS a (account, rows), generate_series(1, rows) AS i`)
+      const read = database.ask<{ readonly rows: number }>(
+        "SELECT (seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_user_tables WHERE relname = 'deliveries'"
+      )
+      // A connection's counts are visible to others only a little after it is closed.
+      const settled = Effect.repeat(Effect.delay(read, "200 millis"), { times: 5 })
+      const [before] = yield* settled
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const views = viewsOf(yield* database.connect("views"))
+          const partitions = [partitionOf(mine)]
+          assert.strictEqual(yield* views.nextDelivery([], partitions), 1e9 + 1)
+          const taken = yield* views.takeDeliveries({ now: 1e9 + 5, limit: 10, busy: [], partitions, leasedUntil: 2e9 })
+          assert.strictEqual(taken.length, 5)
+          yield* views.freeDeliveries(partitions)
+          assert.strictEqual(yield* views.nextDelivery([], partitions), 1)
+          assert.strictEqual(yield* views.nextDelivery([], [partitionOf(others)]), 1)
+        })
+      )
+      const [after] = yield* settled
+      assert.isBelow(after!.rows - before!.rows, 200)
     })
   )
 
@@ -525,8 +576,9 @@ describe("the views in Postgres", () => {
       const one = viewsOf(yield* Scope.provide(database.connect("one"), first))
       const two = viewsOf(yield* database.connect("two"))
       const take = Effect.suspend(() =>
-        Effect.map(two.takeDeliveries({ now: 3e12, limit: 10, busy: [], leasedUntil: 9e12 }), (taken) =>
-          taken.map(({ id }) => id)
+        Effect.map(
+          two.takeDeliveries({ now: 3e12, limit: 10, busy: [], partitions: SOME, leasedUntil: 9e12 }),
+          (taken) => taken.map(({ id }) => id)
         )
       )
       /** What there is to release is there in a moment: Postgres notices by itself that somebody is gone. */

@@ -7,6 +7,7 @@ import { type Context, Effect, Exit, Layer, Scope } from "effect"
 import type { DeliveryRow } from "../../src/engine/Deliveries.ts"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import { Deliveries } from "../../src/engine/Deliveries.ts"
+import { Placement } from "../../src/engine/Placement.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import * as Dispatcher from "../../src/webhooks/Dispatcher.ts"
 import { Endpoints } from "../../src/webhooks/Endpoints.ts"
@@ -77,15 +78,21 @@ export class DispatcherHarness {
   #process = 0
   #scope = Scope.makeUnsafe()
 
-  constructor(storage: Storage, receiver: Receiver) {
+  readonly #placement: Layer.Layer<Placement>
+
+  constructor(storage: Storage, receiver: Receiver, placement: Layer.Layer<Placement> = Placement.layerSole) {
     this.storage = storage
     this.receiver = receiver
+    this.#placement = placement
   }
 
   readonly start = Effect.fnUntraced({ self: this }, function* () {
     this.#process++
     this.underWay = new Set()
-    this.engine = yield* Harness.startEngine(this.storage, { faults: (point) => this.faults(point) })
+    this.engine = yield* Harness.startEngine(this.storage, {
+      faults: (point) => this.faults(point),
+      placement: this.#placement
+    })
     this.#scope = yield* Scope.make()
     const layer = Dispatcher.layer.pipe(
       Layer.provide(Layer.succeed(Deliveries, this.#deliveries(this.engine.deliveries))),
@@ -96,6 +103,7 @@ export class DispatcherHarness {
           body: () => this.#body()
         })
       ),
+      Layer.provide(Layer.succeed(Placement, this.engine.placement)),
       Layer.provide(Layer.succeed(Sender, { begin: this.#begin(this.#process, yield* Effect.context()) })),
       Layer.provide(Layer.succeed(EventLoop, { turn: this.#turn }))
     )

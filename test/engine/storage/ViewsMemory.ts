@@ -65,6 +65,21 @@ class Tables {
       .map((row) => ({ row, wakeAt: Math.max(this.earliest(row), this.leases.get(deliveryId(row))?.until ?? 0) }))
   }
 
+  /** Ends leases, and says how many. */
+  free(isMeant: (lease: Lease) => boolean, now: Millis): number {
+    let count = 0
+    for (const [id, lease] of this.leases) {
+      const row = this.deliveries.get(id)
+      if (row?.state !== "pending" || !isMeant(lease)) continue
+      const wakeAt = Math.max(this.earliest(row), lease.until)
+      if (row.attempts.length === 0) this.seenAt.set(id, now)
+      if (wakeAt <= this.earliest(row)) continue
+      this.leases.delete(id)
+      count++
+    }
+    return count
+  }
+
   /** A first attempt is due at once, whatever the clock says by now. */
   earliest(row: DeliveryRow): Millis {
     const { attempts, dueAt } = row
@@ -131,6 +146,11 @@ class Accounts {
     const made = new Tables()
     this.all.set(account, made)
     return made
+  }
+
+  /** Those that lie in partitions. */
+  in(partitions: ReadonlyArray<Partition>): ReadonlyArray<Tables> {
+    return [...this.all].flatMap(([account, tables]) => (partitions.includes(partitionOf(account)) ? [tables] : []))
   }
 
   numbered(wanted: number | null): ReadonlyArray<AccountId> {
@@ -229,6 +249,7 @@ const deliveryViews = (
   | "pendingDeliveries"
   | "takeDeliveries"
   | "nextDelivery"
+  | "freeDeliveries"
   | "releaseDeliveries"
 > => ({
   subscriptions: (account) => Effect.sync(() => [...accounts.of(account).subscriptions.values()]),
@@ -250,9 +271,10 @@ const deliveryViews = (
         return rows.filter(({ event, state }) => event === id && state === "pending").length
       })
     ),
-  takeDeliveries: ({ busy, leasedUntil, limit, now }) =>
+  takeDeliveries: ({ busy, leasedUntil, limit, now, partitions }) =>
     Effect.sync(() =>
-      [...accounts.all.values()]
+      accounts
+        .in(partitions)
         .flatMap((account) => account.waiting(busy))
         .filter(({ wakeAt }) => wakeAt <= now)
         .toSorted((a, b) => a.wakeAt - b.wakeAt || ascending(a.row, b.row))
@@ -264,27 +286,22 @@ const deliveryViews = (
           return { account, id, destination, event, eventVersion, attempt: attempts.length + 1 }
         })
     ),
-  nextDelivery: (busy) =>
+  nextDelivery: (busy, partitions) =>
     Effect.sync(() =>
-      [...accounts.all.values()]
+      accounts
+        .in(partitions)
         .flatMap((account) => account.waiting(busy))
         .reduce((nearest, { wakeAt }) => Math.min(nearest, wakeAt), Infinity)
     ),
+  freeDeliveries: (partitions) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      for (const tables of accounts.in(partitions)) tables.free(() => true, now)
+    }),
   releaseDeliveries: Effect.map(Clock.currentTimeMillis, (now) => {
     process.lives = true
     accounts.processes.add(process)
     let released = 0
-    for (const tables of accounts.all.values()) {
-      for (const [id, { holder, until }] of tables.leases) {
-        const row = tables.deliveries.get(id)
-        if (row?.state !== "pending" || holder?.lives === true) continue
-        const wakeAt = Math.max(tables.earliest(row), until)
-        if (row.attempts.length === 0) tables.seenAt.set(id, now)
-        if (wakeAt <= tables.earliest(row)) continue
-        tables.leases.delete(id)
-        released++
-      }
-    }
+    for (const tables of accounts.all.values()) released += tables.free(({ holder }) => holder?.lives !== true, now)
     return { released, othersLive: [...accounts.processes].some((other) => other !== process && other.lives) }
   })
 })
