@@ -5,7 +5,7 @@
  * engine, which flushes and projects; then the connections; then the embedded Postgres.
  */
 import { PgClient } from "@effect/sql-pg"
-import { Clock, Context, Effect, Layer, Logger, type LogLevel, Redacted, References, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Logger, type LogLevel, Record, Redacted, References, Schema } from "effect"
 import { HttpServer } from "effect/http"
 import cluster from "node:cluster"
 import { createHmac } from "node:crypto"
@@ -34,6 +34,7 @@ import { Projector } from "./engine/Projector.ts"
 import { JournalCorrupt } from "./engine/Record.ts"
 import * as Scrub from "./engine/Scrub.ts"
 import { remakeOutdated, SWIFTLY, verify, verifyAccount } from "./engine/Verify.ts"
+import { administerAnywhere } from "./http/forward/Calls.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import * as Readiness from "./http/Readiness.ts"
 import * as Routes from "./http/Routes.ts"
@@ -50,9 +51,9 @@ import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
 import { render as renderEvent } from "./payments/Events.ts"
 import * as Formats from "./payments/Formats.ts"
 import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
-import { ensureDefault, layerEventVersions } from "./payments/Merchants.ts"
+import { layerEventVersions } from "./payments/Merchants.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
-import { keepPrint, requireOwnSecret } from "./payments/Sealing.ts"
+import { printOf, requireOwnSecret } from "./payments/Sealing.ts"
 import * as Simulator from "./payments/Simulator.ts"
 import * as Timers from "./payments/Timers.ts"
 import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
@@ -284,7 +285,6 @@ class FirstStart extends Context.Service<
   static readonly layer = Layer.effect(
     FirstStart,
     Effect.gen(function* () {
-      const accounts = yield* Accounts
       const config = yield* TillConfig
       // Keys that are made now are shown once the server listens; if it cannot, nobody would ever see them. A port that
       // several processes share was looked at by the one that has started them.
@@ -292,11 +292,20 @@ class FirstStart extends Context.Service<
         yield* Effect.mapError(freePort(config.host, config.port), (cause) => cannotListen(config, cause))
       }
       const given = Object.fromEntries(
-        Object.entries(config.defaultKeys).filter(([, key]) => key !== undefined)
-      ) as ApiKeys
-      const print = keepPrint(yield* PaymentsConfig)
-      return yield* orDamaged(accounts.run(INSTALLATION, Effect.andThen(print, ensureDefault(given))))
-    }).pipe(Effect.catchTags({ ForeignSecret: () => foreignSecret, ApiKeyTaken: ({ slot }) => keyTaken(slot) }))
+        Object.entries(config.defaultKeys).flatMap(([slot, key]) =>
+          key === undefined ? [] : [[slot, Redacted.value(key)]]
+        )
+      )
+      // Of several processes that start at once, one makes them: the one that serves the installation's account.
+      const command = { _tag: "EnsureDefault", print: printOf(yield* PaymentsConfig), given } as const
+      const { ensured } = yield* orDamaged(administerAnywhere(command))
+      if (ensured?._tag === "ForeignSecret") return yield* foreignSecret
+      if (ensured?._tag === "ApiKeyTaken") return yield* keyTaken(ensured.slot)
+      const generated = Record.map((ensured?.generated ?? {}) as Readonly<Record<string, string>>, (key) =>
+        Redacted.make(key)
+      )
+      return { generated, added: ensured?.added ?? [] }
+    })
   )
 }
 
@@ -306,7 +315,9 @@ const installationOf = ({ databaseUrl, dataFolder, isEmbedded }: TillConfigShape
 })
 
 /** The service takes commands on the installation while it runs. */
-const controlSocket = Layer.unwrap(Effect.map(TillConfig, (config) => ControlSocket.layer(installationOf(config))))
+const controlSocket = Layer.unwrap(
+  Effect.map(TillConfig, (config) => ControlSocket.layer(installationOf(config), administerAnywhere))
+)
 
 /** Whoever starts the service learns this of it, once it takes requests. */
 export class Started extends Context.Service<

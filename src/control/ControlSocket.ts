@@ -20,10 +20,9 @@ import * as net from "node:net"
 import * as os from "node:os"
 import * as Path from "node:path"
 import { json } from "node:stream/consumers"
-import type { Accounts } from "../engine/Accounts.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import type { Answer } from "../payments/Administration.ts"
-import { AdministrationFailed, administer, Command } from "../payments/Administration.ts"
+import { AdministrationFailed, Command } from "../payments/Administration.ts"
 
 /** The installation that a service serves, or that a command is about. */
 export interface Installation {
@@ -72,13 +71,19 @@ export const socketsOf = (dataFolder: string): ReadonlyArray<string> =>
 /** Sockets of other machines that share the folder look as if nobody listened on them. */
 const MACHINE = hash("sha256", os.hostname()).slice(0, 6)
 
+/** Has a command carried out, by this process or by the one that serves the installation's account. */
+export type CarryOut<R> = (command: Command) => Effect.Effect<Answer, AdministrationFailed | Unavailable, R>
+
 /** Takes commands as long as the layer lives. */
-export const layer = (installation: Installation): Layer.Layer<never, ControlUnavailable, Accounts> =>
+export const layer = <R>(
+  installation: Installation,
+  carryOut: CarryOut<R>
+): Layer.Layer<never, ControlUnavailable, R> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      const run = Effect.runPromiseExitWith(yield* Effect.context<Accounts>())
+      const run = Effect.runPromiseExitWith(yield* Effect.context<R>())
       const server = http.createServer((request, response) => {
-        void answer(request, installation, (command) => run(administer(command))).then(({ body, status }) => {
+        void answer(request, installation, (command) => run(carryOut(command))).then(({ body, status }) => {
           response.writeHead(status, { "content-type": "application/json", connection: "close" })
           response.end(JSON.stringify(body))
         })

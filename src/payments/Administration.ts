@@ -2,7 +2,7 @@
  * Administration: whoever runs the installation changes its merchants and their keys (semantics A7, A8, V3, 9.17) by
  * commands that can be sent to the process that has the installation in its hands.
  */
-import { Effect, Redacted, Schema } from "effect"
+import { Effect, Record, Redacted, Schema } from "effect"
 import type { NewApiKey } from "../domain/ApiKey.ts"
 import { ApiKeyGrace, ApiKeyType } from "../domain/ApiKey.ts"
 import { ApiVersion } from "../domain/ApiVersion.ts"
@@ -10,7 +10,7 @@ import type { BrandSetting } from "../domain/Brand.ts"
 import { BRAND_SETTINGS } from "../domain/Brand.ts"
 import { ruleOf } from "../domain/Rule.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"
-import type { Unavailable } from "../engine/Accounts.ts"
+import type { AccountsShape, Unavailable } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { Document, Identified, Kind, Labels } from "../engine/Document.ts"
 import type { Transaction } from "../engine/Transaction.ts"
@@ -18,6 +18,7 @@ import { INSTALLATION } from "./AccountIds.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import type { Merchant } from "./Merchants.ts"
 import * as Merchants from "./Merchants.ts"
+import { keepPrint } from "./Sealing.ts"
 
 export const Command = Schema.Union([
   Schema.TaggedStruct("CreateMerchant", { name: Schema.String }),
@@ -38,14 +39,40 @@ export const Command = Schema.Union([
   Schema.TaggedStruct("CreateKey", { merchant: Schema.String, type: ApiKeyType, livemode: Schema.Boolean }),
   Schema.TaggedStruct("ListKeys", { merchant: Schema.NullOr(Schema.String) }),
   Schema.TaggedStruct("RollKey", { key: Schema.String, expiresIn: ApiKeyGrace }),
-  Schema.TaggedStruct("RevokeKey", { key: Schema.String })
+  Schema.TaggedStruct("RevokeKey", { key: Schema.String }),
+  /** Nobody types it: it is what a process asks that starts. */
+  Schema.TaggedStruct("EnsureDefault", {
+    /** Of the secret that the process has. */
+    print: Schema.String,
+    /** The default merchant's keys, as far as its environment sets them. */
+    given: Schema.Struct({
+      secretTest: Schema.optionalKey(Schema.String),
+      publishableTest: Schema.optionalKey(Schema.String),
+      secretLive: Schema.optionalKey(Schema.String),
+      publishableLive: Schema.optionalKey(Schema.String)
+    })
+  })
 ])
 export type Command = typeof Command.Type
+
+/** What a process that starts has found or made. */
+export type Ensured =
+  | {
+      readonly _tag: "Ensured"
+      /** Keys that were generated now, this once. */
+      readonly generated: Readonly<Partial<Record<Merchants.ApiKeySlot, string>>>
+      /** Those of the given keys that were not known before. */
+      readonly added: ReadonlyArray<Merchants.ApiKeySlot>
+    }
+  | { readonly _tag: "ForeignSecret" }
+  | { readonly _tag: "ApiKeyTaken"; readonly slot: Merchants.ApiKeySlot }
 
 /** The merchants and keys that a command made or found, oldest first. New keys have their `secret`, this once. */
 export interface Answer {
   readonly merchants: ReadonlyArray<Merchant>
   readonly keys: ReadonlyArray<NewApiKey>
+  /** Of `EnsureDefault`. */
+  readonly ensured?: Ensured
 }
 
 /** A command names something that does not exist. */
@@ -77,6 +104,8 @@ export const administer = (command: Command): Effect.Effect<Answer, Administrati
         return accounts.run(INSTALLATION, rollKey(command.key, command.expiresIn))
       case "RevokeKey":
         return accounts.run(INSTALLATION, revokeKey(command.key))
+      case "EnsureDefault":
+        return Effect.map(ensure(accounts, command), (ensured) => ({ merchants: [], keys: [], ensured }))
     }
   })
 
@@ -142,6 +171,25 @@ const revokeKey = (id: string) =>
     Effect.map((revoked): Answer => ({ merchants: [], keys: [revoked] })),
     Effect.mapError(() => noApiKey(id))
   )
+
+/** The default merchant with the given keys; nothing of it is done if one of them, or the secret, is another's. */
+const ensure = (
+  accounts: AccountsShape,
+  { given, print }: Command & { readonly _tag: "EnsureDefault" }
+): Effect.Effect<Ensured, Unavailable> => {
+  const keys = Record.map(given as Readonly<Record<string, string>>, (key) => Redacted.make(key))
+  return accounts.run(INSTALLATION, Effect.andThen(keepPrint(print), Merchants.ensureDefault(keys))).pipe(
+    Effect.map(({ added, generated }): Ensured => ({
+      _tag: "Ensured",
+      generated: Record.map(generated as Readonly<Record<string, Redacted.Redacted>>, Redacted.value),
+      added
+    })),
+    Effect.catchTags({
+      ForeignSecret: () => Effect.succeed<Ensured>({ _tag: "ForeignSecret" }),
+      ApiKeyTaken: ({ slot }) => Effect.succeed<Ensured>({ _tag: "ApiKeyTaken", slot })
+    })
+  )
+}
 
 /** The message does not repeat the id, because whoever sends a key in its place must not find it in a log. */
 const noApiKey = (id: string) =>

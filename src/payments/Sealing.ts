@@ -57,17 +57,18 @@ const SECRET_PRINT_ID = "secret_print"
 /** The data was written with another secret. */
 export class ForeignSecret extends Schema.TaggedError<ForeignSecret>()("ForeignSecret", {}) {}
 
-const printOf = ({ sealingKey }: Pick<PaymentsConfigShape, "sealingKey">): string =>
+/** What the installation keeps of the secret. */
+export const printOf = ({ sealingKey }: Pick<PaymentsConfigShape, "sealingKey">): string =>
   createHmac("sha256", Redacted.value(sealingKey)).update("print of the secret").digest("hex")
 
 /** Keeps the print at the first start; fails with `ForeignSecret` if there is another one. */
 export const keepPrint = Effect.fnUntraced(function* (
-  config: PaymentsConfigShape
+  print: string
 ): Effect.fn.Return<void, ForeignSecret, Transaction> {
   const transaction = yield* Transaction
   const known = yield* transaction.get(SECRET_PRINT, SECRET_PRINT_ID)
-  if (known === undefined) transaction.put(SECRET_PRINT, { id: SECRET_PRINT_ID, print: printOf(config) })
-  else if (known.value.print !== printOf(config)) return yield* new ForeignSecret()
+  if (known === undefined) transaction.put(SECRET_PRINT, { id: SECRET_PRINT_ID, print })
+  else if (known.value.print !== print) return yield* new ForeignSecret()
 })
 
 /**

@@ -6,6 +6,7 @@ import * as net from "node:net"
 import * as Path from "node:path"
 import * as ControlSocket from "../../src/control/ControlSocket.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
+import { administer } from "../../src/payments/Administration.ts"
 import * as Harness from "../engine/Harness.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
@@ -14,7 +15,7 @@ const DATABASE = "a database"
 /** A service on the folder; answers with what stops it. */
 const serve = Effect.fnUntraced(function* (dataFolder: string, accounts: Accounts["Service"], database = DATABASE) {
   const scope = yield* Scope.make()
-  const socket = ControlSocket.layer({ dataFolder, database })
+  const socket = ControlSocket.layer({ dataFolder, database }, administer)
   yield* Layer.buildWithScope(Layer.provide(socket, Layer.succeed(Accounts, accounts)), scope)
   return Scope.close(scope, Exit.void)
 })
