@@ -178,7 +178,8 @@ export const listen = Effect.fnUntraced(function* (
 const open = (server: Server, host: string, port: number): Effect.Effect<void, CannotListen> =>
   Effect.callback((resume) => {
     server.once("error", (cause) => resume(Effect.fail(new CannotListen({ cause }))))
-    server.listen(port, host, () => resume(Effect.void))
+    // Processes that share a port would be given the same free one.
+    server.listen({ port, host, exclusive: true }, () => resume(Effect.void))
   })
 
 const close = (server: Server): Promise<void> =>
