@@ -40,7 +40,7 @@ const PACED: ReadonlyArray<ContenderName> = ["till", "transactionPerRequest"]
 const startTill = Effect.fnUntraced(function* ({ nodeOptions, objects }: ApiOptions) {
   const database = yield* Database.make
   const databaseUrl = yield* database.create("till")
-  const apiKeys = yield* Seed.make(databaseUrl, objects)
+  const apiKeys = yield* Seed.make(databaseUrl, { objects })
   const server = yield* start(contenders.till, { databaseUrl, nodeOptions })
   return { server, database, apiKeys, verify: Effect.asVoid(verify(server.installation)) } satisfies Running as Running
 })

@@ -39,6 +39,7 @@ const usual: Paces = {
   // Eight minutes, half of them for making the objects.
   growth: {
     objects: 2_000_000,
+    accounts: 1,
     warmUpSeconds: 6,
     secondsPerRound: 1.5,
     rounds: 6,
@@ -62,7 +63,7 @@ const full: Paces = {
   },
   overload: { warmUpSeconds: 10, secondsPerQuiet: 3, secondsPerPeak: 5, secondsPerStep: 15, watchedSeconds: 5 },
   cluster: { ...usual.cluster, secondsPerRound: 4, rounds: 6, starts: 8 },
-  growth: { ...usual.growth, objects: 10_000_000, secondsPerRound: 3, rounds: 8 },
+  growth: { ...usual.growth, objects: 10_000_000, accounts: 1000, secondsPerRound: 3, rounds: 8 },
   comparison: { ...usual.comparison, secondsPerRound: 2, rounds: 5, starts: 12 }
 }
 

@@ -16,6 +16,8 @@ import { failureOf } from "./BenchFailure.ts"
 import * as Objects from "./Objects.ts"
 
 const MERCHANTS = 100
+/** Made by one command. */
+const AT_ONCE = 100
 
 const engine = (databaseUrl: string) =>
   accountsAlone.pipe(
@@ -24,7 +26,21 @@ const engine = (databaseUrl: string) =>
     Layer.provide(PgClient.layer({ url: Redacted.make(databaseUrl) }))
   )
 
-const merchants = Effect.replicateEffect(createWithKeys("Bench"), MERCHANTS)
+const merchants = (count: number) =>
+  Effect.forEach(Array.from({ length: Math.ceil(count / AT_ONCE) }), (_, i) =>
+    Effect.flatMap(Accounts, (accounts) =>
+      accounts.run(
+        INSTALLATION,
+        Effect.replicateEffect(createWithKeys("Bench"), Math.min(AT_ONCE, count - i * AT_ONCE))
+      )
+    )
+  )
+
+export interface Wanted {
+  readonly merchants?: number
+  /** PaymentIntents of the last one. */
+  readonly objects?: number
+}
 
 /** A merchant's account in test mode, and its secret key. */
 export interface Account {
@@ -32,18 +48,15 @@ export interface Account {
   readonly apiKey: string
 }
 
-/** Makes the merchants, the last with so many PaymentIntents; gives the secret test key of each. */
-export const make = (databaseUrl: string, objects: number = 0) =>
-  Effect.map(accounts(databaseUrl, objects), (made) => made.map(({ apiKey }) => apiKey))
+/** Makes the merchants; gives the secret test key of each. */
+export const make = (databaseUrl: string, wanted: Wanted = {}) =>
+  Effect.map(accounts(databaseUrl, wanted), (made) => made.map(({ apiKey }) => apiKey))
 
 /** The same; gives the account of each. */
-export const accounts = (databaseUrl: string, objects: number = 0) =>
+export const accounts = (databaseUrl: string, { merchants: count = MERCHANTS, objects = 0 }: Wanted = {}) =>
   Effect.gen(function* () {
-    const accounts = yield* Accounts
-    const created = yield* Effect.mapError(
-      accounts.run(INSTALLATION, merchants),
-      failureOf("The merchants could not be made")
-    )
+    const made = yield* Effect.mapError(merchants(count), failureOf("The merchants could not be made"))
+    const created = made.flat()
     if (objects > 0) yield* Objects.fill(accountOf(created.at(-1)!.merchant.id, false), objects)
     return created.map(({ generated, merchant }): Account => ({
       id: accountOf(merchant.id, false),

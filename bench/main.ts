@@ -27,6 +27,7 @@ const CLUSTER = "cluster"
 const GROWTH = "growth"
 /** Enough to read from. */
 const GROWTH_OBJECTS_MIN = 20_000
+const GROWTH_ACCOUNTS_MAX = 10_000
 
 /**
  * Measures with options for Till's Node; with those that leave a CPU profile, if one is wanted, and says where it is.
@@ -49,6 +50,7 @@ const objectsOf = (name: string, wanted: Option.Option<number>): number => {
 }
 
 interface Asked {
+  readonly accounts: Option.Option<number>
   readonly baselines: boolean
   readonly full: boolean
   readonly objects: Option.Option<number>
@@ -58,7 +60,7 @@ interface Asked {
 }
 
 /** Carries out the parts that were asked for. One that fails keeps no other from being measured. */
-const measure = Effect.fnUntraced(function* ({ baselines, full, objects, only, profile, seconds }: Asked) {
+const measure = Effect.fnUntraced(function* ({ accounts, baselines, full, objects, only, profile, seconds }: Asked) {
   const paces = pacesOf(full, Option.getOrUndefined(seconds))
   const isUsual = Option.isNone(seconds) && !profile
   const isWanted = (part: string) => Option.isNone(only) || only.value === part
@@ -91,9 +93,10 @@ const measure = Effect.fnUntraced(function* ({ baselines, full, objects, only, p
     }
     const pace = {
       ...paces.growth,
-      ...Option.match(objects, { onNone: () => ({}), onSome: (objects) => ({ objects }) })
+      ...Option.match(objects, { onNone: () => ({}), onSome: (objects) => ({ objects }) }),
+      ...Option.match(accounts, { onNone: () => ({}), onSome: (accounts) => ({ accounts }) })
     }
-    parts.push(Parts.growth(pace, isUsual && Option.isNone(objects)))
+    parts.push(Parts.growth(pace, isUsual && Option.isNone(objects) && Option.isNone(accounts)))
   }
   const problems: Array<string> = []
   for (const part of parts) {
@@ -146,6 +149,16 @@ const bench = Command.make(
       Flag.optional,
       Flag.withDescription(
         "With --only growth, list-created or search: PaymentIntents in the account, instead of millions"
+      )
+    ),
+    accounts: Flag.Int("accounts").pipe(
+      Flag.filter(
+        (accounts) => accounts > 0 && accounts <= GROWTH_ACCOUNTS_MAX,
+        (accounts) => `--accounts must be from 1 to ${GROWTH_ACCOUNTS_MAX}, not ${accounts}`
+      ),
+      Flag.optional,
+      Flag.withDescription(
+        "With --only growth: accounts that have the PaymentIntents, instead of 1, or 1000 with --full"
       )
     ),
     compare: Flag.String("compare").pipe(

@@ -1,6 +1,7 @@
 /**
- * The run of the bench of growth: millions of PaymentIntents in one account, each made by a request of its own with a
- * key of its own, as merchants' requests leave them. Then: what do creates, reads, a start and a verification take?
+ * The run of the bench of growth: millions of PaymentIntents, in one account or many, each made by a request of its own
+ * with a key of its own, as merchants' requests leave them. Then: what do creates, reads, a start and a verification
+ * take?
  */
 import { Console, Effect } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
@@ -23,6 +24,7 @@ import type { GrownPair, GrowthResults, Restart, TableSize } from "./GrowthResul
 
 export interface GrowthPace {
   readonly objects: number
+  readonly accounts: number
   readonly warmUpSeconds: number
   readonly secondsPerRound: number
   readonly rounds: number
@@ -41,18 +43,18 @@ const SIZES = `SELECT relname AS table, pg_table_size(c.oid) AS rows, pg_indexes
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname = 'public' AND c.relkind = 'r' AND c.reltuples > 0 ORDER BY pg_total_relation_size(c.oid) DESC`
 
-/** An installation whose account is being filled, or an empty one. */
+/** An installation whose accounts are being filled, or an empty one. */
 interface Ground {
   readonly database: Database.Database
   readonly databaseUrl: string
   readonly dataFolder: string
-  /** Of one account. */
+  /** Of as many accounts. */
   readonly apiKeys: ReadonlyArray<string>
 }
 
-const makeGround = Effect.fnUntraced(function* (database: Database.Database, name: string) {
+const makeGround = Effect.fnUntraced(function* (database: Database.Database, name: string, accounts: number) {
   const databaseUrl = yield* database.create(name)
-  const apiKeys = (yield* Seed.make(databaseUrl)).slice(0, 1)
+  const apiKeys = yield* Seed.make(databaseUrl, { merchants: accounts })
   return { database, databaseUrl, dataFolder: yield* Database.temporaryFolder, apiKeys } satisfies Ground as Ground
 })
 
@@ -80,7 +82,7 @@ const fill = Effect.fnUntraced(function* (ground: Ground, objects: number) {
       seconds: Math.min(FILL_SECONDS, secondsLeft + 0.1),
       ratePerSecond: null,
       path: INTENTS,
-      apiKey: ground.apiKeys[0]!,
+      apiKey: ground.apiKeys,
       body: JSON.stringify(intentBody),
       run: `fill${perSecond.length}`,
       flood: { refusals: [503], drainSeconds: 60 }
@@ -149,60 +151,75 @@ const compare = Effect.fnUntraced(function* (
   return { pairs, bytesGrown, bytesEmpty }
 }, Effect.scoped)
 
-/** Ids of objects that are spread over the account's whole time, in no order. */
-const someIds = Effect.fnUntraced(function* (
+/** An object, and the key of its account. */
+interface Known {
+  readonly id: string
+  readonly apiKey: string
+}
+
+/** Objects that are spread over all accounts and their whole time, in no order. */
+const someObjects = Effect.fnUntraced(function* (
   { apiKeys }: Ground,
   server: StartedServer,
   count: number,
   sinceSeconds: number
 ) {
-  const target = { port: server.port, apiKeys }
   interface Page {
     readonly data: ReadonlyArray<{ readonly id: string; readonly created: number }>
   }
-  const newest = (yield* get<Page>(target, `${INTENTS}?limit=1`)).data[0]!.created
+  const targetOf = (apiKey: string) => ({ port: server.port, apiKeys: [apiKey] })
+  const newest = (yield* get<Page>(targetOf(apiKeys[0]!), `${INTENTS}?limit=1`)).data[0]!.created
   const pages = Math.ceil(count / IDS_PER_PAGE)
-  const ids = yield* Effect.forEach(Array.from({ length: pages }), (_, i) => {
+  const found = yield* Effect.forEach(Array.from({ length: pages }), (_, i) => {
     const until = Math.round(sinceSeconds + ((i + 1) / pages) * (newest - sinceSeconds))
-    return Effect.map(get<Page>(target, `${INTENTS}?limit=${IDS_PER_PAGE}&created[lte]=${until}`), ({ data }) =>
-      data.map(({ id }) => id)
+    const apiKey = apiKeys[Math.floor((i / pages) * apiKeys.length)]!
+    return Effect.map(
+      get<Page>(targetOf(apiKey), `${INTENTS}?limit=${IDS_PER_PAGE}&created[lte]=${until}`),
+      ({ data }) => data.map(({ id }): readonly [string, Known] => [id, { id, apiKey }])
     )
   })
-  const distinct = [...new Set(ids.flat())]
+  const distinct = [...new Map(found.flat()).values()]
   // The same order in every run, and far from that of their making.
   return distinct
-    .map((id, i) => [Math.imul(i + 1, 0x9e3779b1) >>> 0, id] as const)
+    .map((known, i) => [Math.imul(i + 1, 0x9e3779b1) >>> 0, known] as const)
     .toSorted(([a], [b]) => a - b)
-    .map(([, id]) => id)
+    .map(([, known]) => known)
 }, Effect.scoped)
 
 /** Asks for what a Till that was just started has never seen, one request at a time. */
 const readCold = Effect.fnUntraced(function* (ground: Ground, load: Load.Load, pace: GrowthPace, sinceSeconds: number) {
-  const ids = yield* Effect.scoped(
-    Effect.flatMap(startOn(ground), (server) => someIds(ground, server, 2 * pace.coldRequests, sinceSeconds))
+  const objects = yield* Effect.scoped(
+    Effect.flatMap(startOn(ground), (server) => someObjects(ground, server, 2 * pace.coldRequests, sinceSeconds))
   )
   const server = yield* startOn(ground)
-  const ask = (paths: ReadonlyArray<string>, expect: string, seconds: number, pathsOnce: boolean) =>
+  const ask = (some: ReadonlyArray<Known>, pathOf: (id: string) => string, seconds: number, pathsOnce: boolean) =>
     load.run({
       port: server.port,
       connections: 1,
       seconds,
-      requests: { method: "GET", paths, pathsOnce, apiKeys: ground.apiKeys, body: null },
-      expect
+      requests: {
+        method: "GET",
+        paths: some.map(({ id }) => pathOf(id)),
+        pathsOnce,
+        apiKeys: some.map(({ apiKey }) => apiKey),
+        body: null
+      },
+      expect: `"object":`
     })
-  const half = ids.length >> 1
-  const retrieves = ids.slice(0, half).map((id) => `${INTENTS}/${id}`)
-  const lists = ids.slice(half).map((id) => `${INTENTS}?limit=10&starting_after=${id}`)
+  const half = objects.length >> 1
+  const [retrieves, lists] = [objects.slice(0, half), objects.slice(half)]
+  const retrieve = (id: string) => `${INTENTS}/${id}`
+  const list = (id: string) => `${INTENTS}?limit=10&starting_after=${id}`
   // The code is to be warm, and nothing else.
-  yield* ask(retrieves.slice(0, 20), `"object":"payment_intent"`, pace.warmUpSeconds / 2, false)
-  yield* ask(lists.slice(0, 20), `"object":"list"`, pace.warmUpSeconds / 2, false)
-  const retrieved = yield* ask(retrieves.slice(20), `"object":"payment_intent"`, 60, true)
-  const listed = yield* ask(lists.slice(20), `"object":"list"`, 60, true)
+  yield* ask(retrieves.slice(0, 20), retrieve, pace.warmUpSeconds / 2, false)
+  yield* ask(lists.slice(0, 20), list, pace.warmUpSeconds / 2, false)
+  const retrieved = yield* ask(retrieves.slice(20), retrieve, 60, true)
+  const listed = yield* ask(lists.slice(20), list, 60, true)
   return { retrieve: tailLatencyOf(retrieved.latencies), list: tailLatencyOf(listed.latencies) }
 }, Effect.scoped)
 
 export const run = Effect.fnUntraced(function* (pace: GrowthPace) {
-  const grown = yield* makeGround(yield* Database.make, NAME)
+  const grown = yield* makeGround(yield* Database.make, NAME, pace.accounts)
   const other = yield* Database.make
   const load = yield* Load.make
   const machine = Machine.describe(grown.database.version)
@@ -215,7 +232,7 @@ export const run = Effect.fnUntraced(function* (pace: GrowthPace) {
   const compared: Array<Effect.Success<ReturnType<typeof compare>>> = []
   for (let turn = 0; turn < pace.starts; turn++) {
     yield* Console.log("  creates, beside an empty database …")
-    compared.push(yield* compare({ grown, empty: yield* makeGround(other, `empty${turn}`) }, load, pace))
+    compared.push(yield* compare({ grown, empty: yield* makeGround(other, `empty${turn}`, pace.accounts) }, load, pace))
   }
   yield* Console.log("  cold reads …")
   const cold = yield* readCold(grown, load, pace, sinceSeconds)
@@ -227,6 +244,7 @@ export const run = Effect.fnUntraced(function* (pace: GrowthPace) {
     at: new Date().toISOString(),
     machine,
     objects: filled.made,
+    accounts: pace.accounts,
     fillPerSecond: filled.perSecond,
     ...(filled.residentBytes !== undefined && {
       residentBytesFilled: filled.residentBytes,

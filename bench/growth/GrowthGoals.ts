@@ -9,12 +9,16 @@ export const judge = (results: GrowthResults): ReadonlyArray<Verdict> => {
   const objects = figure(results.objects)
   const resident = Report.residentBytes(results)
   const at = (text: string) => `${text} at ${objects} objects`
+  const cold = (kind: "retrieve" | "list") =>
+    verdictOf({ text: `cold ${at(kind)}, p99`, unit: " ms", bound: 25, isMaximum: true }, results[kind].p99Millis)
   return [
     verdictOf({ text: `${at("create")} ÷ empty`, unit: "×", bound: 0.95 }, Report.createsRatio(results)),
     ...(resident === undefined
       ? []
       : [verdictOf({ text: at("memory"), unit: " MB", bound: 700, isMaximum: true }, resident / 1_000_000)]),
     verdictOf({ text: at("restart to ready"), unit: " s", bound: 2, isMaximum: true }, Report.readySeconds(results)),
+    cold("retrieve"),
+    cold("list"),
     verdictOf(
       { text: "disk per PaymentIntent", unit: " B", bound: 1900, isMaximum: true },
       Report.diskBytesPerObject(results)

@@ -26,6 +26,9 @@ export const readySeconds = ({ restarts }: GrowthResults): number =>
 export const residentBytes = ({ residentBytesFilled, residentBytesStarted }: GrowthResults): number | undefined =>
   residentBytesFilled === undefined ? undefined : Math.max(residentBytesFilled, residentBytesStarted ?? 0)
 
+const accountsOf = ({ accounts }: GrowthResults): string =>
+  accounts === 1 ? "the account" : `${figure(accounts)} accounts`
+
 const creates = (results: GrowthResults) => {
   const pairs = results.starts.flat()
   const row = (name: string, side: keyof GrownPair) => {
@@ -34,7 +37,7 @@ const creates = (results: GrowthResults) => {
   }
   return [
     ["Creates, 64 connections", "creates/s", "p50 ms", "p99 ms", "CPU µs Till", "CPU µs Postgres"],
-    row(`with ${figure(results.objects)} PaymentIntents in the account`, "grown"),
+    row(`with ${figure(results.objects)} PaymentIntents in ${accountsOf(results)}`, "grown"),
     row("empty", "empty")
   ]
 }

@@ -26,8 +26,10 @@ export interface Restart {
 export interface GrowthResults {
   readonly at: string
   readonly machine: Machine
-  /** PaymentIntents in one account, each made by a request of its own. */
+  /** PaymentIntents, each made by a request of its own. */
   readonly objects: number
+  /** They are spread over so many evenly. */
+  readonly accounts: number
   /** Creates per second while they were made, in parts of equal length. */
   readonly fillPerSecond: ReadonlyArray<number>
   /** Memory of the process that has made them all. */

@@ -33,7 +33,8 @@ class PacedLoad {
   readonly #free: Array<Connection> = []
   readonly #waiting: Array<number> = []
   readonly #settled = Promise.withResolvers<void>()
-  readonly #head: string
+  /** By API key. */
+  readonly #heads: ReadonlyArray<string>
   readonly #tail: string
   readonly #requestsMax: number
   reopened = 0
@@ -47,10 +48,14 @@ class PacedLoad {
     this.plan = plan
     const offered = plan.ratePerSecond === null ? Infinity : Math.ceil(plan.ratePerSecond * plan.seconds)
     this.#requestsMax = Math.min(offered, plan.requestsMax ?? Infinity)
-    this.#head =
-      `POST ${plan.path} HTTP/1.1\r\nHost: 127.0.0.1:${plan.port}\r\n` +
-      `Authorization: Basic ${Buffer.from(`${plan.apiKey}:`).toString("base64")}\r\nX-API-Version: 2026-03-09\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(plan.body)}\r\nIdempotency-Key: `
+    this.#heads = [plan.apiKey]
+      .flat()
+      .map(
+        (apiKey) =>
+          `POST ${plan.path} HTTP/1.1\r\nHost: 127.0.0.1:${plan.port}\r\n` +
+          `Authorization: Basic ${Buffer.from(`${apiKey}:`).toString("base64")}\r\nX-API-Version: 2026-03-09\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(plan.body)}\r\nIdempotency-Key: `
+      )
     this.#tail = `\r\n\r\n${plan.body}`
     // A failure while connections are being opened ends the opening, and is thrown there.
     this.#settled.promise.catch(() => {})
@@ -165,7 +170,7 @@ class PacedLoad {
 
   textOf(request: number): string {
     this.#sent[request] = nowMicros()
-    return `${this.#head}${keyOf(this.plan.run, request)}${this.#tail}`
+    return `${this.#heads[request % this.#heads.length]}${keyOf(this.plan.run, request)}${this.#tail}`
   }
 
   answer(request: number, status: number, text: string): void {

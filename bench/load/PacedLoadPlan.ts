@@ -13,7 +13,8 @@ export interface PacedLoadPlan {
   /** At most so many requests. */
   readonly requestsMax?: number
   readonly path: string
-  readonly apiKey: string
+  /** Several are taken in turn. */
+  readonly apiKey: string | ReadonlyArray<string>
   /** JSON text. */
   readonly body: string
   /** Name of the load, in the Idempotency-Key of every request: lower-case letters and digits. */

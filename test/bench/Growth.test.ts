@@ -22,6 +22,7 @@ const results: GrowthResults = {
   at: "2026-11-21T00:00:00.000Z",
   machine: { cpu: "A", cores: 2, memoryGigabytes: 24, system: "l", node: "v24", postgres: "18.4", commit: "abc" },
   objects: 2_000_000,
+  accounts: 1,
   fillPerSecond: [10_000, 9000],
   residentBytesFilled: 650_000_000,
   residentBytesStarted: 700_000_000,
@@ -48,22 +49,24 @@ const results: GrowthResults = {
 
 describe("the goals of growth", () => {
   const reached = (changes: Partial<GrowthResults>) => judge({ ...results, ...changes }).map(({ reached }) => reached)
-  const but = (at: number) => [0, 1, 2, 3, 4].map((i) => i !== at)
+  const but = (at: number) => [0, 1, 2, 3, 4, 5, 6].map((i) => i !== at)
 
   it("are judged one by one, on both sides of their bounds", () => {
     assert.deepStrictEqual(reached({}), but(-1))
     assert.deepStrictEqual(reached({ starts: [[{ grown: round(949), empty: round(1000) }]] }), but(0))
     assert.deepStrictEqual(reached({ residentBytesFilled: 700_000_001 }), but(1))
     assert.deepStrictEqual(reached({ restarts: [{ readyMillis: 2001, firstCreateMillis: 1 }] }), but(2))
-    assert.deepStrictEqual(reached({ sizes: [{ table: "journal", rowBytes: 3_800_000_001, indexBytes: 0 }] }), but(3))
-    assert.deepStrictEqual(reached({ verifySeconds: 31.6 }), but(4))
+    assert.deepStrictEqual(reached({ sizes: [{ table: "journal", rowBytes: 3_800_000_001, indexBytes: 0 }] }), but(5))
+    assert.deepStrictEqual(reached({ verifySeconds: 31.6 }), but(6))
+    assert.deepStrictEqual(reached({ retrieve: { ...latency, p99Millis: 25.1 } }), but(3))
+    assert.deepStrictEqual(reached({ list: { ...latency, p99Millis: 25.1 } }), but(4))
   })
 
   it("leave memory out where the system does not tell", () => {
     const { residentBytesEmpty: _, residentBytesFilled: __, residentBytesStarted: ___, ...rest } = results
     assert.deepStrictEqual(
       judge(rest).map(({ text }) => text.split(" ")[0]),
-      ["create", "restart", "disk", "`till"]
+      ["create", "restart", "cold", "cold", "disk", "`till"]
     )
   })
 })
@@ -87,6 +90,11 @@ describe("the report of growth", () => {
       assert.notInclude(report, "tiny")
       assert.notInclude(report, "quiet")
     }
+  })
+
+  it("says over how many accounts they are spread", () => {
+    assert.include(GrowthReport.text(results), "2 000 000 PaymentIntents in the account")
+    assert.include(GrowthReport.text({ ...results, accounts: 1000 }), "2 000 000 PaymentIntents in 1 000 accounts")
   })
 
   it("warns if the machine was not quiet", () => {
