@@ -16,8 +16,9 @@ import type { MakeCommand, Reply, Response } from "./Idempotency.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Lists from "./Lists.ts"
-import type { Journal, StorageFailure } from "./Journal.ts"
-import type { Placement } from "./Placement.ts"
+import type { StorageFailure } from "./Journal.ts"
+import { Journal } from "./Journal.ts"
+import { Placement } from "./Placement.ts"
 import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
 import type { TimerHandler } from "./Timers.ts"
@@ -68,7 +69,8 @@ export interface AccountsShape {
   /**
    * Finds the account that holds the document with this id, deleted or not, for those who know nothing but an id that
    * was handed out. The document is of a kind that is found by its id alone, see `Kind`. Sees everything that was
-   * acknowledged before the call.
+   * acknowledged before the call. Fails with `isElsewhere` and the account if another process serves it; whether the
+   * document is there, that one has to say.
    */
   readonly holder: (id: string) => Effect.Effect<AccountId | undefined, Unavailable>
 
@@ -134,7 +136,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   /** Reads the views once what is due has fired, and they show everything that was acknowledged before the call. */
   const reading: Reading = (account, read) =>
-    actors.use(account, (actor) =>
+    actors.consult(account, (actor) =>
       actor.timely(
         Effect.suspend(() => actor.reading(Effect.andThen(projector.reach(actor, actor.durable), read(actor))))
       )
@@ -156,14 +158,13 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
-  const peek: AccountsShape["peek"] = (account, id) => actors.active(account)?.peek(id)
-
+  const { peek } = actors
   const read: AccountsShape["read"] = (account, id) =>
     Effect.suspend(() => {
       // Nearly every read ends here.
       const known = peek(account, id)
       if (known !== undefined) return Effect.succeed(known)
-      return actors.use(account, (actor) => actor.read(id))
+      return actors.read(account, id)
     })
   const numbers = yield* AccountNumbers
   yield* Effect.forkScoped(numberAll(numbers, views))
@@ -174,7 +175,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     execute: (account, request, makeCommand) => idempotency.execute(account, request, makeCommand, actors.use),
     read,
     peek,
-    holder: makeHolder(numbers, views, read),
+    holder: yield* makeHolder(read),
     ...timersOf(actors),
     list: (account, query) =>
       Effect.suspend(() => {
@@ -239,12 +240,18 @@ const none = () => null
 /**
  * Asks the accounts that have the number in the id, which are nearly always none or one, whether they hold the
  * document. An id that somebody made up costs two look-ups by an index.
+ *
+ * An account that is elsewhere cannot be asked. If there is no other, it is the one, as far as can be told here. Of
+ * several, the views say it, once they have what the log has of them.
  */
-const makeHolder = (
-  numbers: AccountNumbersShape,
-  views: ViewsShape,
+const makeHolder = Effect.fnUntraced(function* (
   read: AccountsShape["read"]
-): AccountsShape["holder"] => {
+): Effect.fn.Return<AccountsShape["holder"], never, AccountNumbers | Journal | Placement | Projector | Views> {
+  const { isHere } = yield* Placement
+  const journal = yield* Journal
+  const numbers = yield* AccountNumbers
+  const projector = yield* Projector
+  const views = yield* Views
   /**
    * Accounts by their numbers. Another process may add accounts, so what is here is asked first, and never believed.
    */
@@ -259,13 +266,29 @@ const makeHolder = (
   const among = (accounts: ReadonlyArray<AccountId>, id: string) =>
     Effect.findFirst(accounts, (account) => Effect.map(read(account, id), (entry) => entry !== undefined))
 
+  const viewsHave = Effect.fnUntraced(function* (account: AccountId, id: string) {
+    const version = (yield* journal.versions([account])).get(account) ?? 0
+    yield* Effect.catchTag(projector.catchUp(account, version), "JournalCorrupt", Effect.die)
+    const [row] = yield* views.documents([{ account, id }])
+    return row !== undefined
+  })
+  const away = Effect.fnUntraced(function* (accounts: ReadonlyArray<AccountId>, isOnly: boolean, id: string) {
+    for (const account of accounts) {
+      if (isOnly || (yield* viewsHave(account, id))) return yield* Unavailable.elsewhere(account)
+    }
+    return undefined
+  })
   const numbered = Effect.fnUntraced(function* (number: number, id: string) {
-    const likely = known.get(number) ?? NO_ACCOUNTS
+    const likely = (known.get(number) ?? NO_ACCOUNTS).filter(isHere)
     const found = yield* among(likely, id)
     if (Option.isSome(found)) return found.value
     const accounts = yield* lookUp(number)
     const others = accounts.filter((account) => !likely.includes(account))
-    return Option.getOrUndefined(yield* among(others, id))
+    const here = others.filter(isHere)
+    const foundHere = yield* among(here, id)
+    if (Option.isSome(foundHere)) return foundHere.value
+    const elsewhere = others.filter((account) => !here.includes(account))
+    return yield* away(elsewhere, accounts.length === 1, id)
   })
 
   return Effect.fnUntraced(
@@ -276,7 +299,7 @@ const makeHolder = (
     },
     Effect.catchTag("StorageFailure", () => Effect.fail(new Unavailable({ reason: "The database does not answer." })))
   )
-}
+})
 
 /**
  * Gives their numbers to the accounts that have a checkpoint without one: those of an older Till, and those whose views

@@ -319,7 +319,9 @@ export class Actor implements AccountState {
 
   #readDurable(id: string): Effect.Effect<Document | Tombstone | undefined, StorageFailure | Closed> {
     return Effect.flatMap(
-      Effect.mapError(this.document(id), (failure) => this.closed ?? failure),
+      Effect.mapError(this.document(id), (failure) =>
+        failure.cause instanceof Closed ? failure.cause : (this.closed ?? failure)
+      ),
       (entry) => {
         // A miss is an answer about the account's newest version as well.
         const version = entry?.version ?? this.version
@@ -361,14 +363,14 @@ export class Actor implements AccountState {
     return Effect.suspend(() => (this.isTimely ? read : Effect.andThen(this.fireDue, read)))
   }
 
-  /** Gives what was read. If the account had no such version yet, somebody else owns it now, and the actor ends. */
+  /** Gives what was read. If the account had no such version yet, somebody else has written to it: the actor is old. */
   #own<Entry extends { readonly version: number }>(
     read: Effect.Effect<Entry | undefined, StorageFailure>
   ): Effect.Effect<Entry | undefined, StorageFailure> {
     return Effect.flatMap(read, (entry) => {
       if (entry === undefined || entry.version <= this.version) return Effect.succeed(entry)
       this.#services.lose(this, "fenced")
-      return Effect.fail(new StorageFailure({ cause: this.closed }))
+      return Effect.fail(new StorageFailure({ cause: new Closed("fenced") }))
     })
   }
 
@@ -408,6 +410,20 @@ export class Actor implements AccountState {
     this.documents.trim()
     this.keys.trim()
     settleUpTo(version, this.#projectedWaiters)
+  }
+
+  /** Takes over that another process has written these records, all of which the views have. Only for a replica. */
+  follow(records: ReadonlyArray<JournalRecord>): void {
+    for (const { changes, clock, version, wiped } of records) {
+      if (wiped) this.#forget(version)
+      this.clockOffset = clock
+      for (const { id, kind } of changes) {
+        this.documents.drop(id)
+        this.#changedAt.set(kind, version)
+      }
+      this.version = this.durable = version
+      this.markProjected(version)
+    }
   }
 
   /** Stops for good, and tells everybody who waits why. */

@@ -13,7 +13,7 @@ import { AccountNumbers } from "./AccountNumbers.ts"
 import { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import { Outbox } from "./Outbox.ts"
-import type { AccountId } from "./Document.ts"
+import type { AccountId, Document, Tombstone } from "./Document.ts"
 import type { EventVersionsShape } from "./Events.ts"
 import { EventVersions } from "./Events.ts"
 import { Formats } from "./Formats.ts"
@@ -27,6 +27,7 @@ import { PARTITIONS, Placement } from "./Placement.ts"
 import type { ProjectorShape } from "./Projector.ts"
 import { Projector } from "./Projector.ts"
 import { JournalCorrupt } from "./Record.ts"
+import * as Replica from "./Replica.ts"
 import { RunningTime } from "./RunningTime.ts"
 import { TimerHandler } from "./Timers.ts"
 import type { Address } from "./Views.ts"
@@ -98,6 +99,12 @@ export type UseActor = <A, E>(
 
 export interface Actors {
   readonly use: UseActor
+  /** The same to read: of the replicated account, where another process serves it, the replica's newest state. */
+  readonly consult: UseActor
+  /** Reads the newest document; of the replicated account, one that was the newest within the last two seconds. */
+  readonly read: (account: AccountId, id: string) => Effect.Effect<Document | Tombstone | undefined, Unavailable>
+  /** The document that `read` would give, if it is in memory. */
+  readonly peek: (account: AccountId, id: string) => Document | Tombstone | undefined
   /** The account's actor, if it is active here and now. */
   readonly active: (account: AccountId) => Actor | undefined
   /** The actors that are active here and now. */
@@ -134,6 +141,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
       projector.offer({ actor, record, bytes: bytes.length, leased })
       for (const { dueAt } of record.timers) if (dueAt !== null) alarm.set(dueAt - record.clock)
       if (record.advanced > 0) alarm.set(0)
+      if (record.account === options.replicated) placement.wrote(record.account)
       // Whoever owns the account now may have looked into the log just before this record came, and answers without it.
       // So nobody may be told here that it is there.
       return placement.isOwned(actor.account)
@@ -174,19 +182,57 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   )
   yield* placement.attend(makeAttendant(active, activations, projector, ringAll))
 
-  const actors: Actors = {
-    use: makeUse(active, activations.activate, placement.isHere),
+  const here: Here = {
+    use: makeUse((account) => active.get(account), activations.activate, placement.isHere),
     active: (account) => {
       const actor = active.get(account)
       return actor?.closed === null && placement.isHere(account) ? actor : undefined
     },
     all: () => [...active.values()].filter(({ account }) => placement.isHere(account))
   }
+  const actors: Actors = { ...here, ...(yield* makeReading(here, options.replicated, services)) }
   return actors
 })
 
+type Here = Pick<Actors, "use" | "active" | "all">
+type Reading = Pick<Actors, "consult" | "read" | "peek">
+const NOT_THERE = Effect.succeed(undefined)
+
+/** Reads accounts that are served here, and the replicated one everywhere. */
+const makeReading = Effect.fnUntraced(function* (
+  { active, use }: Here,
+  replicated: AccountId | null,
+  services: ActorServices
+): Effect.fn.Return<Reading, never, Journal | Placement | Projector | Scope.Scope> {
+  const placement = yield* Placement
+  const peek: Actors["peek"] = (account, id) => active(account)?.peek(id)
+  const read: Actors["read"] = (account, id) => use(account, (actor) => actor.read(id))
+  if (replicated === null || placement.held() === null) return { consult: use, read, peek }
+
+  const replica = yield* Replica.make(replicated, services)
+  const isReplica = (account: AccountId) => account === replicated && !placement.isHere(account)
+  const useRecent = makeUse(replica.recent, () => replica.newest, isReplica)
+  const useNewest = makeUse(
+    () => undefined,
+    () => replica.newest,
+    isReplica
+  )
+  const readReplica: Actors["read"] = Effect.fnUntraced(function* (account, id) {
+    const recently = (actor: Actor) => Effect.map(actor.read(id), (entry) => ({ entry, version: actor.version }))
+    const { entry, version } = yield* useRecent(account, recently)
+    if (entry !== undefined) return entry
+    // What nobody knows may just have been made.
+    return yield* useNewest(account, (actor) => (actor.version === version ? NOT_THERE : actor.read(id)))
+  })
+  return {
+    consult: (account, f) => (isReplica(account) ? useNewest(account, f) : use(account, f)),
+    read: (account, id) => (isReplica(account) ? readReplica(account, id) : read(account, id)),
+    peek: (account, id) => (isReplica(account) ? replica.recent()?.peek(id) : peek(account, id))
+  }
+})
+
 const makeUse = (
-  active: ReadonlyMap<AccountId, Actor>,
+  known: (account: AccountId) => Actor | undefined,
   activate: Activations["activate"],
   isHere: PlacementShape["isHere"]
 ): UseActor => {
@@ -196,7 +242,7 @@ const makeUse = (
     retries: number
   ): Effect.Effect<A, E | Unavailable> => {
     if (!isHere(account)) return Effect.fail(Unavailable.elsewhere(account))
-    const actor = active.get(account)
+    const actor = known(account)
     const used = actor?.closed === null ? f(actor) : Effect.flatMap(activate(account), useIfOpen(f))
     return Effect.catchCause(used, (cause): Effect.Effect<A, E | Unavailable> => {
       const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
@@ -260,17 +306,17 @@ const makeAttendant = (
 /** Asks the document that names the version: at once if it is in memory, and through its account's actor otherwise. */
 const eventVersionOf = (
   versions: EventVersionsShape,
-  { active, use }: Actors,
+  { peek, read }: Actors,
   account: AccountId
 ): string | Effect.Effect<string, StorageFailure> => {
   const place = versions.namedBy(account)
   if (place === null) return versions.versionOf(undefined)
-  const document = active(place.account)?.peek(place.id)
+  const document = peek(place.account, place.id)
   if (document !== undefined) return versions.versionOf(document)
-  return Effect.mapBoth(
-    use(place.account, (actor) => actor.read(place.id)),
-    { onFailure: (cause) => new StorageFailure({ cause }), onSuccess: versions.versionOf }
-  )
+  return Effect.mapBoth(read(place.account, place.id), {
+    onFailure: (cause) => new StorageFailure({ cause }),
+    onSuccess: versions.versionOf
+  })
 }
 
 const logNotRestarted = ({ account, message }: JournalCorrupt) =>

@@ -51,6 +51,16 @@ export class EntryCache<Entry extends { readonly version: number }, E> {
     this.#keep(id, entry)
   }
 
+  /** Forgets an entry. A load of it under way is done again. */
+  drop(id: string): void {
+    this.#loads.delete(id)
+    const { weightOf } = this.#bounds
+    const young = this.#young.get(id)
+    if (young !== undefined && this.#young.delete(id)) this.#youngWeight -= weightOf(young)
+    const old = this.#old.get(id)
+    if (old !== undefined && this.#old.delete(id)) this.#oldWeight -= weightOf(old)
+  }
+
   /** Takes an entry that was read elsewhere, and that no write has overtaken. What is here, or comes anyway, stays. */
   offer(id: string, entry: Entry): void {
     if (this.#loads.has(id) || this.get(id) !== undefined) return

@@ -47,6 +47,8 @@ export type Storage = Context.Context<Journal | Views>
 export const journalOf = (storage: Storage): JournalShape => Context.get(storage, Journal)
 export const viewsOf = (storage: Storage): ViewsShape => Context.get(storage, Views)
 
+export const withJournal = (storage: Storage, journal: JournalShape): Storage => Context.add(storage, Journal, journal)
+
 /** Builds apart from whatever else has been built: another process shares nothing. */
 export const buildAlone = <A>(layer: Layer.Layer<A>, scope: Scope.Scope) =>
   Layer.buildWithMemoMap(layer, Layer.makeMemoMapUnsafe(), scope)
