@@ -13,6 +13,9 @@ import * as Path from "node:path"
 import * as Backup from "./backup/Backup.ts"
 import type { Mode } from "./backup/Manifest.ts"
 import * as Restore from "./backup/Restore.ts"
+import { Cluster } from "./cluster/Cluster.ts"
+import type { Protocol } from "./cluster/Sessions.ts"
+import { Sessions } from "./cluster/Sessions.ts"
 import type { TillConfigShape } from "./config.ts"
 import * as Config from "./config.ts"
 import { InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
@@ -31,10 +34,12 @@ import { Journal } from "./engine/Journal.ts"
 import { Placement } from "./engine/Placement.ts"
 import { RunningTime } from "./engine/RunningTime.ts"
 import { Projector } from "./engine/Projector.ts"
-import { JournalCorrupt } from "./engine/Record.ts"
+import { FORMAT, JournalCorrupt } from "./engine/Record.ts"
 import * as Scrub from "./engine/Scrub.ts"
 import { remakeOutdated, SWIFTLY, verify, verifyAccount } from "./engine/Verify.ts"
 import { administerAnywhere } from "./http/forward/Calls.ts"
+import { keyOf } from "./http/forward/ForwardedHead.ts"
+import * as Forwarder from "./http/forward/Forwarder.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import * as Readiness from "./http/Readiness.ts"
 import * as Routes from "./http/Routes.ts"
@@ -84,14 +89,38 @@ export { rebuild } from "./engine/Verify.ts"
 export type { Answer, Command } from "./payments/Administration.ts"
 export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
+/** Of Till. */
+export const VERSION = "0.1.0"
+
 /** A shutdown waits this long for requests under way, in milliseconds. */
 const graceMillisOf = ({ drainSeconds }: TillConfigShape): number => Math.min(4000, drainSeconds * 400)
 
 const stores = Layer.mergeAll(JournalPostgres.layer, SnapshotPostgres.layer, ViewsPostgres.layer)
 const tables = Layer.provideMerge(stores, Migrations.layer)
 
+/** What runners have to agree on to work side by side (semantics 9.49). */
+const PROTOCOL: Protocol = {
+  records: FORMAT,
+  migration: Migrations.newest,
+  // One more with each change to `http/forward` after which an older Till could not ask this one, or answer it.
+  requests: 1
+}
+
+/** Several processes share a database that a URL names; one that brings its own along has it to itself. */
+const isShared = ({ databaseUrl }: TillConfigShape): boolean => databaseUrl !== undefined
+
+const sessions = Layer.unwrap(
+  Effect.map(TillConfig, (config) => (isShared(config) ? Sessions.layer(PROTOCOL) : Sessions.layerNone))
+)
+
 /** The journal and the views, on the configured Postgres, with their tables up to date. */
 export const storage = Layer.provideMerge(tables, Layer.unwrap(Effect.map(TillConfig, Database.layer)))
+
+/** The same for a service, which looks for others before it touches a table. */
+const storageShared = tables.pipe(
+  Layer.provideMerge(sessions),
+  Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layer)))
+)
 
 /** The same of an installation that is there, whoever serves it, and only to read. */
 const storageReading = stores.pipe(
@@ -204,6 +233,10 @@ const viewsOfToday = remakeOutdated.pipe(
   Effect.provide(Projector.layer)
 )
 
+const placement = Layer.unwrap(
+  Effect.map(TillConfig, (config) => (isShared(config) ? Placement.layerShared : Placement.layerSole))
+)
+
 /** The engine with the lifecycles' timers, and what commands need besides it. */
 export const engine = Engine.layer({ replicated: INSTALLATION }).pipe(
   Layer.provide(Timers.layer),
@@ -219,8 +252,8 @@ export const engine = Engine.layer({ replicated: INSTALLATION }).pipe(
   Layer.provideMerge(apiVersions),
   Layer.provideMerge(Simulator.layer),
   Layer.provideMerge(paymentsConfig),
-  Layer.provideMerge(Placement.layerSole),
-  Layer.provideMerge(storage)
+  Layer.provideMerge(placement),
+  Layer.provideMerge(storageShared)
 )
 
 const keyTaken = (slot: ApiKeySlot) =>
@@ -252,20 +285,55 @@ const endpoints = Layer.effect(
 const webhooks = Dispatcher.layer.pipe(Layer.provide([endpoints, Sender.layer()]))
 
 /** Names the variable by which the server cannot listen. */
-const cannotListen = ({ host, port }: TillConfigShape, cause: unknown): InvalidConfiguration => {
+const cannotListen = ({ host, port }: TillConfigShape, cause: unknown): InvalidConfiguration =>
+  cannotListenAt({ HOST: host, PORT: port }, cause)
+
+/** The variables are the one for the address and the one for the port. */
+const cannotListenAt = (variables: Readonly<Record<string, string | number>>, cause: unknown): InvalidConfiguration => {
+  const [[hostVariable, host], [portVariable, port]] = Object.entries(variables) as [[string, string], [string, number]]
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined
+  const onPort = (problem: string) => new InvalidConfiguration({ variable: portVariable, problem })
   switch (code) {
     case "EADDRINUSE":
-      return new InvalidConfiguration({ variable: "PORT", problem: `${port} on ${host} is in use by another process` })
+      return onPort(`${port} on ${host} is in use by another process`)
     case "EACCES":
-      return new InvalidConfiguration({ variable: "PORT", problem: `${port} on ${host} may not be used by this user` })
+      return onPort(`${port} on ${host} may not be used by this user`)
     default:
       return new InvalidConfiguration({
-        variable: "HOST",
+        variable: hostVariable,
         problem: `cannot listen on ${host} (${String(code ?? cause)})`
       })
   }
 }
+
+/** Requests go to whoever serves their account, and come from others. */
+const forwarding = Layer.unwrap(
+  Effect.gen(function* () {
+    const config = yield* TillConfig
+    if (!isShared(config)) return Layer.empty
+    const { plainHttp: plain, runnerHost: host } = config
+    // Several on one machine and one port have the same environment.
+    const port = cluster.isWorker ? 0 : config.runnerPort
+    const key = keyOf(deriveKey(yield* InstallationSecret.InstallationSecret, "requests between runners"))
+    return Layer.catch(Forwarder.layer({ key, host, port, plain }), ({ cause }) =>
+      Layer.effectContext(Effect.fail(cannotListenAt({ TILL_RUNNER_HOST: host, TILL_RUNNER_PORT: port }, cause)))
+    )
+  })
+).pipe(Layer.provide(installationSecret))
+
+/** This process' part in the cluster; what a process that is alone does not need is not loaded. */
+const membership = Layer.unwrap(
+  Effect.gen(function* () {
+    const sessions = yield* Sessions
+    const { url } = yield* Forwarder.Forwarder
+    if (sessions === null || url === null) return Cluster.layerAlone
+    const { layer } = yield* Effect.promise(() => import("./cluster/Runner.ts"))
+    return layer({ url, version: VERSION, sessions })
+  })
+)
+
+/** From then on there is somebody to answer for each account. */
+const joined = Layer.effectDiscard(Effect.flatMap(Cluster, ({ ready }) => ready))
 
 const server = Layer.unwrap(
   Effect.map(TillConfig, (config) =>
@@ -403,14 +471,16 @@ const NOTICE_MILLIS_MIN = 2000
 /** Requests are for this process as long as the layer lives. Nobody else could take those of an embedded database. */
 const serving = (impatience: Effect.Effect<void>) =>
   Layer.unwrap(
-    Effect.map(TillConfig, ({ drainSeconds, isEmbedded }) =>
-      Readiness.serving({
+    Effect.gen(function* () {
+      const { drainSeconds, isEmbedded } = yield* TillConfig
+      const { leave } = yield* Cluster
+      return Readiness.serving({
         noticeMillis: isEmbedded ? 0 : Math.max(NOTICE_MILLIS_MIN, drainSeconds * 200),
-        handOver: Effect.void,
+        handOver: leave,
         drainMillisMax: drainSeconds * 500,
         impatience
       })
-    )
+    })
   )
 
 export interface ServiceOptions {
@@ -433,6 +503,9 @@ export const service = ({ impatience, level, settled = {} }: ServiceOptions) =>
     Layer.provide(httpConfig),
     Layer.provide(pagesConfig),
     Layer.provide(FirstStart.layer),
+    Layer.provide(joined),
+    Layer.provideMerge(membership),
+    Layer.provide(forwarding),
     Layer.provide(webhooks),
     Layer.provide(engine),
     Layer.provide(logging(level)),

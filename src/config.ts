@@ -59,6 +59,9 @@ export interface TillConfigShape {
   readonly secretFile: string
   /** The service ends within so many seconds of being told to (9.52). */
   readonly drainSeconds: number
+  /** Address at which the other processes on the database reach this one, and TCP port; 0 lets the system choose. */
+  readonly runnerHost: string
+  readonly runnerPort: number
   /** Base of every link that Till hands out, without a trailing slash; undefined means where it listens. */
   readonly publicUrl: string | undefined
   readonly defaultKeys: DefaultKeys
@@ -126,6 +129,11 @@ const host = (value: string) =>
   /^[0-9A-Za-z.:_-]+$/.test(value)
     ? value
     : new Problem(`must be a host name or an IP address, got ${JSON.stringify(value)}`)
+
+const runnerHost = (value: string) =>
+  /^(0\.0\.0\.0|::)$/.test(value)
+    ? new Problem("must be the address at which other runners reach this one, not one that stands for all")
+    : host(value)
 
 // The value may hold a password in a place that no parser finds, so no part of it is ever repeated. An `@` behind the
 // first of `/?#` says that a password has one of those: what follows it would be taken for the host, and shown.
@@ -243,6 +251,8 @@ const parsers = {
   TILL_TRUSTED_PROXIES: trustedProxies,
   TILL_PLAIN_HTTP: onOrOff,
   TILL_SCRUB_DAYS: integer(0, 365),
+  TILL_RUNNER_HOST: runnerHost,
+  TILL_RUNNER_PORT: integer(0, 65_535),
   TILL_DRAIN_SECONDS: integer(5, 600),
   TILL_LOG_LEVEL: logLevel
 }
@@ -271,6 +281,8 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     dataFolder,
     secretFile: (yield* read("TILL_SECRET_FILE")) ?? Path.join(dataFolder, "secret"),
     drainSeconds: (yield* read("TILL_DRAIN_SECONDS")) ?? 10,
+    runnerHost: (yield* read("TILL_RUNNER_HOST")) ?? "127.0.0.1",
+    runnerPort: (yield* read("TILL_RUNNER_PORT")) ?? 0,
     publicUrl: yield* read("TILL_PUBLIC_URL"),
     defaultKeys: yield* Effect.all({
       secretTest: read(KEY_VARIABLES.secretTest),

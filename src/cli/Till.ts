@@ -1,6 +1,7 @@
 /** The `till` command: its subcommands, and how a failure reaches the person who typed it. */
 import { Cause, Effect, Exit, Option } from "effect"
 import { Command } from "effect/cli"
+import { VERSION } from "../app.ts"
 import { backup } from "./Backup.ts"
 import { listen } from "./Listen.ts"
 import { keys, merchants } from "./Merchants.ts"
@@ -15,7 +16,7 @@ const till = Command.make("till").pipe(
 )
 
 /** Runs the command line of this process. */
-export const run = Command.run(till, { version: "0.1.0" })
+export const run = Command.run(till, { version: VERSION })
 
 /**
  * Failures that a person can mend end with one line on standard error, without a stack; a defect is a bug and is shown

@@ -1,5 +1,5 @@
 /** Whether another runner lives: its internal listener answers. The library's own health check takes up to a minute. */
-import type { RunnerAddress } from "effect/cluster/RunnerAddress"
+import * as RunnerAddress from "effect/cluster/RunnerAddress"
 import { Effect } from "effect"
 import * as http from "node:http"
 import { isIPv6 } from "node:net"
@@ -9,20 +9,25 @@ const ANSWER_MILLIS_MAX = 1500
 export const HEALTH_PATH = "/health"
 
 /** Base of the addresses of a runner's internal listener, without a trailing slash. */
-export const urlOf = ({ host, port }: Pick<RunnerAddress, "host" | "port">): string =>
+export const urlOf = ({ host, port }: Pick<RunnerAddress.RunnerAddress, "host" | "port">): string =>
   `http://${isIPv6(host) ? `[${host}]` : host}:${port}`
 
 /** Who is gone for sure is known sooner. */
 const REFUSED_MILLIS_MAX = 300
 
-export const isAlive = (address: RunnerAddress): Effect.Effect<boolean> =>
+export const addressOf = (url: string): RunnerAddress.RunnerAddress => {
+  const { hostname, port } = new URL(url)
+  return RunnerAddress.make(hostname.replace(/^\[|\]$/gu, ""), port === "" ? 80 : Number(port))
+}
+
+export const isAlive = (address: RunnerAddress.RunnerAddress): Effect.Effect<boolean> =>
   Effect.promise(async () => (await ask(address, ANSWER_MILLIS_MAX)) === "answered")
 
 /** Tells whether nobody listens there, which takes no time to find out. One that is frozen or far off still does. */
-export const isGone = (address: RunnerAddress): Effect.Effect<boolean> =>
+export const isGone = (address: RunnerAddress.RunnerAddress): Effect.Effect<boolean> =>
   Effect.promise(async () => (await ask(address, REFUSED_MILLIS_MAX)) === "refused")
 
-const ask = (address: RunnerAddress, millisMax: number): Promise<"answered" | "refused" | "unknown"> =>
+const ask = (address: RunnerAddress.RunnerAddress, millisMax: number): Promise<"answered" | "refused" | "unknown"> =>
   new Promise((resolve) => {
     const signal = AbortSignal.timeout(millisMax)
     http

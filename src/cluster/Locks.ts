@@ -13,20 +13,10 @@ import type { ShardingConfig } from "effect/cluster/ShardingConfig"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { Sessions } from "./Sessions.ts"
+import type { RunnerSessions } from "./Sessions.ts"
 
 /** Effect's tables, and its locks, go by this name. */
 const PREFIX = "cluster"
-
-const sql = Layer.effect(
-  SqlClient.SqlClient,
-  Effect.map(Sessions, ({ sql }) => sql as SqlClient.SqlClient)
-)
-
-const stored: Layer.Layer<RunnerStorage, never, Sessions | ShardingConfig> = Layer.provide(
-  SqlRunnerStorage.layerStorage({ prefix: PREFIX }),
-  sql
-)
 
 /** Locks that cannot be had are tried again so often, because Postgres says nothing when it has ended a session. */
 const AGAIN_MILLIS = 500
@@ -51,11 +41,14 @@ export interface Observer {
 type Storage = RunnerStorage["Service"]
 type Acquired = Effect.Success<ReturnType<Storage["acquire"]>>
 
-export const layer = (observer: Observer): Layer.Layer<RunnerStorage, never, Sessions | ShardingConfig> =>
+export const layer = ({ sql }: RunnerSessions, observer: Observer): Layer.Layer<RunnerStorage, never, ShardingConfig> =>
   Layer.effect(
     RunnerStorage,
     Effect.map(RunnerStorage, (storage) => RunnerStorage.of({ ...storage, ...decorated(storage, observer) }))
-  ).pipe(Layer.provide(stored))
+  ).pipe(
+    Layer.provide(SqlRunnerStorage.layerStorage({ prefix: PREFIX })),
+    Layer.provide(Layer.succeed(SqlClient.SqlClient, sql as SqlClient.SqlClient))
+  )
 
 const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
   getRunners: Effect.flatMap(storage.getRunners, (runners) =>

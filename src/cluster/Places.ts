@@ -48,7 +48,6 @@ export interface Places {
   readonly close: (partition: Partition) => void
   /** Waits until every partition was found to be served somewhere. */
   readonly found: Effect.Effect<void>
-  readonly wereFound: () => boolean
   /** Says of this runner that it is about to leave; ends when others can know it, or cannot be told. */
   readonly leave: Effect.Effect<void>
   /** Tells others that a lock has become free. */
@@ -122,7 +121,6 @@ class Table implements Places {
   }
 
   readonly found: Effect.Effect<void> = Deferred.await(this.#found)
-  readonly wereFound = (): boolean => Deferred.isDoneUnsafe(this.#found)
   readonly isLeaving = (url: string): boolean => this.#othersLeaving.has(url)
   readonly news: Effect.Effect<void> = Effect.suspend(() => Deferred.await(this.#news))
 

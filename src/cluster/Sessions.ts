@@ -42,7 +42,9 @@ export interface RunnerSessions {
   readonly aheadMillis: number
 }
 
-export class Sessions extends Context.Service<Sessions, RunnerSessions>()("till/cluster/Sessions") {
+/** Null where the database is this process' alone. */
+export class Sessions extends Context.Service<Sessions, RunnerSessions | null>()("till/cluster/Sessions") {
+  static readonly layerNone: Layer.Layer<Sessions> = Layer.succeed(Sessions, null)
   /** Built once this runner may begin. Fails if it never may. */
   static readonly layer = (protocol: Protocol): Layer.Layer<Sessions, RunnerRefused, PgClient.PgClient> =>
     Layer.effect(Sessions, make(protocol)).pipe(Layer.provide(Reactivity.layer))

@@ -8,6 +8,7 @@ import { Effect, Layer, Logger, Redacted } from "effect"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { Cluster } from "../../src/cluster/Cluster.ts"
+import * as Runner from "../../src/cluster/Runner.ts"
 import { Sessions } from "../../src/cluster/Sessions.ts"
 import { partitionOf, PARTITIONS, Placement } from "../../src/engine/Placement.ts"
 import * as Database from "../../src/postgres/Database.ts"
@@ -41,7 +42,9 @@ const runner = Layer.unwrap(
   Effect.gen(function* () {
     const server = yield* listening
     const { port } = server.address() as AddressInfo
-    return Cluster.layer({ host: "127.0.0.1", port, version: "0.0.0" })
+    const url = `http://127.0.0.1:${port}`
+    say({ url })
+    return Runner.layer({ url, version: "0.0.0", sessions: (yield* Sessions)! })
   })
 )
 
@@ -70,13 +73,12 @@ const draining = Effect.flatMap(Placement, ({ attend }) =>
 )
 
 const main = Effect.gen(function* () {
-  const { isReady, leave, ready, url } = yield* Cluster
-  say({ url })
+  const { leave, ready } = yield* Cluster
   yield* ready
-  say({ isReady: isReady() })
+  say({ isReady: true })
   yield* Effect.callback<void>((resume) => void process.once("SIGTERM", () => resume(Effect.void)))
   yield* leave
-  say({ isReady: isReady() })
+  say({ isReady: false })
 })
 
 await Effect.scoped(Effect.andThen(Effect.all([reporting, draining]), main)).pipe(

@@ -26,7 +26,7 @@ const begun = (sql: PgClient.PgClient, protocol: Protocol) =>
       Layer.provide(Layer.fresh(Sessions.layer(protocol)), Layer.succeed(PgClient.PgClient, sql)),
       scope
     )
-    return { sessions: Context.get(built, Sessions), end: Scope.close(scope, Exit.void) }
+    return { sessions: Context.get(built, Sessions)!, end: Scope.close(scope, Exit.void) }
   })
 
 const shifted = (millis: number) => clockOf(() => Date.now() + millis)

@@ -1,0 +1,186 @@
+/**
+ * This process as one of several runners that share an installation's partitions: `effect/cluster` decides who has
+ * which one, and this drives `Placement` by it (semantics 9.48).
+ *
+ * A partition is one of the library's singletons, which runs where the lock of its shard is held. It begins to be
+ * served when its singleton starts, and its lock goes once the singleton has come to its end: when nothing of it is
+ * under way here any more. Nothing is ever asked by the library's own messages, so it neither listens nor stores any.
+ */
+import * as MessageStorage from "effect/cluster/MessageStorage"
+import * as RunnerAddress from "effect/cluster/RunnerAddress"
+import { RunnerHealth } from "effect/cluster/RunnerHealth"
+import * as Runners from "effect/cluster/Runners"
+import { RunnerStorage } from "effect/cluster/RunnerStorage"
+import { Sharding } from "effect/cluster/Sharding"
+import * as ShardingModule from "effect/cluster/Sharding"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import { Context, Effect, Exit, Fiber, Layer, Option, Schedule, Scope } from "effect"
+import type { Partition, PlacementShape } from "../engine/Placement.ts"
+import { CONFIRMED_MILLIS, PARTITIONS, Placement } from "../engine/Placement.ts"
+import type { ClusterShape } from "./Cluster.ts"
+import { Cluster } from "./Cluster.ts"
+import { addressOf, isAlive, isGone, urlOf } from "./Health.ts"
+import * as Locks from "./Locks.ts"
+import * as Places from "./Places.ts"
+import type { RunnerSessions } from "./Sessions.ts"
+
+export interface RunnerOptions {
+  /** At which others reach this runner's internal listener: the base of its addresses, without a trailing slash. */
+  readonly url: string
+  /** Of Till. */
+  readonly version: string
+  readonly sessions: RunnerSessions
+}
+
+/** This process is a runner as long as the layer lives. It has to be built after whatever attends partitions. */
+export const layer = (options: RunnerOptions): Layer.Layer<Cluster, never, Placement> =>
+  Layer.effect(Cluster, make(options))
+
+const GROUP = "default"
+
+const configOf = (address: RunnerAddress.RunnerAddress) =>
+  ShardingConfig.layer({
+    runnerAddress: Option.some(address),
+    availableShardGroups: [GROUP],
+    assignedShardGroups: [GROUP],
+    shardsPerGroup: PARTITIONS,
+    // Longer than what is owned counts without being confirmed: a runner that was frozen stops before others begin.
+    shardLockExpiration: "6 seconds",
+    shardLockRefreshInterval: "2 seconds",
+    refreshAssignmentsInterval: "1 second",
+    runnerHealthCheckInterval: "1 second",
+    // Several that join at once are given their share in one step.
+    runnerJoinDebounce: "3 seconds",
+    // Locks that could not be had are tried again so often.
+    entityMessagePollInterval: "500 millis",
+    simulateRemoteSerialization: false
+  })
+
+/** A runner that leaves goes on serving for so long, in milliseconds, until others know it and wait for the locks. */
+const NOTICE_MILLIS = 1200
+/** If its partitions do not move as they should, they are given up all at once after so many milliseconds. */
+const MOVE_MILLIS_MAX = 4000
+
+const make = Effect.fnUntraced(function* (
+  options: RunnerOptions
+): Effect.fn.Return<ClusterShape, never, Placement | Scope.Scope> {
+  const placement = yield* Placement
+  const { sessions, url, version } = options
+  let confirmedAt = Number.NEGATIVE_INFINITY
+  let state: "member" | "leaving" | "out" = "member"
+  const isConfirmed = () => performance.now() - confirmedAt < CONFIRMED_MILLIS
+  const places = yield* Places.make({ url, version }, sessions, placement, isConfirmed)
+  /** From before it is gained until after it is released. */
+  const begun = new Set<Partition>()
+  const isEmpty = () => begun.size === 0
+  // Built last, so this is called as soon as no request is served here any more.
+  yield* placement.attend({
+    releasing: (partition) => Effect.sync(() => places.close(partition)),
+    wrote: places.wrote
+  })
+  // It ends before the layer does, because a runner goes on asking others for a while.
+  const scope = yield* Scope.fork(yield* Effect.scope)
+  const services = yield* Layer.buildWithScope(
+    shardingOf(options, {
+      confirmed: (at) => {
+        confirmedAt = Math.max(confirmedAt, at)
+        placement.confirm(at)
+      },
+      isEmpty,
+      isOut: (address) => {
+        if (urlOf(address) === url) return Effect.succeed(state === "out")
+        return places.isLeaving(urlOf(address)) ? Effect.succeed(true) : isGone(address)
+      },
+      freed: places.freed,
+      news: places.news,
+      isInHurry: () => state !== "member"
+    }),
+    scope
+  )
+  // Their registrations outlive the library's scope: it would end them one after the other, all locks in its hands.
+  yield* register(Context.get(services, Sharding), (partition) => served(partition, placement, places, begun))
+  const hasOthers = Context.get(services, RunnerStorage).getRunners.pipe(
+    Effect.map((runners) => runners.some(([{ address }, isHealthy]) => isHealthy && urlOf(address) !== url)),
+    Effect.orElseSucceed(() => false)
+  )
+  const handOver = Effect.gen(function* () {
+    yield* places.leave
+    yield* Effect.sleep(NOTICE_MILLIS)
+    state = "out"
+    const empty = Effect.repeat(Effect.sync(isEmpty), { until: (empty) => empty, schedule: Schedule.spaced(10) })
+    yield* Effect.timeoutOption(empty, MOVE_MILLIS_MAX)
+  })
+  const leave = yield* once(
+    Effect.gen(function* () {
+      state = "leaving"
+      places.stir()
+      if (yield* hasOthers) yield* handOver
+      yield* Scope.close(scope, Exit.void)
+    })
+  )
+  yield* Effect.addFinalizer(() => leave)
+  return { ready: places.found, leave }
+})
+
+/** However many ask for it, and whoever of them loses patience, it happens once and to its end. */
+const once = (work: Effect.Effect<void>): Effect.Effect<Effect.Effect<void>> =>
+  Effect.map(Effect.context<never>(), (context) => {
+    let fiber: Fiber.Fiber<void> | undefined
+    return Effect.suspend(() => {
+      fiber ??= Effect.runForkWith(context)(work)
+      return Fiber.join(fiber)
+    })
+  })
+
+const shardingOf = (
+  { sessions, url }: RunnerOptions,
+  observer: Locks.Observer
+): Layer.Layer<Sharding | RunnerStorage> => {
+  const address = addressOf(url)
+  return ShardingModule.layer.pipe(
+    Layer.provide([Runners.layerNoop, Layer.succeed(RunnerHealth, { isAlive })]),
+    Layer.provide(Layer.effectDiscard(Locks.forgetDead(address, isAlive))),
+    Layer.provideMerge(Locks.layer(sessions, observer)),
+    Layer.provide(MessageStorage.layerNoop),
+    Layer.provide(configOf(address))
+  )
+}
+
+/** Each partition has a singleton with a name by which the library puts it into exactly that shard. */
+const register = Effect.fnUntraced(function* (
+  sharding: Sharding["Service"],
+  work: (partition: Partition) => Effect.Effect<never>
+) {
+  for (let partition = 0; partition < PARTITIONS; partition++) {
+    yield* sharding.registerSingleton(nameOf(sharding, partition), work(partition), { shardGroup: GROUP })
+  }
+})
+
+/** Shards count from 1. The lock is the shard's, so runners that found other names would not serve one twice. */
+export const nameOf = (sharding: Pick<Sharding["Service"], "getShardId">, partition: Partition): string => {
+  for (let attempt = 0; ; attempt++) {
+    const name = `partition ${partition}/${attempt}`
+    if (sharding.getShardId(name as never, GROUP).id === partition + 1) return name
+  }
+}
+
+const served = (
+  partition: Partition,
+  { gain, release }: PlacementShape,
+  places: Places.Places,
+  begun: Set<Partition>
+) =>
+  Effect.suspend(() => {
+    begun.add(partition)
+    return gain(partition).pipe(
+      Effect.andThen(Effect.sync(() => places.open(partition))),
+      Effect.andThen(Effect.never),
+      Effect.ensuring(release(partition)),
+      Effect.ensuring(
+        Effect.sync(() => {
+          places.close(partition)
+          begun.delete(partition)
+        })
+      )
+    )
+  })
