@@ -14,6 +14,7 @@ import * as Backup from "./backup/Backup.ts"
 import type { Mode } from "./backup/Manifest.ts"
 import * as Restore from "./backup/Restore.ts"
 import { Cluster } from "./cluster/Cluster.ts"
+import { report } from "./cluster/Report.ts"
 import type { Protocol } from "./cluster/Sessions.ts"
 import { Sessions } from "./cluster/Sessions.ts"
 import type { TillConfigShape } from "./config.ts"
@@ -30,7 +31,7 @@ import { Alarm } from "./engine/Alarm.ts"
 import * as Anchors from "./engine/Anchors.ts"
 import { Outbox } from "./engine/Outbox.ts"
 import * as Engine from "./engine/Engine.ts"
-import { Journal } from "./engine/Journal.ts"
+import { innermostMessage, Journal } from "./engine/Journal.ts"
 import { Placement } from "./engine/Placement.ts"
 import { RunningTime } from "./engine/RunningTime.ts"
 import { Projector } from "./engine/Projector.ts"
@@ -65,6 +66,7 @@ import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
 import { destinationOf } from "./payments/WebhookEndpoints.ts"
 import * as AnchorsPostgres from "./postgres/AnchorsPostgres.ts"
 import * as Database from "./postgres/Database.ts"
+import { DatabaseUnavailable } from "./postgres/Database.ts"
 import * as InstallationSecret from "./postgres/InstallationSecret.ts"
 import * as JournalPostgres from "./postgres/JournalPostgres.ts"
 import * as Migrations from "./postgres/Migrations.ts"
@@ -569,6 +571,11 @@ const inspection = Layer.mergeAll(Formats.layer, anchorStore).pipe(
   Layer.provideMerge(storageReading),
   Layer.provideMerge(Config.layer)
 )
+
+/** Who serves the installation that is there. */
+export const clusterReport = Effect.catchTag(report, "SqlError", (error) =>
+  Effect.fail(new DatabaseUnavailable({ message: innermostMessage(error) }))
+).pipe(Effect.provide(inspection))
 
 /** Checks the installation that is there, whoever serves it; as fast as it can, or leaving time to others. */
 export const verification = (pace: "swiftly" | "gently") =>

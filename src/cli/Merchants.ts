@@ -5,25 +5,11 @@
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as app from "../app.ts"
+import { columns, timeOf } from "./Columns.ts"
 import { WrongArguments } from "./Connection.ts"
 
 type Merchant = app.Answer["merchants"][number]
 type ApiKey = app.Answer["keys"][number]
-
-/** `2026-11-21T04:00:00Z` of Unix seconds. */
-const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString().replace(".000", "")
-
-const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]!.length))) ?? []
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join("  ")
-        .trimEnd()
-    )
-    .join("\n")
-}
 
 const merchantLines = (merchants: ReadonlyArray<Merchant>): string =>
   columns(merchants.map(({ api_version, created, id, name }) => [id, api_version, timeOf(created), name]))

@@ -3,6 +3,7 @@ import { Cause, Effect, Exit, Option } from "effect"
 import { Command } from "effect/cli"
 import { VERSION } from "../app.ts"
 import { backup } from "./Backup.ts"
+import { cluster } from "./Cluster.ts"
 import { listen } from "./Listen.ts"
 import { keys, merchants } from "./Merchants.ts"
 import { rebuild, scrub, verify } from "./Maintenance.ts"
@@ -12,7 +13,7 @@ import { trigger } from "./Trigger.ts"
 
 const till = Command.make("till").pipe(
   Command.withDescription("A payments service that you run yourself"),
-  Command.withSubcommands([serve, merchants, keys, listen, trigger, verify, scrub, rebuild, backup, restore])
+  Command.withSubcommands([serve, cluster, merchants, keys, listen, trigger, verify, scrub, rebuild, backup, restore])
 )
 
 /** Runs the command line of this process. */

@@ -1,0 +1,69 @@
+/** `till cluster` shows the runners of an installation: who serves what, and how well (semantics 9.48). */
+import { Console, Effect } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as app from "../app.ts"
+import { columns, timeOf } from "./Columns.ts"
+
+type Report = Effect.Success<typeof app.clusterReport>
+type Runner = Report["runners"][number]
+
+const LEASE_MILLIS = 6000
+
+const stateOf = ({ confirmed_millis_ago, healthy, leaving }: Runner): string => {
+  if (leaving) return "leaving"
+  if (confirmed_millis_ago === null || confirmed_millis_ago > LEASE_MILLIS) return "gone"
+  return healthy ? "serving" : "unhealthy"
+}
+
+const secondsOf = (millis: number): string => `${(millis / 1000).toFixed(1)} s`
+
+const runnerLines = ({ partitions, runners }: Report): ReadonlyArray<ReadonlyArray<string>> => [
+  ["RUNNER", "STATE", "VERSION", "SINCE", "PARTITIONS", "LAG", "CONFIRMED", "CLOCK"],
+  ...runners.map((runner) => [
+    runner.url,
+    stateOf(runner),
+    runner.version,
+    timeOf(runner.since / 1000),
+    String(runner.partitions.length),
+    String(partitions.reduce((sum, { lag_records, url }) => sum + (url === runner.url ? lag_records : 0), 0)),
+    runner.confirmed_millis_ago === null ? "-" : `${secondsOf(runner.confirmed_millis_ago)} ago`,
+    `${runner.clock_ahead_millis < 0 ? "" : "+"}${secondsOf(runner.clock_ahead_millis)}`
+  ])
+]
+
+/** Neighbours with the same runner in one range. */
+const rangesOf = (ids: ReadonlyArray<number>): string => {
+  const ranges: Array<[number, number]> = []
+  for (const id of ids) {
+    const last = ranges.at(-1)
+    if (last !== undefined && last[1] === id - 1) last[1] = id
+    else ranges.push([id, id])
+  }
+  return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(",")
+}
+
+const shown = (report: Report): string => {
+  const { partitions, runners } = report
+  if (runners.length === 0) return "No runner shares this installation: one process has it to itself, or nobody serves it."
+  const served = new Set(runners.flatMap((runner) => runner.partitions))
+  const moving = partitions.filter(({ id }) => !served.has(id)).map(({ id }) => id)
+  const placed = [
+    ...runners.map((runner) => [runner.url, rangesOf(runner.partitions)]),
+    ...(moving.length === 0 ? [] : [["nobody", rangesOf(moving)]])
+  ]
+  return `${columns(runnerLines(report))}\n\n${columns([["RUNNER", "SERVES"], ...placed])}`
+}
+
+export const cluster = Command.make(
+  "cluster",
+  { json: Flag.Boolean("json").pipe(Flag.withDescription("Show it as JSON, for programs")) },
+  ({ json }) =>
+    Effect.flatMap(app.clusterReport, (report) => Console.log(json ? JSON.stringify(report, null, 2) : shown(report)))
+).pipe(
+  Command.withShortDescription("Show the runners on the database"),
+  Command.withDescription(
+    "Show the runners that serve the installation together: the partitions of each, how many records its views are " +
+      "behind the journal, when its locks were last confirmed, and how far its clock is off the database's. It reads " +
+      "the database and asks nobody."
+  )
+)
