@@ -44,7 +44,8 @@ const rangesOf = (ids: ReadonlyArray<number>): string => {
 
 const shown = (report: Report): string => {
   const { partitions, runners } = report
-  if (runners.length === 0) return "No runner shares this installation: one process has it to itself, or nobody serves it."
+  if (runners.length === 0)
+    return "No runner shares this installation: one process has it to itself, or nobody serves it."
   const served = new Set(runners.flatMap((runner) => runner.partitions))
   const moving = partitions.filter(({ id }) => !served.has(id)).map(({ id }) => id)
   const placed = [
@@ -56,7 +57,7 @@ const shown = (report: Report): string => {
 
 export const cluster = Command.make(
   "cluster",
-  { json: Flag.Boolean("json").pipe(Flag.withDescription("Show it as JSON, for programs")) },
+  { json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Show it as JSON, for programs")) },
   ({ json }) =>
     Effect.flatMap(app.clusterReport, (report) => Console.log(json ? JSON.stringify(report, null, 2) : shown(report)))
 ).pipe(

@@ -7,6 +7,7 @@
  * missing.
  */
 import type { PersistenceError } from "effect/cluster/ClusterError"
+import type { Runner } from "effect/cluster/Runner"
 import type { RunnerAddress } from "effect/cluster/RunnerAddress"
 import { RunnerStorage } from "effect/cluster/RunnerStorage"
 import type { ShardingConfig } from "effect/cluster/ShardingConfig"
@@ -26,6 +27,7 @@ const SETTLE_MILLIS = 60
 export interface Observer {
   /** Everything that this runner holds was confirmed as of that time of `performance.now()`. */
   readonly confirmed: (at: number) => void
+  readonly own: Runner
   /** Tells whether this runner holds nothing. */
   readonly isEmpty: () => boolean
   /** Tells whether a runner is to be given nothing, whatever the table says. */
@@ -52,11 +54,15 @@ export const layer = ({ sql }: RunnerSessions, observer: Observer): Layer.Layer<
 
 const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
   getRunners: Effect.flatMap(storage.getRunners, (runners) =>
-    Effect.forEach(
-      runners,
-      ([runner, isHealthy]) =>
-        Effect.map(observer.isOut(runner.address), (isOut) => [runner, isHealthy && !isOut] as const),
-      { concurrency: "unbounded" }
+    Effect.map(
+      Effect.forEach(
+        runners,
+        ([runner, isHealthy]) =>
+          Effect.map(observer.isOut(runner.address), (isOut) => [runner, isHealthy && !isOut] as const),
+        { concurrency: "unbounded" }
+      ),
+      // To the library, runners of which none is healthy are a fault to be mended. To the last that ends, they are not.
+      (known) => (observer.isInHurry() && !known.some(([, isHealthy]) => isHealthy) ? [[observer.own, true]] : known)
     )
   ),
   // The library would ask every second, and whose partition moves would wait for that. It gives up after two.

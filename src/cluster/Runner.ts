@@ -8,6 +8,7 @@
  */
 import * as MessageStorage from "effect/cluster/MessageStorage"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
+import * as Member from "effect/cluster/Runner"
 import { RunnerHealth } from "effect/cluster/RunnerHealth"
 import * as Runners from "effect/cluster/Runners"
 import { RunnerStorage } from "effect/cluster/RunnerStorage"
@@ -86,6 +87,7 @@ const make = Effect.fnUntraced(function* (
         confirmedAt = Math.max(confirmedAt, at)
         placement.confirm(at)
       },
+      own: Member.make({ address: addressOf(url), groups: [GROUP], weight: 1 }),
       isEmpty,
       isOut: (address) => {
         if (urlOf(address) === url) return Effect.succeed(state === "out")
@@ -106,6 +108,8 @@ const make = Effect.fnUntraced(function* (
   const handOver = Effect.gen(function* () {
     yield* places.leave
     yield* Effect.sleep(NOTICE_MILLIS)
+    // All may end at once, and then there is nobody to wait for.
+    if (!(yield* hasOthers)) return
     state = "out"
     const empty = Effect.repeat(Effect.sync(isEmpty), { until: (empty) => empty, schedule: Schedule.spaced(10) })
     yield* Effect.timeoutOption(empty, MOVE_MILLIS_MAX)

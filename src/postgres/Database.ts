@@ -33,6 +33,8 @@ export class Database extends Context.Service<Database, DatabaseServer>()("till/
 
 const versionMinimum = 15
 const connectionsMax = 8
+/** A runner has so many besides: for its locks, to ask who else runs, and to be told. */
+const connectionsOfRunner = 3
 /** The name of the sessions of a Till that may write. */
 const APPLICATION = "till"
 /** Sessions that only read do not count as a Till that is running on the database. */
@@ -100,8 +102,10 @@ export const connect = (
         const sql = yield* PgClient.make({
           url,
           applicationName: readsOnly ? APPLICATION_READING : APPLICATION,
-          // A server may allow fewer; then one is left for leases, and two stay free for `till verify` and its like.
-          maxConnections: readsOnly ? 1 : Math.max(1, Math.min(connectionsMax, (server.most ?? Infinity) - 3)),
+          // A server may allow fewer; then two stay free for `till verify` and its like.
+          maxConnections: readsOnly
+            ? 1
+            : Math.max(1, Math.min(connectionsMax, (server.most ?? Infinity) - connectionsOfRunner - 2)),
           minConnections: 1,
           // This ends statements without a limit of their own when the other side is gone without a word.
           keepAlive: KEEP_ALIVE,
@@ -154,8 +158,10 @@ const obstacleOf = ({ encoding, isReadOnly, most, version }: Server, readsOnly: 
   // The journal would take what the views cannot: a name in Japanese would stop the projection for good.
   if (encoding !== "UTF8") return `keeps this database in ${encoding}; Till needs one with the encoding UTF8`
   if (isReadOnly && !readsOnly) return "is read-only, as a standby is; Till has to write"
-  if (most !== null && most < 2)
-    return `allows ${most} connection at once here; Till needs 2 and uses up to ${connectionsMax + 2}`
+  if (most !== null && most <= connectionsOfRunner) {
+    const wanted = `Till needs ${connectionsOfRunner + 1} and uses up to ${connectionsMax + connectionsOfRunner + 2}`
+    return `allows ${most} connection${most === 1 ? "" : "s"} at once here; ${wanted}`
+  }
   return undefined
 }
 

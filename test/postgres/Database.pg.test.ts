@@ -89,7 +89,7 @@ describe("Database", () => {
       const url = new URL(Redacted.value(yield* freshDatabase))
       const sql = yield* open(Redacted.make(url.href))
       const role = `${url.pathname.slice(1)}_owner`
-      yield* Effect.acquireRelease(sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'p/w' CONNECTION LIMIT 5`), () =>
+      yield* Effect.acquireRelease(sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'p/w' CONNECTION LIMIT 7`), () =>
         Effect.orDie(sql.unsafe(`DROP ROLE ${role}`))
       )
       const own = Redacted.make(Object.assign(url, { username: role, password: encodeURIComponent("p/w") }).href)
@@ -107,9 +107,9 @@ describe("Database", () => {
         })
       )
       assert.strictEqual(new Set(asked.map(({ process }) => process)).size, 2)
-      yield* sql.unsafe(`ALTER ROLE ${role} CONNECTION LIMIT 1`)
+      yield* sql.unsafe(`ALTER ROLE ${role} CONNECTION LIMIT 3`)
       yield* Effect.repeat(refusal(own), {
-        until: (message) => message.includes("allows 1 connection at once here; Till needs 2 and uses up to 10."),
+        until: (message) => message.includes("allows 3 connections at once here; Till needs 4 and uses up to 13."),
         schedule: Schedule.spaced("10 millis")
       })
     })
