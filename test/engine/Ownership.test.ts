@@ -1,0 +1,210 @@
+/** What an engine does with accounts whose partition it gains, gives up, or cannot be sure of. */
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Fiber, Latch } from "effect"
+import type { Accounts } from "../../src/engine/Accounts.ts"
+import { Unavailable } from "../../src/engine/Accounts.ts"
+import { CONFIRMED_MILLIS, partitionOf, Placement } from "../../src/engine/Placement.ts"
+import type { RunningEngine } from "./Harness.ts"
+import * as Harness from "./Harness.ts"
+import type { FaultPoint } from "./storage/Faults.ts"
+import * as Toy from "./Toy.ts"
+
+const ACCOUNT = "mer_1:test"
+const PARTITION = partitionOf(ACCOUNT)
+
+interface Started extends RunningEngine {
+  /** Keeps it waiting at a point until the latch is open. */
+  readonly hold: (point: FaultPoint) => Latch.Latch
+}
+
+/** Engines on one storage; the first has the partition, in which is a counter. Nobody confirms anything but `confirm`. */
+const engines = Effect.gen(function* () {
+  yield* Harness.startClock
+  yield* Harness.flowingTime
+  const clock = yield* Clock.Clock
+  const now = () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+  const storage = yield* Harness.storageInMemory
+  const start = Effect.gen(function* () {
+    const held = new Map<FaultPoint, Latch.Latch>()
+    const engine = yield* Harness.startEngine(storage, {
+      faults: (point) => held.get(point)?.await ?? Effect.void,
+      placement: Placement.layerSharedBy(now)
+    })
+    const hold = (point: FaultPoint) => {
+      const latch = Latch.makeUnsafe(false)
+      held.set(point, latch)
+      return latch
+    }
+    const started: Started = { ...engine, hold }
+    return started
+  })
+  const [first, second] = [yield* start, yield* start]
+  const confirm = (engine: Started) => engine.placement.confirm(now())
+  for (const engine of [first, second]) confirm(engine)
+  yield* first.placement.gain(PARTITION)
+  const { id } = yield* first.accounts.run(ACCOUNT, Toy.create("a", "plain"))
+  yield* first.projector.drained
+  const stop = Effect.andThen(
+    Effect.forEach([first, second], (engine) => engine.stop),
+    Harness.verified(storage)
+  )
+  return { first, second, confirm, id, stop, storage }
+})
+
+const increment = ({ accounts }: { readonly accounts: Accounts["Service"] }) =>
+  accounts.run(
+    ACCOUNT,
+    Effect.flatMap(Toy.counterIn("a"), (counter) => Toy.add(counter!.value, 1))
+  )
+
+const countIn = (engine: Started, id: string) =>
+  Effect.map(engine.accounts.read(ACCOUNT, id), (entry) =>
+    entry === undefined || entry.deleted ? undefined : (entry.value as Toy.Counter).count
+  )
+
+/** What an engine says of an account that it does not serve. */
+const saysElsewhere = Effect.fnUntraced(function* (engine: Started, id: string) {
+  const query = { kind: "counter", limit: 1 }
+  const uses: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+    engine.accounts.read(ACCOUNT, id),
+    engine.accounts.list(ACCOUNT, query),
+    engine.accounts.events(ACCOUNT, { limit: 1 }),
+    engine.accounts.execute(ACCOUNT, Toy.request("key"), () => Toy.command({ op: "look", slot: "a" })),
+    increment(engine)
+  ]
+  for (const use of uses) assert.deepStrictEqual(yield* Effect.flip(use), Unavailable.elsewhere(ACCOUNT))
+  assert.isUndefined(engine.accounts.peek(ACCOUNT, id))
+  assert.isEmpty(engine.accounts.wakeTimes(0))
+})
+
+describe("an account", () => {
+  it.effect("that is elsewhere is not touched", () =>
+    Effect.gen(function* () {
+      const { first, id, second, stop, storage } = yield* engines
+      yield* saysElsewhere(second, id)
+      assert.strictEqual(yield* countIn(first, id), 0)
+      assert.lengthOf(yield* Harness.recordsOf(storage, ACCOUNT), 1)
+      yield* stop
+    })
+  )
+
+  it.effect("that is given up is answered, flushed and projected before, and begins nothing more", () =>
+    Effect.gen(function* () {
+      const { first, id, second, stop, storage } = yield* engines
+      const flush = first.hold("append.before")
+      const apply = first.hold("apply.before")
+      const fibers = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(increment(first)))
+      yield* Harness.settled
+      const releasing = yield* Effect.forkChild(first.placement.release(PARTITION))
+      yield* Harness.settled
+      yield* saysElsewhere(first, id)
+      assert.isUndefined(releasing.pollUnsafe())
+      yield* flush.open
+      for (const [i, fiber] of fibers.entries()) assert.strictEqual((yield* Fiber.join(fiber)).count, i + 1)
+      yield* Harness.settled
+      assert.isUndefined(releasing.pollUnsafe())
+      yield* apply.open
+      yield* Fiber.join(releasing)
+      assert.strictEqual(yield* Harness.viewsOf(storage).checkpoint(ACCOUNT).pipe(Effect.orDie), 4)
+      yield* second.placement.gain(PARTITION)
+      assert.strictEqual(yield* countIn(second, id), 3)
+      yield* stop
+    })
+  )
+
+  it.effect("that is given up while the storage hangs ends all the same", () =>
+    Effect.gen(function* () {
+      const { confirm, first, id, second, stop } = yield* engines
+      const flush = first.hold("append.before")
+      const fiber = yield* Effect.forkChild(Effect.flip(increment(first)))
+      yield* Harness.settled
+      yield* first.placement.release(PARTITION)
+      confirm(second)
+      yield* second.placement.gain(PARTITION)
+      assert.strictEqual((yield* increment(second)).count, 1)
+      yield* flush.open
+      const failure = yield* Fiber.join(fiber)
+      assert.isTrue(failure.isElsewhere, "the journal has refused it, so nothing was done")
+      assert.strictEqual(yield* countIn(second, id), 1)
+      yield* stop
+    })
+  )
+
+  it.effect("is read afresh where ownership was in doubt, because another may have had it meanwhile", () =>
+    Effect.gen(function* () {
+      const { confirm, first, id, second, stop } = yield* engines
+      assert.strictEqual(yield* countIn(first, id), 0)
+      yield* Effect.sleep(CONFIRMED_MILLIS)
+      yield* saysElsewhere(first, id)
+      confirm(second)
+      yield* second.placement.gain(PARTITION)
+      yield* increment(second)
+      yield* second.placement.release(PARTITION)
+      confirm(first)
+      assert.strictEqual(yield* countIn(first, id), 1)
+      yield* stop
+    })
+  )
+
+  it.effect("is read afresh where it was just being read when ownership came into doubt", () =>
+    Effect.gen(function* () {
+      const { confirm, first, id, second, stop } = yield* engines
+      yield* first.placement.release(PARTITION)
+      yield* first.placement.gain(PARTITION)
+      confirm(first)
+      const reading = first.hold("read")
+      const fiber = yield* Effect.forkChild(countIn(first, id))
+      yield* Harness.settled
+      yield* Effect.sleep(CONFIRMED_MILLIS)
+      confirm(second)
+      yield* second.placement.gain(PARTITION)
+      yield* increment(second)
+      yield* second.placement.release(PARTITION)
+      confirm(first)
+      yield* reading.open
+      assert.strictEqual(yield* Fiber.join(fiber), 1)
+      assert.strictEqual(yield* countIn(first, id), 1)
+      yield* stop
+    })
+  )
+
+  it.effect("acknowledges nothing that becomes durable once it may be another's", () =>
+    Effect.gen(function* () {
+      const { confirm, first, id, second, stop } = yield* engines
+      const flush = first.hold("append.before")
+      const fiber = yield* Effect.forkChild(Effect.flip(increment(first)))
+      yield* Harness.settled
+      yield* Effect.sleep(CONFIRMED_MILLIS)
+      confirm(second)
+      yield* second.placement.gain(PARTITION)
+      // Looks into the log before the record comes, and does not write: so nothing keeps the record out.
+      assert.strictEqual(yield* countIn(second, id), 0)
+      yield* flush.open
+      const failure = yield* Fiber.join(fiber)
+      assert.isFalse(failure.isElsewhere, "it was done, perhaps")
+      assert.strictEqual((yield* increment(second)).count, 2)
+      yield* stop
+    })
+  )
+
+  it.effect("whose partition comes has its timers fired, also those that the views have not seen", () =>
+    Effect.gen(function* () {
+      const { confirm, first, id, second, storage } = yield* engines
+      first.hold("apply.before")
+      yield* first.accounts.execute(ACCOUNT, Toy.request(null), () =>
+        Toy.command({ op: "setTimer", slot: "a", delay: 90 })
+      )
+      yield* first.kill
+      yield* Effect.sleep(CONFIRMED_MILLIS)
+      confirm(second)
+      yield* second.placement.gain(PARTITION)
+      yield* Effect.sleep(1000)
+      // Nobody has asked for the account.
+      const records = yield* Harness.recordsOf(storage, ACCOUNT)
+      assert.strictEqual(records.at(-1)?.events[0]?.type, "counter.timed")
+      confirm(second)
+      assert.strictEqual(yield* countIn(second, id), 1 + Toy.TIMER_INCREMENT)
+      yield* second.stop
+    })
+  )
+})
