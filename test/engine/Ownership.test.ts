@@ -13,11 +13,11 @@ const ACCOUNT = "mer_1:test"
 const PARTITION = partitionOf(ACCOUNT)
 
 interface Started extends RunningEngine {
-  /** Keeps it waiting at a point until the latch is open. */
-  readonly hold: (point: FaultPoint) => Latch.Latch
+  /** Keeps it waiting at a point until the latch is open; some get past before. */
+  readonly hold: (point: FaultPoint, past?: number) => Latch.Latch
 }
 
-/** Engines on one storage; the first has the partition, in which is a counter. Nobody confirms anything but `confirm`. */
+/** Engines on one storage. The first has the partition, in which is a counter; nothing is confirmed but by `confirm`. */
 const engines = Effect.gen(function* () {
   yield* Harness.startClock
   yield* Harness.flowingTime
@@ -25,14 +25,17 @@ const engines = Effect.gen(function* () {
   const now = () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
   const storage = yield* Harness.storageInMemory
   const start = Effect.gen(function* () {
-    const held = new Map<FaultPoint, Latch.Latch>()
+    const held = new Map<FaultPoint, { past: number; readonly latch: Latch.Latch }>()
     const engine = yield* Harness.startEngine(storage, {
-      faults: (point) => held.get(point)?.await ?? Effect.void,
+      faults: (point) => {
+        const at = held.get(point)
+        return at === undefined || at.past-- > 0 ? Effect.void : at.latch.await
+      },
       placement: Placement.layerSharedBy(now)
     })
-    const hold = (point: FaultPoint) => {
+    const hold = (point: FaultPoint, past: number = 0) => {
       const latch = Latch.makeUnsafe(false)
-      held.set(point, latch)
+      held.set(point, { past, latch })
       return latch
     }
     const started: Started = { ...engine, hold }
@@ -130,6 +133,50 @@ describe("an account", () => {
     })
   )
 
+  it.effect("that is given up before all of it is projected is forgotten all the same", () =>
+    Effect.gen(function* () {
+      const { confirm, first, id, second, stop } = yield* engines
+      const apply = first.hold("apply.before")
+      yield* Effect.forkScoped(
+        Effect.forever(
+          Effect.andThen(
+            Effect.sleep(1000),
+            Effect.sync(() => confirm(first))
+          )
+        )
+      )
+      yield* increment(first)
+      yield* first.placement.release(PARTITION)
+      confirm(second)
+      yield* second.placement.gain(PARTITION)
+      yield* increment(second)
+      yield* second.placement.release(PARTITION)
+      yield* apply.open
+      yield* first.placement.gain(PARTITION)
+      confirm(first)
+      assert.strictEqual(yield* countIn(first, id), 2)
+      yield* stop
+    })
+  )
+
+  it.effect("is read afresh once what it has written on before is decided", () =>
+    Effect.gen(function* () {
+      const { confirm, first, id, stop } = yield* engines
+      const flush = first.hold("append.before")
+      const fiber = yield* Effect.forkChild(increment(first))
+      yield* Harness.settled
+      yield* Effect.sleep(CONFIRMED_MILLIS)
+      confirm(first)
+      const reading = yield* Effect.forkChild(countIn(first, id))
+      yield* Effect.sleep(100)
+      yield* flush.open
+      assert.strictEqual((yield* Fiber.join(fiber)).count, 1)
+      yield* Fiber.join(reading)
+      assert.strictEqual(yield* countIn(first, id), 1)
+      yield* stop
+    })
+  )
+
   it.effect("is read afresh where ownership was in doubt, because another may have had it meanwhile", () =>
     Effect.gen(function* () {
       const { confirm, first, id, second, stop } = yield* engines
@@ -148,23 +195,28 @@ describe("an account", () => {
 
   it.effect("is read afresh where it was just being read when ownership came into doubt", () =>
     Effect.gen(function* () {
-      const { confirm, first, id, second, stop } = yield* engines
+      const { confirm, first, id, second, storage } = yield* engines
       yield* first.placement.release(PARTITION)
       yield* first.placement.gain(PARTITION)
       confirm(first)
-      const reading = first.hold("read")
+      // Where the account stands has been read, but not yet everything.
+      const reading = first.hold("read", 3)
       const fiber = yield* Effect.forkChild(countIn(first, id))
       yield* Harness.settled
       yield* Effect.sleep(CONFIRMED_MILLIS)
       confirm(second)
       yield* second.placement.gain(PARTITION)
+      // The views do not say that the account has a newer record.
+      second.hold("apply.before")
       yield* increment(second)
       yield* second.placement.release(PARTITION)
       confirm(first)
       yield* reading.open
       assert.strictEqual(yield* Fiber.join(fiber), 1)
       assert.strictEqual(yield* countIn(first, id), 1)
-      yield* stop
+      yield* first.stop
+      yield* second.kill
+      yield* Harness.verified(storage)
     })
   )
 
