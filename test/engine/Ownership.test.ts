@@ -17,7 +17,7 @@ interface Started extends RunningEngine {
   readonly hold: (point: FaultPoint, past?: number) => Latch.Latch
 }
 
-/** Engines on one storage. The first has the partition, in which is a counter; nothing is confirmed but by `confirm`. */
+/** Engines on one storage. The first has the partition, in which is a counter; only `confirm` confirms anything. */
 const engines = Effect.gen(function* () {
   yield* Harness.startClock
   yield* Harness.flowingTime
