@@ -10,7 +10,6 @@ import type { KeyObject } from "node:crypto"
 import { createHmac, createSecretKey, hash, timingSafeEqual } from "node:crypto"
 import type { IncomingHttpHeaders } from "node:http"
 import { Redacted } from "effect"
-import type { AccountId } from "../../engine/Document.ts"
 
 const FORWARDED = "till-forwarded"
 const SIGNATURE = "till-signature"
@@ -49,8 +48,6 @@ export interface Said {
   readonly kind: Kind
   /** The client's address; empty once it is gone. */
   readonly remoteAddress: string
-  /** Accounts that were asked already, and have not got what is looked for. */
-  readonly asked: ReadonlyArray<AccountId>
 }
 
 /** The same as the receiver finds it. */
@@ -101,11 +98,11 @@ const timesNow = () => [Math.round(Date.now()), Math.round(performance.timeOrigi
 export const linesOf = (
   key: Key,
   message: Message & { readonly rawHeaders: ReadonlyArray<string> },
-  { asked, kind, remoteAddress }: Said,
+  { kind, remoteAddress }: Said,
   body: Buffer
 ): Array<string> => {
   const [wall, running] = timesNow()
-  const said = [wall, running, kind, remoteAddress, digestOf(body), asked.join(",")].join(";")
+  const said = [wall, running, kind, remoteAddress, digestOf(body)].join(";")
   const lines = [FORWARDED, said, SIGNATURE, signatureOf(key, message, said).toString("base64url")]
   const { rawHeaders } = message
   let hasHost = false
@@ -128,16 +125,11 @@ export const found = (key: Key, message: Message): Found | undefined => {
   const expected = signatureOf(key, message, said)
   const sent = Buffer.from(signature, "base64url")
   if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) return undefined
-  const [wall, running, kind, remoteAddress, digest, asked] = said.split(";")
+  const [wall, running, kind, remoteAddress, digest] = said.split(";")
   const [wallNow, runningNow] = timesNow()
   if (!isRecent(wall, wallNow) && !isRecent(running, runningNow)) return undefined
-  if (kind === undefined || !KINDS.has(kind) || asked === undefined) return undefined
-  return {
-    kind: kind as Kind,
-    remoteAddress: remoteAddress!,
-    digest: digest!,
-    asked: asked === "" ? [] : asked.split(",")
-  }
+  if (kind === undefined || !KINDS.has(kind)) return undefined
+  return { kind: kind as Kind, remoteAddress: remoteAddress!, digest: digest! }
 }
 
 /** Tells whether a body is the one that was signed. */

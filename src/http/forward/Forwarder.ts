@@ -18,8 +18,8 @@ import type { Place } from "../../engine/Placement.ts"
 import { Placement } from "../../engine/Placement.ts"
 import type { Key, Kind, Message } from "./ForwardedHead.ts"
 import { ACCOUNT, ANSWER, CONNECTION, linesOf } from "./ForwardedHead.ts"
-import type { CannotListen, Handlers, Options } from "./Listener.ts"
-import { listen } from "./Listener.ts"
+import type { CannotListen, Handlers } from "./Listener.ts"
+import * as Listener from "./Listener.ts"
 import type { Headers, Reply, Sink } from "./Links.ts"
 import { Links } from "./Links.ts"
 
@@ -90,6 +90,7 @@ export const Forwarder: Context.Reference<ForwarderShape> = Context.Reference("t
 /** What passages have in common. */
 interface Ways {
   readonly key: Key
+  readonly seekMillisMax: number
   readonly links: Links
   readonly placement: Placement["Service"]
   readonly passages: Set<Passage>
@@ -110,7 +111,6 @@ class Passage {
   readonly #done: (outcome: Outcome) => void
   readonly #since = performance.now()
   #account: AccountId
-  readonly #asked: Array<AccountId> = []
   /** Gives up what it waits for. */
   #giveUp: (() => void) | undefined
   /** Where it was sent to, while its answer is waited for. */
@@ -178,7 +178,7 @@ class Passage {
   #send(url: string): void {
     const { key, links } = this.#ways
     const { body, isPlain, kind, method, onLong, remoteAddress = "" } = this.#outgoing
-    const lines = linesOf(key, this.#outgoing, { kind, remoteAddress, asked: this.#asked }, body)
+    const lines = linesOf(key, this.#outgoing, { kind, remoteAddress }, body)
     this.#url = url
     const sent = { method, url: this.#outgoing.url, lines, body, isPlain }
     const giveUp = links.send(url, sent, {
@@ -200,12 +200,10 @@ class Passage {
       case "carried":
         return this.#end(Exit.succeed(reply))
       case "elsewhere": {
-        this.#ways.placement.notAt(this.#account, url)
+        // It is another account than was thought, or this one is not there any more.
         const named = reply.headers[ACCOUNT]
-        if (typeof named === "string" && named !== "" && named !== this.#account && !this.#asked.includes(named)) {
-          this.#asked.push(this.#account)
-          this.#account = named
-        }
+        if (typeof named === "string" && named !== "" && named !== this.#account) this.#account = named
+        else this.#ways.placement.notAt(this.#account, url)
         return this.#again()
       }
       default:
@@ -233,7 +231,7 @@ class Passage {
 
   #again(): void {
     if (this.#isOver) return
-    if (performance.now() - this.#since > SEEK_MILLIS_MAX) {
+    if (performance.now() - this.#since > this.#ways.seekMillisMax) {
       return this.#end(unavailable("The process of the account does not answer."))
     }
     this.#url = undefined
@@ -259,12 +257,17 @@ class Passage {
 const isAt = (place: Place | undefined, url: string): boolean =>
   place !== undefined && place !== "here" && place.url === url
 
+export interface Options extends Listener.Options {
+  /** A request waits so long for a process that takes it, in milliseconds. */
+  readonly seekMillisMax?: number
+}
+
 /** Forwards by the placement, and listens for what others forward, as long as the layer lives. */
 export const layer = (options: Options): Layer.Layer<never, CannotListen, Placement> =>
   Layer.effect(
     Forwarder,
     Effect.gen(function* () {
-      const { serve, url } = yield* listen(options)
+      const { serve, url } = yield* Listener.listen(options)
       const links = yield* Effect.acquireRelease(
         Effect.sync(() => new Links()),
         (links) => Effect.promise(() => links.close())
@@ -272,6 +275,7 @@ export const layer = (options: Options): Layer.Layer<never, CannotListen, Placem
       const fork = Effect.runForkWith(yield* Effect.context<never>())
       const ways: Ways = {
         key: options.key,
+        seekMillisMax: options.seekMillisMax ?? SEEK_MILLIS_MAX,
         links,
         placement: yield* Placement,
         passages: new Set(),
@@ -337,7 +341,7 @@ const callOf = (account: AccountId, { body, mayRepeat, path }: Parameters<Forwar
 const askAt = (ways: Ways, url: string, outgoing: Outgoing): Effect.Effect<Reply, Unavailable> =>
   Effect.callback((resume) => {
     const { body, isPlain, method } = outgoing
-    const lines = linesOf(ways.key, outgoing, { kind: "call", remoteAddress: "", asked: [] }, body)
+    const lines = linesOf(ways.key, outgoing, { kind: "call", remoteAddress: "" }, body)
     const fail = (reason: string, isElsewhere = false) => resume(Effect.fail(new Unavailable({ reason, isElsewhere })))
     const giveUp = ways.links.send(
       url,

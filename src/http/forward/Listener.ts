@@ -258,6 +258,7 @@ const replayed = (source: IncomingMessage, head: Found, body: Buffer): IncomingM
   request.httpVersionMajor = source.httpVersionMajor
   request.httpVersionMinor = source.httpVersionMinor
   request.rawHeaders = clientsOwn(source.rawHeaders)
+  request.headers = source.headers
   if (body.length > 0) request.push(body)
   request.push(null)
   request.complete = true

@@ -39,10 +39,6 @@ export const remoteAddressOf = (request: HttpServerRequest.HttpServerRequest): s
   return saidWith(source)?.remoteAddress ?? source.socket.remoteAddress
 }
 
-/** Accounts that others have found not to hold what a forwarded request is for. */
-export const askedBefore = (request: HttpServerRequest.HttpServerRequest): ReadonlyArray<AccountId> =>
-  saidWith(sourceOf(request))?.asked ?? []
-
 const nothing = Buffer.alloc(0)
 
 /** Has the page answered where the account is; by `again` if it is here by now. */

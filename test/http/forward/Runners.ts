@@ -63,7 +63,10 @@ export interface Runners {
   readonly close: () => Promise<void>
 }
 
-const routes = (storage: Storage, config: Partial<HttpConfigShape>) => {
+/** Pages beside those of the service. */
+export type MorePages = typeof Pages.layer
+
+const routes = (storage: Storage, config: Partial<HttpConfigShape>, more: MorePages) => {
   const another = ViewsMemory.ofAnotherProcess(viewsOf(storage))!
   const engine = Engine.layer({ replicated: INSTALLATION }).pipe(
     Layer.provide([Timers.layer, Formats.layer, MemoryService.numbers, Merchants.layerEventVersions]),
@@ -71,7 +74,7 @@ const routes = (storage: Storage, config: Partial<HttpConfigShape>) => {
     Layer.provideMerge(Simulator.layer),
     Layer.provide(Layer.succeedContext(Context.add(storage, Views, another.views)))
   )
-  return Routes.serveWith(Pages.layer).pipe(
+  return Routes.serveWith(Layer.merge(Pages.layer, more)).pipe(
     Layer.provideMerge(
       MemoryService.listening(() => answerUnreadable(NodeServer.create({ plain: MemoryService.PLAIN_HTTP }), DOCS_URL))
     ),
@@ -84,8 +87,8 @@ const routes = (storage: Storage, config: Partial<HttpConfigShape>) => {
   )
 }
 
-const startRunner = async (storage: Storage, config: Partial<HttpConfigShape>): Promise<Runner> => {
-  const runtime = ManagedRuntime.make(routes(storage, config))
+const startRunner = async (storage: Storage, config: Partial<HttpConfigShape>, more: MorePages): Promise<Runner> => {
+  const runtime = ManagedRuntime.make(routes(storage, config, more))
   const { accounts, address, placement, url } = await runtime.runPromise(
     Effect.gen(function* () {
       const { address } = yield* HttpServer.HttpServer
@@ -110,9 +113,13 @@ const startRunner = async (storage: Storage, config: Partial<HttpConfigShape>): 
 }
 
 /** Starts so many; partitions are dealt in turns. */
-export const start = async (count: number, config: Partial<HttpConfigShape> = {}): Promise<Runners> => {
+export const start = async (
+  count: number,
+  config: Partial<HttpConfigShape> = {},
+  more: MorePages = Layer.empty
+): Promise<Runners> => {
   const storage = await Effect.runPromise(storageInMemory)
-  const all = await Promise.all(Array.from({ length: count }, () => startRunner(storage, config)))
+  const all = await Promise.all(Array.from({ length: count }, () => startRunner(storage, config, more)))
   const owners = new Map<number, number>()
   const move = async (what: AccountId | number, to: number): Promise<void> => {
     const partition = typeof what === "number" ? what : partitionOf(what)

@@ -1,0 +1,174 @@
+/**
+ * Accounts move from process to process while clients send requests to any of them. A client sees the right answer, or
+ * a 503 that says when to try again, and nothing else: no other status, nothing lost, nothing done twice.
+ */
+import "effect/schema/SchemaJITCompiler/enable"
+import { assert, describe, it } from "@effect/vitest"
+import { Random, runSeed } from "../../support/Random.ts"
+import { basic } from "../TestServer.ts"
+import type { Runners } from "./Runners.ts"
+import { start } from "./Runners.ts"
+
+const MILLIS = Number(process.env["TILL_MOVES_MILLIS"] ?? 3000)
+/** However slow the machine is. */
+const MOVES_MIN = 15
+const CLIENTS = 12
+
+interface Answer {
+  readonly status: number
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
+  readonly body: any
+  readonly replayed: boolean
+}
+
+/** A client of one merchant: what it was told is what it is told from then on, whomever it asks. */
+class Client {
+  readonly #runners: Runners
+  readonly #key: string
+  readonly #random: Random
+  readonly #name: string
+  /** Its customers as they were acknowledged; null is one that was deleted. */
+  readonly #known = new Map<string, { readonly name: string } | null>()
+  #count = 0
+  refused = 0
+  answered = 0
+
+  constructor(runners: Runners, key: string, random: Random, name: string) {
+    this.#runners = runners
+    this.#key = key
+    this.#random = random
+    this.#name = name
+  }
+
+  async step(): Promise<void> {
+    const choice = this.#random.next()
+    const [id, known] = this.#known.size === 0 ? [] : this.#random.pick([...this.#known])
+    if (id === undefined || choice < 0.4) return this.#create()
+    if (choice < 0.75) return this.#read(id, known!)
+    if (choice < 0.95) return known === null ? this.#read(id, null) : this.#rename(id)
+    if (known !== null) await this.#delete(id)
+  }
+
+  async #create(): Promise<void> {
+    const name = `${this.#name} ${++this.#count}`
+    const { body } = await this.#until("POST", "/v1/customers", { name }, (answer) => answer.status === 200)
+    assert.strictEqual(body.name, name)
+    assert.isFalse(this.#known.has(body.id), "an id came twice")
+    this.#known.set(body.id, { name })
+  }
+
+  async #rename(id: string): Promise<void> {
+    const name = `${this.#name} ${++this.#count}`
+    await this.#until("POST", `/v1/customers/${id}`, { name }, (answer) => answer.status === 200)
+    this.#known.set(id, { name })
+  }
+
+  async #read(id: string, known: { readonly name: string } | null): Promise<void> {
+    const answer = await this.#until("GET", `/v1/customers/${id}`, undefined, (answer) => answer.status === 200)
+    assert.deepStrictEqual(
+      [answer.body.name, answer.body.deleted],
+      known === null ? [undefined, true] : [known.name, undefined]
+    )
+  }
+
+  /** A refusal leaves open whether it was done; then it is gone already. */
+  async #delete(id: string): Promise<void> {
+    let wasRefused = false
+    await this.#until("DELETE", `/v1/customers/${id}`, undefined, (answer) => {
+      wasRefused ||= answer.status === 503
+      return answer.status === 200 || (wasRefused && answer.status === 404)
+    })
+    this.#known.set(id, null)
+  }
+
+  /** Sends it again, to whomever, as long as it is refused; with the same key, so that it is done once. */
+  async #until(
+    method: string,
+    path: string,
+    body: object | undefined,
+    isRight: (answer: Answer) => boolean
+  ): Promise<Answer> {
+    const idempotencyKey = method === "POST" ? `${this.#name}-${++this.#count}` : undefined
+    for (;;) {
+      const answer = await this.#send(method, path, body, idempotencyKey)
+      const right = isRight(answer)
+      if (answer.status === 503) {
+        this.refused++
+        continue
+      }
+      assert.isTrue(right, `TILL_SEED=${runSeed}: ${method} ${path} ${JSON.stringify(answer)}`)
+      this.answered++
+      return answer
+    }
+  }
+
+  async #send(method: string, path: string, body: object | undefined, key: string | undefined): Promise<Answer> {
+    const { port } = this.#random.pick(this.#runners.all)
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers: {
+        authorization: basic(this.#key),
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(key !== undefined && { "idempotency-key": key })
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) })
+    })
+    if (response.status === 503) assert.isNotNull(response.headers.get("retry-after"))
+    return {
+      status: response.status,
+      body: await response.json(),
+      replayed: response.headers.has("idempotent-replayed")
+    }
+  }
+
+  /** What a list shows is what was acknowledged. */
+  async check(): Promise<void> {
+    for (const [id, known] of this.#known) await this.#read(id, known)
+  }
+}
+
+describe("accounts that move", () => {
+  it(
+    `show their clients the right answer, or a 503, for ${MILLIS} ms`,
+    async () => {
+      const random = new Random(runSeed)
+      const runners = await start(3)
+      try {
+        const merchants = [await runners.merchant(), await runners.merchant(), await runners.merchant()]
+        const clients = Array.from(
+          { length: CLIENTS },
+          (_, index) =>
+            new Client(runners, merchants[index % 3]!.secretTest, new Random(random.below(2 ** 31)), `c${index}`)
+        )
+        const end = performance.now() + MILLIS
+        let moves = 0
+        const goesOn = () => performance.now() < end || moves < MOVES_MIN
+        const moving = (async () => {
+          while (goesOn()) {
+            const { merchantId } = random.pick(merchants)
+            // The account of keys moves as well, which all runners read.
+            const account = random.chance(0.2) ? "till" : `${merchantId}:test`
+            await runners.move(account, random.below(3))
+            moves++
+            await new Promise((resolve) => setTimeout(resolve, random.below(40)))
+          }
+        })()
+        await Promise.all([
+          moving,
+          ...clients.map(async (client) => {
+            while (goesOn()) await client.step()
+          })
+        ])
+        for (const client of clients) await client.check()
+        const answered = clients.reduce((sum, client) => sum + client.answered, 0)
+        const refused = clients.reduce((sum, client) => sum + client.refused, 0)
+        assert.isAbove(answered, 100)
+        // A move takes milliseconds, and all it costs is waiting.
+        assert.isBelow(refused, answered / 100)
+      } finally {
+        await runners.close()
+      }
+    },
+    MILLIS + 60_000
+  )
+})
