@@ -20,6 +20,7 @@ import type { Ground } from "./Ground.ts"
 import * as Grounds from "./Ground.ts"
 
 export interface ClusterPace {
+  /** For each runner of an installation: each compiles the program for itself. */
   readonly warmUpSeconds: number
   readonly secondsPerRound: number
   readonly rounds: number
@@ -128,7 +129,7 @@ const startAll = Effect.fnUntraced(function* (load: Load.Load, pace: ClusterPace
     acknowledged.set(subject.ground, (acknowledged.get(subject.ground) ?? 0) + round.acknowledged)
     return round
   })
-  for (const name of SUBJECTS) yield* run(name, pace.warmUpSeconds)
+  for (const name of SUBJECTS) yield* run(name, pace.warmUpSeconds * subjects[name].ground.runners.length)
   const rounds = new Map<SubjectName, ReadonlyArray<ClusterRound>>(SUBJECTS.map((name) => [name, []]))
   for (let turn = 0; turn < pace.rounds; turn++) {
     for (const i of SUBJECTS.keys()) {

@@ -3,7 +3,7 @@
  * with a key of its own, as merchants' requests leave them. Then: what do creates, reads, a start and a verification
  * take?
  */
-import { Console, Effect } from "effect"
+import { Console, Effect, Exit, Schedule, Scope } from "effect"
 import { BenchFailure } from "../BenchFailure.ts"
 import type { StartedServer } from "../Contender.ts"
 import { contenders, ownCommand, start } from "../Contender.ts"
@@ -11,7 +11,7 @@ import * as Database from "../Database.ts"
 import * as Load from "../load/Load.ts"
 import * as PacedLoad from "../load/PacedLoad.ts"
 import type { LoadPlan } from "../load/LoadPlan.ts"
-import { tailLatencyOf } from "../load/Percentiles.ts"
+import { latencyOf, tailLatencyOf } from "../load/Percentiles.ts"
 import * as Machine from "../Machine.ts"
 import * as ProcessTime from "../ProcessTime.ts"
 import { createIntent, get, INTENTS, intentBody } from "../scenarios/Scenario.ts"
@@ -125,6 +125,29 @@ const restart = Effect.fnUntraced(function* (ground: Ground) {
   return { readyMillis: server.readyMillis, firstCreateMillis } satisfies Restart as Restart
 }, Effect.scoped)
 
+const SHARED = "SELECT count(DISTINCT url) FROM partitions HAVING count(url) = 64"
+const SHARED_MILLIS = 60_000
+const TAKEOVER_SECONDS = 8
+const TAKEOVER_CONNECTIONS = 8
+
+/** Stops one of two runners, and asks the other one meanwhile: the longest wait is for a partition that moves. */
+const takeover = Effect.fnUntraced(function* (ground: Ground, load: Load.Load) {
+  const stays = yield* startOn(ground)
+  const scope = yield* Scope.fork(yield* Effect.scope)
+  yield* startOn(ground).pipe(Effect.provideService(Scope.Scope, scope))
+  yield* ground.database.count(NAME, SHARED).pipe(
+    Effect.repeat({ until: (runners) => runners === 2, schedule: Schedule.spaced("200 millis") }),
+    Effect.timeoutOrElse({
+      duration: SHARED_MILLIS,
+      orElse: () => Effect.fail(new BenchFailure({ problem: "Two runners do not share the partitions." }))
+    })
+  )
+  const plan = { ...planOf(ground, stays), connections: TAKEOVER_CONNECTIONS, seconds: TAKEOVER_SECONDS }
+  const stopped = Effect.andThen(Effect.sleep("2 seconds"), Scope.close(scope, Exit.void))
+  const [{ latencies }] = yield* Effect.all([load.run(plan), stopped], { concurrency: 2 })
+  return latencyOf([latencies]).maxMillis
+}, Effect.scoped)
+
 /** One start of both, which then take turns; who is first changes from round to round. */
 const compare = Effect.fnUntraced(function* (
   { empty, grown }: { empty: Ground; grown: Ground },
@@ -229,6 +252,8 @@ export const run = Effect.fnUntraced(function* (pace: GrowthPace) {
   const sizes = yield* sizesOf(grown)
   yield* Console.log("  restarts …")
   const restarts = yield* Effect.replicateEffect(restart(grown), pace.restarts)
+  yield* Console.log("  a runner is stopped …")
+  const takeoverMillis = yield* takeover(grown, load)
   const compared: Array<Effect.Success<ReturnType<typeof compare>>> = []
   for (let turn = 0; turn < pace.starts; turn++) {
     yield* Console.log("  creates, beside an empty database …")
@@ -253,6 +278,7 @@ export const run = Effect.fnUntraced(function* (pace: GrowthPace) {
     }),
     sizes,
     restarts,
+    takeoverMillis,
     starts: compared.map(({ pairs }) => pairs),
     ...cold,
     records,

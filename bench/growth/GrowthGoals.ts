@@ -17,6 +17,10 @@ export const judge = (results: GrowthResults): ReadonlyArray<Verdict> => {
       ? []
       : [verdictOf({ text: at("memory"), unit: " MB", bound: 700, isMaximum: true }, resident / 1_000_000)]),
     verdictOf({ text: at("restart to ready"), unit: " s", bound: 2, isMaximum: true }, Report.readySeconds(results)),
+    verdictOf(
+      { text: at("longest wait while a runner is stopped"), unit: " ms", bound: 1000, isMaximum: true },
+      results.takeoverMillis
+    ),
     cold("retrieve"),
     cold("list"),
     verdictOf(

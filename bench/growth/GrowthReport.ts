@@ -69,6 +69,7 @@ const others = (results: GrowthResults) => {
     ["memory of one with an empty database, after as many creates", megabytes(residentBytesEmpty)],
     ["start after a kill, to the first good answer", `${figure(readySeconds(results))} s`],
     ["the first create after that", `${figure(first)} ms`],
+    ["longest wait while one of two runners is stopped", `${figure(results.takeoverMillis)} ms`],
     ["`till verify`, per million records", `${figure(verifySecondsPerMillion(results))} s`]
   ]
 }

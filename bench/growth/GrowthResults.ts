@@ -40,6 +40,8 @@ export interface GrowthResults {
   readonly residentBytesEmpty?: number
   readonly sizes: ReadonlyArray<TableSize>
   readonly restarts: ReadonlyArray<Restart>
+  /** The longest wait of a request, in milliseconds, while one of two runners on them was stopped under load. */
+  readonly takeoverMillis: number
   /** By start of both. */
   readonly starts: ReadonlyArray<ReadonlyArray<GrownPair>>
   /** One connection; what is asked for is not in Till's memory. */

@@ -33,6 +33,7 @@ const results: GrowthResults = {
     { table: "tiny", rowBytes: 8192, indexBytes: 16_384 }
   ],
   restarts: [900, 2000, 2400].map((readyMillis) => ({ readyMillis, firstCreateMillis: 50 })),
+  takeoverMillis: 1000,
   // A slow minute hits both.
   starts: [
     [
@@ -49,24 +50,25 @@ const results: GrowthResults = {
 
 describe("the goals of growth", () => {
   const reached = (changes: Partial<GrowthResults>) => judge({ ...results, ...changes }).map(({ reached }) => reached)
-  const but = (at: number) => [0, 1, 2, 3, 4, 5, 6].map((i) => i !== at)
+  const but = (at: number) => [0, 1, 2, 3, 4, 5, 6, 7].map((i) => i !== at)
 
   it("are judged one by one, on both sides of their bounds", () => {
     assert.deepStrictEqual(reached({}), but(-1))
     assert.deepStrictEqual(reached({ starts: [[{ grown: round(949), empty: round(1000) }]] }), but(0))
     assert.deepStrictEqual(reached({ residentBytesFilled: 700_000_001 }), but(1))
     assert.deepStrictEqual(reached({ restarts: [{ readyMillis: 2001, firstCreateMillis: 1 }] }), but(2))
-    assert.deepStrictEqual(reached({ sizes: [{ table: "journal", rowBytes: 3_800_000_001, indexBytes: 0 }] }), but(5))
-    assert.deepStrictEqual(reached({ verifySeconds: 31.6 }), but(6))
-    assert.deepStrictEqual(reached({ retrieve: { ...latency, p99Millis: 25.1 } }), but(3))
-    assert.deepStrictEqual(reached({ list: { ...latency, p99Millis: 25.1 } }), but(4))
+    assert.deepStrictEqual(reached({ sizes: [{ table: "journal", rowBytes: 3_800_000_001, indexBytes: 0 }] }), but(6))
+    assert.deepStrictEqual(reached({ verifySeconds: 31.6 }), but(7))
+    assert.deepStrictEqual(reached({ takeoverMillis: 1001 }), but(3))
+    assert.deepStrictEqual(reached({ retrieve: { ...latency, p99Millis: 25.1 } }), but(4))
+    assert.deepStrictEqual(reached({ list: { ...latency, p99Millis: 25.1 } }), but(5))
   })
 
   it("leave memory out where the system does not tell", () => {
     const { residentBytesEmpty: _, residentBytesFilled: __, residentBytesStarted: ___, ...rest } = results
     assert.deepStrictEqual(
       judge(rest).map(({ text }) => text.split(" ")[0]),
-      ["create", "restart", "cold", "cold", "disk", "`till"]
+      ["create", "restart", "longest", "cold", "cold", "disk", "`till"]
     )
   })
 })
