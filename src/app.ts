@@ -19,7 +19,7 @@ import type { Protocol } from "./cluster/Sessions.ts"
 import { Sessions } from "./cluster/Sessions.ts"
 import type { TillConfigShape } from "./config.ts"
 import * as Config from "./config.ts"
-import { InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
+import { dashboardRefusalOf, InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
 import { Administration } from "./control/Administration.ts"
 import * as ControlSocket from "./control/ControlSocket.ts"
 import { ApiVersions } from "./domain/ApiVersions.ts"
@@ -58,6 +58,7 @@ import { render as renderEvent } from "./payments/Events.ts"
 import * as Formats from "./payments/Formats.ts"
 import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
 import { layerEventVersions } from "./payments/Merchants.ts"
+import { Passwords } from "./payments/Passwords.ts"
 import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
 import { printOf, requireOwnSecret } from "./payments/Sealing.ts"
 import * as Simulator from "./payments/Simulator.ts"
@@ -73,6 +74,8 @@ import * as Migrations from "./postgres/Migrations.ts"
 import * as RestoreTarget from "./postgres/RestoreTarget.ts"
 import * as SnapshotPostgres from "./postgres/SnapshotPostgres.ts"
 import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
+import * as Dashboard from "./dashboard/Dashboard.ts"
+import { DashboardConfig } from "./dashboard/DashboardConfig.ts"
 import * as Dispatcher from "./webhooks/Dispatcher.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
 import { Sender } from "./webhooks/Sender.ts"
@@ -347,10 +350,15 @@ const server = Layer.unwrap(
   )
 )
 
-/** The default merchant and its keys; those generated now, which only this start can show. */
+/** The default merchant and its keys; what was made of them now, only this start can show. */
 class FirstStart extends Context.Service<
   FirstStart,
-  { readonly generated: ApiKeys; readonly added: ReadonlyArray<ApiKeySlot> }
+  {
+    readonly generated: ApiKeys
+    readonly added: ReadonlyArray<ApiKeySlot>
+    /** Where the first owner gets into the dashboard, once; null unless the merchant was made now. A path. */
+    readonly link: string | null
+  }
 >()("till/FirstStart") {
   static readonly layer = Layer.effect(
     FirstStart,
@@ -374,15 +382,19 @@ class FirstStart extends Context.Service<
       const generated = Record.map((ensured?.generated ?? {}) as Readonly<Record<string, string>>, (key) =>
         Redacted.make(key)
       )
-      return { generated, added: ensured?.added ?? [] }
+      return { generated, added: ensured?.added ?? [], link: ensured?.link ?? null }
     })
   )
 }
 
-const installationOf = ({ databaseUrl, dataFolder, isEmbedded }: TillConfigShape): ControlSocket.Installation => ({
-  dataFolder,
-  database: databaseUrl === undefined || isEmbedded ? "the embedded database" : Database.nameOf(databaseUrl)
-})
+const installationOf = (config: TillConfigShape): ControlSocket.Installation => {
+  const { databaseUrl, dataFolder, isEmbedded } = config
+  return {
+    dataFolder,
+    database: databaseUrl === undefined || isEmbedded ? "the embedded database" : Database.nameOf(databaseUrl),
+    publicUrl: publicUrlOf(config)
+  }
+}
 
 /** The service takes commands on the installation while it runs. */
 const controlSocket = Layer.unwrap(
@@ -398,6 +410,8 @@ export class Started extends Context.Service<
     readonly generated: ApiKeys
     /** Keys of the environment that were not known before. */
     readonly added: ReadonlyArray<ApiKeySlot>
+    /** Leads the default merchant's owner into the dashboard, once; null but for the first start. */
+    readonly dashboardLink: string | null
     /** True if the environment sets the secret key of test mode. */
     readonly isKeySet: boolean
   }
@@ -408,9 +422,13 @@ export class Started extends Context.Service<
       const http = yield* HttpServer.HttpServer
       const config = yield* TillConfig
       const port = "port" in http.address ? http.address.port : config.port
+      const { added, generated, link } = yield* FirstStart
+      const baseUrl = publicUrlOf({ ...config, port })
       return {
-        ...(yield* FirstStart),
-        baseUrl: publicUrlOf({ ...config, port }),
+        generated,
+        added,
+        baseUrl,
+        dashboardLink: link === null || !config.dashboard ? null : baseUrl + link,
         isKeySet: config.defaultKeys.secretTest !== undefined
       }
     })
@@ -467,6 +485,15 @@ const scrubbing = Layer.effectDiscard(
   })
 )
 
+/** What people see: payers' pages, the documentation, and the dashboard unless it is turned off. */
+const pages = Layer.unwrap(
+  Effect.map(TillConfig, (config) => {
+    if (!config.dashboard) return Pages.layer
+    const settings = Layer.succeed(DashboardConfig, { refusal: dashboardRefusalOf(config) })
+    return Layer.merge(Pages.layer, Layer.provide(Dashboard.layer, [settings, Passwords.layer()]))
+  })
+)
+
 /** A balancer in front of several processes is given at least so long to notice that one is about to end. */
 const NOTICE_MILLIS_MIN = 2000
 
@@ -498,7 +525,7 @@ export interface ServiceOptions {
 export const service = ({ impatience, level, settled = {} }: ServiceOptions) =>
   Layer.mergeAll(Started.layer, unknownVariables, scrubbing, Layer.effectDiscard(Timers.logWaiting)).pipe(
     Layer.provideMerge(serving(impatience)),
-    Layer.provideMerge(Routes.serveWith(Pages.layer)),
+    Layer.provideMerge(Routes.serveWith(pages)),
     Layer.provide(Readiness.Readiness.layer),
     Layer.provide(controlSocket),
     Layer.provide(server),

@@ -83,6 +83,10 @@ export interface TillConfigShape {
   readonly rateLimit: boolean
   /** Proxies that are believed whom they have a request from; undefined means none (9.45). */
   readonly trustedProxies: BlockList | undefined
+  /** Whether the dashboard is served. */
+  readonly dashboard: boolean
+  /** Lets people sign in to the dashboard over connections that others may listen to. */
+  readonly dashboardInsecure: boolean
   /** Reads plain requests without node's parser. */
   readonly plainHttp: boolean
   /** Every account is checked once in so many days while the service runs; 0 means none is. */
@@ -190,6 +194,13 @@ const webhookTestHosts = (value: string) => {
       )
 }
 
+/** Why nobody can sign in to the dashboard; null if people can (semantics 9.63). */
+export const dashboardRefusalOf = ({ dashboardInsecure, host, publicUrl }: TillConfigShape): string | null =>
+  dashboardInsecure || isLoopback(host) || publicUrl?.startsWith("https://") === true
+    ? null
+    : `Till listens on ${host}, where others could read passwords on their way. Put a proxy with TLS in front of it and ` +
+      "set TILL_PUBLIC_URL to its https:// address; or, where nobody can listen, set TILL_DASHBOARD_INSECURE=on."
+
 /** Nobody but this machine reaches the server there, unless something in front of it passes requests on. */
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/i.test(host)
 
@@ -249,6 +260,8 @@ const parsers = {
   TILL_EMBED_ORIGINS: embedOrigins,
   TILL_RATE_LIMIT: onOrOff,
   TILL_TRUSTED_PROXIES: trustedProxies,
+  TILL_DASHBOARD: onOrOff,
+  TILL_DASHBOARD_INSECURE: onOrOff,
   TILL_PLAIN_HTTP: onOrOff,
   TILL_SCRUB_DAYS: integer(0, 365),
   TILL_RUNNER_HOST: runnerHost,
@@ -299,6 +312,8 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     embedOrigins: yield* read("TILL_EMBED_ORIGINS"),
     rateLimit: (yield* read("TILL_RATE_LIMIT")) ?? false,
     trustedProxies: yield* read("TILL_TRUSTED_PROXIES"),
+    dashboard: (yield* read("TILL_DASHBOARD")) ?? true,
+    dashboardInsecure: (yield* read("TILL_DASHBOARD_INSECURE")) ?? false,
     plainHttp: (yield* read("TILL_PLAIN_HTTP")) ?? true,
     scrubDays: (yield* read("TILL_SCRUB_DAYS")) ?? 7,
     logLevel: (yield* read("TILL_LOG_LEVEL")) ?? "Info"

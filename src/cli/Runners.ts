@@ -169,7 +169,8 @@ const together = (starts: ReadonlyArray<Started>): Started =>
   starts.reduce((all, one) => ({
     ...all,
     generated: { ...all.generated, ...one.generated },
-    added: [...all.added, ...one.added]
+    added: [...all.added, ...one.added],
+    dashboardLink: all.dashboardLink ?? one.dashboardLink
   }))
 
 /** What a runner is told by the process that has started it. */

@@ -45,12 +45,19 @@ const KEY_NAMES: Readonly<Record<KeySlot, string>> = {
   publishableLive: "Publishable key, live mode"
 }
 
-const greetingOf = ({ baseUrl, generated, isKeySet }: Started): string => {
+const greetingOf = ({ baseUrl, dashboardLink, generated, isKeySet }: Started): string => {
   const lines = [`Till listens on ${baseUrl}`]
   const slots = (Object.keys(KEY_NAMES) as Array<KeySlot>).filter((slot) => generated[slot] !== undefined)
   if (slots.length > 0) {
     lines.push("", "These keys are shown this once; only their hashes are stored:")
     for (const slot of slots) lines.push(`  ${KEY_NAMES[slot].padEnd(27)} ${Redacted.value(generated[slot]!)}`)
+  }
+  if (dashboardLink !== null) {
+    lines.push(
+      "",
+      "The dashboard opens once with this link, for 10 minutes; `till dashboard` prints another:",
+      `  ${dashboardLink}`
+    )
   }
   const key = generated.secretTest
   if (key !== undefined || isKeySet) {

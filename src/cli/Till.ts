@@ -4,6 +4,7 @@ import { Command } from "effect/cli"
 import { VERSION } from "../app.ts"
 import { backup } from "./Backup.ts"
 import { cluster } from "./Cluster.ts"
+import { dashboard } from "./Dashboard.ts"
 import { listen } from "./Listen.ts"
 import { keys, merchants } from "./Merchants.ts"
 import { rebuild, scrub, verify } from "./Maintenance.ts"
@@ -13,7 +14,20 @@ import { trigger } from "./Trigger.ts"
 
 const till = Command.make("till").pipe(
   Command.withDescription("A payments service that you run yourself"),
-  Command.withSubcommands([serve, cluster, merchants, keys, listen, trigger, verify, scrub, rebuild, backup, restore])
+  Command.withSubcommands([
+    serve,
+    dashboard,
+    cluster,
+    merchants,
+    keys,
+    listen,
+    trigger,
+    verify,
+    scrub,
+    rebuild,
+    backup,
+    restore
+  ])
 )
 
 /** Runs the command line of this process. */

@@ -26,6 +26,9 @@ export class Administration extends Context.Service<
       carryOut: Effect.fnUntraced(function* (command) {
         const answered = yield* ask(installation, command)
         if (Option.isSome(answered)) return answered.value
+        if (command._tag === "LinkToDashboard") {
+          return yield* new AdministrationFailed({ message: "Till is not running here: start it, and ask again." })
+        }
         return yield* administer(command).pipe(
           Effect.catchTag("Unavailable", ({ reason: message }) => new AdministrationFailed({ message })),
           // A merchant may be made before the first start; everything else is about what is there.

@@ -30,6 +30,8 @@ export interface Installation {
   readonly dataFolder: string
   /** The database's name, without a password. */
   readonly database: string
+  /** Base of the links that the installation hands out, without a slash at its end. */
+  readonly publicUrl: string
 }
 
 /** The service could not open its socket. */
@@ -168,7 +170,7 @@ const WRONG_DATABASE = 421
 
 const answer = async (
   request: http.IncomingMessage,
-  { database }: Installation,
+  { database, publicUrl }: Installation,
   run: (command: Command) => Promise<Exit.Exit<Answer, AdministrationFailed | Unavailable>>
 ): Promise<Reply> => {
   try {
@@ -185,7 +187,7 @@ const answer = async (
     const command = Schema.decodeUnknownExit(Command)(JSON.parse(Buffer.concat(chunks).toString("utf8")))
     if (Exit.isFailure(command)) return refusal(400, "The running service does not know this command.")
     const exit = await run(command.value)
-    if (Exit.isSuccess(exit)) return { status: 200, body: exit.value }
+    if (Exit.isSuccess(exit)) return { status: 200, body: addressed(exit.value, publicUrl) }
     const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
     if (failure instanceof AdministrationFailed) return refusal(400, failure.message)
     return refusal(503, failure instanceof Unavailable ? failure.reason : "The service failed.")
@@ -193,6 +195,10 @@ const answer = async (
     return refusal(400, "The command could not be read.")
   }
 }
+
+/** Only the service knows where it is: what a command is started with need not be what the service was. */
+const addressed = (answer: Answer, publicUrl: string): Answer =>
+  answer.link === undefined ? answer : { ...answer, link: publicUrl + answer.link }
 
 const refusal = (status: number, message: string): Reply => ({ status, body: { message } })
 

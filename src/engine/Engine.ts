@@ -16,16 +16,20 @@ import * as Scheduler from "./Scheduler.ts"
 import type { TimerHandler } from "./Timers.ts"
 import type { Views } from "./Views.ts"
 
-/** Accounts, with the scheduler of their timers running, and their deliveries for whoever carries them out. */
+/**
+ * Accounts, with the scheduler of their timers running, their deliveries for whoever carries them out, and what changes
+ * in them for whoever shows them.
+ */
 export const layer = (
   options: Partial<Options> = {}
 ): Layer.Layer<
-  Accounts | Deliveries | Projector,
+  Accounts | Deliveries | Outbox | Projector,
   never,
   AccountNumbers | EventVersions | Formats | Journal | Placement | Views | TimerHandler
 > =>
   Layer.merge(Scheduler.layer(options.replicated ?? null), Deliveries.layer).pipe(
     Layer.provideMerge(Accounts.layer(options)),
-    Layer.provide(Layer.mergeAll(Alarm.layer, Outbox.layer, RunningTime.layer)),
+    Layer.provideMerge(Outbox.layer),
+    Layer.provide(Layer.mergeAll(Alarm.layer, RunningTime.layer)),
     Layer.provideMerge(Projector.layer)
   )

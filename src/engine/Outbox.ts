@@ -1,6 +1,6 @@
 /**
  * The outbox leads straight through memory from a durable record to whoever carries its deliveries. Its alarm wakes the
- * carrier for what is due later.
+ * carrier for what is due later. Whoever shows an account to somebody is told of each of its records as well.
  */
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -25,9 +25,19 @@ export interface Committed {
 
 type Listener = (committed: Committed) => void
 
+/** Kinds of the documents that a record changes, and `event` or `delivery` if it has any. */
+export type Changed = ReadonlySet<string>
+
+type Watcher = (changed: Changed) => void
+
 export interface OutboxShape {
   readonly alarm: AlarmShape
   readonly listen: (listener: Listener) => Effect.Effect<void, never, Scope.Scope>
+  /**
+   * Tells, until the scope closes, what changes in an account with each record that becomes durable in this process.
+   * The watcher must not throw.
+   */
+  readonly watch: (account: AccountId, watcher: Watcher) => Effect.Effect<void, never, Scope.Scope>
   /** Tells of a record that is durable now; answers whether somebody has taken its deliveries over. */
   readonly publish: (record: JournalRecord) => boolean
 }
@@ -36,6 +46,7 @@ export class Outbox extends Context.Service<Outbox, OutboxShape>()("till/engine/
   static readonly layer: Layer.Layer<Outbox> = Layer.sync(Outbox, () => {
     const alarm = Alarm.make()
     const listeners = new Set<Listener>()
+    const watchers = new Map<AccountId, Set<Watcher>>()
     return Outbox.of({
       alarm,
       listen: (listener) =>
@@ -45,7 +56,28 @@ export class Outbox extends Context.Service<Outbox, OutboxShape>()("till/engine/
             () => Effect.sync(() => listeners.delete(listener))
           )
         ),
+      watch: (account, watcher) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => {
+              const others = watchers.get(account)
+              if (others === undefined) watchers.set(account, new Set([watcher]))
+              else others.add(watcher)
+            }),
+            () =>
+              Effect.sync(() => {
+                const others = watchers.get(account)!
+                others.delete(watcher)
+                if (others.size === 0) watchers.delete(account)
+              })
+          )
+        ),
       publish: (record) => {
+        const watching = watchers.get(record.account)
+        if (watching !== undefined) {
+          const changed = changedBy(record)
+          for (const watcher of watching) watcher(changed)
+        }
         if (record.advanced > 0) alarm.set(0)
         for (const { nextAttemptAt } of record.attempts) {
           if (nextAttemptAt !== null) alarm.set(nextAttemptAt - record.clock)
@@ -62,6 +94,13 @@ export class Outbox extends Context.Service<Outbox, OutboxShape>()("till/engine/
       }
     })
   })
+}
+
+const changedBy = ({ attempts, changes, deliveries, events }: JournalRecord): Changed => {
+  const changed = new Set(changes.map(({ kind }) => kind))
+  if (events.length > 0) changed.add("event")
+  if (deliveries.length + attempts.length > 0) changed.add("delivery")
+  return changed
 }
 
 const committedOf = (record: JournalRecord): Committed => {

@@ -103,27 +103,29 @@ export interface Standing {
   readonly remaining: number
   /** True if what was counted last was more than is allowed. */
   readonly isExceeded: boolean
-  /** Until the window ends, in whole seconds: from 1 to 60. */
+  /** Until the window ends, in whole seconds, from 1. */
   readonly resetSeconds: number
 }
 
 const OTHERS = ""
 
 /**
- * Counts how often something happened in the current minute, by key (semantics R1: fixed windows).
+ * Counts how often something happened in the current window, a minute by default, by key (semantics R1: fixed windows).
  *
  * All windows end together, with the clock's minute, and are then forgotten together: what it holds is bounded by what
- * happened in one minute, and by `KEYS_MAX`; keys beyond those share one count. A clock that is set back begins new
- * windows, so nobody ever waits longer than a minute.
+ * happened in one window, and by `KEYS_MAX`; keys beyond those share one count. A clock that is set back begins new
+ * windows, so nobody ever waits longer than for one.
  */
 export class FixedWindows {
   readonly #limit: number
+  readonly #windowMillis: number
   readonly #counts = new Map<string, number>()
   #window = Number.NaN
 
-  /** Allows `limit` per key and minute. */
-  constructor(limit: number) {
+  /** Allows `limit` per key and window. */
+  constructor(limit: number, windowMillis: number = WINDOW_MILLIS) {
     this.#limit = limit
+    this.#windowMillis = windowMillis
   }
 
   /** Counts the keys that it knows of. */
@@ -144,8 +146,13 @@ export class FixedWindows {
     return this.#standing(this.#counts.get(this.#known(key, nowMillis)) ?? 0, nowMillis)
   }
 
+  /** Takes back what was counted of a key in the current window. */
+  forget(key: string): void {
+    this.#counts.delete(key)
+  }
+
   #known(key: string, nowMillis: number): string {
-    const window = Math.floor(nowMillis / WINDOW_MILLIS)
+    const window = Math.floor(nowMillis / this.#windowMillis)
     if (window !== this.#window) {
       this.#counts.clear()
       this.#window = window
@@ -154,11 +161,12 @@ export class FixedWindows {
   }
 
   #standing(used: number, nowMillis: number): Standing {
+    const windowMillis = this.#windowMillis
     return {
       limit: this.#limit,
       remaining: Math.max(0, this.#limit - used),
       isExceeded: used > this.#limit,
-      resetSeconds: Math.ceil((WINDOW_MILLIS - (nowMillis % WINDOW_MILLIS)) / 1000)
+      resetSeconds: Math.ceil((windowMillis - (nowMillis % windowMillis)) / 1000)
     }
   }
 }

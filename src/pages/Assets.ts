@@ -26,9 +26,13 @@ const CONTENT_TYPES = {
   "d.ts": "text/plain; charset=utf-8"
 } as const
 
-/** A file of the folder `assets`, read once. */
-export const load = (name: string, extension: keyof typeof CONTENT_TYPES): Asset => {
-  const text = fs.readFileSync(new URL(`assets/${name}.${extension}`, import.meta.url), "utf8")
+/** A file of the folder `assets`, read once; or several in one, named after the last. */
+export const load = (names: string | ReadonlyArray<string>, extension: keyof typeof CONTENT_TYPES): Asset => {
+  const all = [names].flat()
+  const name = all.at(-1)!
+  const text = all
+    .map((part) => fs.readFileSync(new URL(`assets/${part}.${extension}`, import.meta.url), "utf8"))
+    .join("\n")
   const digest = hash("sha256", text, "base64url").slice(0, 16)
   return {
     path: `/assets/${name}-${digest}.${extension}`,
@@ -39,8 +43,14 @@ export const load = (name: string, extension: keyof typeof CONTENT_TYPES): Asset
   }
 }
 
-/** The style sheet of all pages. */
-export const stylesheet = load("till", "css")
+/** The style sheet of payers' pages and of the documentation. */
+export const stylesheet = load(["tokens", "till"], "css")
+
+/** The style sheet of the dashboard, of the same tokens. */
+export const dashboardStylesheet = load(["tokens", "dashboard"], "css")
+
+/** The script that makes the dashboard live. */
+export const dashboardScript = load("dashboard", "js")
 
 /** The script that makes forms comfortable. They work without it. */
 export const script = load("till", "js")

@@ -9,7 +9,7 @@ import { html } from "./Html.ts"
 export interface Layout {
   readonly title: string
   /** Class of the body, for the style sheet. */
-  readonly kind: "checkout" | "notice" | "documentation"
+  readonly kind: "checkout" | "notice" | "documentation" | "dashboard" | "dashboard door"
   /** True if the page has a form, which the script makes comfortable. */
   readonly script?: boolean
   /** Folders between Till's base address and the page: 1, the default, for `/checkout/{id}`. */
@@ -33,6 +33,9 @@ export interface Frame {
   readonly location: string | null
 }
 
+const PAYERS = { stylesheet: Assets.stylesheet, script: Assets.script }
+const DASHBOARD = { stylesheet: Assets.dashboardStylesheet, script: Assets.dashboardScript }
+
 /** Without a script, a page that awaits a result is loaded again after so long: seldom enough to be read in between. */
 const REFRESH_SECONDS = 10
 
@@ -42,6 +45,7 @@ const REFRESH_SECONDS = 10
  */
 export const layout = ({ awaitsResult = false, brand = null, content, depth = 1, ...page }: Layout): Html => {
   const { frame = null, kind, script = awaitsResult, title } = page
+  const files = kind.startsWith("dashboard") ? DASHBOARD : PAYERS
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -51,11 +55,11 @@ export const layout = ({ awaitsResult = false, brand = null, content, depth = 1,
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
         <link rel="icon" href="data:," />
-        <link rel="stylesheet" href="${folder(depth)}${Assets.stylesheet.path}" />
+        <link rel="stylesheet" href="${folder(depth)}${files.stylesheet.path}" />
         ${brand?.accent != null && html`<link rel="stylesheet" href="${folder(depth)}${Accent.pathOf(brand.accent)}" />`}
         ${awaitsResult && html`<noscript><meta http-equiv="refresh" content="${REFRESH_SECONDS}" /></noscript>`}
         ${frame !== null && html`<base target="_top" />`}
-        ${script && html`<script src="${folder(depth)}${Assets.script.path}" defer></script>`}
+        ${script && html`<script src="${folder(depth)}${files.script.path}" defer></script>`}
         ${frame !== null && html`<script src="${folder(depth)}${Assets.embeddedScript.path}" defer></script>`}
       </head>
       <body class="${kind}" ${frameData(frame)} ${awaitsResult && html`data-awaits-result=""`}>

@@ -16,6 +16,8 @@ export interface PageOptions {
   readonly pictures?: ReadonlyArray<string | null>
   /** Origins that may show the page in a frame; none by default. */
   readonly frameAncestors?: ReadonlyArray<string>
+  /** The `Referrer-Policy` header. By default nobody is told the page's address, as payers' pages need. */
+  readonly referrerPolicy?: "no-referrer" | "same-origin"
   /** The `Cache-Control` header. By default browsers keep nothing, as payers' pages need. */
   readonly cacheControl?: string
 }
@@ -46,9 +48,10 @@ const headersOf = ({
   cacheControl = "no-store",
   formTargets = [],
   frameAncestors = [],
-  pictures = []
+  pictures = [],
+  referrerPolicy = "no-referrer"
 }: PageOptions) => ({
-  ...COMMON,
+  "referrer-policy": referrerPolicy,
   "cache-control": cacheControl,
   "content-security-policy": contentSecurityPolicy({ formTargets, frameAncestors, pictures }),
   "cross-origin-opener-policy": "same-origin",

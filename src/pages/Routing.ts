@@ -18,31 +18,57 @@ import { page } from "./PageResponse.ts"
 /** The services that pages use. */
 export type PageServices = Accounts | HttpConfig | PaymentsConfig | RequestBodies
 
-/** A page's route. The handler gets the path's parameters, decoded. */
-export const route = <E>(
-  method: "GET" | "POST",
-  path: `/${string}`,
-  handler: (
+/** The pages that take the place of one that cannot be shown. */
+export interface Failures {
+  /** 413: a form is too long to be Till's own. */
+  readonly tooLarge: (request: HttpServerRequest.HttpServerRequest) => HttpServerResponse.HttpServerResponse
+  /** 503 if the storage does not answer, 500 for a defect. */
+  readonly unavailable: (
     request: HttpServerRequest.HttpServerRequest,
-    params: Readonly<Record<string, string | undefined>>
-  ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, PageServices>
-): Layer.Layer<never, never, HttpRouter.HttpRouter | PageServices> =>
-  HttpRouter.use((router) =>
-    Effect.flatMap(Effect.context<PageServices>(), (services) => {
-      const millisMax = Context.get(services, HttpConfig).requestMillisMax ?? REQUEST_MILLIS_MAX
-      const patient = within(millisMax)
-      return router.add(method, path, (request) => {
-        const elsewhere = method === "GET" ? withoutSlash(request.url) : undefined
-        if (elsewhere !== undefined) return Effect.succeed(elsewhere)
-        return Effect.flatMap(HttpRouter.params, (params) =>
-          guarded(
-            request,
-            Effect.provideContext(following(request, patient(handler(request, params)), millisMax), services)
+    status: 500 | 503
+  ) => HttpServerResponse.HttpServerResponse
+  /** A path as logs may show it. */
+  readonly shownPath: (path: string) => string
+}
+
+/** The handler gets the path's parameters, decoded. */
+export type PageHandler<E, R> = (
+  request: HttpServerRequest.HttpServerRequest,
+  params: Readonly<Record<string, string | undefined>>
+) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+
+/** Makes routes whose failures look like the pages beside them. */
+export const routeWith =
+  (failures: Failures) =>
+  <E, R>(
+    method: "GET" | "POST",
+    path: `/${string}`,
+    handler: PageHandler<E, R>
+  ): Layer.Layer<never, never, HttpRouter.HttpRouter | HttpConfig | R> =>
+    HttpRouter.use((router) =>
+      Effect.flatMap(Effect.context<HttpConfig | R>(), (services) => {
+        const millisMax = Context.get(services, HttpConfig).requestMillisMax ?? REQUEST_MILLIS_MAX
+        const patient = within(millisMax)
+        return router.add(method, path, (request) => {
+          const elsewhere = method === "GET" ? withoutSlash(request.url) : undefined
+          if (elsewhere !== undefined) return Effect.succeed(elsewhere)
+          return Effect.flatMap(HttpRouter.params, (params) =>
+            guarded(
+              failures,
+              request,
+              Effect.provideContext(following(request, patient(handler(request, params)), millisMax), services)
+            )
           )
-        )
+        })
       })
-    })
-  )
+    ) as Layer.Layer<never, never, HttpRouter.HttpRouter | HttpConfig | R>
+
+/** A payer's page, or one of the documentation. */
+export const route = routeWith({
+  tooLarge: () => page(notice(NOT_FROM_HERE), { status: 413 }),
+  unavailable: (_, status) => page(notice(UNAVAILABLE), { status }),
+  shownPath
+})
 
 /** A request follows its account so often. */
 const MOVES_MAX = 4
@@ -90,17 +116,18 @@ const within =
  * card data.
  */
 const guarded = <E, R>(
-  { method, url }: HttpServerRequest.HttpServerRequest,
+  { shownPath, tooLarge, unavailable }: Failures,
+  request: HttpServerRequest.HttpServerRequest,
   answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
   Effect.catchCause(answer, (cause) => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
     const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
-    if (failure instanceof RequestTooLarge) return Effect.succeed(page(notice(NOT_FROM_HERE), { status: 413 }))
-    if (failure instanceof Unavailable) return Effect.succeed(page(notice(UNAVAILABLE), { status: 503 }))
+    if (failure instanceof RequestTooLarge) return Effect.succeed(tooLarge(request))
+    if (failure instanceof Unavailable) return Effect.succeed(unavailable(request, 503))
     return Effect.as(
-      Effect.logError(`${method} ${shownPath(url.split("?", 1)[0]!)} failed`, cause),
-      page(notice(UNAVAILABLE), { status: 500 })
+      Effect.logError(`${request.method} ${shownPath(request.url.split("?", 1)[0]!)} failed`, cause),
+      unavailable(request, 500)
     )
   })
 

@@ -16,6 +16,7 @@ import type { Document, Identified, Kind, Labels } from "../engine/Document.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import { INSTALLATION } from "./AccountIds.ts"
 import * as ApiKeys from "./ApiKeys.ts"
+import * as DashboardSessions from "./DashboardSessions.ts"
 import type { Merchant } from "./Merchants.ts"
 import * as Merchants from "./Merchants.ts"
 import { keepPrint } from "./Sealing.ts"
@@ -36,6 +37,10 @@ export const Command = Schema.Union([
     })
   }),
   Schema.TaggedStruct("SetVersion", { merchant: Schema.String, version: ApiVersion }),
+  Schema.TaggedStruct("LinkToDashboard", {
+    /** Null stands for the default merchant. */
+    merchant: Schema.NullOr(Schema.String)
+  }),
   Schema.TaggedStruct("CreateKey", { merchant: Schema.String, type: ApiKeyType, livemode: Schema.Boolean }),
   Schema.TaggedStruct("ListKeys", { merchant: Schema.NullOr(Schema.String) }),
   Schema.TaggedStruct("RollKey", { key: Schema.String, expiresIn: ApiKeyGrace }),
@@ -63,6 +68,8 @@ export type Ensured =
       readonly generated: Readonly<Partial<Record<Merchants.ApiKeySlot, string>>>
       /** Those of the given keys that were not known before. */
       readonly added: ReadonlyArray<Merchants.ApiKeySlot>
+      /** Where the first owner of a merchant that was made now gets into the dashboard, once; else null. A path. */
+      readonly link: string | null
     }
   | { readonly _tag: "ForeignSecret" }
   | { readonly _tag: "ApiKeyTaken"; readonly slot: Merchants.ApiKeySlot }
@@ -73,6 +80,8 @@ export interface Answer {
   readonly keys: ReadonlyArray<NewApiKey>
   /** Of `EnsureDefault`. */
   readonly ensured?: Ensured
+  /** Signs the merchant's first owner in to the dashboard, once. A path, until whoever serves it adds the address. */
+  readonly link?: string
 }
 
 /** A command names something that does not exist. */
@@ -96,6 +105,8 @@ export const administer = (command: Command): Effect.Effect<Answer, Administrati
         return accounts.run(INSTALLATION, brandMerchant(command))
       case "SetVersion":
         return accounts.run(INSTALLATION, setVersion(command.merchant, command.version))
+      case "LinkToDashboard":
+        return accounts.run(INSTALLATION, linkToDashboard(command.merchant))
       case "CreateKey":
         return accounts.run(INSTALLATION, createKey(command))
       case "ListKeys":
@@ -151,6 +162,14 @@ const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion)
   return merchant === undefined ? yield* noMerchant(id) : { merchants: [merchant], keys: [] }
 })
 
+const linkToDashboard = Effect.fnUntraced(function* (merchant: string | null): Carried<Transaction> {
+  const id = merchant ?? (yield* Merchants.findDefault)
+  if (id === undefined)
+    return yield* new AdministrationFailed({ message: "There is no merchant yet: start Till first." })
+  const link = yield* Effect.mapError(DashboardSessions.makeOwnersLink(id), () => noMerchant(id))
+  return { merchants: [], keys: [], link: DashboardSessions.pathOf(link) }
+})
+
 const createKey = Effect.fnUntraced(function* ({
   livemode,
   merchant,
@@ -172,17 +191,25 @@ const revokeKey = (id: string) =>
     Effect.mapError(() => noApiKey(id))
   )
 
+const ensureWithLink = Effect.fnUntraced(function* (given: Merchants.ApiKeys) {
+  const ensured = yield* Merchants.ensureDefault(given)
+  if (!ensured.isFirst) return { ...ensured, link: null }
+  const link = yield* Effect.orDie(DashboardSessions.makeOwnersLink(ensured.merchant.id))
+  return { ...ensured, link: DashboardSessions.pathOf(link) }
+})
+
 /** The default merchant with the given keys; nothing of it is done if one of them, or the secret, is another's. */
 const ensure = (
   accounts: AccountsShape,
   { given, print }: Command & { readonly _tag: "EnsureDefault" }
 ): Effect.Effect<Ensured, Unavailable> => {
   const keys = Record.map(given as Readonly<Record<string, string>>, (key) => Redacted.make(key))
-  return accounts.run(INSTALLATION, Effect.andThen(keepPrint(print), Merchants.ensureDefault(keys))).pipe(
-    Effect.map(({ added, generated }): Ensured => ({
+  return accounts.run(INSTALLATION, Effect.andThen(keepPrint(print), ensureWithLink(keys))).pipe(
+    Effect.map(({ added, generated, link }): Ensured => ({
       _tag: "Ensured",
       generated: Record.map(generated as Readonly<Record<string, Redacted.Redacted>>, Redacted.value),
-      added
+      added,
+      link
     })),
     Effect.catchTags({
       ForeignSecret: () => Effect.succeed<Ensured>({ _tag: "ForeignSecret" }),

@@ -84,6 +84,9 @@ export const makeOwnersLink = (
 ): Effect.Effect<Redacted.Redacted, ResourceMissing | ParameterInvalid, Transaction> =>
   Effect.flatMap(ensureOwner(merchantId), makeLink)
 
+/** Where a link leads, below Till's address. */
+export const pathOf = (link: Redacted.Redacted): string => `/dashboard/link/${Redacted.value(link)}`
+
 /** A session that has just been opened, with what the browser is to show from now on. */
 export interface OpenedSession {
   readonly session: DashboardSession
@@ -159,13 +162,13 @@ export const openByLink = Effect.fnUntraced(function* (
   return yield* open(person, "link", origin)
 })
 
-/** Opens a session in the place of one whose person got another password just now. */
-export const reopen = Effect.fnUntraced(function* (
-  { means, address, agent, id }: DashboardSession,
-  person: PersonDocument
-): Effect.fn.Return<OpenedSession, never, Transaction> {
-  yield* Effect.ignore(end(id))
-  return yield* open(person, means, { address, agent })
+/** Has a session go on whose person got another password in it just now; all others of the person have ended. */
+export const keep = Effect.fnUntraced(function* (id: string): Effect.fn.Return<void, never, Transaction> {
+  const transaction = yield* Transaction
+  const session = yield* transaction.get(DASHBOARD_SESSION, id)
+  const person = session === undefined ? undefined : yield* transaction.get(PERSON, session.value.person)
+  if (session === undefined || person === undefined) return
+  transaction.put(DASHBOARD_SESSION, session.value, { ...session.hidden, epoch: person.hidden.epoch })
 })
 
 /** Notes that somebody has just proved again who they are. */
@@ -196,6 +199,17 @@ export const end = Effect.fnUntraced(function* (
   transaction.delete(DASHBOARD_SESSION, id)
   transaction.clearTimer(timerId("dashboard_session.expire", id))
   return found.value
+})
+
+/** Ends a session of a person's own. Fails with `ResourceMissing` if it is none of theirs. */
+export const endOf = Effect.fnUntraced(function* (
+  person: Pick<Person, "id">,
+  id: string
+): Effect.fn.Return<DashboardSession, ResourceMissing, Transaction> {
+  const transaction = yield* Transaction
+  const found = yield* transaction.get(DASHBOARD_SESSION, id)
+  if (found?.value.person !== person.id) return yield* new ResourceMissing({ kind: "Session", id, param: "id" })
+  return yield* end(id)
 })
 
 /** Removes a session whose time is over, when its timer fires. */

@@ -65,6 +65,12 @@ export const DEFAULT_MERCHANT: Kept<typeof DefaultMerchant.Type> = {
 }
 const DEFAULT_MERCHANT_ID = "default_merchant"
 
+/** The id of the merchant that was made at the first start; undefined before that. */
+export const findDefault: Effect.Effect<string | undefined, never, Transaction> = Effect.gen(function* () {
+  const transaction = yield* Transaction
+  return (yield* transaction.get(DEFAULT_MERCHANT, DEFAULT_MERCHANT_ID))?.value.merchant_id
+})
+
 /** A merchant begins with four keys (semantics A7). */
 export const ApiKeySlot = Schema.Literals(["secretTest", "publishableTest", "secretLive", "publishableLive"])
 export type ApiKeySlot = typeof ApiKeySlot.Type
@@ -165,6 +171,14 @@ export const createWithKeys = Effect.fnUntraced(function* (
   return { merchant, generated }
 })
 
+/** The default merchant as a start has found or made it. */
+export interface EnsuredMerchant extends MerchantWithKeys {
+  /** Given keys that were not known before. */
+  readonly added: ReadonlyArray<ApiKeySlot>
+  /** Whether it was made now. */
+  readonly isFirst: boolean
+}
+
 /**
  * Sees to it that there is a default merchant and that the given keys are its keys. At the first start, the keys that
  * are not given are generated; `generated` has them, once. At a later one, `added` names the keys that are new: they
@@ -173,21 +187,21 @@ export const createWithKeys = Effect.fnUntraced(function* (
  */
 export const ensureDefault = Effect.fnUntraced(function* (
   given: ApiKeys
-): Effect.fn.Return<MerchantWithKeys & { readonly added: ReadonlyArray<ApiKeySlot> }, ApiKeyTaken, Transaction> {
+): Effect.fn.Return<EnsuredMerchant, ApiKeyTaken, Transaction> {
   const transaction = yield* Transaction
-  const known = yield* transaction.get(DEFAULT_MERCHANT, DEFAULT_MERCHANT_ID)
+  const known = yield* findDefault
   if (known === undefined) {
     const created = yield* createWithKeys("Default merchant", given)
     transaction.put(DEFAULT_MERCHANT, { id: DEFAULT_MERCHANT_ID, merchant_id: created.merchant.id })
-    return { ...created, added: [] }
+    return { ...created, added: [], isFirst: true }
   }
-  const merchant = (yield* transaction.get(MERCHANT, known.value.merchant_id))!.value
+  const merchant = (yield* transaction.get(MERCHANT, known))!.value
   const added: Array<ApiKeySlot> = []
   for (const slot of slots) {
     const key = given[slot]
     if (key !== undefined && (yield* registerFor(merchant.id, slot, key))) added.push(slot)
   }
-  return { merchant, generated: {}, added }
+  return { merchant, generated: {}, added, isFirst: false }
 })
 
 /** Registers a given key, unless it is known already; answers with whether it is new. */

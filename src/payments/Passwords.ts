@@ -40,29 +40,32 @@ export interface PasswordsShape {
 }
 
 export class Passwords extends Context.Service<Passwords, PasswordsShape>()("till/payments/Passwords") {
-  static readonly layer: Layer.Layer<Passwords, never, PaymentsConfig> = Layer.effect(
-    Passwords,
-    Effect.gen(function* () {
-      const config = yield* PaymentsConfig
-      const turns = yield* Semaphore.make(AT_ONCE)
-      let waiting = 0
-      const inTurn = <A>(make: Effect.Effect<A>): Effect.Effect<A, Unavailable> =>
-        Effect.suspend(() => {
-          if (waiting >= WAITING_MAX + AT_ONCE) {
-            return Effect.fail(new Unavailable({ reason: "Too many people sign in at once." }))
-          }
-          waiting++
-          return Effect.ensuring(
-            turns.withPermits(1)(make),
-            Effect.sync(() => waiting--)
-          )
-        })
-      return {
-        hash: (password) => inTurn(Effect.map(made(password), (text) => seal(sealingOf(config), text))),
-        verify: (password, hash) => inTurn(verified(password, hash === null ? null : open(sealingOf(config), hash)))
-      }
-    })
-  )
+  /** Hashes at this cost, a power of two. What has one hashed faster is for tests. */
+  static readonly layer = (cost: number = COST): Layer.Layer<Passwords, never, PaymentsConfig> =>
+    Layer.effect(
+      Passwords,
+      Effect.gen(function* () {
+        const config = yield* PaymentsConfig
+        const turns = yield* Semaphore.make(AT_ONCE)
+        let waiting = 0
+        const inTurn = <A>(make: Effect.Effect<A>): Effect.Effect<A, Unavailable> =>
+          Effect.suspend(() => {
+            if (waiting >= WAITING_MAX + AT_ONCE) {
+              return Effect.fail(new Unavailable({ reason: "Too many people sign in at once." }))
+            }
+            waiting++
+            return Effect.ensuring(
+              turns.withPermits(1)(make),
+              Effect.sync(() => waiting--)
+            )
+          })
+        return {
+          hash: (password) => inTurn(Effect.map(made(cost, password), (text) => seal(sealingOf(config), text))),
+          verify: (password, hash) =>
+            inTurn(verified(cost, password, hash === null ? null : open(sealingOf(config), hash)))
+        }
+      })
+    )
 }
 
 const sealingOf = ({ sealingKey }: Pick<PaymentsConfigShape, "sealingKey">) => ({
@@ -78,15 +81,15 @@ const derive = (password: string, salt: Buffer, options: ScryptOptions): Effect.
     )
   })
 
-const made = (password: string): Effect.Effect<string> => {
+const made = (cost: number, password: string): Effect.Effect<string> => {
   const salt = randomBytes(SALT_BYTES)
-  return Effect.map(derive(password, salt, { N: COST, r: BLOCK_SIZE, p: PARALLELIZATION }), (hash) =>
-    [COST, BLOCK_SIZE, PARALLELIZATION, salt.toString("base64url"), hash.toString("base64url")].join("$")
+  return Effect.map(derive(password, salt, { N: cost, r: BLOCK_SIZE, p: PARALLELIZATION }), (hash) =>
+    [cost, BLOCK_SIZE, PARALLELIZATION, salt.toString("base64url"), hash.toString("base64url")].join("$")
   )
 }
 
-const verified = (password: string, kept: string | null): Effect.Effect<boolean> => {
-  if (kept === null) return Effect.as(made(password), false)
+const verified = (usual: number, password: string, kept: string | null): Effect.Effect<boolean> => {
+  if (kept === null) return Effect.as(made(usual, password), false)
   const [cost, blockSize, parallelization, salt, hash] = kept.split("$") as [string, string, string, string, string]
   const options = { N: Number(cost), r: Number(blockSize), p: Number(parallelization) }
   return Effect.map(derive(password, Buffer.from(salt, "base64url"), options), (found) =>

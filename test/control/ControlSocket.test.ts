@@ -15,13 +15,16 @@ const DATABASE = "a database"
 /** A service on the folder; answers with what stops it. */
 const serve = Effect.fnUntraced(function* (dataFolder: string, accounts: Accounts["Service"], database = DATABASE) {
   const scope = yield* Scope.make()
-  const socket = ControlSocket.layer({ dataFolder, database }, administer)
+  const socket = ControlSocket.layer({ dataFolder, database, publicUrl: "http://localhost" }, administer)
   yield* Layer.buildWithScope(Layer.provide(socket, Layer.succeed(Accounts, accounts)), scope)
   return Scope.close(scope, Exit.void)
 })
 
 const isAnswered = (dataFolder: string, database = DATABASE) =>
-  Effect.map(ControlSocket.ask({ dataFolder, database }, { _tag: "ListMerchants" }), Option.isSome)
+  Effect.map(
+    ControlSocket.ask({ dataFolder, database, publicUrl: "http://localhost" }, { _tag: "ListMerchants" }),
+    Option.isSome
+  )
 
 const connected = (path: string, words: string) =>
   Effect.callback<net.Socket>((resume) => {

@@ -4,6 +4,8 @@
  */
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { HttpServer } from "effect/http"
+import * as Dashboard from "../../src/dashboard/Dashboard.ts"
+import { DashboardConfig } from "../../src/dashboard/DashboardConfig.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
@@ -11,6 +13,7 @@ import * as Routes from "../../src/http/Routes.ts"
 import { answerUnreadable } from "../../src/http/UnreadableRequests.ts"
 import * as Pages from "../../src/pages/Pages.ts"
 import { PagesConfig } from "../../src/pages/Embedding.ts"
+import { Passwords } from "../../src/payments/Passwords.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import type * as Faults from "../engine/storage/Faults.ts"
 import { basic } from "../http/TestServer.ts"
@@ -46,9 +49,11 @@ const service = (
   faults: Faults.Faults,
   requestMillisMax: number,
   embedOrigins: ReadonlySet<string> | null,
-  liveProcessor: "simulator" | null
+  liveProcessor: "simulator" | null,
+  refusal: string | null
 ) =>
-  Routes.serveWith(Pages.layer).pipe(
+  Routes.serveWith(Layer.merge(Pages.layer, Dashboard.layer)).pipe(
+    Layer.provide([Layer.succeed(DashboardConfig, { refusal }), Passwords.layer(2 ** 10)]),
     Layer.provide(Layer.succeed(PagesConfig, { embedOrigins })),
     Layer.provide(
       Layer.effect(
@@ -74,9 +79,10 @@ export const start = async (
   faults: Faults.Faults = () => Effect.void,
   requestMillisMax: number = 30_000,
   embedOrigins: ReadonlySet<string> | null = null,
-  liveProcessor: "simulator" | null = null
+  liveProcessor: "simulator" | null = null,
+  refusal: string | null = null
 ): Promise<PagesServer> => {
-  const runtime = ManagedRuntime.make(service(faults, requestMillisMax, embedOrigins, liveProcessor))
+  const runtime = ManagedRuntime.make(service(faults, requestMillisMax, embedOrigins, liveProcessor, refusal))
   const url = await runtime.runPromise(addressOf)
   const accounts = await runtime.runPromise(Accounts)
   const keys = await runtime.runPromise(MemoryService.merchant(merchantName))

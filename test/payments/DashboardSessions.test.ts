@@ -138,7 +138,7 @@ describe("An audit entry", () => {
 })
 
 describe("A password", () => {
-  const passwords = Passwords.layer.pipe(Layer.provide(Layer.succeed(PaymentsConfig, paymentsConfig())))
+  const passwords = Passwords.layer().pipe(Layer.provide(Layer.succeed(PaymentsConfig, paymentsConfig())))
 
   it.live("is kept as a sealed hash, and told from every other", () =>
     Effect.gen(function* () {

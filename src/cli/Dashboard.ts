@@ -1,0 +1,22 @@
+/** `till dashboard` prints a link that signs a merchant's owner in to the dashboard (semantics 9.60). */
+import { Console, Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as app from "../app.ts"
+
+/** The link alone, so that a shell can take it. */
+export const dashboard = Command.make(
+  "dashboard",
+  {
+    merchant: Flag.String("merchant").pipe(
+      Flag.optional,
+      Flag.withDescription("ID of the merchant, mer_…; the default merchant if left out")
+    )
+  },
+  ({ merchant }) =>
+    app.Administration.use(({ carryOut }) =>
+      carryOut({ _tag: "LinkToDashboard", merchant: Option.getOrNull(merchant) })
+    ).pipe(
+      Effect.provide(app.administration),
+      Effect.flatMap(({ link }) => Console.log(link))
+    )
+).pipe(Command.withDescription("Print a link that opens the dashboard as the merchant's owner, once, for 10 minutes"))

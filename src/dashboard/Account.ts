@@ -1,0 +1,157 @@
+/** Somebody's own account: what they sign in with, where they are signed in, and when they were. */
+import { Effect, Layer, Schema } from "effect"
+import type { DashboardSession, SignIn } from "../domain/Person.ts"
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "../domain/Person.ts"
+import { Email } from "../domain/Text.ts"
+import { hasLengthAtMost } from "../domain/Text.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { Document } from "../engine/Document.ts"
+import { html } from "../pages/Html.ts"
+import { INSTALLATION } from "../payments/AccountIds.ts"
+import * as DashboardSessions from "../payments/DashboardSessions.ts"
+import { Passwords } from "../payments/Passwords.ts"
+import * as People from "../payments/People.ts"
+import { dialog, form } from "./components/Form.ts"
+import { table } from "./components/Table.ts"
+import { badge, section, time } from "./components/Values.ts"
+import type { Show } from "./Screens.ts"
+import { action, Invalid, screen } from "./Screens.ts"
+import type { Visit } from "./Visit.ts"
+
+const SHOWN_MAX = 20
+
+const own = Effect.fnUntraced(function* <A>(visit: Visit, kind: { readonly name: string; readonly prefix?: string }) {
+  const accounts = yield* Accounts
+  const { documents } = yield* accounts.list(INSTALLATION, {
+    kind: kind.name,
+    prefix: kind.prefix,
+    labels: { person: visit.person.id },
+    limit: SHOWN_MAX
+  })
+  return documents.map((document) => (document as Document<A & { readonly id: string }>).value)
+})
+
+const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
+  const sessions = yield* own<DashboardSession>(visit, DashboardSessions.DASHBOARD_SESSION)
+  const signIns = yield* own<SignIn>(visit, DashboardSessions.SIGN_IN)
+  const { email, has_password, role } = visit.person
+  const credentials = form({
+    visit,
+    action: "/account/credentials",
+    submit: has_password ? "Change" : "Set",
+    problem,
+    content: (fields) => [
+      fields.text({ name: "email", label: "Email", type: "email", value: email ?? "", autocomplete: "username" }),
+      fields.text({
+        name: "password",
+        label: has_password ? "New password" : "Password",
+        type: "password",
+        autocomplete: "new-password",
+        hint: `At least ${PASSWORD_LENGTH_MIN} characters. Every other browser is signed out.`
+      })
+    ]
+  })
+  return {
+    title: "Your account",
+    section: null,
+    aside: badge(role, "plain"),
+    content: [
+      section(has_password ? "What you sign in with" : "Set an email and a password", credentials),
+      section(
+        "Where you are signed in",
+        table({
+          caption: "Your sessions",
+          columns: [
+            { name: "Since", cell: ({ created }) => time(created) },
+            { name: "From", cell: ({ address, agent }) => html`${address} <small>${agent}</small>` },
+            { name: "Until", cell: ({ expires_at }) => time(expires_at), wide: true },
+            {
+              name: "",
+              align: "end",
+              cell: ({ id }) =>
+                id === visit.session.id
+                  ? badge("this one", "good")
+                  : dialog("End", {
+                      visit,
+                      action: `/account/sessions/${id}/end`,
+                      submit: "End this session",
+                      tone: "danger",
+                      problem
+                    })
+            }
+          ],
+          rows: sessions,
+          empty: "Nowhere."
+        })
+      ),
+      section(
+        "When you signed in",
+        table({
+          caption: "Your sign-ins",
+          columns: [
+            { name: "When", cell: ({ created }) => time(created) },
+            { name: "Outcome", cell: ({ succeeded }) => (succeeded ? badge("succeeded") : badge("refused", "bad")) },
+            { name: "By", cell: ({ means }) => means },
+            { name: "From", cell: ({ address, agent }) => html`${address} <small>${agent}</small>`, wide: true }
+          ],
+          rows: signIns,
+          empty: "Never."
+        })
+      )
+    ]
+  }
+})
+
+/** What is wrong with a password; undefined if nothing is. */
+const complaint = (password: string): string | undefined => {
+  if (hasLengthAtMost(password, PASSWORD_LENGTH_MIN - 1)) return `Take at least ${PASSWORD_LENGTH_MIN} characters.`
+  return hasLengthAtMost(password, PASSWORD_LENGTH_MAX) ? undefined : `Take at most ${PASSWORD_LENGTH_MAX} characters.`
+}
+
+const credentials = action({
+  name: "person.set_credentials",
+  right: "see",
+  of: "/account",
+  path: "/account/credentials",
+  show,
+  says: "From now on you sign in with this email and password. Every other browser is signed out.",
+  confirms: () => true,
+  does: Effect.fnUntraced(function* ({ person, session }, _, values) {
+    const [email, password] = [values.get("email") ?? "", values.get("password") ?? ""]
+    const isAddress = Schema.is(Email)(email)
+    const wrong = complaint(password)
+    if (!isAddress || wrong !== undefined) {
+      return new Invalid({
+        ...(!isAddress && { email: "Enter an email address." }),
+        ...(wrong !== undefined && { password: wrong })
+      })
+    }
+    const hash = yield* Passwords.use(({ hash }) => hash(password))
+    return {
+      account: INSTALLATION,
+      entered: { email },
+      subject: person.id,
+      command: Effect.tap(People.setCredentials(person.merchant_id, person.id, { email, password: hash }), () =>
+        DashboardSessions.keep(session.id)
+      )
+    }
+  })
+})
+
+const endSession = action({
+  name: "dashboard_session.end",
+  right: "see",
+  of: "/account",
+  path: "/account/sessions/:id/end",
+  show,
+  says: "The session has ended.",
+  does: (visit, { id = "" }) =>
+    Effect.succeed({
+      account: INSTALLATION,
+      entered: {},
+      // Another person's session is not found, as if there were none.
+      command: DashboardSessions.endOf(visit.person, id)
+    })
+})
+
+export const layer = Layer.mergeAll(screen("/account", "see", show), credentials, endSession)

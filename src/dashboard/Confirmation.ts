@@ -1,0 +1,89 @@
+/**
+ * Asks somebody who is signed in for their password again, before something that a stolen browser is not to do. The
+ * page has the form that was sent in it, and sends it on together with the password: nothing is entered twice.
+ */
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { Accounts } from "../engine/Accounts.ts"
+import type { Html } from "../pages/Html.ts"
+import { html } from "../pages/Html.ts"
+import type { FormValues } from "../pages/Forms.ts"
+import { INSTALLATION } from "../payments/AccountIds.ts"
+import * as DashboardSessions from "../payments/DashboardSessions.ts"
+import { Passwords } from "../payments/Passwords.ts"
+import { fieldsOf } from "./components/Form.ts"
+import { placeOf } from "./Place.ts"
+import { door } from "./Shell.ts"
+import { SignInLimits } from "./SignInLimits.ts"
+import type { Visitor } from "./Visitors.ts"
+import { originOf } from "./Visitors.ts"
+
+/** The name of the field, which no form of the dashboard has itself. */
+const FIELD = "confirm_password"
+
+export interface AskedAgain {
+  readonly document: Html
+  readonly status: number
+}
+
+/** Null once somebody has proved who they are, now; else the page that asks. */
+export const ask = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  { document, person, session }: Visitor,
+  values: FormValues
+) {
+  const asked = (status: number, error: string | null): AskedAgain => ({
+    document: asking(request, values, error, person.has_password),
+    status
+  })
+  const password = values.get(FIELD)
+  if (password === undefined || !person.has_password) return asked(200, null)
+  const limits = yield* SignInLimits
+  const { address } = yield* originOf(request)
+  const waitSeconds = yield* limits.attempt(person.id, address)
+  if (waitSeconds > 0) return asked(429, "Too many attempts. Try again in a quarter of an hour.")
+  if (!(yield* Passwords.use(({ verify }) => verify(password, document.hidden.password)))) {
+    yield* limits.failed(person.id)
+    return asked(403, "This is not your password.")
+  }
+  yield* limits.succeeded(person.id)
+  yield* Effect.ignore(Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.confirm(session.id))))
+  return null
+})
+
+const asking = (
+  request: HttpServerRequest.HttpServerRequest,
+  values: FormValues,
+  error: string | null,
+  hasPassword: boolean
+): Html => {
+  const { depth } = placeOf(request)
+  const kept = [...values].filter(([name]) => name !== FIELD)
+  if (!hasPassword) {
+    return door({
+      title: "Set a password first",
+      depth,
+      content: html`<p>
+        This takes somebody who can prove who they are. Set a password under your account, or open a new link from
+        <code>till dashboard</code>, and do it again.
+      </p>`
+    })
+  }
+  const problem = error === null ? null : { action: "" as const, message: null, errors: { [FIELD]: error }, values }
+  return door({
+    title: "Is it you?",
+    depth,
+    content: html`<p>Enter your password, and it goes on.</p>
+      <form method="post">
+        ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+        ${fieldsOf("confirm", problem).text({
+          name: FIELD,
+          label: "Password",
+          type: "password",
+          autocomplete: "current-password",
+          required: true
+        })}
+        <button type="submit" class="primary">Go on</button>
+      </form>`
+  })
+}

@@ -1,0 +1,44 @@
+/** All routes of the dashboard. Whoever adds a page adds its layer here, and its part to `Shell.ts`. */
+import { Effect, Layer } from "effect"
+import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import { seeOther } from "../pages/PageResponse.ts"
+import * as Assets from "../pages/Assets.ts"
+import * as Account from "./Account.ts"
+import * as Developers from "./Developers.ts"
+import * as Home from "./Home.ts"
+import * as Live from "./Live.ts"
+import * as Payment from "./Payment.ts"
+import * as Payments from "./Payments.ts"
+import { link, placeOf } from "./Place.ts"
+import { refusal, route, signedOut, toSignIn } from "./Screens.ts"
+import * as SignIn from "./SignIn.ts"
+import { SignInLimits } from "./SignInLimits.ts"
+import { visitOf } from "./Visit.ts"
+import { visitorOf } from "./Visitors.ts"
+
+/** The dashboard itself, and whatever else is asked for below it. Who is not signed in learns nothing of it. */
+const nothing = (method: "GET" | "POST") =>
+  route(method, "/dashboard/*", (request) =>
+    Effect.gen(function* () {
+      const visitor = yield* visitorOf(request)
+      if (visitor === undefined) return method === "GET" ? toSignIn(request) : signedOut(request)
+      const place = placeOf(request)
+      if (place.path === "") return seeOther(link(place, SignIn.HOME))
+      const mode = request.url.startsWith("/dashboard/live") ? "live" : "test"
+      return refusal(visitOf(request, visitor, mode, yield* PaymentsConfig), 404)
+    })
+  )
+
+export const layer = Layer.mergeAll(
+  Assets.immutable(Assets.dashboardStylesheet),
+  Assets.immutable(Assets.dashboardScript),
+  Account.layer,
+  Developers.layer,
+  Home.layer,
+  Live.layer,
+  Payment.layer,
+  Payments.layer,
+  SignIn.layer,
+  nothing("GET"),
+  nothing("POST")
+).pipe(Layer.provide(SignInLimits.layer))

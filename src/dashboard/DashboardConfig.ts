@@ -1,0 +1,11 @@
+/** The composition root tells the dashboard this about the installation. */
+import { Context } from "effect"
+
+export interface DashboardConfigShape {
+  /** Why nobody can sign in, in words for whoever tries; null if people can (semantics 9.63). */
+  readonly refusal: string | null
+}
+
+export class DashboardConfig extends Context.Service<DashboardConfig, DashboardConfigShape>()(
+  "till/dashboard/DashboardConfig"
+) {}

@@ -1,0 +1,138 @@
+/**
+ * Pages that stay true: each open page has a stream of server-sent events, which says what kinds of documents change
+ * in its account (semantics 9.65). The page's script then asks for the page again, and takes its content over. So what
+ * a page shows is made in one place, with and without a script, and a stream holds nothing but who listens.
+ *
+ * A stream ends with its session, within seconds, and with the service. There are only so many of them; a page that
+ * gets none is as it was when it was loaded.
+ */
+import { Duration, Effect, Layer, Option, Queue, Stream } from "effect"
+import * as Sse from "effect/encoding/Sse"
+import type { HttpServerRequest } from "effect/http"
+import { HttpServerResponse } from "effect/http"
+import type { AccountId } from "../engine/Document.ts"
+import type { Changed } from "../engine/Outbox.ts"
+import { Outbox } from "../engine/Outbox.ts"
+import { belongsTo } from "../pages/Routing.ts"
+import { accountOf, INSTALLATION } from "../payments/AccountIds.ts"
+import { DASHBOARD_SESSION } from "../payments/DashboardSessions.ts"
+import { PERSON } from "../payments/People.ts"
+import { route } from "./Screens.ts"
+import type { Services } from "./Screens.ts"
+import { visitorOf } from "./Visitors.ts"
+
+/** Streams of all people together. */
+export const STREAMS_MAX = 1000
+/** Streams of one session: a browser with many tabs. */
+export const SESSION_STREAMS_MAX = 20
+/** So often a stream says that it is there, and looks whether its session is. Proxies end what is silent for long. */
+const PULSE_MILLIS = 15_000
+/** The browser comes back so long after its stream has ended. */
+const RETRY_MILLIS = 3000
+/** Changes that come together are told of together. */
+const TOGETHER_MILLIS = 250
+
+const RETRY = Sse.encoder.write(new Sse.Retry({ duration: Duration.millis(RETRY_MILLIS), lastEventId: undefined }))
+const PULSE = ": still here\n\n"
+
+const eventOf = (event: "changed" | "ended", data: object): string =>
+  Sse.encoder.write({ _tag: "Event", event, id: undefined, data: JSON.stringify(data) })
+
+/** The streams that are open, by their sessions. */
+class Streams {
+  readonly #wakeUp = new Map<() => void, string>()
+  isClosing = false
+
+  get size(): number {
+    return this.#wakeUp.size
+  }
+
+  hasRoomFor(session: string): boolean {
+    if (this.isClosing || this.#wakeUp.size >= STREAMS_MAX) return false
+    return [...this.#wakeUp.values()].filter((other) => other === session).length < SESSION_STREAMS_MAX
+  }
+
+  readonly opened = (session: string, wakeUp: () => void) =>
+    Effect.acquireRelease(
+      Effect.sync(() => this.#wakeUp.set(wakeUp, session)),
+      () => Effect.sync(() => this.#wakeUp.delete(wakeUp))
+    )
+
+  close(): void {
+    this.isClosing = true
+    for (const wakeUp of this.#wakeUp.keys()) wakeUp()
+  }
+}
+
+/** The stream of one page. `isGood` looks whether its session still is. */
+const streamOf = Effect.fnUntraced(function* (
+  streams: Streams,
+  { account, session }: { readonly account: AccountId; readonly session: string },
+  isGood: Effect.Effect<boolean>
+) {
+  const outbox = yield* Outbox
+  const signal = yield* Queue.sliding<true>(1)
+  const changed = new Set<string>()
+  let mayHaveEnded = false
+  const wakeUp = () => void Queue.offerUnsafe(signal, true)
+  yield* streams.opened(session, wakeUp)
+  yield* outbox.watch(account, (kinds: Changed) => {
+    for (const kind of kinds) changed.add(kind)
+    wakeUp()
+  })
+  yield* outbox.watch(INSTALLATION, (kinds: Changed) => {
+    if (!kinds.has(DASHBOARD_SESSION.name) && !kinds.has(PERSON.name)) return
+    mayHaveEnded = true
+    wakeUp()
+  })
+  /** What goes out next; the last thing is that it has ended. */
+  const next = Effect.gen(function* () {
+    const isQuiet = Option.isNone(yield* Effect.timeoutOption(Queue.take(signal), PULSE_MILLIS))
+    if (streams.isClosing) return { text: PULSE, goesOn: false }
+    if (isQuiet || mayHaveEnded) {
+      mayHaveEnded = false
+      if (!(yield* isGood)) return { text: eventOf("ended", {}), goesOn: false }
+    }
+    if (changed.size === 0) return { text: PULSE, goesOn: true }
+    yield* Effect.sleep(TOGETHER_MILLIS)
+    const kinds = [...changed]
+    changed.clear()
+    return { text: eventOf("changed", { kinds }), goesOn: true }
+  })
+  const rest = Stream.unfold(true, (goesOn) =>
+    goesOn ? Effect.map(next, ({ goesOn, text }) => [text, goesOn] as const) : Effect.succeed(undefined)
+  )
+  return Stream.encodeText(Stream.concat(Stream.succeed(RETRY), rest))
+})
+
+const HEADERS = { "cache-control": "no-store", "x-accel-buffering": "no" }
+
+const open = (streams: Streams) =>
+  Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, mode: string) {
+    const visitor = yield* visitorOf(request)
+    if (visitor === undefined || (mode !== "test" && mode !== "live")) return HttpServerResponse.empty({ status: 401 })
+    const session = visitor.session.id
+    const account = accountOf(visitor.merchant.id, mode === "live")
+    yield* belongsTo(account)
+    // A browser does not come back after this answer.
+    if (!streams.hasRoomFor(session)) return HttpServerResponse.empty({ status: 204 })
+    const services = yield* Effect.context<Services>()
+    const isGood = visitorOf(request).pipe(
+      Effect.map((now) => now !== undefined),
+      Effect.orElseSucceed(() => true),
+      Effect.provideContext(services)
+    )
+    const outbox = yield* Outbox
+    const stream = Stream.unwrap(streamOf(streams, { account, session }, isGood)).pipe(
+      Stream.provideService(Outbox, outbox)
+    )
+    return HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: HEADERS })
+  })
+
+export const layer = Layer.unwrap(
+  Effect.gen(function* () {
+    const streams = new Streams()
+    yield* Effect.addFinalizer(() => Effect.sync(() => streams.close()))
+    return route("GET", "/dashboard/:mode/live", (request, { mode = "" }) => open(streams)(request, mode))
+  })
+)

@@ -1,0 +1,276 @@
+/** One payment: everything that touched it, and what can be done with it. */
+import { Effect, Layer, Schema } from "effect"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import { RequestedCancellationReason } from "../domain/PaymentIntent.ts"
+import type { Refund } from "../domain/Refund.ts"
+import { RefundReason } from "../domain/Refund.ts"
+import type { FormValues } from "../pages/Forms.ts"
+import type { Child } from "../pages/Html.ts"
+import { html } from "../pages/Html.ts"
+import { moneyOf } from "../pages/Money.ts"
+import * as Amounts from "../pages/assets/amount.js"
+import { PAYMENT_INTENT, REFUND } from "../payments/Documents.ts"
+import { sentKey } from "../payments/IdempotencyKeys.ts"
+import * as PaymentIntents from "../payments/PaymentIntents.ts"
+import * as Refunds from "../payments/Refunds.ts"
+import type { Problem } from "./components/Form.ts"
+import { dialog } from "./components/Form.ts"
+import { json } from "./components/Json.ts"
+import { table } from "./components/Table.ts"
+import { timeline } from "./components/Timeline.ts"
+import type { Tone } from "./components/Values.ts"
+import { badge, code, facts, money, NOTHING, plainAmount, section, time } from "./components/Values.ts"
+import { cardOf } from "./Payments.ts"
+import type { Touching } from "./Reading.ts"
+import { find, list, touching } from "./Reading.ts"
+import type { Show } from "./Screens.ts"
+import { action, Invalid, screen } from "./Screens.ts"
+import type { Visit } from "./Visit.ts"
+
+/** Refunds of live money above this ask for the password again, in minor units of any currency. */
+export const REFUND_CONFIRMED_MAX = 100_000
+
+const REFUNDS_MAX = 100
+
+/** What can still be refunded, in minor units. */
+const refundableOf = ({ amount_received, charges }: PaymentIntent): number =>
+  amount_received - charges.data.reduce((sum, { amount_refunded }) => sum + amount_refunded, 0)
+
+const CANCELABLE: ReadonlySet<string> = new Set([
+  "requires_payment_method",
+  "requires_confirmation",
+  "requires_action",
+  "requires_capture"
+])
+
+const words = (text: string): string => text.replaceAll("_", " ")
+const optionsOf = (literals: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> => [
+  ["", "None"],
+  ...literals.map((literal) => [literal, words(literal)] as const)
+]
+
+const buttons = (visit: Visit, payment: PaymentIntent, problem: Problem | null): Child => {
+  if (!visit.may("settle")) return null
+  const { amount_capturable, currency, id, status } = payment
+  const refundable = refundableOf(payment)
+  const amountIn = (name: string, label: string, most: number) => ({
+    name,
+    label,
+    inputmode: "decimal" as const,
+    value: plainAmount(most, currency),
+    hint: html`At most ${money(most, currency)}.`
+  })
+  return html`<div class="buttons">
+    ${
+      refundable > 0 &&
+      dialog("Refund", {
+        visit,
+        action: `/payments/${id}/refund`,
+        submit: "Refund",
+        problem,
+        content: (fields) => [
+          fields.text(amountIn("amount", "Amount", refundable)),
+          fields.choice({ name: "reason", label: "Reason", options: optionsOf(RefundReason.literals) })
+        ]
+      })
+    }
+    ${
+      status === "requires_capture" &&
+      dialog("Capture", {
+        visit,
+        action: `/payments/${id}/capture`,
+        submit: "Capture",
+        problem,
+        content: (fields) => fields.text(amountIn("amount_to_capture", "Amount", amount_capturable))
+      })
+    }
+    ${
+      CANCELABLE.has(status) &&
+      dialog("Cancel", {
+        visit,
+        action: `/payments/${id}/cancel`,
+        submit: "Cancel the payment",
+        tone: "danger",
+        problem,
+        content: (fields) =>
+          fields.choice({
+            name: "cancellation_reason",
+            label: "Reason",
+            options: optionsOf(RequestedCancellationReason.literals)
+          })
+      })
+    }
+  </div>`
+}
+
+/** Deliveries by their states, as the timeline has them: `we_…: delivered, answered 200`. */
+const deliveriesHtml = (visit: Visit, { deliveries }: Touching): Child =>
+  deliveries.map(({ attempts, destination, state }) => {
+    const last = attempts.at(-1)
+    const outcome = last === undefined ? "" : last.status !== null ? `, answered ${last.status}` : `, ${last.error}`
+    const tone: Tone = state === "delivered" ? "good" : state === "pending" ? "wait" : "bad"
+    return html`<div class="delivery">
+      ${badge(state, tone)} <a href="${visit.to(`/webhooks/${destination}`)}"><code>${destination}</code></a
+      >${outcome}
+    </div>`
+  })
+
+const toneOf = (type: string): Tone =>
+  /failed|canceled/.test(type) ? "bad" : /succeeded|refunded|captured/.test(type) ? "good" : "plain"
+
+const happenings = (visit: Visit, touched: ReadonlyArray<Touching>) =>
+  touched.map((touching) => {
+    const { at, id, request, type } = touching.event
+    const key = sentKey(request?.idempotencyKey ?? null)
+    return {
+      at: Math.floor(at / 1000),
+      tone: toneOf(type),
+      title: html`<strong>${type}</strong> ${deliveriesHtml(visit, touching)}`,
+      detail: html`<code>${id}</code> ${
+          request === null
+            ? "by itself, in time"
+            : html`by <code>${request.id}</code>${key !== null && html`, key <code>${key}</code>`}`
+        }`
+    }
+  })
+
+const refundsTable = (refunds: ReadonlyArray<Refund>) =>
+  table({
+    caption: "Refunds of this payment, newest first",
+    columns: [
+      { name: "Amount", align: "end", cell: ({ amount, currency }) => money(amount, currency) },
+      { name: "Status", cell: ({ status }) => badge(status) },
+      { name: "Reason", cell: ({ failure_reason, reason }) => words(failure_reason ?? reason ?? "–"), wide: true },
+      { name: "Refund", cell: ({ id }) => code(id), wide: true },
+      { name: "Date", cell: ({ created }) => time(created) }
+    ],
+    rows: refunds,
+    empty: "None."
+  })
+
+const factsOf = (visit: Visit, payment: PaymentIntent) => {
+  const { amount_capturable, amount_received, currency, customer, description, id, last_payment_error, metadata } =
+    payment
+  return facts([
+    ["Id", code(id)],
+    ["Date", time(payment.created)],
+    ["Description", description],
+    ["Received", money(amount_received, currency)],
+    ["Capturable", amount_capturable > 0 ? money(amount_capturable, currency) : null],
+    ["Refundable", refundableOf(payment) > 0 ? money(refundableOf(payment), currency) : null],
+    ["Card", cardOf(payment)],
+    [
+      "Customer",
+      customer === null ? NOTHING : html`<a href="${visit.to(`/customers/${customer}`)}"><code>${customer}</code></a>`
+    ],
+    [
+      "Last failure",
+      last_payment_error && html`${last_payment_error.message} <code>${last_payment_error.decline_code}</code>`
+    ],
+    ["Canceled", payment.cancellation_reason && words(payment.cancellation_reason)],
+    ...Object.entries(metadata).map(([key, value]) => [key, value] as const)
+  ])
+}
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const payment = (yield* find(visit.account, PAYMENT_INTENT, id)).value
+  const { rows: refunds } = yield* list(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX })
+  const { canceled_at, charges, client_secret: _, created, ...rest } = payment
+  const moments = [
+    created,
+    canceled_at,
+    ...charges.data.map(({ created }) => created),
+    ...refunds.map(({ created }) => created)
+  ]
+  const touched = yield* touching(
+    visit.account,
+    id,
+    moments.filter((moment) => moment !== null)
+  )
+  return {
+    title: `${plainAmount(payment.amount, payment.currency)} ${payment.currency.toUpperCase()}`,
+    section: "Payments",
+    back: ["/payments", "Payments"],
+    live: ["payment_intent", "charge", "refund", "event", "delivery"],
+    aside: [badge(payment.status), buttons(visit, payment, problem)],
+    content: [
+      factsOf(visit, payment),
+      section("What happened", timeline(happenings(visit, touched))),
+      section("Refunds", refundsTable(refunds)),
+      // A client secret lets whoever has it pay; nobody needs it here.
+      section("JSON", json({ ...rest, created, canceled_at, charges }, "The payment as JSON"))
+    ]
+  }
+})
+
+/** The amount that was entered, in minor units; what is wrong with it, or undefined for none, which means all. */
+const enteredAmount = (text: string, currency: string): number | Invalid | undefined => {
+  if (text === "") return undefined
+  const read = Amounts.readAmount(text, moneyOf(currency, "en"))
+  return "minor" in read ? read.minor : new Invalid({}, read.problem)
+}
+
+const literalIn = <A extends string>(schema: Schema.Codec<A>, value: string | undefined): A | undefined =>
+  Schema.is(schema)(value) ? value : undefined
+
+const isLarge = (visit: Visit, values: FormValues): boolean => {
+  // In a currency without decimals an amount is read as a hundred times what it is, and asks the sooner.
+  const amount = enteredAmount(values.get("amount") ?? "", "usd")
+  return visit.livemode && !(typeof amount === "number" && amount <= REFUND_CONFIRMED_MAX)
+}
+
+const refund = action({
+  name: "refund.create",
+  right: "settle",
+  of: "/payments/:id",
+  path: "/payments/:id/refund",
+  show,
+  says: "The refund is made.",
+  confirms: isLarge,
+  does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+    const { currency } = (yield* find(account, PAYMENT_INTENT, id)).value
+    const amount = enteredAmount(values.get("amount") ?? "", currency)
+    if (amount instanceof Invalid) return new Invalid({ amount: amount.message! })
+    const reason = literalIn(RefundReason, values.get("reason"))
+    const entered = {
+      payment_intent: id,
+      ...(amount !== undefined && { amount }),
+      ...(reason !== undefined && { reason })
+    }
+    const detail = amount === undefined ? "all" : `${plainAmount(amount, currency)} ${currency.toUpperCase()}`
+    return { entered, detail, command: Refunds.create(entered) }
+  })
+})
+
+const capture = action({
+  name: "payment_intent.capture",
+  right: "settle",
+  of: "/payments/:id",
+  path: "/payments/:id/capture",
+  show,
+  says: "The payment is captured.",
+  does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+    const { currency } = (yield* find(account, PAYMENT_INTENT, id)).value
+    const amount = enteredAmount(values.get("amount_to_capture") ?? "", currency)
+    if (amount instanceof Invalid) return new Invalid({ amount_to_capture: amount.message! })
+    const entered = amount === undefined ? {} : { amount_to_capture: amount }
+    const detail = amount === undefined ? "all" : `${plainAmount(amount, currency)} ${currency.toUpperCase()}`
+    return { entered, detail, command: PaymentIntents.capture(id, entered) }
+  })
+})
+
+const cancel = action({
+  name: "payment_intent.cancel",
+  right: "settle",
+  of: "/payments/:id",
+  path: "/payments/:id/cancel",
+  show,
+  says: "The payment is canceled.",
+  does: (_, { id = "" }, values) => {
+    const reason = literalIn(RequestedCancellationReason, values.get("cancellation_reason"))
+    const entered = reason === undefined ? {} : { cancellation_reason: reason }
+    return Effect.succeed({ entered, detail: reason ?? null, command: PaymentIntents.cancel(id, entered) })
+  }
+})
+
+export const layer = Layer.mergeAll(screen("/payments/:id", "see", show), refund, capture, cancel)

@@ -1,0 +1,324 @@
+/**
+ * How pages and actions of the dashboard are made: `screen` shows something, `action` does something. Both are routes
+ * below an environment, `/dashboard/test/…` and `/dashboard/live/…`. docs/dashboard.md shows how one builds with them.
+ *
+ * Here is what all have in common, in this order: somebody is signed in, has the right by their role, has sent the form
+ * from here and for this session, and has proved lately who they are where that is asked for. Only then an action's own
+ * code runs. It comes to a command, which is carried out once per form, as over the API, and leaves an audit entry in
+ * its own record.
+ */
+import { Clock, Effect, Layer, Result } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { ResourceMissing } from "../domain/Errors.ts"
+import type { Unavailable } from "../engine/Accounts.ts"
+import type { AccountId } from "../engine/Document.ts"
+import type { Command } from "../http/CarryOutOnce.ts"
+import type { Html } from "../pages/Html.ts"
+import { html } from "../pages/Html.ts"
+import type { FormValues } from "../pages/Forms.ts"
+import { idempotencyKeyOf, readForm } from "../pages/Forms.ts"
+import { page, seeOther } from "../pages/PageResponse.ts"
+import type { PageServices } from "../pages/Routing.ts"
+import { routeWith } from "../pages/Routing.ts"
+import type { Submissions, Submitted } from "../pages/Submission.ts"
+import * as Submission from "../pages/Submission.ts"
+import * as Audit from "../payments/Audit.ts"
+import { isConfirmed } from "../payments/DashboardSessions.ts"
+import type { Passwords } from "../payments/Passwords.ts"
+import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
+import type { Problem } from "./components/Form.ts"
+import * as Confirmation from "./Confirmation.ts"
+import type { DashboardConfig } from "./DashboardConfig.ts"
+import { door, shell } from "./Shell.ts"
+import type { Screen } from "./Shell.ts"
+import type { DashboardPath } from "./Place.ts"
+import { isReturn, link, placeOf } from "./Place.ts"
+import type { Right } from "./Rights.ts"
+import type { SignInLimits } from "./SignInLimits.ts"
+import type { Mode, Visit } from "./Visit.ts"
+import { subjectOf, visitOf } from "./Visit.ts"
+import type { Visitor } from "./Visitors.ts"
+import { isFromHere, visitorOf } from "./Visitors.ts"
+import { shownPath } from "../http/ErrorTable.ts"
+
+/** Pages and actions may use these. */
+export type Services = PageServices | DashboardConfig | Passwords | SignInLimits
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+export type Params = Readonly<Record<string, string | undefined>>
+
+/** A page of the dashboard: its forms say where they come from, and nobody else is told. */
+export const answer = (document: Html, status = 200): Response =>
+  page(document, { status, referrerPolicy: "same-origin" })
+
+const notShown = (request: Request, status: 413 | 500 | 503): Response =>
+  answer(
+    door({
+      title: status === 413 ? "This form is too long" : "Please try again",
+      depth: placeOf(request).depth,
+      content: html`<p>
+        ${
+          status === 413
+            ? "Nothing was done."
+            : "Till cannot answer at the moment. What you sent happens once, however often you send it."
+        }
+      </p>`
+    }),
+    status
+  )
+
+/** A link that signs somebody in is nothing for logs. */
+const LINK = /^\/dashboard\/link\/.*/
+
+/** Routes of the dashboard, whose failures look like its pages. */
+export const route = routeWith({
+  tooLarge: (request) => notShown(request, 413),
+  unavailable: notShown,
+  shownPath: (path) => shownPath(path.replace(LINK, "/dashboard/link/…"))
+})
+
+const modeOf = ({ mode }: Params): Mode | undefined => (mode === "test" || mode === "live" ? mode : undefined)
+
+/** Leads somebody who is not signed in to where they can, and back to this page. */
+export const toSignIn = (request: Request): Response => {
+  const place = placeOf(request)
+  const to = request.method !== "POST" && isReturn(place.path) ? place.path : null
+  return seeOther(link(place, "/sign-in", { to }))
+}
+
+export const refusal = (visit: Visit, status: 403 | 404): Response =>
+  answer(
+    shell(visit, {
+      section: null,
+      ...(status === 403
+        ? {
+            title: "Not with your role",
+            content: html`<p class="empty">
+              This takes another role than yours, ${visit.person.role}. An owner of ${visit.merchant.name} can change
+              that.
+            </p>`
+          }
+        : {
+            title: "Nothing here",
+            content: html`<p class="empty">
+              There is nothing at this address in the ${visit.mode} environment of ${visit.merchant.name}. Perhaps it is
+              in the other environment.
+            </p>`
+          })
+    }),
+    status
+  )
+
+/** Makes what is shown; undefined where there is nothing, and so does `ResourceMissing`. */
+export type Show<R = Services> = (
+  visit: Visit,
+  params: Params,
+  problem: Problem | null
+) => Effect.Effect<Screen | undefined, ResourceMissing | Unavailable, R>
+
+const shown = <R>(visit: Visit, screen: Effect.Effect<Screen | undefined, ResourceMissing | Unavailable, R>) =>
+  screen.pipe(
+    Effect.catchTag("ResourceMissing", () => Effect.succeed(undefined)),
+    Effect.map((screen) => (screen === undefined ? refusal(visit, 404) : answer(shell(visit, screen), screen.status)))
+  )
+
+/** What actions say on the page that they lead to, by their names. */
+const SAYINGS = new Map<string, string>()
+
+interface Asked {
+  readonly request: Request
+  readonly params: Params
+  readonly right: Right
+}
+
+/** Goes on with the visit of somebody who is signed in and has the right. */
+const asVisit = <E, R>(
+  { params, request, right }: Asked,
+  go: (visit: Visit, visitor: Visitor) => Effect.Effect<Response, E, R>
+) =>
+  Effect.gen(function* () {
+    const visitor = yield* visitorOf(request)
+    if (visitor === undefined) return request.method === "POST" ? signedOut(request) : toSignIn(request)
+    const mode = modeOf(params)
+    const visit = visitOf(request, visitor, mode ?? "test", yield* PaymentsConfig)
+    if (mode === undefined) return refusal(visit, 404)
+    return visit.may(right) ? yield* go(visit, visitor) : refusal(visit, 403)
+  })
+
+/** A form of a session that has ended. Nothing is kept of it. */
+export const signedOut = (request: Request): Response => {
+  const place = placeOf(request)
+  return answer(
+    door({
+      title: "You are signed out",
+      depth: place.depth,
+      content: html`<p>Nothing was done.</p>
+        <p><a class="button primary" href="${link(place, "/sign-in")}">Sign in</a></p>`
+    }),
+    401
+  )
+}
+
+/** A form that is none of the dashboard's, or of another session. */
+const notFromHere = (request: Request): Response => {
+  const place = placeOf(request)
+  return answer(
+    door({
+      title: "This form is not from here",
+      depth: place.depth,
+      content: html`<p>Nothing was done. Open the page again, and send its own form.</p>
+        <p><a class="button primary" href="${link(place, "")}">To the dashboard</a></p>`
+    }),
+    403
+  )
+}
+
+/** A page at `/dashboard/{test,live}` + path, for people who have the right. */
+export const screen = <R = never>(path: `/${string}` | "", right: Right, show: Show<Services | R>) =>
+  route<ResourceMissing | Unavailable, Services | R>("GET", `/dashboard/:mode${path}`, (request, params) =>
+    asVisit({ request, params, right }, (visit) => {
+      const notice = SAYINGS.get(visit.query.get("done") ?? "") ?? null
+      const screen = show(visit, params, null)
+      return shown(
+        visit,
+        Effect.map(screen, (made) => made && { notice, ...made })
+      )
+    })
+  )
+
+/** An action has looked at its form, and this is what it wants done. */
+export interface Doing {
+  readonly command: Command
+  /** What was entered: sent again with other values, the form is refused. */
+  readonly entered: unknown
+  /** The environment's account if left out. */
+  readonly account?: AccountId
+  /** For the audit log: of what, and what of it. The first `id` of the path if left out. */
+  readonly subject?: string | null
+  readonly detail?: string | null
+  /** Leads on to another page, or shows something this once, such as a secret. The page of the form if left out. */
+  readonly then?: (result: { readonly id?: string } & Readonly<Record<string, unknown>>) => `/${string}` | Screen
+}
+
+/** Something is wrong with what was entered: by field, or as a whole. */
+export class Invalid {
+  readonly errors: Readonly<Record<string, string>>
+  readonly message: string | null
+  constructor(errors: Readonly<Record<string, string>>, message: string | null = null) {
+    this.errors = errors
+    this.message = message
+  }
+}
+
+export interface Action<R = Services> {
+  /** In the audit log: `refund.create`. */
+  readonly name: string
+  readonly right: Right
+  /** The page that its form is on, which is shown again if something is wrong. */
+  readonly of: `/${string}` | ""
+  /** Where its form is sent to. */
+  readonly path: `/${string}`
+  readonly show: Show<R>
+  /** Said once it is done. */
+  readonly says: string
+  /** Whether somebody has to have proved lately who they are. */
+  readonly confirms?: (visit: Visit, values: FormValues) => boolean
+  readonly does: (
+    visit: Visit,
+    params: Params,
+    values: FormValues
+  ) => Effect.Effect<Doing | Invalid, ResourceMissing | Unavailable, R>
+}
+
+const filled = (pattern: string, params: Params): string =>
+  pattern.replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? "")
+
+/** Carries the command out with its audit entry. A decline that is kept has happened as well. */
+const audited = (visit: Visit, { name }: Action<never>, params: Params, { command, detail, subject }: Doing): Command =>
+  Effect.flatMap(command, (answered) => {
+    const made = Result.isResult(answered) ? undefined : (answered as { readonly id?: string }).id
+    const entry = { action: name, subject: subject ?? params["id"] ?? made ?? null, detail: detail ?? null }
+    return Effect.as(Audit.record(visit.person, entry), answered)
+  })
+
+const submit = Effect.fnUntraced(function* (
+  submissions: Submissions,
+  visit: Visit,
+  doing: Doing,
+  { command, idempotencyKey }: { readonly command: Command; readonly idempotencyKey: string }
+) {
+  const { account = visit.account, entered } = doing
+  const path = `/dashboard${visit.place.path}`
+  const refused = (status: number, message: string): Submitted => ({
+    ok: false,
+    status,
+    code: "",
+    message,
+    param: null
+  })
+  return yield* submissions.submit({ account, path, idempotencyKey, entered }, command).pipe(
+    Effect.catchTags({
+      IdempotencyKeyReuse: () =>
+        Effect.succeed(refused(409, "This form was sent before, with other values. Look whether that has been done.")),
+      IdempotencyKeyInUse: () => Effect.succeed(refused(409, "This is still being done. Wait a moment."))
+    })
+  )
+})
+
+/** Does something at `/dashboard/{test,live}` + path, for people who have the right. */
+export const action = <R = never>(made: Action<Services | R>) => {
+  SAYINGS.set(made.name, made.says)
+  const path = `/dashboard/:mode${made.path}` as const
+  const handle = (submissions: Submissions) => (request: Request, params: Params) =>
+    asVisit({ request, params, right: made.right }, (visit, visitor) =>
+      Effect.gen(function* () {
+        const config = yield* PaymentsConfig
+        if (!isFromHere(config.publicUrl, request)) return notFromHere(request)
+        const values = yield* readForm(request)
+        const subject = subjectOf(visit.session, visit.place.path)
+        const idempotencyKey = idempotencyKeyOf(config, subject, values?.get("token") ?? "")
+        if (values === undefined || idempotencyKey === undefined) return notFromHere(request)
+        const atPage = `/${visit.mode}${filled(made.of, params)}` as DashboardPath
+        const again = ({ errors, message }: Invalid, status: number) => {
+          const problem: Problem = { action: visit.place.path, message, errors, values }
+          const onPage = { ...visit, place: { ...visit.place, path: atPage } }
+          return shown(
+            onPage,
+            Effect.map(made.show(onPage, params, problem), (screen) => screen && { ...screen, status })
+          )
+        }
+        if (made.confirms?.(visit, values) === true && !isConfirmed(visit.session, yield* Clock.currentTimeMillis)) {
+          const asked = yield* Confirmation.ask(request, visitor, values)
+          if (asked !== null) return answer(asked.document, asked.status)
+        }
+        const doing = yield* made.does(visit, params, values)
+        if (doing instanceof Invalid) return yield* again(doing, 400)
+        const command = audited(visit, made as Action<never>, params, doing)
+        const submitted = yield* submit(submissions, visit, doing, { command, idempotencyKey })
+        if (!submitted.ok) return yield* again(invalidOf(submitted), submitted.status)
+        const next = doing.then?.(submitted.body as { readonly id?: string })
+        if (typeof next === "object") return answer(shell(visit, next), next.status)
+        return seeOther(visit.at(next === undefined ? atPage : `/${visit.mode}${next}`, { done: made.name }))
+      }).pipe(Effect.catchTag("ResourceMissing", () => Effect.succeed(refusal(visit, 404))))
+    )
+  return Layer.unwrap(
+    Effect.map(Submission.make, (submissions) =>
+      Layer.merge(
+        route<Unavailable, Services | R>("POST", path, handle(submissions) as never),
+        // Whoever loads the answer to a form again, or has kept its address, sees the page that it is of.
+        route<Unavailable, Services | R>("GET", path, (request, params) =>
+          Effect.succeed(
+            modeOf(params) === undefined
+              ? toSignIn(request)
+              : seeOther(link(placeOf(request), `/${params["mode"]!}${filled(made.of, params)}` as DashboardPath))
+          )
+        )
+      )
+    )
+  )
+}
+
+/** A refusal beside the field that it is about. The words are those of the API. */
+const invalidOf = ({ message, param }: Submitted & { readonly ok: false }): Invalid =>
+  param === null || param === "id" ? new Invalid({}, message) : new Invalid({ [param]: message }, null)

@@ -1,0 +1,85 @@
+/**
+ * Charts as SVG, made on the server. Few kinds are needed, and a page's policy lets no style in that a library would
+ * write, so they are made here: shapes with classes, whose colours the style sheet has.
+ *
+ * A chart is a picture with a name; the figures are in the table behind it, for whoever cannot see the one or wants to
+ * copy the other.
+ */
+import type { Child, Html } from "../../pages/Html.ts"
+import { html } from "../../pages/Html.ts"
+
+export interface Bar {
+  /** Under the bar, or where a pointer is on it. */
+  readonly label: string
+  /** From 0. */
+  readonly value: number
+  /** The value in words: `43.21 USD`. */
+  readonly text: string
+  /** How much of the value is of the second kind, such as what failed. */
+  readonly part?: number
+}
+
+export interface Chart {
+  /** What it shows: `Volume per day`. */
+  readonly title: string
+  readonly bars: ReadonlyArray<Bar>
+  /** What values are called in the table. */
+  readonly unit: string
+}
+
+const WIDTH = 600
+const HEIGHT = 120
+const GAP = 0.25
+
+const rounded = (value: number): string => String(Math.round(value * 100) / 100)
+
+const barOf = (bar: Bar, index: number, width: number, max: number): Child => {
+  const height = max === 0 ? 0 : (bar.value / max) * HEIGHT
+  const part = max === 0 ? 0 : ((bar.part ?? 0) / max) * HEIGHT
+  const place = (y: number, tall: number, kind: string) =>
+    html`<rect
+      class="${kind}"
+      x="${rounded(index * width + (width * GAP) / 2)}"
+      y="${rounded(y)}"
+      width="${rounded(width * (1 - GAP))}"
+      height="${rounded(tall)}"
+    />`
+  return html`<g>
+    <title>${bar.label}: ${bar.text}</title>
+    ${place(0, HEIGHT, "room")} ${place(HEIGHT - height, height, "bar")}
+    ${part > 0 && place(HEIGHT - part, part, "part")}
+  </g>`
+}
+
+export const chart = ({ bars, title, unit }: Chart): Html => {
+  const max = Math.max(0, ...bars.map(({ value }) => value))
+  const width = WIDTH / Math.max(bars.length, 1)
+  const [first, last] = [bars[0], bars.at(-1)]
+  return html`<figure class="chart">
+    <figcaption>${title}</figcaption>
+    <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}">
+      ${bars.map((bar, index) => barOf(bar, index, width, max))}
+    </svg>
+    <div class="axis" aria-hidden="true"><span>${first?.label}</span><span>${last?.label}</span></div>
+    <details>
+      <summary>As a table</summary>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col" class="end">${unit}</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${bars.map(
+            ({ label, text }) =>
+              html`<tr>
+                <td>${label}</td>
+                <td class="end">${text}</td>
+              </tr>`
+          )}
+        </tbody>
+      </table>
+    </details>
+  </figure>`
+}

@@ -1,0 +1,164 @@
+/**
+ * Forms. They work without scripts: a form that is not always there stands in a `details`, which opens by itself.
+ *
+ * Each form is made for one action and one session, by a token that also makes it happen once. After a mistake the page
+ * is shown again, with the form as it was sent and what is wrong beside its fields.
+ */
+import type { Child, Html } from "../../pages/Html.ts"
+import { html } from "../../pages/Html.ts"
+import type { FormValues } from "../../pages/Forms.ts"
+import type { DashboardPath } from "../Place.ts"
+import type { Visit } from "../Visit.ts"
+
+/** What was wrong with a form that was sent. */
+export interface Problem {
+  /** The form, by where it was sent to; as `visit.at` takes it. */
+  readonly action: DashboardPath
+  /** What is wrong with it as a whole; null if only fields are. */
+  readonly message: string | null
+  /** By field. */
+  readonly errors: Readonly<Record<string, string>>
+  readonly values: FormValues
+}
+
+export interface Form {
+  readonly visit: Visit
+  /** Where it is sent to, in this environment: `/payments/pi_…/refund`. */
+  readonly action: `/${string}`
+  /** What the button says. */
+  readonly submit: string
+  readonly tone?: "danger" | "quiet"
+  readonly problem?: Problem | null | undefined
+  readonly content?: (fields: Fields) => Child
+}
+
+/** Makes the fields of one form. */
+export interface Fields {
+  readonly text: (field: TextField) => Html
+  readonly area: (field: Omit<TextField, "type" | "inputmode" | "autocomplete">) => Html
+  readonly choice: (field: ChoiceField) => Html
+  readonly check: (field: CheckField) => Html
+}
+
+interface Field {
+  readonly name: string
+  readonly label: string
+  readonly hint?: Child
+}
+
+export interface TextField extends Field {
+  readonly value?: string
+  readonly type?: "text" | "email" | "password" | "url" | "search" | "date"
+  readonly inputmode?: "decimal" | "numeric"
+  readonly autocomplete?: string
+  readonly required?: boolean
+}
+
+export interface ChoiceField extends Field {
+  readonly value?: string
+  readonly options: ReadonlyArray<readonly [value: string, label: string]>
+}
+
+export interface CheckField extends Omit<Field, "hint"> {
+  readonly checked?: boolean
+}
+
+const noteOf = (id: string, hint: Child, error: string | undefined): Child => [
+  hint != null && hint !== false ? html`<p class="hint" id="${id}-hint">${hint}</p>` : null,
+  error === undefined ? null : html`<p class="error" id="${id}-error">${error}</p>`
+]
+
+const ariaOf = (id: string, hint: Child, error: string | undefined): Child => {
+  const described = [hint != null && hint !== false ? `${id}-hint` : "", error === undefined ? "" : `${id}-error`]
+  const text = described.join(" ").trim()
+  return [
+    text === "" ? null : html` aria-describedby="${text}"`,
+    error === undefined ? null : html` aria-invalid="true"`
+  ]
+}
+
+/** Fields of a form whose ids begin with `prefix`, as they were sent or as they are given. */
+export const fieldsOf = (prefix: string, problem: Problem | null): Fields => {
+  const sent = (name: string, value = "") => problem?.values.get(name) ?? value
+  const errorOf = (name: string) => problem?.errors[name]
+  return {
+    text: ({ autocomplete = "off", hint, inputmode, label, name, required = false, type = "text", value }) => {
+      const [id, error] = [`${prefix}-${name}`, errorOf(name)]
+      return html`<div class="field">
+        <label for="${id}">${label}</label>
+        <input
+          id="${id}"
+          name="${name}"
+          type="${type}"
+          autocomplete="${autocomplete}"
+          value="${type === "password" ? "" : sent(name, value)}"
+          ${inputmode !== undefined && html`inputmode="${inputmode}"`}
+          ${required && html`required=""`}${ariaOf(id, hint, error)}
+        />
+        ${noteOf(id, hint, error)}
+      </div>`
+    },
+    area: ({ hint, label, name, required = false, value }) => {
+      const [id, error] = [`${prefix}-${name}`, errorOf(name)]
+      return html`<div class="field">
+        <label for="${id}">${label}</label>
+        <textarea id="${id}" name="${name}" rows="4" ${required && html`required=""`}${ariaOf(id, hint, error)}>
+${sent(name, value)}</textarea>
+        ${noteOf(id, hint, error)}
+      </div>`
+    },
+    choice: ({ hint, label, name, options, value }) => {
+      const [id, error] = [`${prefix}-${name}`, errorOf(name)]
+      const chosen = sent(name, value)
+      return html`<div class="field">
+        <label for="${id}">${label}</label>
+        <select id="${id}" name="${name}" ${ariaOf(id, hint, error)}>
+          ${options.map(([option, text]) => html`<option value="${option}" ${option === chosen && html`selected=""`}>${text}</option>`)}
+        </select>
+        ${noteOf(id, hint, error)}
+      </div>`
+    },
+    check: ({ checked = false, label, name }) => {
+      const isChecked = problem === null ? checked : problem.values.has(name)
+      return html`<label class="check"
+        ><input type="checkbox" name="${name}" value="on" ${isChecked && html`checked=""`} /> ${label}</label
+      >`
+    }
+  }
+}
+
+/** The problem, if it is this form's. */
+const ownProblem = ({ action, problem, visit }: Form): Problem | null =>
+  problem?.action === `/${visit.mode}${action}` ? problem : null
+
+/** The start of the ids of a form's fields: two forms of a page may have fields of the same name. */
+const prefixOf = (action: string): string => `f${action.replaceAll(/[^0-9A-Za-z]+/g, "-")}`
+
+export const form = (made: Form): Html => {
+  const { action, content, submit, tone, visit } = made
+  const problem = ownProblem(made)
+  return html`<form method="post" action="${visit.to(action)}">
+    <input type="hidden" name="token" value="${visit.token(`/${visit.mode}${action}`)}" />
+    ${problem?.message != null && html`<p class="message" role="alert">${problem.message}</p>`}
+    ${content?.(fieldsOf(prefixOf(action), problem))}
+    <button type="submit" class="${tone ?? "primary"}">${submit}</button>
+  </form>`
+}
+
+/** A form that a button opens. It stands open while something is wrong with it. */
+export const dialog = (label: string, made: Form): Html =>
+  html`<details class="dialog" ${ownProblem(made) !== null && html`open=""`}>
+    <summary class="button ${made.tone ?? ""}">${label}</summary>
+    <div class="sheet">${form(made)}</div>
+  </details>`
+
+/** A form that asks for a list: its fields are the list's filters, and its address is a view that can be kept. */
+export const filters = (visit: Visit, path: `/${string}` | "", content: (fields: Fields) => Child): Html => {
+  const values: FormValues = new Map(visit.query)
+  const asSent: Problem = { action: "", message: null, errors: {}, values }
+  return html`<form class="filters" method="get" action="${visit.to(path)}" role="search">
+    ${content(fieldsOf("filter", asSent))}
+    <button type="submit">Filter</button>
+    ${visit.query.size > 0 && html`<a href="${visit.to(path)}">Clear</a>`}
+  </form>`
+}

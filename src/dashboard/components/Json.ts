@@ -1,0 +1,31 @@
+/** JSON as it is read: indented, and in the colours of what its parts are. */
+import type { Child, Html } from "../../pages/Html.ts"
+import { html } from "../../pages/Html.ts"
+
+/** Strings, with the colon behind the name of a field; numbers; and the three words. */
+const PARTS = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g
+
+const colored = (text: string): Child => {
+  const parts: Array<Child> = []
+  let end = 0
+  for (const match of text.matchAll(PARTS)) {
+    const [whole, string, colon, number] = match
+    parts.push(text.slice(end, match.index))
+    const kind =
+      colon !== undefined ? "name" : string !== undefined ? "string" : number !== undefined ? "number" : "word"
+    parts.push(html`<span class="${kind}">${string ?? whole}</span>`, colon)
+    end = match.index + whole.length
+  }
+  return [...parts, text.slice(end)]
+}
+
+/** A value, or JSON text. */
+export const json = (value: unknown, label: string): Html => {
+  const text = JSON.stringify(typeof value === "string" ? JSON.parse(value) : value, null, 2)
+  return html`<pre
+    class="json copy"
+    tabindex="0"
+    role="region"
+    aria-label="${label}"
+  ><code>${colored(text)}</code></pre>`
+}

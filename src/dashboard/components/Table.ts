@@ -1,0 +1,90 @@
+/** Tables whose rows lead somewhere, and the way from page to page. */
+import type { Child, Html } from "../../pages/Html.ts"
+import { html } from "../../pages/Html.ts"
+import type { Visit } from "../Visit.ts"
+
+export interface Column<Row> {
+  readonly name: string
+  readonly cell: (row: Row) => Child
+  /** Where it stands in its column; `end` is for numbers. */
+  readonly align?: "end"
+  /** True for what a phone has no room for. */
+  readonly wide?: boolean
+}
+
+export interface Table<Row> {
+  /** Says what is in it, for those who hear the page. */
+  readonly caption: string
+  /** The first column has the link of each row. */
+  readonly columns: ReadonlyArray<Column<Row>>
+  readonly rows: ReadonlyArray<Row>
+  readonly href?: (row: Row) => string
+  /** Stands in its place if there are no rows. */
+  readonly empty: Child
+}
+
+const classOf = ({ align, wide }: Pick<Column<never>, "align" | "wide">): string =>
+  [align === "end" ? "end" : "", wide === true ? "wide" : ""].join(" ").trim()
+
+export const table = <Row>({ caption, columns, empty, href, rows }: Table<Row>): Html =>
+  rows.length === 0
+    ? html`<div class="empty">${empty}</div>`
+    : html`<div class="scroll">
+        <table>
+          <caption class="unseen">
+            ${caption}
+          </caption>
+          <thead>
+            <tr>
+              ${columns.map((column) => html`<th scope="col" class="${classOf(column)}">${column.name}</th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            ${rows.map(
+              (row) =>
+                html`<tr>
+                  ${columns.map((column, i) => cellOf(column, row, i === 0 ? href?.(row) : undefined))}
+                </tr>`
+            )}
+          </tbody>
+        </table>
+      </div>`
+
+const cellOf = <Row>(column: Column<Row>, row: Row, href: string | undefined): Html => {
+  const content = column.cell(row)
+  return html`<td class="${classOf(column)}">
+    ${href === undefined ? content : html`<a href="${href}">${content}</a>`}
+  </td>`
+}
+
+/** A page of a list, newest first, as the address names it. */
+export interface Cursor {
+  readonly olderThan?: string
+  readonly newerThan?: string
+}
+
+/** Ids are all that a cursor can be. */
+const ID = /^[0-9A-Za-z_]{1,64}$/
+
+/** The page that the query asks for. A cursor that is none begins at the newest. */
+export const cursorIn = (query: URLSearchParams): Cursor => {
+  const [after, before] = [query.get("after") ?? "", query.get("before") ?? ""]
+  if (ID.test(after)) return { olderThan: after }
+  return ID.test(before) ? { newerThan: before } : {}
+}
+
+/** Links to the pages before and behind the one of `rows`. Nothing where there is one page only. */
+export const pages = (
+  { here, query }: Pick<Visit, "here" | "query">,
+  rows: ReadonlyArray<{ readonly id: string }>,
+  hasMore: boolean
+): Child => {
+  const { newerThan, olderThan } = cursorIn(query)
+  const isOlder = newerThan !== undefined || hasMore
+  const isNewer = olderThan !== undefined || (newerThan !== undefined && hasMore)
+  if (rows.length === 0 || (!isOlder && !isNewer)) return null
+  return html`<nav class="pages" aria-label="Pages">
+    ${isNewer ? html`<a rel="prev" href="${here({ before: rows[0]!.id, after: null })}">Newer</a>` : html`<span>Newer</span>`}
+    ${isOlder ? html`<a rel="next" href="${here({ after: rows.at(-1)!.id, before: null })}">Older</a>` : html`<span>Older</span>`}
+  </nav>`
+}

@@ -1,0 +1,76 @@
+/** Values as the dashboard shows them: amounts, times, ids, statuses. */
+import type { Child, Html } from "../../pages/Html.ts"
+import { html } from "../../pages/Html.ts"
+import { moneyOf } from "../../pages/Money.ts"
+import * as Amounts from "../../pages/assets/amount.js"
+
+/** An amount in minor units without its currency, as it is written everywhere: `4321`, `usd` → `43.21`. */
+export const plainAmount = (minor: number, currency: string): string =>
+  Amounts.plainAmount(minor, moneyOf(currency, "en"))
+
+/** An amount in minor units, with its currency: `43.21 USD`. */
+export const money = (minor: number, currency: string): Html =>
+  html`<span class="money">${plainAmount(minor, currency)} <abbr>${currency.toUpperCase()}</abbr></span>`
+
+/** A time in Unix seconds. It is written in UTC, and the script makes it the reader's own. */
+export const time = (seconds: number): Html => {
+  const iso = new Date(seconds * 1000).toISOString()
+  return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`
+}
+
+/** An id or another value that is copied: the script puts a button beside it. */
+export const code = (value: string): Html => html`<code class="copy">${value}</code>`
+
+export type Tone = "good" | "bad" | "wait" | "plain"
+
+/** Words for what has a status, in the colour of what it means. */
+const TONES: Readonly<Record<string, Tone>> = {
+  succeeded: "good",
+  paid: "good",
+  complete: "good",
+  active: "good",
+  enabled: "good",
+  failed: "bad",
+  requires_payment_method: "wait",
+  requires_confirmation: "wait",
+  requires_action: "wait",
+  requires_capture: "wait",
+  processing: "wait",
+  pending: "wait",
+  rolling: "wait",
+  open: "wait",
+  disabled: "bad",
+  revoked: "bad",
+  expired: "plain",
+  canceled: "plain"
+}
+
+/** A status: `requires_capture` → `requires capture`, in its colour. */
+export const badge = (status: string, tone: Tone = TONES[status] ?? "plain"): Html =>
+  html`<span class="badge ${tone}">${status.replaceAll("_", " ")}</span>`
+
+/** What stands where there is nothing to show. */
+export const NOTHING: Child = html`<span class="nothing">–</span>`
+
+/** Names with their values, one below the other. What is null is left out. */
+export const facts = (entries: ReadonlyArray<readonly [name: string, value: Child]>): Html =>
+  html`<dl class="facts">
+    ${entries.map(([name, value]) =>
+      value == null
+        ? null
+        : html`<div>
+            <dt>${name}</dt>
+            <dd>${value}</dd>
+          </div>`
+    )}
+  </dl>`
+
+/** A part of a page under a heading of its own; the actions stand beside the heading. */
+export const section = (title: string, content: Child, actions: Child = null): Html =>
+  html`<section>
+    <header>
+      <h2>${title}</h2>
+      ${actions}
+    </header>
+    ${content}
+  </section>`

@@ -1,0 +1,171 @@
+/**
+ * Makes the dashboard live: pages show what changes, times are the reader's own, values can be copied, and keys lead
+ * around. Without it, pages are the same, and true when they are loaded.
+ */
+"use strict"
+
+let main = document.getElementById("content")
+
+function enhance() {
+  const now = new Date()
+  for (const element of document.querySelectorAll("time[datetime]")) {
+    const at = new Date(element.dateTime)
+    const isDetail = element.closest("td") === null
+    element.textContent = at.toLocaleString(undefined, {
+      month: "short",
+      day: "numeric",
+      hour: "2-digit",
+      minute: "2-digit",
+      ...((isDetail || at.getFullYear() !== now.getFullYear()) && { year: "numeric" }),
+      ...(isDetail && { second: "2-digit" })
+    })
+  }
+  for (const element of document.querySelectorAll(".copy")) offerCopy(element)
+}
+
+function offerCopy(element) {
+  if (navigator.clipboard === undefined || element.dataset.offered !== undefined) return
+  element.dataset.offered = ""
+  const text = element.textContent
+  const button = document.createElement("button")
+  button.type = "button"
+  button.className = "copying"
+  button.textContent = "Copy"
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text)
+    button.textContent = "Copied"
+    setTimeout(() => (button.textContent = "Copy"), 1500)
+  })
+  if (element.tagName !== "PRE") return element.after(" ", button)
+  const around = document.createElement("div")
+  around.className = "copyable"
+  element.replaceWith(around)
+  around.append(element, button)
+}
+
+/* Live */
+
+let source
+let pending = false
+let running = false
+
+/** Whoever is about to enter something must not lose it. */
+function isBusy() {
+  const active = document.activeElement
+  const enters = main.contains(active) && /^(INPUT|SELECT|TEXTAREA)$/.test(active.tagName)
+  return enters || main.querySelector("details.dialog[open]") !== null || String(getSelection()) !== ""
+}
+
+/** Asks for the page again, and takes its content over. */
+async function refresh() {
+  if (running || document.hidden || isBusy()) {
+    pending = true
+    return
+  }
+  running = true
+  pending = false
+  try {
+    const address = new URL(location.href)
+    address.searchParams.delete("done")
+    const response = await fetch(address, { headers: { accept: "text/html" }, redirect: "manual" })
+    if (response.type === "opaqueredirect") return leave()
+    if (!response.ok || isBusy()) return
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("content")
+    if (fresh === null) return
+    const focused = document.activeElement?.getAttribute("href")
+    const open = [...main.querySelectorAll("details")].map((details) => details.open)
+    main.replaceWith(fresh)
+    main = fresh
+    ;[...main.querySelectorAll("details")].forEach((details, i) => (details.open = open[i] ?? false))
+    enhance()
+    if (focused) main.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true })
+  } catch {
+    pending = true
+  } finally {
+    running = false
+  }
+}
+
+/** The session has ended: what is shown is nobody's to see any more. */
+function leave() {
+  source?.close()
+  location.reload()
+}
+
+let soon
+function refreshSoon() {
+  clearTimeout(soon)
+  soon = setTimeout(refresh, 100)
+}
+
+function listen() {
+  const { live, stream } = main.dataset
+  if (live === undefined || stream === undefined || source !== undefined) return
+  const kinds = new Set(live.split(" "))
+  source = new EventSource(stream)
+  let opened = false
+  source.addEventListener("open", () => {
+    // After a sleep, or a start of the service, whatever was missed is in the page itself.
+    if (opened) refreshSoon()
+    opened = true
+    document.documentElement.dataset.live = "on"
+  })
+  source.addEventListener("error", () => delete document.documentElement.dataset.live)
+  source.addEventListener("changed", ({ data }) => {
+    if (JSON.parse(data).kinds.some((kind) => kinds.has(kind))) refreshSoon()
+  })
+  source.addEventListener("ended", leave)
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && pending) refreshSoon()
+})
+addEventListener("focusout", () => {
+  if (pending) refreshSoon()
+})
+document.addEventListener("toggle", () => pending && refreshSoon(), true)
+// A page out of the browser's memory may be somebody's who has signed out since.
+addEventListener("pageshow", ({ persisted }) => persisted && location.reload())
+addEventListener("pagehide", () => {
+  source?.close()
+  source = undefined
+})
+
+/* Keys */
+
+let row = -1
+let led = false
+
+function move(step) {
+  const links = [...main.querySelectorAll("tbody td:first-child > a")]
+  if (links.length === 0) return
+  row = Math.min(Math.max(row + step, 0), links.length - 1)
+  links[row].focus()
+}
+
+const GOES = { h: "Home", p: "Payments", c: "Customers", d: "Developers", w: "Webhooks", r: "Requests", t: "Team" }
+
+const KEYS = {
+  "/": () => main.querySelector(".filters input, .filters select")?.focus(),
+  j: () => move(1),
+  k: () => move(-1),
+  "?": () => document.querySelector("dialog.keys")?.showModal()
+}
+
+addEventListener("keydown", (event) => {
+  const { altKey, ctrlKey, key, metaKey, target } = event
+  if (altKey || ctrlKey || metaKey || target.closest("input, select, textarea, dialog") !== null) return
+  if (led) {
+    led = false
+    const link = [...document.querySelectorAll(".side nav a")].find(({ textContent }) => textContent === GOES[key])
+    if (link !== undefined) return link.click()
+  }
+  if (key === "g") led = true
+  else if (KEYS[key] !== undefined) {
+    event.preventDefault()
+    KEYS[key]()
+  }
+})
+
+enhance()
+listen()

@@ -1,0 +1,100 @@
+/** People in front of the dashboard: how they come in, and what they send. */
+import { Effect } from "effect"
+import type { Role } from "../../src/domain/Person.ts"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as DashboardSessions from "../../src/payments/DashboardSessions.ts"
+import * as People from "../../src/payments/People.ts"
+import type { PagesServer } from "../pages/PagesServer.ts"
+import { visit } from "../pages/Shop.ts"
+
+/** A link that signs a new person of the merchant in, or its first owner. */
+export const linkFor = async ({ accounts, merchantId, url }: PagesServer, role?: Role): Promise<string> => {
+  const person = role === undefined ? People.ensureOwner(merchantId) : People.add(merchantId, { email: null, role })
+  const link = Effect.flatMap(person, DashboardSessions.makeLink)
+  return url + DashboardSessions.pathOf(await Effect.runPromise(Effect.orDie(accounts.run(INSTALLATION, link))))
+}
+
+/** What a browser would send back of the cookies that it was given. */
+export const cookieOf = (headers: Headers): string =>
+  headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(";", 1)[0]!)
+    .join("; ")
+
+/** A browser without scripts: it keeps its cookie, and follows where it is led. */
+export interface Tab {
+  cookie: string
+  readonly get: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Page>
+  readonly post: (
+    path: string,
+    values: Readonly<Record<string, string>>,
+    headers?: Readonly<Record<string, string>>
+  ) => Promise<Page>
+}
+
+export interface Page {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The page's own address. */
+  readonly url: string
+}
+
+export const openTab = (server: Pick<PagesServer, "url">): Tab => {
+  const tab: Tab = {
+    cookie: "",
+    get: async (path, headers = {}) => {
+      const url = new URL(path, `${server.url}/dashboard/test`).href
+      const page = await visit(url, { cookie: tab.cookie, ...headers })
+      return await followed({ ...page, url })
+    },
+    post: async (path, values, headers = {}) => {
+      const url = new URL(path, `${server.url}/dashboard/test`).href
+      const response = await fetch(url, {
+        method: "POST",
+        redirect: "manual",
+        headers: {
+          "content-type": "application/x-www-form-urlencoded",
+          "sec-fetch-site": "same-origin",
+          origin: server.url,
+          cookie: tab.cookie,
+          ...headers
+        },
+        body: new URLSearchParams(values).toString()
+      })
+      return await followed({ status: response.status, headers: response.headers, text: await response.text(), url })
+    }
+  }
+  const followed = async (page: Page): Promise<Page> => {
+    const cookie = cookieOf(page.headers)
+    if (cookie !== "") tab.cookie = cookie
+    if (page.status !== 303) return page
+    return await tab.get(new URL(page.headers.get("location")!, page.url).href)
+  }
+  return tab
+}
+
+/** A tab in which a new person of that role is signed in, or the first owner. */
+export const signedIn = async (server: PagesServer, role?: Role): Promise<Tab> => {
+  const tab = openTab(server)
+  await tab.get(await linkFor(server, role))
+  return tab
+}
+
+/** The forms of a page: where they are sent to, and what they hold. */
+export const formsIn = ({ text, url }: Page) =>
+  [...text.matchAll(/<form method="post" action="([^"]+)">([\s\S]*?)<\/form>/g)].map(([, action, content]) => ({
+    action: new URL(action!, url).pathname,
+    values: Object.fromEntries(
+      [...content!.matchAll(/<(?:input|select|textarea)[^>]* name="([^"]+)"[^>]*?(?: value="([^"]*)")?[^>]*>/g)].map(
+        ([, name, value]) => [name!, value ?? ""]
+      )
+    ) as Record<string, string>
+  }))
+
+/** The form of a page that is sent to a path with this end. */
+export const formTo = (page: Page, end: string) => {
+  const form = formsIn(page).find(({ action }) => action.endsWith(end))
+  if (form === undefined) throw new Error(`No form to ${end} in ${page.url}: ${page.text}`)
+  return form
+}

@@ -1,0 +1,361 @@
+/** Who gets in, and what nobody gets done (semantics 9.60 to 9.64). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as Audit from "../../src/payments/Audit.ts"
+import { merchant } from "../support/MemoryService.ts"
+import type { Answer, PagesServer } from "../pages/PagesServer.ts"
+import { start } from "../pages/PagesServer.ts"
+import { visit } from "../pages/Shop.ts"
+import type { Tab } from "./People.ts"
+import { formTo, linkFor, openTab, signedIn } from "./People.ts"
+
+const PASSWORD = "correct horse battery"
+
+describe("the dashboard", () => {
+  let server: PagesServer
+  let owner: Tab
+  beforeAll(async () => {
+    server = await start()
+    owner = await signedIn(server)
+  })
+  afterAll(() => server.close())
+
+  const payment = (parameters: object = {}): Promise<Answer> =>
+    server.post("/v1/payment_intents", {
+      amount: 4321,
+      currency: "usd",
+      payment_method: "pm_card_visa",
+      confirm: true,
+      ...parameters
+    })
+
+  const audits = async (account: string): Promise<ReadonlyArray<string>> => {
+    const { documents } = await Effect.runPromise(
+      server.accounts.list(account, { kind: Audit.AUDIT_ENTRY.name, prefix: "aud", limit: 100 })
+    )
+    return documents.map(({ value }) => (value as unknown as { action: string }).action)
+  }
+
+  /** Sets a new person's email and password, and answers with the tab in which that was done. */
+  const withPassword = async (email: string): Promise<Tab> => {
+    const tab = await signedIn(server, "support")
+    await setPassword(tab, email)
+    return tab
+  }
+  const setPassword = async (tab: Tab, email: string) => {
+    const { action, values } = formTo(await tab.get("/dashboard/test/account"), "/credentials")
+    const page = await tab.post(action, { ...values, email, password: PASSWORD })
+    assert.include(page.text, "From now on you sign in with this")
+  }
+
+  const signIn = async (tab: Tab, email: string, password: string, more: Readonly<Record<string, string>> = {}) => {
+    const { action, values } = formTo(await tab.get("/dashboard/sign-in"), "/sign-in")
+    return await tab.post(action, { ...values, email, password, ...more })
+  }
+
+  describe("signing in", () => {
+    it("leads from the link to the home page, once", async () => {
+      const tab = openTab(server)
+      const link = await linkFor(server)
+      // Programs that look ahead do not use it up.
+      assert.strictEqual((await fetch(link, { method: "HEAD" })).status, 200)
+      assert.strictEqual((await tab.get(link, { "sec-purpose": "prefetch" })).status, 200)
+      const home = await tab.get(link)
+      assert.strictEqual(home.status, 200)
+      for (const name of ["Payments", "Developers"])
+        assert.match(home.text, new RegExp(`<a href="[^"]+"\\s*>${name}</a>`))
+      const other = openTab(server)
+      assert.strictEqual((await other.get(link)).status, 410)
+      assert.strictEqual(other.cookie, "")
+    })
+
+    it("shows nothing to whoever has not, and leads back to where they wanted", async () => {
+      const { id } = await payment()
+      for (const path of ["/dashboard", "/dashboard/test", `/dashboard/test/payments/${id}`, "/dashboard/nothing"]) {
+        const page = await openTab(server).get(path)
+        assert.include(page.url, "/dashboard/sign-in")
+        assert.notInclude(page.text, "4321")
+      }
+      const tab = await withPassword("back@example.com")
+      tab.cookie = ""
+      const asked = await tab.get(`/dashboard/test/payments/${id}`)
+      const { action, values } = formTo(asked, "/sign-in")
+      const page = await tab.post(action, { ...values, email: "BACK@example.com", password: PASSWORD })
+      assert.strictEqual(new URL(page.url).pathname, `/dashboard/test/payments/${id}`)
+      assert.include(page.text, "43.21")
+    })
+
+    it.each(["https://evil.example/", "//evil.example", "/\\evil.example", "/test/../../x", "javascript:alert(1)"])(
+      "leads nobody to %s",
+      async (to) => {
+        const tab = openTab(server)
+        const shown = await tab.get(`/dashboard/sign-in?to=${encodeURIComponent(to)}`)
+        assert.strictEqual(formTo(shown, "/sign-in").values["to"], "")
+        await tab.get(await linkFor(server))
+        tab.cookie = tab.cookie.replace(/.$/, "")
+        const answer = await visit(`${server.url}/dashboard/sign-in?to=${encodeURIComponent(to)}`, {
+          cookie: owner.cookie
+        })
+        assert.strictEqual(answer.headers.get("location"), "../dashboard/test")
+      }
+    )
+
+    it("gives a session that nobody had before, and ends the one before it", async () => {
+      const tab = await withPassword("fixed@example.com")
+      const before = tab.cookie
+      const attacker = openTab(server)
+      attacker.cookie = before
+      tab.cookie = ""
+      await signIn(tab, "fixed@example.com", PASSWORD)
+      assert.notStrictEqual(tab.cookie, before)
+      // The link of another person, opened in the same browser.
+      const held = tab.cookie
+      await tab.get(await linkFor(server))
+      assert.notStrictEqual(tab.cookie, held)
+      attacker.cookie = held
+      assert.include((await attacker.get("/dashboard/test")).url, "/sign-in")
+      // A value that somebody has planted is not taken over.
+      const planted = openTab(server)
+      planted.cookie = tab.cookie.replace(/\..*$/, `.${"x".repeat(32)}`)
+      assert.include((await planted.get("/dashboard/test")).url, "/sign-in")
+    })
+
+    it("says the same of a wrong password and of nobody", async () => {
+      await withPassword("known@example.com")
+      const [wrong, nobody] = await Promise.all(
+        ["known@example.com", "unknown@example.com"].map((email) => signIn(openTab(server), email, "wrong"))
+      )
+      assert.deepStrictEqual([wrong!.status, nobody!.status], [401, 401])
+      const plain = (text: string) => text.replaceAll(/value="[^"]*"/g, "")
+      assert.strictEqual(plain(wrong!.text), plain(nobody!.text))
+    })
+
+    it("holds back whoever guesses, and nobody else", async () => {
+      const email = "guessed@example.com"
+      await withPassword(email)
+      const tab = openTab(server)
+      const { action, values } = formTo(await tab.get("/dashboard/sign-in"), "/sign-in")
+      const attempts = Array.from({ length: 12 }, () => tab.post(action, { ...values, email, password: "wrong" }))
+      const statuses = (await Promise.all(attempts)).map(({ status }) => status).toSorted()
+      assert.deepStrictEqual(statuses, [...Array<number>(10).fill(401), 429, 429])
+      assert.strictEqual((await signIn(openTab(server), email, PASSWORD)).status, 429)
+      assert.strictEqual((await signIn(openTab(server), "known@example.com", PASSWORD)).status, 200)
+    })
+
+    it("sends a cookie that is for this host, and for nobody's script", async () => {
+      const { headers } = await visit(await linkFor(server))
+      const [cookie] = headers.getSetCookie()
+      assert.match(cookie!, /^till_dashboard_\d+=dse_\w{24}\.\w{32}; /)
+      for (const term of ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"]) assert.include(cookie!, term)
+      assert.notInclude(cookie!, "Domain")
+    })
+  })
+
+  it("ends a session with a sign-out: its cookie is of no use to whoever has stolen it", async () => {
+    const tab = await signedIn(server)
+    const stolen = openTab(server)
+    stolen.cookie = tab.cookie
+    const home = await tab.get("/dashboard/test")
+    const developers = await stolen.get("/dashboard/test/developers")
+    const { action, values } = formTo(home, "/sign-out")
+    assert.strictEqual((await stolen.post(action, { token: "nonsense" })).status, 403)
+    assert.include((await tab.post(action, values)).url, "/sign-in")
+    assert.include((await stolen.get("/dashboard/test/payments")).url, "/sign-in")
+    const form = formTo(developers, "/version")
+    assert.strictEqual((await stolen.post(form.action, form.values)).status, 401)
+    assert.strictEqual((await visit(`${server.url}/dashboard/test/live`, { cookie: stolen.cookie })).status, 401)
+  })
+
+  it("has its sessions ended by their person, and no other's", async () => {
+    const [tab, other] = [await withPassword("two@example.com"), openTab(server)]
+    await signIn(other, "two@example.com", PASSWORD)
+    const stranger = await signedIn(server)
+    const page = await tab.get("/dashboard/test/account")
+    const { action, values } = formTo(page, "/end")
+    assert.strictEqual((await stranger.post(action, values)).status, 403)
+    assert.strictEqual((await other.get("/dashboard/test")).status, 200)
+    assert.include((await tab.post(action, values)).text, "The session has ended")
+    assert.include((await other.get("/dashboard/test")).url, "/sign-in")
+  })
+
+  it("keeps nothing in caches, and runs nothing that is not its own", async () => {
+    const { id } = await payment()
+    for (const path of [
+      "/dashboard/test",
+      `/dashboard/test/payments/${id}`,
+      "/dashboard/test/nothing",
+      "/dashboard/sign-in"
+    ]) {
+      const { headers } = await visit(server.url + path, { cookie: owner.cookie })
+      assert.strictEqual(headers.get("cache-control"), "no-store")
+      if (headers.has("location")) continue
+      const policy = headers.get("content-security-policy")!
+      assert.include(policy, "default-src 'self'")
+      assert.notInclude(policy, "unsafe")
+      assert.include(policy, "frame-ancestors 'none'")
+    }
+  })
+
+  /** All actions: each page, the end of its form's address, what is entered, and who may do it. */
+  const ACTIONS: ReadonlyArray<{
+    readonly name: string
+    readonly page: () => Promise<string>
+    readonly end: string
+    readonly entered: Readonly<Record<string, string>>
+    readonly account: "test" | "installation"
+    readonly support: boolean
+  }> = [
+    {
+      name: "refund.create",
+      page: async () => `/payments/${(await payment()).id}`,
+      end: "/refund",
+      entered: { amount: "1.23", reason: "duplicate" },
+      account: "test",
+      support: true
+    },
+    {
+      name: "payment_intent.capture",
+      page: async () => `/payments/${(await payment({ capture_method: "manual" })).id}`,
+      end: "/capture",
+      entered: { amount_to_capture: "10" },
+      account: "test",
+      support: true
+    },
+    {
+      name: "payment_intent.cancel",
+      page: async () => `/payments/${(await payment({ capture_method: "manual" })).id}`,
+      end: "/cancel",
+      entered: { cancellation_reason: "fraudulent" },
+      account: "test",
+      support: true
+    },
+    {
+      name: "merchant.set_version",
+      page: async () => "/developers",
+      end: "/version",
+      entered: { version: "2026-03-09" },
+      account: "installation",
+      support: false
+    }
+  ]
+
+  describe.each(ACTIONS)("$name", ({ account, end, entered, name, page, support }) => {
+    const accountId = () => (account === "installation" ? INSTALLATION : `${server.merchantId}:test`)
+    const fill = async () => {
+      const form = formTo(await owner.get(`/dashboard/test${await page()}`), end)
+      return { action: form.action, values: { ...form.values, ...entered } }
+    }
+    const countOf = async () => (await audits(accountId())).filter((action) => action === name).length
+
+    it("is done by whoever sends its form, once, and leaves an entry in the audit log", async () => {
+      const before = await countOf()
+      const { action, values } = await fill()
+      const first = await owner.post(action, values)
+      assert.strictEqual(first.status, 200)
+      assert.include(first.text, `role="status"`)
+      assert.strictEqual((await owner.post(action, values)).status, 200)
+      assert.strictEqual(await countOf(), before + 1)
+    })
+
+    it("is not done without its token, with another's, from elsewhere, or without a session", async () => {
+      const before = await countOf()
+      const { action, values } = await fill()
+      const other = await signedIn(server)
+      const { token: _, ...without } = values
+      const signOut = formTo(await owner.get("/dashboard/test"), "/sign-out").values["token"]!
+      const refused = [
+        await owner.post(action, without),
+        await owner.post(action, { ...values, token: signOut }),
+        await other.post(action, values),
+        await owner.post(action, values, { origin: "https://evil.example", "sec-fetch-site": "cross-site" }),
+        await owner.post(action, values, { origin: "null" }),
+        await owner.post(action, values, { origin: "https://evil.example" }),
+        await owner.post(action, values, { "sec-fetch-site": "same-site" }),
+        await owner.post(action.replace("/test/", "/live/"), values),
+        await owner.post(action, values, { "content-type": "application/json" })
+      ]
+      assert.deepStrictEqual([...new Set(refused.map(({ status }) => status))], [403])
+      assert.strictEqual((await openTab(server).post(action, values)).status, 401)
+      assert.strictEqual(await countOf(), before)
+    })
+
+    it(`is ${support ? "" : "not "}done by support`, async () => {
+      const before = await countOf()
+      const tab = await signedIn(server, "support")
+      const path = `/dashboard/test${await page()}`
+      const shown = await tab.get(path)
+      if (support) {
+        const form = formTo(shown, end)
+        assert.strictEqual((await tab.post(form.action, { ...form.values, ...entered })).status, 200)
+      } else {
+        assert.throws(() => formTo(shown, end))
+        assert.strictEqual((await tab.post(path + end, entered)).status, 403)
+      }
+      assert.strictEqual(await countOf(), before + (support ? 1 : 0))
+    })
+  })
+
+  it("shows and does nothing with another merchant's objects, nor with the other environment's", async () => {
+    const { id } = await payment()
+    const stranger = await Effect.runPromise(
+      Effect.provideService(
+        merchant("Stranger"),
+        (await import("../../src/engine/Accounts.ts")).Accounts,
+        server.accounts
+      )
+    )
+    const tab = openTab(server)
+    await tab.get(await linkFor({ ...server, merchantId: stranger.merchantId }))
+    const own = await owner.get(`/dashboard/test/payments/${id}`)
+    const { action, values } = formTo(own, "/refund")
+    for (const path of [`/dashboard/test/payments/${id}`, `/dashboard/live/payments/${id}`]) {
+      const page = await tab.get(path)
+      assert.strictEqual(page.status, 404)
+      assert.notInclude(page.text, "43.21")
+    }
+    assert.strictEqual((await owner.get(`/dashboard/live/payments/${id}`)).status, 404)
+    assert.strictEqual((await tab.post(action, values)).status, 403)
+    assert.strictEqual((await owner.get(`/dashboard/test/payments/${stranger.merchantId}`)).status, 404)
+    assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).charges.data[0].amount_refunded, 0)
+  })
+
+  it("refuses what is wrong beside its field, with the status and the words of the API", async () => {
+    const { id } = await payment()
+    const { action, values } = formTo(await owner.get(`/dashboard/test/payments/${id}`), "/refund")
+    const tooMuch = await owner.post(action, { ...values, amount: "43.22" })
+    assert.strictEqual(tooMuch.status, 400)
+    assert.match(tooMuch.text, /<p class="error" id="[^"]*-amount-error">/)
+    assert.include(tooMuch.text, 'value="43.22"')
+    const nonsense = await owner.post(action, { ...values, amount: "<script>" })
+    assert.strictEqual(nonsense.status, 400)
+    assert.include(nonsense.text, "&lt;script&gt;")
+    const version = formTo(await owner.get("/dashboard/test/developers"), "/version")
+    const wrong = await owner.post(version.action, { ...version.values, version: "1999-01-01" })
+    assert.strictEqual(wrong.status, 400)
+    assert.include(wrong.text, "There is no such version")
+  })
+
+  it("asks for the password before a live refund of all, and goes on with it", async () => {
+    const tab = await signedIn(server)
+    await setPassword(tab, "owner@example.com")
+    const { action, values } = formTo(await tab.get("/dashboard/test/account"), "/credentials")
+    // The link has just proved who it is, so nothing is asked for yet.
+    const page = await tab.post(action, { ...values, email: "owner@example.com", password: "short" })
+    assert.strictEqual(page.status, 400)
+    assert.include(page.text, "Take at least 12 characters")
+  })
+})
+
+describe("an installation that others can listen to", () => {
+  it("signs nobody in, and says why", async () => {
+    const server = await start("Open", undefined, undefined, null, null, "Till listens on 0.0.0.0")
+    const link = await linkFor(server)
+    for (const path of [link, `${server.url}/dashboard/sign-in`]) {
+      const { headers, status, text } = await visit(path)
+      assert.deepStrictEqual([status, headers.getSetCookie()], [403, []])
+      assert.include(text, "Till listens on 0.0.0.0")
+    }
+    await server.close()
+  })
+})
