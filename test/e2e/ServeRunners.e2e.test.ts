@@ -82,7 +82,7 @@ describe("till serve --runners", () => {
           assert.strictEqual(occurrences(server.stdout, "Till listens on"), 1)
         })
       ),
-    120_000
+    240_000
   )
 
   it.live(
@@ -104,7 +104,7 @@ describe("till serve --runners", () => {
           assert.deepStrictEqual(await server.kill("SIGINT"), { code: 0, signal: null })
         })
       ),
-    120_000
+    240_000
   )
 
   it.live(
@@ -132,6 +132,6 @@ describe("till serve --runners", () => {
           assert.match(await start(database), /^till: DATABASE_URL: Postgres at 127\.0\.0\.1:1: .*ECONNREFUSED.*\n$/)
         })
       ),
-    60_000
+    180_000
   )
 })

@@ -154,10 +154,12 @@ export class TillProcess {
     this.#running = run(["serve", ...this.#args], this.variables)
     let end: End | undefined
     void this.#running.ended.then((ended) => (end = ended))
-    await until("Till is ready", async () => {
+    const isReady = async () => {
       if (end !== undefined) throw new Error(`Till ended with ${JSON.stringify(end)}: ${this.stderr}`)
       return this.stdout.includes("Till listens on") && (await this.isReady())
-    })
+    }
+    // Several at once, on a machine that has others to serve.
+    await until("Till is ready", isReady, 60)
   }
 
   async isReady(): Promise<boolean> {
@@ -273,11 +275,15 @@ export const signalIfThere = (processId: number, signal: NodeJS.Signals): void =
 
 export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Waits until a condition holds; fails after 30 s. */
-export const until = async (what: string, condition: () => boolean | Promise<boolean>): Promise<void> => {
-  const end = performance.now() + 30_000
+/** Waits until a condition holds; fails after 30 s, or as long as it may take. */
+export const until = async (
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  secondsMax = 30
+): Promise<void> => {
+  const end = performance.now() + secondsMax * 1000
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`Waited 30 s in vain until ${what}`)
+    if (performance.now() > end) throw new Error(`Waited ${secondsMax} s in vain until ${what}`)
     await pause(15)
   }
 }
