@@ -313,12 +313,12 @@ const makeAttempts = Effect.gen(function* () {
     },
     /**
      * Waits a moment for those of some accounts that are under way, and gives the others up: nobody hears what becomes
-     * of them. Answers which they are.
+     * of them. So it does at once with those of accounts that may be others' by now. Answers which they are.
      */
     finish: Effect.fnUntraced(function* (isMeant: (account: AccountId) => boolean) {
       const meant = () => [...underWay].filter(([{ delivery }]) => isMeant(delivery.account))
       yield* Effect.timeoutOption(
-        until(() => meant().length === 0),
+        until(() => !meant().some(([{ delivery }]) => isHere(delivery.account))),
         GRACE_MILLIS
       )
       return meant().map(([one, giveUp]) => {

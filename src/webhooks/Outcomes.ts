@@ -8,6 +8,7 @@ import type { Scope } from "effect"
 import type { AttemptOutcome } from "../engine/Deliveries.ts"
 import { Deliveries } from "../engine/Deliveries.ts"
 import type { AccountId, Millis } from "../engine/Document.ts"
+import { Placement } from "../engine/Placement.ts"
 import * as Until from "./Until.ts"
 
 const BATCH_MAX = 256
@@ -21,12 +22,16 @@ const RETRY_MILLIS = 250
 export interface Outcomes {
   /** Keeps an outcome; `over` is called when it is durable, or was given up. */
   readonly add: (account: AccountId, outcome: AttemptOutcome, over: () => void) => void
-  /** Waits until everything of these accounts is kept, so long at most, and gives up what is not. */
+  /**
+   * Waits until everything of these accounts is kept, so long at most, and gives up what is not; so it does at once with
+   * that of accounts that may be others' by now.
+   */
   readonly finish: (isMeant: (account: AccountId) => boolean, millisMax: Millis) => Effect.Effect<void>
 }
 
-export const make: Effect.Effect<Outcomes, never, Deliveries | Scope.Scope> = Effect.gen(function* () {
+export const make: Effect.Effect<Outcomes, never, Deliveries | Placement | Scope.Scope> = Effect.gen(function* () {
   const deliveries = yield* Deliveries
+  const { isHere } = yield* Placement
   const writers = yield* FiberMap.make<AccountId>()
   const run = yield* FiberMap.runtime(writers)()
   const waiting = new Map<AccountId, Array<{ readonly outcome: AttemptOutcome; readonly over: () => void }>>()
@@ -71,7 +76,7 @@ export const make: Effect.Effect<Outcomes, never, Deliveries | Scope.Scope> = Ef
     },
     finish: (isMeant, millisMax) => {
       const meant = () => [...waiting.keys()].filter(isMeant)
-      return until(() => meant().length === 0).pipe(
+      return until(() => !meant().some(isHere)).pipe(
         Effect.timeoutOption(millisMax),
         Effect.andThen(
           Effect.suspend(() =>
