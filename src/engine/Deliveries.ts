@@ -37,9 +37,6 @@ export type { DueDelivery } from "./Views.ts"
 
 /** Pause after the views could not be read. */
 const RETRY_MILLIS = 1000
-/** Time between two looks for processes that have died: while there are others, and alone. */
-const LOOK_MILLIS = 5000
-const LOOK_ALONE_MILLIS = 30_000
 /** Contents read with one query, at most. */
 const CONTENTS_MAX = 512
 
@@ -66,13 +63,12 @@ export interface DeliveriesShape {
    */
   readonly nextDueAt: (busy: ReadonlyArray<string>) => Effect.Effect<Millis, StorageFailure>
 
-  /** Ends all leases in partitions, whoever holds them. Nothing of them may be carried here meanwhile. */
-  readonly free: (partitions: ReadonlyArray<Partition>) => Effect.Effect<void>
+  /** Ends all leases in partitions, or in all, whoever holds them. Nothing of them may be carried here meanwhile. */
+  readonly free: (partitions: ReadonlyArray<Partition> | null) => Effect.Effect<void>
 
   /**
    * Runs `round` whenever something may be due. A round takes what it has room for, and answers with the time of the
-   * wall clock at which to call again at the latest. Where this process holds all partitions, the leases of processes
-   * that have died end before the first round, and then now and then.
+   * wall clock at which to call again at the latest.
    */
   readonly run: (round: Effect.Effect<Millis, StorageFailure>) => Effect.Effect<never>
 
@@ -107,26 +103,11 @@ const make = Effect.gen(function* () {
   const held = () => placement.held() ?? EVERY
   const free: DeliveriesShape["free"] = (partitions) =>
     // What was carried here before is to be freed as well.
-    Effect.andThen(projector.drained, views.freeDeliveries(partitions)).pipe(
+    Effect.andThen(projector.drained, views.freeDeliveries(partitions ?? EVERY)).pipe(
       Effect.tapError((failure) => Effect.logError("Leases could not be ended", failure.message)),
       Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
       Effect.orDie
     )
-
-  let othersLive = false
-  const release = views.releaseDeliveries.pipe(
-    Effect.tapError((failure) => Effect.logError("Leases could not be released", failure.message)),
-    Effect.retry({ schedule: Schedule.spaced(RETRY_MILLIS) }),
-    Effect.orDie,
-    Effect.map(({ released, ...others }) => {
-      othersLive = others.othersLive
-      if (released > 0) outbox.alarm.set(0)
-    })
-  )
-  const releaseLater = Effect.andThen(
-    Effect.suspend(() => Effect.sleep(othersLive ? LOOK_MILLIS : LOOK_ALONE_MILLIS)),
-    release
-  )
 
   return Deliveries.of({
     onCommitted: outbox.listen,
@@ -147,9 +128,7 @@ const make = Effect.gen(function* () {
           )
         )
       )
-      if (placement.held() !== null) return Loop.vital("reading of deliveries", Effect.forever(once))
-      const both = Effect.raceFirst(Effect.forever(once), Effect.forever(releaseLater))
-      return Loop.vital("reading of deliveries", Effect.andThen(release, both))
+      return Loop.forever("reading of deliveries", once)
     },
     wake: () => outbox.alarm.set(0),
     report: (account, outcomes) =>

@@ -210,7 +210,8 @@ export interface ViewsShape {
   readonly pendingDeliveries: (events: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<number>, StorageFailure>
   /**
    * Leases pending deliveries of the partitions that are due and that nobody holds, to none of the `busy` destinations:
-   * those that have been free for longest, nearest due first.
+   * those that have been free for longest, nearest due first. Where most of them are of a few partitions, it may be
+   * fewer than there are.
    */
   readonly takeDeliveries: (options: {
     readonly now: Millis
@@ -229,11 +230,6 @@ export interface ViewsShape {
   ) => Effect.Effect<Millis, StorageFailure>
   /** Ends the leases of the partitions' deliveries, whoever holds them. */
   readonly freeDeliveries: (partitions: ReadonlyArray<Partition>) => Effect.Effect<void, StorageFailure>
-  /**
-   * Ends the leases of processes that have died, and says how many. Whoever asks is known to live from then on, as long
-   * as it does. What it has leased before, it may lose.
-   */
-  readonly releaseDeliveries: Effect.Effect<{ readonly released: number; readonly othersLive: boolean }, StorageFailure>
   /**
    * How long the service has run (`RunningTime.ts`), by what was kept last. If nothing was, or that is damaged: until
    * the newest use of a key, whatever the clock says, or without one until `now`.

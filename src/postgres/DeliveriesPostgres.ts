@@ -8,8 +8,7 @@ import type { Attempt, DeliveryState } from "../engine/Record.ts"
 import type { DueDelivery, Views } from "../engine/Views.ts"
 import { deliveryId } from "../engine/Views.ts"
 import { from } from "./ListsPostgres.ts"
-import type { LeaseHolder } from "./LeaseHolder.ts"
-import { ask, bigint, bigints, integer, ints, placed, texts } from "./Rows.ts"
+import { ask, bigint, bigints, ints, placed, texts } from "./Rows.ts"
 
 /**
  * The partition of a row's account is as `Placement.ts` says. The index of what is pending has it in these words: an
@@ -47,11 +46,10 @@ const toDelivery = (row: Row): DeliveryRow => ({
   dueAt: numberOrNull(row.due_at)
 })
 
-/** New deliveries are leased until a time, to the process with a number; a null lease is nobody's. */
+/** New deliveries are leased until a time; until 0, they are not. */
 export interface Lease {
   readonly until: Millis
   readonly now: Millis
-  readonly holder: number | null
 }
 
 /**
@@ -59,14 +57,13 @@ export interface Lease {
  * set back since the event happened.
  */
 export const insert =
-  ({ holder, now, until }: Lease) =>
+  ({ now, until }: Lease) =>
   (sql: PgClient.PgClient, rows: ReadonlyArray<DeliveryRow>): Fragment =>
     sql`INSERT INTO deliveries (account, destination, id, event, event_version, version, at, state, attempts,
-        next_attempt_at, due_at, wake_at, holder)
+        next_attempt_at, due_at, wake_at)
       SELECT account, destination, id, event, event_version, version, at, state, attempts::jsonb,
         next_attempt_at, due_at,
-        CASE WHEN attempts = '[]' THEN greatest(least(due_at, ${bigint(now)}), ${bigint(until)}) ELSE due_at END,
-        ${integer(holder)}
+        CASE WHEN attempts = '[]' THEN greatest(least(due_at, ${bigint(now)}), ${bigint(until)}) ELSE due_at END
       FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.destination))},
         ${texts(rows.map((d) => d.id))}, ${texts(rows.map((d) => d.event))},
         ${bigints(rows.map((d) => d.eventVersion))}, ${bigints(rows.map((d) => d.version))},
@@ -157,90 +154,64 @@ export const reads = (
     )
 })
 
+/** When all is late, so many times its share of what is asked for is looked at of each partition. */
+const SHARES_MAX = 8
+
 type Taken = Pick<Row, "account" | "destination" | "id" | "event" | "event_version" | "attempts">
 
 export const leases = (
-  sql: PgClient.PgClient,
-  { forget, number, others }: LeaseHolder
-): Pick<Views["Service"], "takeDeliveries" | "nextDelivery" | "freeDeliveries" | "releaseDeliveries"> => {
-  let isFirst = true
-  return {
-    // Each partition is looked into by itself: what is pending for others, however much, is never met.
-    takeDeliveries: ({ busy, leasedUntil, limit, now, partitions }) =>
-      ask(
-        sql<Taken & { readonly due_at: bigint }>`WITH due AS MATERIALIZED (
+  sql: PgClient.PgClient
+): Pick<Views["Service"], "takeDeliveries" | "nextDelivery" | "freeDeliveries"> => ({
+  // Each partition is looked into by itself: what is pending for others, however much, is never met.
+  takeDeliveries: ({ busy, leasedUntil, limit, now, partitions }) =>
+    ask(
+      sql<Taken & { readonly due_at: bigint }>`WITH due AS MATERIALIZED (
           SELECT account, destination, id FROM unnest(${ints(partitions)}) AS p (partition), LATERAL (
             SELECT account, destination, id, wake_at FROM deliveries
             WHERE state = 'pending' AND ${sql.literal(PARTITION)} = p.partition AND wake_at <= ${bigint(now)}
               AND destination <> ALL(${texts(busy)})
-            ORDER BY wake_at, id LIMIT ${limit}
+            ORDER BY wake_at, id LIMIT ${Math.min(limit, SHARES_MAX * Math.ceil(limit / partitions.length))}
           ) AS d ORDER BY wake_at, id LIMIT ${limit}
         ), free AS MATERIALIZED (
           SELECT account, destination, id FROM due JOIN deliveries USING (account, destination, id)
           WHERE (state = 'pending') IS TRUE AND (wake_at <= ${bigint(now)}) IS TRUE
           FOR UPDATE OF deliveries SKIP LOCKED
         )
-        UPDATE deliveries SET wake_at = ${bigint(leasedUntil)}, holder = ${integer(number())} FROM free
+        UPDATE deliveries SET wake_at = ${bigint(leasedUntil)} FROM free
         WHERE deliveries.account = free.account AND deliveries.destination = free.destination
           AND deliveries.id = free.id
         RETURNING deliveries.account, deliveries.destination, deliveries.id, deliveries.event,
           deliveries.event_version, deliveries.attempts, deliveries.due_at`,
-        (rows) =>
-          rows
-            .toSorted((a, b) => Number(a.due_at - b.due_at) || (deliveryId(a) < deliveryId(b) ? -1 : 1))
-            .map(({ account, attempts, destination, event, event_version, id }): DueDelivery => ({
-              account,
-              id,
-              destination,
-              event,
-              eventVersion: Number(event_version),
-              attempt: attempts.length + 1
-            }))
-      ),
-    nextDelivery: (busy, partitions) =>
-      ask(
-        sql<{ wake_at: bigint | null }>`SELECT min(wake_at) AS wake_at
+      (rows) =>
+        rows
+          .toSorted((a, b) => Number(a.due_at - b.due_at) || (deliveryId(a) < deliveryId(b) ? -1 : 1))
+          .map(({ account, attempts, destination, event, event_version, id }): DueDelivery => ({
+            account,
+            id,
+            destination,
+            event,
+            eventVersion: Number(event_version),
+            attempt: attempts.length + 1
+          }))
+    ),
+  nextDelivery: (busy, partitions) =>
+    ask(
+      sql<{ wake_at: bigint | null }>`SELECT min(wake_at) AS wake_at
         FROM unnest(${ints(partitions)}) AS p (partition), LATERAL (
           SELECT wake_at FROM deliveries
           WHERE state = 'pending' AND ${sql.literal(PARTITION)} = p.partition AND destination <> ALL(${texts(busy)})
           ORDER BY wake_at, id LIMIT 1
         ) AS d`,
-        ([row]) => Number(row?.wake_at ?? Infinity)
-      ),
-    freeDeliveries: (partitions) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const free = freeAt(sql, now)
-        return ask(
-          sql`UPDATE deliveries SET wake_at = ${free}
+      ([row]) => Number(row?.wake_at ?? Infinity)
+    ),
+  freeDeliveries: (partitions) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      // A first attempt is due at once, whatever the clock says by now.
+      const free = sql`CASE WHEN attempts = '[]' THEN least(due_at, ${bigint(now)}) ELSE due_at END`
+      return ask(
+        sql`UPDATE deliveries SET wake_at = ${free}
             WHERE state = 'pending' AND ${sql.literal(PARTITION)} = ANY(${ints(partitions)}) AND wake_at > ${free}`,
-          () => undefined
-        )
-      }),
-    releaseDeliveries: Effect.gen(function* () {
-      const { dead, living } = yield* others
-      // A process that starts looks through all leases once; later nothing can be free but what the dead have left.
-      const now = yield* Clock.currentTimeMillis
-      const released = isFirst || dead.length > 0 ? yield* release(sql, [...living, number()], now) : 0
-      isFirst = false
-      yield* forget(dead)
-      return { released, othersLive: living.length > 0 }
+        () => undefined
+      )
     })
-  }
-}
-
-/** A first attempt is due at once, whatever the clock says by now. */
-const freeAt = (sql: PgClient.PgClient, now: Millis): Fragment =>
-  sql`CASE WHEN attempts = '[]' THEN least(due_at, ${bigint(now)}) ELSE due_at END`
-
-/** Ends the leases of all but the living. */
-const release = (sql: PgClient.PgClient, living: ReadonlyArray<number | null>, now: Millis) => {
-  const free = freeAt(sql, now)
-  return ask(
-    sql<{ count: number }>`WITH released AS (
-        UPDATE deliveries SET wake_at = ${free} WHERE state = 'pending' AND wake_at > ${free}
-          AND (holder = ANY(${ints(living)})) IS NOT TRUE
-        RETURNING 1
-      ) SELECT count(*)::int AS count FROM released`,
-    ([row]) => row?.count ?? 0
-  )
-}
+})

@@ -11,7 +11,7 @@ import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { innermostMessage } from "../engine/Journal.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
-import { RESTORE_TABLE } from "./Database.ts"
+import { requireNoOlder, RESTORE_TABLE } from "./Database.ts"
 
 const statements = (...texts: ReadonlyArray<string>) =>
   SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
@@ -254,7 +254,7 @@ export const migrations = {
     `ALTER TABLE objects RESET (fillfactor)`
   ),
   "0013_lease_holders": statements(
-    // Who holds a lease, by the number that `LeaseHolder.ts` gives to a process; null is nobody who could be asked.
+    // Who holds a lease, by the number of a process; null is nobody who could be asked.
     `ALTER TABLE deliveries ADD COLUMN holder int`,
     statistics("TABLE deliveries", { holder: 0 }),
     `CREATE TABLE lease_holders (holder int PRIMARY KEY)`
@@ -322,6 +322,9 @@ export const migrations = {
       ON deliveries ((get_byte(sha256(decode(replace(account, '\', '\\'), 'escape')), 0) & 63), wake_at, id)
       WHERE state = 'pending'`,
     `DROP INDEX deliveries_pending`,
+    // Leases are over when a partition is taken over, whoever has held them.
+    `ALTER TABLE deliveries DROP COLUMN holder`,
+    `DROP TABLE lease_holders`,
     statistics("INDEX deliveries_pending_by_partition", { 1: 10 })
   )
 }
@@ -390,11 +393,15 @@ const migrationOf = Effect.gen(function* () {
   return row?.id ?? 0
 })
 
-/** Refuses what is too new, and says why the start takes longer than others. */
+/** A Till that knows no newer migration serves a database alone. */
+const OLDER_ALONE = 18
+
+/** Refuses what is too new, or in use by an older Till, and says why the start takes longer than others. */
 const inspect = Effect.gen(function* () {
   const migration = yield* migrationOf
   if (migration === undefined) return
   if (migration > newest) return yield* new NewerDatabase({ migration })
+  if (migration < OLDER_ALONE) yield* requireNoOlder
   if (migration < newest) yield* Effect.logInfo("The database is of an older Till; its tables are brought up to date")
 })
 

@@ -13,7 +13,6 @@ import type { EventRow, KeyRow } from "../engine/Projection.ts"
 import type { Standing, TimerCount, ViewRow } from "../engine/Views.ts"
 import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
-import * as LeaseHolder from "./LeaseHolder.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
 import { PRIME } from "./ProjectionPostgres.ts"
@@ -47,8 +46,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const listed = ListsPostgres.documents(sql)
     const deliveries = DeliveriesPostgres.reads(sql)
     const clock = yield* Clock.Clock
-    const holder = yield* LeaseHolder.make
-    const leases = DeliveriesPostgres.leases(sql, holder)
+    const leases = DeliveriesPostgres.leases(sql)
     return Views.of({
       ...single,
       // Commands, activations and the fibers that never end wait for these, or many requests at once. Other lists end
@@ -74,8 +72,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       takeDeliveries: (options) => within(leases.takeDeliveries(options)),
       nextDelivery: (busy, partitions) => within(leases.nextDelivery(busy, partitions)),
       apply: (projection, leasedUntil) => {
-        const now = clock.currentTimeMillisUnsafe()
-        const lease = { until: leasedUntil, now, holder: leasedUntil === 0 ? null : holder.number() }
+        const lease = { until: leasedUntil, now: clock.currentTimeMillisUnsafe() }
         const applied = ProjectionPostgres.apply(sql, projection, lease)
         return projection.sweep === null ? within(applied) : applied
       },

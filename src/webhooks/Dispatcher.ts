@@ -16,8 +16,9 @@ import type { Fiber } from "effect"
 import type { AttemptOutcome, Committed } from "../engine/Deliveries.ts"
 import { Deliveries } from "../engine/Deliveries.ts"
 import * as Loop from "../engine/Loop.ts"
-import type { AccountId } from "../engine/Document.ts"
+import type { AccountId, Millis } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Events.ts"
+import type { StorageFailure } from "../engine/Journal.ts"
 import type { Partition } from "../engine/Placement.ts"
 import { partitionOf, Placement } from "../engine/Placement.ts"
 import type { Endpoint } from "./Endpoints.ts"
@@ -93,13 +94,9 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
         return finish(() => true)
       })
     )
-    yield* deliveries.onCommitted((committed) => {
-      if (!isMine(committed.account)) return
-      follow(lanes, committed)
-      work.openUnsafe()
-    })
     const taking = Semaphore.makeUnsafe(1)
     const round = taking.withPermit(yield* makeRound(lanes, work, isMine))
+    const found = placement.held()
     yield* placement.attend({
       gained: (partition) => Effect.map(deliveries.free([partition]), () => void left.delete(partition)),
       served: deliveries.wake,
@@ -115,9 +112,29 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
           )
         })
     })
-    yield* Effect.forkScoped(deliveries.run(round))
+    const told = (committed: Committed) => {
+      if (!isMine(committed.account)) return
+      follow(lanes, committed)
+      work.openUnsafe()
+    }
+    yield* Effect.forkScoped(carry(found, told, round))
   })
 )
+
+/**
+ * Takes what is new from memory and what is due from the table, once no lease is left of those who had these partitions
+ * before. What is new until then is not leased.
+ */
+const carry = Effect.fnUntraced(function* (
+  found: ReadonlyArray<Partition> | null,
+  told: (committed: Committed) => void,
+  round: Effect.Effect<Millis, StorageFailure>
+) {
+  const deliveries = yield* Deliveries
+  yield* deliveries.free(found)
+  yield* deliveries.onCommitted(told)
+  return yield* deliveries.run(round)
+})
 
 /** Begins attempts while there are any, as many in a turn of the event loop as the pace allows. */
 const makeBeginning = Effect.fnUntraced(function* (

@@ -23,8 +23,8 @@ export interface Outcomes {
   /** Keeps an outcome; `over` is called when it is durable, or was given up. */
   readonly add: (account: AccountId, outcome: AttemptOutcome, over: () => void) => void
   /**
-   * Waits until everything of these accounts is kept, so long at most, and gives up what is not; so it does at once with
-   * that of accounts that may be others' by now.
+   * Waits until everything of these accounts is kept, so long at most, and gives up what is not; so it does at once
+   * with that of accounts that may be others' by now.
    */
   readonly finish: (isMeant: (account: AccountId) => boolean, millisMax: Millis) => Effect.Effect<void>
 }

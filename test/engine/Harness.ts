@@ -118,13 +118,11 @@ export const startEngine = Effect.fnUntraced(function* (
   }: EngineOptions = {}
 ): Effect.fn.Return<RunningEngine> {
   let dead = false
-  const process = ViewsMemory.ofAnotherProcess(viewsOf(storage))
-  const own = process === undefined ? storage : Context.add(storage, Views, process.views)
   const scope = yield* Scope.make()
   const layer = layerWith(schedulers, options).pipe(
     Layer.provideMerge(placement),
     Layer.provide(Faults.layer((point) => (dead ? Effect.never : Effect.andThen(faults(point), dying)))),
-    Layer.provide(Layer.succeedContext(own)),
+    Layer.provide(Layer.succeedContext(storage)),
     Layer.provide(Layer.succeed(TimerHandler, handler)),
     Layer.provide(Layer.succeed(AccountNumbers, numbers)),
     Layer.provide(Layer.succeed(EventVersions, eventVersions)),
@@ -139,13 +137,9 @@ export const startEngine = Effect.fnUntraced(function* (
     projector: Context.get(services, Projector),
     deliveries: Context.get(services, Deliveries),
     placement: Context.get(services, Placement),
-    stop: Effect.andThen(
-      Scope.close(scope, Exit.void),
-      Effect.sync(() => process?.end())
-    ),
+    stop: Scope.close(scope, Exit.void),
     kill: Effect.suspend(() => {
       dead = true
-      process?.end()
       return Effect.asVoid(Effect.forkDetach(Scope.close(scope, Exit.void)))
     })
   }

@@ -28,7 +28,7 @@ describe("Database", () => {
     Effect.gen(function* () {
       const sql = yield* open(yield* freshDatabase)
       const rows = yield* sql`SELECT current_setting('TimeZone') AS zone, current_setting('application_name') AS name`
-      assert.deepStrictEqual(rows, [{ zone: "UTC", name: "till" }])
+      assert.deepStrictEqual(rows, [{ zone: "UTC", name: "till service" }])
     })
   )
 

@@ -5,6 +5,7 @@ import { idOf, nextSequence } from "../../src/engine/Identifiers.ts"
 import { project } from "../../src/engine/Projection.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"
 import { GENESIS, textOf, unseal } from "../../src/engine/Record.ts"
+import { newest } from "../../src/postgres/Migrations.ts"
 import { journalOf, viewsOf } from "../engine/Harness.ts"
 import { olderRow } from "../engine/OlderRecords.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
@@ -200,6 +201,31 @@ describe("a database of an older Till", () => {
       yield* database.migrated("0005")
       for (let i = 0; i < 2; i++) yield* start
       assert.deepStrictEqual(lines, ["The database is of an older Till; its tables are brought up to date"])
+    })
+  )
+})
+
+describe("a database on which an older Till runs", () => {
+  it.live("is refused, and left as it is, until that has ended", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      yield* database.migrated("0017")
+      const newestOf = Effect.map(
+        database.ask<{ id: number }>("SELECT max(migration_id)::int AS id FROM effect_sql_migrations"),
+        ([row]) => row?.id
+      )
+      // By this name its sessions are known.
+      const exit = yield* database.within(
+        "SET application_name = 'till'",
+        Effect.exit(Effect.scoped(database.connect("till service")))
+      )
+      assert.include(
+        Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "",
+        "An older Till is running on this database: stop it first."
+      )
+      assert.strictEqual(yield* newestOf, 17)
+      yield* database.connect("till service")
+      assert.strictEqual(yield* newestOf, newest)
     })
   )
 })

@@ -6,7 +6,7 @@
  */
 import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Schedule, Schema, Scope } from "effect"
+import { Effect, Exit, Schema } from "effect"
 import type { Between } from "../../src/engine/Created.ts"
 import type { Searchable } from "../../src/engine/Document.ts"
 import { READ_BYTES_MAX } from "../../src/engine/Memory.ts"
@@ -313,7 +313,6 @@ const questions = (random: Random) => {
     takeDeliveries: (views: ViewsShape) => views.takeDeliveries(lease),
     nextDelivery: (views: ViewsShape) => Effect.map(views.nextDelivery(busy, owned), String),
     freeDeliveries: (views: ViewsShape) => (limit === 1 ? views.freeDeliveries(owned) : Effect.void),
-    releaseDeliveries: (views: ViewsShape) => (limit === 1 ? views.releaseDeliveries : Effect.void),
     runningTime: (views: ViewsShape) => views.runningTime(now),
     keepRunningTime: (views: ViewsShape) => (limit === 1 ? views.keepRunningTime(now) : Effect.void),
     scan: (views: ViewsShape) => views.scan(account, table, after, limit),
@@ -568,60 +567,35 @@ describe("the views in Postgres", () => {
     })
   )
 
-  it.live("keep a lease for its holder as long as that lives, and no longer", () =>
+  it.live("end the leases of a partition, and of no other, although the clock was set back since", () =>
     Effect.gen(function* () {
-      const [account] = ACCOUNTS as [string]
+      const [mine, others] = ["mer_1:test", "mer_1:live"] as const
       const database = yield* PostgresStorage.make
-      const first = yield* Scope.make()
-      const one = viewsOf(yield* Scope.provide(database.connect("one"), first))
-      const two = viewsOf(yield* database.connect("two"))
+      const views = viewsOf(yield* database.connect("views"))
+      for (const account of [mine, others]) yield* views.checkpoint(account)
       const take = Effect.suspend(() =>
         Effect.map(
-          two.takeDeliveries({ now: 3e12, limit: 10, busy: [], partitions: SOME, leasedUntil: 9e12 }),
+          views.takeDeliveries({ now: 3e12, limit: 10, busy: [], partitions: SOME, leasedUntil: 9e12 }),
           (taken) => taken.map(({ id }) => id)
         )
       )
-      /** What there is to release is there in a moment: Postgres notices by itself that somebody is gone. */
-      const released = Effect.repeat(two.releaseDeliveries, {
-        until: ({ othersLive }) => !othersLive,
-        schedule: Schedule.spaced(20)
-      })
-      assert.deepStrictEqual(yield* one.releaseDeliveries, { released: 0, othersLive: false })
-      assert.deepStrictEqual(yield* two.releaseDeliveries, { released: 0, othersLive: true })
-      yield* one.checkpoint(account)
-      // The clock that they were made by was set back since.
       const pending = { event: "evt_1", eventVersion: 1, at: 1, attempts: [], nextAttemptAt: 7e12, dueAt: 7e12 }
-      const made = (version: number, ids: ReadonlyArray<string>) => ({
+      const made = (account: string, version: number, ids: ReadonlyArray<string>) => ({
         ...EMPTY,
         checkpoints: [{ account, from: version - 1, to: version, ahead: 0 }],
         deliveriesMade: ids.map((id): DeliveryRow => {
           return { ...pending, version, account, id, destination: "we_1", state: "pending" }
         })
       })
-      yield* one.apply(made(1, ["whd_1", "whd_2"]), 9e12)
-      yield* two.apply(made(2, ["whd_3"]), 0)
+      yield* views.apply(made(mine, 1, ["whd_1", "whd_2"]), 9e12)
+      yield* views.apply(made(mine, 2, ["whd_3"]), 0)
+      yield* views.apply(made(others, 1, ["whd_4"]), 9e12)
       assert.deepStrictEqual(yield* take, ["whd_3"])
-      assert.deepStrictEqual(yield* two.releaseDeliveries, { released: 0, othersLive: true })
       assert.deepStrictEqual(yield* take, [])
-
-      yield* database.terminate("one leases")
-      const seen = yield* Effect.repeat(two.releaseDeliveries, {
-        until: ({ released }) => released > 0,
-        schedule: Schedule.spaced(20)
-      })
-      assert.deepStrictEqual(seen, { released: 2, othersLive: false })
-      assert.deepStrictEqual(yield* take, ["whd_1", "whd_2"])
-
-      // Whoever has lost a session has another one with its next look, and holds what it leases from then on.
-      yield* Effect.repeat(one.releaseDeliveries, { times: 1 })
-      assert.isTrue((yield* two.releaseDeliveries).othersLive)
-      yield* one.apply(made(3, ["whd_4"]), 9e12)
-      assert.deepStrictEqual(yield* two.releaseDeliveries, { released: 0, othersLive: true })
-      yield* Scope.close(first, Exit.void)
-      yield* released
+      yield* views.freeDeliveries([partitionOf(mine)])
+      assert.deepStrictEqual(yield* take, ["whd_1", "whd_2", "whd_3"])
+      yield* views.freeDeliveries([partitionOf(others)])
       assert.deepStrictEqual(yield* take, ["whd_4"])
-      const holders = yield* database.ask<{ holder: number }>("SELECT holder FROM lease_holders")
-      assert.lengthOf(holders, 1)
     })
   )
 

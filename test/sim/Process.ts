@@ -7,7 +7,6 @@ import { ApiVersions } from "../../src/domain/ApiVersions.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Placement } from "../../src/engine/Placement.ts"
-import { Views } from "../../src/engine/Views.ts"
 import { AdmissionTime } from "../../src/http/Admission.ts"
 import { RequestIds } from "../../src/http/Exchange.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
@@ -20,9 +19,8 @@ import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import * as Simulator from "../../src/payments/Simulator.ts"
 import * as Timers from "../../src/payments/Timers.ts"
 import type { Storage } from "../engine/Harness.ts"
-import { buildAlone, viewsOf } from "../engine/Harness.ts"
+import { buildAlone } from "../engine/Harness.ts"
 import * as Faults from "../engine/storage/Faults.ts"
-import * as ViewsMemory from "../engine/storage/ViewsMemory.ts"
 import { clockOf } from "../http/SettableClock.ts"
 import type { Keys } from "../support/MemoryService.ts"
 import * as MemoryService from "../support/MemoryService.ts"
@@ -102,8 +100,6 @@ export const start = Effect.fnUntraced(function* (
   faults: Faults.Faults
 ): Effect.fn.Return<Process> {
   let isDead = false
-  const another = ViewsMemory.ofAnotherProcess(viewsOf(storage))
-  const own = another === undefined ? storage : Context.add(storage, Views, another.views)
   const dying = Effect.suspend(() => (isDead ? Effect.never : Effect.void))
   const engine = Engine.layer().pipe(
     Layer.provide([Timers.layer, Formats.layer, MemoryService.numbers, Merchants.layerEventVersions]),
@@ -111,7 +107,7 @@ export const start = Effect.fnUntraced(function* (
     Layer.provideMerge(Simulator.layer),
     Layer.provideMerge(Placement.layerSole),
     Layer.provide(Faults.layer((point) => Effect.andThen(dying, Effect.andThen(faults(point), dying)))),
-    Layer.provide(Layer.succeedContext(own))
+    Layer.provide(Layer.succeedContext(storage))
   )
   const layer = service.pipe(
     Layer.provideMerge(engine),
@@ -137,13 +133,9 @@ export const start = Effect.fnUntraced(function* (
       return received.answered.promise.finally(() => waiting.delete(received))
     },
     merchant: Effect.provideService(MemoryService.merchant("Merchant"), Accounts, Context.get(services, Accounts)),
-    stop: Effect.andThen(
-      Scope.close(scope, Exit.void),
-      Effect.sync(() => another?.end())
-    ),
+    stop: Scope.close(scope, Exit.void),
     kill: () => {
       isDead = true
-      another?.end()
       for (const { answered } of waiting) answered.resolve(undefined)
       Effect.runFork(Scope.close(scope, Exit.void))
     }

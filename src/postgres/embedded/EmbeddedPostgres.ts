@@ -185,7 +185,7 @@ const checkAnswer = (
 ): Effect.Effect<void, EmbeddedPostgresError> =>
   Effect.gen(function* () {
     const url = connectionUrl(cluster, port, socketFolder)
-    const connection = yield* PgConnection.make({ url, applicationName: "till" })
+    const connection = yield* PgConnection.make({ url, applicationName: "till start" })
     const rows = yield* connection.queryValues("SHOW data_directory")
     return rows[0]?.[0]
   }).pipe(

@@ -60,7 +60,6 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         takeDeliveries: (options) => reading(views.takeDeliveries(options)),
         nextDelivery: (busy, partitions) => reading(views.nextDelivery(busy, partitions)),
         freeDeliveries: (partitions) => reading(views.freeDeliveries(partitions)),
-        releaseDeliveries: reading(views.releaseDeliveries),
         delivery: (account, destination, id) => reading(views.delivery(account, destination, id)),
         deliveries: (account, query) => reading(views.deliveries(account, query)),
         pendingDeliveries: (events) => reading(views.pendingDeliveries(events)),

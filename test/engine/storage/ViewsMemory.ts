@@ -32,17 +32,6 @@ import { deliveryId, eventId, keyId, Views } from "../../../src/engine/Views.ts"
 
 const byTime = (time: "dueAt" | "wakeAt") => (a: TimerRow, b: TimerRow) => a[time] - b[time] || (a.id < b.id ? -1 : 1)
 
-/** Leases deliveries. Known to live from its first look at the others on, until it ends. */
-class Process {
-  lives = false
-}
-
-interface Lease {
-  readonly until: Millis
-  /** Null for one that leased before it was known to live. */
-  readonly holder: Process | null
-}
-
 class Tables {
   checkpoint = 0
   ahead = 0
@@ -53,8 +42,8 @@ class Tables {
   readonly keys = new Map<string, KeyRow>()
   readonly subscriptions = new Map<string, SubscriptionRow>()
   readonly deliveries = new Map<string, DeliveryRow>()
-  /** By whom and until when a delivery is held. Says nothing about the journal. */
-  readonly leases = new Map<string, Lease>()
+  /** Until when a delivery is held. Says nothing about the journal. */
+  readonly leases = new Map<string, Millis>()
   /** By whose clock a first attempt was due at once: when its row was made, or else freed. */
   readonly seenAt = new Map<string, Millis>()
 
@@ -62,22 +51,17 @@ class Tables {
   waiting(busy: ReadonlyArray<string>): ReadonlyArray<{ readonly row: DeliveryRow; readonly wakeAt: Millis }> {
     return [...this.deliveries.values()]
       .filter(({ destination, state }) => state === "pending" && !busy.includes(destination))
-      .map((row) => ({ row, wakeAt: Math.max(this.earliest(row), this.leases.get(deliveryId(row))?.until ?? 0) }))
+      .map((row) => ({ row, wakeAt: Math.max(this.earliest(row), this.leases.get(deliveryId(row)) ?? 0) }))
   }
 
-  /** Ends leases, and says how many. */
-  free(isMeant: (lease: Lease) => boolean, now: Millis): number {
-    let count = 0
-    for (const [id, lease] of this.leases) {
-      const row = this.deliveries.get(id)
-      if (row?.state !== "pending" || !isMeant(lease)) continue
-      const wakeAt = Math.max(this.earliest(row), lease.until)
-      if (row.attempts.length === 0) this.seenAt.set(id, now)
-      if (wakeAt <= this.earliest(row)) continue
+  /** Ends all leases. */
+  free(now: Millis): void {
+    for (const [id, row] of this.deliveries) {
+      if (row.state !== "pending") continue
+      const wakeAt = Math.max(this.earliest(row), this.leases.get(id) ?? 0)
       this.leases.delete(id)
-      count++
+      if (row.attempts.length === 0) this.seenAt.set(id, Math.min(wakeAt, now))
     }
-    return count
   }
 
   /** A first attempt is due at once, whatever the clock says by now. */
@@ -137,7 +121,6 @@ const searched = ({ documents }: Tables, account: AccountId, { filter, kind, ...
 
 class Accounts {
   readonly all = new Map<AccountId, Tables>()
-  readonly processes = new Set<Process>()
   runningTime: Millis | null = null
 
   of(account: AccountId): Tables {
@@ -177,7 +160,7 @@ class Accounts {
   }
 
   /** Applies what the checkpoints allow, and answers the accounts that it refused. */
-  apply(projection: Projection, lease: Lease, now: Millis): ReadonlyArray<AccountId> {
+  apply(projection: Projection, leasedUntil: Millis, now: Millis): ReadonlyArray<AccountId> {
     const refused = new Set<AccountId>()
     for (const { account, ahead, from, to } of projection.checkpoints) {
       const tables = this.of(account)
@@ -206,7 +189,7 @@ class Accounts {
     for (const row of projection.deliveriesMade.filter(accepted)) {
       this.of(row.account).deliveries.set(deliveryId(row), row)
       if (row.attempts.length > 0) continue
-      this.of(row.account).leases.set(deliveryId(row), lease)
+      this.of(row.account).leases.set(deliveryId(row), leasedUntil)
       this.of(row.account).seenAt.set(deliveryId(row), now)
     }
     // As in one statement of SQL, each step sees its row as it was before all of them.
@@ -236,11 +219,8 @@ const textsOf = Effect.fnUntraced(function* (journal: Journal["Service"], projec
   return { ...row, document, hidden }
 })
 
-const leaseOf = (process: Process, until: Millis): Lease => ({ until, holder: process.lives ? process : null })
-
 const deliveryViews = (
-  accounts: Accounts,
-  process: Process
+  accounts: Accounts
 ): Pick<
   ViewsShape,
   | "subscriptions"
@@ -250,7 +230,6 @@ const deliveryViews = (
   | "takeDeliveries"
   | "nextDelivery"
   | "freeDeliveries"
-  | "releaseDeliveries"
 > => ({
   subscriptions: (account) => Effect.sync(() => [...accounts.of(account).subscriptions.values()]),
   deliveries: (account, query) =>
@@ -281,7 +260,7 @@ const deliveryViews = (
         .slice(0, limit)
         .toSorted((a, b) => a.row.dueAt! - b.row.dueAt! || (deliveryId(a.row) < deliveryId(b.row) ? -1 : 1))
         .map(({ row }): DueDelivery => {
-          accounts.of(row.account).leases.set(deliveryId(row), leaseOf(process, leasedUntil))
+          accounts.of(row.account).leases.set(deliveryId(row), leasedUntil)
           const { account, attempts, destination, event, eventVersion, id } = row
           return { account, id, destination, event, eventVersion, attempt: attempts.length + 1 }
         })
@@ -295,41 +274,23 @@ const deliveryViews = (
     ),
   freeDeliveries: (partitions) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
-      for (const tables of accounts.in(partitions)) tables.free(() => true, now)
-    }),
-  releaseDeliveries: Effect.map(Clock.currentTimeMillis, (now) => {
-    process.lives = true
-    accounts.processes.add(process)
-    let released = 0
-    for (const tables of accounts.all.values()) released += tables.free(({ holder }) => holder?.lives !== true, now)
-    return { released, othersLive: [...accounts.processes].some((other) => other !== process && other.lives) }
-  })
+      for (const tables of accounts.in(partitions)) tables.free(now)
+    })
 })
 
 export const layerMemory: Layer.Layer<Views, never, Journal> = Layer.effect(
   Views,
   Effect.gen(function* () {
     const journal = yield* Journal
-    return viewsOfProcess(journal, new Accounts(), new Process())
+    return viewsOf(journal, new Accounts())
   })
 )
 
-const others = new WeakMap<ViewsShape, () => OtherProcess>()
-
-export interface OtherProcess {
-  readonly views: ViewsShape
-  /** From now on its leases are void, once somebody looks. */
-  readonly end: () => void
-}
-
-/** The same views as another process has them; undefined if they are not in memory. */
-export const ofAnotherProcess = (views: ViewsShape): OtherProcess | undefined => others.get(views)?.()
-
-const viewsOfProcess = (journal: Journal["Service"], accounts: Accounts, process: Process): ViewsShape => {
+const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape => {
   const tables = (account: AccountId) => accounts.of(account)
-  const views = Views.of({
+  return Views.of({
     apply: (projection, leasedUntil) =>
-      Effect.map(Clock.currentTimeMillis, (now) => accounts.apply(projection, leaseOf(process, leasedUntil), now)),
+      Effect.map(Clock.currentTimeMillis, (now) => accounts.apply(projection, leasedUntil, now)),
     checkpoint: (account) => Effect.sync(() => tables(account).checkpoint),
     standing: (account) => Effect.sync(() => ({ projected: tables(account).checkpoint, ahead: tables(account).ahead })),
     // This storage is never older than the code.
@@ -370,7 +331,7 @@ const viewsOfProcess = (journal: Journal["Service"], accounts: Accounts, process
           query.limit
         )
       }),
-    ...deliveryViews(accounts, process),
+    ...deliveryViews(accounts),
     runningTime: (now) =>
       Effect.sync(() => {
         const used = [...accounts.all.values()].flatMap(({ keys }) => [...keys.values()].map(({ at }) => at))
@@ -400,9 +361,4 @@ const viewsOfProcess = (journal: Journal["Service"], accounts: Accounts, process
         accounts.all.set(account, Object.assign(new Tables(), { number }))
       })
   })
-  others.set(views, () => {
-    const other = new Process()
-    return { views: viewsOfProcess(journal, accounts, other), end: () => void (other.lives = false) }
-  })
-  return views
 }

@@ -2,7 +2,7 @@
  * Several processes of one service, here in one: each has the real routes and pages, an engine and a listener for the
  * others of its own, and all have the same journal and views. Which of them serves which account is the test's to say.
  */
-import { Context, Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { connect } from "node:net"
 import type { Socket } from "node:net"
@@ -12,7 +12,6 @@ import { Accounts } from "../../../src/engine/Accounts.ts"
 import * as Engine from "../../../src/engine/Engine.ts"
 import type { PlacementShape } from "../../../src/engine/Placement.ts"
 import { partitionOf, PARTITIONS, Placement } from "../../../src/engine/Placement.ts"
-import { Views } from "../../../src/engine/Views.ts"
 import { Forwarder } from "../../../src/http/forward/Forwarder.ts"
 import * as Forward from "../../../src/http/forward/Forwarder.ts"
 import type { Key } from "../../../src/http/forward/ForwardedHead.ts"
@@ -31,8 +30,7 @@ import { PaymentsConfig } from "../../../src/payments/PaymentsConfig.ts"
 import * as Simulator from "../../../src/payments/Simulator.ts"
 import * as Timers from "../../../src/payments/Timers.ts"
 import type { Storage } from "../../engine/Harness.ts"
-import { storageInMemory, viewsOf } from "../../engine/Harness.ts"
-import * as ViewsMemory from "../../engine/storage/ViewsMemory.ts"
+import { storageInMemory } from "../../engine/Harness.ts"
 import type { Keys } from "../../support/MemoryService.ts"
 import * as MemoryService from "../../support/MemoryService.ts"
 import { paymentsConfig } from "../../support/PaymentsConfig.ts"
@@ -67,12 +65,11 @@ export interface Runners {
 export type MorePages = typeof Pages.layer
 
 const routes = (storage: Storage, config: Partial<HttpConfigShape>, more: MorePages) => {
-  const another = ViewsMemory.ofAnotherProcess(viewsOf(storage))!
   const engine = Engine.layer({ replicated: INSTALLATION }).pipe(
     Layer.provide([Timers.layer, Formats.layer, MemoryService.numbers, Merchants.layerEventVersions]),
     Layer.provideMerge(ApiVersions.layer()),
     Layer.provideMerge(Simulator.layer),
-    Layer.provide(Layer.succeedContext(Context.add(storage, Views, another.views)))
+    Layer.provide(Layer.succeedContext(storage))
   )
   return Routes.serveWith(Layer.merge(Pages.layer, more)).pipe(
     Layer.provideMerge(
