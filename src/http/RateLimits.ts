@@ -6,7 +6,8 @@
  * A request counts once it is authenticated, whatever becomes of it, and is refused after its version was checked
  * (T14). A request that is not authenticated counts against the address that it came from, and the refusal takes the
  * place of its 401; a valid key is never refused for what its address did. Limits count by the wall clock, in this
- * process: they start anew with it. Every answer under /v1 but preflights says where its sender stands.
+ * process: they start anew with it. Of several processes, the one that serves an account counts its requests, and each
+ * counts by address what it was sent itself (9.51). Every answer under /v1 but preflights says where its sender stands.
  */
 import { isIPv6 } from "node:net"
 import { Clock, Effect, Exit } from "effect"

@@ -1,5 +1,5 @@
 /**
- * Has requests answered by the process that serves their account, wherever that is.
+ * Has requests answered by the process that serves their account, wherever that is (semantics 9.50).
  *
  * - A request goes where `Placement` says. Whoever is asked there and has not got the account says so, and the place is
  *   looked up again. While an account moves, or its process has died, its requests wait.

@@ -1,6 +1,6 @@
 /**
  * The listener for other processes of the installation: it takes what they forward, and what they ask of this process
- * itself. Nobody else is told anything by it, but that the process is there (`GET /health`).
+ * itself. Nobody else is told anything by it, but that the process is there (`GET /health`; semantics 9.51).
  */
 import type { Scope } from "effect"
 import { Data, Effect, Exit } from "effect"

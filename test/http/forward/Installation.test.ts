@@ -1,6 +1,6 @@
 /**
- * What concerns two accounts, or the whole installation, over several processes: keys of a merchant, commands of whoever
- * runs it, and limits.
+ * What concerns two accounts, or the whole installation, over several processes: keys of a merchant, commands of
+ * whoever runs it, and limits.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
