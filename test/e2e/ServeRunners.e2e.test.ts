@@ -1,10 +1,21 @@
 /** `till serve --runners N` is one service of several processes: to clients, to who starts it, and to who ends it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import { createServer } from "node:net"
 import { socketsOf } from "../../src/control/ControlSocket.ts"
 import { HttpExchange, Lost } from "../support/HttpExchange.ts"
-import { family, prepareTill, run, signalIfThere, till, until, type TillProcess } from "../support/TillProcess.ts"
+import { freshDatabase } from "../support/Postgres.ts"
+import {
+  family,
+  KEYS,
+  prepareTill,
+  run,
+  signalIfThere,
+  startTill,
+  till,
+  until,
+  type TillProcess
+} from "../support/TillProcess.ts"
 
 const RUNNERS = 2
 
@@ -44,7 +55,7 @@ const prepared = prepareTill({ args: ["--runners", String(RUNNERS)], withoutKeys
 
 describe("till serve --runners", () => {
   it.live(
-    "is one service: one greeting, one port, and a runner that is killed comes back",
+    "is one service: one greeting, one port; a runner that is killed comes back, and its end leaves nothing behind",
     () =>
       Effect.flatMap(prepared, (server) =>
         Effect.promise(async () => {
@@ -80,30 +91,42 @@ describe("till serve --runners", () => {
           assert.isUndefined(server.postgresProcessId)
           assert.isEmpty(socketsOf(server.folder))
           assert.strictEqual(occurrences(server.stdout, "Till listens on"), 1)
+
+          await server.start()
+          assert.notInclude(server.stdout, "sk_test_")
+          assert.strictEqual((await server.get("/v1/customers?limit=100", { key })).data.length, 4 * RUNNERS)
+          const last = runnersOf(server)
+          await server.kill("SIGKILL")
+          await until("the runners and Postgres are gone", () => {
+            return !last.some(isThere) && server.postgresProcessId === undefined
+          })
         })
       ),
     240_000
   )
 
   it.live(
-    "leaves nothing behind if it is killed, and its next start finds everything",
+    "gives a balancer time to notice its end, and none more once it is told again",
     () =>
-      Effect.flatMap(prepared, (server) =>
-        Effect.promise(async () => {
-          await server.start()
-          const key = / (sk_test_\w{32})$/m.exec(server.stdout)![1]!
-          assert.strictEqual(await create(server, key, "kept"), 200)
-          const runners = runnersOf(server)
-          await server.kill("SIGKILL")
-          await until("the runners and Postgres are gone", () => {
-            return !runners.some(isThere) && server.postgresProcessId === undefined
-          })
-          await server.start()
-          assert.notInclude(server.stdout, "sk_test_")
-          assert.strictEqual((await server.get("/v1/customers", { key })).data.length, 1)
-          assert.deepStrictEqual(await server.kill("SIGINT"), { code: 0, signal: null })
+      Effect.gen(function* () {
+        // A minute, if nobody says anything.
+        const variables = { DATABASE_URL: Redacted.value(yield* freshDatabase), TILL_DRAIN_SECONDS: "300" }
+        const server = yield* startTill({ args: ["--runners", String(RUNNERS)], variables })
+        yield* Effect.promise(async () => {
+          const begun = performance.now()
+          const ended = server.kill("SIGTERM")
+          for (let i = 0; i < 2 * RUNNERS; i++) {
+            await until("it says that it stops", async () => {
+              const { body } = await server.request("GET", "/readyz", { key: null })
+              return body.status === "stopping"
+            })
+            assert.strictEqual(await create(server, KEYS.secretTest, `late ${i}`), 200)
+          }
+          signalIfThere(server.processId, "SIGTERM")
+          assert.deepStrictEqual(await ended, { code: 0, signal: null }, server.stderr)
+          assert.isBelow(performance.now() - begun, 55_000)
         })
-      ),
+      }),
     240_000
   )
 
