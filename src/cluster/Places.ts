@@ -9,8 +9,8 @@
  * All goes over one session. One that is lost is made anew; meanwhile places are believed as they were.
  */
 import { PgConnection } from "@effect/sql-pg"
-import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
-import type { Cause, Scope } from "effect"
+import { Cause, Clock, Deferred, Effect, Fiber, Queue } from "effect"
+import type { Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { innermostMessage } from "../engine/Journal.ts"
 import type { AccountId } from "../engine/Document.ts"
@@ -75,16 +75,20 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Places, never, Scope.Scope> {
   const since = ((yield* Clock.currentTimeMillis) - sessions.aheadMillis) / 1000
   const table = new Table(self, sessions, placement, isConfirmed, since)
+  const lost = (cause: Cause.Cause<unknown>) =>
+    table.lose()
+      ? Effect.logWarning("Where partitions are served is not known anew until there is a session", messageOf(cause))
+      : Effect.void
   yield* Effect.scoped(table.session).pipe(
-    Effect.catchCause((cause) =>
-      Effect.logWarning("The places of partitions are not known for the moment", innermostMessage(cause))
-    ),
+    Effect.catchCause(lost),
     Effect.andThen(Effect.sleep(RETRY_MILLIS)),
     Effect.forever,
     Effect.forkScoped
   )
   return table
 })
+
+const messageOf = (cause: Cause.Cause<unknown>): string => innermostMessage(Cause.squash(cause))
 
 class Table implements Places {
   readonly #self: Self
@@ -102,6 +106,7 @@ class Table implements Places {
   #othersLeaving: ReadonlySet<string> = new Set()
   #isLeaving = false
   #hasFreed = false
+  #isLost = false
   #notedAt = Number.NEGATIVE_INFINITY
   #aheadMillis: number
 
@@ -156,6 +161,13 @@ class Table implements Places {
     Queue.offerUnsafe(this.#wakes, undefined)
   }
 
+  /** Tells whether there was a session until now. */
+  lose(): boolean {
+    const wasThere = !this.#isLost
+    this.#isLost = true
+    return wasThere
+  }
+
   /** Fails when it is lost. */
   get session(): Effect.Effect<never, SqlError.SqlError | Cause.TimeoutError, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
@@ -199,6 +211,8 @@ class Table implements Places {
         this.#aheadMillis = yield* noteClock(before, look.now, this.#aheadMillis)
       }
       this.#take(look)
+      if (this.#isLost) yield* Effect.logInfo("Where partitions are served is known anew")
+      this.#isLost = false
       for (const one of told) Deferred.doneUnsafe(one, Effect.void)
     })
   }

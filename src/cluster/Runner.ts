@@ -15,7 +15,7 @@ import { RunnerStorage } from "effect/cluster/RunnerStorage"
 import { Sharding } from "effect/cluster/Sharding"
 import * as ShardingModule from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
-import { Context, Effect, Exit, Fiber, Layer, Option, Schedule, Scope } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, LogLevel, Option, References, Schedule, Scope } from "effect"
 import type { Partition, PlacementShape } from "../engine/Placement.ts"
 import { CONFIRMED_MILLIS, PARTITIONS, Placement } from "../engine/Placement.ts"
 import type { ClusterShape } from "./Cluster.ts"
@@ -146,9 +146,18 @@ const shardingOf = (
     Layer.provide(Layer.effectDiscard(Locks.forgetDead(address, isAlive))),
     Layer.provideMerge(Locks.layer(sessions, observer)),
     Layer.provide(MessageStorage.layerNoop),
-    Layer.provide(configOf(address))
+    Layer.provide(configOf(address)),
+    Layer.provide(quieter)
   )
 }
+
+/** While the database is away, the library warns of it with all its stacks, again and again. */
+const quieter = Layer.effect(
+  References.MinimumLogLevel,
+  Effect.map(References.MinimumLogLevel, (level) =>
+    LogLevel.isLessThan(level, "Error") && LogLevel.isGreaterThanOrEqualTo(level, "Info") ? "Error" : level
+  )
+)
 
 /** Each partition has a singleton with a name by which the library puts it into exactly that shard. */
 const register = Effect.fnUntraced(function* (

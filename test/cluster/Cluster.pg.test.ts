@@ -8,6 +8,7 @@ import type { ChildProcess } from "node:child_process"
 import * as Path from "node:path"
 import { PARTITIONS } from "../../src/engine/Placement.ts"
 import { freshDatabase } from "../support/Postgres.ts"
+import { StallingProxy } from "../support/StallingProxy.ts"
 import { pause, signalIfThere } from "../support/TillProcess.ts"
 
 const MAIN = Path.join(import.meta.dirname, "RunnerMain.ts")
@@ -177,6 +178,32 @@ describe("runners on one database", () => {
         yield* until("one has all", runners, () => shared([b]))
         a.child.kill("SIGCONT")
         yield* until("the frozen one knows it", runners, () => a.here.size === 0)
+        yield* until("two share again", runners, () => shared(runners))
+        assert.deepStrictEqual(overlapsOf(runners), [])
+      }),
+    120_000
+  )
+
+  it.live.runIf(LONG)(
+    "take over from one that Postgres hears nothing of, which answers nothing from memory meanwhile",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* freshDatabase
+        const direct = new URL(Redacted.value(url))
+        const proxy = yield* Effect.acquireRelease(
+          Effect.promise(() => StallingProxy.start({ host: "127.0.0.1", port: Number(direct.port) })),
+          (proxy) => Effect.sync(() => proxy.close())
+        )
+        const through = new URL(direct)
+        through.host = `127.0.0.1:${proxy.port}`
+        through.searchParams.delete("host")
+        const runners = [yield* start(Redacted.make(through.href)), yield* start(url)]
+        const [a, b] = runners as [Runner, Runner]
+        yield* until("two share", runners, () => shared(runners))
+        proxy.stall()
+        yield* until("one has all", runners, () => shared([b]))
+        assert.strictEqual(a.here.size, 0)
+        proxy.resume()
         yield* until("two share again", runners, () => shared(runners))
         assert.deepStrictEqual(overlapsOf(runners), [])
       }),
