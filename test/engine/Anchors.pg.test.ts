@@ -5,9 +5,12 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted, References } from "effect"
+import { Clock, Context, Effect, Layer, Redacted, References } from "effect"
 import type { AnchorKey } from "../../src/engine/Anchors.ts"
+import * as Anchors from "../../src/engine/Anchors.ts"
 import { anchored, makeAnchoring } from "../../src/engine/Anchors.ts"
+import type { PlacementShape } from "../../src/engine/Placement.ts"
+import { partitionOf, Placement } from "../../src/engine/Placement.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"
 import { GENESIS, seal, unseal } from "../../src/engine/Record.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
@@ -246,6 +249,32 @@ describe("anchors", () => {
           [1, 2, 3]
         )
       }
+      yield* engine.stop
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("are made at the end of the process that served the account until then, and of no other", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresStorage.make
+      const engine = yield* Harness.startEngine(yield* postgres.connect("engine"))
+      const [account] = ACCOUNTS as [string]
+      const ended = Effect.fnUntraced(function* (work: (placement: PlacementShape) => Effect.Effect<void>) {
+        const store = yield* postgres.anchors(yield* temporaryFolder())
+        const process = Layer.provideMerge(Anchors.layer(KEY, account), Placement.layerShared)
+        yield* engine.accounts.run(account, Toy.create(`slot ${yield* Clock.currentTimeNanos}`, "plain"))
+        yield* Effect.scoped(Effect.flatMap(Layer.build(process), (built) => work(Context.get(built, Placement)))).pipe(
+          Effect.provideContext(store)
+        )
+        const { heads } = yield* Effect.provideContext(Anchors.anchored(KEY), store)
+        return heads.get(account)?.length ?? 0
+      })
+      const serving = ({ confirm, gain, release }: PlacementShape) => {
+        confirm(performance.now())
+        return Effect.andThen(gain(partitionOf(account)), release(partitionOf(account)))
+      }
+      assert.strictEqual(yield* ended(() => Effect.void), 0)
+      assert.strictEqual(yield* ended(serving), 1)
+      assert.strictEqual(yield* ended(() => Effect.void), 1)
       yield* engine.stop
     }).pipe(Effect.scoped)
   )
