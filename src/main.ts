@@ -1,7 +1,7 @@
 /**
  * The `till` command. SIGINT and SIGTERM end it in order: nothing new is accepted, what is under way is answered and
- * written, the database stops. Further signals while that goes on change nothing. Exit code 0 then, but 1
- * for a command that was not done; 1 after a failure.
+ * written, the database stops. Where others are first given time to do without a service, a second signal ends that
+ * time; further ones change nothing. Exit code 0 then, but 1 for a command that was not done; 1 after a failure.
  */
 // First of all: parsers that exist before it would stay interpreted.
 import "effect/schema/SchemaJITCompiler/enable"

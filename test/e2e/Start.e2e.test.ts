@@ -212,8 +212,7 @@ describe("DATABASE_URL", () => {
         const greeted = servers.map((server) => printedKeys(server.stdout)).filter((keys) => "sk_test_" in keys)
         assert.lengthOf(greeted, 1, "one default merchant, and its keys once")
         const key = greeted[0]!["sk_test_"]!
-        // The processes contend for one account. A command that loses its place in the log is done again behind it, or
-        // refused.
+        // One of them has the account, and the others ask that one.
         const requests = Array.from({ length: 60 }, (_, i) => servers[i % servers.length]!)
         const made = await inParallel(requests, 12, (server) => persist(server, key))
         assert.strictEqual(new Set(made.map(({ id }) => id)).size, requests.length)
