@@ -75,6 +75,7 @@ import * as RestoreTarget from "./postgres/RestoreTarget.ts"
 import * as SnapshotPostgres from "./postgres/SnapshotPostgres.ts"
 import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
 import * as Dashboard from "./dashboard/Dashboard.ts"
+import { Streams } from "./dashboard/Live.ts"
 import { DashboardConfig } from "./dashboard/DashboardConfig.ts"
 import * as Dispatcher from "./webhooks/Dispatcher.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
@@ -525,7 +526,10 @@ export interface ServiceOptions {
 export const service = ({ impatience, level, settled = {} }: ServiceOptions) =>
   Layer.mergeAll(Started.layer, unknownVariables, scrubbing, Layer.effectDiscard(Timers.logWaiting)).pipe(
     Layer.provideMerge(serving(impatience)),
+    // Pages' streams end after others had time to learn of it, and before the server waits for what is under way.
+    Layer.provideMerge(Streams.ending),
     Layer.provideMerge(Routes.serveWith(pages)),
+    Layer.provide(Streams.layer),
     Layer.provide(Readiness.Readiness.layer),
     Layer.provide(controlSocket),
     Layer.provide(server),

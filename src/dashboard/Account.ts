@@ -66,7 +66,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
             { name: "From", cell: ({ address, agent }) => html`${address} <small>${agent}</small>` },
             { name: "Until", cell: ({ expires_at }) => time(expires_at), wide: true },
             {
-              name: "",
+              name: "End",
               align: "end",
               cell: ({ id }) =>
                 id === visit.session.id

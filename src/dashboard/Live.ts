@@ -6,7 +6,7 @@
  * A stream ends with its session, within seconds, and with the service. There are only so many of them; a page that
  * gets none is as it was when it was loaded.
  */
-import { Duration, Effect, Layer, Option, Queue, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Option, Queue, Stream } from "effect"
 import * as Sse from "effect/encoding/Sse"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
@@ -39,7 +39,7 @@ const eventOf = (event: "changed" | "ended", data: object): string =>
   Sse.encoder.write({ _tag: "Event", event, id: undefined, data: JSON.stringify(data) })
 
 /** The streams that are open, by their sessions. */
-class Streams {
+class OpenStreams {
   readonly #wakeUp = new Map<() => void, string>()
   isClosing = false
 
@@ -64,9 +64,18 @@ class Streams {
   }
 }
 
+/** All that are open in this process. */
+export class Streams extends Context.Service<Streams, OpenStreams>()("till/dashboard/Streams") {
+  static readonly layer: Layer.Layer<Streams> = Layer.sync(Streams, () => new OpenStreams())
+  /** Ends them with this layer. It has to end before the server, which would wait for them. */
+  static readonly ending: Layer.Layer<never, never, Streams> = Layer.effectDiscard(
+    Effect.flatMap(Streams, (streams) => Effect.addFinalizer(() => Effect.sync(() => streams.close())))
+  )
+}
+
 /** The stream of one page. `isGood` looks whether its session still is. */
 const streamOf = Effect.fnUntraced(function* (
-  streams: Streams,
+  streams: OpenStreams,
   { account, session }: { readonly account: AccountId; readonly session: string },
   isGood: Effect.Effect<boolean>
 ) {
@@ -107,32 +116,25 @@ const streamOf = Effect.fnUntraced(function* (
 
 const HEADERS = { "cache-control": "no-store", "x-accel-buffering": "no" }
 
-const open = (streams: Streams) =>
-  Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, mode: string) {
-    const visitor = yield* visitorOf(request)
-    if (visitor === undefined || (mode !== "test" && mode !== "live")) return HttpServerResponse.empty({ status: 401 })
-    const session = visitor.session.id
-    const account = accountOf(visitor.merchant.id, mode === "live")
-    yield* belongsTo(account)
-    // A browser does not come back after this answer.
-    if (!streams.hasRoomFor(session)) return HttpServerResponse.empty({ status: 204 })
-    const services = yield* Effect.context<Services>()
-    const isGood = visitorOf(request).pipe(
-      Effect.map((now) => now !== undefined),
-      Effect.orElseSucceed(() => true),
-      Effect.provideContext(services)
-    )
-    const outbox = yield* Outbox
-    const stream = Stream.unwrap(streamOf(streams, { account, session }, isGood)).pipe(
-      Stream.provideService(Outbox, outbox)
-    )
-    return HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: HEADERS })
-  })
+const open = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, mode: string) {
+  const streams = yield* Streams
+  const visitor = yield* visitorOf(request)
+  if (visitor === undefined || (mode !== "test" && mode !== "live")) return HttpServerResponse.empty({ status: 401 })
+  const session = visitor.session.id
+  const account = accountOf(visitor.merchant.id, mode === "live")
+  yield* belongsTo(account)
+  if (!streams.hasRoomFor(session)) return HttpServerResponse.empty({ status: 503 })
+  const services = yield* Effect.context<Services>()
+  const isGood = visitorOf(request).pipe(
+    Effect.map((now) => now !== undefined),
+    Effect.orElseSucceed(() => true),
+    Effect.provideContext(services)
+  )
+  const outbox = yield* Outbox
+  const stream = Stream.unwrap(streamOf(streams, { account, session }, isGood)).pipe(
+    Stream.provideService(Outbox, outbox)
+  )
+  return HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: HEADERS })
+})
 
-export const layer = Layer.unwrap(
-  Effect.gen(function* () {
-    const streams = new Streams()
-    yield* Effect.addFinalizer(() => Effect.sync(() => streams.close()))
-    return route("GET", "/dashboard/:mode/live", (request, { mode = "" }) => open(streams)(request, mode))
-  })
-)
+export const layer = route("GET", "/dashboard/:mode/live", (request, { mode = "" }) => open(request, mode))

@@ -63,7 +63,7 @@ const liveData = (visit: Visit, kinds: ReadonlyArray<string> = []): Child =>
   kinds.length > 0 && html`data-live="${kinds.join(" ")}" data-stream="${visit.to("/live")}"`
 
 const sidebar = (visit: Visit, current: SectionName | null): Html =>
-  html`<div class="side">
+  html`<header class="side">
     <p class="merchant"><bdi>${visit.merchant.name}</bdi></p>
     ${switchOf(visit)}
     <nav aria-label="Dashboard">
@@ -78,7 +78,7 @@ const sidebar = (visit: Visit, current: SectionName | null): Html =>
       <a href="${visit.to("/account")}"><bdi>${visit.person.email ?? "Your account"}</bdi></a>
       ${signOutForm(visit)}
     </div>
-  </div>`
+  </header>`
 
 /** Leads to the same part of the other environment. An object is in one of them only. */
 const switchOf = (visit: Visit): Html => {

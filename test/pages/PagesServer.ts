@@ -5,6 +5,7 @@
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { HttpServer } from "effect/http"
 import * as Dashboard from "../../src/dashboard/Dashboard.ts"
+import { Streams } from "../../src/dashboard/Live.ts"
 import { DashboardConfig } from "../../src/dashboard/DashboardConfig.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
@@ -37,6 +38,8 @@ export interface PagesServer extends Keys {
   readonly get: (path: string, key?: string) => Promise<Answer>
   /** Everything that the journal holds of the test account. */
   readonly journal: () => Promise<string>
+  /** How many pages of the dashboard listen to what changes. */
+  readonly openStreams: () => number
   readonly close: () => Promise<void>
 }
 
@@ -54,6 +57,7 @@ const service = (
 ) =>
   Routes.serveWith(Layer.merge(Pages.layer, Dashboard.layer)).pipe(
     Layer.provide([Layer.succeed(DashboardConfig, { refusal }), Passwords.layer(2 ** 10)]),
+    Layer.provideMerge(Layer.provideMerge(Streams.ending, Streams.layer)),
     Layer.provide(Layer.succeed(PagesConfig, { embedOrigins })),
     Layer.provide(
       Layer.effect(
@@ -86,6 +90,7 @@ export const start = async (
   const url = await runtime.runPromise(addressOf)
   const accounts = await runtime.runPromise(Accounts)
   const keys = await runtime.runPromise(MemoryService.merchant(merchantName))
+  const streams = await runtime.runPromise(Streams)
   let counter = 0
   return {
     url,
@@ -108,6 +113,7 @@ export const start = async (
     get: async (path, key = keys.secretTest) =>
       (await fetch(url + path, { headers: { authorization: basic(key) } })).json(),
     journal: () => runtime.runPromise(MemoryService.journalText(`${keys.merchantId}:test`)),
+    openStreams: () => streams.size,
     close: () => runtime.dispose()
   }
 }

@@ -29,7 +29,7 @@ const classOf = ({ align, wide }: Pick<Column<never>, "align" | "wide">): string
 export const table = <Row>({ caption, columns, empty, href, rows }: Table<Row>): Html =>
   rows.length === 0
     ? html`<div class="empty">${empty}</div>`
-    : html`<div class="scroll">
+    : html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}">
         <table>
           <caption class="unseen">
             ${caption}

@@ -98,19 +98,27 @@ function refreshSoon() {
   soon = setTimeout(refresh, 100)
 }
 
-function listen() {
+const AGAIN_MILLIS = 10_000
+
+function listen(wasOpen = false) {
   const { live, stream } = main.dataset
   if (live === undefined || stream === undefined || source !== undefined) return
   const kinds = new Set(live.split(" "))
   source = new EventSource(stream)
-  let opened = false
+  let opened = wasOpen
   source.addEventListener("open", () => {
     // After a sleep, or a start of the service, whatever was missed is in the page itself.
     if (opened) refreshSoon()
     opened = true
     document.documentElement.dataset.live = "on"
   })
-  source.addEventListener("error", () => delete document.documentElement.dataset.live)
+  source.addEventListener("error", () => {
+    delete document.documentElement.dataset.live
+    if (source.readyState !== EventSource.CLOSED) return
+    // Refused: there are too many, or the service ends. The browser alone would not come back.
+    source = undefined
+    setTimeout(() => document.hidden || listen(true), AGAIN_MILLIS)
+  })
   source.addEventListener("changed", ({ data }) => {
     if (JSON.parse(data).kinds.some((kind) => kinds.has(kind))) refreshSoon()
   })
@@ -118,7 +126,9 @@ function listen() {
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && pending) refreshSoon()
+  if (document.hidden) return
+  if (source === undefined) listen(true)
+  if (pending) refreshSoon()
 })
 addEventListener("focusout", () => {
   if (pending) refreshSoon()

@@ -1,0 +1,138 @@
+/** Somebody in a real browser signs in, finds a payment and refunds it, in every light, and without a script. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import { accessibilityProblems, hasBrowser, launch, overflows } from "../pages/Browser.ts"
+import type { Answer, PagesServer } from "../pages/PagesServer.ts"
+import { start } from "../pages/PagesServer.ts"
+import { linkFor } from "./People.ts"
+
+describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
+  let server: PagesServer
+  let browser: Browser
+  let payment: Answer
+  beforeAll(async () => {
+    ;[server, browser] = await Promise.all([start(), launch()])
+    await server.post("/v1/webhook_endpoints", { url: "http://127.0.0.1:9/hook", enabled_events: ["*"] })
+    payment = await pay({ description: "A long description of an order, as merchants write them" })
+  })
+  afterAll(async () => {
+    await browser.close()
+    await server.close()
+  })
+
+  const pay = (parameters: object = {}): Promise<Answer> =>
+    server.post("/v1/payment_intents", {
+      amount: 4321,
+      currency: "usd",
+      payment_method: "pm_card_visa",
+      confirm: true,
+      ...parameters
+    })
+
+  /** A page of somebody who has just come in by a link, with the browser's complaints. */
+  const enter = async (options: BrowserContextOptions = {}) => {
+    const context = await browser.newContext({ locale: "en-US", ...options })
+    context.setDefaultTimeout(20_000)
+    const page = await context.newPage()
+    const complaints: Array<string> = []
+    page.on("pageerror", (error) => complaints.push(String(error)))
+    page.on("console", (message) => {
+      if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) complaints.push(message.text())
+    })
+    await page.goto(await linkFor(server))
+    return { page, complaints }
+  }
+  const address = (path: string) => `${server.url}/dashboard/test${path}`
+  const refund = async (page: Page, amount: string) => {
+    await page.locator("summary", { hasText: "Refund" }).click()
+    await page.getByLabel("Amount").fill(amount)
+    await page.getByRole("button", { name: "Refund", exact: true }).click()
+  }
+
+  it("works by links and forms alone", async () => {
+    const { page } = await enter({ javaScriptEnabled: false })
+    const names = await page.getByRole("navigation", { name: "Dashboard" }).getByRole("link").allTextContents()
+    assert.includeMembers(names, ["Home", "Payments", "Developers"])
+    await page.getByRole("link", { name: "Payments", exact: true }).click()
+    await page.getByLabel("Status").selectOption("succeeded")
+    await page.getByLabel("Amount").fill("43.21")
+    await page.getByRole("button", { name: "Filter" }).click()
+    assert.include(page.url(), "status=succeeded")
+    await page.getByRole("link", { name: "43.21 USD" }).first().click()
+    assert.include(page.url(), `/payments/${payment.id}`)
+    for (const text of ["payment_intent.succeeded", "charge.succeeded"]) await page.getByText(text).first().waitFor()
+    await page.getByText(/^req_/).first().waitFor()
+    await page.getByText("Pending").or(page.getByText("pending")).first().waitFor()
+    await refund(page, "99999")
+    await page
+      .getByRole("group")
+      .getByText(/refund/i)
+      .first()
+      .waitFor()
+    assert.strictEqual(await page.getByLabel("Amount").inputValue(), "99999")
+    await page.getByLabel("Amount").fill("1.21")
+    await page.getByRole("button", { name: "Refund", exact: true }).click()
+    await page.getByRole("status").getByText("The refund is made.").waitFor()
+    await page.getByText("refund.created").waitFor()
+    await page.getByRole("button", { name: "Sign out" }).click()
+    await page.getByLabel("Password").waitFor()
+    await page.goto(address("/payments"))
+    await page.getByLabel("Password").waitFor()
+    await page.context().close()
+  })
+
+  it("shows what happens without being loaded again, and leads around by keys", async () => {
+    const { complaints, page } = await enter()
+    await page.keyboard.press("g")
+    await page.keyboard.press("p")
+    await page.waitForURL(address("/payments"))
+    await page.locator("html[data-live=on]").waitFor()
+    await page.evaluate(() => ((globalThis as { stayed?: boolean }).stayed = true))
+    const made = await pay({ amount: 987_654 })
+    await page.getByText("9876.54 USD").waitFor()
+    assert.isTrue(await page.evaluate(() => (globalThis as { stayed?: boolean }).stayed))
+    await page.keyboard.press("?")
+    await page.getByRole("heading", { name: "Keys" }).waitFor()
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await page.waitForURL(address(`/payments/${made.id}`))
+    // A form that is open is left alone.
+    await page.locator("html[data-live=on]").waitFor()
+    await page.locator("summary", { hasText: "Refund" }).click()
+    await page.getByLabel("Amount").fill("5")
+    await server.post("/v1/refunds", { payment_intent: made.id, amount: 100 })
+    await page.waitForTimeout(500)
+    assert.strictEqual(await page.getByLabel("Amount").inputValue(), "5")
+    await page.locator("summary", { hasText: "Refund" }).click()
+    await page.getByText("refund.created").waitFor()
+    assert.deepStrictEqual(complaints, [])
+    await page.context().close()
+  })
+
+  const looks: ReadonlyArray<readonly [string, BrowserContextOptions]> = [
+    ["light", { colorScheme: "light" }],
+    ["dark", { colorScheme: "dark" }],
+    ["a phone", { viewport: { width: 360, height: 740 } }]
+  ]
+
+  it.each(looks)("is for everybody in %s", async (_, options) => {
+    const { complaints, page } = await enter(options)
+    const all = ["/payments", `/payments/${payment.id}`, "", "/developers", "/account", "/nothing"]
+    // What is written where is the same in the dark.
+    for (const path of options.colorScheme === "dark" ? all.slice(0, 2) : all) {
+      await page.goto(address(path))
+      assert.deepStrictEqual(await accessibilityProblems(page), [], path)
+      assert.isFalse(await overflows(page), path)
+    }
+    await page.goto(address(`/payments/${payment.id}`))
+    await page.locator("summary", { hasText: "Refund" }).click()
+    assert.deepStrictEqual(await accessibilityProblems(page), [])
+    assert.isFalse(await overflows(page))
+    await page.getByRole("button", { name: "Sign out" }).click()
+    await page.getByLabel("Password").waitFor()
+    assert.deepStrictEqual(await accessibilityProblems(page), [])
+    assert.deepStrictEqual(complaints, [])
+    await page.context().close()
+  })
+})
