@@ -1,6 +1,7 @@
 /** What an engine does with accounts whose partition it gains, gives up, or cannot be sure of. */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Latch } from "effect"
+import type { AccountNumbersShape } from "../../src/engine/AccountNumbers.ts"
 import type { Accounts } from "../../src/engine/Accounts.ts"
 import { Unavailable } from "../../src/engine/Accounts.ts"
 import { CONFIRMED_MILLIS, partitionOf, Placement } from "../../src/engine/Placement.ts"
@@ -18,7 +19,9 @@ interface Started extends RunningEngine {
 }
 
 /** Engines on one storage. The first has the partition, in which is a counter; only `confirm` confirms anything. */
-const engines = Effect.gen(function* () {
+const engines = Effect.suspend(() => enginesWith(Harness.numbersUnder("a key")))
+
+const enginesWith = Effect.fnUntraced(function* (numbers: AccountNumbersShape) {
   yield* Harness.startClock
   yield* Harness.flowingTime
   const clock = yield* Clock.Clock
@@ -27,6 +30,7 @@ const engines = Effect.gen(function* () {
   const start = Effect.gen(function* () {
     const held = new Map<FaultPoint, { past: number; readonly latch: Latch.Latch }>()
     const engine = yield* Harness.startEngine(storage, {
+      numbers,
       faults: (point) => {
         const at = held.get(point)
         return at === undefined || at.past-- > 0 ? Effect.void : at.latch.await
@@ -78,6 +82,37 @@ const saysElsewhere = Effect.fnUntraced(function* (engine: Started, id: string) 
   for (const use of uses) assert.deepStrictEqual(yield* Effect.flip(use), Unavailable.elsewhere(ACCOUNT))
   assert.isUndefined(engine.accounts.peek(ACCOUNT, id))
   assert.isEmpty(engine.accounts.wakeTimes(0))
+})
+
+describe("an id", () => {
+  it.effect("leads to the account that is elsewhere, as far as it can be told here", () =>
+    Effect.gen(function* () {
+      const { first, id, second, stop } = yield* engines
+      assert.strictEqual(yield* first.accounts.holder(id), ACCOUNT)
+      assert.deepStrictEqual(yield* Effect.flip(second.accounts.holder(id)), Unavailable.elsewhere(ACCOUNT))
+      yield* stop
+    })
+  )
+
+  it.effect("of one of several accounts with its number leads to the one that has it, be it never so new", () =>
+    Effect.gen(function* () {
+      const numbers = { ...Harness.numbersUnder("a key"), of: () => 5 }
+      const { first, second, stop, storage } = yield* enginesWith(numbers)
+      const [another, third] = ["mer_2:test", "mer_3:test"]
+      yield* first.placement.gain(partitionOf(third!))
+      yield* second.placement.gain(partitionOf(another!))
+      yield* second.accounts.run(another!, Toy.create("a", "plain"))
+      yield* first.accounts.run(third!, Toy.create("a", "plain"))
+      const apply = first.hold("apply.before")
+      const { id } = yield* first.accounts.run(ACCOUNT, Toy.create("b", "plain"))
+      assert.deepStrictEqual(yield* Effect.flip(second.accounts.holder(id)), Unavailable.elsewhere(ACCOUNT))
+      const madeUp = numbers.idOf("ctr", 1, 5)
+      assert.isUndefined(yield* second.accounts.holder(madeUp))
+      yield* apply.open
+      yield* stop
+      yield* Harness.verified(storage)
+    })
+  )
 })
 
 describe("an account", () => {
