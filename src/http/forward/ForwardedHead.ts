@@ -21,9 +21,6 @@ export const ACCOUNT = "till-account"
 /** What an answer says of the client's connection, where that has to end. */
 export const CONNECTION = "till-connection"
 
-/** The installation's secret gives the key for this purpose. */
-export const KEY_PURPOSE = "forwarded requests"
-
 /** A signature is good for so long, before and after its time. */
 export const WINDOW_MILLIS = 60_000
 

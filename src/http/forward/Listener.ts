@@ -62,6 +62,7 @@ export interface Listener {
 }
 
 const tooLarge = Exit.fail(new RequestTooLarge())
+const unread = Exit.fail(new Unavailable({ reason: "The body was not read where the request came to." }))
 const tooMany = Exit.fail(new Unavailable({ reason: "Too many long requests are being sent." }))
 
 /** A request of a client as the process that has forwarded it has read it. */
@@ -104,8 +105,17 @@ class Forwarded implements ForwardedIncoming {
   }
 
   readBody(): Exit.Exit<Buffer, RequestTooLarge | Unavailable> {
-    const { kind } = this.#found
-    return kind === "too_large" ? tooLarge : kind === "too_many" ? tooMany : Exit.succeed(this.#body)
+    switch (this.#found.kind) {
+      case "too_large":
+        return tooLarge
+      case "too_many":
+        return tooMany
+      case "unread":
+        // It was to be refused without it, and since then its key or the contract have changed.
+        return unread
+      default:
+        return Exit.succeed(this.#body)
+    }
   }
 
   get remoteAddress(): string | undefined {

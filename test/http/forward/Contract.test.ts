@@ -5,13 +5,14 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Document from "../../../src/api/openapi/Document.ts"
+import { linesOf } from "../../../src/http/forward/ForwardedHead.ts"
 import type { FuzzRequest, Target } from "../../support/ContractFuzz.ts"
 import { ContractFuzz } from "../../support/ContractFuzz.ts"
 import type { Keys } from "../../support/MemoryService.ts"
 import { Random, runSeed } from "../../support/Random.ts"
 import { basic } from "../TestServer.ts"
 import type { Runners } from "./Runners.ts"
-import { comparable, RawClient, start } from "./Runners.ts"
+import { comparable, KEY, RawClient, start } from "./Runners.ts"
 
 const REQUESTS = Number(process.env["TILL_FUZZ_REQUESTS"] ?? 400)
 
@@ -241,6 +242,20 @@ describe("a request at any process", () => {
     assert.include(await assertSame(read), "access-control-allow-origin: *")
     const preflight = { ...read, method: "OPTIONS", headers: [...headers, "Access-Control-Request-Method: GET"] }
     assert.strictEqual(statusOf(await assertSame({ ...preflight, key: null })), 204)
+  })
+
+  it("is not carried out without its body where another process has not read that", async () => {
+    const headers = { authorization: basic(keys.secretTest), "idempotency-key": "unread-1" }
+    const message = { method: "POST", url: "/v1/customers", headers, rawHeaders: Object.entries(headers).flat() }
+    const said = { kind: "unread", remoteAddress: "192.0.2.1" } as const
+    const lines = linesOf(KEY, message, said, Buffer.alloc(0))
+    const text = Array.from({ length: lines.length / 2 }, (_, i) => `${lines[2 * i]}: ${lines[2 * i + 1]}`)
+    const client = new RawClient(Number(new URL(runners.all[owner]!.url).port))
+    const answer = await client.send(
+      ["POST /v1/customers HTTP/1.1", "Host: a", "Content-Length: 0", ...text, "", ""].join("\r\n")
+    )
+    client.close()
+    assert.strictEqual(statusOf(answer!), 503)
   })
 
   it("keeps the connection of its client, and its order", async () => {
