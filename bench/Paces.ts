@@ -34,8 +34,8 @@ const usual: Paces = {
   },
   // Three minutes.
   overload: { warmUpSeconds: 7, secondsPerQuiet: 1, secondsPerPeak: 2, secondsPerStep: 4, watchedSeconds: 2.5 },
-  // Ten minutes.
-  cluster: { warmUpSeconds: 5, secondsPerRound: 2, rounds: 4, starts: 4 },
+  // Twelve minutes, half of them for warming up.
+  cluster: { warmUpSeconds: 7, secondsPerRound: 2, rounds: 4, starts: 4 },
   // Eight minutes, half of them for making the objects.
   growth: {
     objects: 2_000_000,
