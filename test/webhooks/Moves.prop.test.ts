@@ -75,7 +75,7 @@ class Cluster {
 
   readonly happen = Effect.fnUntraced({ self: this }, function* (account: string) {
     // Sometimes so much that most of it waits.
-    for (let left = this.random.pick([1, 1, 1, 20]); left > 0; left--) {
+    for (let left = this.random.pick([1, 1, 60]); left > 0; left--) {
       const count = this.events.get(account)!
       this.events.set(account, count + 1)
       yield* this.run(account, Toy.create(`slot ${count}`, "plain"))
@@ -188,7 +188,7 @@ describe("dispatchers of several processes", () => {
         yield* inTime(cluster.stop)
         yield* Harness.verified(storage)
       }),
-    { arbitrary: { runs: 6, maxShrinks: 0 } }
+    { arbitrary: { runs: 4, maxShrinks: 0 } }
   )
 
   it.effect(
