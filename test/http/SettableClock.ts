@@ -1,7 +1,7 @@
-/** A clock that says what a test wants, and waits as long as the system's does. */
+/** A clock that says what a test wants, and waits as long as the system's does; and for a gate, if one is given. */
 import { Clock, Effect, Layer } from "effect"
 
-export const clockOf = (now: () => number): Layer.Layer<never> =>
+export const clockOf = (now: () => number, gate?: Effect.Effect<void>): Layer.Layer<never> =>
   Layer.effect(
     Clock.Clock,
     Effect.map(Clock.Clock, (system): Clock.Clock => ({
@@ -11,6 +11,7 @@ export const clockOf = (now: () => number): Layer.Layer<never> =>
       currentTimeNanos: Effect.sync(() => BigInt(now()) * 1_000_000n),
       monotonicTimeNanosUnsafe: () => system.monotonicTimeNanosUnsafe(),
       monotonicTimeNanos: system.monotonicTimeNanos,
-      sleep: (duration) => system.sleep(duration)
+      sleep: (duration) =>
+        gate === undefined ? system.sleep(duration) : Effect.andThen(system.sleep(duration), gate)
     }))
   )

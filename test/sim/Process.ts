@@ -2,17 +2,22 @@
  * A process of the whole service but its sockets and its Postgres: the real pipeline, engine and payments, on storage
  * that outlives it, in a time of the test's own. It can be killed at any moment.
  */
-import { Context, Effect, Exit, Layer, References, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Redacted, References, Scope } from "effect"
 import { ApiVersions } from "../../src/domain/ApiVersions.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
+import type { PlacementShape } from "../../src/engine/Placement.ts"
 import { Placement } from "../../src/engine/Placement.ts"
 import { AdmissionTime } from "../../src/http/Admission.ts"
 import { RequestIds } from "../../src/http/Exchange.ts"
+import { keyOf } from "../../src/http/forward/ForwardedHead.ts"
+import * as Forwarder from "../../src/http/forward/Forwarder.ts"
+import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import type { Incoming } from "../../src/http/Incoming.ts"
 import * as Pipeline from "../../src/http/Pipeline.ts"
 import { endpoints } from "../../src/http/Routes.ts"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Formats from "../../src/payments/Formats.ts"
 import * as Merchants from "../../src/payments/Merchants.ts"
 import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
@@ -44,6 +49,9 @@ export interface Process {
   /** Gives no answer if the process is killed before it. */
   readonly request: (request: Request) => Promise<Answer | undefined>
   readonly merchant: Effect.Effect<Keys>
+  readonly placement: PlacementShape
+  /** Takes what another process has forwarded. */
+  readonly receive: (incoming: ForwardedIncoming) => void
   readonly stop: Effect.Effect<void>
   /** From now on nothing it starts reaches the storage, and nothing comes back from there or to its clients. */
   readonly kill: () => void
@@ -56,7 +64,7 @@ class Received implements Incoming {
   readonly arrivedAt = 0
   readonly isWhole = true
   readonly isPlain = true
-  readonly rawHeaders: ReadonlyArray<string> = []
+  readonly rawHeaders: ReadonlyArray<string>
   readonly remoteAddress = "127.0.0.1"
   isGone = false
   readonly answered = Promise.withResolvers<Answer | undefined>()
@@ -72,6 +80,7 @@ class Received implements Incoming {
       ...(body !== undefined && { "content-type": "application/json" }),
       ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey })
     }
+    this.rawHeaders = Object.entries(this.headers).flat()
   }
 
   isRepeated(): boolean {
@@ -93,27 +102,51 @@ class Service extends Context.Service<Service, { readonly answer: (incoming: Inc
 
 const service = Layer.effect(Service, Pipeline.make(endpoints))
 
+/** A process among others. */
+export interface Among {
+  readonly placement: Layer.Layer<Placement>
+  /** Is open as long as the process does not stand still. */
+  readonly gate: Effect.Effect<void>
+  /** How it reaches others, and where they reach it. */
+  readonly forwarding?: { readonly url: string; readonly links: Forwarder.Connections }
+}
+
+const KEY = keyOf(Redacted.make(new Uint8Array(32)))
+const ALONE: Among = { placement: Placement.layerSole, gate: Effect.void }
+
 /** Starts a process. Its clock says `now`; what waits in it waits for the clock of the test. */
 export const start = Effect.fnUntraced(function* (
   storage: Storage,
   now: () => number,
-  faults: Faults.Faults
+  faults: Faults.Faults,
+  { forwarding, gate, placement }: Among = ALONE
 ): Effect.fn.Return<Process> {
   let isDead = false
-  const dying = Effect.suspend(() => (isDead ? Effect.never : Effect.void))
-  const engine = Engine.layer().pipe(
+  const dying = Effect.andThen(
+    gate,
+    Effect.suspend(() => (isDead ? Effect.never : Effect.void))
+  )
+  const engine = Engine.layer({ replicated: INSTALLATION }).pipe(
     Layer.provide([Timers.layer, Formats.layer, MemoryService.numbers, Merchants.layerEventVersions]),
     Layer.provideMerge(ApiVersions.layer()),
     Layer.provideMerge(Simulator.layer),
-    Layer.provideMerge(Placement.layerSole),
+    Layer.provideMerge(placement),
     Layer.provide(Faults.layer((point) => Effect.andThen(dying, Effect.andThen(faults(point), dying)))),
     Layer.provide(Layer.succeedContext(storage))
   )
+  const forwarder =
+    forwarding === undefined
+      ? Layer.empty
+      : Layer.effect(
+          Forwarder.Forwarder,
+          Forwarder.over(forwarding.links, { key: KEY }, { url: forwarding.url, serve: () => Effect.void })
+        )
   const layer = service.pipe(
+    Layer.provide(forwarder),
     Layer.provideMerge(engine),
     Layer.provide([RequestIds.layer, Layer.succeed(HttpConfig, { docsUrl: "https://till.example/docs" })]),
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig())),
-    Layer.provide(clockOf(now)),
+    Layer.provide(clockOf(now, gate)),
     // Requests begin as they come: how fast this machine is makes no difference.
     Layer.provide(
       Layer.succeed(AdmissionTime, { now: () => 0, atTurnsEnd: setImmediate, after: (_, step) => setImmediate(step) })
@@ -123,14 +156,25 @@ export const start = Effect.fnUntraced(function* (
   const scope = yield* Scope.make()
   const services = yield* Effect.provideService(buildAlone(layer, scope), References.MinimumLogLevel, "None")
   const { answer } = Context.get(services, Service)
+  const shown = Context.get(services, Placement)
+  const inside = (effect: Effect.Effect<void>) => Effect.provide(effect, clockOf(now, gate))
   const waiting = new Set<Received>()
   return {
-    request: (request) => {
+    request: async (request) => {
+      await Effect.runPromise(gate)
       const received = new Received(request)
-      if (isDead) return Promise.resolve(undefined)
+      if (isDead) return undefined
       waiting.add(received)
       answer(received)
-      return received.answered.promise.finally(() => waiting.delete(received))
+      const answered = await received.answered.promise.finally(() => waiting.delete(received))
+      await Effect.runPromise(gate)
+      return isDead ? undefined : answered
+    },
+    receive: answer,
+    placement: {
+      ...shown,
+      gain: (partition) => inside(shown.gain(partition)),
+      release: (one) => inside(shown.release(one))
     },
     merchant: Effect.provideService(MemoryService.merchant("Merchant"), Accounts, Context.get(services, Accounts)),
     stop: Scope.close(scope, Exit.void),

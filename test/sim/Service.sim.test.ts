@@ -14,22 +14,14 @@ import { StorageFailure } from "../../src/engine/Journal.ts"
 import * as PaymentsFormats from "../../src/payments/Formats.ts"
 import * as Harness from "../engine/Harness.ts"
 import type { Faults } from "../engine/storage/Faults.ts"
-import * as CheckoutSessions from "../models/CheckoutSessions.ts"
-import * as PaymentIntents from "../models/PaymentIntents.ts"
-import * as PaymentMethods from "../models/PaymentMethods.ts"
-import { follow } from "../models/Program.ts"
-import * as Refunds from "../models/Refunds.ts"
-import type { Reply, Wire } from "../models/Wire.ts"
-import { post } from "../models/Wire.ts"
+import type { Wire } from "../models/Wire.ts"
 import { Random, Seed } from "../support/Random.ts"
-import type { Answer, Process, Request } from "./Process.ts"
+import { Clients, wireOf } from "./Clients.ts"
+import { carryOut, programs } from "./Merchants.ts"
+import type { Process } from "./Process.ts"
 import { start } from "./Process.ts"
 
 const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 300)
-/** A client tries again after so long, by the clock of the test. */
-const AGAIN_MILLIS = 20
-/** Whoever has no answer by then never gets one. */
-const ATTEMPTS_MAX = 2000
 
 /** How often each fault strikes, and after how many visits to the storage each life of the process ends. */
 const Plan = Schema.Struct({
@@ -46,27 +38,22 @@ class Simulation {
   readonly #plan: Plan
   readonly #storage: Harness.Storage
   readonly #time: { readonly now: number }
-  readonly #sleep: (millis: number) => Promise<void>
   #process: Promise<Process>
   #visits = 0
   #life = 0
-  #keys = 0
   #isOver = false
   kills = 0
-  repetitions = 0
 
   constructor(
     plan: Plan,
     storage: Harness.Storage,
     time: { readonly now: number },
-    run: (effect: Effect.Effect<Process>) => Promise<Process>,
-    sleep: (millis: number) => Promise<void>
+    run: (effect: Effect.Effect<Process>) => Promise<Process>
   ) {
     this.random = new Random(plan.seed)
     this.#plan = plan
     this.#storage = storage
     this.#time = time
-    this.#sleep = sleep
     this.#run = run
     this.#process = this.#start()
   }
@@ -105,63 +92,6 @@ class Simulation {
     dead.kill()
     this.#process = this.#start()
   }
-
-  /** Asks until there is an answer, under one key. */
-  async ask(request: Omit<Request, "idempotencyKey">): Promise<Reply> {
-    const idempotencyKey = request.method === "POST" ? `key-${this.#keys++}` : undefined
-    const asked = { ...request, idempotencyKey }
-    const isDoubled = idempotencyKey !== undefined && this.random.chance(0.2)
-    const [answer, other] = await Promise.all([this.#askUntil(asked), isDoubled ? this.#askUntil(asked) : undefined])
-    for (const again of [other, this.random.chance(0.1) ? await this.#askUntil(asked) : undefined]) {
-      if (again === undefined || idempotencyKey === undefined || !isKept(answer)) continue
-      this.repetitions++
-      assert.deepStrictEqual(
-        { status: again.status, text: again.text },
-        { status: answer.status, text: answer.text },
-        `${request.method} ${request.url} was answered otherwise the second time`
-      )
-    }
-    return { status: answer.status, body: JSON.parse(answer.text) }
-  }
-
-  async #askUntil(request: Request): Promise<Answer> {
-    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const process = await this.#process
-      const answer = await process.request(request)
-      if (answer !== undefined && answer.status !== 503 && answer.status !== 409) {
-        // It has no key, for deleting twice is deleting once (I3): an attempt before may have done it.
-        if (request.method === "DELETE" && answer.status === 404 && attempt > 0) return { ...answer, status: 200 }
-        assert.notInclude(answer.text, `"code":"internal_error"`, `${request.method} ${request.url}`)
-        return answer
-      }
-      if (answer?.status === 503) assert.strictEqual(answer.headers["retry-after"], "1")
-      await this.#sleep(AGAIN_MILLIS)
-    }
-    throw new Error(`${request.method} ${request.url} got no answer`)
-  }
-}
-
-/** What belongs to a key, and is given again (I9); other refusals are decided anew. */
-const isKept = ({ status, text }: Answer): boolean =>
-  status === 200 || status === 402 || /"code":"(?:\w+_unexpected_state|amount_too_large)"/.test(text)
-
-/** A program's whole seconds: others would move the clock of all merchants. */
-const inSeconds = <Step extends object, P extends { readonly steps: ReadonlyArray<Step> }>(program: P): P => ({
-  ...program,
-  steps: program.steps.filter((step) => !("millis" in step) || Number(step.millis) % 1000 === 0)
-})
-
-const wireOf = (simulation: Simulation, time: { readonly now: number }, key: string): Wire => {
-  let ahead = 0
-  const wire: Wire = {
-    now: () => time.now + ahead,
-    request: (method, url, body) => simulation.ask({ method, url, key, body }),
-    wait: async (millis) => {
-      await post(wire, "/v1/test_helpers/clock/advance", { seconds: millis / 1000 })
-      ahead += millis
-    }
-  }
-  return wire
 }
 
 const met = { kills: 0, repetitions: 0, runs: 0 }
@@ -169,14 +99,8 @@ const met = { kills: 0, repetitions: 0, runs: 0 }
 describe("the service, simulated", () => {
   it.effect.prop(
     "does what the state tables say, once, whatever fails and whenever it is killed",
-    {
-      plan: Plan,
-      paymentIntents: PaymentIntents.program,
-      checkoutSessions: CheckoutSessions.program,
-      paymentMethods: PaymentMethods.program,
-      refunds: Refunds.program
-    },
-    Effect.fnUntraced(function* ({ checkoutSessions, paymentIntents, paymentMethods, plan, refunds }) {
+    { plan: Plan, ...programs },
+    Effect.fnUntraced(function* ({ plan, ...programs }) {
       yield* Harness.startClock
       yield* Harness.flowingTime
       const storage = yield* Harness.storageInMemory
@@ -190,31 +114,20 @@ describe("the service, simulated", () => {
       )
       const keys = yield* Effect.forEach([1, 2, 3, 4], () => Effect.map(quiet.merchant, ({ secretTest }) => secretTest))
       yield* quiet.stop
-      const simulation = new Simulation(plan, storage, time, run, (millis) => run(Effect.sleep(millis)))
-      const wires = keys.map((key) => wireOf(simulation, time, key))
-      const [first, second, third, fourth] = wires as [Wire, Wire, Wire, Wire]
-      const merchants = [
-        Effect.flatMap(
-          Effect.promise(() => PaymentIntents.over(first)),
-          (driver) => follow(PaymentIntents.table, driver, inSeconds(paymentIntents))
-        ),
-        Effect.flatMap(
-          Effect.promise(() => CheckoutSessions.over(second)),
-          (driver) => follow(CheckoutSessions.table, driver, inSeconds(checkoutSessions))
-        ),
-        Effect.flatMap(
-          Effect.promise(() => PaymentMethods.over(third)),
-          (driver) => follow(PaymentMethods.table, driver, inSeconds(paymentMethods))
-        ),
-        Effect.suspend(() => follow(Refunds.table, Refunds.over(fourth), inSeconds(refunds)))
-      ]
-      yield* Effect.all(merchants, { concurrency: "unbounded", discard: true })
+      const simulation = new Simulation(plan, storage, time, run)
+      const clients = new Clients({
+        random: simulation.random,
+        send: async (request) => (await simulation.process).request(request),
+        sleep: (millis) => run(Effect.sleep(millis))
+      })
+      const wires = keys.map((key) => wireOf(clients, time, key)) as [Wire, Wire, Wire, Wire]
+      yield* carryOut(programs, wires)
       simulation.end()
       const last = yield* Effect.promise(() => simulation.process)
       yield* last.stop
       yield* Harness.verified(storage, PaymentsFormats.KINDS)
       met.kills += simulation.kills
-      met.repetitions += simulation.repetitions
+      met.repetitions += clients.repetitions
       met.runs++
     }),
     { arbitrary: { runs: SEEDS, size: 6 }, timeout: SEEDS * 1000 }

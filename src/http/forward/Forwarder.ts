@@ -87,11 +87,14 @@ export const Forwarder: Context.Reference<ForwarderShape> = Context.Reference("t
   defaultValue: () => alone
 })
 
+/** The ways to the other processes. */
+export type Connections = Pick<Links, "send" | "forget" | "close">
+
 /** What passages have in common. */
 interface Ways {
   readonly key: Key
   readonly seekMillisMax: number
-  readonly links: Links
+  readonly links: Connections
   readonly placement: Placement["Service"]
   readonly passages: Set<Passage>
   readonly ofAccounts: Map<AccountId, number>
@@ -266,34 +269,37 @@ export interface Options extends Listener.Options {
 export const layer = (options: Options): Layer.Layer<never, CannotListen, Placement> =>
   Layer.effect(
     Forwarder,
-    Effect.gen(function* () {
-      const { serve, url } = yield* Listener.listen(options)
-      const links = yield* Effect.acquireRelease(
-        Effect.sync(() => new Links()),
-        (links) => Effect.promise(() => links.close())
-      )
-      const fork = Effect.runForkWith(yield* Effect.context<never>())
-      const ways: Ways = {
-        key: options.key,
-        seekMillisMax: options.seekMillisMax ?? SEEK_MILLIS_MAX,
-        links,
-        placement: yield* Placement,
-        passages: new Set(),
-        ofAccounts: new Map(),
-        wait: (effect, then) => {
-          const fiber = fork(effect)
-          fiber.addObserver(then)
-          return () => fiber.interruptUnsafe()
-        }
-      }
-      const look = () => ways.passages.forEach((passage) => passage.look())
-      yield* Effect.acquireRelease(
-        Effect.sync(() => setInterval(look, LOOK_MILLIS).unref()),
-        (timer) => Effect.sync(() => clearInterval(timer))
-      )
-      return make(ways, url, serve)
-    })
+    Effect.flatMap(Listener.listen(options), (listener) => over(new Links(), options, listener))
   )
+
+/** Forwards by the placement, over these ways, as long as the scope lives. */
+export const over = Effect.fnUntraced(function* (
+  links: Connections,
+  { key, seekMillisMax = SEEK_MILLIS_MAX }: Pick<Options, "key" | "seekMillisMax">,
+  { serve, url }: Listener.Listener
+): Effect.fn.Return<ForwarderShape, never, Placement | Scope.Scope> {
+  yield* Effect.addFinalizer(() => Effect.promise(() => links.close()))
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const ways: Ways = {
+    key,
+    seekMillisMax,
+    links,
+    placement: yield* Placement,
+    passages: new Set(),
+    ofAccounts: new Map(),
+    wait: (effect, then) => {
+      const fiber = fork(effect)
+      fiber.addObserver(then)
+      return () => fiber.interruptUnsafe()
+    }
+  }
+  const look = () => ways.passages.forEach((passage) => passage.look())
+  yield* Effect.acquireRelease(
+    Effect.sync(() => setInterval(look, LOOK_MILLIS).unref()),
+    (timer) => Effect.sync(() => clearInterval(timer))
+  )
+  return make(ways, url, serve)
+})
 
 const make = (ways: Ways, url: string, serve: ForwarderShape["serve"]): ForwarderShape => {
   const { placement } = ways

@@ -1,0 +1,96 @@
+/**
+ * Clients of the simulated service: they repeat a request under its key until it has an answer, as the contract invites
+ * them to, and some ask twice anyway. A repetition has to get the first answer, byte for byte.
+ */
+import { assert } from "@effect/vitest"
+import type { Random } from "../support/Random.ts"
+import type { Reply, Wire } from "../models/Wire.ts"
+import { post } from "../models/Wire.ts"
+import type { Answer, Request } from "./Process.ts"
+
+/** A client tries again after so long, by the clock of the test. */
+const AGAIN_MILLIS = 20
+/** Whoever has no answer by then never gets one. */
+const ATTEMPTS_MAX = 2000
+
+export interface Surroundings {
+  readonly random: Random
+  /** Sends a request once. No answer is one that was lost. */
+  readonly send: (request: Request) => Promise<Answer | undefined>
+  readonly sleep: (millis: number) => Promise<void>
+  /** By which it is told how long clients wait, in milliseconds. */
+  readonly now?: () => number
+}
+
+export class Clients {
+  repetitions = 0
+  /** So long somebody had to ask for an answer, in milliseconds. */
+  longestWait = 0
+  #keys = 0
+  readonly #surroundings: Surroundings
+
+  constructor(surroundings: Surroundings) {
+    this.#surroundings = surroundings
+  }
+
+  /** Asks until there is an answer, under one key. */
+  async ask(request: Omit<Request, "idempotencyKey">): Promise<Reply> {
+    const { random } = this.#surroundings
+    const idempotencyKey = request.method === "POST" ? `key-${this.#keys++}` : undefined
+    const asked = { ...request, idempotencyKey }
+    const isDoubled = idempotencyKey !== undefined && random.chance(0.2)
+    const [answer, other] = await Promise.all([this.#askUntil(asked), isDoubled ? this.#askUntil(asked) : undefined])
+    for (const again of [other, random.chance(0.1) ? await this.#askUntil(asked) : undefined]) {
+      if (again === undefined || idempotencyKey === undefined || !isKept(answer)) continue
+      this.repetitions++
+      assert.deepStrictEqual(
+        { status: again.status, text: again.text },
+        { status: answer.status, text: answer.text },
+        `${request.method} ${request.url} was answered otherwise the second time`
+      )
+    }
+    return { status: answer.status, body: JSON.parse(answer.text) }
+  }
+
+  async #askUntil(request: Request): Promise<Answer> {
+    const { now = () => 0, send, sleep } = this.#surroundings
+    const since = now()
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const answer = await send(request)
+      if (answer !== undefined && answer.status !== 503 && answer.status !== 409) {
+        // It has no key, for deleting twice is deleting once (I3): an attempt before may have done it.
+        if (request.method === "DELETE" && answer.status === 404 && attempt > 0) return { ...answer, status: 200 }
+        this.longestWait = Math.max(this.longestWait, now() - since)
+        assert.notInclude(answer.text, `"code":"internal_error"`, `${request.method} ${request.url}`)
+        return answer
+      }
+      if (answer?.status === 503) assert.strictEqual(answer.headers["retry-after"], "1")
+      await sleep(AGAIN_MILLIS)
+    }
+    throw new Error(`${request.method} ${request.url} got no answer`)
+  }
+}
+
+/** What belongs to a key, and is given again (I9); other refusals are decided anew. */
+const isKept = ({ status, text }: Answer): boolean =>
+  status === 200 || status === 402 || /"code":"(?:\w+_unexpected_state|amount_too_large)"/.test(text)
+
+/** A program's whole seconds: others would move the clock of all merchants. */
+export const inSeconds = <Step extends object, P extends { readonly steps: ReadonlyArray<Step> }>(program: P): P => ({
+  ...program,
+  steps: program.steps.filter((step) => !("millis" in step) || Number(step.millis) % 1000 === 0)
+})
+
+/** How a merchant's environment is reached through clients, whose clock can be moved. */
+export const wireOf = (clients: Clients, time: { readonly now: number }, key: string): Wire => {
+  let ahead = 0
+  const wire: Wire = {
+    now: () => time.now + ahead,
+    request: (method, url, body) => clients.ask({ method, url, key, body }),
+    wait: async (millis) => {
+      await post(wire, "/v1/test_helpers/clock/advance", { seconds: millis / 1000 })
+      ahead += millis
+    }
+  }
+  return wire
+}

@@ -1,0 +1,100 @@
+/**
+ * The network between runners, in memory: requests that one forwards to another arrive later or never, and so do the
+ * answers, as over connections of TCP. Nothing comes twice.
+ */
+import { Effect } from "effect"
+import type { IncomingHttpHeaders } from "node:http"
+import { ACCOUNT, ANSWER, clientsOwn } from "../../src/http/forward/ForwardedHead.ts"
+import type { Links, Receiver, Reply, Sent } from "../../src/http/forward/Links.ts"
+import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
+import type { Runner, World } from "./Runner.ts"
+
+/** One way takes so long at most, in milliseconds. */
+const HOP_MILLIS_MAX = 8
+/** Whoever does not answer is not connected to for longer. */
+const CONNECT_MILLIS = 2000
+
+/** A request at the runner that it was forwarded to. */
+class Arrived implements ForwardedIncoming {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly rawHeaders: ReadonlyArray<string>
+  readonly arrivedAt = 0
+  readonly isWhole = true
+  readonly isPlain = true
+  readonly remoteAddress = "127.0.0.1"
+  readonly isGone = false
+  readonly readBody: ForwardedIncoming["readBody"]
+  readonly #reply: (reply: Reply) => void
+
+  constructor({ body, lines, method, url }: Sent, reply: (reply: Reply) => void) {
+    this.method = method
+    this.url = url
+    this.rawHeaders = clientsOwn(lines)
+    this.headers = Object.fromEntries(
+      this.rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name.toLowerCase(), this.rawHeaders[i + 1]!]] : []))
+    )
+    this.readBody = () => Effect.succeed(body)
+    this.#reply = reply
+  }
+
+  isRepeated(): boolean {
+    return false
+  }
+
+  onGone(): void {}
+
+  answer(status: number, headers: Readonly<Record<string, string>>, text: string): void {
+    this.#reply({ status, headers: { ...headers, [ANSWER]: "carried" }, body: Buffer.from(text) })
+  }
+
+  elsewhere(account: string): void {
+    this.#reply({ status: 421, headers: { [ANSWER]: "elsewhere", [ACCOUNT]: account }, body: Buffer.alloc(0) })
+  }
+}
+
+/** The connections of a runner to the others. */
+export const linksOf = (world: World, from: () => Runner): Pick<Links, "send" | "forget" | "close"> => {
+  const hop = Effect.suspend(() => Effect.sleep(world.random.below(HOP_MILLIS_MAX)))
+
+  const exchange = (url: string, sent: Sent, receiver: Receiver): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      yield* from().gate
+      yield* hop
+      const to = [...world.runners].find(({ name }) => name === url)
+      if (to === undefined) return receiver.onLost(false)
+      const connected = yield* Effect.timeoutOption(Effect.andThen(from().open, to.open), CONNECT_MILLIS)
+      if (connected._tag === "None") return receiver.onLost(false)
+      const arrive = Effect.promise(() => new Promise<Reply>((resolve) => to.receive(new Arrived(sent, resolve))))
+      const carried = Effect.andThen(to.gate, arrive)
+      // What a client that repeats it without being asked would do.
+      const done =
+        world.mistake === "forwards a DELETE twice" && sent.method === "DELETE"
+          ? Effect.andThen(carried, carried)
+          : carried
+      const answered = Effect.map(done, (reply): Reply | undefined => reply)
+      const reply = yield* Effect.raceFirst(answered, Effect.as(to.killed, undefined))
+      yield* Effect.andThen(to.gate, Effect.andThen(to.open, from().open))
+      yield* Effect.andThen(hop, from().gate)
+      return reply === undefined || to.isDead ? receiver.onLost(true) : receiver.onReply(reply)
+    })
+
+  return {
+    send: (url, sent, receiver) => {
+      let isOver = false
+      const unless =
+        <A extends ReadonlyArray<unknown>>(tell: (...parameters: A) => void) =>
+        (...parameters: A) => {
+          if (!isOver) tell(...parameters)
+        }
+      const heard = { onReply: unless(receiver.onReply), onLost: unless(receiver.onLost) }
+      world.fork(exchange(url, sent, heard))
+      return () => {
+        isOver = true
+      }
+    },
+    forget: () => {},
+    close: async () => {}
+  }
+}

@@ -1,0 +1,255 @@
+/**
+ * One of several processes of the simulated service: it takes and gives partitions as `effect/cluster` would have it, and
+ * can be killed, stand still, be cut off from Postgres, or be asked to go. What is under way when it stands still goes on
+ * later, with the clock moved on: nothing gets in or out meanwhile.
+ */
+import { Effect, Fiber, Latch } from "effect"
+import type { StorageFailure } from "../../src/engine/Journal.ts"
+import type { Partition, PlacementShape } from "../../src/engine/Placement.ts"
+import { Placement } from "../../src/engine/Placement.ts"
+import type { ForwardedIncoming } from "../../src/http/forward/Listener.ts"
+import type { Storage } from "../engine/Harness.ts"
+import type { Faults } from "../engine/storage/Faults.ts"
+import type { Random } from "../support/Random.ts"
+import type { Postgres, Session } from "./Postgres.ts"
+import type { Answer, Process, Request } from "./Process.ts"
+import { start } from "./Process.ts"
+import { linksOf } from "./Network.ts"
+
+const REFRESH_MILLIS = 1000
+/** A message to Postgres or back takes so long at most. */
+const HOP_MILLIS_MAX = 80
+/** A session that does not answer for so long is given up for a new one. */
+const PATIENCE_MILLIS = 5000
+
+/** Everything that runners share. */
+export interface World {
+  readonly storage: Storage
+  readonly postgres: Postgres
+  readonly random: Random
+  /** Of the monotonic clock, in milliseconds. */
+  readonly now: () => number
+  /** Of the wall. */
+  readonly wallNow: () => number
+  readonly fork: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
+  readonly runners: Set<Runner>
+  readonly mistake: Mistake | undefined
+}
+
+/** A rule that is broken on purpose, to see that it is noticed. */
+export type Mistake = "serves unconfirmed" | "lets others in before it has drained" | "forwards a DELETE twice"
+
+export class Runner {
+  readonly name: string
+  readonly process: Process
+  readonly #world: World
+  readonly #placement: PlacementShape
+  readonly #standing: Latch.Latch
+  readonly #way: Latch.Latch
+  readonly #held = new Map<Partition, Fiber.Fiber<void>>()
+  readonly #releasing = new Set<Partition>()
+  #session: Session
+  isDead = false
+  readonly #network = Latch.makeUnsafe(true)
+  readonly #dying = Latch.makeUnsafe(false)
+  #isLeaving = false
+  #isOver = false
+
+  private constructor(world: World, name: string, process: Process, latches: readonly [Latch.Latch, Latch.Latch]) {
+    this.#world = world
+    this.name = name
+    this.process = process
+    this.#placement = process.placement
+    ;[this.#standing, this.#way] = latches
+    this.#session = world.postgres.connect(name)
+  }
+
+  static readonly start = Effect.fnUntraced(function* (world: World, name: string) {
+    const [standing, way] = [Latch.makeUnsafe(true), Latch.makeUnsafe(true)] as const
+    // The storage is Postgres, too.
+    const faults: Faults = () =>
+      Effect.andThen(world.random.jitter(2), way.await) as Effect.Effect<void, StorageFailure>
+    const placement = Placement.layerSharedBy(world.mistake === "serves unconfirmed" ? () => 0 : world.now)
+    let itself: Runner | undefined
+    const links = linksOf(world, () => itself!)
+    const process = yield* start(world.storage, world.wallNow, faults, {
+      placement,
+      gate: standing.await,
+      forwarding: { url: name, links }
+    })
+    const runner = (itself = new Runner(world, name, process, [standing, way]))
+    world.runners.add(runner)
+    world.fork(Effect.scoped(Effect.andThen(runner.#attend, runner.#drive)))
+    return runner
+  })
+
+  /** Is open as long as the runner does not stand still. */
+  get gate(): Effect.Effect<void> {
+    return this.#standing.await
+  }
+
+  /** Is open as long as it is not cut off from the others. */
+  get open(): Effect.Effect<void> {
+    return this.#network.await
+  }
+
+  get isReached(): boolean {
+    return this.#network.isOpen()
+  }
+
+  /** Ends once it is killed. */
+  get killed(): Effect.Effect<void> {
+    return this.#dying.await
+  }
+
+  /** Takes what another runner has forwarded. */
+  receive(incoming: ForwardedIncoming): void {
+    if (!this.isDead) this.process.receive(incoming)
+  }
+
+  request(request: Request): Promise<Answer | undefined> {
+    return this.process.request(request)
+  }
+
+  /** From now on it does nothing, and does not know it. */
+  freeze(): void {
+    this.#standing.closeUnsafe()
+  }
+
+  thaw(): void {
+    this.#standing.openUnsafe()
+  }
+
+  cutOff(from: "Postgres" | "the others"): void {
+    if (from === "Postgres") this.#way.closeUnsafe()
+    else this.#network.closeUnsafe()
+  }
+
+  reconnect(): void {
+    this.#way.openUnsafe()
+    this.#network.openUnsafe()
+  }
+
+  /** Its machine may take its sessions with it at once, or not. */
+  kill(sessionsEnd: boolean): void {
+    this.isDead = true
+    this.#end()
+    this.process.kill()
+    this.#dying.openUnsafe()
+    if (sessionsEnd) this.#world.postgres.end(this.#session)
+  }
+
+  /** Hands everything over, and ends. */
+  readonly leave: Effect.Effect<void> = Effect.suspend(() => {
+    this.#isLeaving = true
+    return Effect.gen({ self: this }, function* () {
+      while (this.#held.size > 0) yield* Effect.sleep(50)
+      this.#end()
+      yield* this.process.stop
+      this.#world.postgres.end(this.#session)
+    })
+  })
+
+  #end(): void {
+    this.#isOver = true
+    this.#world.runners.delete(this)
+  }
+
+  /** A message on its way to Postgres, or back. */
+  readonly #hop = Effect.suspend(() => Effect.sleep(this.#world.random.below(HOP_MILLIS_MAX))).pipe(
+    Effect.andThen(Effect.suspend(() => this.#way.await)),
+    Effect.andThen(Effect.suspend(() => this.#standing.await))
+  )
+
+  #ask<A>(question: () => A): Effect.Effect<A> {
+    return Effect.andThen(
+      this.#hop,
+      Effect.tap(Effect.sync(question), () => this.#hop)
+    )
+  }
+
+  /** Others hear what this one has written of what they have replicas of. */
+  readonly #attend = Effect.suspend(() =>
+    this.#placement.attend({
+      wrote: (account) => {
+        for (const other of this.#world.runners) if (other !== this) other.hear(({ heard }) => heard(account))
+      }
+    })
+  )
+
+  readonly #drive: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
+    while (!this.#isOver) {
+      yield* Effect.timeoutOption(this.#round, PATIENCE_MILLIS)
+      yield* Effect.sleep(REFRESH_MILLIS)
+      yield* this.#standing.await
+    }
+  })
+
+  readonly #round = Effect.gen({ self: this }, function* () {
+    const { now, postgres } = this.#world
+    if (this.#session.isOver) this.#session = yield* this.#ask(() => postgres.connect(this.name))
+    const at = now()
+    const session = this.#session
+    const { assigned, held } = yield* this.#ask(() => {
+      const told = postgres.refresh(session)
+      if (this.#isLeaving) postgres.leave(this.name)
+      return told
+    })
+    if (this.#isOver) return
+    const own = [...this.#held.keys()]
+    const lost = own.filter((partition) => !held.has(partition))
+    if (lost.length === 0) this.#placement.confirm(at)
+    const isWanted = (partition: Partition) => !this.#isLeaving && assigned.has(partition)
+    for (const partition of own) {
+      if (lost.includes(partition) || !isWanted(partition)) this.#giveUp(partition, session)
+    }
+    for (const partition of assigned) {
+      if (!isWanted(partition) || this.#held.has(partition)) continue
+      if (yield* this.#ask(() => postgres.lock(session, partition))) this.#take(partition, session)
+    }
+    for (const [partition, name] of postgres.places) this.#placement.placed(partition, name)
+  })
+
+  #take(partition: Partition, session: Session): void {
+    const { postgres, runners } = this.#world
+    const taking = Effect.andThen(
+      this.#placement.gain(partition),
+      this.#ask(() => {
+        if (!session.locks.has(partition)) return
+        postgres.places.set(partition, this.name)
+        for (const other of runners) other.hear(({ placed }) => placed(partition, this.name))
+      })
+    )
+    this.#held.set(partition, this.#world.fork(taking))
+  }
+
+  #giveUp(partition: Partition, session: Session): void {
+    if (this.#releasing.has(partition)) return
+    this.#releasing.add(partition)
+    const { mistake, postgres } = this.#world
+    const unlock = this.#ask(() => postgres.unlock(session, partition))
+    const drain = this.#placement.release(partition)
+    const releasing = Effect.gen({ self: this }, function* () {
+      yield* Fiber.await(this.#held.get(partition)!)
+      if (mistake === "lets others in before it has drained") {
+        yield* unlock
+        yield* Effect.sleep(3 * REFRESH_MILLIS)
+      }
+      yield* drain
+      this.#held.delete(partition)
+      this.#releasing.delete(partition)
+      yield* unlock
+    })
+    this.#world.fork(releasing)
+  }
+
+  /** Is told something by way of Postgres, after a while. */
+  hear(tell: (placement: PlacementShape) => void): void {
+    this.#world.fork(
+      Effect.andThen(
+        this.#hop,
+        Effect.sync(() => void (this.#isOver || tell(this.#placement)))
+      )
+    )
+  }
+}
