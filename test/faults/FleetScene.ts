@@ -8,11 +8,12 @@ import { Door } from "./Fleet.ts"
 import * as History from "./History.ts"
 import { Judge } from "./Judge.ts"
 import { Receiver } from "./Receiver.ts"
+import { findingLines } from "./Report.ts"
 import type { Context, Row } from "./Scene.ts"
 import { Traffic } from "./Traffic.ts"
 
 /** Their accounts lie in as many partitions, nearly always. */
-const MERCHANTS = 4
+const MERCHANTS = 3
 /** Two of each merchant's clients come through the balancer; and one goes to each runner, where that is asked for. */
 const BALANCED = 2
 const THINK_MILLIS_MAX = 150
@@ -120,8 +121,8 @@ export class FleetScene {
     await Promise.all(this.#shops.map(use))
   }
 
-  /** The last look at everything, and the line of the report. */
-  async end(): Promise<Row> {
+  /** The last look at everything. */
+  async end(): Promise<void> {
     await this.#each(({ judge }) => judge.checkAll())
     const unavailable = sum(this.#shops.map(({ door }) => door.unavailable))
     for (const { door, name } of this.#shops) {
@@ -133,8 +134,6 @@ export class FleetScene {
       this.#findings.add("wrong", "503", `${unavailable} requests were answered 503 although nothing had failed`)
     }
     await this.#verify()
-    this.#context.log(`${this.#options.fault}: ${this.rounds} rounds, ${this.#told}`)
-    return this.row
   }
 
   async #verify(): Promise<void> {
@@ -231,11 +230,13 @@ export const fleetScene = async (
   const made = await FleetScene.make(context, options, fleet)
   try {
     await use(made)
-    return await made.end()
+    await made.end()
   } catch (error) {
     made.breaks(error)
-    return made.row
   } finally {
     await made.close()
   }
+  const { row } = made
+  context.log([`${options.fault}: ${row.rounds} rounds. ${row.remark}`, ...findingLines(row)].join("\n"))
+  return row
 }

@@ -21,6 +21,8 @@ export interface Context {
   readonly patience: number
   /** How often what is done once by default is done. */
   readonly times: number
+  /** Of several runners only faults whose names have this in them; all unless given. */
+  readonly fault: string | undefined
   /** Histories are written there, if anywhere. */
   readonly histories: string | undefined
   readonly log: (text: string) => void

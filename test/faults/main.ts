@@ -38,6 +38,7 @@ interface Options {
   readonly seed: number
   readonly times: number
   readonly only: string | undefined
+  readonly fault: string | undefined
   readonly histories: string | undefined
   readonly runFolder: string
 }
@@ -47,8 +48,8 @@ const log = (text: string): void => console.log(`${new Date().toISOString().slic
 const contextOf = (options: Options, name: string): Context => {
   const folder = join(options.runFolder, name)
   mkdirSync(folder, { recursive: true })
-  const { checkout, histories, seed, times } = options
-  return { checkout, folder, seed, times, histories, log, patience: PATIENCE }
+  const { checkout, fault, histories, seed, times } = options
+  return { checkout, folder, seed, times, fault, histories, log, patience: PATIENCE }
 }
 
 const within = async <A>(minutes: number, work: Promise<A>): Promise<A> => {
@@ -145,6 +146,10 @@ const faults = Command.make(
       Flag.optional,
       Flag.withDescription("One part")
     ),
+    fault: Flag.String("fault").pipe(
+      Flag.optional,
+      Flag.withDescription("Of the part `runners` only the faults whose names have this in them")
+    ),
     seed: Flag.Int("seed").pipe(
       Flag.filter(
         (seed) => seed >= 0,
@@ -162,13 +167,14 @@ const faults = Command.make(
       Flag.withDescription("A folder for the histories of the objects, as JSON lines")
     )
   },
-  Effect.fnUntraced(function* ({ checkout, histories, long, only, seed }) {
+  Effect.fnUntraced(function* ({ checkout, fault, histories, long, only, seed }) {
     const runFolder = yield* Guardian.make
     const options: Options = {
       checkout: Checkouts.open(Option.getOrElse(checkout, () => ROOT)),
       seed: Option.getOrElse(seed, () => randomInt(2 ** 31)),
       times: long ? LONG_TIMES : 1,
       only: Option.getOrUndefined(only),
+      fault: Option.getOrUndefined(fault),
       histories: Option.getOrUndefined(Option.map(histories, (folder) => resolve(folder))),
       runFolder
     }
@@ -176,7 +182,7 @@ const faults = Command.make(
     const done = yield* Effect.promise(() => run(options))
     yield* Console.log(["", ...textLines(Report.table(done.rows)), ""].join("\n"))
     yield* Console.log(done.controls.map(Report.controlLine).join("\n"))
-    if (Option.isNone(only) && Option.isNone(checkout)) write(done)
+    if (Option.isNone(only) && Option.isNone(fault) && Option.isNone(checkout)) write(done)
     if (Report.hasFailed(done)) process.exitCode = 1
     yield* Console.log(`${Report.hasFailed(done) ? "FAILED" : "All is well"}: ${done.minutes} min, seed ${done.seed}`)
   }, Effect.scoped)

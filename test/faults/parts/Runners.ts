@@ -147,7 +147,8 @@ export const run = (context: Context): Promise<ReadonlyArray<Row>> =>
     const rows: Array<Row> = []
     const fleet = await startFleet(context, server)
     try {
-      for (const fault of faults) rows.push(await rounds(context, fleet, fault))
+      for (const fault of faults.filter((one) => one.fault.includes(context.fault ?? "")))
+        rows.push(await rounds(context, fleet, fault))
     } finally {
       await fleet.close()
     }
