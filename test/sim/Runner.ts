@@ -18,7 +18,7 @@ import { linksOf } from "./Network.ts"
 
 const REFRESH_MILLIS = 1000
 /** A message to Postgres or back takes so long at most. */
-const HOP_MILLIS_MAX = 80
+const HOP_MILLIS_MAX = 150
 /** A session that does not answer for so long is given up for a new one. */
 const PATIENCE_MILLIS = 5000
 

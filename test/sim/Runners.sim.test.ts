@@ -26,7 +26,7 @@ import { start } from "./Process.ts"
 import type { Mistake, World } from "./Runner.ts"
 import { Runner } from "./Runner.ts"
 
-const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 60)
+const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 40)
 const RUNNERS = 3
 
 const Plan = Schema.Struct({
@@ -207,7 +207,7 @@ describe("several runners, simulated", () => {
       met.repetitions += repetitions
       met.longestWait = Math.max(met.longestWait, longestWait)
     }),
-    { arbitrary: { runs: SEEDS, size: 6 }, timeout: SEEDS * 5000 }
+    { arbitrary: { runs: SEEDS, size: 6 }, timeout: 60_000 + SEEDS * 10_000 }
   )
 
   it("have really met what it is about", () => {
@@ -221,7 +221,7 @@ describe("several runners, simulated", () => {
 })
 
 const CONTROL_RUNS_MAX = 150
-const CONTROL_SEED = 11
+const CONTROL_SEED = 3
 
 type Faults = Plan["faults"]
 
@@ -261,7 +261,7 @@ describe("a simulated runner that breaks a rule", () => {
           }
           assert.fail(`nobody has seen in ${CONTROL_RUNS_MAX} runs that a runner ${mistake}`)
         }),
-      120_000
+      600_000
     )
   }
 })
