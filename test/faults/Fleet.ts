@@ -248,6 +248,8 @@ export class Door {
   /** Answers 503, and those that never came. */
   unavailable = 0
   lost = 0
+  /** The first 503. */
+  firstUnavailable: string | undefined
   /** The longest time without an answer that says something, in milliseconds. */
   longestGap = 0
   #servedAt: number | undefined
@@ -295,6 +297,7 @@ export class Door {
     const told = `${request} at ${name} is answered ${status} ${text.slice(0, 300)}`
     if (status === 503) {
       this.unavailable++
+      this.firstUnavailable ??= told
       if (headers["retry-after"] === undefined) this.#complain(`${told}, without Retry-After`)
     } else if (status >= 500 || status === 429 || status === 421 || status === 401) this.#complain(told)
     else this.#served()

@@ -131,7 +131,8 @@ export class FleetScene {
       this.#findings.add("wrong", `gap ${name}`, text)
     }
     if (this.#options.isGentle === true && unavailable > 0) {
-      this.#findings.add("wrong", "503", `${unavailable} requests were answered 503 although nothing had failed`)
+      const first = this.#shops.map(({ door }) => door.firstUnavailable).find((text) => text !== undefined)
+      this.#findings.add("wrong", "503", `${unavailable} answers 503 although nothing had failed; ${first}`)
     }
     await this.#verify()
   }

@@ -1,0 +1,93 @@
+/**
+ * Three runners on one Postgres under load, one of which is killed. Whatever any of them has acknowledged is there on
+ * the others, once, and they go on with it (semantics 9.48).
+ *
+ * Replay a run with the seed that it prints: TILL_SEED=<seed> npm test -- test/e2e/Runners. (The choices are the
+ * seed's; how they interleave is the machine's.)
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { Judge } from "../faults/Judge.ts"
+import { Receiver } from "../faults/Receiver.ts"
+import type { Destination } from "../faults/Traffic.ts"
+import { Traffic } from "../faults/Traffic.ts"
+import { Lost } from "../support/HttpExchange.ts"
+import { freshDatabase } from "../support/Postgres.ts"
+import { Random, runSeed } from "../support/Random.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
+import type { TillProcess } from "../support/TillProcess.ts"
+import { prepareTill, till } from "../support/TillProcess.ts"
+
+const RUNNERS = 3
+const CLIENTS = 6
+const THINK_MILLIS_MAX = 20
+/** Answers before the kill, and after it. */
+const WORK = 120
+const RECOVERY_MILLIS_MAX = 60_000
+
+const prepared = Effect.gen(function* () {
+  const variables = {
+    DATABASE_URL: Redacted.value(yield* freshDatabase),
+    TILL_SECRET_FILE: `${yield* temporaryFolder()}/secret`,
+    // Answers are the same whoever gives them.
+    TILL_PUBLIC_URL: "http://till.test"
+  }
+  return yield* Effect.all(Array.from({ length: RUNNERS }, () => prepareTill({ variables })))
+})
+
+/** A client's way to the runners: it goes to another one if its own does not answer. */
+const startingAt = (runners: ReadonlyArray<TillProcess>, first: number): Destination => {
+  let turn = first
+  return {
+    request: async (...request) => {
+      try {
+        return await runners[turn % runners.length]!.request(...request)
+      } catch (error) {
+        if (error instanceof Lost) turn++
+        throw error
+      }
+    }
+  }
+}
+
+const killOne = async (runners: ReadonlyArray<TillProcess>): Promise<void> => {
+  await Promise.all(runners.map((runner) => runner.start()))
+  const ways = runners.map((_, i) => startingAt(runners, i))
+  const receiver = await Receiver.start()
+  try {
+    await receiver.subscribe(ways[0]!)
+    const traffic = new Traffic({
+      seed: runSeed,
+      exchanges: ways,
+      clients: CLIENTS,
+      thinkMillisMax: THINK_MILLIS_MAX
+    })
+    traffic.start()
+    await traffic.work(WORK)
+    const victim = new Random(runSeed).below(RUNNERS)
+    await runners[victim]!.kill("SIGKILL")
+    const at = await traffic.acknowledgedAfter(performance.now(), RECOVERY_MILLIS_MAX)
+    assert.isDefined(at, "nobody has taken the killed runner's accounts over")
+    await traffic.work(WORK)
+    await traffic.stop()
+    await traffic.settle()
+    const others = runners.filter((_, i) => i !== victim)
+    for (const runner of others) {
+      const judge = new Judge({ traffic, exchange: runner, receiver })
+      await judge.checkAll()
+      assert.deepStrictEqual(judge.findings.all, [], `TILL_SEED=${runSeed}`)
+    }
+    const { code, stderr } = await till(["verify"], others[0]!.variables)
+    assert.strictEqual(code, 0, stderr)
+  } finally {
+    receiver.close()
+  }
+}
+
+describe("one of three runners, killed under load", () => {
+  it.live(
+    "takes nothing with it that anybody has acknowledged",
+    () => Effect.flatMap(prepared, (runners) => Effect.promise(() => killOne(runners))),
+    240_000
+  )
+})
