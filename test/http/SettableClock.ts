@@ -11,7 +11,6 @@ export const clockOf = (now: () => number, gate?: Effect.Effect<void>): Layer.La
       currentTimeNanos: Effect.sync(() => BigInt(now()) * 1_000_000n),
       monotonicTimeNanosUnsafe: () => system.monotonicTimeNanosUnsafe(),
       monotonicTimeNanos: system.monotonicTimeNanos,
-      sleep: (duration) =>
-        gate === undefined ? system.sleep(duration) : Effect.andThen(system.sleep(duration), gate)
+      sleep: (duration) => (gate === undefined ? system.sleep(duration) : Effect.andThen(system.sleep(duration), gate))
     }))
   )
