@@ -1,8 +1,8 @@
 /**
- * What runners ask of Postgres to share partitions, in memory: who runs, who holds the lock of each partition, and where
- * each is served. It keeps what `effect/cluster` promises of its own: a lock has one holder at most, a session that says
- * nothing for long loses its locks, and everybody is told what they should hold, sooner or later the same. Who is not
- * reached by the others is to hold nothing.
+ * What runners ask of Postgres to share partitions, in memory: who runs, who holds the lock of each partition, and
+ * where each is served. It keeps what `effect/cluster` promises of its own: a lock has one holder at most, a session
+ * that says nothing for long loses its locks, and everybody is told what they should hold, sooner or later the same.
+ * Who is not reached by the others is to hold nothing.
  */
 import { hash } from "node:crypto"
 import type { Partition } from "../../src/engine/Placement.ts"

@@ -1,7 +1,7 @@
 /**
- * One of several processes of the simulated service: it takes and gives partitions as `effect/cluster` would have it, and
- * can be killed, stand still, be cut off from Postgres, or be asked to go. What is under way when it stands still goes on
- * later, with the clock moved on: nothing gets in or out meanwhile.
+ * One of several processes of the simulated service: it takes and gives partitions as `effect/cluster` would have it,
+ * and can be killed, stand still, be cut off from Postgres or from the others, or be asked to go. What is under way
+ * when it stands still goes on later, with the clock moved on: nothing gets in or out meanwhile.
  */
 import { Effect, Fiber, Latch } from "effect"
 import type { StorageFailure } from "../../src/engine/Journal.ts"

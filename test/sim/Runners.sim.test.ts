@@ -3,8 +3,8 @@
  * stand still, are cut off from Postgres, come and go. Merchants carry out random programs over the API at once, each
  * request at any of the runners, and repeat it at another one under its key until it has an answer. The judge of every
  * step, its answer, its events and all that can be seen of it at any runner are the state tables of test/models. So
- * nothing that was acknowledged is unseen afterwards, nothing is done twice, no timer fires twice; and no merchant waits
- * for longer than ten seconds.
+ * nothing that was acknowledged is unseen afterwards, nothing is done twice, no timer fires twice; and no merchant
+ * waits for longer than ten seconds.
  *
  * `TILL_SIM_SEEDS=10000 npm test -- test/sim` for more of them. A failure prints the token that replays it alone:
  * `{ arbitrary: { replay: "…" } }`.
