@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import * as http from "node:http"
 import { connect } from "node:net"
 import { basic } from "../support/HttpExchange.ts"
-import { KEYS, pause, startTill, type TillProcess } from "../support/TillProcess.ts"
+import { KEYS, pause, startTill, type TillProcess, until } from "../support/TillProcess.ts"
 
 const STOPS = 10
 const CLIENTS = 32
@@ -85,6 +85,7 @@ const stop = async (till: TillProcess, round: number) => {
   )
   const idle = Array.from({ length: IDLE_CLIENTS }, () => idleClient(till))
   await Promise.all(idle.map(({ answered }) => answered))
+  await until("more is answered than once", () => tally.answered > CLIENTS)
   await pause(200 + 37 * round)
   const begun = performance.now()
   const { code } = await till.kill("SIGTERM")
