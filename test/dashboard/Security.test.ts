@@ -1,8 +1,10 @@
 /** Who gets in, and what nobody gets done (semantics 9.60 to 9.64). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { Transaction } from "../../src/engine/Transaction.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
 import * as Audit from "../../src/payments/Audit.ts"
+import { DASHBOARD_SESSION } from "../../src/payments/DashboardSessions.ts"
 import { merchant } from "../support/MemoryService.ts"
 import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
@@ -336,14 +338,68 @@ describe("the dashboard", () => {
     assert.include(wrong.text, "There is no such version")
   })
 
-  it("asks for the password before a live refund of all, and goes on with it", async () => {
-    const tab = await signedIn(server)
-    await setPassword(tab, "owner@example.com")
+  it("takes no password that is soon guessed, and no address that somebody has", async () => {
+    await withPassword("taken@example.com")
+    const tab = await signedIn(server, "developer")
     const { action, values } = formTo(await tab.get("/dashboard/test/account"), "/credentials")
-    // The link has just proved who it is, so nothing is asked for yet.
-    const page = await tab.post(action, { ...values, email: "owner@example.com", password: "short" })
-    assert.strictEqual(page.status, 400)
-    assert.include(page.text, "Take at least 12 characters")
+    const short = await tab.post(action, { ...values, email: "free@example.com", password: "short" })
+    assert.strictEqual(short.status, 400)
+    assert.include(short.text, "Take at least 12 characters")
+    const taken = await tab.post(action, { ...values, email: "TAKEN@example.com", password: PASSWORD })
+    assert.strictEqual(taken.status, 400)
+    assert.include(taken.text, "an address that nobody else signs in with")
+  })
+
+  it("asks for the password before a large live refund, goes on with it, and not again", async () => {
+    const live = await start("Live", undefined, undefined, null, "simulator")
+    const pay = () =>
+      live.post(
+        "/v1/payment_intents",
+        {
+          amount: 200_000,
+          currency: "usd",
+          confirm: true,
+          payment_method_data: {
+            type: "card",
+            card: { number: "4242424242424242", exp_month: 12, exp_year: 2034, cvc: "123" }
+          }
+        },
+        { key: live.secretLive }
+      )
+    const refunded = async (id: string) =>
+      (await live.get(`/v1/payment_intents/${id}`, live.secretLive)).charges.data[0].amount_refunded
+    const tab = await signedIn(live)
+    await setPassword(tab, "live@example.com")
+    const session = /dse_\w+/.exec(tab.cookie)![0]
+    const forget = Effect.gen(function* () {
+      const transaction = yield* Transaction
+      const { hidden, value } = (yield* transaction.get(DASHBOARD_SESSION, session))!
+      transaction.put(DASHBOARD_SESSION, { ...value, confirmed_at: 0 }, hidden)
+    })
+    await Effect.runPromise(live.accounts.run(INSTALLATION, forget))
+    const formFor = async (id: string) => formTo(await tab.get(`/dashboard/live/payments/${id}`), "/refund")
+
+    const [small, large] = [await pay(), await pay()]
+    const less = await formFor(small.id)
+    assert.strictEqual((await tab.post(less.action, { ...less.values, amount: "1000" })).status, 200)
+    assert.strictEqual(await refunded(small.id), 100_000)
+
+    const { action, values } = await formFor(large.id)
+    const asked = await tab.post(action, { ...values, amount: "" })
+    assert.include(asked.text, "Is it you?")
+    assert.strictEqual(await refunded(large.id), 0)
+    const kept = { ...values, amount: "" }
+    const wrong = await tab.post(action, { ...kept, confirm_password: "wrong" })
+    assert.strictEqual(wrong.status, 403)
+    assert.notInclude(wrong.text, "wrong&quot;")
+    assert.strictEqual(await refunded(large.id), 0)
+    const done = await tab.post(action, { ...kept, confirm_password: PASSWORD })
+    assert.include(done.text, "The refund is made.")
+    assert.strictEqual(await refunded(large.id), 200_000)
+    const another = await pay()
+    const again = await formFor(another.id)
+    assert.include((await tab.post(again.action, { ...again.values, amount: "" })).text, "The refund is made.")
+    await live.close()
   })
 })
 
