@@ -18,6 +18,24 @@ const keyPrefixes = {
 const keyVariables = Object.keys(keyPrefixes) as ReadonlyArray<keyof typeof keyPrefixes>
 
 describe("configuration", () => {
+  it.effect.each([
+    [{}, true],
+    [{ HOST: "localhost" }, true],
+    [{ HOST: "0.0.0.0" }, false],
+    [{ HOST: "0.0.0.0", TILL_PUBLIC_URL: "http://pay.example.com" }, false],
+    [{ HOST: "0.0.0.0", TILL_PUBLIC_URL: "https://pay.example.com" }, true],
+    [{ HOST: "0.0.0.0", TILL_DASHBOARD_INSECURE: "on" }, true]
+  ] as ReadonlyArray<readonly [Record<string, string>, boolean]>)(
+    "says whether people may sign in to the dashboard (9.63): %o, %s",
+    ([environment, may]) =>
+      Effect.map(load(environment), (config) => {
+        const refusal = Config.dashboardRefusalOf(config)
+        assert.strictEqual(refusal === null, may)
+        if (refusal !== null)
+          for (const name of ["TILL_PUBLIC_URL", "TILL_DASHBOARD_INSECURE"]) assert.include(refusal, name)
+      })
+  )
+
   it.effect("has a default for everything, also for empty values", () =>
     Effect.gen(function* () {
       const defaults = yield* load({})
@@ -35,6 +53,8 @@ describe("configuration", () => {
         embedOrigins: undefined,
         rateLimit: false,
         trustedProxies: undefined,
+        dashboard: true,
+        dashboardInsecure: false,
         plainHttp: true,
         drainSeconds: 10,
         logLevel: "Info"
