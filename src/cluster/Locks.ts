@@ -21,6 +21,8 @@ const PREFIX = "cluster"
 
 /** Locks that cannot be had are tried again so often, because Postgres says nothing when it has ended a session. */
 const AGAIN_MILLIS = 500
+/** The end does not wait for a database that hangs. */
+const UNREGISTER_MILLIS_MAX = 1000
 /** Of several that become free one after the other, each follows the one before within this time. */
 const SETTLE_MILLIS = 60
 
@@ -83,6 +85,8 @@ const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
     const isWhole = ({ length }: ReadonlyArray<unknown>) => length > 0 && length === asked.length
     return observed(storage.refresh(address, asked), isWhole, observer.confirmed)
   },
+  // Who runs is known without that after six seconds.
+  unregister: (address) => Effect.asVoid(Effect.timeoutOption(storage.unregister(address), UNREGISTER_MILLIS_MAX)),
   release: (address, shard) => Effect.tap(storage.release(address, shard), () => Effect.sync(observer.freed)),
   releaseAll: (address) => Effect.tap(storage.releaseAll(address), () => Effect.sync(observer.freed))
 })

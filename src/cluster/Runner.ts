@@ -59,6 +59,10 @@ const configOf = (address: RunnerAddress.RunnerAddress) =>
 
 /** A runner that leaves goes on serving for so long, in milliseconds, until others know it and wait for the locks. */
 const NOTICE_MILLIS = 1200
+/** The end does not wait for a database that hangs. */
+const ANSWER_MILLIS_MAX = 1000
+/** A start says why it takes longer, in milliseconds. */
+const PATIENCE_MILLIS = 10_000
 /** If its partitions do not move as they should, they are given up all at once after so many milliseconds. */
 const MOVE_MILLIS_MAX = 4000
 
@@ -103,6 +107,8 @@ const make = Effect.fnUntraced(function* (
   yield* register(Context.get(services, Sharding), (partition) => served(partition, placement, places, begun))
   const hasOthers = Context.get(services, RunnerStorage).getRunners.pipe(
     Effect.map((runners) => runners.some(([{ address }, isHealthy]) => isHealthy && urlOf(address) !== url)),
+    // A database that is away has nobody to take over.
+    Effect.timeout(ANSWER_MILLIS_MAX),
     Effect.orElseSucceed(() => false)
   )
   const handOver = Effect.gen(function* () {
@@ -123,7 +129,13 @@ const make = Effect.fnUntraced(function* (
     })
   )
   yield* Effect.addFinalizer(() => leave)
-  return { ready: places.found, leave }
+  const patiently = Effect.timeoutOption(places.found, PATIENCE_MILLIS)
+  const ready = Effect.flatMap(patiently, (found) =>
+    Option.isSome(found)
+      ? Effect.void
+      : Effect.andThen(Effect.logWarning("Waiting for partitions that nobody serves"), places.found)
+  )
+  return { ready, leave }
 })
 
 /** However many ask for it, and whoever of them loses patience, it happens once and to its end. */
