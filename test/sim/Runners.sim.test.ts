@@ -55,8 +55,8 @@ type Plan = typeof Plan.Type
 const ANSWER_MILLIS_MAX = 2000
 /** Between two requests, at most. */
 const THINK_MILLIS_MAX = 700
-/** No merchant may be served by nobody for longer than ten seconds; then it may ask who stands still once more. */
-const WAIT_MILLIS_MAX = 10_000 + ANSWER_MILLIS_MAX
+/** No merchant may be served by nobody for longer than ten seconds; then it may yet ask who stands still. */
+const WAIT_MILLIS_MAX = 10_000 + 2 * ANSWER_MILLIS_MAX
 /** Time for everybody to get over a fault, before the next. */
 const RECOVERY_MILLIS = 10_000
 /** The clock goes on by so much at each turn of the event loop. */
@@ -162,13 +162,19 @@ const simulate = Effect.fnUntraced(function* (plan: Plan, programs: Programs, mi
   const another = Effect.suspend(() => Runner.start(world, `http://runner-${++started}`))
   for (let count = 0; count < RUNNERS; count++) yield* another
   const sleep = (millis: number) => Effect.runPromiseWith(context)(Effect.sleep(millis))
+  /** Whom each merchant asked last in vain: it asks somebody else next. */
+  const silent = new Map<string, Runner>()
   const clients = new Clients({
     random,
     now,
     sleep,
     send: async (request) => {
-      const answer = random.pick([...runners]).request(request)
-      return Promise.race([answer, sleep(ANSWER_MILLIS_MAX).then(() => undefined)])
+      const others = [...runners].filter((runner) => runner !== silent.get(request.key))
+      const asked = random.pick(others.length > 0 ? others : [...runners])
+      const answer = await Promise.race([asked.request(request), sleep(ANSWER_MILLIS_MAX).then(() => undefined)])
+      if (answer === undefined) silent.set(request.key, asked)
+      else silent.delete(request.key)
+      return answer
     }
   })
   const wires = merchants.map(({ secretTest }) => {
