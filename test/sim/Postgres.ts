@@ -47,10 +47,11 @@ export class Postgres {
     return { held: new Set(session.locks), assigned: this.#assignedTo(session.runner) }
   }
 
-  /** False if another session holds it. */
+  /** False if another session holds it. Its own it may have again: the answer may have been lost. */
   lock(session: Session, partition: Partition): boolean {
     this.#hear(session)
-    if (session.isOver || [...this.#sessions].some(({ locks }) => locks.has(partition))) return false
+    const isTaken = [...this.#sessions].some((other) => other !== session && other.locks.has(partition))
+    if (session.isOver || isTaken) return false
     session.locks.add(partition)
     return true
   }
