@@ -43,7 +43,8 @@ const FILES: Readonly<Record<string, ReadonlyArray<string>>> = {
     "engine/Events.ts",
     "engine/Outbox.ts",
     "http/CarryOutOnce.ts",
-    "http/Exchange.ts"
+    "http/Exchange.ts",
+    "http/Revealed.ts"
   ]
 }
 

@@ -46,7 +46,7 @@ export const ask = Effect.fnUntraced(function* (
     yield* limits.failed(person.id)
     return asked(403, "This is not your password.")
   }
-  yield* limits.succeeded(person.id)
+  yield* limits.succeeded(person.id, address)
   yield* Effect.ignore(Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.confirm(session.id))))
   return null
 })

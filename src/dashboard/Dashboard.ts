@@ -4,7 +4,9 @@ import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
 import { seeOther } from "../pages/PageResponse.ts"
 import * as Assets from "../pages/Assets.ts"
 import * as Account from "./Account.ts"
+import * as Delivery from "./Delivery.ts"
 import * as Developers from "./Developers.ts"
+import * as Events from "./Events.ts"
 import * as Home from "./Home.ts"
 import * as Live from "./Live.ts"
 import * as Payment from "./Payment.ts"
@@ -13,6 +15,8 @@ import { link, placeOf } from "./Place.ts"
 import { refusal, route, signedOut, toSignIn } from "./Screens.ts"
 import * as SignIn from "./SignIn.ts"
 import { SignInLimits } from "./SignInLimits.ts"
+import * as WebhookEndpoint from "./WebhookEndpoint.ts"
+import * as Webhooks from "./Webhooks.ts"
 import { visitOf } from "./Visit.ts"
 import { visitorOf } from "./Visitors.ts"
 
@@ -33,12 +37,16 @@ export const layer = Layer.mergeAll(
   Assets.immutable(Assets.dashboardStylesheet),
   Assets.immutable(Assets.dashboardScript),
   Account.layer,
+  Delivery.layer,
   Developers.layer,
+  Events.layer,
   Home.layer,
   Live.layer,
   Payment.layer,
   Payments.layer,
   SignIn.layer,
+  WebhookEndpoint.layer,
+  Webhooks.layer,
   nothing("GET"),
   nothing("POST")
 ).pipe(Layer.provide(SignInLimits.layer))

@@ -198,7 +198,7 @@ export interface Doing {
   readonly subject?: string | null
   readonly detail?: string | null
   /** Leads on to another page, or shows something this once, such as a secret. The page of the form if left out. */
-  readonly then?: (result: { readonly id?: string } & Readonly<Record<string, unknown>>) => `/${string}` | Screen
+  readonly next?: (result: { readonly id?: string } & Readonly<Record<string, unknown>>) => `/${string}` | Screen
 }
 
 /** Something is wrong with what was entered: by field, or as a whole. */
@@ -297,7 +297,7 @@ export const action = <R = never>(made: Action<Services | R>) => {
         const command = audited(visit, made as Action<never>, params, doing)
         const submitted = yield* submit(submissions, visit, doing, { command, idempotencyKey })
         if (!submitted.ok) return yield* again(invalidOf(submitted), submitted.status)
-        const next = doing.then?.(submitted.body as { readonly id?: string })
+        const next = doing.next?.(submitted.body as { readonly id?: string })
         if (typeof next === "object") return answer(shell(visit, next), next.status)
         return seeOther(visit.at(next === undefined ? atPage : `/${visit.mode}${next}`, { done: made.name }))
       }).pipe(Effect.catchTag("ResourceMissing", () => Effect.succeed(refusal(visit, 404))))

@@ -17,6 +17,7 @@ interface Section {
 export const SECTIONS = [
   { name: "Home", path: "", right: "see" },
   { name: "Payments", path: "/payments", right: "see" },
+  { name: "Webhooks", path: "/webhooks", right: "see" },
   { name: "Developers", path: "/developers", right: "see" }
 ] as const satisfies ReadonlyArray<Section>
 

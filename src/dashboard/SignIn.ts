@@ -145,7 +145,7 @@ const signIn = Effect.fnUntraced(function* (request: Request) {
     yield* limits.failed(who)
     return yield* again(401, "Email or password is wrong.")
   }
-  yield* limits.succeeded(who)
+  yield* limits.succeeded(who, origin.address)
   const opened = yield* accounts.run(INSTALLATION, DashboardSessions.open(person, "password", origin))
   return yield* enter(request, opened, isReturn(to) ? to : HOME)
 })
@@ -161,13 +161,9 @@ const openLink = Effect.fnUntraced(function* (request: Request, token: string) {
   yield* belongsTo(INSTALLATION)
   if (request.method !== "GET" || looksAhead) return said(request, "Open this link to sign in", 200, null)
   const origin = yield* originOf(request)
-  const limits = yield* SignInLimits
-  if ((yield* limits.attempt("", origin.address)) > 0) {
-    return said(request, "Too many attempts", 429, html`<p>Try again in a quarter of an hour.</p>`)
-  }
+  // A link cannot be guessed, so nobody is held back who tries one.
   const open = Accounts.use((accounts) => accounts.run(INSTALLATION, DashboardSessions.openByLink(token, origin)))
   return yield* open.pipe(
-    Effect.tap(() => limits.succeeded("")),
     Effect.flatMap((opened) => enter(request, opened, HOME)),
     Effect.catchTag("ResourceMissing", () =>
       Effect.map(visitorOf(request), (visitor) =>

@@ -22,8 +22,8 @@ export interface SignInLimitsShape {
   readonly attempt: (who: string, address: string) => Effect.Effect<number>
   /** The attempt has failed: answers after a while, longer each time. */
   readonly failed: (who: string) => Effect.Effect<void>
-  /** The attempt has succeeded: the person's earlier ones count no more. */
-  readonly succeeded: (who: string) => Effect.Effect<void>
+  /** The attempt has succeeded: neither it nor the person's earlier ones count. */
+  readonly succeeded: (who: string, address: string) => Effect.Effect<void>
 }
 
 export class SignInLimits extends Context.Service<SignInLimits, SignInLimitsShape>()("till/dashboard/SignInLimits") {
@@ -41,7 +41,11 @@ export class SignInLimits extends Context.Service<SignInLimits, SignInLimitsShap
           const { limit, remaining } = people.peek(who, now)
           return Effect.sleep(Math.min(DELAY_MILLIS * 2 ** (limit - remaining), DELAY_MILLIS_MAX))
         }),
-      succeeded: (who) => Effect.sync(() => people.forget(who))
+      succeeded: (who, address) =>
+        Effect.sync(() => {
+          people.forget(who)
+          addresses.uncount(addressGroup(address))
+        })
     }
   })
 }

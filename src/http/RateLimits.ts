@@ -147,6 +147,12 @@ export class FixedWindows {
     return this.#standing(this.#counts.get(this.#known(key, nowMillis)) ?? 0, nowMillis)
   }
 
+  /** Takes back one that was counted of a key, if it was in the current window. */
+  uncount(key: string): void {
+    const used = this.#counts.get(key)
+    if (used !== undefined) this.#counts.set(key, used - 1)
+  }
+
   /** Takes back what was counted of a key in the current window. */
   forget(key: string): void {
     this.#counts.delete(key)

@@ -1,0 +1,88 @@
+/** Deliveries as the pages show them: what came of the attempts, and how one is sent again. */
+import { Effect } from "effect"
+import { ResourceMissing } from "../domain/Errors.ts"
+import type { WebhookDelivery, WebhookDeliveryStatus } from "../domain/WebhookDelivery.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { DeliveryRow } from "../engine/Deliveries.ts"
+import type { AccountId } from "../engine/Document.ts"
+import { html } from "../pages/Html.ts"
+import { resend, webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
+import type { Column } from "./components/Table.ts"
+import type { Tone } from "./components/Values.ts"
+import { badge, NOTHING, time } from "./components/Values.ts"
+import type { Visit } from "./Visit.ts"
+
+const TONES: Readonly<Record<WebhookDeliveryStatus, Tone>> = {
+  delivered: "good",
+  pending: "wait",
+  exhausted: "bad",
+  canceled: "plain"
+}
+
+/** The state: `pending` after an attempt that failed is a failure that will be tried again. */
+export const stateOf = ({ attempt_count, status }: WebhookDelivery) =>
+  status === "pending" && attempt_count > 0 ? badge("failed, retrying", "bad") : badge(status, TONES[status])
+
+export const hasFailed = ({ attempts, state }: DeliveryRow): boolean =>
+  state === "exhausted" || (state === "pending" && attempts.length > 0)
+
+/** What the last attempt came to. */
+export const answerOf = ({ last_error, last_response_status }: WebhookDelivery) =>
+  last_response_status === null ? (last_error ?? NOTHING) : html`answered ${last_response_status}`
+
+/** A delivery, with the type of its event. */
+export interface Delivered {
+  readonly id: string
+  readonly delivery: WebhookDelivery
+  readonly type: string
+}
+
+export const deliveryPath = ({ id, webhook_endpoint }: WebhookDelivery) =>
+  `/webhooks/${webhook_endpoint}/${id}` as const
+
+export const deliveryColumns = (visit: Visit): ReadonlyArray<Column<Delivered>> => [
+  { name: "Event", cell: ({ type }) => html`<strong>${type}</strong>` },
+  { name: "State", cell: ({ delivery }) => stateOf(delivery) },
+  { name: "Last answer", cell: ({ delivery }) => answerOf(delivery) },
+  { name: "Attempts", align: "end", cell: ({ delivery }) => delivery.attempt_count, wide: true },
+  {
+    name: "About",
+    wide: true,
+    cell: ({ delivery }) => html`<a href="${visit.to(`/events/${delivery.event}`)}"><code>${delivery.event}</code></a>`
+  },
+  { name: "Date", cell: ({ delivery }) => time(delivery.created) }
+]
+
+/** Rows with the types of their events. */
+export const delivered = (account: AccountId, rows: ReadonlyArray<DeliveryRow>) =>
+  Effect.forEach(
+    rows,
+    (row) =>
+      Effect.map(
+        Accounts.use((accounts) => accounts.event(account, row.event)),
+        (event): Delivered => ({ id: row.id, delivery: webhookDeliveryOf(row), type: event?.type ?? row.event })
+      ),
+    { concurrency: 8 }
+  )
+
+/** An event, and how many of its deliveries are under way. Fails with `ResourceMissing` if there is none. */
+export const findEvent = Effect.fnUntraced(function* (account: AccountId, id: string) {
+  const accounts = yield* Accounts
+  const event = yield* accounts.event(account, id)
+  if (event === undefined) return yield* new ResourceMissing({ kind: "Event", id, param: "id" })
+  const [pendingWebhooks] = yield* accounts.pendingDeliveries(account, [id])
+  return { event, pendingWebhooks: pendingWebhooks! }
+})
+
+/** Sends events again to one endpoint, or, with null, to all that are subscribed to them now. */
+export const sendAgain = Effect.fnUntraced(function* (
+  account: AccountId,
+  events: ReadonlyArray<string>,
+  webhookEndpoint: string | null
+) {
+  const found = yield* Effect.forEach(events, (id) => findEvent(account, id), { concurrency: 8 })
+  return Effect.map(
+    Effect.forEach(found, (event) => resend({ ...event, webhookEndpoint })),
+    (sent) => sent[0]!
+  )
+})

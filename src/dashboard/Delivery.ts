@@ -1,0 +1,94 @@
+/** One delivery: what was sent, what was answered each time, and sending it again. */
+import { Effect, Layer } from "effect"
+import { ResourceMissing } from "../domain/Errors.ts"
+import type { WebhookDelivery } from "../domain/WebhookDelivery.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import { html } from "../pages/Html.ts"
+import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
+import { render } from "../payments/Events.ts"
+import { webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
+import { form } from "./components/Form.ts"
+import { json } from "./components/Json.ts"
+import { table } from "./components/Table.ts"
+import { badge, code, facts, section, time } from "./components/Values.ts"
+import { answerOf, findEvent, sendAgain, stateOf } from "./Deliveries.ts"
+import { find } from "./Reading.ts"
+import type { Params, Show } from "./Screens.ts"
+import { action, screen } from "./Screens.ts"
+import type { Visit } from "./Visit.ts"
+
+const readDelivery = Effect.fnUntraced(function* ({ account }: Visit, { delivery = "", id = "" }: Params) {
+  const endpoint = (yield* find(account, WEBHOOK_ENDPOINT, id)).value
+  const row = yield* Accounts.use((accounts) => accounts.delivery(account, id, delivery))
+  if (row === undefined) return yield* new ResourceMissing({ kind: "WebhookDelivery", id: delivery, param: "id" })
+  return { endpoint, delivery: webhookDeliveryOf(row) }
+})
+
+const attemptsTable = ({ attempts }: WebhookDelivery) =>
+  table({
+    caption: "Attempts, first to last",
+    columns: [
+      { name: "Attempt", align: "end", cell: ({ attempt }) => attempt },
+      {
+        name: "Answer",
+        cell: ({ error, response_status }) =>
+          response_status === null
+            ? badge(error ?? "none", "bad")
+            : badge(String(response_status), response_status < 300 && response_status >= 200 ? "good" : "bad")
+      },
+      { name: "Took", align: "end", cell: ({ duration_ms }) => html`${duration_ms} ms` },
+      { name: "Begun", cell: ({ started_at }) => time(started_at) }
+    ],
+    rows: attempts,
+    empty: "None yet."
+  })
+
+const show: Show = Effect.fnUntraced(function* (visit, params, problem) {
+  const { delivery, endpoint } = yield* readDelivery(visit, params)
+  const { event, pendingWebhooks } = yield* findEvent(visit.account, delivery.event)
+  const again =
+    visit.may("build") &&
+    endpoint.status === "enabled" &&
+    form({ visit, action: `/webhooks/${endpoint.id}/${delivery.id}/resend`, submit: "Send again", problem })
+  return {
+    title: event.type,
+    section: "Webhooks",
+    back: [`/webhooks/${endpoint.id}`, endpoint.url],
+    live: ["delivery"],
+    aside: [stateOf(delivery), again],
+    content: [
+      facts([
+        ["Id", code(delivery.id)],
+        ["To", endpoint.url],
+        ["Endpoint", html`<a href="${visit.to(`/webhooks/${endpoint.id}`)}"><code>${endpoint.id}</code></a>`],
+        ["Event", html`<a href="${visit.to(`/events/${event.id}`)}"><code>${event.id}</code></a>`],
+        ["Last answer", answerOf(delivery)],
+        ["Next attempt", delivery.next_attempt_at === null ? null : time(delivery.next_attempt_at)],
+        ["Made", time(delivery.created)]
+      ]),
+      section("Attempts", attemptsTable(delivery)),
+      section("What is sent", json(render(event, { account: visit.account, pendingWebhooks }), "The body as JSON"))
+    ]
+  }
+})
+
+const again = action({
+  name: "event.resend",
+  right: "build",
+  of: "/webhooks/:id/:delivery",
+  path: "/webhooks/:id/:delivery/resend",
+  show,
+  says: "It is sent again, as a delivery of its own.",
+  does: Effect.fnUntraced(function* (visit, params) {
+    const { delivery, endpoint } = yield* readDelivery(visit, params)
+    return {
+      entered: {},
+      subject: delivery.event,
+      detail: endpoint.id,
+      command: yield* sendAgain(visit.account, [delivery.event], endpoint.id),
+      next: () => `/webhooks/${endpoint.id}` as const
+    }
+  })
+})
+
+export const layer = Layer.merge(screen("/webhooks/:id/:delivery", "see", show), again)

@@ -1,0 +1,142 @@
+/** Events: what happened, by type, and what each of them said and changed. */
+import { Effect, Layer } from "effect"
+import { Accounts } from "../engine/Accounts.ts"
+import type { StoredEvent } from "../engine/Events.ts"
+import { html } from "../pages/Html.ts"
+import { eventTypeFilterOf } from "../domain/Event.ts"
+import { render } from "../payments/Events.ts"
+import { sentKey } from "../payments/IdempotencyKeys.ts"
+import { filters, form } from "./components/Form.ts"
+import { json } from "./components/Json.ts"
+import { cursorIn, pages, table } from "./components/Table.ts"
+import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
+import { findEvent, sendAgain } from "./Deliveries.ts"
+import { PAGE_ROWS } from "./Reading.ts"
+import type { Show } from "./Screens.ts"
+import { action, screen } from "./Screens.ts"
+import type { Visit } from "./Visit.ts"
+
+interface Told {
+  readonly id: string
+  readonly object: string
+}
+
+const objectOf = ({ object }: StoredEvent): Told => JSON.parse(object) as Told
+
+/** Kinds whose objects have a page of their own, by the start of their ids. */
+const PAGES: Readonly<Record<string, `/${string}`>> = {
+  pi: "/payments",
+  cus: "/customers",
+  prod: "/products",
+  cs: "/checkout-sessions"
+}
+
+/** An object's id, with a link to its page. */
+export const objectLink = (visit: Visit, id: string) => {
+  const path = PAGES[id.split("_", 1)[0]!]
+  return path === undefined
+    ? html`<code>${id}</code>`
+    : html`<a href="${visit.to(`${path}/${id}`)}"><code>${id}</code></a>`
+}
+
+const TYPE = /^[a-z_]+(\.[a-z_]+)*(\.\*)?$/
+
+const showAll: Show = Effect.fnUntraced(function* (visit) {
+  const typed = visit.query.get("type")?.trim() ?? ""
+  const type = TYPE.test(typed) ? eventTypeFilterOf(typed as never) : undefined
+  const { events, hasMore } = yield* Accounts.use((accounts) =>
+    accounts.events(visit.account, {
+      limit: PAGE_ROWS,
+      ...cursorIn(visit.query),
+      ...(type !== undefined && { type })
+    })
+  )
+  return {
+    title: "Events",
+    section: "Webhooks",
+    back: ["/webhooks", "Webhooks"],
+    live: ["event"],
+    content: [
+      filters(visit, "/events", (fields) =>
+        fields.text({ name: "type", label: "Type", hint: html`Such as <code>payment_intent.*</code>` })
+      ),
+      table({
+        caption: "Events, newest first",
+        columns: [
+          { name: "Type", cell: ({ type }) => html`<strong>${type}</strong>` },
+          { name: "About", cell: (event) => objectLink(visit, objectOf(event).id) },
+          { name: "Deliveries", align: "end", cell: ({ deliveries }) => deliveries, wide: true },
+          { name: "Id", cell: ({ id }) => html`<code>${id}</code>`, wide: true },
+          { name: "Date", cell: ({ at }) => time(Math.floor(at / 1000)) }
+        ],
+        rows: events,
+        href: ({ id }) => visit.to(`/events/${id}`),
+        empty: typed === "" ? "Nothing has happened yet." : "No event of this type."
+      }),
+      pages(visit, events, hasMore)
+    ]
+  }
+})
+
+const shown = (value: unknown) => (value === undefined ? NOTHING : html`<code>${JSON.stringify(value)}</code>`)
+
+/** What an update has changed: before, and after. */
+const changes = ({ object, previous }: StoredEvent) => {
+  if (previous === null) return null
+  const after = JSON.parse(object) as Readonly<Record<string, unknown>>
+  return section(
+    "What changed",
+    table({
+      caption: "Changed fields",
+      columns: [
+        { name: "Field", cell: ([field]) => field },
+        { name: "Before", cell: ([, before]) => shown(before) },
+        { name: "After", cell: ([field]) => shown(after[field]) }
+      ],
+      rows: Object.entries(previous),
+      empty: "Nothing."
+    })
+  )
+}
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const { event, pendingWebhooks } = yield* findEvent(visit.account, id)
+  const key = sentKey(event.request?.idempotencyKey ?? null)
+  return {
+    title: event.type,
+    section: "Webhooks",
+    back: ["/events", "Events"],
+    live: ["delivery"],
+    aside: [
+      pendingWebhooks > 0 && badge(`${pendingWebhooks} pending`, "wait"),
+      visit.may("build") && form({ visit, action: `/events/${id}/resend`, submit: "Send again", problem })
+    ],
+    content: [
+      facts([
+        ["Id", code(id)],
+        ["About", objectLink(visit, objectOf(event).id)],
+        ["Date", time(Math.floor(event.at / 1000))],
+        ["Request", event.request && code(event.request.id)],
+        ["Idempotency key", key],
+        ["API version", event.apiVersion],
+        ["Deliveries at first", event.deliveries]
+      ]),
+      changes(event),
+      section("JSON", json(render(event, { account: visit.account, pendingWebhooks }), "The event as JSON"))
+    ]
+  }
+})
+
+const again = action({
+  name: "event.resend_all",
+  right: "build",
+  of: "/events/:id",
+  path: "/events/:id/resend",
+  show,
+  says: "It is sent again to all endpoints that are subscribed to its type.",
+  does: Effect.fnUntraced(function* ({ account }, { id = "" }) {
+    return { entered: {}, command: yield* sendAgain(account, [id], null) }
+  })
+})
+
+export const layer = Layer.mergeAll(screen("/events", "see", showAll), screen("/events/:id", "see", show), again)

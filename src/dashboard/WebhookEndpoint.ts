@@ -1,0 +1,250 @@
+/** One webhook endpoint: its deliveries, and what can be done with it. */
+import { Effect, Layer } from "effect"
+import type { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
+import { WEBHOOK_SECRET_GRACE_SECONDS_MAX } from "../domain/WebhookEndpoint.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { DeliveryRow } from "../engine/Deliveries.ts"
+import type { Child } from "../pages/Html.ts"
+import { html } from "../pages/Html.ts"
+import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
+import * as WebhookEndpoints from "../payments/WebhookEndpoints.ts"
+import type { Problem } from "./components/Form.ts"
+import { dialog, filters, form } from "./components/Form.ts"
+import { cursorIn, pages, table } from "./components/Table.ts"
+import { badge, code, facts, section, time } from "./components/Values.ts"
+import { delivered, deliveryColumns, deliveryPath, hasFailed, sendAgain } from "./Deliveries.ts"
+import { find, PAGE_ROWS } from "./Reading.ts"
+import type { Show } from "./Screens.ts"
+import { action, Invalid, screen } from "./Screens.ts"
+import type { Visit } from "./Visit.ts"
+import { endpointFields, enteredEndpoint } from "./Webhooks.ts"
+import { revealed, secretScreen } from "./WebhookSecret.ts"
+
+/** So many deliveries are sent again at a time: they are one record. */
+const AGAIN_MAX = 100
+/** So many of the newest deliveries are looked through for some that failed. */
+const LOOKED_THROUGH_MAX = 1000
+const LOOK = 100
+
+const STATES = [
+  ["", "Any"],
+  ["failed", "failed"],
+  ["delivered", "delivered"],
+  ["pending", "pending"],
+  ["exhausted", "exhausted"],
+  ["canceled", "canceled"]
+] as const
+
+const isInState = (row: DeliveryRow, state: string): boolean =>
+  state === "" || row.state === state || (state === "failed" && hasFailed(row))
+
+/** A page of an endpoint's deliveries in a state, newest first. */
+const read = Effect.fnUntraced(function* ({ account, query }: Visit, destination: string) {
+  const accounts = yield* Accounts
+  const state = query.get("state") ?? ""
+  const cursor = cursorIn(query)
+  if (state === "") return yield* accounts.deliveries(account, { destination, limit: PAGE_ROWS, ...cursor })
+  return yield* look(accounts, { account, destination, ...cursor }, (row) => isInState(row, state), PAGE_ROWS)
+})
+
+/** Looks through deliveries, newest first, until so many are found. */
+const look = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  { account, destination, olderThan }: { readonly account: string; readonly destination: string; olderThan?: string },
+  isMeant: (row: DeliveryRow) => boolean,
+  max: number
+) {
+  const found: Array<DeliveryRow> = []
+  let cursor = olderThan
+  for (let looked = 0; looked < LOOKED_THROUGH_MAX; looked += LOOK) {
+    const { deliveries, hasMore } = yield* accounts.deliveries(account, {
+      destination,
+      limit: LOOK,
+      ...(cursor !== undefined && { olderThan: cursor })
+    })
+    found.push(...deliveries.filter(isMeant))
+    cursor = deliveries.at(-1)?.id
+    if (found.length > max) return { deliveries: found.slice(0, max), hasMore: true }
+    if (!hasMore) break
+  }
+  return { deliveries: found, hasMore: false }
+})
+
+const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | null): Child => {
+  if (!visit.may("build")) return null
+  const of = `/webhooks/${endpoint.id}` as const
+  const isEnabled = endpoint.status === "enabled"
+  return html`<div class="buttons">
+    ${dialog("Edit", {
+      visit,
+      action: `${of}/edit`,
+      submit: "Save",
+      problem,
+      content: (fields) => endpointFields(fields, endpoint)
+    })}
+    ${dialog("Roll the secret", {
+      visit,
+      action: `${of}/roll-secret`,
+      submit: "Roll",
+      problem,
+      content: (fields) =>
+        fields.text({
+          name: "hours",
+          label: "Hours for which the old secret signs as well",
+          inputmode: "numeric",
+          value: "24",
+          hint: "0 ends it now."
+        })
+    })}
+    ${
+      isEnabled &&
+      dialog("Send failed ones again", {
+        visit,
+        action: `${of}/resend`,
+        submit: "Send again",
+        problem,
+        content: (fields) => [
+          fields.text({ name: "from", label: "Made from", type: "date" }),
+          fields.text({ name: "until", label: "Until", type: "date", hint: `The newest ${AGAIN_MAX} at most.` })
+        ]
+      })
+    }
+    ${form({ visit, action: `${of}/status`, submit: isEnabled ? "Disable" : "Enable", tone: "quiet", problem })}
+    ${dialog("Delete", { visit, action: `${of}/delete`, submit: "Delete the endpoint", tone: "danger", problem })}
+  </div>`
+}
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const endpoint = (yield* find(visit.account, WEBHOOK_ENDPOINT, id)).value
+  const { deliveries, hasMore } = yield* read(visit, id)
+  const rows = yield* delivered(visit.account, deliveries)
+  return {
+    title: endpoint.url,
+    section: "Webhooks",
+    back: ["/webhooks", "Webhooks"],
+    live: ["webhook_endpoint", "delivery"],
+    aside: [badge(endpoint.status), buttons(visit, endpoint, problem)],
+    content: [
+      facts([
+        ["Id", code(id)],
+        ["Description", endpoint.description],
+        ["Events", endpoint.enabled_events.join(", ")],
+        ["API version", endpoint.api_version],
+        ["Added", time(endpoint.created)]
+      ]),
+      section("Deliveries", [
+        filters(visit, `/webhooks/${id}`, (fields) =>
+          fields.choice({ name: "state", label: "State", options: STATES })
+        ),
+        table({
+          caption: "Deliveries, newest first",
+          columns: deliveryColumns(visit),
+          rows,
+          href: ({ delivery }) => visit.to(deliveryPath(delivery)),
+          empty: "None."
+        }),
+        pages(visit, rows, hasMore)
+      ])
+    ]
+  }
+})
+
+const edit = action({
+  name: "webhook_endpoint.update",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/edit",
+  show,
+  says: "The endpoint is changed.",
+  does: (_, { id = "" }, values) => {
+    const entered = enteredEndpoint(values)
+    if (entered instanceof Invalid) return Effect.succeed(entered)
+    return Effect.succeed({ entered, detail: entered.url, command: WebhookEndpoints.update(id, entered) })
+  }
+})
+
+const setStatus = action({
+  name: "webhook_endpoint.set_status",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/status",
+  show,
+  says: "The endpoint's status is changed.",
+  does: Effect.fnUntraced(function* ({ account }, { id = "" }) {
+    const { status } = (yield* find(account, WEBHOOK_ENDPOINT, id)).value
+    const entered = { status: status === "enabled" ? ("disabled" as const) : ("enabled" as const) }
+    return { entered: {}, detail: entered.status, command: WebhookEndpoints.update(id, entered) }
+  })
+})
+
+const HOURS_MAX = WEBHOOK_SECRET_GRACE_SECONDS_MAX / 3600
+
+const rollSecret = action({
+  name: "webhook_endpoint.roll_secret",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/roll-secret",
+  show,
+  says: "The secret is rolled.",
+  does: (visit, { id = "" }, values) => {
+    const hours = /^\d{1,2}$/.test(values.get("hours") ?? "") ? Number(values.get("hours")) : Infinity
+    if (hours > HOURS_MAX) return Effect.succeed(new Invalid({ hours: `This must be from 0 to ${HOURS_MAX}.` }))
+    const entered = { expiresIn: hours * 3600 }
+    const command = Effect.map(WebhookEndpoints.rollSecret(id, entered), revealed)
+    return Effect.succeed({ entered, detail: `${hours} h`, command, next: secretScreen(visit) })
+  }
+})
+
+const secondsOf = (day: string | undefined, otherwise: number): number => {
+  const millis = /^\d{4}-\d{2}-\d{2}$/.test(day ?? "") ? Date.parse(day!) : Number.NaN
+  return Number.isNaN(millis) ? otherwise : millis
+}
+
+const DAY_MILLIS = 86_400_000
+
+const resendFailed = action({
+  name: "webhook_endpoint.resend_failed",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/resend",
+  show,
+  says: "They are sent again.",
+  does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+    yield* find(account, WEBHOOK_ENDPOINT, id)
+    const accounts = yield* Accounts
+    const [from, until] = [values.get("from"), values.get("until")]
+    const begin = secondsOf(from, -Infinity)
+    const end = secondsOf(until, Infinity) + DAY_MILLIS
+    // What is pending is tried again by itself.
+    const isMeant = ({ at, state }: DeliveryRow) => state === "exhausted" && at >= begin && at < end
+    const { deliveries } = yield* look(accounts, { account, destination: id }, isMeant, AGAIN_MAX)
+    if (deliveries.length === 0) return new Invalid({}, "No delivery of that time has failed for good.")
+    const events = [...new Set(deliveries.map(({ event }) => event))]
+    return {
+      entered: { from, until },
+      subject: id,
+      detail: `${events.length} events`,
+      command: yield* sendAgain(account, events, id)
+    }
+  })
+})
+
+const remove = action({
+  name: "webhook_endpoint.delete",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/delete",
+  show,
+  says: "The endpoint is deleted.",
+  does: (_, { id = "" }) =>
+    Effect.succeed({ entered: {}, command: WebhookEndpoints.remove(id), next: () => "/webhooks" as const })
+})
+
+export const layer = Layer.mergeAll(
+  screen("/webhooks/:id", "see", show),
+  edit,
+  setStatus,
+  rollSecret,
+  resendFailed,
+  remove
+)

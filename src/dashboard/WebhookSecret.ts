@@ -1,0 +1,30 @@
+/** The signing secret of an endpoint, which is shown once: when the endpoint is made, and when its secret is rolled. */
+import { Redacted } from "effect"
+import { Revealed } from "../http/Revealed.ts"
+import { html } from "../pages/Html.ts"
+import type { WithSecret } from "../payments/WebhookEndpoints.ts"
+import { code, facts } from "./components/Values.ts"
+import type { Screen } from "./Shell.ts"
+import type { Visit } from "./Visit.ts"
+
+/** Whoever sends the form again sees it again, as over the API (semantics W2). */
+export const revealed = ({ secret, value }: WithSecret) =>
+  new Revealed(value, { secret: Redacted.value(secret) }, "all")
+
+export const secretScreen =
+  (visit: Visit) =>
+  (endpoint: { readonly id?: string } & Readonly<Record<string, unknown>>): Screen => ({
+    title: "The signing secret",
+    section: "Webhooks",
+    back: [`/webhooks/${endpoint.id!}`, "To the endpoint"],
+    content: [
+      html`<p class="message">
+        This secret is shown now and never again. Whoever receives webhooks checks their signatures with it.
+      </p>`,
+      facts([
+        ["Secret", code(String(endpoint["secret"]))],
+        ["Endpoint", html`<a href="${visit.to(`/webhooks/${endpoint.id!}`)}"><code>${endpoint.id!}</code></a>`],
+        ["URL", String(endpoint["url"])]
+      ])
+    ]
+  })
