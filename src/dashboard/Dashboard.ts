@@ -11,6 +11,7 @@ import * as Home from "./Home.ts"
 import * as Live from "./Live.ts"
 import * as Payment from "./Payment.ts"
 import * as Payments from "./Payments.ts"
+import * as PaymentsFile from "./PaymentsFile.ts"
 import { link, placeOf } from "./Place.ts"
 import { refusal, route, signedOut, toSignIn } from "./Screens.ts"
 import * as SignIn from "./SignIn.ts"
@@ -44,6 +45,7 @@ export const layer = Layer.mergeAll(
   Live.layer,
   Payment.layer,
   Payments.layer,
+  PaymentsFile.layer,
   SignIn.layer,
   WebhookEndpoint.layer,
   Webhooks.layer,

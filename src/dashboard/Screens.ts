@@ -187,6 +187,16 @@ export const screen = <R = never>(path: `/${string}` | "", right: Right, show: S
     })
   )
 
+/** A file at `/dashboard/{test,live}` + path, for people who have the right. */
+export const download = (
+  path: `/${string}`,
+  right: Right,
+  make: (visit: Visit) => Effect.Effect<Response, Unavailable, Services>
+) =>
+  route<Unavailable, Services>("GET", `/dashboard/:mode${path}`, (request, params) =>
+    asVisit({ request, params, right }, make)
+  )
+
 /** An action has looked at its form, and this is what it wants done. */
 export interface Doing {
   readonly command: Command

@@ -52,6 +52,8 @@ export interface TextField extends Field {
   readonly inputmode?: "decimal" | "numeric"
   readonly autocomplete?: string
   readonly required?: boolean
+  /** It takes the whole row of a list's filters. */
+  readonly wide?: boolean
 }
 
 export interface ChoiceField extends Field {
@@ -82,9 +84,9 @@ export const fieldsOf = (prefix: string, problem: Problem | null): Fields => {
   const sent = (name: string, value = "") => problem?.values.get(name) ?? value
   const errorOf = (name: string) => problem?.errors[name]
   return {
-    text: ({ autocomplete = "off", hint, inputmode, label, name, required = false, type = "text", value }) => {
+    text: ({ autocomplete = "off", hint, inputmode, label, name, required = false, type = "text", value, wide }) => {
       const [id, error] = [`${prefix}-${name}`, errorOf(name)]
-      return html`<div class="field">
+      return html`<div class="field ${wide === true && "wide"}">
         <label for="${id}">${label}</label>
         <input
           id="${id}"
@@ -153,9 +155,14 @@ export const dialog = (label: string, made: Form): Html =>
   </details>`
 
 /** A form that asks for a list: its fields are the list's filters, and its address is a view that can be kept. */
-export const filters = (visit: Visit, path: `/${string}` | "", content: (fields: Fields) => Child): Html => {
+export const filters = (
+  visit: Visit,
+  path: `/${string}` | "",
+  content: (fields: Fields) => Child,
+  errors: Problem["errors"] = {}
+): Html => {
   const values: FormValues = new Map(visit.query)
-  const asSent: Problem = { action: "", message: null, errors: {}, values }
+  const asSent: Problem = { action: "", message: null, errors, values }
   return html`<form class="filters" method="get" action="${visit.to(path)}" role="search">
     ${content(fieldsOf("filter", asSent))}
     <button type="submit">Filter</button>

@@ -1,0 +1,117 @@
+/** Which payments an address asks for: by filters, and by a query in the API's own language (semantics 9.19, 9.70). */
+import { Effect, Result } from "effect"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { Clause, SearchQuery } from "../domain/SearchQuery.ts"
+import { CLAUSES_MAX, matches, parse } from "../domain/SearchQuery.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { AccountId } from "../engine/Document.ts"
+import { moneyOf } from "../pages/Money.ts"
+import * as Amounts from "../pages/assets/amount.js"
+import { CUSTOMER, PAYMENT_INTENT } from "../payments/Documents.ts"
+import { filtersOf, SEARCHED_PAYMENT_INTENT } from "../payments/Search.ts"
+import type { Cursor } from "./components/Table.ts"
+import type { Listed } from "./Reading.ts"
+import { list } from "./Reading.ts"
+import type { Visit } from "./Visit.ts"
+
+const clause = (field: string, operator: Clause["operator"], value: Clause["value"], key?: string): Clause => ({
+  negated: false,
+  field,
+  operator,
+  value,
+  ...(key !== undefined && { key })
+})
+
+const secondsOf = (day: string): number | undefined =>
+  /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day)) ? Date.parse(day) / 1000 : undefined
+
+const DAY_SECONDS = 86_400
+
+const givenIn = (query: URLSearchParams) => (name: string) => query.get(name)?.trim() ?? ""
+
+/** What the filters ask for. What cannot be meant is left out: an address may have been typed. */
+export const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> => {
+  const given = givenIn(query)
+  const clauses: Array<Clause> = []
+  for (const field of ["status", "currency", "customer", "last4"]) {
+    if (given(field) !== "") clauses.push(clause(field, ":", given(field)))
+  }
+  const amount = Amounts.readAmount(given("amount"), moneyOf(given("currency") || "usd", "en"))
+  if (amount.minor !== undefined) clauses.push(clause("amount", ":", amount.minor))
+  const [from, until] = [secondsOf(given("from")), secondsOf(given("until"))]
+  if (from !== undefined) clauses.push(clause("created", ">=", from))
+  if (until !== undefined) clauses.push(clause("created", "<", until + DAY_SECONDS))
+  const [key = "", value = ""] = given("metadata").split(/[:=](.*)/s, 2)
+  if (key.trim() !== "" && value.trim() !== "") clauses.push(clause("metadata", ":", value.trim(), key.trim()))
+  return clauses
+}
+
+/** Of a payer's customers with the same email so many are asked for; a query has no more clauses. */
+const CUSTOMERS_MAX = CLAUSES_MAX
+
+const EMAIL = /^[^\s"'@]+@[^\s"'@]+$/
+
+/** Fits a query, which is a text in quotes; an id alone, the end of a card's number or an email are meant as such. */
+const queryOf = Effect.fnUntraced(function* (account: AccountId, text: string) {
+  const only = (...clauses: ReadonlyArray<Clause>) => Result.succeed<SearchQuery>({ connective: "OR", clauses })
+  if (/^pi_\w+$/.test(text)) return only(clause("id", ":", text))
+  if (/^cus_\w+$/.test(text)) return only(clause("customer", ":", text))
+  if (/^\d{4}$/.test(text)) return only(clause("last4", ":", text))
+  if (EMAIL.test(text)) {
+    const labels = { email: text.toLowerCase() }
+    const { rows } = yield* list(account, CUSTOMER, { labels, limit: CUSTOMERS_MAX })
+    return only(...rows.map(({ id }) => clause("customer", ":", id)))
+  }
+  return parse(text, SEARCHED_PAYMENT_INTENT.fields)
+})
+
+/** What an address asks for. */
+export interface Asked {
+  /** What is wrong with its query, in the API's words; null if nothing is. */
+  readonly problem: string | null
+  /** All must hold; none asks for every payment. */
+  readonly queries: ReadonlyArray<SearchQuery>
+}
+
+export const askedBy = Effect.fnUntraced(function* ({ account, query }: Pick<Visit, "account" | "query">) {
+  const clauses = clausesOf(query)
+  const filtered: ReadonlyArray<SearchQuery> = clauses.length === 0 ? [] : [{ connective: "AND", clauses }]
+  const text = givenIn(query)("query")
+  if (text === "") return { problem: null, queries: filtered } satisfies Asked as Asked
+  const parsed = yield* queryOf(account, text)
+  if (Result.isFailure(parsed)) {
+    const { position, problem } = parsed.failure
+    return { problem: `At character ${position}, ${problem}.`, queries: [] } satisfies Asked as Asked
+  }
+  const { clauses: more, connective } = parsed.success
+  const queries: ReadonlyArray<SearchQuery> =
+    connective === "AND" ? [{ connective, clauses: [...more, ...clauses] }] : [parsed.success, ...filtered]
+  return { problem: null, queries } satisfies Asked as Asked
+})
+
+/** A page of the payments that were asked for, newest first. */
+export const payments = Effect.fnUntraced(function* (
+  account: AccountId,
+  { queries }: Asked,
+  { cursor, limit }: { readonly cursor: Cursor; readonly limit: number }
+) {
+  // The first finds what is looked into.
+  const [first] = queries
+  if (first === undefined) return yield* list(account, PAYMENT_INTENT, { cursor, limit })
+  const { fields, valuesOf } = SEARCHED_PAYMENT_INTENT
+  const { documents, hasMore } = yield* Accounts.use((accounts) =>
+    accounts.search(account, {
+      kind: PAYMENT_INTENT.name,
+      prefix: PAYMENT_INTENT.prefix!,
+      filters: filtersOf(first, SEARCHED_PAYMENT_INTENT),
+      matches: (value) => {
+        const values = valuesOf(value as PaymentIntent)
+        return queries.every((query) => matches(query, fields, values))
+      },
+      limit,
+      ...(cursor.olderThan !== undefined && { olderThan: cursor.olderThan })
+    })
+  )
+  const listed: Listed<PaymentIntent> = { rows: documents.map(({ value }) => value as PaymentIntent), hasMore }
+  return listed
+})

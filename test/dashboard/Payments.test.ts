@@ -1,0 +1,124 @@
+/** Finding payments, and taking them along as a file (semantics 9.70). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { csvCell } from "../../src/dashboard/PaymentsFile.ts"
+import type { Answer, PagesServer } from "../pages/PagesServer.ts"
+import { start } from "../pages/PagesServer.ts"
+import { visit } from "../pages/Shop.ts"
+import type { Tab } from "./People.ts"
+import { openTab, signedIn } from "./People.ts"
+
+/** Cells of the lines of a file, as RFC 4180 has them. */
+const cellsIn = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
+  const rows: Array<Array<string>> = []
+  let row: Array<string> = []
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    row.push(quoted === undefined ? plain! : quoted.replaceAll('""', '"'))
+    if (end === ",") continue
+    rows.push(row)
+    row = []
+  }
+  return rows
+}
+
+describe("payments of the dashboard", () => {
+  let server: PagesServer
+  let tab: Tab
+  beforeAll(async () => {
+    server = await start()
+    tab = await signedIn(server, "support")
+  })
+  afterAll(() => server.close())
+
+  const pay = (parameters: object = {}): Promise<Answer> =>
+    server.post("/v1/payment_intents", {
+      amount: 4321,
+      currency: "usd",
+      payment_method: "pm_card_visa",
+      confirm: true,
+      ...parameters
+    })
+  const idsIn = (text: string) =>
+    [...text.matchAll(/<td class="end">\s*<a href="[^"]*\/payments\/(pi_\w+)"/g)].map(([, id]) => id!)
+  const search = async (query: string, more: Readonly<Record<string, string>> = {}) =>
+    await tab.get(`/dashboard/test/payments?${new URLSearchParams({ query, ...more })}`)
+
+  it("are found by the API's queries, by an id, by a card's last digits and by a payer's email", async () => {
+    const customer = await server.post("/v1/customers", { email: "Ada@Example.com" })
+    const other = await server.post("/v1/customers", { email: "ada@example.com" })
+    const first = await pay({ amount: 777, customer: customer.id, metadata: { order: "6735" } })
+    const second = await pay({ amount: 999, customer: other.id, payment_method: "pm_card_mastercard" })
+    const [found, both] = [[first.id], [second.id, first.id]]
+    for (const [query, ids, more] of [
+      ['amount<1000 AND metadata["order"]:"6735"', found],
+      [`amount:777 OR amount:999`, both],
+      [`amount:777 OR amount:999`, found, { customer: customer.id }],
+      ["amount<1000", found, { customer: customer.id }],
+      [first.id, found],
+      [customer.id, found],
+      ["4444", [second.id]],
+      ["ada@example.com", both],
+      ["ADA@example.com", found, { last4: "4242" }],
+      ["nobody@example.com", []]
+    ] as ReadonlyArray<readonly [string, ReadonlyArray<string>, Record<string, string>?]>) {
+      const page = await search(query, more)
+      assert.strictEqual(page.status, 200)
+      assert.deepStrictEqual(idsIn(page.text), ids, query)
+    }
+  })
+
+  it("say what is wrong with a query, and keep it", async () => {
+    const page = await search('amount>"x" OR <b>')
+    assert.strictEqual(page.status, 400)
+    assert.include(page.text, "At character 8, an integer is missing.")
+    assert.include(page.text, "amount&gt;&quot;x&quot; OR &lt;b&gt;")
+    const api = await server.get(`/v1/payment_intents/search?query=${encodeURIComponent('amount>"x" OR <b>')}`)
+    assert.include(api.error.message, "at character 8, an integer is missing")
+  })
+
+  it("come as a file: all that are shown, on every page of the list, with texts that are no formulas", async () => {
+    const made: Array<string> = []
+    for (let i = 0; i < 26; i++) {
+      const some = await Promise.all(Array.from({ length: 10 }, () => pay({ amount: 1234, currency: "eur" })))
+      made.push(...some.map(({ id }) => id))
+    }
+    const odd = await pay({
+      amount: 1234,
+      currency: "eur",
+      description: '=HYPERLINK("http://evil.example","x")',
+      metadata: { note: 'a "b",\nc' }
+    })
+    made.push(odd.id)
+    await pay({ amount: 500, currency: "eur", payment_method: "pm_card_chargeDeclinedInsufficientFunds" }).catch(
+      () => {}
+    )
+    const list = await tab.get("/dashboard/test/payments?amount=12.34&currency=eur")
+    const [, href] = /<a class="button" href="([^"]+)"/.exec(list.text)!
+    const url = new URL(href!.replaceAll("&amp;", "&"), list.url).href
+    const file = await visit(url, { cookie: tab.cookie })
+    assert.strictEqual(file.status, 200)
+    assert.strictEqual(file.headers.get("content-type"), "text/csv; charset=utf-8")
+    assert.strictEqual(file.headers.get("cache-control"), "no-store")
+    assert.include(file.headers.get("content-disposition")!, "attachment")
+    const [head, ...rows] = cellsIn(file.text)
+    assert.deepStrictEqual(rows.map(([id]) => id).toSorted(), made.toSorted())
+    assert.isTrue(rows.every((row) => row.length === head!.length))
+    const row = rows.find(([id]) => id === odd.id)!
+    const cell = (name: string) => row[head!.indexOf(name)]
+    assert.strictEqual(cell("amount"), "12.34")
+    assert.strictEqual(cell("currency"), "eur")
+    assert.strictEqual(cell("description"), `'=HYPERLINK("http://evil.example","x")`)
+    assert.strictEqual(cell("metadata"), JSON.stringify({ note: 'a "b",\nc' }))
+    assert.notInclude(file.text, "_secret_")
+  })
+
+  it("give no file to whoever is not signed in, nor of what cannot be understood", async () => {
+    assert.include((await openTab(server).get("/dashboard/test/payments.csv")).url, "/sign-in")
+    const wrong = await tab.get("/dashboard/test/payments.csv?query=nonsense")
+    assert.include(wrong.url, "/dashboard/test/payments?query=nonsense")
+    assert.strictEqual(wrong.status, 400)
+  })
+
+  it.each(["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "\n-1"])("take %j for a text", (text) => {
+    assert.include(csvCell(text), `'${text}`)
+  })
+})
