@@ -54,6 +54,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "http/ErrorTable.ts": "logs show a path as they do everywhere",
     "http/Forwarding.ts": "a session says where it was opened from, also behind proxies",
     "http/HttpConfig.ts": "which proxies are believed is configured once",
+    "http/Payload.ts": "what is entered is decoded by the API's contract, and refused in its words",
     "http/RateLimits.ts": "attempts to sign in are counted as requests are",
     "http/forward/PageRelay.ts": "a request that another process has forwarded says who sent it"
   },

@@ -5,13 +5,18 @@ import { seeOther } from "../pages/PageResponse.ts"
 import * as Assets from "../pages/Assets.ts"
 import * as Account from "./Account.ts"
 import * as Delivery from "./Delivery.ts"
+import * as Customer from "./Customer.ts"
+import * as Customers from "./Customers.ts"
 import * as Developers from "./Developers.ts"
 import * as Events from "./Events.ts"
 import * as Home from "./Home.ts"
 import * as Live from "./Live.ts"
+import * as NewPrice from "./NewPrice.ts"
 import * as Payment from "./Payment.ts"
 import * as Payments from "./Payments.ts"
 import * as PaymentsFile from "./PaymentsFile.ts"
+import * as Product from "./Product.ts"
+import * as Products from "./Products.ts"
 import { link, placeOf } from "./Place.ts"
 import { refusal, route, signedOut, toSignIn } from "./Screens.ts"
 import * as SignIn from "./SignIn.ts"
@@ -39,13 +44,18 @@ export const layer = Layer.mergeAll(
   Assets.immutable(Assets.dashboardScript),
   Account.layer,
   Delivery.layer,
+  Customer.layer,
+  Customers.layer,
   Developers.layer,
   Events.layer,
   Home.layer,
   Live.layer,
+  NewPrice.layer,
   Payment.layer,
   Payments.layer,
   PaymentsFile.layer,
+  Product.layer,
+  Products.layer,
   SignIn.layer,
   WebhookEndpoint.layer,
   Webhooks.layer,

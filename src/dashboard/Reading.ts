@@ -1,12 +1,16 @@
 /** How pages read: one object, a page of a kind, and what has touched an object. */
 import { Effect } from "effect"
 import { ResourceMissing } from "../domain/Errors.ts"
+import type { Clause } from "../domain/SearchQuery.ts"
+import { matches } from "../domain/SearchQuery.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Labels } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Events.ts"
 import type { DeliveryRow } from "../engine/Deliveries.ts"
 import type { Resource } from "../payments/Documents.ts"
 import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
+import type { SearchedBy } from "../payments/Search.ts"
+import { filtersOf } from "../payments/Search.ts"
 import type { Cursor } from "./components/Table.ts"
 
 /** Rows of a list's page. */
@@ -43,6 +47,29 @@ export const list = Effect.fnUntraced(function* <A extends Identified, H>(
 ) {
   const { documents, hasMore } = yield* Accounts.use((accounts) =>
     accounts.list(account, { kind: kind.name, prefix: kind.prefix, labels, limit, ...cursor })
+  )
+  const listed: Listed<A> = { rows: documents.map((document) => (document as Document<A, H>).value), hasMore }
+  return listed
+})
+
+/** A page of the objects of a kind of which all clauses hold, newest first (semantics 9.19). */
+export const search = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  searched: SearchedBy<A>,
+  clauses: ReadonlyArray<Clause>,
+  { olderThan }: Cursor
+) {
+  const asked = { connective: "AND", clauses } as const
+  const { documents, hasMore } = yield* Accounts.use((accounts) =>
+    accounts.search(account, {
+      kind: kind.name,
+      prefix: kind.prefix!,
+      filters: filtersOf(asked, searched),
+      matches: (value) => matches(asked, searched.fields, searched.valuesOf(value as A)),
+      limit: PAGE_ROWS,
+      ...(olderThan !== undefined && { olderThan })
+    })
   )
   const listed: Listed<A> = { rows: documents.map((document) => (document as Document<A, H>).value), hasMore }
   return listed

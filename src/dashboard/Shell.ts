@@ -17,6 +17,8 @@ interface Section {
 export const SECTIONS = [
   { name: "Home", path: "", right: "see" },
   { name: "Payments", path: "/payments", right: "see" },
+  { name: "Customers", path: "/customers", right: "see" },
+  { name: "Products", path: "/products", right: "see" },
   { name: "Webhooks", path: "/webhooks", right: "see" },
   { name: "Developers", path: "/developers", right: "see" }
 ] as const satisfies ReadonlyArray<Section>

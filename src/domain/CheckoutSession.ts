@@ -41,7 +41,7 @@ export const ClientReferenceId = text(200)
 /** A session has at most so many lines (semantics S3). */
 export const LINE_ITEMS_MAX = 100
 
-const LINE_ITEM_QUANTITY_MAX = 999_999
+export const LINE_ITEM_QUANTITY_MAX = 999_999
 export const LineItemQuantity = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: LINE_ITEM_QUANTITY_MAX })
 ).annotate({ rule: `an integer from 1 to ${LINE_ITEM_QUANTITY_MAX}` })

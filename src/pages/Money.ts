@@ -27,12 +27,17 @@ export const formatAmount = (amount: number, currency: string, locale: string): 
 /** Decimals of currencies and of amounts, together. */
 const DECIMALS_MAX = 15
 
-/** The same of an amount that need not be whole, to the last digit: `0.5`, `usd`, `en` → `$0.005`. */
-export const formatDecimal = (amount: string, currency: string, locale: string): string => {
+/** An amount that need not be whole, to the last digit and without its currency: `0.5`, `usd` → `0.005`. */
+export const plainDecimal = (amount: string, currency: string): string => {
   const [whole, part = ""] = amount.split(".") as [string, string?]
-  const decimals = decimalsOf(currency)
   const major = Amounts.plainAmount(Number(whole), moneyOf(currency, LOCALE_DEFAULT))
-  const exact = decimals === 0 && part !== "" ? `${major}.${part}` : major + part
+  return decimalsOf(currency) === 0 && part !== "" ? `${major}.${part}` : major + part
+}
+
+/** The same as is usual in a language: `0.5`, `usd`, `en` → `$0.005`. */
+export const formatDecimal = (amount: string, currency: string, locale: string): string => {
+  const decimals = decimalsOf(currency)
+  const exact = plainDecimal(amount, currency)
   const options = { minimumFractionDigits: decimals, maximumFractionDigits: DECIMALS_MAX }
   return new Intl.NumberFormat(locale, { style: "currency", currency, ...options }).format(
     exact as Intl.StringNumericLiteral

@@ -81,14 +81,15 @@ export const signedIn = async (server: PagesServer, role?: Role): Promise<Tab> =
   return tab
 }
 
-/** The forms of a page: where they are sent to, and what they hold. */
+/** The forms of a page: where they are sent to, and what they hold. A choice and a long text are left empty. */
 export const formsIn = ({ text, url }: Page) =>
   [...text.matchAll(/<form method="post" action="([^"]+)">([\s\S]*?)<\/form>/g)].map(([, action, content]) => ({
     action: new URL(action!, url).pathname,
     values: Object.fromEntries(
-      [...content!.matchAll(/<(?:input|select|textarea)[^>]* name="([^"]+)"[^>]*?(?: value="([^"]*)")?[^>]*>/g)].map(
-        ([, name, value]) => [name!, value ?? ""]
-      )
+      [...content!.matchAll(/<(?:input|select|textarea)\s[^>]*>/g)]
+        .map(([field]) => field)
+        .filter((field) => !field.includes('type="checkbox"') || /\schecked=/.test(field))
+        .map((field) => [/\sname="([^"]+)"/.exec(field)![1]!, /\svalue="([^"]*)"/.exec(field)?.[1] ?? ""])
     ) as Record<string, string>
   }))
 

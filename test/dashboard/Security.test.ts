@@ -34,6 +34,15 @@ describe("the dashboard", () => {
       ...parameters
     })
 
+  const customer = (): Promise<Answer> => server.post("/v1/customers", { email: "payer@example.com" })
+  const product = (): Promise<Answer> =>
+    server.post("/v1/products", { name: "Tea", default_price_data: { currency: "usd", unit_amount: 1250 } })
+  const withPrice = async (): Promise<Answer> => {
+    const made = await product()
+    await server.post("/v1/prices", { product: made.id, currency: "usd", unit_amount: 1000 })
+    return made
+  }
+
   const audits = async (account: string): Promise<ReadonlyArray<string>> => {
     const { documents } = await Effect.runPromise(
       server.accounts.list(account, { kind: Audit.AUDIT_ENTRY.name, prefix: "aud", limit: 100 })
@@ -324,6 +333,103 @@ describe("the dashboard", () => {
       support: false
     },
     {
+      name: "customer.create",
+      page: async () => "/customers",
+      end: "/customers/create",
+      entered: { email: "new@example.com", name: "New" },
+      account: "test",
+      support: false
+    },
+    {
+      name: "customer.update",
+      page: async () => `/customers/${(await customer()).id}`,
+      end: "/edit",
+      entered: { email: "other@example.com" },
+      account: "test",
+      support: false
+    },
+    {
+      name: "customer.delete",
+      page: async () => `/customers/${(await customer()).id}`,
+      end: "/delete",
+      entered: {},
+      account: "test",
+      support: false
+    },
+    {
+      name: "payment_method.detach",
+      page: async () => {
+        const { id } = await customer()
+        await server.post("/v1/payment_methods/pm_card_visa/attach", { customer: id })
+        return `/customers/${id}`
+      },
+      end: "/detach",
+      entered: {},
+      account: "test",
+      support: false
+    },
+    {
+      name: "product.create",
+      page: async () => "/products",
+      end: "/products/create",
+      entered: { name: "Coffee", "default_price_data[unit_amount]": "4.50" },
+      account: "test",
+      support: false
+    },
+    {
+      name: "product.update",
+      page: async () => `/products/${(await product()).id}`,
+      end: "/edit",
+      entered: { name: "Green tea" },
+      account: "test",
+      support: false
+    },
+    {
+      name: "product.archive",
+      page: async () => `/products/${(await server.post("/v1/products", { name: "Tea" })).id}`,
+      end: "/archive",
+      entered: {},
+      account: "test",
+      support: false
+    },
+    {
+      name: "product.activate",
+      page: async () => `/products/${(await server.post("/v1/products", { name: "Tea", active: false })).id}`,
+      end: "/activate",
+      entered: {},
+      account: "test",
+      support: false
+    },
+    {
+      name: "product.set_default_price",
+      page: async () => `/products/${(await withPrice()).id}`,
+      end: "/default",
+      entered: {},
+      account: "test",
+      support: false
+    },
+    {
+      name: "price.create",
+      page: async () => `/products/${(await product()).id}/prices`,
+      end: "/prices/create",
+      entered: { unit_amount: "15", "recurring[interval]": "month" },
+      account: "test",
+      support: false
+    },
+    {
+      name: "price.archive",
+      // The product itself cannot be archived again.
+      page: async () => {
+        const { id } = await withPrice()
+        await server.post(`/v1/products/${id}`, { active: false })
+        return `/products/${id}`
+      },
+      end: "/archive",
+      entered: {},
+      account: "test",
+      support: false
+    },
+    {
       name: "merchant.set_version",
       page: async () => "/developers",
       end: "/version",
@@ -383,7 +489,8 @@ describe("the dashboard", () => {
         assert.strictEqual((await tab.post(form.action, { ...form.values, ...entered })).status, 200)
       } else {
         assert.throws(() => formTo(shown, end))
-        assert.strictEqual((await tab.post(path + end, entered)).status, 403)
+        const form = formTo(await owner.get(path), end)
+        assert.strictEqual((await tab.post(form.action, { ...form.values, ...entered })).status, 403)
       }
       assert.strictEqual(await countOf(), before + (support ? 1 : 0))
     })

@@ -133,15 +133,20 @@ ${sent(name, value)}</textarea>
 const ownProblem = ({ action, problem, visit }: Form): Problem | null =>
   problem?.action === `/${visit.mode}${action}` ? problem : null
 
+/** What is wrong as a whole, or with what the form has no field for. */
+const messageOf = ({ errors, message, values }: Problem): string | null =>
+  message ?? Object.entries(errors).find(([name]) => !values.has(name))?.[1] ?? null
+
 /** The start of the ids of a form's fields: two forms of a page may have fields of the same name. */
 const prefixOf = (action: string): string => `f${action.replaceAll(/[^0-9A-Za-z]+/g, "-")}`
 
 export const form = (made: Form): Html => {
   const { action, content, submit, tone, visit } = made
   const problem = ownProblem(made)
+  const message = problem && messageOf(problem)
   return html`<form method="post" action="${visit.to(action)}">
     <input type="hidden" name="token" value="${visit.token(`/${visit.mode}${action}`)}" />
-    ${problem?.message != null && html`<p class="message" role="alert">${problem.message}</p>`}
+    ${message !== null && html`<p class="message" role="alert">${message}</p>`}
     ${content?.(fieldsOf(prefixOf(action), problem))}
     <button type="submit" class="${tone ?? "primary"}">${submit}</button>
   </form>`

@@ -1,0 +1,164 @@
+/** One customer: who it is, what it has paid, and with which cards it can pay again. */
+import { Effect, Layer } from "effect"
+import type { Customer } from "../domain/Customer.ts"
+import { UpdateCustomer } from "../domain/Customer.ts"
+import type { PaymentMethod } from "../domain/PaymentMethod.ts"
+import { HELD_MAX } from "../domain/PaymentMethod.ts"
+import { brandName } from "../pages/CardBrands.ts"
+import type { Child } from "../pages/Html.ts"
+import { html } from "../pages/Html.ts"
+import * as Attachments from "../payments/Attachments.ts"
+import * as Commands from "../payments/Customers.ts"
+import { CUSTOMER, PAYMENT_INTENT, PAYMENT_METHOD } from "../payments/Documents.ts"
+import { customerFields, customerIn } from "./Customers.ts"
+import type { Problem } from "./components/Form.ts"
+import { dialog } from "./components/Form.ts"
+import { json } from "./components/Json.ts"
+import type { Column } from "./components/Table.ts"
+import { table } from "./components/Table.ts"
+import { code, facts, section, time } from "./components/Values.ts"
+import { decoded } from "./Entered.ts"
+import { paymentColumns } from "./Payments.ts"
+import { find, list } from "./Reading.ts"
+import type { Show } from "./Screens.ts"
+import { action, screen } from "./Screens.ts"
+import type { Visit } from "./Visit.ts"
+
+/** So many of its newest payments are shown. */
+const PAYMENTS_MAX = 10
+
+const buttons = (visit: Visit, customer: Customer, problem: Problem | null): Child =>
+  visit.may("build") &&
+  html`<div class="buttons">
+    ${dialog("Edit", {
+      visit,
+      action: `/customers/${customer.id}/edit`,
+      submit: "Save",
+      problem,
+      content: customerFields(customer)
+    })}
+    ${dialog("Delete", {
+      visit,
+      action: `/customers/${customer.id}/delete`,
+      submit: "Delete the customer",
+      tone: "danger",
+      problem,
+      content: () => html`<p class="field">The customer and its saved cards go for good. Its payments stay.</p>`
+    })}
+  </div>`
+
+const cardColumns = (visit: Visit, customer: string, problem: Problem | null): ReadonlyArray<Column<PaymentMethod>> => [
+  {
+    name: "Card",
+    cell: ({ card }) => html`<span class="card">${brandName(card.brand)} ···· ${card.last4}</span>`
+  },
+  {
+    name: "Expires",
+    cell: ({ card }) => `${String(card.exp_month).padStart(2, "0")}/${card.exp_year}`
+  },
+  { name: "Payment method", wide: true, cell: ({ id }) => code(id) },
+  { name: "Since", wide: true, cell: ({ created }) => time(created) },
+  ...(visit.may("build")
+    ? [
+        {
+          name: "Action",
+          align: "end" as const,
+          cell: ({ id }: PaymentMethod) =>
+            dialog("Detach", {
+              visit,
+              action: `/customers/${customer}/cards/${id}/detach`,
+              submit: "Detach the card",
+              tone: "danger",
+              problem,
+              content: () => html`<p class="field">Nobody can pay with it again.</p>`
+            })
+        }
+      ]
+    : [])
+]
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const { account } = visit
+  const customer = (yield* find(account, CUSTOMER, id)).value
+  const labels = { customer: id }
+  const payments = yield* list(account, PAYMENT_INTENT, { labels, limit: PAYMENTS_MAX })
+  const cards = yield* list(account, PAYMENT_METHOD, { labels, limit: HELD_MAX })
+  return {
+    title: customer.name ?? customer.email ?? customer.id,
+    section: "Customers",
+    back: ["/customers", "Customers"],
+    live: ["customer", "payment_intent", "payment_method"],
+    aside: buttons(visit, customer, problem),
+    content: [
+      facts([
+        ["Id", code(id)],
+        ["Email", customer.email && code(customer.email)],
+        ["Name", customer.name],
+        ["Phone", customer.phone],
+        ["Description", customer.description],
+        ["Since", time(customer.created)],
+        ...Object.entries(customer.metadata).map(([key, value]) => [key, value] as const)
+      ]),
+      section(
+        "Payments",
+        table({
+          caption: "Payments of this customer, newest first",
+          columns: paymentColumns(visit).filter(({ name }) => name !== "Customer"),
+          rows: payments.rows,
+          href: (payment) => visit.to(`/payments/${payment.id}`),
+          empty: "None yet."
+        }),
+        payments.hasMore && html`<a href="${visit.to("/payments", { customer: id })}">All payments</a>`
+      ),
+      section(
+        "Saved cards",
+        table({
+          caption: "Cards that the customer can pay with again, newest first",
+          columns: cardColumns(visit, id, problem),
+          rows: cards.rows,
+          empty: "None. A payment with setup_future_usage saves its card."
+        })
+      ),
+      section("JSON", json(customer, "The customer as JSON"))
+    ]
+  }
+})
+
+const edit = action({
+  name: "customer.update",
+  right: "build",
+  of: "/customers/:id",
+  path: "/customers/:id/edit",
+  show,
+  says: "The customer is changed.",
+  does: (_, { id = "" }, values) => {
+    const entered = customerIn(values)
+    return Effect.succeed({
+      entered,
+      command: Effect.flatMap(decoded(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
+    })
+  }
+})
+
+const remove = action({
+  name: "customer.delete",
+  right: "build",
+  of: "/customers/:id",
+  path: "/customers/:id/delete",
+  show,
+  says: "The customer is deleted.",
+  does: (_, { id = "" }) =>
+    Effect.succeed({ entered: {}, next: () => "/customers" as const, command: Commands.remove(id) })
+})
+
+const detach = action({
+  name: "payment_method.detach",
+  right: "build",
+  of: "/customers/:id",
+  path: "/customers/:id/cards/:card/detach",
+  show,
+  says: "The card is detached.",
+  does: (_, { card = "" }) => Effect.succeed({ entered: {}, subject: card, command: Attachments.detach(card) })
+})
+
+export const layer = Layer.mergeAll(screen("/customers/:id", "see", show), edit, remove, detach)

@@ -1,0 +1,112 @@
+/** Customers: the list, found by their address or name, and new ones. */
+import { Effect, Layer } from "effect"
+import type { Customer } from "../domain/Customer.ts"
+import { CreateCustomer } from "../domain/Customer.ts"
+import type { Clause } from "../domain/SearchQuery.ts"
+import { SUBSTRING_LENGTH_MIN } from "../domain/SearchQuery.ts"
+import type { FormValues } from "../pages/Forms.ts"
+import type { Child } from "../pages/Html.ts"
+import { html } from "../pages/Html.ts"
+import * as Commands from "../payments/Customers.ts"
+import { CUSTOMER } from "../payments/Documents.ts"
+import { SEARCHED_CUSTOMER } from "../payments/Search.ts"
+import type { Fields } from "./components/Form.ts"
+import { dialog, filters } from "./components/Form.ts"
+import { cursorIn, pages, table } from "./components/Table.ts"
+import { NOTHING, time } from "./components/Values.ts"
+import { decoded, textIn } from "./Entered.ts"
+import { list, search } from "./Reading.ts"
+import type { Show } from "./Screens.ts"
+import { action, screen } from "./Screens.ts"
+
+/** The fields of a customer's form, filled with what is known. */
+export const customerFields =
+  (customer?: Customer) =>
+  (fields: Fields): Child => [
+    fields.text({ name: "email", label: "Email", type: "email", value: customer?.email ?? "" }),
+    fields.text({ name: "name", label: "Name", value: customer?.name ?? "" }),
+    fields.text({ name: "phone", label: "Phone", value: customer?.phone ?? "" }),
+    fields.text({ name: "description", label: "Description", value: customer?.description ?? "" })
+  ]
+
+export const customerIn = (values: FormValues) => ({
+  email: textIn(values, "email"),
+  name: textIn(values, "name"),
+  phone: textIn(values, "phone"),
+  description: textIn(values, "description")
+})
+
+/** A part of an address or a name will do, unless it is so short that it is part of too many. */
+const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> =>
+  ["email", "name"].flatMap((field): ReadonlyArray<Clause> => {
+    const value = query.get(field)?.trim() ?? ""
+    const operator = value.length < SUBSTRING_LENGTH_MIN ? ":" : "~"
+    return value === "" ? [] : [{ negated: false, field, operator, value }]
+  })
+
+const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
+  const { account, query } = visit
+  const clauses = clausesOf(query)
+  const cursor = cursorIn(query)
+  const { hasMore, rows } =
+    clauses.length === 0
+      ? yield* list(account, CUSTOMER, { cursor })
+      : yield* search(account, CUSTOMER, SEARCHED_CUSTOMER, clauses, cursor)
+  return {
+    title: "Customers",
+    section: "Customers",
+    live: ["customer"],
+    aside:
+      visit.may("build") &&
+      html`<div class="buttons">
+        ${dialog("New customer", {
+          visit,
+          action: "/customers/create",
+          submit: "Create",
+          problem,
+          content: customerFields()
+        })}
+      </div>`,
+    content: [
+      filters(visit, "/customers", (fields) => [
+        fields.text({ name: "email", label: "Email" }),
+        fields.text({ name: "name", label: "Name" })
+      ]),
+      table({
+        caption: "Customers, newest first",
+        columns: [
+          {
+            name: "Customer",
+            cell: ({ email, id, name }) => html`<bdi>${name ?? email ?? html`<code>${id}</code>`}</bdi>`
+          },
+          { name: "Email", cell: ({ email }) => email ?? NOTHING },
+          { name: "Description", wide: true, cell: ({ description }) => description ?? NOTHING },
+          { name: "Since", wide: true, cell: ({ created }) => time(created) }
+        ],
+        rows,
+        href: ({ id }) => visit.to(`/customers/${id}`),
+        empty: clauses.length > 0 ? "No customer is like that." : "No customers yet."
+      }),
+      pages(visit, rows, hasMore)
+    ]
+  }
+})
+
+const create = action({
+  name: "customer.create",
+  right: "build",
+  of: "/customers",
+  path: "/customers/create",
+  show,
+  says: "The customer is created.",
+  does: (_, __, values) => {
+    const entered = customerIn(values)
+    return Effect.succeed({
+      entered,
+      next: ({ id }) => `/customers/${id}`,
+      command: Effect.flatMap(decoded(CreateCustomer, entered), Commands.create)
+    })
+  }
+})
+
+export const layer = Layer.merge(screen("/customers", "see", show), create)

@@ -1,0 +1,233 @@
+/** Customers, products and prices, as merchants keep them without a script (semantics 9.72). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { PagesServer } from "../pages/PagesServer.ts"
+import { start } from "../pages/PagesServer.ts"
+import type { Page, Tab } from "./People.ts"
+import { formTo, openTab, signedIn } from "./People.ts"
+
+/** What somebody reads, in one line. */
+const textOf = ({ text }: Page): string =>
+  text
+    .replace(/^[\s\S]*<main/, "<main")
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll(/\s+/g, " ")
+
+describe("the dashboard's", () => {
+  let server: PagesServer
+  let tab: Tab
+  beforeAll(async () => {
+    server = await start()
+    tab = await signedIn(server)
+  })
+  afterAll(() => server.close())
+
+  const send = async (page: string, end: string, entered: Readonly<Record<string, string>>) => {
+    const { action, values } = formTo(await tab.get(`/dashboard/test${page}`), end)
+    return await tab.post(action, { ...values, ...entered })
+  }
+  const idIn = ({ url }: Page): string => new URL(url).pathname.split("/").at(-1)!
+
+  describe("customers", () => {
+    it("are made, found by a part of their address or name, changed and deleted", async () => {
+      const made = await send("/customers", "/create", { email: "Ada@Example.com", name: "Ada Lovelace" })
+      const id = idIn(made)
+      assert.match(id, /^cus_/)
+      assert.include(textOf(made), "The customer is created.")
+      await send("/customers", "/create", { email: "charles@example.com", name: "Charles" })
+      for (const query of ["email=ada%40ex", "name=LOVELACE", "email=ada@example.com&name=ada"]) {
+        const found = textOf(await tab.get(`/dashboard/test/customers?${query}`))
+        assert.include(found, "Ada Lovelace")
+        assert.notInclude(found, "Charles")
+      }
+      assert.include(textOf(await tab.get("/dashboard/test/customers?name=nobody")), "No customer is like that.")
+      const changed = await send(`/customers/${id}`, "/edit", { email: "", name: "Countess" })
+      assert.include(textOf(changed), "Countess")
+      assert.deepInclude(await server.get(`/v1/customers/${id}`), { email: null, name: "Countess" })
+      const gone = await send(`/customers/${id}`, "/delete", {})
+      assert.include(textOf(gone), "The customer is deleted.")
+      assert.isTrue((await server.get(`/v1/customers/${id}`)).deleted)
+      assert.strictEqual((await tab.get(`/dashboard/test/customers/${id}`)).status, 404)
+    })
+
+    it("show their payments and their saved cards, which can be detached", async () => {
+      const { id } = await server.post("/v1/customers", { name: "Payer" })
+      const { id: card } = await server.post("/v1/payment_methods/pm_card_mastercard/attach", { customer: id })
+      const payment = await server.post("/v1/payment_intents", {
+        amount: 4321,
+        currency: "usd",
+        customer: id,
+        payment_method: card,
+        confirm: true
+      })
+      const page = await tab.get(`/dashboard/test/customers/${id}`)
+      assert.match(textOf(page), /43\.21 USD .*Mastercard ···· 4444/)
+      assert.include(page.text, `/payments/${payment.id}"`)
+      const detached = textOf(await send(`/customers/${id}`, `/${card}/detach`, {}))
+      assert.include(detached, "The card is detached.")
+      assert.include(detached, "None. A payment with setup_future_usage saves its card.")
+      assert.isNull((await server.get(`/v1/payment_methods/${card}`)).customer)
+    })
+
+    it("are refused beside the field that is wrong, with the words of the API", async () => {
+      const wrong = await send("/customers", "/create", { email: "nobody", name: "x" })
+      assert.strictEqual(wrong.status, 400)
+      const { error } = await server.post("/v1/customers", { email: "nobody" }, { status: 400 })
+      assert.match(wrong.text, /<p class="error" id="[^"]*-email-error">/)
+      assert.include(wrong.text, error.message.split("`").at(-1)!.trim())
+    })
+  })
+
+  describe("products", () => {
+    it("are made with a price, changed, archived and activated", async () => {
+      const made = await send("/products", "/create", {
+        name: "Tea",
+        "default_price_data[unit_amount]": "12.5",
+        "default_price_data[currency]": "EUR",
+        "default_price_data[recurring][interval]": "month"
+      })
+      const id = idIn(made)
+      assert.include(textOf(made), "12.50 EUR / month")
+      assert.include(textOf(await tab.get("/dashboard/test/products")), "12.50 EUR / month")
+      const images = "https://shop.example/1.png\nhttps://shop.example/2.png"
+      await send(`/products/${id}`, "/edit", { name: "Green tea", images })
+      assert.deepInclude(await server.get(`/v1/products/${id}`), { name: "Green tea", images: images.split("\n") })
+      const archived = await send(`/products/${id}`, `${id}/archive`, {})
+      assert.include(textOf(archived), "The product is archived")
+      assert.notInclude(textOf(await tab.get("/dashboard/test/products")), "Green tea")
+      assert.include(textOf(await tab.get("/dashboard/test/products?status=archived")), "Green tea")
+      assert.include(textOf(await send(`/products/${id}`, `${id}/activate`, {})), "The product is active.")
+    })
+
+    it("say what is wrong with an amount or a currency", async () => {
+      const amount = "default_price_data[unit_amount]"
+      const currency = "default_price_data[currency]"
+      for (const [entered, field] of [
+        [{ [amount]: "1.234" }, amount],
+        [{ [amount]: "<script>" }, amount],
+        [{ [amount]: "5", [currency]: "<script>" }, currency],
+        [{ [amount]: "5", [currency]: "zzzz" }, currency],
+        [{ [amount]: "99999999999.99" }, amount],
+        [{ name: "" }, "name"]
+      ] as const) {
+        const wrong = await send("/products", "/create", { name: "Tea", ...entered })
+        assert.strictEqual(wrong.status, 400, JSON.stringify(entered))
+        assert.include(wrong.text, `-${field}-error">`, JSON.stringify(entered))
+      }
+    })
+  })
+
+  describe("prices", () => {
+    const product = async () => (await server.post("/v1/products", { name: "Seat" })).id
+    const add = async (id: string, entered: Readonly<Record<string, string>>) =>
+      await send(`/products/${id}/prices`, "/prices/create", entered)
+
+    it("are of tiers, whose quantities come to what is billed", async () => {
+      const id = await product()
+      const page = await add(id, { tiers_mode: "graduated", tiers: "10 5.00\n20 4 2.50\ninf 3.00" })
+      assert.strictEqual(page.status, 200, textOf(page))
+      const [price] = (await server.get(`/v1/prices?product=${id}`)).data
+      assert.deepStrictEqual(
+        price.tiers.map((tier: Record<string, unknown>) => [tier["up_to"], tier["unit_amount"], tier["flat_amount"]]),
+        [
+          [10, 500, null],
+          [20, 400, 250],
+          [null, 300, null]
+        ]
+      )
+      const shown = textOf(page)
+      assert.include(shown, "1 to 10 5.00 USD – 11 to 20 4.00 USD 2.50 USD 21 and more 3.00 USD –")
+      assert.include(
+        shown,
+        "Quantity Amount 1 5.00 USD 10 50.00 USD 11 56.50 USD 20 92.50 USD 21 95.50 USD 40 152.50 USD"
+      )
+      for (const quantity of [11, 40]) {
+        const session = await server.post("/v1/checkout_sessions", {
+          mode: "payment",
+          success_url: "https://shop.example/",
+          line_items: [{ price: price.id, quantity }]
+        })
+        assert.include(shown, ` ${quantity} ${(session.amount_total / 100).toFixed(2)} USD`)
+      }
+    })
+
+    it("are of packages, of an amount that the payer chooses, and recur", async () => {
+      const id = await product()
+      const packages = await add(id, {
+        unit_amount: "50",
+        "transform_quantity[divide_by]": "12",
+        "transform_quantity[round]": "up"
+      })
+      assert.include(
+        textOf(packages),
+        "1 50.00 USD 12 50.00 USD 13 100.00 USD 24 100.00 USD 25 150.00 USD 120 500.00 USD"
+      )
+      const custom = await add(id, {
+        "custom_unit_amount[enabled]": "on",
+        "custom_unit_amount[minimum]": "3",
+        currency: "eur"
+      })
+      assert.include(textOf(custom), "Payer chooses, from 3.00 EUR")
+      const recurring = await add(id, {
+        unit_amount: "500",
+        currency: "jpy",
+        "recurring[interval]": "week",
+        "recurring[interval_count]": "2"
+      })
+      assert.include(textOf(recurring), "500 JPY every 2 weeks")
+    })
+
+    it("are made the default, archived and activated", async () => {
+      const id = await product()
+      await add(id, { unit_amount: "5" })
+      const [price] = (await server.get(`/v1/prices?product=${id}`)).data
+      await send(`/products/${id}`, `${price.id}/default`, {})
+      assert.strictEqual((await server.get(`/v1/products/${id}`)).default_price, price.id)
+      await send(`/products/${id}`, `${price.id}/archive`, {})
+      assert.isFalse((await server.get(`/v1/prices/${price.id}`)).active)
+      await send(`/products/${id}`, `${price.id}/activate`, {})
+      assert.isTrue((await server.get(`/v1/prices/${price.id}`)).active)
+    })
+
+    it("say what is wrong, at their field or above the form", async () => {
+      const id = await product()
+      for (const [entered, said] of [
+        [{}, /-unit_amount-error">/],
+        [{ unit_amount: "5", currency: "" }, /-currency-error">/],
+        [{ unit_amount: "5", "custom_unit_amount[enabled]": "on" }, /-unit_amount-error">/],
+        [{ tiers_mode: "volume" }, /-tiers-error">/],
+        [{ tiers: "10 1.00\ninf 2" }, /-tiers_mode-error">/],
+        [{ tiers_mode: "volume", tiers: "ten 1.00" }, /Line 1: write a number/],
+        [{ tiers_mode: "volume", tiers: "10 1.001" }, /Line 1: Enter at most 2 decimals/],
+        [{ tiers_mode: "volume", tiers: "10 1.00\n5 2.00\ninf 1" }, /role="alert">[^<]*tiers\[1\]\[up_to\]/],
+        [
+          { unit_amount: "5", "recurring[interval]": "year", "recurring[interval_count]": "4" },
+          /interval_count\]-error">/
+        ],
+        [
+          { unit_amount: "5", "transform_quantity[divide_by]": "many", "transform_quantity[round]": "up" },
+          /divide_by\]-error">/
+        ]
+      ] as const) {
+        const wrong = await add(id, entered)
+        assert.strictEqual(wrong.status, 400, JSON.stringify(entered))
+        assert.match(wrong.text, said, JSON.stringify(entered))
+      }
+      assert.deepStrictEqual((await server.get(`/v1/prices?product=${id}`)).data, [])
+    })
+  })
+
+  it("pages show nothing of another merchant, nor of the other environment", async () => {
+    const other = await start("Other")
+    const stranger = await signedIn(other)
+    const { id: customer } = await server.post("/v1/customers", { name: "Mine" })
+    const { id: product } = await server.post("/v1/products", { name: "Mine" })
+    for (const path of [`customers/${customer}`, `products/${product}`, `products/${product}/prices`]) {
+      assert.strictEqual((await tab.get(`/dashboard/test/${path}`)).status, 200)
+      assert.strictEqual((await tab.get(`/dashboard/live/${path}`)).status, 404)
+      assert.strictEqual((await stranger.get(`/dashboard/test/${path}`)).status, 404)
+      assert.include((await openTab(server).get(`/dashboard/test/${path}`)).url, "/sign-in")
+    }
+    assert.strictEqual((await tab.get(`/dashboard/test/customers/${product}`)).status, 404)
+    await other.close()
+  })
+})
