@@ -7,11 +7,14 @@ import * as Account from "./Account.ts"
 import * as Delivery from "./Delivery.ts"
 import * as Customer from "./Customer.ts"
 import * as Customers from "./Customers.ts"
+import * as AuditLog from "./AuditLog.ts"
 import * as Developers from "./Developers.ts"
 import * as Events from "./Events.ts"
 import * as Home from "./Home.ts"
+import * as Keys from "./Keys.ts"
 import * as Live from "./Live.ts"
 import * as NewPrice from "./NewPrice.ts"
+import * as Member from "./Member.ts"
 import * as Payment from "./Payment.ts"
 import * as Payments from "./Payments.ts"
 import * as PaymentsFile from "./PaymentsFile.ts"
@@ -23,6 +26,7 @@ import * as SignIn from "./SignIn.ts"
 import { SignInLimits } from "./SignInLimits.ts"
 import * as WebhookEndpoint from "./WebhookEndpoint.ts"
 import * as Webhooks from "./Webhooks.ts"
+import * as Team from "./Team.ts"
 import { visitOf } from "./Visit.ts"
 import { visitorOf } from "./Visitors.ts"
 
@@ -46,11 +50,14 @@ export const layer = Layer.mergeAll(
   Delivery.layer,
   Customer.layer,
   Customers.layer,
+  AuditLog.layer,
   Developers.layer,
   Events.layer,
   Home.layer,
+  Keys.layer,
   Live.layer,
   NewPrice.layer,
+  Member.layer,
   Payment.layer,
   Payments.layer,
   PaymentsFile.layer,
@@ -59,6 +66,7 @@ export const layer = Layer.mergeAll(
   SignIn.layer,
   WebhookEndpoint.layer,
   Webhooks.layer,
+  Team.layer,
   nothing("GET"),
   nothing("POST")
 ).pipe(Layer.provide(SignInLimits.layer))

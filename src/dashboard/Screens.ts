@@ -40,6 +40,7 @@ import { subjectOf, visitOf } from "./Visit.ts"
 import type { Visitor } from "./Visitors.ts"
 import { isFromHere, visitorOf } from "./Visitors.ts"
 import { shownPath } from "../http/ErrorTable.ts"
+import { Revealed } from "../http/Revealed.ts"
 
 /** Pages and actions may use these. */
 export type Services = PageServices | DashboardConfig | Passwords | SignInLimits
@@ -126,10 +127,16 @@ const shown = <R>(visit: Visit, screen: Effect.Effect<Screen | undefined, Resour
 /** What actions say on the page that they lead to, by their names. */
 const SAYINGS = new Map<string, string>()
 
+/** The names of all actions, as the audit log has them. */
+export const actionNames = (): ReadonlyArray<string> => [...SAYINGS.keys()].toSorted()
+
+/** A right, or the one that is needed in the environment: keys of live mode take another than those of test mode. */
+export type Needed = Right | ((visit: Visit) => Right)
+
 interface Asked {
   readonly request: Request
   readonly params: Params
-  readonly right: Right
+  readonly right: Needed
 }
 
 /** Goes on with the visit of somebody who is signed in and has the right. */
@@ -143,7 +150,7 @@ const asVisit = <E, R>(
     const mode = modeOf(params)
     const visit = visitOf(request, visitor, mode ?? "test", yield* PaymentsConfig)
     if (mode === undefined) return refusal(visit, 404)
-    return visit.may(right) ? yield* go(visit, visitor) : refusal(visit, 403)
+    return visit.may(typeof right === "string" ? right : right(visit)) ? yield* go(visit, visitor) : refusal(visit, 403)
   })
 
 /** A form of a session that has ended. Nothing is kept of it. */
@@ -175,7 +182,7 @@ const notFromHere = (request: Request): Response => {
 }
 
 /** A page at `/dashboard/{test,live}` + path, for people who have the right. */
-export const screen = <R = never>(path: `/${string}` | "", right: Right, show: Show<Services | R>) =>
+export const screen = <R = never>(path: `/${string}` | "", right: Needed, show: Show<Services | R>) =>
   route<ResourceMissing | Unavailable, Services | R>("GET", `/dashboard/:mode${path}`, (request, params) =>
     asVisit({ request, params, right }, (visit) => {
       const notice = SAYINGS.get(visit.query.get("done") ?? "") ?? null
@@ -224,7 +231,7 @@ export class Invalid {
 export interface Action<R = Services> {
   /** In the audit log: `refund.create`. */
   readonly name: string
-  readonly right: Right
+  readonly right: Needed
   /** The page that its form is on, which is shown again if something is wrong. */
   readonly of: `/${string}` | ""
   /** Where its form is sent to. */
@@ -244,10 +251,13 @@ export interface Action<R = Services> {
 const filled = (pattern: string, params: Params): string =>
   pattern.replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? "")
 
+const idOf = (answered: object): string | undefined =>
+  ((answered instanceof Revealed ? answered.value : answered) as { readonly id?: string }).id
+
 /** Carries the command out with its audit entry. A decline that is kept has happened as well. */
 const audited = (visit: Visit, { name }: Action<never>, params: Params, { command, detail, subject }: Doing): Command =>
   Effect.flatMap(command, (answered) => {
-    const made = Result.isResult(answered) ? undefined : (answered as { readonly id?: string }).id
+    const made = Result.isResult(answered) ? undefined : idOf(answered)
     const entry = { action: name, subject: subject ?? params["id"] ?? made ?? null, detail: detail ?? null }
     return Effect.as(Audit.record(visit.person, entry), answered)
   })

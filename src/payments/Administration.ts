@@ -149,12 +149,18 @@ const brandMerchant = Effect.fnUntraced(function* ({
   return merchant === undefined ? yield* noMerchant(id) : { merchants: [merchant], keys: [] }
 })
 
+/** What a setting of the brand must be, if pages could not show this; undefined if they can. */
+export const settingComplaint = (setting: BrandSetting, value: string): string | undefined => {
+  const schema = BRAND_SETTINGS[setting]
+  return Schema.is(schema)(value) && !/\p{Cc}/u.test(value) ? undefined : ruleOf(schema)
+}
+
 /** Fails for a setting that pages could not show. */
 const requireSetting = (setting: BrandSetting, value: string) => {
-  const schema = BRAND_SETTINGS[setting]
-  return Schema.is(schema)(value) && !/\p{Cc}/u.test(value)
+  const rule = settingComplaint(setting, value)
+  return rule === undefined
     ? Effect.void
-    : Effect.fail(new AdministrationFailed({ message: `The brand's ${setting} must be ${ruleOf(schema)}.` }))
+    : Effect.fail(new AdministrationFailed({ message: `The brand's ${setting} must be ${rule}.` }))
 }
 
 const setVersion = Effect.fnUntraced(function* (id: string, version: ApiVersion): Carried<Transaction> {
@@ -235,15 +241,17 @@ const listKeys = Effect.fnUntraced(function* (merchant: string | null) {
 
 const NAME_LENGTH_MAX = 256
 
-/** Fails for a name that payers' pages or terminals could not show. */
-const requireName = (name: string) =>
+/** What is wrong with a name that payers' pages or terminals could not show; undefined if nothing is. */
+export const nameComplaint = (name: string): string | undefined =>
   name.trim() !== "" && hasLengthAtMost(name, NAME_LENGTH_MAX) && !/\p{Cc}/u.test(name)
-    ? Effect.void
-    : Effect.fail(
-        new AdministrationFailed({
-          message: `A merchant's name has 1 to ${NAME_LENGTH_MAX} characters, none of them a control character.`
-        })
-      )
+    ? undefined
+    : `A merchant's name has 1 to ${NAME_LENGTH_MAX} characters, none of them a control character.`
+
+/** Fails for a name that cannot be shown. */
+const requireName = (name: string) => {
+  const message = nameComplaint(name)
+  return message === undefined ? Effect.void : Effect.fail(new AdministrationFailed({ message }))
+}
 
 const noMerchant = (id: string) => new AdministrationFailed({ message: `There is no merchant ${id}.` })
 

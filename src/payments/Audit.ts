@@ -16,7 +16,7 @@ export const AUDIT_ENTRY: Kept<AuditEntry> = {
   shape: { value: AuditEntry },
   prefix: PREFIXES.audit_entry,
   // In the installation's account lie those of all merchants.
-  labels: ({ merchant_id, person }) => ({ merchant_id, person })
+  labels: ({ action, merchant_id, person }) => ({ action, merchant_id, person })
 }
 
 /** What an entry says beside who did it and when. */

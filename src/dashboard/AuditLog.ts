@@ -1,0 +1,99 @@
+/**
+ * The audit log (semantics 9.62, 9.69): what everybody did, newest first. An entry lies in the account that the action
+ * has changed, so there are two logs: of the merchant (people, keys, settings), and of each environment.
+ */
+import { Effect } from "effect"
+import type { AuditEntry } from "../domain/AuditEntry.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { Document } from "../engine/Document.ts"
+import { html } from "../pages/Html.ts"
+import { INSTALLATION } from "../payments/AccountIds.ts"
+import * as Audit from "../payments/Audit.ts"
+import { filters } from "./components/Form.ts"
+import { cursorIn, pages, table } from "./components/Table.ts"
+import { NOTHING, time } from "./components/Values.ts"
+import { PAGE_ROWS } from "./Reading.ts"
+import type { Show } from "./Screens.ts"
+import { actionNames, screen } from "./Screens.ts"
+import { membersOf, nameOf } from "./Team.ts"
+import type { Visit } from "./Visit.ts"
+
+/** What the address asks for. What cannot be meant is left out. */
+const askedIn = ({ query }: Visit) => {
+  const [action = "", person = ""] = [query.get("action") ?? "", query.get("person") ?? ""]
+  return {
+    isOfEnvironment: query.get("of") === "environment",
+    labels: {
+      ...(actionNames().includes(action) && { action }),
+      ...(/^per_[0-9A-Za-z]{1,64}$/.test(person) && { person })
+    }
+  }
+}
+
+const read = Effect.fnUntraced(function* (visit: Visit) {
+  const { isOfEnvironment, labels } = askedIn(visit)
+  const { documents, hasMore } = yield* Accounts.use((accounts) =>
+    accounts.list(isOfEnvironment ? visit.account : INSTALLATION, {
+      kind: Audit.AUDIT_ENTRY.name,
+      prefix: Audit.AUDIT_ENTRY.prefix,
+      labels: { ...labels, merchant_id: visit.merchant.id },
+      limit: PAGE_ROWS,
+      ...cursorIn(visit.query)
+    })
+  )
+  return { rows: documents.map((document) => (document as Document<AuditEntry>).value), hasMore }
+})
+
+const show: Show = Effect.fnUntraced(function* (visit) {
+  const { hasMore, rows } = yield* read(visit)
+  const people = yield* membersOf(visit.merchant.id)
+  const isFiltered = Object.keys(askedIn(visit).labels).length > 0
+  return {
+    title: "Audit log",
+    section: "Team",
+    back: ["/team", "Team"],
+    content: [
+      filters(visit, "/team/audit", (fields) => [
+        fields.choice({
+          name: "of",
+          label: "Of",
+          options: [
+            ["", "People, keys and settings"],
+            ["environment", `The ${visit.mode} environment`]
+          ]
+        }),
+        fields.choice({
+          name: "person",
+          label: "Person",
+          options: [["", "Everybody"], ...people.map(({ email, id }) => [id, email ?? id] as const)]
+        }),
+        fields.choice({
+          name: "action",
+          label: "Action",
+          options: [["", "All"], ...actionNames().map((name) => [name, name] as const)]
+        })
+      ]),
+      table({
+        caption: "What was done, newest first",
+        columns: [
+          { name: "When", cell: ({ created }) => time(created) },
+          {
+            name: "Who",
+            cell: ({ email, person, role }) =>
+              html`<a href="${visit.here({ person, after: null, before: null })}">${nameOf({ email })}</a>
+                <small>${role}</small>`
+          },
+          { name: "Action", cell: ({ action }) => html`<code>${action}</code>` },
+          { name: "Of", cell: ({ subject }) => (subject === null ? NOTHING : html`<code>${subject}</code>`), wide: true },
+          { name: "What", cell: ({ detail }) => detail ?? NOTHING },
+          { name: "Request", cell: ({ request }) => (request === null ? NOTHING : html`<code>${request}</code>`), wide: true }
+        ],
+        rows,
+        empty: isFiltered ? "Nobody did that." : "Nothing was done here yet."
+      }),
+      pages(visit, rows, hasMore)
+    ]
+  }
+})
+
+export const layer = screen("/team/audit", "team", show)
