@@ -58,7 +58,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
           name: "of",
           label: "Of",
           options: [
-            ["", "People, keys and settings"],
+            ["", "Team and settings"],
             ["environment", `The ${visit.mode} environment`]
           ]
         }),
@@ -84,9 +84,17 @@ const show: Show = Effect.fnUntraced(function* (visit) {
                 <small>${role}</small>`
           },
           { name: "Action", cell: ({ action }) => html`<code>${action}</code>` },
-          { name: "Of", cell: ({ subject }) => (subject === null ? NOTHING : html`<code>${subject}</code>`), wide: true },
+          {
+            name: "Of",
+            cell: ({ subject }) => (subject === null ? NOTHING : html`<code>${subject}</code>`),
+            wide: true
+          },
           { name: "What", cell: ({ detail }) => detail ?? NOTHING },
-          { name: "Request", cell: ({ request }) => (request === null ? NOTHING : html`<code>${request}</code>`), wide: true }
+          {
+            name: "Request",
+            cell: ({ request }) => (request === null ? NOTHING : html`<code>${request}</code>`),
+            wide: true
+          }
         ],
         rows,
         empty: isFiltered ? "Nobody did that." : "Nothing was done here yet."

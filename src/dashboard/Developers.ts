@@ -38,6 +38,9 @@ const show: Show = (visit, _, problem) => {
   return Effect.succeed({
     title: "Developers",
     section: "Developers",
+    aside: visit.may(visit.livemode ? "live_keys" : "build")
+      ? html`<div class="buttons"><a class="button" href="${visit.to("/developers/keys")}">API keys</a></div>`
+      : null,
     content: [
       section("Default API version", version),
       section(

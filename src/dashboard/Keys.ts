@@ -37,18 +37,16 @@ const newKey =
     title: "The new key",
     section: "Developers",
     back: ["/developers/keys", "API keys"],
+    notice:
+      typeof made["secret"] === "string"
+        ? "This is the only time that the key is shown. Put it where your server reads its secrets."
+        : null,
     content:
       typeof made["secret"] === "string"
-        ? [
-            html`<p class="message">
-              This is the only time that the key is shown. Put it where your server reads its secrets before you leave
-              this page.
-            </p>`,
-            facts([
-              ["Key", code(made["secret"])],
-              ["Id", html`<a href="${visit.to(`/developers/keys/${made.id!}`)}"><code>${made.id!}</code></a>`]
-            ])
-          ]
+        ? facts([
+            ["Key", code(made["secret"])],
+            ["Id", html`<a href="${visit.to(`/developers/keys/${made.id!}`)}"><code>${made.id!}</code></a>`]
+          ])
         : html`<div class="empty">
             This key was shown before, and nothing keeps it. If it is lost,
             <a href="${visit.to(`/developers/keys/${made.id!}`)}">roll it</a>.
@@ -77,8 +75,8 @@ const showAll: Show = Effect.fnUntraced(function* (visit, _, problem) {
         label: "Kind",
         value: "secret",
         options: [
-          ["secret", "Secret: for your server, may do everything"],
-          ["publishable", "Publishable: for browsers and apps"]
+          ["secret", "Secret: for your server"],
+          ["publishable", "Publishable: for browsers"]
         ]
       })
   })

@@ -183,11 +183,12 @@ const remove = action({
   path: `${OF}/remove`,
   says: "The person is removed.",
   does: Effect.fnUntraced(function* (visit, { id = "" }) {
-    const { email } = yield* find(visit, id)
+    // Sent a second time, the form finds nobody any more, and is answered as it was the first time.
+    const person = yield* readInstallation(People.PERSON, id)
     return {
       account: INSTALLATION,
       entered: {},
-      detail: email,
+      detail: person?.value.email ?? null,
       command: People.remove(visit.merchant.id, id),
       next: () => "/team" as const
     }

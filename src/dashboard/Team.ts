@@ -108,18 +108,17 @@ export const linkScreen =
     title: "A link to sign in",
     section: "Team",
     back: [`/team/${made.id!}`, "To the person"],
+    notice:
+      typeof made["link"] === "string"
+        ? "Send this link to nobody else. It signs in once, within ten minutes, and is shown this once."
+        : null,
     content:
       typeof made["link"] === "string"
-        ? [
-            html`<p class="message">
-              Send this to ${nameOf({ email: (made["email"] as string | null) ?? null })}, and to nobody else. It signs
-              in once, within ten minutes, and is shown this once.
-            </p>`,
-            facts([
-              ["Link", code(visit.publicUrl + DashboardSessions.pathOf(Redacted.make(made["link"])))],
-              ["Role", String(made["role"])]
-            ])
-          ]
+        ? facts([
+            ["For", nameOf({ email: (made["email"] as string | null) ?? null })],
+            ["Role", badge(String(made["role"]), "plain")],
+            ["Link", code(visit.publicUrl + DashboardSessions.pathOf(Redacted.make(made["link"])))]
+          ])
         : html`<div class="empty">This link was shown before. Make another on the person's page.</div>`
   })
 

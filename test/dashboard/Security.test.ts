@@ -3,6 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as ApiKeys from "../../src/payments/ApiKeys.ts"
 import * as Audit from "../../src/payments/Audit.ts"
 import { DASHBOARD_SESSION } from "../../src/payments/DashboardSessions.ts"
 import { ADDRESS_FAILURES_MAX } from "../../src/dashboard/SignInLimits.ts"
@@ -232,6 +233,21 @@ describe("the dashboard", () => {
     return { endpoint: endpoint.id as string, ...delivery }
   }
 
+  /** The page of a new key of test mode. */
+  const keyPage = async () => {
+    const key = ApiKeys.issue(server.merchantId, { type: "secret", livemode: false })
+    return `/developers/keys/${(await Effect.runPromise(server.accounts.run(INSTALLATION, key))).value.id}`
+  }
+
+  /** The page of a new person, who is signed in. */
+  const memberPage = async () => {
+    const tab = await signedIn(server, "support")
+    const session = tab.cookie.match(/dse_\w+/)![0]
+    const { person } = ((await Effect.runPromise(server.accounts.read(INSTALLATION, session))) as unknown as Answer)
+      .value
+    return `/team/${person}`
+  }
+
   /** All actions: each page, the end of its form's address, what is entered, and who may do it. */
   const ACTIONS: ReadonlyArray<{
     readonly name: string
@@ -429,6 +445,56 @@ describe("the dashboard", () => {
       account: "test",
       support: false
     },
+    {
+      name: "api_key.create",
+      page: async () => "/developers/keys",
+      end: "/create",
+      entered: { type: "publishable" },
+      account: "installation",
+      support: false
+    },
+    {
+      name: "api_key.roll",
+      page: keyPage,
+      end: "/roll",
+      entered: { expires_in: "300" },
+      account: "installation",
+      support: false
+    },
+    {
+      name: "api_key.revoke",
+      page: keyPage,
+      end: "/revoke",
+      entered: {},
+      account: "installation",
+      support: false
+    },
+    {
+      name: "person.add",
+      page: async () => "/team",
+      end: "/add",
+      entered: { email: "added@example.com", role: "developer" },
+      account: "installation",
+      support: false
+    },
+    {
+      name: "person.set_role",
+      page: memberPage,
+      end: "/role",
+      entered: { role: "developer" },
+      account: "installation",
+      support: false
+    },
+    { name: "person.link", page: memberPage, end: "/link", entered: {}, account: "installation", support: false },
+    {
+      name: "person.end_session",
+      page: memberPage,
+      end: "/end",
+      entered: {},
+      account: "installation",
+      support: false
+    },
+    { name: "person.remove", page: memberPage, end: "/remove", entered: {}, account: "installation", support: false },
     {
       name: "merchant.set_version",
       page: async () => "/developers",
