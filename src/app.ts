@@ -71,6 +71,7 @@ import { DatabaseUnavailable } from "./postgres/Database.ts"
 import * as InstallationSecret from "./postgres/InstallationSecret.ts"
 import * as JournalPostgres from "./postgres/JournalPostgres.ts"
 import * as Migrations from "./postgres/Migrations.ts"
+import * as RequestLogPostgres from "./postgres/RequestLogPostgres.ts"
 import * as RestoreTarget from "./postgres/RestoreTarget.ts"
 import * as SnapshotPostgres from "./postgres/SnapshotPostgres.ts"
 import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
@@ -486,6 +487,13 @@ const scrubbing = Layer.effectDiscard(
   })
 )
 
+/** The log of requests, unless none is to be kept. */
+const requestLog = Layer.unwrap(
+  Effect.map(TillConfig, ({ requestLogDays }) =>
+    requestLogDays === 0 ? Layer.empty : RequestLogPostgres.layer(requestLogDays)
+  )
+)
+
 /** What people see: payers' pages, the documentation, and the dashboard unless it is turned off. */
 const pages = Layer.unwrap(
   Effect.map(TillConfig, (config) => {
@@ -531,6 +539,7 @@ export const service = ({ impatience, level, settled = {} }: ServiceOptions) =>
     Layer.provideMerge(Routes.serveWith(pages)),
     Layer.provide(Streams.layer),
     Layer.provide(Readiness.Readiness.layer),
+    Layer.provide(requestLog),
     Layer.provide(controlSocket),
     Layer.provide(server),
     Layer.provide(httpConfig),

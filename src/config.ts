@@ -91,6 +91,8 @@ export interface TillConfigShape {
   readonly plainHttp: boolean
   /** Every account is checked once in so many days while the service runs; 0 means none is. */
   readonly scrubDays: number
+  /** Requests are kept in the log for so many days; 0 means none is. */
+  readonly requestLogDays: number
   readonly logLevel: LogLevel.LogLevel
 }
 
@@ -264,6 +266,7 @@ const parsers = {
   TILL_DASHBOARD_INSECURE: onOrOff,
   TILL_PLAIN_HTTP: onOrOff,
   TILL_SCRUB_DAYS: integer(0, 365),
+  TILL_REQUEST_LOG_DAYS: integer(0, 365),
   TILL_RUNNER_HOST: runnerHost,
   TILL_RUNNER_PORT: integer(0, 65_535),
   TILL_DRAIN_SECONDS: integer(5, 600),
@@ -316,6 +319,7 @@ export const load: Effect.Effect<TillConfigShape, InvalidConfiguration> = Effect
     dashboardInsecure: (yield* read("TILL_DASHBOARD_INSECURE")) ?? false,
     plainHttp: (yield* read("TILL_PLAIN_HTTP")) ?? true,
     scrubDays: (yield* read("TILL_SCRUB_DAYS")) ?? 7,
+    requestLogDays: (yield* read("TILL_REQUEST_LOG_DAYS")) ?? 15,
     logLevel: (yield* read("TILL_LOG_LEVEL")) ?? "Info"
   }
 })

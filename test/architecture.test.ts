@@ -42,6 +42,7 @@ const FILES: Readonly<Record<string, ReadonlyArray<string>>> = {
     "engine/Document.ts",
     "engine/Events.ts",
     "engine/Outbox.ts",
+    "engine/RequestLog.ts",
     "http/CarryOutOnce.ts",
     "http/Exchange.ts",
     "http/Revealed.ts"

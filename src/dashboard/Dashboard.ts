@@ -20,6 +20,7 @@ import * as Payments from "./Payments.ts"
 import * as PaymentsFile from "./PaymentsFile.ts"
 import * as Product from "./Product.ts"
 import * as Products from "./Products.ts"
+import * as Requests from "./Requests.ts"
 import { link, placeOf } from "./Place.ts"
 import { refusal, route, signedOut, toSignIn } from "./Screens.ts"
 import * as SignIn from "./SignIn.ts"
@@ -63,6 +64,7 @@ export const layer = Layer.mergeAll(
   PaymentsFile.layer,
   Product.layer,
   Products.layer,
+  Requests.layer,
   SignIn.layer,
   WebhookEndpoint.layer,
   Webhooks.layer,

@@ -13,6 +13,7 @@ import { HttpServerResponse } from "effect/http"
 import type { AccountId } from "../engine/Document.ts"
 import type { Changed } from "../engine/Outbox.ts"
 import { Outbox } from "../engine/Outbox.ts"
+import { RequestLog } from "../engine/RequestLog.ts"
 import { belongsTo } from "../pages/Routing.ts"
 import { accountOf, INSTALLATION } from "../payments/AccountIds.ts"
 import { DASHBOARD_SESSION } from "../payments/DashboardSessions.ts"
@@ -20,6 +21,9 @@ import { PERSON } from "../payments/People.ts"
 import { route } from "./Screens.ts"
 import type { Services } from "./Screens.ts"
 import { visitorOf } from "./Visitors.ts"
+
+/** Among the kinds of what changes: the log of requests has more. */
+export const REQUEST = "request"
 
 /** Streams of all people together. */
 export const STREAMS_MAX = 1000
@@ -87,6 +91,10 @@ const streamOf = Effect.fnUntraced(function* (
   yield* streams.opened(session, wakeUp)
   yield* outbox.watch(account, (kinds: Changed) => {
     for (const kind of kinds) changed.add(kind)
+    wakeUp()
+  })
+  yield* (yield* RequestLog).watch(account, () => {
+    changed.add(REQUEST)
     wakeUp()
   })
   yield* outbox.watch(INSTALLATION, (kinds: Changed) => {

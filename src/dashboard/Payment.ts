@@ -129,7 +129,8 @@ const happenings = (visit: Visit, touched: ReadonlyArray<Touching>) =>
       detail: html`<code>${id}</code> ${
           request === null
             ? "by itself, in time"
-            : html`by <code>${request.id}</code>${key !== null && html`, key <code>${key}</code>`}`
+            : html`by <a href="${visit.to(`/requests/${request.id}`)}"><code>${request.id}</code></a
+                >${key !== null && html`, key <code>${key}</code>`}`
         }`
     }
   })

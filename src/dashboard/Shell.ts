@@ -20,6 +20,7 @@ export const SECTIONS = [
   { name: "Customers", path: "/customers", right: "see" },
   { name: "Products", path: "/products", right: "see" },
   { name: "Webhooks", path: "/webhooks", right: "see" },
+  { name: "Requests", path: "/requests", right: "see" },
   { name: "Developers", path: "/developers", right: "see" },
   { name: "Team", path: "/team", right: "team" }
 ] as const satisfies ReadonlyArray<Section>

@@ -12,6 +12,7 @@ import type { OlderVersion } from "../domain/ApiVersions.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
+import type { Caller } from "./Authentication.ts"
 import type { Failure } from "./ErrorTable.ts"
 import type { Place } from "./Admission.ts"
 import type { Incoming } from "./Incoming.ts"
@@ -46,6 +47,10 @@ export interface Received extends Exchange {
   place: Place | undefined
   /** So often it has turned out that its account is served by another process than was thought. */
   moves: number
+  /** Who has sent it, once that is known. */
+  caller: Caller | undefined
+  /** The JSON of its body, once that is read; undefined for one that the log of requests would not keep. */
+  body: unknown
 }
 
 export interface Answer {

@@ -10,6 +10,8 @@ import { ApiVersions } from "../domain/ApiVersions.ts"
 import type { ParameterInvalid, ParameterMissing } from "../domain/Errors.ts"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
+import type { RequestLogShape } from "../engine/RequestLog.ts"
+import { RequestLog } from "../engine/RequestLog.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { requestKey } from "../payments/IdempotencyKeys.ts"
 import { PaymentsConfig } from "../payments/PaymentsConfig.ts"
@@ -35,6 +37,7 @@ import type { InvalidHttp, InvalidJson, RequestTooLarge, RouteNotFound, Unsuppor
 import type { Incoming } from "./Incoming.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
+import { BODY_BYTES_MAX, loggedOf } from "./Logged.ts"
 import { withoutCardData } from "./Payload.ts"
 import { permit, permitBody, shownTo } from "./Permission.ts"
 import * as RateLimits from "./RateLimits.ts"
@@ -144,6 +147,7 @@ const answer = (steps: Steps, exchange: Received): Effect.Effect<Answer, Failure
 
 /** 3. to 7. Looks at all that has come before the body. A GET only has to be decoded and looked up after the sixth. */
 const answerTo = (steps: Steps, exchange: Received, caller: Caller): Effect.Effect<Answer, Failure> => {
+  exchange.caller = caller
   // 3. Version. A refusal is given in the merchant's own.
   steps.answerIn(exchange, caller.apiVersion)
   const version = apiVersionOf(exchange.incoming, caller.apiVersion, steps.versions.known)
@@ -262,7 +266,11 @@ const receive = (
   wait.pause()
   return andThen(incoming.readBody(), (body) => {
     wait.resume()
-    const parsed = () => parseBody(body, incoming.headers["content-type"])
+    const parsed = () => {
+      const read = parseBody(body, incoming.headers["content-type"])
+      if (Exit.isSuccess(read) && body.length <= BODY_BYTES_MAX) exchange.body = read.value.value
+      return read
+    }
     return incoming.isWhole ? parsed() : Effect.andThen(admitted(steps, exchange, caller), Effect.suspend(parsed))
   })
 }
@@ -375,12 +383,25 @@ const makeWaiting = Effect.fnUntraced(function* () {
   }
 })
 
+/** Makes what has answered requests logged, if their account is known. What another process has answered it logs. */
+const noteIn =
+  ({ write }: RequestLogShape) =>
+  (exchange: Received, answer: Answer): void => {
+    const { apiVersion, body, caller, id, idempotencyKey, incoming, method, path, query } = exchange
+    if (caller === undefined) return
+    const millis = performance.now() - incoming.arrivedAt
+    const at = Date.now()
+    const kept = { id, method, path, query, idempotencyKey, apiVersion }
+    write(caller.account, () => loggedOf({ exchange: kept, caller, answer, body, at, millis }))
+  }
+
 /** Makes what works on a request, from when it is there until it is answered. */
 const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, steps }: Surroundings) {
   const { docsUrl } = yield* HttpConfig
   const outages = new LogThrottle(OUTAGE_LOG_MILLIS)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const waitFor = yield* makeWaiting()
+  const note = noteIn(yield* RequestLog)
 
   const respond = (exchange: Received, answer: Answer): void => {
     const { incoming } = exchange
@@ -392,6 +413,7 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
         ? headers
         : { ...headers, ...limits?.headersOf(exchange), ...readable }
     incoming.answer(answer.status, shown, answer.body)
+    note(exchange, answer)
   }
 
   const end = (exchange: Received, exit: Exit.Exit<Answer, Failure>, hasWaited: boolean = false): void => {
@@ -498,7 +520,9 @@ export const make = Effect.fnUntraced(function* (endpoints: ReadonlyArray<Endpoi
         incoming,
         wait: new Wait(),
         place: undefined,
-        moves: 0
+        moves: 0,
+        caller: undefined,
+        body: undefined
       }
       // What comes before the caller's version is known is of the newest.
       exchange.apiVersion = steps.versions.newest

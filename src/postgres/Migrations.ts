@@ -326,6 +326,28 @@ export const migrations = {
     `ALTER TABLE deliveries DROP COLUMN holder`,
     `DROP TABLE lease_holders`,
     statistics("INDEX deliveries_pending_by_partition", { 1: 10 })
+  ),
+  "0021_request_logs": statements(
+    `CREATE TABLE request_logs (
+      account text COLLATE "C" NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      at bigint NOT NULL,
+      method text COLLATE "C" NOT NULL,
+      path text COLLATE "C" NOT NULL,
+      status int NOT NULL,
+      micros bigint NOT NULL,
+      api_key text COLLATE "C" NOT NULL,
+      api_version text COLLATE "C" NOT NULL,
+      idempotency_key text COLLATE "C",
+      original_request text COLLATE "C",
+      error_type text COLLATE "C",
+      error_code text COLLATE "C",
+      error_param text COLLATE "C",
+      error_message text COLLATE "C",
+      objects text[] COLLATE "C" NOT NULL,
+      sent text COLLATE "C",
+      PRIMARY KEY (account, id)
+    )`
   )
 }
 

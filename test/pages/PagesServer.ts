@@ -8,6 +8,7 @@ import * as Dashboard from "../../src/dashboard/Dashboard.ts"
 import { Streams } from "../../src/dashboard/Live.ts"
 import { DashboardConfig } from "../../src/dashboard/DashboardConfig.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
+import type { Placement } from "../../src/engine/Placement.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Routes from "../../src/http/Routes.ts"
@@ -53,7 +54,8 @@ const service = (
   requestMillisMax: number,
   embedOrigins: ReadonlySet<string> | null,
   liveProcessor: "simulator" | null,
-  refusal: string | null
+  refusal: string | null,
+  requestLog: Layer.Layer<never, never, Placement>
 ) =>
   Routes.serveWith(Layer.merge(Pages.layer, Dashboard.layer)).pipe(
     Layer.provide([Layer.succeed(DashboardConfig, { refusal }), Passwords.layer(2 ** 10)]),
@@ -65,6 +67,7 @@ const service = (
         Effect.map(addressOf, (url) => ({ docsUrl: `${url}/docs`, requestMillisMax }))
       )
     ),
+    Layer.provide(requestLog),
     Layer.provideMerge(MemoryService.engine(faults)),
     Layer.provideMerge(
       Layer.effect(
@@ -84,9 +87,12 @@ export const start = async (
   requestMillisMax: number = 30_000,
   embedOrigins: ReadonlySet<string> | null = null,
   liveProcessor: "simulator" | null = null,
-  refusal: string | null = null
+  refusal: string | null = null,
+  requestLog: Layer.Layer<never, never, Placement> = Layer.empty
 ): Promise<PagesServer> => {
-  const runtime = ManagedRuntime.make(service(faults, requestMillisMax, embedOrigins, liveProcessor, refusal))
+  const runtime = ManagedRuntime.make(
+    service(faults, requestMillisMax, embedOrigins, liveProcessor, refusal, requestLog)
+  )
   const url = await runtime.runPromise(addressOf)
   const accounts = await runtime.runPromise(Accounts)
   const keys = await runtime.runPromise(MemoryService.merchant(merchantName))

@@ -1,0 +1,147 @@
+/**
+ * Makes of an exchange what the log of requests keeps of it (semantics 9.66). Of what was sent, only members that are
+ * listed here are kept, and of every text, whoever wrote it, what looks like a card number, a key or a secret goes.
+ */
+import { isCardNumber, withoutCardNumbers } from "../domain/Cards.ts"
+import type { LoggedError, LoggedRequest } from "../engine/RequestLog.ts"
+import type { Caller } from "./Authentication.ts"
+import type { Answer, Exchange } from "./Exchange.ts"
+
+/** Larger bodies are not kept, in bytes as they were sent. */
+export const BODY_BYTES_MAX = 4096
+/** Characters of a path, a message or a name. */
+const TEXT_MAX = 500
+/** Answers are looked into for the ids of objects so far, in characters. */
+const LOOKED_INTO_MAX = 16_384
+const OBJECTS_MAX = 12
+
+/** Stands where something is not kept. */
+const HIDDEN = "****"
+
+/**
+ * Members of bodies and queries that are kept. Whatever else there is, now or in a version to come, is not: above all
+ * `card`, and `client_secret`.
+ */
+const KEPT: ReadonlySet<string> = new Set(
+  `active address amount amount_to_capture application_fee_amount billing_address_collection billing_details
+  billing_scheme cancel_url cancellation_reason capture_method city client_reference_id confirm confirmation_method
+  country created currency custom_unit_amount customer customer_creation customer_details customer_email default_price
+  default_price_data description divide_by email enabled enabled_events ending_before expand expires_at expires_in
+  flat_amount flat_amount_decimal height images interval interval_count length limit line1 line2 line_items lookup_key
+  lookup_keys marketing_features maximum metadata minimum mode name nickname off_session outcome package_dimensions page
+  payment_intent payment_intent_data payment_method payment_method_data payment_method_type phone postal_code preset
+  price price_data product quantity query reason recurring return_url round seconds setup_future_usage shippable
+  starting_after state statement_descriptor status success_url tax_behavior tax_code tiers tiers_mode
+  transfer_lookup_key transform_quantity type ui_mode unit_amount unit_amount_decimal unit_label up_to url usage_type
+  webhook_endpoint weight width`.split(/\s+/)
+)
+
+export const isKept = (name: string): boolean => KEPT.has(name)
+
+const DIGITS = /[0-9]{12,}/g
+const DIGITS_MAX = 19
+
+/** Keys, also as they stand in an `Authorization`; secrets of webhook endpoints; client secrets; sign-in links. */
+const SECRETS = /(?:[sp]k_(?:test|live)_|c2tf|cGtf|whsec_|_secret_|\/dashboard\/link\/)[0-9A-Za-z_+/=-]{4,}/gi
+
+/** A text without card numbers, keys and secrets, and without what a database does not take. */
+export const clean = (text: string): string =>
+  withoutCardNumbers(
+    text
+      .replaceAll("\0", "")
+      .replaceAll(SECRETS, HIDDEN)
+      .replaceAll(DIGITS, (digits) => (digits.length > DIGITS_MAX || isCardNumber(digits) ? HIDDEN : digits))
+  )
+
+const PERCENT = /%([2-7][0-9a-f])/gi
+
+/** The same of what may be percent-encoded. */
+const cleanPath = (path: string): string => {
+  const decoded = path.replaceAll(PERCENT, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  const cleaned = clean(decoded)
+  return (cleaned === decoded ? path : cleaned).slice(0, TEXT_MAX)
+}
+
+/** A JSON value, as far as it is kept. `isNamedFreely` is true for what merchants give names of their own. */
+export const cleanValue = (value: unknown, isNamedFreely = false): unknown => {
+  if (typeof value === "string") return clean(value)
+  if (typeof value === "number") return clean(String(value)) === String(value) ? value : HIDDEN
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map((member) => cleanValue(member))
+  const members = Object.entries(value).map(([name, member]): [string, unknown] => [
+    clean(name),
+    isNamedFreely || KEPT.has(name) ? cleanValue(member, name === "metadata") : HIDDEN
+  ])
+  return Object.fromEntries(members)
+}
+
+const cleanQuery = (query: string): object =>
+  Object.fromEntries(
+    [...new URLSearchParams(query)].map(([name, value]) => [
+      clean(name).slice(0, TEXT_MAX),
+      KEPT.has(name.split("[", 1)[0]!) ? clean(value) : HIDDEN
+    ])
+  )
+
+/** Ids as they stand in answers, and in paths. */
+const IDS = /["/]((?:cus|pi|cs|prod|price|ref|ch|pm|evt|we|whd|key)_[0-9A-Za-z]{8,64})(?=["/]|$)/g
+
+const idsIn = (text: string): ReadonlyArray<string> => [...text.matchAll(IDS)].map(([, id]) => id!)
+
+/** A list names what it has found, and not what the request was about. */
+const isList = (body: string): boolean => /^\{"object":"(?:list|search_result)"/.test(body)
+
+const objectsOf = (path: string, body: string): ReadonlyArray<string> => {
+  const ids = [...idsIn(path), ...(isList(body) ? [] : idsIn(body.slice(0, LOOKED_INTO_MAX)))]
+  return [...new Set(ids)].filter((id) => clean(id) === id).slice(0, OBJECTS_MAX)
+}
+
+const errorOf = ({ body, status }: Answer): LoggedError | null => {
+  if (status < 400) return null
+  const { code, message, param, type } = (JSON.parse(body) as { readonly error: LoggedError }).error
+  return {
+    type,
+    code,
+    param: typeof param === "string" ? clean(param).slice(0, TEXT_MAX) : null,
+    message: clean(message).slice(0, TEXT_MAX)
+  }
+}
+
+/** What is known of a request when it is answered. */
+export interface Answered {
+  readonly exchange: Pick<Exchange, "id" | "method" | "path" | "query" | "idempotencyKey" | "apiVersion">
+  readonly caller: Pick<Caller, "account" | "apiKey">
+  readonly answer: Answer
+  /** The body as JSON has it; undefined if there was none, or none that is kept. */
+  readonly body: unknown
+  /** When it was answered, by the wall clock, and how long that took. */
+  readonly at: number
+  readonly millis: number
+}
+
+const sentOf = ({ body, exchange: { query } }: Answered): string | null => {
+  if (body !== undefined) return JSON.stringify(cleanValue(body))
+  return query === "" ? null : query.length > BODY_BYTES_MAX ? null : JSON.stringify(cleanQuery(query))
+}
+
+/** Makes what is kept of a request. */
+export const loggedOf = (answered: Answered): LoggedRequest => {
+  const { answer, at, caller, exchange, millis } = answered
+  const path = cleanPath(exchange.path)
+  return {
+    id: exchange.id,
+    account: caller.account,
+    at,
+    method: exchange.method,
+    path,
+    status: answer.status,
+    millis,
+    apiKey: caller.apiKey,
+    apiVersion: exchange.apiVersion,
+    idempotencyKey: exchange.idempotencyKey === undefined ? null : clean(exchange.idempotencyKey),
+    originalRequest: answer.headers?.["original-request"] ?? null,
+    error: errorOf(answer),
+    objects: objectsOf(path, answer.body),
+    sent: sentOf(answered)
+  }
+}

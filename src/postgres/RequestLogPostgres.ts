@@ -1,0 +1,322 @@
+/**
+ * The log of requests in Postgres. What was answered waits in memory for a moment and is written together, with one
+ * statement at a time whose commit nobody waits for: a crash may lose the last moments. There is room for so many in
+ * each moment; what comes beyond it is left out and counted, as is what the database has refused.
+ *
+ * Accounts are trimmed to the days and the number of requests that are kept, by the process that serves them.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Clock, Effect, Layer } from "effect"
+import type { Fragment } from "effect/sql/Statement"
+import { Unavailable } from "../engine/Accounts.ts"
+import type { AccountId } from "../engine/Document.ts"
+import { idAt } from "../engine/Identifiers.ts"
+import { Placement } from "../engine/Placement.ts"
+import type { ErrorGroup, LoggedRequest, RequestFilter } from "../engine/RequestLog.ts"
+import { RequestLog } from "../engine/RequestLog.ts"
+import { bigints, ints, texts } from "./Rows.ts"
+
+const DAY_MILLIS = 86_400_000
+/** So many are written together, and as many may wait for that: a thousand a second. */
+const BATCH_MAX = 500
+const BATCH_MILLIS = 500
+/** A statement that takes longer is given up, and tried again. */
+const WRITE_MILLIS_MAX = 10_000
+/** The end of the process waits so long for the last ones. */
+const LAST_MILLIS_MAX = 1000
+/** An account keeps so many, its newest. */
+const KEPT_MAX = 100_000
+/** An account is trimmed when this process has written so many, and once an hour. */
+const TRIM_AFTER = 10_000
+const TRIM_MILLIS = 60_000
+const TRIMS_OF_ALL = 60
+/** So many rows are removed with one statement. */
+const TRIM_ROWS = 5000
+/** Failures are grouped among so many of the newest requests. */
+const GROUPED_MAX = 20_000
+const GROUPS_MAX = 50
+
+export interface Limits {
+  readonly batchMillis: number
+  readonly batchMax: number
+  /** Of an account. */
+  readonly keptMax: number
+}
+
+interface Row {
+  readonly account: string
+  readonly id: string
+  readonly at: bigint
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly micros: bigint
+  readonly api_key: string
+  readonly api_version: string
+  readonly idempotency_key: string | null
+  readonly original_request: string | null
+  readonly error_type: string | null
+  readonly error_code: string | null
+  readonly error_param: string | null
+  readonly error_message: string | null
+  readonly objects: ReadonlyArray<string>
+  readonly sent: string | null
+}
+
+const COLUMNS = `account, id, at, method, path, status, micros, api_key, api_version, idempotency_key,
+  original_request, error_type, error_code, error_param, error_message, objects, sent`
+
+const toLogged = (row: Row): LoggedRequest => ({
+  id: row.id,
+  account: row.account,
+  at: Number(row.at),
+  method: row.method,
+  path: row.path,
+  status: row.status,
+  millis: Number(row.micros) / 1000,
+  apiKey: row.api_key,
+  apiVersion: row.api_version,
+  idempotencyKey: row.idempotency_key,
+  originalRequest: row.original_request,
+  error:
+    row.error_type === null
+      ? null
+      : { type: row.error_type, code: row.error_code!, param: row.error_param, message: row.error_message! },
+  objects: row.objects,
+  sent: row.sent
+})
+
+/** Nobody waits for these: their commit need not be on disk. */
+const insert = (sql: PgClient.PgClient, rows: ReadonlyArray<LoggedRequest>) =>
+  sql`WITH later AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+    INSERT INTO request_logs (${sql.literal(COLUMNS)})
+    SELECT account, id, at, method, path, status, micros, api_key, api_version, idempotency_key, original_request,
+      error_type, error_code, error_param, error_message, string_to_array(objects, ' '), sent
+    FROM later, unnest(${texts(rows.map((r) => r.account))}, ${texts(rows.map((r) => r.id))},
+      ${bigints(rows.map((r) => r.at))}, ${texts(rows.map((r) => r.method))}, ${texts(rows.map((r) => r.path))},
+      ${ints(rows.map((r) => r.status))}, ${bigints(rows.map((r) => Math.round(r.millis * 1000)))},
+      ${texts(rows.map((r) => r.apiKey))}, ${texts(rows.map((r) => r.apiVersion))},
+      ${texts(rows.map((r) => r.idempotencyKey))}, ${texts(rows.map((r) => r.originalRequest))},
+      ${texts(rows.map((r) => r.error?.type ?? null))}, ${texts(rows.map((r) => r.error?.code ?? null))},
+      ${texts(rows.map((r) => r.error?.param ?? null))}, ${texts(rows.map((r) => r.error?.message ?? null))},
+      ${texts(rows.map((r) => r.objects.join(" ")))}, ${texts(rows.map((r) => r.sent))})
+      AS r (account, id, at, method, path, status, micros, api_key, api_version, idempotency_key, original_request,
+        error_type, error_code, error_param, error_message, objects, sent)
+    ON CONFLICT DO NOTHING`
+
+const conditions = (sql: PgClient.PgClient, filter: RequestFilter): Fragment => {
+  const { apiKey, apiVersion, code, idempotencyKey, method, object, path, status } = filter
+  const when = <A>(value: A | undefined, condition: (value: A) => Fragment) =>
+    value === undefined ? sql`` : condition(value)
+  return sql`${when(status, ([from, to]) => sql`AND status BETWEEN ${from} AND ${to}`)}
+    ${when(method, (method) => sql`AND method = ${method}`)}
+    ${when(path, (path) => sql`AND starts_with(path, ${path})`)}
+    ${when(apiKey, (key) => sql`AND api_key = ${key}`)}
+    ${when(apiVersion, (version) => sql`AND api_version = ${version}`)}
+    ${when(idempotencyKey, (key) => sql`AND idempotency_key = ${key}`)}
+    ${when(object, (object) => sql`AND objects @> ${texts([object])}`)}
+    ${when(code, (code) => sql`AND error_code = ${code}`)}`
+}
+
+interface SqlGroup extends Pick<Row, "method" | "status" | "id" | "at" | "path"> {
+  readonly error_type: string
+  readonly error_code: string
+  readonly error_param: string | null
+  readonly error_message: string
+  readonly count: bigint
+}
+
+const toGroup = ({ at, count, error_code, error_message, error_param, error_type, id, path, ...row }: SqlGroup) =>
+  ({
+    method: row.method,
+    status: row.status,
+    type: error_type,
+    code: error_code,
+    param: error_param,
+    count: Number(count),
+    last: { id, at: Number(at), path, message: error_message }
+  }) satisfies ErrorGroup
+
+const ask = <Rows, A>(statement: Effect.Effect<Rows, unknown>, f: (rows: Rows) => A): Effect.Effect<A, Unavailable> =>
+  Effect.mapBoth(statement, {
+    onSuccess: f,
+    onFailure: () => new Unavailable({ reason: "The database does not answer." })
+  })
+
+const makeReads = (sql: PgClient.PgClient) => {
+  const columns = sql.literal(COLUMNS)
+  return {
+    find: (account: AccountId, id: string) =>
+      ask(
+        sql<Row>`SELECT ${columns} FROM request_logs WHERE account = ${account} AND id = ${id}`,
+        ([row]) => row && toLogged(row)
+      ),
+    list: (account: AccountId, { filter, limit, newerThan, olderThan }: Parameters<Shape["list"]>[1]) => {
+      const place =
+        newerThan !== undefined
+          ? sql`AND id > ${newerThan}`
+          : olderThan !== undefined
+            ? sql`AND id < ${olderThan}`
+            : sql``
+      const order = sql.literal(newerThan !== undefined ? "ASC" : "DESC")
+      return ask(
+        sql<Row>`SELECT ${columns} FROM request_logs
+          WHERE account = ${account} ${place} ${conditions(sql, filter)} ORDER BY id ${order} LIMIT ${limit + 1}`,
+        (rows) => {
+          const found = rows.slice(0, limit).map(toLogged)
+          return { requests: newerThan === undefined ? found : found.toReversed(), hasMore: rows.length > limit }
+        }
+      )
+    },
+    errors: (account: AccountId, filter: RequestFilter) =>
+      ask(
+        sql<SqlGroup>`SELECT DISTINCT ON (count, error_code, method, status, error_type, error_param)
+            method, status, error_type, error_code, error_param, error_message, id, at, path, count
+          FROM (
+            SELECT *, count(*) OVER (PARTITION BY method, status, error_type, error_code, error_param) AS count
+            FROM (
+              SELECT * FROM request_logs WHERE account = ${account} ORDER BY id DESC LIMIT ${GROUPED_MAX}
+            ) AS newest
+            WHERE error_code IS NOT NULL ${conditions(sql, filter)}
+          ) AS counted
+          ORDER BY count DESC, error_code, method, status, error_type, error_param, id DESC LIMIT ${GROUPS_MAX}`,
+        (rows) => rows.map(toGroup)
+      )
+  }
+}
+type Shape = typeof RequestLog.Service
+
+/** Removes what is too old, and what is beyond the number that is kept, a part at a time. */
+export const trim = Effect.fnUntraced(function* (
+  sql: PgClient.PgClient,
+  account: AccountId,
+  { days, keptMax }: { readonly days: number; readonly keptMax: number }
+) {
+  const oldest = idAt("req", (yield* Clock.currentTimeMillis) - days * DAY_MILLIS)
+  const [beyond] = yield* sql<{ id: string }>`SELECT id FROM request_logs WHERE account = ${account}
+    ORDER BY id DESC OFFSET ${keptMax} LIMIT 1`
+  // The id of a row stands behind the start that its time has.
+  const behind = beyond !== undefined && beyond.id > oldest ? `${beyond.id}!` : oldest
+  for (;;) {
+    const removed = yield* sql<{ id: string }>`DELETE FROM request_logs WHERE account = ${account} AND id IN (
+        SELECT id FROM request_logs WHERE account = ${account} AND id < ${behind} ORDER BY id LIMIT ${TRIM_ROWS}
+      ) RETURNING id`
+    if (removed.length < TRIM_ROWS) return
+  }
+})
+
+const accountsOf = (sql: PgClient.PgClient) =>
+  sql<{ account: AccountId }>`WITH RECURSIVE walk AS (
+      (SELECT account FROM request_logs ORDER BY account LIMIT 1)
+      UNION ALL
+      SELECT (SELECT r.account FROM request_logs r WHERE r.account > walk.account ORDER BY r.account LIMIT 1)
+      FROM walk WHERE walk.account IS NOT NULL
+    ) SELECT account FROM walk WHERE account IS NOT NULL`
+
+/** Who is told, by accounts. */
+const makeWatchers = () => {
+  const watchers = new Map<AccountId, Set<() => void>>()
+  const remove = (account: AccountId, watcher: () => void): void => {
+    const those = watchers.get(account)
+    those?.delete(watcher)
+    if (those?.size === 0) watchers.delete(account)
+  }
+  return {
+    tell: (account: AccountId): void => {
+      for (const watcher of watchers.get(account) ?? []) watcher()
+    },
+    watch: (account: AccountId, watcher: () => void) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => watchers.set(account, (watchers.get(account) ?? new Set()).add(watcher))),
+          () => Effect.sync(() => remove(account, watcher))
+        )
+      )
+  }
+}
+
+/** Writes what was taken, until the scope closes, and the rest then. `told` is given the accounts of what is there. */
+const makeWriter = Effect.fnUntraced(function* (
+  sql: PgClient.PgClient,
+  { batchMax, batchMillis }: Pick<Limits, "batchMax" | "batchMillis">,
+  told: (rows: ReadonlyArray<LoggedRequest>) => void
+) {
+  let waiting: Array<() => LoggedRequest> = []
+  let leftOut = 0
+  const flush = Effect.gen(function* () {
+    if (waiting.length === 0) return
+    const batch = waiting
+    waiting = []
+    const rows = batch.map((make) => make())
+    yield* insert(sql, rows).pipe(
+      // Whether it was carried out is not known; written again, it stays as it is.
+      Effect.onInterrupt(() => Effect.sync(() => (waiting = [...rows.map((row) => () => row), ...waiting]))),
+      Effect.tapError(() => Effect.sync(() => (leftOut += rows.length))),
+      Effect.timeout(WRITE_MILLIS_MAX)
+    )
+    told(rows)
+  }).pipe(
+    Effect.ignore,
+    Effect.catchDefect((defect) => Effect.logError("Requests could not be logged", defect))
+  )
+  yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(Effect.interruptible(flush), LAST_MILLIS_MAX)))
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(batchMillis), flush)))
+  return {
+    leftOut: () => leftOut,
+    write: (_: AccountId, make: () => LoggedRequest): void => {
+      if (waiting.length >= batchMax) leftOut++
+      else waiting.push(make)
+    }
+  }
+})
+
+/** Trims accounts that are served here, and says what was left out, until the scope closes. */
+const makeTrimming = Effect.fnUntraced(function* (
+  sql: PgClient.PgClient,
+  kept: { readonly days: number; readonly keptMax: number },
+  { leftOut, written }: { readonly leftOut: () => number; readonly written: Map<AccountId, number> }
+) {
+  const { isHere } = yield* Placement
+  const all = Effect.flatMap(accountsOf(sql), (rows) =>
+    Effect.forEach(rows, ({ account }) => (isHere(account) ? trim(sql, account, kept) : Effect.void))
+  )
+  const busy = Effect.suspend(() =>
+    Effect.forEach([...written], ([account, count]) => {
+      if (count < TRIM_AFTER) return Effect.void
+      written.delete(account)
+      return trim(sql, account, kept)
+    })
+  )
+  let told = 0
+  let round = 0
+  const next = Effect.gen(function* () {
+    yield* Effect.sleep(TRIM_MILLIS)
+    const more = leftOut() - told
+    told += more
+    if (more > 0) yield* Effect.logInfo(`${more} requests were left out of the log of requests`)
+    yield* Effect.catch(round++ % TRIMS_OF_ALL === 0 ? all : busy, (error) =>
+      Effect.logWarning("The log of requests could not be trimmed", error.message)
+    )
+  })
+  yield* Effect.forkScoped(Effect.forever(next))
+})
+
+/** Keeps requests for so many days, 1 or more. */
+export const layer = (
+  days: number,
+  { batchMax = BATCH_MAX, batchMillis = BATCH_MILLIS, keptMax = KEPT_MAX }: Partial<Limits> = {}
+): Layer.Layer<never, never, PgClient.PgClient | Placement> =>
+  Layer.effect(
+    RequestLog,
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const { tell, watch } = makeWatchers()
+      const written = new Map<AccountId, number>()
+      const { leftOut, write } = yield* makeWriter(sql, { batchMax, batchMillis }, (rows) => {
+        for (const { account } of rows) written.set(account, (written.get(account) ?? 0) + 1)
+        for (const account of new Set(rows.map(({ account }) => account))) tell(account)
+      })
+      yield* makeTrimming(sql, { days, keptMax }, { leftOut, written })
+      return { days, write, leftOut, watch, ...makeReads(sql) }
+    })
+  )

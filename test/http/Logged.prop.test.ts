@@ -1,0 +1,179 @@
+/** The log of requests keeps what is listed, and no card data, key or secret, whatever was sent (semantics 9.66). */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as Document from "../../src/api/openapi/Document.ts"
+import { isCardNumber } from "../../src/domain/Cards.ts"
+import { clean, isKept, loggedOf } from "../../src/http/Logged.ts"
+import { requestFields } from "../support/RequestFields.ts"
+
+const ID = "req_1BqYeS9CKeRSUg6BqwfxGpsY"
+const ACCOUNT = "mer_1BqYeS9CKeRSUg6BqwfxGpsZ:test"
+
+const logged = (sent: {
+  readonly method?: string
+  readonly path?: string
+  readonly query?: string
+  readonly body?: unknown
+  readonly idempotencyKey?: string
+  readonly status?: number
+  readonly answer?: object
+}) =>
+  loggedOf({
+    exchange: {
+      id: ID,
+      method: sent.method ?? "POST",
+      path: sent.path ?? "/v1/customers",
+      query: sent.query ?? "",
+      idempotencyKey: sent.idempotencyKey,
+      apiVersion: "2026-03-09"
+    },
+    caller: { account: ACCOUNT, apiKey: "key_1BqYeS9CKeRSUg6BqwfxGpsX" },
+    answer: { status: sent.status ?? 200, body: JSON.stringify(sent.answer ?? {}) },
+    body: sent.body,
+    at: 0,
+    millis: 1
+  })
+
+const digit = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))
+/** Digits whose last one is right, grouped or not. */
+const numbers = Schema.Struct({
+  digits: Schema.Array(digit).check(Schema.isMinLength(11), Schema.isMaxLength(18)),
+  brand: Schema.Literals(["", "4", "5105", "37", "6011"]),
+  apart: Schema.Literals(["", "", " ", "-"])
+})
+const numberOf = ({ apart, brand, digits }: typeof numbers.Type): string => {
+  const rest = (brand + digits.join("")).slice(0, 18)
+  const number = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((last) => `${rest}${last}`).find(isCardNumber)!
+  return apart === "" || brand === "" ? number : number.replaceAll(/\d{4}(?=\d)/g, (group) => group + apart)
+}
+const SECRETS = [
+  "sk_test_0123456789abcdef",
+  "sk_live_ABCDEFGHIJ",
+  "pk_live_0123456789",
+  "whsec_0123456789abcdefghijABCDEFGHIJ01",
+  "pi_1BqYeS9CKeRSUg6BqwfxGpsW_secret_0123456789abcdefghijABCD",
+  Buffer.from("sk_test_0123456789abcdef:").toString("base64")
+]
+/** What of a secret must not be left: what follows upon its kind. */
+const TAILS = SECRETS.map((secret) => secret.slice(-10))
+const around = Schema.Literals(["", " ", "x", "ü", '"', "\n", "1", "a=", "/", "\0"])
+const names = Schema.Literals([
+  "description",
+  "metadata",
+  "name",
+  "card",
+  "number",
+  "client_secret",
+  "payment_method_data",
+  "x",
+  "__proto__"
+])
+
+const textsIn = (value: unknown): ReadonlyArray<string> => {
+  if (typeof value !== "object" || value === null) return [String(value)]
+  return Object.entries(value).flatMap(([name, member]) => [name, ...textsIn(member)])
+}
+
+describe("what is kept of a request", () => {
+  it.prop(
+    "holds no number that may be a card's, no key and no secret, wherever it was sent",
+    { number: numbers, secret: Schema.Literals(SECRETS), before: around, behind: around, name: names, outer: names },
+    ({ before, behind, name, number, outer, secret }) => {
+      for (const evil of [numberOf(number), secret]) {
+        const text = before + evil + behind
+        const asNumber = /^\d{1,15}$/.test(evil) ? Number(evil) : text
+        const kept = logged({
+          path: `/v1/customers/${encodeURIComponent(text)}/${evil}`,
+          query: new URLSearchParams([
+            ["description", text],
+            [text, text],
+            [name, text]
+          ]).toString(),
+          idempotencyKey: text,
+          body: {
+            [outer]: { [name]: text, [text]: [text, asNumber] },
+            [text]: 1,
+            amount: asNumber,
+            metadata: { [text]: text }
+          },
+          status: 400,
+          answer: { error: { type: "t", code: "c", param: text, message: `No such thing: '${text}'` }, id: text }
+        })
+        const viaQuery = logged({
+          method: "GET",
+          query: new URLSearchParams([
+            ["email", text],
+            [text, text],
+            [name, text]
+          ]).toString()
+        })
+        const { at: _, millis: __, id: ___, sent, ...rest } = kept
+        const found = [...textsIn(rest), ...textsIn(JSON.parse(sent!)), ...textsIn(JSON.parse(viaQuery.sent!))]
+        for (const text of found) {
+          const numbers = text.match(/\d{12,19}/g) ?? []
+          assert.isFalse(numbers.some(isCardNumber), text)
+          const plain = numberOf({ ...number, apart: "" })
+          // In groups, it is known by its scheme.
+          if (number.brand !== "" && plain.length >= 14 && plain.length <= 16) {
+            assert.notInclude(text.replaceAll(/[ -]/g, ""), plain)
+          }
+          for (const tail of TAILS) assert.notInclude(text, tail)
+          assert.notInclude(text, "\0")
+        }
+      }
+    },
+    { arbitrary: { runs: 60 } }
+  )
+
+  it("are all parameters of the contract but card data and client secrets", () => {
+    const fields = Object.values(requestFields(Document.make("https://pay.example.test"))).flat()
+    const names = fields
+      .filter((field) => !field.endsWith(".*"))
+      .map((field) =>
+        field
+          .replaceAll(/\[[a-z]*\]|^\?/g, "")
+          .split(".")
+          .at(-1)!
+      )
+    const left = new Set(names.filter((name) => !isKept(name)))
+    assert.sameMembers([...left], ["card", "number", "exp_month", "exp_year", "cvc", "client_secret"])
+  })
+
+  it("is as it was sent, but for what is not listed", () => {
+    const card = { number: "4242424242424242", exp_month: 1, exp_year: 2040, cvc: "987" }
+    const body = { amount: 4321, metadata: { order: "12" }, payment_method_data: { card, type: "card" }, color: "red" }
+    assert.deepStrictEqual(JSON.parse(logged({ body }).sent!), {
+      amount: 4321,
+      metadata: { order: "12" },
+      payment_method_data: { card: "****", type: "card" },
+      color: "****"
+    })
+    assert.strictEqual(
+      logged({ method: "GET", query: "limit=3&created%5Bgt%5D=5" }).sent,
+      '{"limit":"3","created[gt]":"5"}'
+    )
+    assert.isNull(logged({ method: "DELETE" }).sent)
+  })
+
+  it("names the objects of its path and answer, and of no list", () => {
+    const [payment, charge, customer] = [
+      "pi_1BqYeS9CKeRSUg6BqwfxGpsW",
+      "ch_1BqYeS9CKeRSUg6BqwfxGpsW",
+      "cus_1BqYeS9CKeRSUg6BqwfxGpsW"
+    ] as const
+    const answer = {
+      id: payment,
+      object: "payment_intent",
+      latest_charge: charge,
+      client_secret: `${payment}_secret_abcdefgh`
+    }
+    assert.deepStrictEqual(logged({ path: `/v1/customers/${customer}`, answer }).objects, [customer, payment, charge])
+    assert.deepStrictEqual(logged({ method: "GET", answer: { object: "list", data: [answer] } }).objects, [])
+  })
+
+  it("is not changed by what only looks a little like a secret", () => {
+    for (const text of ["order-1234", "pi_1BqYeS9CKeRSUg6BqwfxGpsW", "risk_test", "2026-03-09T10:11:12.345Z"]) {
+      assert.strictEqual(clean(text), text)
+    }
+  })
+})
