@@ -15,6 +15,7 @@ import * as Keys from "./Keys.ts"
 import * as Live from "./Live.ts"
 import * as NewPrice from "./NewPrice.ts"
 import * as Member from "./Member.ts"
+import { Numbers } from "./Numbers.ts"
 import * as Payment from "./Payment.ts"
 import * as Payments from "./Payments.ts"
 import * as PaymentsFile from "./PaymentsFile.ts"
@@ -71,4 +72,4 @@ export const layer = Layer.mergeAll(
   Team.layer,
   nothing("GET"),
   nothing("POST")
-).pipe(Layer.provide(SignInLimits.layer))
+).pipe(Layer.provide([SignInLimits.layer, Numbers.layer]))

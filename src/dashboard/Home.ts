@@ -1,22 +1,168 @@
-/** Home: what came lately, and the way to everything else. */
+/** Home: what happened to the money lately, in numbers, and what needs somebody's attention. */
 import { Effect } from "effect"
+import { Accounts } from "../engine/Accounts.ts"
+import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
+import * as AccountClock from "../payments/AccountClock.ts"
 import { PAYMENT_INTENT } from "../payments/Documents.ts"
+import type { Health } from "./Attention.ts"
+import { attention, health, matters } from "./Attention.ts"
+import { chart } from "./components/Chart.ts"
 import { table } from "./components/Table.ts"
-import { section } from "./components/Values.ts"
+import { badge, money, NOTHING, plainAmount, section, time } from "./components/Values.ts"
+import type { Counted, Numbered, RangeName, Sums } from "./Numbers.ts"
+import { COUNTED_MAX, Numbers, rangeNamed, RANGES } from "./Numbers.ts"
 import { paymentColumns } from "./Payments.ts"
 import { list } from "./Reading.ts"
-import type { Show } from "./Screens.ts"
+import type { Services, Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
+import type { Visit } from "./Visit.ts"
 
 const LATELY = 8
 
-const show: Show = Effect.fnUntraced(function* (visit) {
+/** Of payments that were tried, how many went through: `83 %`. Never a hundred while one has failed. */
+const rateOf = ({ failed, paid }: Pick<Sums, "failed" | "paid">): string =>
+  paid + failed === 0 ? "–" : `${Math.floor((100 * paid) / (paid + failed))} %`
+
+const choice = (label: string, options: ReadonlyArray<readonly [href: string, name: string, isChosen: boolean]>) =>
+  html`<nav class="choice" aria-label="${label}">
+    ${options.map(
+      ([href, name, isChosen]) => html`<a href="${href}" ${isChosen && html`aria-current="true"`}>${name}</a>`
+    )}
+  </nav>`
+
+const figures = (entries: ReadonlyArray<readonly [name: string, value: Child, more: Child]>) =>
+  html`<dl class="figures">
+    ${entries.map(
+      ([name, value, more]) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd><strong>${value}</strong> <small>${more}</small></dd>
+        </div>`
+    )}
+  </dl>`
+
+/** When a step begins, in UTC: an hour or a day. */
+const labelOf = (range: RangeName, from: number, index: number): string => {
+  const iso = new Date((from + index * RANGES[range].seconds) * 1000).toISOString()
+  return range === "24h" ? `${iso.slice(5, 10)} ${iso.slice(11, 16)}` : iso.slice(0, 10)
+}
+
+const charts = (range: RangeName, from: number, { currency, refunds, steps }: Counted): Child => {
+  const per = range === "24h" ? "per hour" : "per day"
+  const amount = (minor: number) => `${plainAmount(minor, currency)} ${currency.toUpperCase()}`
+  const drawn = (
+    title: string,
+    unit: string,
+    barOf: (sums: Sums) => Omit<Parameters<typeof chart>[0]["bars"][0], "label">
+  ) =>
+    chart({
+      title: `${title} ${per}`,
+      unit,
+      bars: steps.map((sums, index) => ({ label: labelOf(range, from, index), ...barOf(sums) }))
+    })
+  return html`<div class="charts">
+    ${drawn("Volume", "Received", ({ volume }) => ({ value: volume, text: amount(volume) }))}
+    ${drawn("Payments", "Tried", ({ failed, paid }) => ({
+      value: paid + failed,
+      part: failed,
+      text: failed === 0 ? String(paid) : `${paid + failed}, ${failed} failed`
+    }))}
+    ${refunds > 0 && drawn("Refunds", "Refunded", (sums) => ({ value: sums.refunded, text: amount(sums.refunded) }))}
+  </div>`
+}
+
+const declinesTable = ({ declines }: Counted) => {
+  const total = declines.values().reduce((sum, count) => sum + count, 0)
+  return table({
+    caption: "Attempts that were declined, by the reason",
+    columns: [
+      { name: "Reason", cell: ({ id }) => id.replaceAll("_", " ") },
+      { name: "Attempts", align: "end", cell: ({ count }) => count },
+      { name: "Share", align: "end", cell: ({ count }) => `${Math.round((100 * count) / total)} %` }
+    ],
+    rows: [...declines].map(([id, count]) => ({ id, count })).toSorted((one, other) => other.count - one.count),
+    empty: "No attempt was declined."
+  })
+}
+
+const numbers = (visit: Visit, range: RangeName, { currencies, from, since }: Numbered): Child => {
+  const [first] = currencies
+  const asked = visit.query.get("currency")
+  const counted = currencies.find(({ currency }) => currency === asked) ?? first
+  const ranges = Object.entries(RANGES).map(
+    ([key, { name }]) => [visit.here({ range: key }), name, key === range] as const
+  )
+  const chosen = html`<div class="choices">
+    ${
+      currencies.length > 1 &&
+      choice(
+        "Currency",
+        currencies.map(({ currency }) => [
+          visit.here({ currency }),
+          currency.toUpperCase(),
+          currency === counted?.currency
+        ])
+      )
+    }
+    ${choice("Time", ranges)}
+  </div>`
+  if (counted === undefined) {
+    return section("In numbers", html`<div class="empty">No payments in these ${RANGES[range].name}.</div>`, chosen)
+  }
+  const { currency, failed, paid, refunded, refunds, volume } = counted
+  return [
+    section(
+      "In numbers",
+      [
+        since !== null &&
+          html`<p class="message">
+            There is more than is counted here: only the newest ${COUNTED_MAX} payments and refunds are, those since
+            ${time(since)}.
+          </p>`,
+        figures([
+          ["Volume", money(volume, currency), "received, before refunds"],
+          ["Success rate", rateOf(counted), `${paid} of ${paid + failed} payments that were tried`],
+          ["Refunds", money(refunded, currency), refunds === 1 ? "one refund" : `${refunds} refunds`]
+        ]),
+        charts(range, from, counted)
+      ],
+      chosen
+    ),
+    section("Declines", declinesTable(counted))
+  ]
+}
+
+const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
+  table({
+    caption: "Webhook endpoints, and how their newest deliveries did",
+    columns: [
+      { name: "Endpoint", cell: ({ endpoint }) => endpoint.url },
+      { name: "Status", cell: ({ endpoint }) => badge(endpoint.status) },
+      {
+        name: "Success",
+        align: "end",
+        cell: ({ delivered, failing }) =>
+          delivered + failing === 0 ? NOTHING : rateOf({ paid: delivered, failed: failing })
+      },
+      { name: "Failing", align: "end", cell: ({ failing }) => failing, wide: true }
+    ],
+    rows: endpoints,
+    href: ({ id }) => visit.to(`/webhooks/${id}`),
+    empty: html`No endpoints yet. <a href="${visit.to("/webhooks")}">Webhooks</a> tell your server what happens.`
+  })
+
+const show: Show<Services | Numbers> = Effect.fnUntraced(function* (visit) {
+  const range = rangeNamed(visit.query.get("range"))
+  const clock = yield* Accounts.use((accounts) => accounts.run(visit.account, AccountClock.read))
   const { rows } = yield* list(visit.account, PAYMENT_INTENT, { limit: LATELY })
+  const counted = yield* Numbers.use((numbers) => numbers.of(visit.account, range, clock.now))
+  const endpoints = yield* health(visit)
+  const found = yield* matters(visit, clock, endpoints)
   return {
     title: "Home",
     section: "Home",
-    live: ["payment_intent"],
+    live: ["payment_intent", "refund", "webhook_endpoint", "delivery"],
     content: [
       visit.person.has_password
         ? null
@@ -24,6 +170,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             You came in by a link. <a href="${visit.to("/account")}">Set an email and a password</a>, and you can come
             back.
           </p>`,
+      attention(found),
+      numbers(visit, range, counted),
       section(
         "Payments lately",
         table({
@@ -34,9 +182,10 @@ const show: Show = Effect.fnUntraced(function* (visit) {
           empty: html`No payments yet. <a href="${visit.to("/developers")}">Developers</a> says how one is made.`
         }),
         html`<a href="${visit.to("/payments")}">All payments</a>`
-      )
+      ),
+      section("Webhooks", healthTable(visit, endpoints))
     ]
   }
 })
 
-export const layer = screen("", "see", show)
+export const layer = screen<Numbers>("", "see", show)

@@ -59,7 +59,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
     section: "Payments",
     ...(problem !== null && { status: 400 }),
     live: ["payment_intent"],
-    aside: fileLink(visit),
+    aside: problem === null && fileLink(visit),
     content: [
       filters(
         visit,

@@ -1,0 +1,123 @@
+/** The home page: its numbers are those of the payments, and it says what needs attention (semantics 9.71). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { count, rangeNamed } from "../../src/dashboard/Numbers.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as ApiKeys from "../../src/payments/ApiKeys.ts"
+import type { Answer, PagesServer } from "../pages/PagesServer.ts"
+import { start } from "../pages/PagesServer.ts"
+import { fail } from "./FailedDelivery.ts"
+import type { Page, Tab } from "./People.ts"
+import { signedIn } from "./People.ts"
+
+/** A page's text, as somebody reads it. */
+const textOf = ({ text }: Page): string =>
+  text
+    .replaceAll(/<[^>]+>/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+
+describe("the home page", () => {
+  let server: PagesServer
+  let tab: Tab
+  beforeAll(async () => {
+    server = await start()
+    tab = await signedIn(server, "support")
+  })
+  afterAll(() => server.close())
+
+  const pay = (parameters: object = {}, status = 200): Promise<Answer> =>
+    server.post(
+      "/v1/payment_intents",
+      { amount: 4321, currency: "usd", payment_method: "pm_card_visa", confirm: true, ...parameters },
+      { status }
+    )
+  const home = (query = "") => tab.get(`/dashboard/test${query}`)
+  const countSome = (max?: number) =>
+    Effect.runPromise(
+      Effect.provideService(count(`${server.merchantId}:test`, "90d", 0, max), Accounts, server.accounts)
+    )
+
+  it("says what there is not yet", async () => {
+    const text = textOf(await home())
+    assert.include(text, "No payments in these 7 days.")
+    assert.notInclude(text, "Needs attention")
+  })
+
+  it("shows by currency what was received, refunded, and declined and why", async () => {
+    const first = await pay()
+    await pay({ amount: 10_000 })
+    await pay({ payment_method: "pm_card_visa_chargeDeclinedInsufficientFunds" }, 402)
+    await pay({ confirm: false, payment_method: undefined })
+    await pay({ amount: 500, currency: "jpy" })
+    await server.post("/v1/refunds", { payment_intent: first.id, amount: 21 })
+    for (const range of ["", "?range=24h", "?range=30d", "?range=90d", "?range=nonsense", "?range=toString"]) {
+      const page = await home(range)
+      const text = textOf(page)
+      assert.include(text, "Volume 143.21 USD received")
+      assert.include(text, "Success rate 66 % 2 of 3 payments that were tried")
+      assert.include(text, "Refunds 0.21 USD one refund")
+      assert.match(text, /insufficient funds 1 100 %/)
+      // The table behind the chart has the same.
+      assert.match(text, /Volume per (day|hour) .*143\.21 USD.* Payments per/)
+      assert.include(text, "3, 1 failed")
+    }
+    const yen = textOf(await home("?currency=jpy&range=24h"))
+    assert.include(yen, "Volume 500 JPY received")
+    assert.include(yen, "No attempt was declined.")
+    const [usd, jpy] = (await countSome()).numbered.currencies
+    for (const counted of [usd!, jpy!]) {
+      const total = (name: "paid" | "failed" | "volume" | "refunded") =>
+        counted.steps.reduce((sum, step) => sum + step[name], 0)
+      assert.strictEqual(total("volume"), counted.volume)
+    }
+  })
+
+  it("counts only so many, and says since when", async () => {
+    const { numbered, read } = await countSome(2)
+    assert.strictEqual(read, 3)
+    assert.isNotNull(numbered.since)
+    const [counted] = numbered.currencies
+    assert.isAtMost(counted!.paid + counted!.failed, 3)
+    assert.isNull((await countSome()).numbered.since)
+  })
+
+  it("leads to what needs attention", async () => {
+    await pay({ capture_method: "manual" })
+    const endpoint = await server.post("/v1/webhook_endpoints", {
+      url: "https://shop.example/hooks",
+      enabled_events: ["payment_intent.succeeded"]
+    })
+    await pay()
+    await fail(server, endpoint.id)
+    const open = await pay({ confirm: false })
+    const { documents } = await Effect.runPromise(
+      server.accounts.list(INSTALLATION, { kind: "api_key", prefix: "key", limit: 10 })
+    )
+    const testKey = documents.find(({ value }) => (value as unknown as { prefix: string }).prefix === "pk_test_")!
+    await Effect.runPromise(Effect.orDie(server.accounts.run(INSTALLATION, ApiKeys.roll(testKey.id, {}))))
+    await server.post("/v1/test_helpers/clock/advance", { seconds: 7200 })
+    const confirmed = await server.post(`/v1/payment_intents/${open.id}/confirm`, {
+      payment_method: "pm_card_processing_success"
+    })
+    assert.strictEqual(confirmed.status, "processing")
+    const page = await home()
+    const text = textOf(page)
+    assert.include(text, "Needs attention")
+    assert.include(text, "Webhooks fail https://shop.example/hooks : 1 of the newest deliveries were not taken.")
+    assert.include(text, "One payment to capture")
+    assert.include(text, "A key is about to expire pk_test_")
+    assert.include(text, "The test clock is ahead By 2 hours")
+    assert.include(text, "One payment unresolved")
+    for (const path of [`/webhooks/${endpoint.id}`, "/payments?status=requires_capture", "/developers"])
+      assert.include(page.text, `/dashboard/test${path}"`)
+    assert.notInclude(textOf(await tab.get("/dashboard/live")), "Needs attention")
+  })
+
+  it("takes what is no range for the usual one", () => {
+    assert.strictEqual(rangeNamed(null), "7d")
+    assert.strictEqual(rangeNamed("toString"), "7d")
+    assert.strictEqual(rangeNamed("90d"), "90d")
+  })
+})
