@@ -20,14 +20,29 @@ export const addressOf = (url: string): RunnerAddress.RunnerAddress => {
   return RunnerAddress.make(hostname.replace(/^\[|\]$/gu, ""), port === "" ? 80 : Number(port))
 }
 
+/** Who is not known to be either is frozen, far off, or busy. */
+export type Presence = "answered" | "refused" | "unknown"
+
 export const isAlive = (address: RunnerAddress.RunnerAddress): Effect.Effect<boolean> =>
   Effect.promise(async () => (await ask(address, ANSWER_MILLIS_MAX)) === "answered")
 
 /** Tells whether nobody listens there, which takes no time to find out. One that is frozen or far off still does. */
 export const isGone = (address: RunnerAddress.RunnerAddress): Effect.Effect<boolean> =>
-  Effect.promise(async () => (await ask(address, REFUSED_MILLIS_MAX)) === "refused")
+  Effect.map(presenceOf(urlOf(address)), (presence) => presence === "refused")
 
-const ask = (address: RunnerAddress.RunnerAddress, millisMax: number): Promise<"answered" | "refused" | "unknown"> =>
+const asked = new Map<string, Promise<Presence>>()
+
+/** Tells soon what can be told of who listens at a URL. However many want to know it at once, it is asked once. */
+export const presenceOf = (url: string): Effect.Effect<Presence> =>
+  Effect.promise(() => {
+    const known = asked.get(url)
+    if (known !== undefined) return known
+    const presence = ask(addressOf(url), REFUSED_MILLIS_MAX).finally(() => asked.delete(url))
+    asked.set(url, presence)
+    return presence
+  })
+
+const ask = (address: RunnerAddress.RunnerAddress, millisMax: number): Promise<Presence> =>
   new Promise((resolve) => {
     const signal = AbortSignal.timeout(millisMax)
     http

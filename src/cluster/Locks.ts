@@ -4,21 +4,26 @@
  *
  * It notes when what this runner owns was last confirmed. That is when it asked, not when it had the answer: it may
  * have been frozen in between. A confirmation is of everything that it holds, so it counts only if nothing of that is
- * missing.
+ * missing. When the session ends, nothing that it confirmed counts any more: somebody else may have the locks by then.
+ * What is confirmed is also to be seen in the database, by the time of the runner's last sign of life, for whoever gets
+ * a lock that a frozen runner has lost (`Takeover.ts`).
  */
+import type { PgConnection } from "@effect/sql-pg"
 import type { PersistenceError } from "effect/cluster/ClusterError"
 import type { Runner } from "effect/cluster/Runner"
 import type { RunnerAddress } from "effect/cluster/RunnerAddress"
 import { RunnerStorage } from "effect/cluster/RunnerStorage"
 import type { ShardingConfig } from "effect/cluster/ShardingConfig"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Queue } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RunnerSessions } from "./Sessions.ts"
 
 /** Effect's tables, and its locks, go by this name. */
 const PREFIX = "cluster"
 
+/** Nobody says anything there: to whoever listens, Postgres says that the session ends. */
+const CHANNEL = "till_locks"
 /** Locks that cannot be had are tried again so often, because Postgres says nothing when it has ended a session. */
 const AGAIN_MILLIS = 500
 /** The end does not wait for a database that hangs. */
@@ -29,6 +34,8 @@ const SETTLE_MILLIS = 60
 export interface Observer {
   /** Everything that this runner holds was confirmed as of that time of `performance.now()`. */
   readonly confirmed: (at: number) => void
+  /** The session has ended that had the locks. */
+  readonly ended: () => void
   readonly own: Runner
   /** Tells whether this runner holds nothing. */
   readonly isEmpty: () => boolean
@@ -51,8 +58,22 @@ export const layer = ({ sql }: RunnerSessions, observer: Observer): Layer.Layer<
     Effect.map(RunnerStorage, (storage) => RunnerStorage.of({ ...storage, ...decorated(storage, observer) }))
   ).pipe(
     Layer.provide(SqlRunnerStorage.layerStorage({ prefix: PREFIX })),
-    Layer.provide(Layer.succeed(SqlClient.SqlClient, sql as SqlClient.SqlClient))
+    Layer.provide(Layer.succeed(SqlClient.SqlClient, watched(sql, observer.ended)))
   )
+
+/** Tells of the end of the session that the library reserves, be it on its own account. */
+const watched = (sql: SqlClient.SqlClient, ended: () => void): SqlClient.SqlClient => {
+  const reserve = Effect.tap(
+    sql.reserve,
+    Effect.fnUntraced(function* (reserved) {
+      // The client's own class has it, and does not say so.
+      const { connection } = reserved as unknown as { readonly connection: PgConnection.PgConnection }
+      const said = yield* connection.listen(CHANNEL)
+      yield* Effect.forkScoped(Effect.ensuring(Effect.exit(Effect.forever(Queue.take(said))), Effect.sync(ended)))
+    })
+  )
+  return new Proxy(sql, { get: (own, name): unknown => (name === "reserve" ? reserve : Reflect.get(own, name)) })
+}
 
 const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
   getRunners: Effect.flatMap(storage.getRunners, (runners) =>
@@ -70,7 +91,8 @@ const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
   // The library would ask every second, and whose partition moves would wait for that. It gives up after two.
   acquire: (address, shards) => {
     const asked = [...shards]
-    const attempt = acquired(storage.acquire(address, asked), observer)
+    const refresh = (had: Acquired) => refreshed(storage, observer, address, had)
+    const attempt = acquired(storage.acquire(address, asked), refresh, observer)
     const again = Effect.andThen(Effect.timeoutOption(observer.news, AGAIN_MILLIS), attempt)
     const isOver = ({ length }: ReadonlyArray<unknown>) => length > 0 || observer.isInHurry()
     const more: (had: Acquired) => Effect.Effect<Acquired, PersistenceError> = (had) =>
@@ -80,11 +102,7 @@ const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
     const awaited = Effect.flatMap(Effect.repeat(again, { until: isOver }), more)
     return Effect.flatMap(attempt, (had) => (isOver(had) ? Effect.succeed(had) : awaited))
   },
-  refresh: (address, shards) => {
-    const asked = [...shards]
-    const isWhole = ({ length }: ReadonlyArray<unknown>) => length > 0 && length === asked.length
-    return observed(storage.refresh(address, asked), isWhole, observer.confirmed)
-  },
+  refresh: (address, shards) => refreshed(storage, observer, address, [...shards]),
   // Who runs is known without that after six seconds.
   unregister: (address) => Effect.asVoid(Effect.timeoutOption(storage.unregister(address), UNREGISTER_MILLIS_MAX)),
   release: (address, shard) => Effect.tap(storage.release(address, shard), () => Effect.sync(observer.freed)),
@@ -92,21 +110,26 @@ const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
 })
 
 /** What a new session gains says nothing of what an older one had, so it counts only if there was nothing. */
-const acquired: <A extends ReadonlyArray<unknown>, E>(
-  ask: Effect.Effect<A, E>,
-  observer: Observer
-) => Effect.Effect<A, E> = (ask, { confirmed, isEmpty }) =>
+const acquired = <E>(
+  ask: Effect.Effect<Acquired, E>,
+  refresh: (had: Acquired) => Effect.Effect<unknown, E>,
+  { isEmpty }: Observer
+): Effect.Effect<Acquired, E> =>
   Effect.suspend(() => {
     const wasEmpty = isEmpty()
-    return observed(ask, ({ length }) => length > 0 && wasEmpty && isEmpty(), confirmed)
+    // What is not confirmed now is later.
+    return Effect.tap(ask, (had) =>
+      had.length > 0 && wasEmpty && isEmpty() ? Effect.ignore(refresh(had)) : Effect.void
+    )
   })
 
-const observed = <A, E>(ask: Effect.Effect<A, E>, counts: (answer: A) => boolean, confirmed: (at: number) => void) =>
+/** Asks what of it is still held. The library says in the database before, over the same session, that it lives. */
+const refreshed = (storage: Storage, { confirmed }: Observer, address: RunnerAddress, asked: Acquired) =>
   Effect.suspend(() => {
     const at = performance.now()
-    return Effect.tap(ask, (answer) =>
+    return Effect.tap(storage.refresh(address, asked), ({ length }) =>
       Effect.sync(() => {
-        if (counts(answer)) confirmed(at)
+        if (length > 0 && length === asked.length) confirmed(at)
       })
     )
   })

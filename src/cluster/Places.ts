@@ -15,7 +15,8 @@ import type { SqlError } from "effect/sql"
 import { innermostMessage } from "../engine/Journal.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { Partition, PlacementShape } from "../engine/Placement.ts"
-import { PARTITIONS } from "../engine/Placement.ts"
+import { CONFIRMED_MILLIS, PARTITIONS } from "../engine/Placement.ts"
+import { addressOf } from "./Health.ts"
 import { CLOCK_OFF_MILLIS_MAX, type RunnerSessions } from "./Sessions.ts"
 
 const CHANNEL = "till_partitions"
@@ -42,10 +43,23 @@ export interface Self {
   readonly version: string
 }
 
+/** Another runner, as the table has it. */
+export interface Owner {
+  readonly url: string
+  /** By then of `performance.now()`, what it was confirmed by the last sign of life that is known of it, is over. */
+  readonly overAt: number
+}
+
 export interface Places {
   /** Others find a partition here, or not any more. They hear of it, and this does not wait for that. */
   readonly open: (partition: Partition) => void
   readonly close: (partition: Partition) => void
+  /** Others find nothing here any more. */
+  readonly closeAll: () => void
+  /** Ends when the table was looked at that is there now. */
+  readonly look: Effect.Effect<void>
+  /** Whoever else has the partition by the table as it was last looked at; null if nobody, undefined before. */
+  readonly ownerOf: (partition: Partition) => Owner | null | undefined
   /** Waits until every partition was found to be served somewhere. */
   readonly found: Effect.Effect<void>
   /** Says of this runner that it is about to leave; ends when others can know it, or cannot be told. */
@@ -64,6 +78,8 @@ export interface Places {
 interface Look {
   readonly places: ReadonlyArray<readonly [Partition, string | null]> | null
   readonly leaving: ReadonlyArray<string> | null
+  /** Addresses of runners, and how long ago each last gave a sign of life, in milliseconds. */
+  readonly signs: ReadonlyArray<readonly [string, number]> | null
   readonly now: number
 }
 
@@ -107,6 +123,9 @@ class Table implements Places {
   #isLeaving = false
   #hasFreed = false
   #isLost = false
+  #owners: ReadonlyMap<Partition, string | null> | undefined
+  /** By addresses, times of `performance.now()`. */
+  #signs: ReadonlyMap<string, number> = new Map()
   #notedAt = Number.NEGATIVE_INFINITY
   #aheadMillis: number
 
@@ -138,13 +157,30 @@ class Table implements Places {
     if (this.#open.delete(partition)) this.#wake()
   }
 
+  readonly closeAll = (): void => {
+    this.#open.clear()
+    this.#wake()
+  }
+
+  readonly look: Effect.Effect<void> = Effect.suspend(() => {
+    const looked = Deferred.makeUnsafe<void>()
+    this.#waiting.push(looked)
+    this.#wake()
+    return Deferred.await(looked)
+  })
+
+  readonly ownerOf = (partition: Partition): Owner | null | undefined => {
+    if (this.#owners === undefined) return undefined
+    const url = this.#owners.get(partition) ?? null
+    if (url === null || url === this.#self.url) return null
+    const { host, port } = addressOf(url)
+    return { url, overAt: (this.#signs.get(`${host}:${port}`) ?? Infinity) + CONFIRMED_MILLIS }
+  }
+
   readonly leave: Effect.Effect<void> = Effect.suspend(() => {
-    const told = Deferred.makeUnsafe<void>()
-    this.#waiting.push(told)
     this.#isLeaving = true
     this.#notedAt = Number.NEGATIVE_INFINITY
-    this.#wake()
-    return Effect.asVoid(Effect.timeoutOption(Deferred.await(told), TELL_MILLIS_MAX))
+    return Effect.asVoid(Effect.timeoutOption(this.look, TELL_MILLIS_MAX))
   })
 
   readonly wrote = (account: AccountId): void => {
@@ -184,7 +220,7 @@ class Table implements Places {
       })
       const heard = yield* Effect.forkScoped(Effect.forever(hear))
       const next = Effect.timeoutOption(Queue.take(this.#wakes), LOOK_MILLIS)
-      const watch = Effect.andThen(Effect.andThen(this.#look(session), Effect.sleep(PAUSE_MILLIS)), next)
+      const watch = Effect.andThen(Effect.andThen(this.#lookIn(session), Effect.sleep(PAUSE_MILLIS)), next)
       return yield* Effect.raceFirst(Effect.forever(watch), Fiber.join(heard))
     })
   }
@@ -194,7 +230,7 @@ class Table implements Places {
     this.#news = Deferred.makeUnsafe()
   }
 
-  #look(session: PgConnection.PgConnection): Effect.Effect<void, SqlError.SqlError | Cause.TimeoutError> {
+  #lookIn(session: PgConnection.PgConnection): Effect.Effect<void, SqlError.SqlError | Cause.TimeoutError> {
     return Effect.gen({ self: this }, function* () {
       const told = this.#waiting
       this.#waiting = []
@@ -227,7 +263,10 @@ class Table implements Places {
     return [url, `{${[...this.#open].join(",")}}`, this.#isConfirmed(), ...note, ...news]
   }
 
-  #take({ leaving, places }: Look): void {
+  #take({ leaving, places, signs }: Look): void {
+    const now = performance.now()
+    this.#owners = new Map(places)
+    this.#signs = new Map(signs?.map(([address, age]) => [address, now - age]))
     let known = this.#open.size
     for (const [partition, url] of places ?? []) {
       if (this.#open.has(partition)) continue
@@ -281,4 +320,6 @@ const LOOK = `WITH held AS (SELECT unnest($2::text::int[]) AS id),
   told_of AS (SELECT pg_notify('${CHANNEL}', account) FROM json_array_elements_text($10::text::json) AS a (account))
   SELECT (SELECT json_agg(json_build_array(id, url)) FROM partitions) AS places,
     (SELECT json_agg(url) FROM runners WHERE is_leaving) AS leaving,
+    (SELECT json_agg(json_build_array(address,
+      extract(epoch FROM clock_timestamp()::timestamp - last_heartbeat) * 1000)) FROM cluster_runners) AS signs,
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, (SELECT count(*) FROM told) + (SELECT count(*) FROM told_of) AS told`

@@ -23,6 +23,7 @@ import { Cluster } from "./Cluster.ts"
 import { addressOf, isAlive, isGone, urlOf } from "./Health.ts"
 import * as Locks from "./Locks.ts"
 import * as Places from "./Places.ts"
+import { vacated } from "./Takeover.ts"
 import type { RunnerSessions } from "./Sessions.ts"
 
 export interface RunnerOptions {
@@ -71,9 +72,8 @@ const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ClusterShape, never, Placement | Scope.Scope> {
   const placement = yield* Placement
   const { sessions, url, version } = options
-  let confirmedAt = Number.NEGATIVE_INFINITY
   let state: "member" | "leaving" | "out" = "member"
-  const isConfirmed = () => performance.now() - confirmedAt < CONFIRMED_MILLIS
+  const { confirmed, ended, isConfirmed } = makeConfirmation(placement)
   const places = yield* Places.make({ url, version }, sessions, placement, isConfirmed)
   /** From before it is gained until after it is released. */
   const begun = new Set<Partition>()
@@ -87,9 +87,10 @@ const make = Effect.fnUntraced(function* (
   const scope = yield* Scope.fork(yield* Effect.scope)
   const services = yield* Layer.buildWithScope(
     shardingOf(options, {
-      confirmed: (at) => {
-        confirmedAt = Math.max(confirmedAt, at)
-        placement.confirm(at)
+      confirmed,
+      ended: () => {
+        ended()
+        places.closeAll()
       },
       own: Member.make({ address: addressOf(url), groups: [GROUP], weight: 1 }),
       isEmpty,
@@ -137,6 +138,24 @@ const make = Effect.fnUntraced(function* (
   )
   return { ready, leave }
 })
+
+/** Whether what this runner owns was confirmed lately, and nothing has ended since. */
+const makeConfirmation = ({ confirm, doubt }: PlacementShape) => {
+  let confirmedAt = Number.NEGATIVE_INFINITY
+  let endedAt = Number.NEGATIVE_INFINITY
+  return {
+    isConfirmed: () => performance.now() - confirmedAt < CONFIRMED_MILLIS,
+    confirmed: (at: number) => {
+      if (at >= endedAt) confirmedAt = Math.max(confirmedAt, at)
+      confirm(at)
+    },
+    ended: () => {
+      endedAt = performance.now()
+      confirmedAt = Number.NEGATIVE_INFINITY
+      doubt()
+    }
+  }
+}
 
 /** However many ask for it, and whoever of them loses patience, it happens once and to its end. */
 const once = (work: Effect.Effect<void>): Effect.Effect<Effect.Effect<void>> =>
@@ -197,7 +216,8 @@ const served = (
 ) =>
   Effect.suspend(() => {
     begun.add(partition)
-    return gain(partition).pipe(
+    return vacated(places, partition).pipe(
+      Effect.andThen(gain(partition)),
       Effect.andThen(Effect.sync(() => places.open(partition))),
       Effect.andThen(Effect.never),
       Effect.ensuring(release(partition)),

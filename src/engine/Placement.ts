@@ -7,7 +7,7 @@
  * decided outside: it calls `gain`, `release`, `confirm` and `placed`.
  *
  * A process that was frozen does not know what it has lost meanwhile. So what it owns counts for as long as that was
- * confirmed lately, by the monotonic clock.
+ * confirmed lately, by the monotonic clock, and nothing has told it since that it may be another's.
  */
 import { Context, Effect, Exit, Layer, Option } from "effect"
 import type { Scope } from "effect"
@@ -100,6 +100,8 @@ export interface PlacementShape {
    * was answered.
    */
   readonly confirm: (at: number) => void
+  /** What this process owns may be another's from now on: what was confirmed before counts no more. */
+  readonly doubt: () => void
   /** A partition's owner has said that it is to be found there, or, with null, that it gives it up. */
   readonly placed: (partition: Partition, url: string | null) => void
   /** Another process has written to an account of which this one may have a replica. */
@@ -127,6 +129,7 @@ const makeSole = (): PlacementShape => ({
   gain: () => Effect.void,
   release: () => Effect.void,
   confirm: () => undefined,
+  doubt: () => undefined,
   placed: () => undefined,
   heard: () => undefined
 })
@@ -140,6 +143,7 @@ class Shared implements PlacementShape {
   readonly #waiters = new Set<() => void>()
   readonly #now: () => number
   #confirmedAt = Number.NEGATIVE_INFINITY
+  #doubtedAt = Number.NEGATIVE_INFINITY
 
   constructor(now: () => number) {
     this.#now = now
@@ -214,12 +218,18 @@ class Shared implements PlacementShape {
     })
 
   readonly confirm = (at: number): void => {
+    if (at < this.#doubtedAt) return
     const wasConfirmed = this.#isConfirmed
     // Before it counts again: what is in memory is of before.
     if (at - this.#confirmedAt >= CONFIRMED_MILLIS) for (const { lapsed } of this.#attendants) lapsed?.()
     this.#confirmedAt = Math.max(this.#confirmedAt, at)
     if (!wasConfirmed) this.#tellServed(this.held())
     this.#tell()
+  }
+
+  readonly doubt = (): void => {
+    this.#doubtedAt = this.#now()
+    this.#confirmedAt = Number.NEGATIVE_INFINITY
   }
 
   readonly placed = (partition: Partition, url: string | null): void => {

@@ -5,6 +5,8 @@ import { Effect, Redacted } from "effect"
 import type { Scope } from "effect"
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { PARTITIONS } from "../../src/engine/Placement.ts"
 import { freshDatabase } from "../support/Postgres.ts"
@@ -94,6 +96,19 @@ const shared = (runners: ReadonlyArray<Runner>) => {
   return all.length === PARTITIONS && new Set(all).size === PARTITIONS && runners.every(({ here }) => here.size > 0)
 }
 
+/** An internal listener of a runner that answers for nothing. */
+const answering = Effect.map(
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = http.createServer((_, response) => response.end("ok"))
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      return server
+    }),
+    (server) => Effect.sync(() => server.close())
+  ),
+  (server) => server.address() as AddressInfo
+)
+
 /** Moments at which two would have answered for a partition. */
 const overlapsOf = (runners: ReadonlyArray<Runner>) =>
   runners.flatMap((a, i) =>
@@ -158,8 +173,14 @@ describe("runners on one database", () => {
           assert.deepStrictEqual(b.readiness, [true, false])
           yield* until("two share", runners, () => shared([a, c]))
 
+          // Of one that is gone partitions are taken at once, of one that answers only when it has had time to stop.
+          const [kept] = a.here
+          const { port } = yield* answering
+          a.child.kill("SIGSTOP")
+          yield* sql`UPDATE partitions SET url = ${`http://127.0.0.1:${port}`} WHERE id = ${kept!}`
           yield* Effect.promise(() => a.kill())
           yield* until("one has all", runners, () => shared([c]))
+          assert.isTrue(c.periods.some(({ here }) => here.size === PARTITIONS - 1 && !here.has(kept!)))
           assert.deepStrictEqual(overlapsOf(runners), [])
         }).pipe(Effect.provide(PgClient.layer({ url, maxConnections: 1 })))
       }),

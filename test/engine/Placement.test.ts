@@ -51,6 +51,27 @@ describe("a partition", () => {
     }).pipe(Effect.scoped, Effect.provide(Placement.layerShared))
   )
 
+  it.effect("is not here from when it is in doubt until something later confirms it", () =>
+    Effect.gen(function* () {
+      const { placement } = yield* attended
+      let lapses = 0
+      yield* placement.attend({ lapsed: () => lapses++ })
+      const before = performance.now()
+      placement.confirm(before)
+      yield* placement.gain(PARTITION)
+      assert.isTrue(placement.isHere(ACCOUNT))
+      lapses = 0
+      while (performance.now() === before);
+      placement.doubt()
+      assert.isFalse(placement.isHere(ACCOUNT) || placement.isOwned(ACCOUNT))
+      placement.confirm(before)
+      assert.isFalse(placement.isHere(ACCOUNT), "what was asked before says nothing")
+      placement.confirm(performance.now())
+      assert.isTrue(placement.isHere(ACCOUNT) && placement.isOwned(ACCOUNT))
+      assert.strictEqual(lapses, 1, "another may have had it")
+    }).pipe(Effect.scoped, Effect.provide(Placement.layerShared))
+  )
+
   it.effect("is not held while it is in doubt, and attendants are told when it is confirmed again", () =>
     Effect.gen(function* () {
       const { placement, taken } = yield* attended

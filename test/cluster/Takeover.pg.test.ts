@@ -1,0 +1,128 @@
+/** What a lost session of locks means to the runner that had it, and to whoever gets the locks. */
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, it } from "@effect/vitest"
+import * as RunnerAddress from "effect/cluster/RunnerAddress"
+import * as Member from "effect/cluster/Runner"
+import { RunnerStorage } from "effect/cluster/RunnerStorage"
+import * as ShardId from "effect/cluster/ShardId"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import { Context, Effect, Fiber, Layer } from "effect"
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
+import * as Locks from "../../src/cluster/Locks.ts"
+import * as Places from "../../src/cluster/Places.ts"
+import { Sessions } from "../../src/cluster/Sessions.ts"
+import { vacated } from "../../src/cluster/Takeover.ts"
+import { CONFIRMED_MILLIS, Placement } from "../../src/engine/Placement.ts"
+import * as Migrations from "../../src/postgres/Migrations.ts"
+import { layerFreshDatabase } from "../support/Postgres.ts"
+import { until } from "../support/TillProcess.ts"
+
+const database = Layer.provideMerge(Migrations.layer, layerFreshDatabase)
+const runner = Sessions.layer({ records: 1, migration: 1, requests: 1 }).pipe(
+  Layer.provideMerge(database),
+  Layer.provideMerge(Placement.layerShared)
+)
+const SELF = "http://127.0.0.1:1"
+/** Partitions by what has become of whoever had them. */
+const [ANSWERS, GIVES_UP, GONE, FROZEN, SILENT, FREE, OWN] = [0, 1, 2, 3, 4, 5, 6]
+
+/** A runner's internal listener, which says that it lives, or takes no notice. */
+const listening = (answers: boolean) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = http.createServer((_, response) => (answers ? response.end("ok") : undefined))
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      return { server, address: `127.0.0.1:${(server.address() as AddressInfo).port}` }
+    }),
+    ({ server }) =>
+      Effect.sync(() => {
+        server.close()
+        server.closeAllConnections()
+      })
+  )
+
+/** An address at which nobody listens. */
+const unused = Effect.scoped(Effect.map(listening(true), ({ address }) => address))
+
+describe("the session of a runner's locks", () => {
+  it.live("says at once that it has ended, though nobody asks it", () =>
+    Effect.gen(function* () {
+      const sessions = (yield* Sessions)!
+      const sql = yield* PgClient.PgClient
+      const own = RunnerAddress.make("127.0.0.1", 1)
+      const told: Array<string> = []
+      const storage = yield* Layer.build(
+        Locks.layer(sessions, {
+          confirmed: () => void told.push("confirmed"),
+          ended: () => void told.push("ended"),
+          own: Member.make({ address: own, groups: ["default"], weight: 1 }),
+          isEmpty: () => true,
+          isOut: () => Effect.succeed(false),
+          freed: () => undefined,
+          news: Effect.never,
+          isInHurry: () => false
+        }).pipe(Layer.provide(ShardingConfig.layer({ shardsPerGroup: 64 })))
+      )
+      const { acquire, refresh } = Context.get(storage, RunnerStorage)
+      const shards = [ShardId.make("default", 1), ShardId.make("default", 2)]
+      assert.lengthOf(yield* acquire(own, shards), 2)
+      assert.deepStrictEqual(told, ["confirmed"])
+      assert.lengthOf(yield* refresh(own, shards), 2)
+      assert.deepStrictEqual(told, ["confirmed", "confirmed"])
+      yield* sql`SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database d ON d.oid = database
+        WHERE locktype = 'advisory' AND datname = current_database()`
+      yield* Effect.promise(() => until("it says so", () => told.at(-1) === "ended"))
+      assert.lengthOf(yield* refresh(own, shards).pipe(Effect.retry({ times: 20 })), 0)
+      assert.deepStrictEqual(told, ["confirmed", "confirmed", "ended"])
+    }).pipe(Effect.scoped, Effect.provide(runner))
+  )
+})
+
+describe("a partition whose lock was got", () => {
+  it.live(
+    "is taken as soon as nobody else can answer for it",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const [answers, frozen, silent] = [yield* listening(true), yield* listening(false), yield* listening(false)]
+        const gone = yield* unused
+        const owners = [answers.address, answers.address, gone, frozen.address, silent.address]
+        for (const [id, address] of owners.entries()) {
+          yield* sql`INSERT INTO partitions VALUES (${id}, ${`http://${address}`}, 1, now())`
+        }
+        yield* sql`INSERT INTO partitions VALUES (${FREE}, NULL, 1, now()), (${OWN}, ${SELF}, 1, now())`
+        const sign = (address: string, millis: number) =>
+          sql`INSERT INTO cluster_runners (address, runner, healthy, last_heartbeat)
+            VALUES (${address}, '{}', true, clock_timestamp()::timestamp - ${millis} * interval '1 millisecond')`
+        // Whoever answers is believed to live on, whatever it last said.
+        yield* sign(answers.address, 60_000)
+        yield* sign(frozen.address, CONFIRMED_MILLIS + 1)
+        // A clock that was set back makes nobody wait for longer.
+        yield* sign(silent.address, -60_000)
+
+        const places = yield* Places.make(
+          { url: SELF, version: "0.0.0" },
+          (yield* Sessions)!,
+          yield* Placement,
+          () => true
+        )
+        const begun = performance.now()
+        const taken = new Map<number, number>()
+        const take = (partition: number) =>
+          Effect.andThen(
+            vacated(places, partition),
+            Effect.sync(() => taken.set(partition, performance.now() - begun))
+          )
+        const all = [ANSWERS, GIVES_UP, GONE, FROZEN, SILENT, FREE, OWN]
+        const taking = yield* Effect.forkChild(Effect.forEach(all, take, { concurrency: "unbounded" }))
+        yield* Effect.promise(() => until("the one that is gone is followed", () => taken.has(GONE)))
+        yield* sql`UPDATE partitions SET url = NULL WHERE id = ${GIVES_UP}`
+        yield* Fiber.join(taking)
+        const order = [...taken.keys()]
+        assert.sameMembers(order.slice(0, 5), [GIVES_UP, GONE, FROZEN, FREE, OWN])
+        for (const partition of [ANSWERS, SILENT]) assert.isAtLeast(taken.get(partition)!, CONFIRMED_MILLIS - 1)
+      }).pipe(Effect.scoped, Effect.provide(runner)),
+    60_000
+  )
+})
