@@ -171,7 +171,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   return Accounts.of({
     run: (account, program) =>
-      actors.use(account, (actor) => actor.submit({ program, request: null, responseOf: none })),
+      actors.use(account, (actor) => actor.submit({ program, request: null, responseOf: none }), false),
     execute: (account, request, makeCommand) => idempotency.execute(account, request, makeCommand, actors.use),
     read,
     peek,

@@ -33,13 +33,16 @@ import type { AccountState, Moment } from "./Transaction.ts"
 import { ActiveTransaction, Transaction } from "./Transaction.ts"
 import { MailboxFull, WaitingRoom } from "./WaitingRoom.ts"
 
-/** Why an actor stopped: it lost the account to another owner, the log failed, or it was idle. */
-export type ClosedReason = "fenced" | "failed" | "passivated"
+/**
+ * Why an actor stopped: it lost the account to another owner, the log failed, a record got into the log when the
+ * account may have been another's already, or it was idle.
+ */
+export type ClosedReason = "fenced" | "failed" | "lapsed" | "passivated"
 
 /**
- * The actor stopped before the command was durable. After `failed` it may have happened, or not. This is a plain class,
- * because a flush that fails makes one for each of thousands of waiters, and a stack trace for each would take the
- * thread.
+ * The actor stopped before the command was durable. After `failed` and `lapsed` it may have happened, or not. This is a
+ * plain class, because a flush that fails makes one for each of thousands of waiters, and a stack trace for each would
+ * take the thread.
  */
 export class Closed {
   readonly _tag = "Closed"

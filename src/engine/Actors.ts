@@ -7,7 +7,7 @@ import type { Cause } from "effect"
 import { Clock, Effect, Schedule, Schema } from "effect"
 import type { Activations } from "./Activations.ts"
 import { intactTimers, makeActivations } from "./Activations.ts"
-import type { Actor, ActorServices } from "./Actor.ts"
+import type { Actor, ActorServices, ClosedReason } from "./Actor.ts"
 import { Closed, storageFailed } from "./Actor.ts"
 import { AccountNumbers } from "./AccountNumbers.ts"
 import { Alarm } from "./Alarm.ts"
@@ -36,7 +36,8 @@ import { MailboxFull } from "./WaitingRoom.ts"
 
 /**
  * The log cannot be reached, or the account has more work than it may queue: what was asked for may yet have been done.
- * Or the account is another process': then nothing was done here.
+ * Or the account is another process': then nothing was done here, but perhaps what has an idempotency key, and is found
+ * by it.
  */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   reason: Schema.String,
@@ -90,11 +91,13 @@ const REST_MILLIS = 5
 type EngineFailure = Closed | MailboxFull | StorageFailure | JournalCorrupt
 
 /**
- * Uses an account's actor, activating it if need be; once more on a fresh one if it was fenced or retired meanwhile.
+ * Uses an account's actor, activating it if need be; once more on a fresh one if it was fenced or retired meanwhile, or
+ * if nobody knows what has become of it, unless it may not be repeated.
  */
 export type UseActor = <A, E>(
   account: AccountId,
-  use: (actor: Actor) => Effect.Effect<A, E | Closed | MailboxFull | StorageFailure>
+  use: (actor: Actor) => Effect.Effect<A, E | Closed | MailboxFull | StorageFailure>,
+  mayRepeat?: boolean
 ) => Effect.Effect<A, Exclude<E, EngineFailure> | Unavailable>
 
 export interface Actors {
@@ -239,6 +242,7 @@ const makeUse = (
   const attempt = <A, E>(
     account: AccountId,
     f: (actor: Actor) => Effect.Effect<A, E | EngineFailure>,
+    mayRepeat: boolean,
     retries: number
   ): Effect.Effect<A, E | Unavailable> => {
     if (!isHere(account)) return Effect.fail(Unavailable.elsewhere(account))
@@ -246,15 +250,19 @@ const makeUse = (
     const used = actor?.closed === null ? f(actor) : Effect.flatMap(activate(account), useIfOpen(f))
     return Effect.catchCause(used, (cause): Effect.Effect<A, E | Unavailable> => {
       const failure = cause.reasons.find((reason) => reason._tag === "Fail")?.error
-      if (failure instanceof Closed && failure.reason !== "failed" && retries > 0) {
-        return Effect.suspend(() => attempt(account, f, retries - 1))
+      if (failure instanceof Closed && isRepeatedAfter(failure.reason, mayRepeat) && retries > 0) {
+        return Effect.suspend(() => attempt(account, f, mayRepeat, retries - 1))
       }
       return unavailable(cause, failure)
     })
   }
   // Suspended: what `f` looks at must be what is there when it runs, not when the effect was made.
-  return (account, f) => Effect.suspend(() => attempt(account, f as never, RETRIES)) as never
+  return (account, f, mayRepeat = true) =>
+    Effect.suspend(() => attempt(account, f as never, mayRepeat, RETRIES)) as never
 }
+
+const isRepeatedAfter = (reason: ClosedReason, mayRepeat: boolean): boolean =>
+  reason === "lapsed" ? mayRepeat : reason !== "failed"
 
 /** An actor that somebody waited for may have ended again. */
 const useIfOpen =

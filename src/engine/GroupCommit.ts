@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function* (
     for (const entry of durable) {
       // In this order: whoever waits for the record may at once want to see it in the views.
       if (!options.onDurable(entry)) {
-        close([entry], "failed")
+        close([entry], "lapsed")
         continue
       }
       entry.actor.markDurable(entry.sealed.record.version)

@@ -135,7 +135,8 @@ export const make: Effect.Effect<Idempotency, never, Journal | RunningTime | Sco
     return {
       execute: (account, request, makeCommand, use) => {
         // Once begun, the request is carried out, whether or not its client stays.
-        const effect = use(account, (actor) => once(actor, request, makeCommand))
+        const mayRepeat = request.idempotencyKey !== null
+        const effect = use(account, (actor) => once(actor, request, makeCommand), mayRepeat)
         if (request.idempotencyKey === null) return Effect.uninterruptible(effect)
         const name = `${account} ${request.idempotencyKey}`
         return exclusively(name, effect, (end) => use(account, (actor) => actor.reading(end)))

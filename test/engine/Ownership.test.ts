@@ -274,6 +274,31 @@ describe("an account", () => {
     })
   )
 
+  it.effect("leads to whoever has it what became durable once it may be another's, if it has a key", () =>
+    Effect.gen(function* () {
+      const { confirm, first, id, second, stop } = yield* engines
+      const command = (engine: Started, key: string | null) =>
+        engine.accounts.execute(ACCOUNT, Toy.request(key), () => Toy.command({ op: "increment", slot: "a", by: 1 }))
+      const outcomeOf = Effect.fnUntraced(function* (key: string | null) {
+        const flush = first.hold("append.before")
+        const fiber = yield* Effect.forkChild(Effect.flip(command(first, key)))
+        yield* Harness.settled
+        first.placement.doubt()
+        yield* flush.open
+        const failure = yield* Fiber.join(fiber)
+        return failure instanceof Unavailable && failure.isElsewhere ? failure.account : undefined
+      })
+      assert.strictEqual(yield* outcomeOf("key"), ACCOUNT)
+      confirm(first)
+      assert.strictEqual(yield* outcomeOf(null), undefined, "it was done, perhaps, and nobody can find out")
+      confirm(second)
+      yield* second.placement.gain(PARTITION)
+      assert.isNotNull((yield* command(second, "key")).replayOf)
+      assert.strictEqual(yield* countIn(second, id), 2)
+      yield* stop
+    })
+  )
+
   it.effect("whose partition comes has its timers fired, also those that the views have not seen", () =>
     Effect.gen(function* () {
       const { confirm, first, id, second, storage } = yield* engines
