@@ -5,6 +5,8 @@ import { seeOther } from "../pages/PageResponse.ts"
 import * as Assets from "../pages/Assets.ts"
 import * as Account from "./Account.ts"
 import * as Delivery from "./Delivery.ts"
+import * as CheckoutSession from "./CheckoutSession.ts"
+import * as CheckoutSessions from "./CheckoutSessions.ts"
 import * as Customer from "./Customer.ts"
 import * as Customers from "./Customers.ts"
 import * as AuditLog from "./AuditLog.ts"
@@ -50,6 +52,8 @@ export const layer = Layer.mergeAll(
   Assets.immutable(Assets.dashboardScript),
   Account.layer,
   Delivery.layer,
+  CheckoutSession.layer,
+  CheckoutSessions.layer,
   Customer.layer,
   Customers.layer,
   AuditLog.layer,

@@ -29,7 +29,12 @@ const priceFields = (fields: Fields): Child => [
     amount(fields, "unit_amount", "Amount of one"),
     fields.text({ name: "currency", label: "Currency", value: "usd", required: true }),
     fields.choice({ name: "recurring[interval]", label: "Charged", options: INTERVALS }),
-    fields.text({ name: "recurring[interval_count]", label: "Intervals between charges", inputmode: "numeric" })
+    fields.text({
+      name: "recurring[interval_count]",
+      label: "Intervals from one charge to the next",
+      inputmode: "numeric",
+      hint: "1 if you leave it out."
+    })
   ]),
   group("Name", [
     fields.text({ name: "nickname", label: "Name", hint: "Only you see it." }),

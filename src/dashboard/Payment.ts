@@ -149,7 +149,7 @@ const refundsTable = (refunds: ReadonlyArray<Refund>) =>
     empty: "None."
   })
 
-const factsOf = (visit: Visit, payment: PaymentIntent) => {
+const factsOf = (visit: Visit, payment: PaymentIntent, checkoutSession: string | undefined) => {
   const { amount_capturable, amount_received, currency, customer, description, id, last_payment_error, metadata } =
     payment
   return facts([
@@ -165,6 +165,11 @@ const factsOf = (visit: Visit, payment: PaymentIntent) => {
       customer === null ? NOTHING : html`<a href="${visit.to(`/customers/${customer}`)}"><code>${customer}</code></a>`
     ],
     [
+      "Checkout",
+      checkoutSession &&
+        html`<a href="${visit.to(`/checkout-sessions/${checkoutSession}`)}"><code>${checkoutSession}</code></a>`
+    ],
+    [
       "Last failure",
       last_payment_error && html`${last_payment_error.message} <code>${last_payment_error.decline_code}</code>`
     ],
@@ -174,7 +179,7 @@ const factsOf = (visit: Visit, payment: PaymentIntent) => {
 }
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
-  const payment = (yield* find(visit.account, PAYMENT_INTENT, id)).value
+  const { hidden, value: payment } = yield* find(visit.account, PAYMENT_INTENT, id)
   const { rows: refunds } = yield* list(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX })
   const { canceled_at, charges, client_secret: _, created, ...rest } = payment
   const moments = [
@@ -195,7 +200,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     live: ["payment_intent", "charge", "refund", "event", "delivery"],
     aside: [badge(payment.status), buttons(visit, payment, problem)],
     content: [
-      factsOf(visit, payment),
+      factsOf(visit, payment, hidden?.checkoutSession),
       section("What happened", timeline(happenings(visit, touched))),
       section("Refunds", refundsTable(refunds)),
       // A client secret lets whoever has it pay; nobody needs it here.

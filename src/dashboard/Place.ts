@@ -35,4 +35,4 @@ export const link = ({ depth }: Pick<Place, "depth">, path: DashboardPath, query
 
 /** The pages that somebody may be led to after signing in: those of an environment, and nothing else. */
 export const isReturn = (path: string): path is DashboardPath =>
-  /^\/(?:test|live)(?:\/[0-9A-Za-z_]{1,64}){0,4}$/.test(path)
+  /^\/(?:test|live)(?:\/[0-9A-Za-z_-]{1,64}){0,4}$/.test(path)

@@ -1,11 +1,13 @@
 /** One product: what it is, what it costs, and what quantities of it come to. */
 import { Effect, Layer } from "effect"
+import { CreateCheckoutSession } from "../domain/CheckoutSession.ts"
 import type { Price } from "../domain/Price.ts"
 import type { Product } from "../domain/Product.ts"
 import { UpdateProduct } from "../domain/Product.ts"
 import type { FormValues } from "../pages/Forms.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
+import * as CheckoutSessions from "../payments/CheckoutSessions.ts"
 import { PRICE, PRODUCT } from "../payments/Documents.ts"
 import * as Prices from "../payments/Prices.ts"
 import * as Commands from "../payments/Products.ts"
@@ -16,7 +18,7 @@ import { isStepped, priceHtml, quantityTable, tierTable } from "./components/Pri
 import type { Column } from "./components/Table.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
-import { decoded, textIn } from "./Entered.ts"
+import { decoded, numberIn, textIn } from "./Entered.ts"
 import { productFields, stateBadge } from "./Products.ts"
 import { find, list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
@@ -84,10 +86,36 @@ const priceColumns = (visit: Visit, product: Product, problem: Problem | null): 
     : [])
 ]
 
+/** A link is a checkout session. The payer of an amount of their choice buys one. */
+const linkFields =
+  ({ custom_unit_amount: custom }: Price) =>
+  (fields: Fields): Child => [
+    custom === undefined &&
+      fields.text({ name: "line_items[0][quantity]", label: "Quantity", inputmode: "numeric", value: "1" }),
+    fields.text({
+      name: "success_url",
+      label: "Leads to",
+      type: "url",
+      required: true,
+      hint: "Where the payer goes once it is paid. The link can be paid once, within 24 hours."
+    })
+  ]
+
 const priceButtons = (visit: Visit, product: Product, price: Price, problem: Problem | null): Child => {
   const at = (what: string) => `/products/${product.id}/prices/${price.id}/${what}` as const
   const quiet = (what: string, submit: string) => form({ visit, action: at(what), submit, tone: "quiet", problem })
   return html`<div class="buttons">
+    ${
+      product.active &&
+      price.active &&
+      dialog("Payment link", {
+        visit,
+        action: at("link"),
+        submit: "Make the link",
+        problem,
+        content: linkFields(price)
+      })
+    }
     ${price.active && price.id !== product.default_price && quiet("default", "Make default")}
     ${price.active ? quiet("archive", "Archive") : quiet("activate", "Activate")}
   </div>`
@@ -95,15 +123,15 @@ const priceButtons = (visit: Visit, product: Product, price: Price, problem: Pro
 
 /** Prices of which one cannot tell by looking what a quantity comes to. */
 const stepped = (prices: ReadonlyArray<Price>): Child =>
-  prices
-    .filter(isStepped)
-    .map((price) =>
-      section(
-        `Quantities at ${price.nickname ?? price.lookup_key ?? price.id}`,
-        html`<div class="beside">${price.tiers !== undefined && tierTable(price)}${quantityTable(price)}</div>`,
-        priceHtml(price)
-      )
+  prices.filter(isStepped).map((price) => {
+    const name = price.nickname ?? price.lookup_key ?? price.id
+    const tiers = price.tiers !== undefined && tierTable(price, name)
+    return section(
+      `Quantities at ${name}`,
+      html`<div class="beside">${tiers}${quantityTable(price, name)}</div>`,
+      priceHtml(price)
     )
+  })
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const product = (yield* find(visit.account, PRODUCT, id)).value
@@ -199,6 +227,28 @@ const makeDefault = action({
   }
 })
 
+const makeLink = action({
+  name: "checkout_session.create",
+  right: "build",
+  of: "/products/:id",
+  path: "/products/:id/prices/:price/link",
+  show,
+  says: "The payment link is made.",
+  does: (_, { price = "" }, values) => {
+    const entered = {
+      mode: "payment",
+      line_items: [{ price, quantity: numberIn(values, "line_items[0][quantity]") ?? 1 }],
+      success_url: textIn(values, "success_url")
+    }
+    return Effect.succeed({
+      entered,
+      subject: price,
+      next: ({ id }) => `/checkout-sessions/${id}`,
+      command: Effect.flatMap(decoded(CreateCheckoutSession, entered), CheckoutSessions.create)
+    })
+  }
+})
+
 export const layer = Layer.mergeAll(
   screen("/products/:id", "see", show),
   edit,
@@ -206,5 +256,6 @@ export const layer = Layer.mergeAll(
   setActive("activate", "The product is active."),
   setPriceActive("archive", "The price is archived."),
   setPriceActive("activate", "The price is active."),
-  makeDefault
+  makeDefault,
+  makeLink
 )

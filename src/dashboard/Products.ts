@@ -73,17 +73,13 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     title: "Products",
     section: "Products",
     live: ["product", "price"],
-    aside:
-      visit.may("build") &&
-      html`<div class="buttons">
-        ${dialog("New product", {
-          visit,
-          action: "/products/create",
-          submit: "Create",
-          problem,
-          content: newProduct
-        })}
-      </div>`,
+    aside: html`<div class="buttons">
+      <a class="button" href="${visit.to("/checkout-sessions")}">Checkout sessions</a>
+      ${
+        visit.may("build") &&
+        dialog("New product", { visit, action: "/products/create", submit: "Create", problem, content: newProduct })
+      }
+    </div>`,
     content: [
       filters(visit, "/products", (fields) => fields.choice({ name: "status", label: "Status", options: VIEWS })),
       table({

@@ -216,12 +216,79 @@ describe("the dashboard's", () => {
     })
   })
 
+  describe("checkout sessions", () => {
+    const tea = () =>
+      server.post("/v1/products", { name: "Tea", default_price_data: { currency: "usd", unit_amount: 1250 } })
+
+    it("are made as a payment link, shown with what became of them, and expired", async () => {
+      const { default_price, id } = await tea()
+      const entered = { "line_items[0][quantity]": "3", success_url: "https://shop.example/thanks" }
+      const made = await send(`/products/${id}`, `${default_price}/link`, entered)
+      const session = await server.get(`/v1/checkout_sessions/${idIn(made)}`)
+      assert.deepInclude(session, { amount_total: 3750, status: "open", success_url: entered.success_url })
+      assert.include(made.text, `<code class="copy">${session.url}</code>`)
+      assert.match(textOf(made), /37\.50 USD .*Tea 3 .*37\.50 USD/)
+      assert.include(made.text, `/payments/${session.payment_intent}"`)
+      const payment = await tab.get(`/dashboard/test/payments/${session.payment_intent}`)
+      assert.include(payment.text, `/checkout-sessions/${session.id}"`)
+      assert.include((await tab.get("/dashboard/test/checkout-sessions?status=open")).text, session.id)
+      const expired = await send(`/checkout-sessions/${session.id}`, "/expire", {})
+      assert.include(textOf(expired), "The session has expired.")
+      assert.notInclude(textOf(expired), "Payment link")
+      assert.notInclude((await tab.get("/dashboard/test/checkout-sessions?status=open")).text, session.id)
+      assert.include((await tab.get("/dashboard/test/checkout-sessions")).text, session.id)
+    })
+
+    it("show who has paid, and never the secret with which one pays", async () => {
+      const { default_price } = await tea()
+      const session = await server.post("/v1/checkout_sessions", {
+        mode: "payment",
+        ui_mode: "embedded",
+        line_items: [{ price: default_price, quantity: 1 }]
+      })
+      await server.post(`/v1/checkout_sessions/${session.id}/confirm`, {
+        payment_method: "pm_card_visa",
+        customer_details: { email: "payer@example.com", name: "Somebody" }
+      })
+      const page = await tab.get(`/dashboard/test/checkout-sessions/${session.id}`)
+      assert.match(textOf(page), /complete paid .*Somebody payer@example\.com/)
+      assert.notInclude(page.text, session.client_secret)
+      assert.include(textOf(await tab.get("/dashboard/test/checkout-sessions")), "payer@example.com")
+    })
+
+    it("say what makes none", async () => {
+      const { default_price, id } = await tea()
+      for (const [entered, said] of [
+        [{}, /-success_url-error">/],
+        [{ success_url: "javascript:alert(1)" }, /-success_url-error">/],
+        [{ success_url: "https://shop.example/", "line_items[0][quantity]": "0" }, /quantity\]-error">/],
+        [{ success_url: "https://shop.example/", "line_items[0][quantity]": "many" }, /quantity\]-error">/]
+      ] as const) {
+        const wrong = await send(`/products/${id}`, `${default_price}/link`, entered)
+        assert.strictEqual(wrong.status, 400, JSON.stringify(entered))
+        assert.match(wrong.text, said, JSON.stringify(entered))
+      }
+    })
+  })
+
   it("pages show nothing of another merchant, nor of the other environment", async () => {
     const other = await start("Other")
     const stranger = await signedIn(other)
     const { id: customer } = await server.post("/v1/customers", { name: "Mine" })
     const { id: product } = await server.post("/v1/products", { name: "Mine" })
-    for (const path of [`customers/${customer}`, `products/${product}`, `products/${product}/prices`]) {
+    const price = await server.post("/v1/prices", { product, currency: "usd", unit_amount: 100 })
+    const { id: session } = await server.post("/v1/checkout_sessions", {
+      mode: "payment",
+      success_url: "https://shop.example/",
+      line_items: [{ price: price.id, quantity: 1 }]
+    })
+    const paths = [
+      `customers/${customer}`,
+      `products/${product}`,
+      `products/${product}/prices`,
+      `checkout-sessions/${session}`
+    ]
+    for (const path of paths) {
       assert.strictEqual((await tab.get(`/dashboard/test/${path}`)).status, 200)
       assert.strictEqual((await tab.get(`/dashboard/live/${path}`)).status, 404)
       assert.strictEqual((await stranger.get(`/dashboard/test/${path}`)).status, 404)

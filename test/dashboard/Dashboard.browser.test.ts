@@ -10,9 +10,17 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
   let server: PagesServer
   let browser: Browser
   let payment: Answer
+  let product: Answer
   beforeAll(async () => {
     ;[server, browser] = await Promise.all([start(), launch()])
     await server.post("/v1/webhook_endpoints", { url: "http://127.0.0.1:9/hook", enabled_events: ["*"] })
+    product = await server.post("/v1/products", { name: "Seats" })
+    const tiers = [
+      { up_to: 10, unit_amount: 500 },
+      { up_to: "inf", unit_amount: 400 }
+    ]
+    const terms = { billing_scheme: "tiered", tiers_mode: "volume", tiers }
+    await server.post("/v1/prices", { product: product.id, currency: "usd", ...terms })
     payment = await pay({ description: "A long description of an order, as merchants write them" })
   })
   afterAll(async () => {
@@ -118,7 +126,8 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
 
   it.each(looks)("is for everybody in %s", async (_, options) => {
     const { complaints, page } = await enter(options)
-    const all = ["/payments", `/payments/${payment.id}`, "", "/developers", "/account", "/nothing"]
+    const catalog = ["/customers", `/products/${product.id}`]
+    const all = ["/payments", `/payments/${payment.id}`, ...catalog, "", "/developers", "/account", "/nothing"]
     // What is written where is the same in the dark.
     for (const path of options.colorScheme === "dark" ? all.slice(0, 2) : all) {
       await page.goto(address(path))

@@ -496,6 +496,28 @@ describe("the dashboard", () => {
     },
     { name: "person.remove", page: memberPage, end: "/remove", entered: {}, account: "installation", support: false },
     {
+      name: "checkout_session.create",
+      page: async () => `/products/${(await product()).id}`,
+      end: "/link",
+      entered: { success_url: "https://shop.example/thanks" },
+      account: "test",
+      support: false
+    },
+    {
+      name: "checkout_session.expire",
+      page: async () => {
+        const { default_price } = await product()
+        const line_items = [{ price: default_price, quantity: 1 }]
+        const success_url = "https://shop.example/"
+        const { id } = await server.post("/v1/checkout_sessions", { mode: "payment", success_url, line_items })
+        return `/checkout-sessions/${id}`
+      },
+      end: "/expire",
+      entered: {},
+      account: "test",
+      support: false
+    },
+    {
       name: "merchant.set_version",
       page: async () => "/developers",
       end: "/version",

@@ -56,9 +56,9 @@ export const isStepped = ({ tiers, transform_quantity }: Price): boolean =>
   tiers !== undefined || transform_quantity !== undefined
 
 /** What quantities at a price come to, by the arithmetic that bills them. */
-export const quantityTable = (price: Price): Html =>
+export const quantityTable = (price: Price, name: string): Html =>
   table({
-    caption: "Quantities, with what they come to",
+    caption: `Quantities at ${name}, with what they come to`,
     columns: [
       { name: "Quantity", align: "end", cell: ({ quantity }) => String(quantity) },
       {
@@ -72,11 +72,11 @@ export const quantityTable = (price: Price): Html =>
   })
 
 /** The tiers themselves. */
-export const tierTable = ({ currency, tiers = [] }: Price): Html => {
+export const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
   const amount = (minor: string | null) => (minor === null ? NOTHING : exactMoney(minor, currency))
   const from = (index: number) => (tiers[index - 1]?.up_to ?? 0) + 1
   return table<Tier & { readonly from: number }>({
-    caption: "Tiers",
+    caption: `Tiers of ${name}`,
     columns: [
       { name: "Units", cell: ({ from, up_to }) => (up_to === null ? `${from} and more` : `${from} to ${up_to}`) },
       { name: "Each", align: "end", cell: ({ unit_amount_decimal }) => amount(unit_amount_decimal) },

@@ -1,0 +1,106 @@
+/** One checkout session: its page for the payer, what is bought, and what came of it. */
+import { Effect, Layer } from "effect"
+import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import type { Child } from "../pages/Html.ts"
+import { html } from "../pages/Html.ts"
+import * as Commands from "../payments/CheckoutSessions.ts"
+import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../payments/Documents.ts"
+import type { Problem } from "./components/Form.ts"
+import { dialog } from "./components/Form.ts"
+import { json } from "./components/Json.ts"
+import { table } from "./components/Table.ts"
+import { badge, code, facts, money, plainAmount, section, time } from "./components/Values.ts"
+import { find } from "./Reading.ts"
+import type { Show } from "./Screens.ts"
+import { action, screen } from "./Screens.ts"
+import type { Visit } from "./Visit.ts"
+
+const buttons = (visit: Visit, { id, status }: CheckoutSession, problem: Problem | null): Child =>
+  visit.may("build") &&
+  status === "open" &&
+  html`<div class="buttons">
+    ${dialog("Expire", {
+      visit,
+      action: `/checkout-sessions/${id}/expire`,
+      submit: "Expire the session",
+      tone: "danger",
+      problem,
+      content: () => html`<p class="field">Nobody can pay on its page any more.</p>`
+    })}
+  </div>`
+
+const payerOf = ({ customer_details: details }: CheckoutSession): Child => {
+  if (details === undefined) return null
+  const { address, email, name, phone } = details
+  const lines = [name, email, phone, ...Object.values(address ?? {})].filter((line) => line)
+  return lines.length === 0 ? null : lines.map((line) => html`<div><bdi>${line}</bdi></div>`)
+}
+
+const linesTable = (lines: ReadonlyArray<LineItem>): Child =>
+  table({
+    caption: "What is bought",
+    columns: [
+      { name: "Item", cell: ({ description }) => html`<bdi>${description}</bdi>` },
+      { name: "Quantity", align: "end", cell: ({ quantity }) => String(quantity) },
+      { name: "Price", wide: true, cell: ({ price }) => code(price) },
+      { name: "Amount", align: "end", cell: ({ amount_total, currency }) => money(amount_total, currency) }
+    ],
+    rows: lines,
+    empty: "Nothing."
+  })
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
+  const session = (yield* find(visit.account, CHECKOUT_SESSION, id)).value
+  const lines = (yield* find(visit.account, LINE_ITEMS, lineItemsId(id))).value.data
+  const { client_secret: _, customer, payment_intent, url, ...rest } = session
+  const currency = session.currency ?? "usd"
+  const total = session.amount_total ?? 0
+  return {
+    title: `${plainAmount(total, currency)} ${currency.toUpperCase()}`,
+    section: "Products",
+    back: ["/checkout-sessions", "Checkout sessions"],
+    live: ["checkout.session", "payment_intent"],
+    aside: [badge(session.status), badge(session.payment_status), buttons(visit, session, problem)],
+    content: [
+      url !== null &&
+        section(
+          "Payment link",
+          html`<p class="hint">Whoever opens it can pay, once, until ${time(session.expires_at)}.</p>
+            <p>${code(url)}</p>`
+        ),
+      section(
+        "Details",
+        facts([
+          ["Id", code(id)],
+          [
+            "Payment",
+            payment_intent &&
+              html`<a href="${visit.to(`/payments/${payment_intent}`)}"><code>${payment_intent}</code></a>`
+          ],
+          ["Customer", customer && html`<a href="${visit.to(`/customers/${customer}`)}"><code>${customer}</code></a>`],
+          ["Payer", payerOf(session)],
+          ["Since", time(session.created)],
+          [session.status === "expired" ? "Would have expired" : "Expires", time(session.expires_at)],
+          ["Afterwards", session.success_url && code(session.success_url)],
+          ["Reference", session.client_reference_id],
+          ...Object.entries(session.metadata).map(([key, value]) => [key, value] as const)
+        ])
+      ),
+      section("What is bought", linesTable(lines)),
+      // A client secret lets whoever has it pay; nobody needs it here.
+      section("JSON", json({ ...rest, customer, payment_intent, url }, "The session as JSON"))
+    ]
+  }
+})
+
+const expire = action({
+  name: "checkout_session.expire",
+  right: "build",
+  of: "/checkout-sessions/:id",
+  path: "/checkout-sessions/:id/expire",
+  show,
+  says: "The session has expired.",
+  does: (_, { id = "" }) => Effect.succeed({ entered: {}, command: Commands.expire(id) })
+})
+
+export const layer = Layer.merge(screen("/checkout-sessions/:id", "see", show), expire)
