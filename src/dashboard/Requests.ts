@@ -53,7 +53,7 @@ const isErrors = (visit: Visit): boolean => visit.query.get("view") === "errors"
 const filterForm = (visit: Visit) =>
   filters(visit, "/requests", (fields) => [
     isErrors(visit) && html`<input type="hidden" name="view" value="errors" />`,
-    fields.text({ name: "status", label: "Status", hint: "402, or 4xx" }),
+    fields.text({ name: "status", label: "Status (402, 4xx)" }),
     fields.choice({
       name: "method",
       label: "Method",
@@ -77,11 +77,14 @@ const requestsTable = (visit: Visit, requests: ReadonlyArray<LoggedRequest>, isF
   table({
     caption: "Requests, newest first",
     columns: [
-      { name: "Request", cell: ({ method, path }) => html`<code>${method} ${path}</code>` },
-      { name: "Status", cell: (request) => [badge(String(request.status), toneOf(request.status)), replayed(request)] },
-      { name: "Error", cell: ({ error }) => (error === null ? NOTHING : html`<code>${error.code}</code>`) },
+      { name: "Request", cell: ({ method, path }) => html`${method} ${path}` },
+      {
+        name: "Status",
+        cell: (request) => html`${badge(String(request.status), toneOf(request.status))} ${replayed(request)}`
+      },
+      { name: "Error", cell: ({ error }) => (error === null ? NOTHING : html`<code>${error.code}</code>`), wide: true },
       { name: "Idempotency key", cell: ({ idempotencyKey }) => idempotencyKey ?? NOTHING, wide: true },
-      { name: "Took", align: "end", cell: ({ millis }) => `${millis.toFixed(1)} ms`, wide: true },
+      { name: "Took", align: "end", cell: ({ millis }) => `${millis.toFixed(1)}\u00a0ms`, wide: true },
       { name: "Date", cell: ({ at }) => time(secondsOf(at)) }
     ],
     rows: requests,
@@ -179,7 +182,7 @@ const factsOf = (visit: Visit, request: LoggedRequest) =>
   facts([
     ["Id", code(request.id)],
     ["Date", time(secondsOf(request.at))],
-    ["Took", `${request.millis.toFixed(1)} ms`],
+    ["Took", `${request.millis.toFixed(1)}\u00a0ms`],
     ["API key", filtered(visit, "key", request.apiKey)],
     ["API version", filtered(visit, "version", request.apiVersion)],
     [
