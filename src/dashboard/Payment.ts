@@ -1,15 +1,17 @@
 /** One payment: everything that touched it, and what can be done with it. */
 import { Effect, Layer, Schema } from "effect"
+import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { RequestedCancellationReason } from "../domain/PaymentIntent.ts"
 import type { Refund } from "../domain/Refund.ts"
 import { RefundReason } from "../domain/Refund.ts"
+import { Accounts } from "../engine/Accounts.ts"
 import type { FormValues } from "../pages/Forms.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import { moneyOf } from "../pages/Money.ts"
 import * as Amounts from "../pages/assets/amount.js"
-import { PAYMENT_INTENT, REFUND } from "../payments/Documents.ts"
+import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../payments/Documents.ts"
 import { sentKey } from "../payments/IdempotencyKeys.ts"
 import * as PaymentIntents from "../payments/PaymentIntents.ts"
 import * as Refunds from "../payments/Refunds.ts"
@@ -178,6 +180,17 @@ const factsOf = (visit: Visit, payment: PaymentIntent, checkoutSession: string |
   ])
 }
 
+/** Leads to the page that the payer pays on, while it is open. A session may have gone with a wipe. */
+const checkoutLink = Effect.fnUntraced(function* ({ account }: Visit, id: string | undefined) {
+  if (id === undefined) return null
+  const entry = yield* Accounts.use((accounts) => accounts.read(account, id))
+  if (entry === undefined || entry.deleted || entry.kind !== CHECKOUT_SESSION.name) return null
+  const { status, url } = entry.value as unknown as CheckoutSession
+  return status === "open" && url !== null
+    ? html`<a class="button" href="${url}" target="_blank" rel="noopener">Open checkout</a>`
+    : null
+})
+
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const { hidden, value: payment } = yield* find(visit.account, PAYMENT_INTENT, id)
   const { rows: refunds } = yield* list(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX })
@@ -198,7 +211,11 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     section: "Payments",
     back: ["/payments", "Payments"],
     live: ["payment_intent", "charge", "refund", "event", "delivery"],
-    aside: [badge(payment.status), buttons(visit, payment, problem)],
+    aside: [
+      badge(payment.status),
+      yield* checkoutLink(visit, hidden?.checkoutSession),
+      buttons(visit, payment, problem)
+    ],
     content: [
       factsOf(visit, payment, hidden?.checkoutSession),
       section("What happened", timeline(happenings(visit, touched))),

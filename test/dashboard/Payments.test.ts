@@ -118,6 +118,21 @@ describe("payments of the dashboard", () => {
     assert.strictEqual(wrong.status, 400)
   })
 
+  it("lead to their checkout while it is open", async () => {
+    const product = await server.post("/v1/products", { name: "Mug" })
+    const session = await server.post("/v1/checkout_sessions", {
+      mode: "payment",
+      success_url: "https://shop.example/thanks",
+      line_items: [{ quantity: 1, price_data: { currency: "usd", product: product.id, unit_amount: 1500 } }]
+    })
+    const page = () => tab.get(`/dashboard/test/payments/${session.payment_intent}`)
+    assert.include((await page()).text, `href="${session.url}"`)
+    await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
+    const after = await page()
+    assert.strictEqual(after.status, 200)
+    assert.notInclude(after.text, "Open checkout")
+  })
+
   it.each(["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "\n-1"])("take %j for a text", (text) => {
     assert.include(csvCell(text), `'${text}`)
   })
