@@ -1,5 +1,6 @@
 /** Which payments an address asks for: by filters, and by a query in the API's own language (semantics 9.19, 9.70). */
-import { Effect, Result } from "effect"
+import { Effect, Result, Schema } from "effect"
+import { Currency } from "../domain/Money.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Clause, SearchQuery } from "../domain/SearchQuery.ts"
 import { CLAUSES_MAX, matches, parse } from "../domain/SearchQuery.ts"
@@ -36,7 +37,8 @@ export const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> => {
   for (const field of ["status", "currency", "customer", "last4"]) {
     if (given(field) !== "") clauses.push(clause(field, ":", given(field)))
   }
-  const amount = Amounts.readAmount(given("amount"), moneyOf(given("currency") || "usd", "en"))
+  const currency = Schema.is(Currency)(given("currency")) ? given("currency").toLowerCase() : "usd"
+  const amount = Amounts.readAmount(given("amount"), moneyOf(currency, "en"))
   if (amount.minor !== undefined) clauses.push(clause("amount", ":", amount.minor))
   const [from, until] = [secondsOf(given("from")), secondsOf(given("until"))]
   if (from !== undefined) clauses.push(clause("created", ">=", from))

@@ -271,6 +271,13 @@ describe("the dashboard's", () => {
     })
   })
 
+  it("filters take any text for a currency", async () => {
+    for (const currency of ["x", "<s>", "EUR"]) {
+      const page = await tab.get(`/dashboard/test/payments?${new URLSearchParams({ currency, amount: "1" })}`)
+      assert.strictEqual(page.status, 200, currency)
+    }
+  })
+
   it("pages show nothing of another merchant, nor of the other environment", async () => {
     const other = await start("Other")
     const stranger = await signedIn(other)
