@@ -10,6 +10,7 @@ import * as CheckoutSessions from "./CheckoutSessions.ts"
 import * as Customer from "./Customer.ts"
 import * as Customers from "./Customers.ts"
 import * as AuditLog from "./AuditLog.ts"
+import * as BrandSettings from "./BrandSettings.ts"
 import * as Developers from "./Developers.ts"
 import * as Events from "./Events.ts"
 import * as Home from "./Home.ts"
@@ -31,6 +32,7 @@ import { SignInLimits } from "./SignInLimits.ts"
 import * as WebhookEndpoint from "./WebhookEndpoint.ts"
 import * as Webhooks from "./Webhooks.ts"
 import * as Team from "./Team.ts"
+import * as TestClock from "./TestClock.ts"
 import { visitOf } from "./Visit.ts"
 import { visitorOf } from "./Visitors.ts"
 
@@ -57,6 +59,7 @@ export const layer = Layer.mergeAll(
   Customer.layer,
   Customers.layer,
   AuditLog.layer,
+  BrandSettings.layer,
   Developers.layer,
   Events.layer,
   Home.layer,
@@ -74,6 +77,7 @@ export const layer = Layer.mergeAll(
   WebhookEndpoint.layer,
   Webhooks.layer,
   Team.layer,
+  TestClock.layer,
   nothing("GET"),
   nothing("POST")
 ).pipe(Layer.provide([SignInLimits.layer, Numbers.layer]))

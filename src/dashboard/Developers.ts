@@ -17,6 +17,9 @@ const example = ({ mode, publicUrl }: Visit): string =>
   -H 'Content-Type: application/json' -H 'Idempotency-Key: first' \\
   -d '{"amount": 4321, "currency": "usd", "payment_method": "pm_card_visa", "confirm": true}'`
 
+const buttonTo = (visit: Visit, path: `/${string}`, name: string) =>
+  html`<a class="button" href="${visit.to(path)}">${name}</a>`
+
 const show: Show = (visit, _, problem) => {
   const { merchant, publicUrl } = visit
   const version = visit.may("build")
@@ -38,9 +41,11 @@ const show: Show = (visit, _, problem) => {
   return Effect.succeed({
     title: "Developers",
     section: "Developers",
-    aside: visit.may(visit.livemode ? "live_keys" : "build")
-      ? html`<div class="buttons"><a class="button" href="${visit.to("/developers/keys")}">API keys</a></div>`
-      : null,
+    aside: html`<div class="buttons">
+      ${visit.may(visit.livemode ? "live_keys" : "build") && buttonTo(visit, "/developers/keys", "API keys")}
+      ${visit.may("build") && buttonTo(visit, "/developers/brand", "Brand")}
+      ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/clock", "Test clock")}
+    </div>`,
     content: [
       section("Default API version", version),
       section(

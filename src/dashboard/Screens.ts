@@ -50,8 +50,8 @@ type Response = HttpServerResponse.HttpServerResponse
 export type Params = Readonly<Record<string, string | undefined>>
 
 /** A page of the dashboard: its forms say where they come from, and nobody else is told. */
-export const answer = (document: Html, status = 200): Response =>
-  page(document, { status, referrerPolicy: "same-origin" })
+export const answer = (document: Html, status = 200, pictures: Screen["pictures"] = []): Response =>
+  page(document, { status, pictures, referrerPolicy: "same-origin" })
 
 const notShown = (request: Request, status: 413 | 500 | 503): Response =>
   answer(
@@ -121,7 +121,9 @@ export type Show<R = Services> = (
 const shown = <R>(visit: Visit, screen: Effect.Effect<Screen | undefined, ResourceMissing | Unavailable, R>) =>
   screen.pipe(
     Effect.catchTag("ResourceMissing", () => Effect.succeed(undefined)),
-    Effect.map((screen) => (screen === undefined ? refusal(visit, 404) : answer(shell(visit, screen), screen.status)))
+    Effect.map((screen) =>
+      screen === undefined ? refusal(visit, 404) : answer(shell(visit, screen), screen.status, screen.pictures)
+    )
   )
 
 /** What actions say on the page that they lead to, by their names. */

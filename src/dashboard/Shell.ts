@@ -40,6 +40,8 @@ export interface Screen {
   readonly status?: number
   /** The page is shown again when documents of these kinds change, or `event` or `delivery`. */
   readonly live?: ReadonlyArray<string>
+  /** Addresses of pictures from elsewhere that the page shows. */
+  readonly pictures?: ReadonlyArray<string | null>
   /** Said at the top: what came of a form. */
   readonly notice?: string | null
 }

@@ -1,5 +1,5 @@
 /** The one door to accounts: nothing outside may assume that an account's actor is in this process. */
-import { Context, Effect, Layer, Option, Schedule } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schedule } from "effect"
 import type { AccountNumbersShape } from "./AccountNumbers.ts"
 import { AccountNumbers } from "./AccountNumbers.ts"
 import type { Actor } from "./Actor.ts"
@@ -24,7 +24,7 @@ import type { RequestIdentity } from "./Record.ts"
 import type { TimerHandler } from "./Timers.ts"
 import type { Transaction } from "./Transaction.ts"
 import type { Outbox } from "./Outbox.ts"
-import type { DeliveryRow } from "./Projection.ts"
+import type { DeliveryRow, TimerRow } from "./Projection.ts"
 import type { RunningTime } from "./RunningTime.ts"
 import type { StoredEvent } from "./Events.ts"
 import { wasWithin } from "./Created.ts"
@@ -41,6 +41,14 @@ const KNOWN_NUMBERS_MAX = 100_000
 const NO_ACCOUNTS: ReadonlyArray<AccountId> = []
 const UNNUMBERED_PAGE = 1000
 const NUMBERING_RETRY_MILLIS = 1000
+
+/** Times in milliseconds, by the account's clock. */
+export interface Outlook {
+  readonly now: Millis
+  /** The account's clock is so far ahead of the wall clock. */
+  readonly clockOffset: Millis
+  readonly timers: ReadonlyArray<Pick<TimerRow, "id" | "name" | "dueAt">>
+}
 
 export interface AccountsShape {
   /** Runs a command and waits until it is durable. */
@@ -82,6 +90,9 @@ export interface AccountsShape {
 
   /** Says when each account that is in memory, and served here, is to be woken for its timers, by the wall clock. */
   readonly wakeTimes: (now: Millis) => ReadonlyMap<AccountId, Millis>
+
+  /** The account's clock, and what its timers wait for: those that are due next, in their order, so many at most. */
+  readonly outlook: (account: AccountId, limit: number) => Effect.Effect<Outlook, Unavailable>
 
   /** One page of a kind's documents, newest first. Shows everything that was acknowledged before the call. */
   readonly list: (account: AccountId, query: ListQuery & CreatedQuery) => Effect.Effect<ListPage, Unavailable>
@@ -177,6 +188,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     peek,
     holder: yield* makeHolder(read),
     ...timersOf(actors),
+    outlook: (account, limit) => reading(account, (actor) => outlook(views, actor, limit)),
     list: (account, query) =>
       Effect.suspend(() => {
         const actor = actors.active(account)
@@ -233,6 +245,12 @@ const datedLists = (
         return { deliveries: page, hasMore }
       })
     )
+})
+
+const outlook = Effect.fnUntraced(function* (views: ViewsShape, { account, clockOffset }: Actor, limit: number) {
+  const timers = yield* views.timers(account, limit)
+  const answer: Outlook = { now: (yield* Clock.currentTimeMillis) + clockOffset, clockOffset, timers }
+  return answer
 })
 
 const none = () => null

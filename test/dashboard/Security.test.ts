@@ -446,6 +446,22 @@ describe("the dashboard", () => {
       support: false
     },
     {
+      name: "merchant.brand",
+      page: async () => "/developers/brand",
+      end: "/set",
+      entered: { name: "Lumen", accent: "#1B7F5E" },
+      account: "installation",
+      support: false
+    },
+    {
+      name: "test_clock.advance",
+      page: async () => "/developers/clock",
+      end: "/advance",
+      entered: { step: "3600" },
+      account: "test",
+      support: false
+    },
+    {
       name: "api_key.create",
       page: async () => "/developers/keys",
       end: "/create",

@@ -1,0 +1,79 @@
+/** Brand and test clock over the dashboard: what is saved, what is refused, and what becomes due (9.68). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { PagesServer } from "../pages/PagesServer.ts"
+import { start } from "../pages/PagesServer.ts"
+import type { Tab } from "./People.ts"
+import { formTo, signedIn } from "./People.ts"
+
+describe("settings", () => {
+  let server: PagesServer
+  let tab: Tab
+  beforeAll(async () => {
+    server = await start()
+    tab = await signedIn(server, "developer")
+  })
+  afterAll(() => server.close())
+
+  const submit = async (path: string, end: string, entered: Readonly<Record<string, string>>) => {
+    const { action, values } = formTo(await tab.get(path), end)
+    return await tab.post(action, { ...values, ...entered })
+  }
+
+  it("saves the brand, shows it, and takes settings away", async () => {
+    const saved = await submit("/dashboard/test/developers/brand", "/set", {
+      name: "Lumen <b>",
+      icon: "https://cdn.example/icon.png",
+      accent: "#FFDD00",
+      support: "mailto:help@lumen.example"
+    })
+    assert.include(saved.text, "The brand is saved.")
+    assert.include(saved.text, `fill="#ffdd00"`)
+    assert.include(saved.text, "Lumen &lt;b&gt;")
+    assert.match(saved.headers.get("content-security-policy")!, /img-src 'self' data: https:\/\/cdn\.example;/)
+    const without = await submit("/dashboard/test/developers/brand", "/set", { icon: "", accent: "" })
+    assert.notInclude(without.text, "cdn.example")
+    assert.notInclude(without.text, "<svg")
+    assert.include(without.text, "mailto:help@lumen.example")
+  })
+
+  it("refuses what pages could not show, beside its field, and saves nothing of it", async () => {
+    const wrong = { name: "", icon: "javascript:alert(1)", accent: "red", terms: "/terms" }
+    const refused = await submit("/dashboard/test/developers/brand", "/set", wrong)
+    assert.strictEqual(refused.status, 400)
+    for (const name of Object.keys(wrong))
+      assert.match(refused.text, new RegExp(`class="error" id="[^"]*-${name}-error"`))
+    assert.notInclude((await tab.get("/dashboard/test/developers/brand")).text, "javascript:")
+  })
+
+  it("shows what is due next, and moves the clock until it has happened", async () => {
+    const empty = await tab.get("/dashboard/test/developers/clock")
+    assert.include(empty.text, "Nothing waits for its time")
+    const { id } = await server.post("/v1/payment_intents", {
+      amount: 4321,
+      currency: "usd",
+      payment_method: "pm_card_visa",
+      capture_method: "manual",
+      confirm: true
+    })
+    const due = await tab.get("/dashboard/test/developers/clock")
+    assert.include(due.text, "An authorization expires")
+    assert.include(due.text, `payments/${id}`)
+    const { action, values } = formTo(due, "/advance")
+    const moved = await tab.post(action, { ...values, step: "next" })
+    assert.include(moved.text, "what was due has happened")
+    assert.include(moved.text, "Nothing waits for its time")
+    assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).status, "canceled")
+    const aheadIn = (text: string) => /([\d,]+) seconds/.exec(text)![1]
+    // Sent again, the form moves nothing.
+    assert.strictEqual(aheadIn((await tab.post(action, { ...values, step: "next" })).text), aheadIn(moved.text))
+  })
+
+  it("moves the clock neither back, nor too far, nor in live mode", async () => {
+    for (const seconds of ["0", "-5", "1.5", "soon", "63072001"]) {
+      const refused = await submit("/dashboard/test/developers/clock", "/advance", { seconds })
+      assert.strictEqual(refused.status, 400, seconds)
+      assert.match(refused.text, /class="error" id="[^"]*-seconds-error"/)
+    }
+    assert.strictEqual((await tab.get("/dashboard/live/developers/clock")).status, 404)
+  })
+})
