@@ -1,4 +1,4 @@
-/** What payers' pages show of the merchant (semantics 9.15): its name, icon and colour, and where payers can turn to. */
+/** What payers see of the merchant (semantics 9.15): its name, icon and colour, and where they can turn to. */
 import { Effect, Layer } from "effect"
 import type { Brand } from "../domain/Brand.ts"
 import { BRAND_SETTING_NAMES } from "../domain/Brand.ts"
