@@ -46,7 +46,7 @@ export const deliveryColumns = (visit: Visit): ReadonlyArray<Column<Delivered>> 
   { name: "Last answer", cell: ({ delivery }) => answerOf(delivery) },
   { name: "Attempts", align: "end", cell: ({ delivery }) => delivery.attempt_count, wide: true },
   {
-    name: "About",
+    name: "Id",
     wide: true,
     cell: ({ delivery }) => html`<a href="${visit.to(`/events/${delivery.event}`)}"><code>${delivery.event}</code></a>`
   },

@@ -15,6 +15,7 @@ import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../payments/Documents.
 import { sentKey } from "../payments/IdempotencyKeys.ts"
 import * as PaymentIntents from "../payments/PaymentIntents.ts"
 import * as Refunds from "../payments/Refunds.ts"
+import { webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
 import type { Problem } from "./components/Form.ts"
 import { dialog } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
@@ -22,6 +23,7 @@ import { table } from "./components/Table.ts"
 import { timeline } from "./components/Timeline.ts"
 import type { Tone } from "./components/Values.ts"
 import { badge, code, facts, money, NOTHING, plainAmount, section, time } from "./components/Values.ts"
+import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
 import { cardOf } from "./Payments.ts"
 import type { Touching } from "./Reading.ts"
 import { find, list, touching } from "./Reading.ts"
@@ -105,15 +107,13 @@ const buttons = (visit: Visit, payment: PaymentIntent, problem: Problem | null):
   </div>`
 }
 
-/** Deliveries by their states, as the timeline has them: `we_…: delivered, answered 200`. */
+/** Deliveries by their states, as the timeline has them: `delivered, answered 200: we_…`. */
 const deliveriesHtml = (visit: Visit, { deliveries }: Touching): Child =>
-  deliveries.map(({ attempts, destination, state }) => {
-    const last = attempts.at(-1)
-    const outcome = last === undefined ? "" : last.status !== null ? `, answered ${last.status}` : `, ${last.error}`
-    const tone: Tone = state === "delivered" ? "good" : state === "pending" ? "wait" : "bad"
+  deliveries.map((row) => {
+    const delivery = webhookDeliveryOf(row)
     return html`<div class="delivery">
-      ${badge(state, tone)} <a href="${visit.to(`/webhooks/${destination}`)}"><code>${destination}</code></a
-      >${outcome}
+      ${stateOf(delivery)} ${delivery.attempt_count > 0 && html`${answerOf(delivery)},`}
+      <a href="${visit.to(deliveryPath(delivery))}"><code>${delivery.webhook_endpoint}</code></a>
     </div>`
   })
 
