@@ -4,7 +4,8 @@
  *
  * It notes when what this runner owns was last confirmed. That is when it asked, not when it had the answer: it may
  * have been frozen in between. A confirmation is of everything that it holds, so it counts only if nothing of that is
- * missing. When the session ends, nothing that it confirmed counts any more: somebody else may have the locks by then.
+ * missing. A lock that it gives back itself may be: the library asks for it until it knows that it is gone.
+ * When the session ends, nothing that it confirmed counts any more: somebody else may have the locks by then.
  * What is confirmed is also to be seen in the database, by the time of the runner's last sign of life, for whoever gets
  * a lock that a frozen runner has lost (`Takeover.ts`).
  */
@@ -13,6 +14,7 @@ import type { PersistenceError } from "effect/cluster/ClusterError"
 import type { Runner } from "effect/cluster/Runner"
 import type { RunnerAddress } from "effect/cluster/RunnerAddress"
 import { RunnerStorage } from "effect/cluster/RunnerStorage"
+import type { ShardId } from "effect/cluster/ShardId"
 import type { ShardingConfig } from "effect/cluster/ShardingConfig"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import { Effect, Layer, Queue } from "effect"
@@ -55,7 +57,7 @@ type Acquired = Effect.Success<ReturnType<Storage["acquire"]>>
 export const layer = ({ sql }: RunnerSessions, observer: Observer): Layer.Layer<RunnerStorage, never, ShardingConfig> =>
   Layer.effect(
     RunnerStorage,
-    Effect.map(RunnerStorage, (storage) => RunnerStorage.of({ ...storage, ...decorated(storage, observer) }))
+    Effect.map(RunnerStorage, (storage) => RunnerStorage.of({ ...storage, ...decorated(storage, observer, new Set()) }))
   ).pipe(
     Layer.provide(SqlRunnerStorage.layerStorage({ prefix: PREFIX })),
     Layer.provide(Layer.succeed(SqlClient.SqlClient, watched(sql, observer.ended)))
@@ -75,7 +77,8 @@ const watched = (sql: SqlClient.SqlClient, ended: () => void): SqlClient.SqlClie
   return new Proxy(sql, { get: (own, name): unknown => (name === "reserve" ? reserve : Reflect.get(own, name)) })
 }
 
-const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
+/** `givenBack` are the locks that were given back, nothing of which is under way here any more. */
+const decorated = (storage: Storage, observer: Observer, givenBack: Set<ShardId>): Partial<Storage> => ({
   getRunners: Effect.flatMap(storage.getRunners, (runners) =>
     Effect.map(
       Effect.forEach(
@@ -91,8 +94,13 @@ const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
   // The library would ask every second, and whose partition moves would wait for that. It gives up after two.
   acquire: (address, shards) => {
     const asked = [...shards]
-    const refresh = (had: Acquired) => refreshed(storage, observer, address, had)
-    const attempt = acquired(storage.acquire(address, asked), refresh, observer)
+    const refresh = (had: Acquired) => refreshed(storage, observer, address, had, givenBack)
+    const acquire = Effect.tap(storage.acquire(address, asked), (had) =>
+      Effect.sync(() => {
+        for (const shard of had) givenBack.delete(shard)
+      })
+    )
+    const attempt = acquired(acquire, refresh, observer)
     const again = Effect.andThen(Effect.timeoutOption(observer.news, AGAIN_MILLIS), attempt)
     const isOver = ({ length }: ReadonlyArray<unknown>) => length > 0 || observer.isInHurry()
     const more: (had: Acquired) => Effect.Effect<Acquired, PersistenceError> = (had) =>
@@ -102,10 +110,14 @@ const decorated = (storage: Storage, observer: Observer): Partial<Storage> => ({
     const awaited = Effect.flatMap(Effect.repeat(again, { until: isOver }), more)
     return Effect.flatMap(attempt, (had) => (isOver(had) ? Effect.succeed(had) : awaited))
   },
-  refresh: (address, shards) => refreshed(storage, observer, address, [...shards]),
+  refresh: (address, shards) => refreshed(storage, observer, address, [...shards], givenBack),
   // Who runs is known without that after six seconds.
   unregister: (address) => Effect.asVoid(Effect.timeoutOption(storage.unregister(address), UNREGISTER_MILLIS_MAX)),
-  release: (address, shard) => Effect.tap(storage.release(address, shard), () => Effect.sync(observer.freed)),
+  release: (address, shard) =>
+    Effect.suspend(() => {
+      givenBack.add(shard)
+      return Effect.tap(storage.release(address, shard), () => Effect.sync(observer.freed))
+    }),
   releaseAll: (address) => Effect.tap(storage.releaseAll(address), () => Effect.sync(observer.freed))
 })
 
@@ -124,12 +136,19 @@ const acquired = <E>(
   })
 
 /** Asks what of it is still held. The library says in the database before, over the same session, that it lives. */
-const refreshed = (storage: Storage, { confirmed }: Observer, address: RunnerAddress, asked: Acquired) =>
+const refreshed = (
+  storage: Storage,
+  { confirmed }: Observer,
+  address: RunnerAddress,
+  asked: Acquired,
+  givenBack: ReadonlySet<ShardId>
+) =>
   Effect.suspend(() => {
     const at = performance.now()
-    return Effect.tap(storage.refresh(address, asked), ({ length }) =>
+    return Effect.tap(storage.refresh(address, asked), (held) =>
       Effect.sync(() => {
-        if (length > 0 && length === asked.length) confirmed(at)
+        const isWhole = asked.every((shard) => held.includes(shard) || givenBack.has(shard))
+        if (held.length > 0 && isWhole) confirmed(at)
       })
     )
   })
