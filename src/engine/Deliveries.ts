@@ -78,6 +78,9 @@ export interface DeliveriesShape {
   /** Keeps outcomes as one record, and waits until it is durable. */
   readonly report: (account: AccountId, outcomes: ReadonlyArray<AttemptOutcome>) => Effect.Effect<void, Unavailable>
 
+  /** Waits until `take` goes by all outcomes that were kept before the call. */
+  readonly seen: Effect.Effect<void>
+
   /** The event that a delivery carries, with its object as it was written. */
   readonly content: (delivery: DueDelivery) => Effect.Effect<StoredEvent, StorageFailure>
 }
@@ -138,6 +141,7 @@ const make = Effect.gen(function* () {
           for (const outcome of outcomes) transaction.attempted(outcome)
         })
       ),
+    seen: projector.caughtUp,
     content: ({ account, event, eventVersion }) =>
       Effect.map(readEvents([{ account, version: eventVersion, id: event }]), ([content]) => content!)
   })

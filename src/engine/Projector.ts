@@ -48,8 +48,10 @@ export interface ProjectorShape {
    * where that version is reached: somebody may be adding records faster than they are projected.
    */
   readonly catchUp: (account: AccountId, target?: number) => Effect.Effect<Head, StorageFailure | JournalCorrupt>
-  /** Waits until everything that was offered before the call is projected. */
+  /** Waits until everything that was offered before the call is projected, and hurries the projector. */
   readonly drained: Effect.Effect<void>
+  /** The same for somebody who has time. */
+  readonly caughtUp: Effect.Effect<void>
   /** Waits while the views are too far behind the journal. */
   readonly room: Effect.Effect<void>
 }
@@ -129,6 +131,7 @@ const make: Effect.Effect<ProjectorShape, never, Formats | Journal | Views | Sco
       version <= actor.projected ? Effect.void : Effect.andThen(hurry, actor.whenProjected(version)),
     catchUp,
     drained: Effect.andThen(hurry, backlog.drained),
+    caughtUp: backlog.drained,
     room: roomy.await
   }
 })

@@ -46,7 +46,9 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
     const clock = yield* Clock.Clock
     const deliveries = yield* Deliveries
     const placement = yield* Placement
-    const outcomes = yield* Outcomes.make
+    const taking = Semaphore.makeUnsafe(1)
+    const taken = taking.withPermit(Effect.void)
+    const outcomes = yield* Outcomes.make(taken)
     const attempts = yield* makeAttempts
     const lanes = new Lanes()
     const work = Latch.makeUnsafe(false)
@@ -94,7 +96,6 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
         return finish(() => true)
       })
     )
-    const taking = Semaphore.makeUnsafe(1)
     const round = taking.withPermit(yield* makeRound(lanes, work, isMine))
     const found = placement.held()
     yield* placement.attend({
@@ -105,9 +106,8 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
           left.add(partition)
           lanes.drop(partition)
           // What is being taken now is leased to this process, and must not be once others look for it.
-          const taken = Effect.timeoutOption(taking.withPermit(Effect.void), GRACE_MILLIS)
           return Effect.andThen(
-            taken,
+            Effect.timeoutOption(taken, GRACE_MILLIS),
             finish((account) => partitionOf(account) === partition)
           )
         })

@@ -1,13 +1,16 @@
 /**
  * Outcomes on their way into the journal: one record of an account at a time, with all that has come in meanwhile.
  *
- * An outcome that cannot be written is tried again for as long as it takes; until it is durable its delivery is held.
+ * An outcome that cannot be written is tried again for as long as it takes. Its delivery is held until the table has
+ * the outcome, and whatever was being taken from the table before that is here: it may be this delivery once more. The
+ * table can have a delivery without its lease, because it may have it from somebody else than this process.
  */
-import { Effect, FiberMap, Schedule } from "effect"
+import { Effect, FiberMap, Latch, Schedule } from "effect"
 import type { Scope } from "effect"
 import type { AttemptOutcome } from "../engine/Deliveries.ts"
 import { Deliveries } from "../engine/Deliveries.ts"
 import type { AccountId, Millis } from "../engine/Document.ts"
+import * as Loop from "../engine/Loop.ts"
 import { Placement } from "../engine/Placement.ts"
 import * as Until from "./Until.ts"
 
@@ -20,7 +23,7 @@ const GATHER_MILLIS = 15
 const RETRY_MILLIS = 250
 
 export interface Outcomes {
-  /** Keeps an outcome; `over` is called when it is durable, or was given up. */
+  /** Keeps an outcome; `over` is called when nobody can take its delivery again, or it was given up. */
   readonly add: (account: AccountId, outcome: AttemptOutcome, over: () => void) => void
   /**
    * Waits until everything of these accounts is kept, so long at most, and gives up what is not; so it does at once
@@ -29,13 +32,27 @@ export interface Outcomes {
   readonly finish: (isMeant: (account: AccountId) => boolean, millisMax: Millis) => Effect.Effect<void>
 }
 
-export const make: Effect.Effect<Outcomes, never, Deliveries | Placement | Scope.Scope> = Effect.gen(function* () {
+/** `taken` ends when what is being taken from the table is here. */
+export const make = Effect.fnUntraced(function* (
+  taken: Effect.Effect<void>
+): Effect.fn.Return<Outcomes, never, Deliveries | Placement | Scope.Scope> {
   const deliveries = yield* Deliveries
   const { isHere } = yield* Placement
   const writers = yield* FiberMap.make<AccountId>()
   const run = yield* FiberMap.runtime(writers)()
   const waiting = new Map<AccountId, Array<{ readonly outcome: AttemptOutcome; readonly over: () => void }>>()
   const { changed, until } = Until.make()
+  const some = Latch.makeUnsafe(false)
+  let kept: Array<() => void> = []
+  const release = Effect.gen(function* () {
+    yield* some.await
+    some.closeUnsafe()
+    const now = kept
+    kept = []
+    yield* Effect.andThen(deliveries.seen, taken)
+    for (const over of now) over()
+  })
+  yield* Effect.forkScoped(Loop.forever("keeping of webhooks' outcomes", release))
 
   const write = Effect.fnUntraced(function* (account: AccountId) {
     const entries = waiting.get(account)!
@@ -53,7 +70,8 @@ export const make: Effect.Effect<Outcomes, never, Deliveries | Placement | Scope
           Effect.tapError((cause) => Effect.logWarning("Outcomes of webhooks could not be written yet", cause)),
           Effect.retry(Schedule.spaced(RETRY_MILLIS))
         )
-      for (const { over } of entries.splice(0, batch.length)) over()
+      for (const { over } of entries.splice(0, batch.length)) kept.push(over)
+      some.openUnsafe()
     }
   })
 
