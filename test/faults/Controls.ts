@@ -9,8 +9,9 @@ import { mutated } from "./Checkout.ts"
 import { recordEdits } from "./parts/Corruption.ts"
 import { powerCuts } from "./parts/Disks.ts"
 import { kills } from "./parts/Kills.ts"
-import { twoProcesses } from "./parts/Processes.ts"
+import { cuts, freezes } from "./parts/Runners.ts"
 import type { ControlResult } from "./Report.ts"
+import { findingLines } from "./Report.ts"
 import type { Context, Row } from "./Scene.ts"
 
 export interface Control {
@@ -32,8 +33,8 @@ export const CONTROLS: ReadonlyArray<Control> = [
     name: "fsync off",
     mutation: {
       file: "src/postgres/embedded/EmbeddedPostgres.ts",
-      find: '  max_connections: "50",\n',
-      replace: '  max_connections: "50",\n  fsync: "off",\n'
+      find: "    max_connections: String(connections),\n",
+      replace: '    max_connections: String(connections),\n    fsync: "off",\n'
     },
     change: "the embedded Postgres runs without fsync",
     fault: "power cut",
@@ -47,10 +48,23 @@ export const CONTROLS: ReadonlyArray<Control> = [
       find: "    WHERE NOT EXISTS (SELECT FROM ${missing})`\n",
       replace: "    ON CONFLICT (account, version) DO UPDATE SET hash = excluded.hash, record = excluded.record`\n"
     },
-    change: "a record takes the place of another process' record",
-    fault: "two processes",
-    isSeenBy: isLost,
-    run: (context) => twoProcesses(context, 1)
+    change: "a record takes the place of another runner's record",
+    fault: "runner cut off from Postgres",
+    // What is gone may be the record of an event that is listed: then the list is refused.
+    isSeenBy: ({ kind, text }) => kind === "lost" || / answer(ed|s) 500 |^till verify: /.test(text),
+    run: (context) => cuts(context, 3)
+  },
+  {
+    name: "served unconfirmed",
+    mutation: {
+      file: "src/engine/Placement.ts",
+      find: "return this.#now() - this.#confirmedAt < CONFIRMED_MILLIS",
+      replace: "return true"
+    },
+    change: "what a runner owned counts however long ago that was confirmed",
+    fault: "SIGSTOP of a runner",
+    isSeenBy: ({ text }) => text.includes("is not linearizable"),
+    run: (context) => freezes(context, 3)
   },
   {
     name: "acknowledged before the flush",
@@ -115,5 +129,6 @@ export const runControl = async (control: Control, context: Context): Promise<Co
   const first = row.findings.all.find(control.isSeenBy)
   const result = { name, mutation: `${change} (${mutation.file})`, fault }
   if (row.skipped !== undefined) return { ...result, seen: undefined, skipped: row.skipped }
+  if (first === undefined) context.log([`${name}: ${row.remark ?? ""}`, ...findingLines(row)].join("\n"))
   return { ...result, seen: first === undefined ? undefined : `${first.kind}: ${first.text.slice(0, 300)}` }
 }

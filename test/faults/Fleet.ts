@@ -157,8 +157,9 @@ export class Fleet {
     return runner
   }
 
-  /** Starts a runner and waits until it is ready. */
+  /** Starts a runner and waits until it is ready. Rejects if the fleet was closed: nobody would end it any more. */
   async begin(runner: Runner): Promise<void> {
+    if (this.#isOver) throw new Error("this fleet was closed")
     await runner.service.start()
     runner.recovered()
     await runner.look()

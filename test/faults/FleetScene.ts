@@ -10,6 +10,7 @@ import { Judge } from "./Judge.ts"
 import { Receiver } from "./Receiver.ts"
 import { findingLines } from "./Report.ts"
 import type { Context, Row } from "./Scene.ts"
+import { perform } from "./Scene.ts"
 import { Traffic } from "./Traffic.ts"
 
 /** Their accounts lie in as many partitions, nearly always. */
@@ -182,14 +183,14 @@ export class FleetScene {
 
   async close(): Promise<void> {
     const { histories } = this.#context
-    for (const { door, name, receiver, traffic } of this.#shops) {
+    await this.#each(async ({ door, name, receiver, traffic }) => {
       await traffic.stop()
       receiver.close()
       door.close()
-      if (histories === undefined) continue
+      if (histories === undefined) return
       mkdirSync(histories, { recursive: true })
       History.write(Path.join(histories, `${name}.jsonl`), traffic)
-    }
+    })
   }
 }
 
@@ -221,23 +222,22 @@ const makeShop = async (
   return { name, door, traffic, receiver, judge }
 }
 
-/** Rounds of one fault on a fleet. What breaks off is a finding too, and what was found before it counts. */
+/** Rounds of one fault on a fleet. */
 export const fleetScene = async (
   context: Context,
   options: FleetSceneOptions,
   fleet: Fleet,
   use: (scene: FleetScene) => Promise<void>
 ): Promise<Row> => {
-  const made = await FleetScene.make(context, options, fleet)
-  try {
-    await use(made)
-    await made.end()
-  } catch (error) {
-    made.breaks(error)
-  } finally {
-    await made.close()
-  }
-  const { row } = made
-  context.log([`${options.fault}: ${row.rounds} rounds. ${row.remark}`, ...findingLines(row)].join("\n"))
+  const row = await perform(
+    context,
+    options.fault,
+    () => FleetScene.make(context, options, fleet),
+    async (made) => {
+      await use(made)
+      await made.end()
+    }
+  )
+  context.log([`${options.fault}: ${row.rounds} rounds. ${row.remark ?? row.skipped}`, ...findingLines(row)].join("\n"))
   return row
 }

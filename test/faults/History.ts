@@ -20,7 +20,7 @@ interface Line {
 export const linesOf = (traffic: Traffic): ReadonlyArray<Line> => {
   const lines: Array<Line> = []
   let process = 0
-  for (const [key, history] of historiesOf(traffic, false)) {
+  for (const [key, history] of historiesOf(traffic)) {
     for (const { call, op, return: end } of history) {
       // A client that repeats a request is still at the same operation, so each operation may count as a process.
       const one = { process: process++, f: op.operation.f, key }

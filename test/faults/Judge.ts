@@ -40,10 +40,6 @@ export interface JudgeOptions {
   readonly receiver?: Receiver
   /** Nothing crashes: no event may come twice. */
   readonly nothingCrashes?: boolean
-  /**
-   * Two processes may show old states for a while, so only their commands are judged (README, "Beyond one process").
-   */
-  readonly withoutReads?: boolean
 }
 
 export class Judge {
@@ -233,7 +229,7 @@ export class Judge {
 
   async #checkHistories(): Promise<void> {
     const { traffic } = this.#options
-    const histories = historiesOf(traffic, this.#options.withoutReads === true)
+    const histories = historiesOf(traffic)
     await inParallel([...histories.keys()], CONCURRENCY, async (id) => {
       const call = performance.now()
       const answer = await this.#ask("GET", pathOf(id))
@@ -292,14 +288,13 @@ export class Judge {
 const events = (parameters: ReadonlyArray<string>): string => `/v1/events?${["limit=100", ...parameters].join("&")}`
 
 /** The operations of each object that all clients change. */
-export const historiesOf = (traffic: Traffic, withoutReads: boolean): Map<string, Array<Timed<Answered>>> => {
+export const historiesOf = (traffic: Traffic): Map<string, Array<Timed<Answered>>> => {
   const histories = new Map<string, Array<Timed<Answered>>>()
   for (const id of [...traffic.customers.keys(), ...traffic.payments.keys()]) histories.set(id, [])
   for (const { answer, answeredAt, invokedAt, operation } of traffic.deeds) {
     if (!("id" in operation)) continue
     histories.get(operation.id)?.push({ op: { operation, answer }, call: invokedAt, return: answeredAt })
   }
-  if (withoutReads) return histories
   for (const { answer, answeredAt, id, invokedAt } of traffic.reads) {
     histories.get(id)?.push({ op: { operation: { f: "read", id }, answer }, call: invokedAt, return: answeredAt })
   }

@@ -7,7 +7,6 @@ import * as Freezes from "./parts/Freezes.ts"
 import * as Kills from "./parts/Kills.ts"
 import * as Network from "./parts/Network.ts"
 import * as Overload from "./parts/Overload.ts"
-import * as Processes from "./parts/Processes.ts"
 import * as Runners from "./parts/Runners.ts"
 import * as Webhooks from "./parts/Webhooks.ts"
 import type { Context, Row } from "./Scene.ts"
@@ -23,7 +22,6 @@ export const PARTS: ReadonlyArray<Part> = [
   { name: "flushes", run: Flushes.run },
   { name: "network", run: Network.run },
   { name: "freezes", run: Freezes.run },
-  { name: "processes", run: Processes.run },
   { name: "runners", run: Runners.run },
   { name: "clocks", run: Clocks.run },
   { name: "corruption", run: Corruption.run },

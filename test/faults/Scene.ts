@@ -1,7 +1,6 @@
 /** A Till, the clients that work on it, an endpoint for its webhooks and the judge, for the rounds of one fault. */
 import { mkdirSync } from "node:fs"
 import * as Path from "node:path"
-import type { HttpExchange } from "../support/HttpExchange.ts"
 import { Random } from "../support/SeededRandom.ts"
 import type { Checkout } from "./Checkout.ts"
 import { Findings } from "./Finding.ts"
@@ -23,6 +22,8 @@ export interface Context {
   readonly times: number
   /** Of several runners only faults whose names have this in them; all unless given. */
   readonly fault: string | undefined
+  /** Aborted when the time of the part is over: then what it does is ended, and what it has found so far counts. */
+  readonly time: AbortSignal
   /** Histories are written there, if anywhere. */
   readonly histories: string | undefined
   readonly log: (text: string) => void
@@ -53,12 +54,7 @@ export const skipped = (fault: string, reason: string): Row => ({
 export interface SceneOptions {
   readonly fault: string
   readonly service?: Partial<ServiceOptions>
-  /** Clients work on these as well, and the judge asks the first. */
-  readonly exchanges?: (service: Service) => ReadonlyArray<HttpExchange>
   readonly clients?: number
-  readonly withoutReads?: boolean
-  /** The judge looks once, when all rounds are over. */
-  readonly judgedAtEnd?: boolean
   /** There is no last look at everything: the service is needed no more. */
   readonly judgedBefore?: boolean
   /** Requests before the fault and after the recovery. */
@@ -78,7 +74,7 @@ export class Scene {
   readonly #options: SceneOptions
 
   private constructor(context: Context, options: SceneOptions, service: Service, receiver: Receiver) {
-    const { clients, exchanges = () => [service.http], withoutReads } = options
+    const { clients } = options
     this.#context = context
     this.#options = options
     this.service = service
@@ -86,11 +82,10 @@ export class Scene {
     this.random = new Random(context.seed)
     this.traffic = new Traffic({
       seed: context.seed,
-      exchanges: exchanges(service),
+      exchanges: [service.http],
       ...(clients !== undefined && { clients })
     })
-    const reads = withoutReads === undefined ? {} : { withoutReads }
-    this.judge = new Judge({ traffic: this.traffic, exchange: service.http, receiver, ...reads })
+    this.judge = new Judge({ traffic: this.traffic, exchange: service.http, receiver })
   }
 
   static async make(context: Context, options: SceneOptions): Promise<Scene> {
@@ -130,7 +125,7 @@ export class Scene {
     await traffic.work(after)
     await traffic.stop()
     await traffic.settle(this.#context.patience * 1000)
-    if (this.#options.judgedAtEnd !== true) await judge.checkRound()
+    await judge.checkRound()
   }
 
   get row(): Row {
@@ -141,8 +136,13 @@ export class Scene {
     return remark === undefined ? row : { ...row, remark }
   }
 
-  /** The last look at everything, and the line of the report. */
-  async end(): Promise<Row> {
+  breaks(error: unknown): void {
+    const text = `broke off in round ${this.rounds}: ${messageOf(error)}. Till said: ${this.service.lastWords}`
+    this.judge.findings.add("wrong", "broke off", text)
+  }
+
+  /** The last look at everything. */
+  async end(): Promise<void> {
     await this.judge.checkAll()
     const { failed, lost, unavailable } = this.traffic
     this.#context.log(
@@ -150,7 +150,6 @@ export class Scene {
         `${unavailable} times 503 or 429, ${failed} times another 5xx, ${this.judge.eventCount} events, ` +
         `${this.receiver.repeated.length} webhooks repeated`
     )
-    return this.row
   }
 
   async close(): Promise<void> {
@@ -166,21 +165,65 @@ export class Scene {
   }
 }
 
-/** Rounds of one fault on a Till of its own. What breaks off is a finding too, and what was found before it counts. */
-export const scene = async (
-  context: Context,
-  options: SceneOptions,
-  use: (scene: Scene) => Promise<void>
-): Promise<Row> => {
-  const made = await Scene.make(context, options)
-  try {
-    await use(made)
-    return options.judgedBefore === true ? made.row : await made.end()
-  } catch (error) {
-    const text = `broke off in round ${made.rounds}: ${error instanceof Error ? error.message : String(error)}`
-    made.judge.findings.add("wrong", "broke off", `${text}. Till said: ${made.service.lastWords}`)
-    return made.row
-  } finally {
-    await made.close()
-  }
+/** Where the rounds of one fault take place. */
+export interface Stage {
+  readonly row: Row
+  /** Makes a finding of what broke the rounds off. */
+  breaks(error: unknown): void
+  close(): Promise<void>
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Ends with the work, or rejects when the time of the part is over. The work then finds what it needs closed. */
+const inTime = <A>({ time }: Context, work: Promise<A>): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const over = () => reject(new Error("the time of this part was over"))
+    time.addEventListener("abort", over)
+    work.then(resolve, reject).finally(() => time.removeEventListener("abort", over))
+  })
+
+/** A line for what could not even begin, or has no end. */
+export const broken = (fault: string, error: unknown): Row => {
+  const findings = new Findings()
+  findings.add("wrong", fault, `it broke off: ${messageOf(error)}`)
+  return { fault, rounds: 0, acknowledged: 0, findings, recoveries: [] }
+}
+
+/** Rounds of one fault. What breaks off is a finding too, and what was found before it counts. */
+export const perform = async <S extends Stage>(
+  context: Context,
+  fault: string,
+  make: () => Promise<S>,
+  use: (stage: S) => Promise<void>
+): Promise<Row> => {
+  if (context.time.aborted) return skipped(fault, "the time of its part was over")
+  const making = make()
+  let stage: S
+  try {
+    stage = await inTime(context, making)
+  } catch (error) {
+    making.then((late) => late.close()).catch(() => {})
+    return broken(fault, error)
+  }
+  try {
+    await inTime(context, use(stage))
+  } catch (error) {
+    stage.breaks(error)
+  } finally {
+    await stage.close()
+  }
+  return stage.row
+}
+
+/** Rounds of one fault on a Till of its own. */
+export const scene = (context: Context, options: SceneOptions, use: (scene: Scene) => Promise<void>): Promise<Row> =>
+  perform(
+    context,
+    options.fault,
+    () => Scene.make(context, options),
+    async (made) => {
+      await use(made)
+      if (options.judgedBefore !== true) await made.end()
+    }
+  )

@@ -41,6 +41,7 @@ export class Service {
   readonly #options: ServiceOptions
   #child: ChildProcess | undefined
   #ended: Promise<void> = Promise.resolve()
+  #isDestroyed = false
 
   constructor(options: ServiceOptions, port: number) {
     this.#options = options
@@ -115,8 +116,9 @@ export class Service {
     this.#ended = new Promise((resolve) => child.once("exit", () => resolve()))
   }
 
-  /** Starts the process and waits until it is ready. */
+  /** Starts the process and waits until it is ready. Rejects if it was destroyed: nobody would end it any more. */
   async start(): Promise<void> {
+    if (this.#isDestroyed) throw new Error("this Till was destroyed")
     this.#spawn()
     const end = performance.now() + READY_MILLIS_MAX
     while (!(await this.isReady())) {
@@ -152,6 +154,7 @@ export class Service {
 
   /** Ends it with its Postgres, whatever state they are in. */
   async destroy(): Promise<void> {
+    this.#isDestroyed = true
     this.http.close()
     if (this.isRunning) {
       this.signal("SIGCONT")

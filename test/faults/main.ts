@@ -16,17 +16,18 @@ import { textLines } from "../../bench/Table.ts"
 import type { Checkout } from "./Checkout.ts"
 import * as Checkouts from "./Checkout.ts"
 import { CONTROLS, runControl } from "./Controls.ts"
-import { Findings } from "./Finding.ts"
 import { PARTS } from "./Parts.ts"
 import type { ControlResult, Run } from "./Report.ts"
 import * as Report from "./Report.ts"
 import type { Context, Row } from "./Scene.ts"
+import { broken } from "./Scene.ts"
 
 const ROOT = join(import.meta.dirname, "../..")
 const REPORT = join(ROOT, "docs/faults.md")
 const README = join(ROOT, "README.md")
-/** A part by the default and with `--long`; then it has hung. */
+/** A part may take so long by the default; then it is ended. What does not end within the grace is abandoned. */
 const PART_MINUTES_MAX = 6
+const GRACE_MINUTES = 2
 const LONG_TIMES = 20
 /** Seconds after which a service that acknowledges nothing counts as gone; of a control that is known soon enough. */
 const PATIENCE = 90
@@ -37,6 +38,8 @@ interface Options {
   readonly checkout: Checkout
   readonly seed: number
   readonly times: number
+  /** That a part may take. */
+  readonly minutes: number
   readonly only: string | undefined
   readonly fault: string | undefined
   readonly histories: string | undefined
@@ -45,17 +48,19 @@ interface Options {
 
 const log = (text: string): void => console.log(`${new Date().toISOString().slice(11, 19)}  ${text}`)
 
-const contextOf = (options: Options, name: string): Context => {
+const contextOf = (options: Options, name: string, minutes: number): Context => {
   const folder = join(options.runFolder, name)
   mkdirSync(folder, { recursive: true })
   const { checkout, fault, histories, seed, times } = options
-  return { checkout, folder, seed, times, fault, histories, log, patience: PATIENCE }
+  const time = AbortSignal.timeout(minutes * 60_000)
+  return { checkout, folder, seed, times, fault, time, histories, log, patience: PATIENCE }
 }
 
 const within = async <A>(minutes: number, work: Promise<A>): Promise<A> => {
+  const minutesMax = minutes + GRACE_MINUTES
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it did not end within ${minutes} minutes`)), minutes * 60_000)
+    timer = setTimeout(() => reject(new Error(`it did not end within ${minutesMax} minutes`)), minutesMax * 60_000)
   })
   try {
     return await Promise.race([work, late])
@@ -64,19 +69,13 @@ const within = async <A>(minutes: number, work: Promise<A>): Promise<A> => {
   }
 }
 
-const brokenRow = (name: string, error: unknown): Row => {
-  const findings = new Findings()
-  findings.add("wrong", name, `the part broke off: ${error instanceof Error ? error.message : String(error)}`)
-  return { fault: name, rounds: 0, acknowledged: 0, findings, recoveries: [] }
-}
-
 const runParts = async (options: Options): Promise<ReadonlyArray<Row>> => {
   const rows: Array<Row> = []
   for (const part of PARTS.filter(({ name }) => options.only === undefined || options.only === name)) {
     const started = performance.now()
-    const minutes = PART_MINUTES_MAX * options.times
-    const made = await within(minutes, part.run(contextOf(options, part.name))).catch((error: unknown) => [
-      brokenRow(part.name, error)
+    const { minutes } = options
+    const made = await within(minutes, part.run(contextOf(options, part.name, minutes))).catch((error: unknown) => [
+      broken(part.name, error)
     ])
     for (const line of made.flatMap(Report.findingLines)) log(`FOUND  ${line}`)
     log(`${part.name} took ${((performance.now() - started) / 1000).toFixed(0)} s`)
@@ -89,7 +88,11 @@ const runControls = async (options: Options): Promise<ReadonlyArray<ControlResul
   if (options.only !== undefined && options.only !== CONTROLS_NAME) return []
   const results: Array<ControlResult> = []
   for (const [number, control] of CONTROLS.entries()) {
-    const context = { ...contextOf(options, `control-${number + 1}`), patience: PATIENCE_CONTROL }
+    if (!control.name.includes(options.fault ?? "")) continue
+    const context = {
+      ...contextOf(options, `control-${number + 1}`, PART_MINUTES_MAX),
+      patience: PATIENCE_CONTROL
+    }
     const result = await within(PART_MINUTES_MAX, runControl(control, context)).catch((error: unknown) => {
       const { fault, mutation, name } = control
       log(`${name} broke off: ${error instanceof Error ? error.message : String(error)}`)
@@ -148,7 +151,19 @@ const faults = Command.make(
     ),
     fault: Flag.String("fault").pipe(
       Flag.optional,
-      Flag.withDescription("Of the part `runners` only the faults whose names have this in them")
+      Flag.withDescription(
+        "Of the part `runners` only the faults whose names have this in them, and of the controls only such"
+      )
+    ),
+    minutes: Flag.Int("minutes").pipe(
+      Flag.filter(
+        (minutes) => minutes > 0,
+        (minutes) => `--minutes must be a whole number from 1, not ${minutes}`
+      ),
+      Flag.optional,
+      Flag.withDescription(
+        `A part is ended after so many; ${PART_MINUTES_MAX} unless given, with --long ${PART_MINUTES_MAX * LONG_TIMES}`
+      )
     ),
     seed: Flag.Int("seed").pipe(
       Flag.filter(
@@ -167,12 +182,14 @@ const faults = Command.make(
       Flag.withDescription("A folder for the histories of the objects, as JSON lines")
     )
   },
-  Effect.fnUntraced(function* ({ checkout, fault, histories, long, only, seed }) {
+  Effect.fnUntraced(function* ({ checkout, fault, histories, long, minutes, only, seed }) {
     const runFolder = yield* Guardian.make
+    const times = long ? LONG_TIMES : 1
     const options: Options = {
       checkout: Checkouts.open(Option.getOrElse(checkout, () => ROOT)),
       seed: Option.getOrElse(seed, () => randomInt(2 ** 31)),
-      times: long ? LONG_TIMES : 1,
+      times,
+      minutes: Option.getOrElse(minutes, () => PART_MINUTES_MAX * times),
       only: Option.getOrUndefined(only),
       fault: Option.getOrUndefined(fault),
       histories: Option.getOrUndefined(Option.map(histories, (folder) => resolve(folder))),

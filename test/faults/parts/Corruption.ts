@@ -71,6 +71,7 @@ const corruption = (
     const cases = chosen(columns)
     const tried = new Tried()
     await inParallel([...cases.entries()], CASES_AT_ONCE, async ([number, column]) => {
+      if (context.time.aborted) return void tried.untried++
       const one = new Case(context, server, number, column, variables)
       await one.run(truth!, tried)
     })
@@ -110,16 +111,20 @@ class Tried {
   refused = 0
   hidden = 0
   impossible = 0
+  /** There was no time for these. */
+  untried = 0
 
   row(base: Row, cases: number): Row {
-    const { findings, hidden, impossible, refused, unaffected } = this
+    const { findings, hidden, impossible, refused, unaffected, untried } = this
     for (const { kind, text } of base.findings.all) findings.add(kind, text, text)
-    const lied = cases - unaffected - refused - hidden - impossible
+    if (untried > 0) findings.add("wrong", "time", `there was no time for ${untried} of ${cases} edits`)
+    const rounds = cases - untried
+    const lied = rounds - unaffected - refused - hidden - impossible
     const remark =
-      `of ${cases} edits ${unaffected} changed no answer, ${refused} were answered with a 5xx and nothing else, ` +
+      `of ${rounds} edits ${unaffected} changed no answer, ${refused} were answered with a 5xx and nothing else, ` +
       `${hidden} hid a row, which semantics 9.30 allows because \`till verify\` says so, and it did, ` +
       `${lied} led to something that is not true; ${impossible} had no row to edit.`
-    return { fault: FAULT, rounds: cases, acknowledged: base.acknowledged, findings, recoveries: [], remark }
+    return { fault: FAULT, rounds, acknowledged: base.acknowledged, findings, recoveries: [], remark }
   }
 }
 

@@ -13,15 +13,21 @@ import type { Server } from "../Server.ts"
 import { withServer } from "../Server.ts"
 
 const RUNNERS = 3
+const FREEZE_MILLIS = 12_000
 const CUT_MILLIS = 8000
+/** So long that others have taken over, and have written, before it ends. */
+const LONG_CUT_MILLIS = 14_000
 /** Somebody comes or goes this often. */
 const MOVE_MILLIS = 5000
 const HOUR_MILLIS = 3_600_000
+const SHIFTED_MILLIS = 1000
+/** Shorter than what a runner owns counts unconfirmed: nothing moves. */
+const SHORT_MILLIS = 2000
 
 /** Others should have taken over long before; whoever was killed is started again then in any case. */
 const TAKEOVER_MILLIS_MAX = 12_000
 
-type Round = (scene: FleetScene, began: () => void, recovered: () => Promise<void>, round: number) => Promise<void>
+type Round = (scene: FleetScene, began: () => void, recovered: () => Promise<void>) => Promise<void>
 
 interface FleetFault {
   readonly fault: string
@@ -75,12 +81,18 @@ const freeze =
     victim!.recovered()
   }
 
-/** It is not started meanwhile: whose clock is wrong then is refused. */
-const shiftClock: Round = async (scene, began, _, round) => {
-  const [victim] = someOf(scene, 1)
-  victim!.setClock(round % 2 === 0 ? HOUR_MILLIS : -HOUR_MILLIS)
+/**
+ * One is ahead and one behind, and what the third one has goes over to them and comes back. None of the two is started
+ * meanwhile: it would be refused.
+ */
+const shiftClocks: Round = async (scene, began) => {
+  const [ahead, behind, right] = someOf(scene, RUNNERS)
+  ahead!.setClock(HOUR_MILLIS)
+  behind!.setClock(-HOUR_MILLIS)
   began()
-  await pause(2000)
+  await pause(SHIFTED_MILLIS)
+  await scene.fleet.leave(right!)
+  await scene.fleet.begin(right!)
 }
 
 const cutFromOthers: Round = async (scene, began) => {
@@ -91,15 +103,17 @@ const cutFromOthers: Round = async (scene, began) => {
   scene.fleet.partition(victims, false)
 }
 
-const cutFromPostgres: Round = async (scene, began) => {
-  const [victim] = someOf(scene, 1)
-  victim!.database.stall()
-  began()
-  await pause(CUT_MILLIS)
-  const looking = scene.lookAt(victim!)
-  victim!.database.resume()
-  await looking
-}
+const cutFromPostgres =
+  (millis: number): Round =>
+  async (scene, began) => {
+    const [victim] = someOf(scene, 1)
+    victim!.database.stall()
+    began()
+    await pause(millis)
+    const looking = scene.lookAt(victim!)
+    victim!.database.resume()
+    await looking
+  }
 
 const comeAndGo =
   (moves: number): Round =>
@@ -132,16 +146,17 @@ const restartInTurn: Round = async ({ fleet }, began) => {
 export const run = (context: Context): Promise<ReadonlyArray<Row>> =>
   withServer(Path.join(context.folder, "server"), async (server) => {
     const isLong = context.times > 1
-    const seconds = isLong ? 30 : 12
+    const freezeMillis = isLong ? 30_000 : FREEZE_MILLIS
     const faults: ReadonlyArray<FleetFault> = [
-      { fault: "kill -9 of a runner", rounds: [2, 12], inject: kill(1) },
+      { fault: "kill -9 of a runner", rounds: [1, 12], inject: kill(1) },
       { fault: "kill -9 of two runners", rounds: [1, 4], inject: kill(2) },
       { fault: "kill -9 of a runner and Postgres", rounds: [1, 4], inject: killWithPostgres(server) },
-      { fault: `SIGSTOP of a runner, ${seconds} s`, rounds: [1, 4], inject: freeze(seconds * 1000) },
-      { fault: "clock of a runner ± 1 h", rounds: [2, 10], inject: shiftClock },
+      { fault: `SIGSTOP of a runner, ${freezeMillis / 1000} s`, rounds: [1, 4], inject: freeze(freezeMillis) },
+      { fault: "SIGSTOP of a runner, 2 s", rounds: [1, 4], inject: freeze(SHORT_MILLIS) },
+      { fault: "clocks of two runners ± 1 h", rounds: [1, 10], inject: shiftClocks, isGentle: true },
       { fault: "runner cut off from the others, 8 s", rounds: [1, 6], inject: cutFromOthers },
-      { fault: "runner cut off from Postgres, 8 s", rounds: [1, 6], inject: cutFromPostgres },
-      { fault: "runners come and go", rounds: [1, 1], inject: comeAndGo(isLong ? 24 : 3), isGentle: true },
+      { fault: "runner cut off from Postgres, 8 s", rounds: [1, 6], inject: cutFromPostgres(CUT_MILLIS) },
+      { fault: "runners come and go", rounds: [1, 1], inject: comeAndGo(isLong ? 24 : 2), isGentle: true },
       { fault: "runners restarted in turn", rounds: [1, 4], inject: restartInTurn, isGentle: true }
     ]
     const rows: Array<Row> = []
@@ -165,18 +180,24 @@ const rounds = (context: Context, fleet: Fleet, { inject, rounds, ...options }: 
   fleetScene(context, options, fleet, async (scene) => {
     const count = rounds[context.times > 1 ? 1 : 0]
     for (let round = 0; round < count; round++) {
-      await scene.round((began, recovered) => inject(scene, began, recovered, round))
+      await scene.round((began, recovered) => inject(scene, began, recovered))
     }
   })
 
-/** Rounds of a freeze alone, for the controls. */
-export const freezes = (context: Context, millis: number, count: number): Promise<Row> =>
+const alone = (context: Context, fault: string, count: number, inject: Round): Promise<Row> =>
   withServer(Path.join(context.folder, "server"), async (server) => {
     const fleet = await startFleet(context, server)
-    const fault = { fault: "SIGSTOP of a runner", rounds: [count, count] as const, inject: freeze(millis) }
     try {
-      return await rounds(context, fleet, fault)
+      return await rounds(context, fleet, { fault, rounds: [count, count], inject })
     } finally {
       await fleet.close()
     }
   })
+
+/** Rounds of a freeze alone, for the controls: so long that others have taken over before it ends. */
+export const freezes = (context: Context, count: number): Promise<Row> =>
+  alone(context, "SIGSTOP of a runner", count, freeze(FREEZE_MILLIS))
+
+/** Rounds of a runner that Postgres hears late, for the controls: when others have taken over, and have written. */
+export const cuts = (context: Context, count: number): Promise<Row> =>
+  alone(context, "runner cut off from Postgres", count, cutFromPostgres(LONG_CUT_MILLIS))
