@@ -68,13 +68,19 @@ export interface Options {
    * what is to be done once for all accounts.
    */
   readonly replicated: AccountId | null
+  /**
+   * Where the documents are read that name the versions of events, if they lie in another database; null if they lie in
+   * this one.
+   */
+  readonly versionsFrom: Pick<Actors, "peek" | "read"> | null
 }
 
 export const defaults: Options = {
   mailboxCapacity: 4096,
   cacheBytes: CACHE_BYTES_MAX,
   idleMillis: 300_000,
-  replicated: null
+  replicated: null,
+  versionsFrom: null
 }
 
 /** Times that a command is tried again on a fresh actor after a fence. */
@@ -161,7 +167,8 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     actor.close(reason)
   }
   const versions = yield* EventVersions
-  const eventVersion: ActorServices["eventVersion"] = (account) => eventVersionOf(versions, actors, account)
+  const eventVersion: ActorServices["eventVersion"] = (account) =>
+    eventVersionOf(versions, options.versionsFrom ?? actors, account)
   const services = { ...(yield* makeServices(options, active, commit)), lose, eventVersion, shownIn: versions.shownIn }
   const activations = yield* makeActivations(active, services, commit)
   /**
@@ -314,7 +321,7 @@ const makeAttendant = (
 /** Asks the document that names the version: at once if it is in memory, and through its account's actor otherwise. */
 const eventVersionOf = (
   versions: EventVersionsShape,
-  { peek, read }: Actors,
+  { peek, read }: Pick<Actors, "peek" | "read">,
   account: AccountId
 ): string | Effect.Effect<string, StorageFailure> => {
   const place = versions.namedBy(account)
