@@ -61,8 +61,12 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
 
     const ended = (one: Attempt, outcome: AttemptOutcome | null) => {
       if (lanes.end(one, outcome?.next === "delivered")) deliveries.wake()
-      if (outcome === null) lanes.release(one.delivery)
-      else outcomes.add(one.delivery.account, outcome, () => lanes.release(one.delivery))
+      const release = () => {
+        lanes.release(one.delivery)
+        work.openUnsafe()
+      }
+      if (outcome === null) release()
+      else outcomes.add(one.delivery.account, outcome, release)
       work.openUnsafe()
     }
 

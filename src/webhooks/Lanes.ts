@@ -71,11 +71,18 @@ interface Lane {
   queued: boolean
 }
 
+/** A delivery that is here, from when it is taken in until what came of its attempt shows in the table. */
+interface Held {
+  readonly attempt: number
+  /** It is due again already, and was taken from the table: nobody else gets it before its lease is over. */
+  again: DueDelivery | null
+}
+
 const keyOf = ({ account, id }: DueDelivery): string => `${account}/${id}`
 
 export class Lanes {
   readonly #lanes = new Map<string, Lane>()
-  readonly #held = new Set<string>()
+  readonly #held = new Map<string, Held>()
   /** Attempts under way, in the order of their starts. */
   readonly #running = new Set<Attempt>()
   #turns: Array<Lane> = []
@@ -86,11 +93,13 @@ export class Lanes {
   #stalled = 0
   readonly #stalledOf = new Map<AccountId, number>()
 
-  /** Takes a delivery in; false if it is here already, or there is no room. */
+  /** Takes a delivery in; false if it is here already, or there is no room. Its next attempt waits for this one's end. */
   add(delivery: DueDelivery, content: StoredEvent | null): boolean {
     const key = keyOf(delivery)
-    if (this.#held.has(key) || this.#waiting >= WAITING_MAX) return false
-    this.#held.add(key)
+    const held = this.#held.get(key)
+    if (held !== undefined && delivery.attempt > held.attempt) held.again = delivery
+    if (held !== undefined || this.#waiting >= WAITING_MAX) return false
+    this.#held.set(key, { attempt: delivery.attempt, again: null })
     const lane = this.#laneOf(delivery)
     const kept = this.#contents < CONTENTS_MAX ? content : null
     if (kept !== null) this.#contents++
@@ -168,22 +177,22 @@ export class Lanes {
     return this.end(attempt, false)
   }
 
-  /** The delivery is not ours any more. */
+  /** The delivery is not ours any more, or is due again. */
   release(delivery: DueDelivery): void {
-    this.#held.delete(keyOf(delivery))
+    const key = keyOf(delivery)
+    const again = this.#held.get(key)?.again
+    this.#held.delete(key)
+    if (again != null) this.add(again, null)
   }
 
   /** Drops what waits for a destination, or for all of an account. What is under way goes on, in vain. */
   cancel(account: AccountId, destination: string | null): void {
-    for (const lane of this.#lanes.values()) {
-      if (lane.account !== account || (destination !== null && lane.destination !== destination)) continue
-      this.#empty(lane)
-    }
+    this.#drop((other) => other.account === account && (destination === null || other.destination === destination))
   }
 
   /** Drops what waits for accounts of a partition, which others carry from now on. */
   drop(partition: Partition): void {
-    for (const lane of this.#lanes.values()) if (partitionOf(lane.account) === partition) this.#empty(lane)
+    this.#drop(({ account }) => partitionOf(account) === partition)
   }
 
   /** Destinations with enough waiting here. */
@@ -228,6 +237,11 @@ export class Lanes {
     const lane: Lane = { account, destination, ...state }
     this.#lanes.set(key, lane)
     return lane
+  }
+
+  #drop(isMeant: (one: Pick<DueDelivery, "account" | "destination">) => boolean): void {
+    for (const held of this.#held.values()) if (held.again !== null && isMeant(held.again)) held.again = null
+    for (const lane of this.#lanes.values()) if (isMeant(lane)) this.#empty(lane)
   }
 
   #empty(lane: Lane): void {

@@ -69,6 +69,27 @@ describe("lanes", () => {
     assert.isTrue(lanes.add(due("a", 1, "mer_2:test"), null), "the same id of another account is another delivery")
   })
 
+  it("carry a delivery's next attempt after this one, if it is due before this one's outcome shows", () => {
+    const lanes = new Lanes()
+    const first = due("a", 1)
+    lanes.add(first, null)
+    const [attempt] = startAll(lanes, 0)
+    lanes.end(attempt!, false)
+    const again = { ...first, attempt: first.attempt + 1 }
+    assert.isFalse(lanes.add(again, null), "it is leased to us now, and nobody else gets it for minutes")
+    assert.isFalse(lanes.add(first, null), "what the table had before says nothing new")
+    assert.deepStrictEqual(startAll(lanes, 0), [])
+    lanes.release(first)
+    const [next] = startAll(lanes, 0)
+    assert.strictEqual(next!.delivery, again)
+    // One that is canceled meanwhile has no next attempt.
+    lanes.add({ ...again, attempt: again.attempt + 1 }, null)
+    lanes.cancel(again.account, again.destination)
+    lanes.end(next!, false)
+    lanes.release(again)
+    assert.deepStrictEqual(startAll(lanes, 0), [])
+  })
+
   it("widen with deliveries up to 64, and narrow with stalls down to 4", () => {
     const lanes = filled(["a"], 1000)
     const widths: Array<number> = []
