@@ -61,12 +61,8 @@ export const layer: Layer.Layer<never, never, Deliveries | Endpoints | Placement
 
     const ended = (one: Attempt, outcome: AttemptOutcome | null) => {
       if (lanes.end(one, outcome?.next === "delivered")) deliveries.wake()
-      const release = () => {
-        lanes.release(one.delivery)
-        work.openUnsafe()
-      }
-      if (outcome === null) release()
-      else outcomes.add(one.delivery.account, outcome, release)
+      if (outcome === null) release(lanes, work, one)
+      else outcomes.add(one.delivery.account, outcome, () => release(lanes, work, one))
       work.openUnsafe()
     }
 
@@ -167,6 +163,12 @@ const makeBeginning = Effect.fnUntraced(function* (
     }
   })
 })
+
+/** A delivery that is over may be due again already. */
+const release = (lanes: Lanes, work: Latch.Latch, { delivery }: Attempt): void => {
+  lanes.release(delivery)
+  work.openUnsafe()
+}
 
 /** Attempts that take long give their slots back. */
 const stalling = Effect.fnUntraced(function* (lanes: Lanes, work: Latch.Latch, busy: Latch.Latch) {
