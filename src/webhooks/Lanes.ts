@@ -93,7 +93,9 @@ export class Lanes {
   #stalled = 0
   readonly #stalledOf = new Map<AccountId, number>()
 
-  /** Takes a delivery in; false if it is here already, or there is no room. Its next attempt waits for this one's end. */
+  /**
+   * Takes a delivery in; false if it is here already, or there is no room. Its next attempt waits for this one's end.
+   */
   add(delivery: DueDelivery, content: StoredEvent | null): boolean {
     const key = keyOf(delivery)
     const held = this.#held.get(key)
