@@ -263,6 +263,8 @@ const receive = (
 ): Effect.Effect<Parsed, RequestTooLarge | Unavailable | UnsupportedMediaType | InvalidJson> => {
   const { incoming, method, wait } = exchange
   if (method !== "POST") return noBody
+  // One whose body is still to come has no place yet, though it is whole once that is read.
+  const { isWhole } = incoming
   wait.pause()
   return andThen(incoming.readBody(), (body) => {
     wait.resume()
@@ -271,7 +273,7 @@ const receive = (
       if (Exit.isSuccess(read) && body.length <= BODY_BYTES_MAX) exchange.body = read.value.value
       return read
     }
-    return incoming.isWhole ? parsed() : Effect.andThen(admitted(steps, exchange, caller), Effect.suspend(parsed))
+    return isWhole ? parsed() : Effect.andThen(admitted(steps, exchange, caller), Effect.suspend(parsed))
   })
 }
 
