@@ -33,6 +33,10 @@ const CONNECTIONS = 2
 const NAME = "till runner"
 /** A clock may be so far off the database's, in milliseconds. */
 export const CLOCK_OFF_MILLIS_MAX = 2000
+/** The same at the start. Whoever gives the service another time than the machine's has to allow for that. */
+export const ClockOffMax: Context.Reference<number> = Context.Reference("till/cluster/ClockOffMax", {
+  defaultValue: () => CLOCK_OFF_MILLIS_MAX
+})
 
 export interface RunnerSessions {
   readonly sql: PgClient.PgClient
@@ -117,16 +121,17 @@ const admitted = (sql: PgClient.PgClient, own: Protocol) =>
 const clockOf = Effect.fnUntraced(function* (
   sql: PgClient.PgClient
 ): Effect.fn.Return<number, SqlError.SqlError | RunnerRefused> {
+  const max = yield* ClockOffMax
   yield* sql`SELECT`
   const before = yield* Clock.currentTimeMillis
   const [row] = yield* sql<{ now: number }>`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`
   const after = yield* Clock.currentTimeMillis
   const ahead = Math.round((before + after) / 2 - row!.now)
   // The answer may have been under way for all of the time that it took.
-  if (Math.abs(ahead) - (after - before) / 2 <= CLOCK_OFF_MILLIS_MAX) return ahead
+  if (Math.abs(ahead) - (after - before) / 2 <= max) return ahead
   const seconds = (Math.abs(ahead) / 1000).toFixed(1)
   return yield* refused(
     `This machine's clock is ${seconds} s ${ahead > 0 ? "ahead of" : "behind"} the database's; ` +
-      `${CLOCK_OFF_MILLIS_MAX / 1000} s are allowed: synchronize both, by NTP for example.`
+      `${max / 1000} s are allowed: synchronize both, by NTP for example.`
   )
 })

@@ -17,6 +17,7 @@ import { run } from "../../src/cli/Serve.ts"
 import { EMITTED_EVENT_TYPES } from "../../src/domain/Event.ts"
 import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
+import { ClockOffMax } from "../../src/cluster/Sessions.ts"
 import { clockOf } from "../http/SettableClock.ts"
 import { assertContracted, documentedBy } from "../support/ContractAnswers.ts"
 import { ContractFuzz, type Target } from "../support/ContractFuzz.ts"
@@ -75,6 +76,8 @@ const install = Effect.fnUntraced(function* (corpus: Corpus): Effect.fn.Return<I
 const at = <A, E>({ now, variables }: Installation, effect: Effect.Effect<A, E>, more: Record<string, string> = {}) =>
   effect.pipe(
     Effect.provide(clockOf(now)),
+    // The database goes by the machine's time.
+    Effect.provideService(ClockOffMax, Infinity),
     Effect.provideService(Console.Console, { ...console, log: () => {} }),
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: { ...variables, ...more } }))
   )
