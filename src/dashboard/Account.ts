@@ -12,6 +12,7 @@ import * as DashboardSessions from "../payments/DashboardSessions.ts"
 import { Passwords } from "../payments/Passwords.ts"
 import * as People from "../payments/People.ts"
 import { dialog, form } from "./components/Form.ts"
+import { signInTable } from "./components/SignIns.ts"
 import { table } from "./components/Table.ts"
 import { badge, section, time } from "./components/Values.ts"
 import type { Show } from "./Screens.ts"
@@ -84,20 +85,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
           empty: "Nowhere."
         })
       ),
-      section(
-        "When you signed in",
-        table({
-          caption: "Your sign-ins",
-          columns: [
-            { name: "When", cell: ({ created }) => time(created) },
-            { name: "Outcome", cell: ({ succeeded }) => (succeeded ? badge("succeeded") : badge("refused", "bad")) },
-            { name: "By", cell: ({ means }) => means },
-            { name: "From", cell: ({ address, agent }) => html`${address} <small>${agent}</small>`, wide: true }
-          ],
-          rows: signIns,
-          empty: "Never."
-        })
-      )
+      section("When you signed in", signInTable(signIns))
     ]
   }
 })

@@ -51,7 +51,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   const { hasMore, rows } =
     clauses.length === 0
       ? yield* list(account, CUSTOMER, { cursor })
-      : yield* search(account, CUSTOMER, SEARCHED_CUSTOMER, clauses, cursor)
+      : yield* search(account, CUSTOMER, SEARCHED_CUSTOMER, [{ connective: "AND", clauses }], { cursor })
   return {
     title: "Customers",
     section: "Customers",

@@ -11,6 +11,7 @@ import * as DashboardSessions from "../payments/DashboardSessions.ts"
 import * as People from "../payments/People.ts"
 import type { Problem } from "./components/Form.ts"
 import { dialog, form } from "./components/Form.ts"
+import { signInTable } from "./components/SignIns.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, section, time } from "./components/Values.ts"
 import type { Show } from "./Screens.ts"
@@ -105,20 +106,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["What they did", html`<a href="${visit.to("/team/audit", { person: id })}">Audit log</a>`]
       ]),
       section("Signed in at", sessionTable(visit, id, sessions, problem)),
-      section(
-        "Sign-ins",
-        table({
-          caption: "Attempts to sign in, newest first",
-          columns: [
-            { name: "When", cell: ({ created }) => time(created) },
-            { name: "Outcome", cell: ({ succeeded }) => (succeeded ? badge("succeeded") : badge("refused", "bad")) },
-            { name: "By", cell: ({ means }) => means },
-            { name: "From", cell: ({ address, agent }) => html`${address} <small>${agent}</small>`, wide: true }
-          ],
-          rows: signIns,
-          empty: "Nobody has tried to sign in as this person yet."
-        })
-      )
+      section("Sign-ins", signInTable(signIns))
     ]
   }
 })

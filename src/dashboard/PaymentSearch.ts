@@ -1,18 +1,16 @@
 /** Which payments an address asks for: by filters, and by a query in the API's own language (semantics 9.19, 9.70). */
 import { Effect, Result, Schema } from "effect"
 import { Currency } from "../domain/Money.ts"
-import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Clause, SearchQuery } from "../domain/SearchQuery.ts"
-import { CLAUSES_MAX, matches, parse } from "../domain/SearchQuery.ts"
-import { Accounts } from "../engine/Accounts.ts"
+import { CLAUSES_MAX, parse } from "../domain/SearchQuery.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { moneyOf } from "../pages/Money.ts"
 import * as Amounts from "../pages/assets/amount.js"
 import { CUSTOMER, PAYMENT_INTENT } from "../payments/Documents.ts"
-import { filtersOf, SEARCHED_PAYMENT_INTENT } from "../payments/Search.ts"
+import { SEARCHED_PAYMENT_INTENT } from "../payments/Search.ts"
+import { DAY_SECONDS, dayIn } from "./components/Form.ts"
 import type { Cursor } from "./components/Table.ts"
-import type { Listed } from "./Reading.ts"
-import { list } from "./Reading.ts"
+import { list, search } from "./Reading.ts"
 import type { Visit } from "./Visit.ts"
 
 const clause = (field: string, operator: Clause["operator"], value: Clause["value"], key?: string): Clause => ({
@@ -22,11 +20,6 @@ const clause = (field: string, operator: Clause["operator"], value: Clause["valu
   value,
   ...(key !== undefined && { key })
 })
-
-const secondsOf = (day: string): number | undefined =>
-  /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day)) ? Date.parse(day) / 1000 : undefined
-
-const DAY_SECONDS = 86_400
 
 const givenIn = (query: URLSearchParams) => (name: string) => query.get(name)?.trim() ?? ""
 
@@ -40,7 +33,7 @@ export const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> => {
   const currency = Schema.is(Currency)(given("currency")) ? given("currency").toLowerCase() : "usd"
   const amount = Amounts.readAmount(given("amount"), moneyOf(currency, "en"))
   if (amount.minor !== undefined) clauses.push(clause("amount", ":", amount.minor))
-  const [from, until] = [secondsOf(given("from")), secondsOf(given("until"))]
+  const [from, until] = [dayIn(given("from")), dayIn(given("until"))]
   if (from !== undefined) clauses.push(clause("created", ">=", from))
   if (until !== undefined) clauses.push(clause("created", "<", until + DAY_SECONDS))
   const [key = "", value = ""] = given("metadata").split(/[:=](.*)/s, 2)
@@ -97,23 +90,8 @@ export const payments = Effect.fnUntraced(function* (
   { queries }: Asked,
   { cursor, limit }: { readonly cursor: Cursor; readonly limit: number }
 ) {
-  // The first finds what is looked into.
-  const [first] = queries
-  if (first === undefined) return yield* list(account, PAYMENT_INTENT, { cursor, limit })
-  const { fields, valuesOf } = SEARCHED_PAYMENT_INTENT
-  const { documents, hasMore } = yield* Accounts.use((accounts) =>
-    accounts.search(account, {
-      kind: PAYMENT_INTENT.name,
-      prefix: PAYMENT_INTENT.prefix!,
-      filters: filtersOf(first, SEARCHED_PAYMENT_INTENT),
-      matches: (value) => {
-        const values = valuesOf(value as PaymentIntent)
-        return queries.every((query) => matches(query, fields, values))
-      },
-      limit,
-      ...(cursor.olderThan !== undefined && { olderThan: cursor.olderThan })
-    })
-  )
-  const listed: Listed<PaymentIntent> = { rows: documents.map(({ value }) => value as PaymentIntent), hasMore }
-  return listed
+  const [first, ...others] = queries
+  return first === undefined
+    ? yield* list(account, PAYMENT_INTENT, { cursor, limit })
+    : yield* search(account, PAYMENT_INTENT, SEARCHED_PAYMENT_INTENT, [first, ...others], { cursor, limit })
 })

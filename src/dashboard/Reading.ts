@@ -1,7 +1,7 @@
 /** How pages read: one object, a page of a kind, and what has touched an object. */
 import { Effect } from "effect"
 import { ResourceMissing } from "../domain/Errors.ts"
-import type { Clause } from "../domain/SearchQuery.ts"
+import type { SearchQuery } from "../domain/SearchQuery.ts"
 import { matches } from "../domain/SearchQuery.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId, Document, Identified, Labels } from "../engine/Document.ts"
@@ -52,22 +52,25 @@ export const list = Effect.fnUntraced(function* <A extends Identified, H>(
   return listed
 })
 
-/** A page of the objects of a kind of which all clauses hold, newest first (semantics 9.19). */
+/** A page of the objects of a kind that all queries find, of which there is one at least, newest first (9.19). */
 export const search = Effect.fnUntraced(function* <A extends Identified, H>(
   account: AccountId,
   kind: Resource<A, H>,
   searched: SearchedBy<A>,
-  clauses: ReadonlyArray<Clause>,
-  { olderThan }: Cursor
+  queries: readonly [SearchQuery, ...ReadonlyArray<SearchQuery>],
+  { cursor: { olderThan }, limit = PAGE_ROWS }: { readonly cursor: Cursor; readonly limit?: number }
 ) {
-  const asked = { connective: "AND", clauses } as const
   const { documents, hasMore } = yield* Accounts.use((accounts) =>
     accounts.search(account, {
       kind: kind.name,
       prefix: kind.prefix!,
-      filters: filtersOf(asked, searched),
-      matches: (value) => matches(asked, searched.fields, searched.valuesOf(value as A)),
-      limit: PAGE_ROWS,
+      // The first finds what the others look into.
+      filters: filtersOf(queries[0], searched),
+      matches: (value) => {
+        const values = searched.valuesOf(value as A)
+        return queries.every((query) => matches(query, searched.fields, values))
+      },
+      limit,
       ...(olderThan !== undefined && { olderThan })
     })
   )

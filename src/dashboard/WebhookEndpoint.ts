@@ -9,7 +9,7 @@ import { html } from "../pages/Html.ts"
 import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
 import * as WebhookEndpoints from "../payments/WebhookEndpoints.ts"
 import type { Problem } from "./components/Form.ts"
-import { dialog, filters, form } from "./components/Form.ts"
+import { DAY_SECONDS, dayIn, dialog, filters, form } from "./components/Form.ts"
 import { cursorIn, pages, table } from "./components/Table.ts"
 import { badge, code, facts, section, time } from "./components/Values.ts"
 import { delivered, deliveryColumns, deliveryPath, hasFailed, sendAgain } from "./Deliveries.ts"
@@ -195,12 +195,14 @@ const rollSecret = action({
   }
 })
 
-const secondsOf = (day: string | undefined, otherwise: number): number => {
-  const millis = /^\d{4}-\d{2}-\d{2}$/.test(day ?? "") ? Date.parse(day!) : Number.NaN
-  return Number.isNaN(millis) ? otherwise : millis
+/** What a field for a day says: how many milliseconds, `otherwise` if it is empty, and undefined for what is no day. */
+const millisIn = (text: string, otherwise: number): number | undefined => {
+  if (text === "") return otherwise
+  const day = dayIn(text)
+  return day === undefined ? undefined : day * 1000
 }
 
-const DAY_MILLIS = 86_400_000
+const NO_DAY = "This must be a day, such as 2026-11-25."
 
 const resendFailed = action({
   name: "webhook_endpoint.resend_failed",
@@ -212,11 +214,13 @@ const resendFailed = action({
   does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
     yield* find(account, WEBHOOK_ENDPOINT, id)
     const accounts = yield* Accounts
-    const [from, until] = [values.get("from"), values.get("until")]
-    const begin = secondsOf(from, -Infinity)
-    const end = secondsOf(until, Infinity) + DAY_MILLIS
+    const [from, until] = [values.get("from") ?? "", values.get("until") ?? ""]
+    const [begin, last] = [millisIn(from, -Infinity), millisIn(until, Infinity)]
+    if (begin === undefined) return new Invalid({ from: NO_DAY })
+    if (last === undefined) return new Invalid({ until: NO_DAY })
     // What is pending is tried again by itself.
-    const isMeant = ({ at, state }: DeliveryRow) => state === "exhausted" && at >= begin && at < end
+    const isMeant = ({ at, state }: DeliveryRow) =>
+      state === "exhausted" && at >= begin && at < last + DAY_SECONDS * 1000
     const { deliveries } = yield* look(accounts, { account, destination: id }, isMeant, AGAIN_MAX)
     if (deliveries.length === 0) return new Invalid({}, "No delivery of that time has failed for good.")
     const events = [...new Set(deliveries.map(({ event }) => event))]

@@ -6,7 +6,6 @@ import type { Actor } from "./Actor.ts"
 import type { Options } from "./Actors.ts"
 import { Unavailable } from "./Actors.ts"
 import * as Actors from "./Actors.ts"
-import type { Alarm } from "./Alarm.ts"
 import * as Batcher from "./Batcher.ts"
 import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { EventVersions } from "./Events.ts"
@@ -21,11 +20,8 @@ import { Journal } from "./Journal.ts"
 import { Placement } from "./Placement.ts"
 import { Projector } from "./Projector.ts"
 import type { RequestIdentity } from "./Record.ts"
-import type { TimerHandler } from "./Timers.ts"
 import type { Transaction } from "./Transaction.ts"
-import type { Outbox } from "./Outbox.ts"
 import type { DeliveryRow, TimerRow } from "./Projection.ts"
-import type { RunningTime } from "./RunningTime.ts"
 import type { StoredEvent } from "./Events.ts"
 import { wasWithin } from "./Created.ts"
 import type { CreatedQuery, Search } from "./Lists.ts"
@@ -121,23 +117,8 @@ export interface AccountsShape {
 }
 
 export class Accounts extends Context.Service<Accounts, AccountsShape>()("till/engine/Accounts") {
-  static readonly layer = (
-    options: Partial<Options> = {}
-  ): Layer.Layer<
-    Accounts,
-    never,
-    | AccountNumbers
-    | Alarm
-    | Outbox
-    | EventVersions
-    | Formats
-    | Journal
-    | Placement
-    | Projector
-    | RunningTime
-    | TimerHandler
-    | Views
-  > => Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
+  static readonly layer = (options: Partial<Options> = {}): Layer.Layer<Accounts, never, Actors.Needs> =>
+    Layer.effect(Accounts, make({ ...Actors.defaults, ...options }))
 }
 
 const make = Effect.fnUntraced(function* (options: Options) {

@@ -120,7 +120,8 @@ export interface Actors {
   readonly all: () => ReadonlyArray<Actor>
 }
 
-type Needs =
+/** What the actors of accounts are made of. */
+export type Needs =
   | AccountNumbers
   | Alarm
   | Outbox
@@ -130,11 +131,12 @@ type Needs =
   | Placement
   | Projector
   | RunningTime
-  | Scope.Scope
   | TimerHandler
   | Views
 
-export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Actors, never, Needs> {
+export const make = Effect.fnUntraced(function* (
+  options: Options
+): Effect.fn.Return<Actors, never, Needs | Scope.Scope> {
   const placement = yield* Placement
   const projector = yield* Projector
   const alarm = yield* Alarm

@@ -37,7 +37,7 @@ import type { InvalidHttp, InvalidJson, RequestTooLarge, RouteNotFound, Unsuppor
 import type { Incoming } from "./Incoming.ts"
 import type { Parsed } from "./JsonBody.ts"
 import { parseBody } from "./JsonBody.ts"
-import { BODY_BYTES_MAX, loggedOf } from "./Logged.ts"
+import { BODY_BYTES_MAX, loggedOf } from "./RequestLogEntry.ts"
 import { withoutCardData } from "./Payload.ts"
 import { permit, permitBody, shownTo } from "./Permission.ts"
 import * as RateLimits from "./RateLimits.ts"
@@ -84,9 +84,8 @@ const makeSteps = Effect.fnUntraced(function* (
     callerOf,
     authenticate:
       limits === undefined ? callerHere : (received: Received) => limits.authenticated(received, callerHere(received)),
-    /** The account of a request that another process serves, if that is known without asking anybody. */
-    elsewhere: (received: Received): AccountId | undefined => {
-      const before = accountBefore(received.incoming.headers.authorization)
+    /** The account of a request that another process serves, if `before` says so and nobody has to be asked. */
+    elsewhere: (received: Received, before: AccountId | undefined): AccountId | undefined => {
       if (before === undefined || forwarder.isHere(isInstallationWide(received.path) ? INSTALLATION : before)) {
         return undefined
       }
@@ -462,24 +461,27 @@ const makeWork = Effect.fnUntraced(function* ({ addressOf, crossOrigin, limits, 
 
   /** Has a request begin once there is room for it. What is for another process needs none here. */
   const enter = (exchange: Received): void => {
-    const elsewhere = steps.elsewhere(exchange)
+    const before = steps.accountBefore(exchange.incoming.headers.authorization)
+    const elsewhere = steps.elsewhere(exchange, before)
     if (elsewhere !== undefined && exchange.moves++ < MOVES_MAX) return goElsewhere(exchange, elsewhere)
-    admit(steps, addressOf, exchange, { work, refuse: (exchange) => end(exchange, tooMany) })
+    // Whoever is not known yet takes turns with others at the same address.
+    admit(steps, before ?? `at ${addressOf(exchange.incoming)}`, exchange, {
+      work,
+      refuse: (exchange) => end(exchange, tooMany)
+    })
   }
   return { enter }
 })
 
 /** Has the work on a request begin now or later, or has it refused. */
 const admit = (
-  { accountBefore, admission }: Steps,
-  addressOf: SenderOf,
+  { admission }: Steps,
+  account: string,
   exchange: Received,
   { refuse, work }: Readonly<Record<"refuse" | "work", (exchange: Received) => void>>
 ): void => {
   const { incoming, moves } = exchange
-  const { arrivedAt, headers, isWhole, method } = incoming
-  // Whoever is not known yet takes turns with others at the same address.
-  const account = accountBefore(headers.authorization) ?? `at ${addressOf(incoming)}`
+  const { arrivedAt, isWhole, method } = incoming
   admission.enter(account, isWhole && (method === "POST" || method === "DELETE"), {
     // One whose account has come here has waited for that, and not for its turn.
     since: moves === 0 ? arrivedAt : performance.now(),

@@ -60,6 +60,12 @@ describe("webhooks in the dashboard", () => {
     const none = await tab.post(action, { ...values, from: "2001-01-01", until: "2001-01-02" })
     assert.strictEqual(none.status, 400)
     assert.include(none.text, "No delivery of that time")
+    for (const field of ["from", "until"]) {
+      const { action, values } = formTo(await tab.get(`/dashboard/test/webhooks/${endpoint.id}`), "/resend")
+      const refused = await tab.post(action, { ...values, [field]: "yesterday" })
+      assert.strictEqual(refused.status, 400, "a day that is none must not send all of them")
+      assert.include(refused.text, `${field}-error`)
+    }
     const fresh = formTo(await tab.get(`/dashboard/test/webhooks/${endpoint.id}`), "/resend")
     assert.strictEqual((await tab.post(fresh.action, fresh.values)).status, 200)
     const deliveries = await deliveriesOf(endpoint.id)

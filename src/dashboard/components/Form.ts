@@ -137,6 +137,12 @@ const ownProblem = ({ action, problem, visit }: Form): Problem | null =>
 const messageOf = ({ errors, message, values }: Problem): string | null =>
   message ?? Object.entries(errors).find(([name]) => !values.has(name))?.[1] ?? null
 
+export const DAY_SECONDS = 86_400
+
+/** The day in a field of type `date`: the Unix seconds of its beginning in UTC, or undefined for what is no day. */
+export const dayIn = (text: string): number | undefined =>
+  /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? Date.parse(text) / 1000 : undefined
+
 /** The start of the ids of a form's fields: two forms of a page may have fields of the same name. */
 const prefixOf = (action: string): string => `f${action.replaceAll(/[^0-9A-Za-z]+/g, "-")}`
 

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Document from "../../src/api/openapi/Document.ts"
 import { isCardNumber } from "../../src/domain/Cards.ts"
-import { clean, isKept, loggedOf } from "../../src/http/Logged.ts"
+import { clean, isKept, loggedOf } from "../../src/http/RequestLogEntry.ts"
 import { requestFields } from "../support/RequestFields.ts"
 
 const ID = "req_1BqYeS9CKeRSUg6BqwfxGpsY"
