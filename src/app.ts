@@ -19,7 +19,7 @@ import type { Protocol } from "./cluster/Sessions.ts"
 import { Sessions } from "./cluster/Sessions.ts"
 import type { TillConfigShape } from "./config.ts"
 import * as Config from "./config.ts"
-import { dashboardRefusalOf, InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
+import { dashboardRefusalOf, endOf, InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
 import { Administration } from "./control/Administration.ts"
 import * as ControlSocket from "./control/ControlSocket.ts"
 import { ApiVersions } from "./domain/ApiVersions.ts"
@@ -85,7 +85,7 @@ import { Sender } from "./webhooks/Sender.ts"
 // The command line names these, and imports no room but this file and the client.
 export { BackupFailed } from "./backup/BackupFailed.ts"
 export { MODES as BACKUP_MODES } from "./backup/Manifest.ts"
-export { databaseUrlOf, layer as configuration, publicUrlOf, TillConfig } from "./config.ts"
+export { databaseUrlOf, endOf, layer as configuration, publicUrlOf, TillConfig } from "./config.ts"
 export { Administration } from "./control/Administration.ts"
 export { API_KEY_GRACE_SECONDS_MAX } from "./domain/ApiKey.ts"
 export { API_VERSIONS } from "./domain/ApiVersion.ts"
@@ -98,9 +98,6 @@ export { NothingThere, requireAlone } from "./postgres/Database.ts"
 
 /** Of Till. */
 export const VERSION = "0.1.0"
-
-/** A shutdown waits this long for requests under way, in milliseconds. */
-const graceMillisOf = ({ drainSeconds }: TillConfigShape): number => Math.min(4000, drainSeconds * 400)
 
 const stores = Layer.mergeAll(JournalPostgres.layer, SnapshotPostgres.layer, ViewsPostgres.layer)
 const tables = Layer.provideMerge(stores, Migrations.layer)
@@ -334,8 +331,9 @@ const membership = Layer.unwrap(
     const sessions = yield* Sessions
     const { url } = yield* Forwarder.Forwarder
     if (sessions === null || url === null) return Cluster.layerAlone
+    const { handOverMillisMax } = endOf(yield* TillConfig)
     const { layer } = yield* Effect.promise(() => import("./cluster/Runner.ts"))
-    return layer({ url, version: VERSION, sessions })
+    return layer({ url, version: VERSION, sessions, handOverMillisMax })
   })
 )
 
@@ -347,7 +345,7 @@ const server = Layer.unwrap(
     Server.layer(() => answerUnreadable(NodeServer.create({ plain: config.plainHttp }), docsUrlOf(config)), {
       host: config.host,
       port: config.port,
-      gracefulShutdownTimeout: graceMillisOf(config)
+      gracefulShutdownTimeout: endOf(config).answerMillisMax
     }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error.cause)))))
   )
 )
@@ -503,21 +501,13 @@ const pages = Layer.unwrap(
   })
 )
 
-/** A balancer in front of several processes is given at least so long to notice that one is about to end. */
-const NOTICE_MILLIS_MIN = 2000
-
-/** Requests are for this process as long as the layer lives. Nobody else could take those of an embedded database. */
+/** Requests are for this process as long as the layer lives. */
 const serving = (impatience: Effect.Effect<void>) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const { drainSeconds, isEmbedded } = yield* TillConfig
+      const { drainMillisMax, noticeMillis } = endOf(yield* TillConfig)
       const { leave } = yield* Cluster
-      return Readiness.serving({
-        noticeMillis: isEmbedded ? 0 : Math.max(NOTICE_MILLIS_MIN, drainSeconds * 200),
-        handOver: leave,
-        drainMillisMax: drainSeconds * 500,
-        impatience
-      })
+      return Readiness.serving({ noticeMillis, handOver: leave, drainMillisMax, impatience })
     })
   )
 

@@ -344,3 +344,52 @@ export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.gen
 
 /** The configuration of this process' environment (or of the `ConfigProvider` in force). */
 export const layer: Layer.Layer<TillConfig, InvalidConfiguration> = Layer.effect(TillConfig, load)
+
+/** How the time is divided in which a process ends, in milliseconds from when it is told to. */
+export interface End {
+  /** A balancer may need so long to notice it, while requests are still taken. */
+  readonly noticeMillis: number
+  /** Partitions go over to others one by one until then; those that have not are given up all at once. */
+  readonly handOverMillisMax: number
+  /** No more requests are taken after so long, whatever is still here. */
+  readonly drainMillisMax: number
+  /** Requests under way have so long from then on. */
+  readonly answerMillisMax: number
+  /** The process ends, whatever is not over. */
+  readonly endMillisMax: number
+  /** The same for one that was started by another, which then kills it; and for that other one. */
+  readonly childMillisMax: number
+  readonly parentMillisMax: number
+}
+
+/** A balancer in front of several processes is given at least so long to notice that one is about to end. */
+const NOTICE_MILLIS_MIN = 2000
+/** Who is alone hands nothing over. */
+const ALONE_ANSWER_MILLIS_MAX = 4000
+
+/**
+ * Of ten seconds (semantics 9.52, 9.81), a runner that works as it should needs 4.5 to hand over: 1.2 until others know
+ * that it goes, 1 until the library has seen it, 2 until attempts at webhooks are given up, and a moment for requests
+ * and the last outcomes. It takes requests until all is handed over, and for 5 at most. After 2.5 for answers there
+ * are 1.5 left: 1 for the listener of other runners, and the rest for the connections to the database.
+ *
+ * What has a longer limit waits for a database that hangs: 5 for what was begun in a partition, 1 for a lock. Such a
+ * process does not come to its end in order, and need not: its locks go with its sessions.
+ */
+export const endOf = ({
+  databaseUrl,
+  drainSeconds,
+  isEmbedded
+}: Pick<TillConfigShape, "databaseUrl" | "drainSeconds" | "isEmbedded">): End => {
+  const part = (share: number) => Math.round(drainSeconds * 1000 * share)
+  return {
+    // One port has all the processes of an embedded database.
+    noticeMillis: isEmbedded ? 0 : Math.max(NOTICE_MILLIS_MIN, part(0.2)),
+    handOverMillisMax: part(0.45),
+    drainMillisMax: part(0.5),
+    answerMillisMax: databaseUrl === undefined ? Math.min(ALONE_ANSWER_MILLIS_MAX, part(0.4)) : part(0.25),
+    endMillisMax: part(0.9),
+    childMillisMax: part(0.95),
+    parentMillisMax: part(0.98)
+  }
+}

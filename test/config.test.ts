@@ -254,3 +254,25 @@ describe("configuration", () => {
       })
   )
 })
+
+describe("the end of a process", () => {
+  it("has room for each of its parts, one after the other, within TILL_DRAIN_SECONDS", () => {
+    for (const drainSeconds of [5, 10, 30, 600]) {
+      for (const [databaseUrl, isEmbedded] of [
+        [undefined, true],
+        [Redacted.make("postgres://of.runners/till"), true],
+        [Redacted.make("postgres://of.one/till"), false]
+      ] as const) {
+        const end = Config.endOf({ drainSeconds, databaseUrl, isEmbedded })
+        assert.isBelow(end.handOverMillisMax, end.drainMillisMax)
+        assert.isAtMost(end.noticeMillis, end.drainMillisMax)
+        const handedOver = databaseUrl === undefined ? 0 : end.drainMillisMax
+        // What is closed after that has limits of a second.
+        assert.isAtLeast(end.endMillisMax - handedOver - end.answerMillisMax, Math.min(drainSeconds * 100, 1500))
+        assert.isBelow(end.endMillisMax, end.childMillisMax)
+        assert.isBelow(end.childMillisMax, end.parentMillisMax)
+        assert.isBelow(end.parentMillisMax, drainSeconds * 1000)
+      }
+    }
+  })
+})

@@ -148,9 +148,9 @@ export interface RunnersOptions {
 /** Runs so many runners until it is interrupted, and then ends all in order. */
 export const runMany = ({ greet, impatience, level, runners }: RunnersOptions) =>
   Effect.gen(function* () {
-    const { drainSeconds } = yield* app.TillConfig
-    // By nine tenths they have ended by themselves, or have said that they did not.
-    const options = { settled: yield* app.settle(runners), endMillisMax: drainSeconds * 950, impatience }
+    // By then they have ended by themselves, or have said that they did not.
+    const { childMillisMax } = app.endOf(yield* app.TillConfig)
+    const options = { settled: yield* app.settle(runners), endMillisMax: childMillisMax, impatience }
     const starts: Array<Started> = []
     const allStarted = yield* Deferred.make<void>()
     const one = keepOne(options, (started) => {

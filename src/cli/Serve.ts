@@ -133,11 +133,11 @@ const runners = Flag.Int("runners").pipe(
 
 export const serve = Command.make("serve", { runners }, (given) =>
   Effect.gen(function* () {
-    const { drainSeconds } = yield* Effect.provide(app.TillConfig, app.configuration)
+    const end = app.endOf(yield* Effect.provide(app.TillConfig, app.configuration))
     const level = Option.getOrUndefined(yield* GlobalFlag.LogLevel)
     // Of several processes, the one that has started the others goes last.
     const isFirst = given.runners > 1 && !Runners.isRunner
-    const signals = yield* heedSignals(drainSeconds * (isFirst ? 980 : 900))
+    const signals = yield* heedSignals(isFirst ? end.parentMillisMax : end.endMillisMax)
     if (Runners.isRunner) return yield* runAsRunner(level, signals)
     const impatience = signals.again
     return yield* isFirst

@@ -32,6 +32,8 @@ export interface RunnerOptions {
   /** Of Till. */
   readonly version: string
   readonly sessions: RunnerSessions
+  /** Of one that leaves, partitions that have not moved after so long are given up all at once, in milliseconds. */
+  readonly handOverMillisMax: number
 }
 
 /** This process is a runner as long as the layer lives. It has to be built after whatever attends partitions. */
@@ -64,14 +66,12 @@ const NOTICE_MILLIS = 1200
 const ANSWER_MILLIS_MAX = 1000
 /** A start says why it takes longer, in milliseconds. */
 const PATIENCE_MILLIS = 10_000
-/** If its partitions do not move as they should, they are given up all at once after so many milliseconds. */
-const MOVE_MILLIS_MAX = 4000
 
 const make = Effect.fnUntraced(function* (
   options: RunnerOptions
 ): Effect.fn.Return<ClusterShape, never, Placement | Scope.Scope> {
   const placement = yield* Placement
-  const { sessions, url, version } = options
+  const { handOverMillisMax, sessions, url, version } = options
   let state: "member" | "leaving" | "out" = "member"
   const { confirmed, ended, isConfirmed } = makeConfirmation(placement)
   const places = yield* Places.make({ url, version }, sessions, placement, isConfirmed)
@@ -113,19 +113,20 @@ const make = Effect.fnUntraced(function* (
     Effect.orElseSucceed(() => false)
   )
   const handOver = Effect.gen(function* () {
+    if (!(yield* hasOthers)) return
     yield* places.leave
     yield* Effect.sleep(NOTICE_MILLIS)
     // All may end at once, and then there is nobody to wait for.
     if (!(yield* hasOthers)) return
     state = "out"
-    const empty = Effect.repeat(Effect.sync(isEmpty), { until: (empty) => empty, schedule: Schedule.spaced(10) })
-    yield* Effect.timeoutOption(empty, MOVE_MILLIS_MAX)
+    yield* Effect.repeat(Effect.sync(isEmpty), { until: (empty) => empty, schedule: Schedule.spaced(10) })
   })
   const leave = yield* once(
     Effect.gen(function* () {
       state = "leaving"
       places.stir()
-      if (yield* hasOthers) yield* handOver
+      yield* Effect.timeoutOption(handOver, handOverMillisMax)
+      // Whatever is still here is drained as well: up to two seconds for all, and then until each is.
       yield* Scope.close(scope, Exit.void)
     })
   )

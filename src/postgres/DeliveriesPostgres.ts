@@ -8,13 +8,7 @@ import type { Attempt, DeliveryState } from "../engine/Record.ts"
 import type { DueDelivery, Views } from "../engine/Views.ts"
 import { deliveryId } from "../engine/Views.ts"
 import { from } from "./ListsPostgres.ts"
-import { ask, bigint, bigints, ints, placed, texts } from "./Rows.ts"
-
-/**
- * The partition of a row's account is as `Placement.ts` says. The index of what is pending has it in these words: an
- * index takes nothing that may depend on a setting, and Postgres says so of `convert_to`.
- */
-const PARTITION = String.raw`get_byte(sha256(decode(replace(account, '\', '\\'), 'escape')), 0) & 63`
+import { ask, bigint, bigints, ints, PARTITION, placed, texts } from "./Rows.ts"
 
 interface Row {
   readonly account: string

@@ -49,6 +49,12 @@ export const bigint = (value: number): PgTypes.Parameter => PgTypes.int8(BigInt(
 export const integer = (value: number | null): PgTypes.Parameter => PgTypes.int4(value)
 
 /**
+ * The partition of a row's account is as `Placement.ts` says. Indexes have it in these words: an index takes nothing
+ * that may depend on a setting, and Postgres says so of `convert_to`.
+ */
+export const PARTITION: string = String.raw`get_byte(sha256(decode(replace(account, '\', '\\'), 'escape')), 0) & 63`
+
+/**
  * The part of a record that columns say the place of. What they say may have been changed: a place that is none gives
  * null, and no error, which would fail whoever asks with the same statement.
  */

@@ -2,11 +2,9 @@
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
-import type { Fragment } from "effect/sql/Statement"
 import { ofCheckpoint } from "../engine/Checksum.ts"
 import type { AccountId, Millis } from "../engine/Document.ts"
 import type { StorageFailure } from "../engine/Journal.ts"
-import type { Partition } from "../engine/Placement.ts"
 import type { JournalCorrupt } from "../engine/Record.ts"
 import { changed } from "../engine/Record.ts"
 import type { EventRow, KeyRow } from "../engine/Projection.ts"
@@ -23,6 +21,7 @@ import {
   bigint,
   cut,
   ints,
+  PARTITION,
   placed,
   storageFailure,
   texts,
@@ -34,6 +33,8 @@ import {
   toTimer
 } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
+
+const TIMER_COLUMNS = `account, id, name, version, due_at, wake_at, checksum`
 
 export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
   Views,
@@ -202,16 +203,20 @@ const reads = (
   ),
   timers: (account, limit) =>
     ask(
-      sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at, checksum FROM timers
+      sql<SqlTimer>`SELECT ${sql.literal(TIMER_COLUMNS)} FROM timers
         WHERE account = ${account} ORDER BY due_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
     ),
-  // Of the partitions of others it meets what is not due yet: what is due, their owners fire.
+  // Each partition is looked into by itself, unless all are wanted: the timers of others, however many, are never met.
   nextTimers: (limit, except, partitions) =>
     ask(
-      sql<SqlTimer>`SELECT account, id, name, version, due_at, wake_at, checksum FROM timers
-        WHERE account <> ALL (${texts(except)}) ${partitions === null ? sql`` : inPartitions(sql, partitions)}
-        ORDER BY wake_at, id LIMIT ${limit}`,
+      partitions === null
+        ? sql<SqlTimer>`SELECT ${sql.literal(TIMER_COLUMNS)} FROM timers
+            WHERE account <> ALL (${texts(except)}) ORDER BY wake_at, id LIMIT ${limit}`
+        : sql<SqlTimer>`SELECT ${sql.literal(TIMER_COLUMNS)} FROM unnest(${ints(partitions)}) AS p (partition), LATERAL (
+            SELECT * FROM timers WHERE ${sql.literal(PARTITION)} = p.partition AND account <> ALL (${texts(except)})
+            ORDER BY wake_at, id LIMIT ${limit}
+          ) AS t ORDER BY wake_at, id LIMIT ${limit}`,
       (rows) => rows.map(toTimer)
     ),
   timerCounts: (name) =>
@@ -230,10 +235,6 @@ const reads = (
   ),
   scan: (account, table, after, limit) => storageFailure(scans(sql)[table](account, after, limit))
 })
-
-/** The partition of an account is as `Placement.ts` says. */
-const inPartitions = (sql: PgClient.PgClient, partitions: ReadonlyArray<Partition>): Fragment =>
-  sql`AND get_byte(sha256(convert_to(account, 'UTF8')), 0) & 63 = ANY (${ints(partitions)})`
 
 /** Asked by many requests at once. */
 const loads = (sql: PgClient.PgClient): Pick<Views["Service"], "documents" | "keys"> => ({

@@ -23,9 +23,13 @@ const started = Effect.gen(function* () {
   const sql = Context.get(yield* Layer.buildWithScope(layerFreshDatabase, scope), PgClient.PgClient)
   yield* Effect.provideService(migrations["0018_cluster"], SqlClient.SqlClient, sql as SqlClient.SqlClient)
   let confirmed = 0
+  let confirmedAt = 0
   let isEmpty = true
   const observer: Locks.Observer = {
-    confirmed: () => void confirmed++,
+    confirmed: (at) => {
+      confirmed++
+      confirmedAt = at
+    },
     ended: () => undefined,
     own: Member.make({ address, groups: [GROUP], weight: 1 }),
     isEmpty: () => isEmpty,
@@ -46,7 +50,15 @@ const started = Effect.gen(function* () {
     yield* storage.refresh(address, asked)
     return confirmed > before
   })
-  return { storage, sql, confirms }
+  /** Waits longer than the runner's own question takes to come. */
+  const isConfirmedAgain = Effect.suspend(() => {
+    const before = confirmed
+    return Effect.map(Effect.sleep("1300 millis"), () => confirmed > before)
+  })
+  // All go with their session; others than this runner might have had them before it has them again.
+  const endSession = sql`SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+    WHERE locktype = 'advisory' AND datname = current_database() AND pid <> pg_backend_pid()`
+  return { storage, sql, confirms, isConfirmedAgain, endSession, ageMillis: () => performance.now() - confirmedAt }
 })
 
 describe("a runner's locks", () => {
@@ -65,16 +77,39 @@ describe("a runner's locks", () => {
 
   it.live("are not confirmed once one of them is missing, whatever else was given back", () =>
     Effect.gen(function* () {
-      const { confirms, sql, storage } = yield* started
+      const { confirms, endSession, storage } = yield* started
       yield* storage.release(address, first)
       assert.sameMembers(yield* storage.acquire(address, [first]), [first])
-      // All go with their session; others than this runner might have had them before it has them again.
-      yield* sql`SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database ON pg_database.oid = database
-        WHERE locktype = 'advisory' AND datname = current_database() AND pid <> pg_backend_pid()`
+      yield* endSession
       yield* Effect.ignore(confirms(shards))
       assert.sameMembers(yield* storage.acquire(address, [second, third]), [second, third])
       assert.isFalse(yield* confirms(shards))
       assert.isTrue(yield* confirms([second, third]))
     })
+  )
+
+  it.live(
+    "are confirmed once a second while nobody asks, with a sign of life, over the session that has them all",
+    () =>
+      Effect.gen(function* () {
+        const { ageMillis, confirms, endSession, isConfirmedAgain, sql, storage } = yield* started
+        yield* storage.register(Member.make({ address, groups: [GROUP], weight: 1 }), true)
+        const signAge = Effect.map(
+          sql<{ millis: number }>`SELECT
+          (extract(epoch FROM clock_timestamp()::timestamp - last_heartbeat) * 1000)::float8 AS millis FROM cluster_runners`,
+          ([row]) => row!.millis
+        )
+        assert.isTrue(yield* confirms(shards))
+        assert.isTrue(yield* isConfirmedAgain)
+        // Whoever takes a lock goes by the sign: it is never older than what was confirmed.
+        const age = ageMillis()
+        assert.isAtMost(yield* signAge, age + 50)
+        yield* endSession
+        yield* Effect.retry(storage.acquire(address, [first]), { times: 3 })
+        assert.isFalse(yield* isConfirmedAgain, "another session has some of them")
+        assert.isFalse(yield* confirms(shards), "some are missing")
+        assert.isTrue(yield* confirms([first]))
+        assert.isTrue(yield* isConfirmedAgain, "that is all that there is")
+      })
   )
 })

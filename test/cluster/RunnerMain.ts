@@ -44,7 +44,7 @@ const runner = Layer.unwrap(
     const { port } = server.address() as AddressInfo
     const url = `http://127.0.0.1:${port}`
     say({ url })
-    return Runner.layer({ url, version: "0.0.0", sessions: (yield* Sessions)! })
+    return Runner.layer({ url, version: "0.0.0", sessions: (yield* Sessions)!, handOverMillisMax: 4500 })
   })
 )
 

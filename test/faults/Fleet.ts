@@ -217,6 +217,14 @@ export class Fleet {
     return among[this.#turn++ % among.length]!
   }
 
+  /** What the runners have logged of a request, as far as they still know. */
+  wordsOn(requestId: string): string {
+    const lines = this.runners.flatMap(({ name, service }) =>
+      service.log.split("\n").flatMap((line) => (line.includes(requestId) ? [`${name} said: ${line}`] : []))
+    )
+    return lines.length > 0 ? lines.join("; ") : "no runner has said why"
+  }
+
   async #look(): Promise<void> {
     while (!this.#isOver) {
       await Promise.all(this.runners.map((runner) => runner.look()))
@@ -249,8 +257,8 @@ export class Door {
   /** Answers 503, and those that never came. */
   unavailable = 0
   lost = 0
-  /** The first 503. */
-  firstUnavailable: string | undefined
+  /** The first 503, and the id of its request. */
+  firstUnavailable: { readonly told: string; readonly id: string } | undefined
   /** The longest time without an answer that says something, in milliseconds. */
   longestGap = 0
   #servedAt: number | undefined
@@ -298,7 +306,7 @@ export class Door {
     const told = `${request} at ${name} is answered ${status} ${text.slice(0, 300)}`
     if (status === 503) {
       this.unavailable++
-      this.firstUnavailable ??= told
+      this.firstUnavailable ??= { told, id: String(headers["x-request-id"]) }
       if (headers["retry-after"] === undefined) this.#complain(`${told}, without Retry-After`)
     } else if (status >= 500 || status === 429 || status === 421 || status === 401) this.#complain(told)
     else this.#served()

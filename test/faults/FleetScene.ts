@@ -132,8 +132,9 @@ export class FleetScene {
       this.#findings.add("wrong", `gap ${name}`, text)
     }
     if (this.#options.isGentle === true && unavailable > 0) {
-      const first = this.#shops.map(({ door }) => door.firstUnavailable).find((text) => text !== undefined)
-      this.#findings.add("wrong", "503", `${unavailable} answers 503 although nothing had failed; ${first}`)
+      const first = this.#shops.map(({ door }) => door.firstUnavailable).find((answer) => answer !== undefined)!
+      const why = `${first.told}; ${this.fleet.wordsOn(first.id)}`
+      this.#findings.add("wrong", "503", `${unavailable} answers 503 although nothing had failed; ${why}`)
     }
     await this.#verify()
   }

@@ -124,6 +124,9 @@ const questions = (
   views.timers("nobody", 10),
   views.timers(ACCOUNT, 10),
   views.nextTimers(10, ["nobody"], null),
+  views.nextTimers(10, ["nobody"], PARTITIONS),
+  // There is nothing in it, and all others have much.
+  views.nextTimers(10, [], PARTITIONS.slice(-1)),
   views.newest([
     { ...intents, account: ACCOUNT },
     { ...intents, account: "nobody" }

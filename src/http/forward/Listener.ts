@@ -21,7 +21,7 @@ import { ACCOUNT, ANSWER, clientsOwn, CONNECTION, found, isOf } from "./Forwarde
 /** Header lines of a client, and what is said with them. */
 const HEAD_BYTES_MAX = 65_536
 /** A close waits so long for what is under way. */
-const CLOSE_MILLIS = 2000
+const CLOSE_MILLIS = 1000
 
 /** A request that was forwarded here. */
 export interface ForwardedIncoming extends Incoming {
