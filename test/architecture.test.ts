@@ -52,7 +52,6 @@ const FILES: Readonly<Record<string, ReadonlyArray<string>>> = {
 /** Files that a layer imports beside those, and why. Whatever nobody imports any more has to go from here. */
 const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   dashboard: {
-    "http/ErrorTable.ts": "logs show a path as they do everywhere",
     "http/Forwarding.ts": "a session says where it was opened from, also behind proxies",
     "http/HttpConfig.ts": "which proxies are believed is configured once",
     "http/Payload.ts": "what is entered is decoded by the API's contract, and refused in its words",

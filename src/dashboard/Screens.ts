@@ -9,6 +9,7 @@
  */
 import { Clock, Effect, Layer, Result } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { withoutCardNumbers } from "../domain/Cards.ts"
 import type { ResourceMissing } from "../domain/Errors.ts"
 import type { Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
@@ -39,7 +40,6 @@ import type { Mode, Visit } from "./Visit.ts"
 import { subjectOf, visitOf } from "./Visit.ts"
 import type { Visitor } from "./Visitors.ts"
 import { isFromHere, visitorOf } from "./Visitors.ts"
-import { shownPath } from "../http/ErrorTable.ts"
 import { Revealed } from "../http/Revealed.ts"
 
 /** Pages and actions may use these. */
@@ -76,7 +76,7 @@ const LINK = /^\/dashboard\/link\/.*/
 export const route = routeWith({
   tooLarge: (request) => notShown(request, 413),
   unavailable: notShown,
-  shownPath: (path) => shownPath(path.replace(LINK, "/dashboard/link/…"))
+  shownPath: (path) => withoutCardNumbers(path.replace(LINK, "/dashboard/link/…"))
 })
 
 const modeOf = ({ mode }: Params): Mode | undefined => (mode === "test" || mode === "live" ? mode : undefined)

@@ -53,16 +53,68 @@ export const isExpired = (card: { readonly exp_month: number; readonly exp_year:
 }
 
 /** A reader takes these digits for one number, however they are grouped. */
-const DIGITS = /[0-9](?:[^0-9A-Za-z]{0,2}[0-9]){11,}/gu
+const DIGITS = /[0-9](?:[^0-9A-Za-z]{0,5}[0-9]){11,}/gu
 
 /** Puts asterisks in the place of card numbers, in texts that anybody may have sent, and others may read. */
-export const withoutCardNumbers = (text: string): string =>
-  text.replaceAll(DIGITS, (digits) => (isCardNumber(digits) || holdsCardNumber(digits) ? "****" : digits))
+export const withoutCardNumbers = (text: string): string => {
+  const reading = readingOf(text)
+  const shown = reading.replaceAll(DIGITS, (digits) => (holdsCardNumber(digits) ? "****" : digits))
+  return shown === reading ? text : shown
+}
 
-/** Says whether digits hold a number of a known scheme, in groups or with something before or behind it. */
+/** Says whether a text has a card number in it. */
+export const hasCardNumber = (text: string): boolean => withoutCardNumbers(text) !== text
+
+const PERCENT = /(?:%[0-9a-f]{2})+/giu
+/** What was encoded more often than this is no mistake. */
+const ENCODED_TIMES_MAX = 4
+
+/** What a text reads as: without percent-encoding, and with the digits and letters of ASCII for other forms of them. */
+export const readingOf = (text: string): string => {
+  let reading = text
+  for (let times = 0; times < ENCODED_TIMES_MAX && reading.includes("%"); times++) {
+    reading = reading.replaceAll(PERCENT, decoded)
+  }
+  return isAscii(reading) ? reading : reading.normalize("NFKC").replaceAll(/[^0-9\P{Nd}]/gu, asciiDigit)
+}
+
+/** Bytes that are no UTF-8 stay, but for those of ASCII among them. */
+const decoded = (bytes: string): string => {
+  try {
+    return decodeURIComponent(bytes)
+  } catch {
+    return bytes.replaceAll(/%([0-7][0-9a-f])/giu, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  }
+}
+
+// oxlint-disable-next-line no-control-regex -- these are the characters of ASCII
+const isAscii = (text: string): boolean => /^[\0-\x7f]*$/u.test(text)
+
+/** The digits of a script have ten neighbouring places, and there may be several such tens in a row. */
+const asciiDigit = (digit: string): string => {
+  const place = digit.codePointAt(0)!
+  let before = 0
+  while (/^\p{Nd}$/u.test(String.fromCodePoint(place - before - 1))) before++
+  return String(before % 10)
+}
+
+/**
+ * Says whether digits hold a card's number: one of a known scheme, wherever it begins and whatever is between, or one
+ * that is made of whole groups with the same between them. Two dates are none.
+ */
 const holdsCardNumber = (grouped: string): boolean => {
   if (grouped.length > GROUPED_LENGTH_MAX) return true
-  const digits = grouped.replaceAll(/[^0-9]/gu, "")
+  const groups = grouped.split(/[^0-9]+/u)
+  const between = grouped.split(/[0-9]+/u).slice(1, -1)
+  for (let first = 0; first < groups.length; first++) {
+    let number = ""
+    for (let last = first; last < groups.length && number.length < LENGTH_MAX; last++) {
+      if (last > first && between[last - 1] !== between[first]) break
+      number += groups[last]!
+      if (isCardNumber(number)) return true
+    }
+  }
+  const digits = groups.join("")
   for (let start = 0; start + 14 <= digits.length; start++) {
     if (brandOf(digits.slice(start, start + 4)) === "unknown") continue
     if (LENGTHS.some((length) => isCardNumber(digits.slice(start, start + length)))) return true
@@ -72,6 +124,9 @@ const holdsCardNumber = (grouped: string): boolean => {
 
 /** No id and no card number is longer; whatever it is, looking into it would take too long. */
 const GROUPED_LENGTH_MAX = 100
+
+/** No card has more digits. */
+const LENGTH_MAX = 19
 
 /** The numbers of the schemes have so many digits. */
 const LENGTHS = [14, 15, 16]

@@ -119,12 +119,12 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
     invalidRequest(400, "invalid_api_version", said`Unknown API version '${version}'.`, "X-API-Version"),
   RateLimitExceeded: ({ retryAfterSeconds }) => tooMany("Too many requests.", retryAfterSeconds),
   RouteNotFound: ({ method, path }) =>
-    invalidRequest(404, "route_not_found", `Unrecognized request URL (${method} ${shownPath(path)}).`, null),
+    invalidRequest(404, "route_not_found", said`Unrecognized request URL (${method} ${path}).`, null),
   MethodNotAllowed: ({ allowed, method, path }) =>
     invalidRequest(
       405,
       "method_not_allowed",
-      `The method ${method} is not allowed for ${shownPath(path)}; it takes ${allowed.join(", ")}.`,
+      said`The method ${method} is not allowed for ${path}; it takes ${allowed.join(", ")}.`,
       null,
       { allow: allowed.join(", ") }
     ),
@@ -285,10 +285,3 @@ export const refusal = (failure: Failure, docsUrl: string): Response => {
  */
 export const said = (parts: TemplateStringsArray, ...values: ReadonlyArray<string | number>): string =>
   String.raw({ raw: parts }, ...values.map((value) => (typeof value === "number" ? value : withoutCardNumbers(value))))
-
-/** Shows a path as it was sent, unless it holds a card number, percent-encoded perhaps. */
-export const shownPath = (path: string): string => {
-  const decoded = path.replaceAll(/%([2-7][0-9a-f])/giu, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
-  const shown = withoutCardNumbers(decoded)
-  return shown === decoded ? path : shown
-}

@@ -9,6 +9,7 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import type { OlderVersion } from "../domain/ApiVersions.ts"
+import { withoutCardNumbers } from "../domain/Cards.ts"
 import { PREFIXES } from "../domain/Identifiers.ts"
 import { Unavailable } from "../engine/Accounts.ts"
 import { idOf, nextSequence } from "../engine/Identifiers.ts"
@@ -17,7 +18,7 @@ import type { Failure } from "./ErrorTable.ts"
 import type { Place } from "./Admission.ts"
 import type { Incoming } from "./Incoming.ts"
 import { NodeHead } from "./NodeIncoming.ts"
-import { envelope, internalError, shownPath, wireErrorOf } from "./ErrorTable.ts"
+import { envelope, internalError, wireErrorOf } from "./ErrorTable.ts"
 import { singleIdempotencyKey } from "./RequestHeaders.ts"
 import type { Wait } from "./RequestTimeouts.ts"
 
@@ -180,7 +181,7 @@ export const answerFailed = (
     ...(unlogged > 0 && { unlogged_before: unlogged })
   }
   const log = Effect.logError(
-    `${exchange.method} ${shownPath(exchange.path)} failed`,
+    `${exchange.method} ${withoutCardNumbers(exchange.path)} failed`,
     ...(failure === undefined ? [cause] : [])
   ).pipe(Effect.annotateLogs(annotations))
   return { answer, log }

@@ -2,7 +2,7 @@
  * Makes of an exchange what the log of requests keeps of it (semantics 9.66). Of what was sent, only members that are
  * listed here are kept, and of every text, whoever wrote it, what looks like a card number, a key or a secret goes.
  */
-import { isCardNumber, withoutCardNumbers } from "../domain/Cards.ts"
+import { hasCardNumber, readingOf, withoutCardNumbers } from "../domain/Cards.ts"
 import type { LoggedError, LoggedRequest } from "../engine/RequestLog.ts"
 import type { Caller } from "./Authentication.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
@@ -38,34 +38,25 @@ const KEPT: ReadonlySet<string> = new Set(
 
 export const isKept = (name: string): boolean => KEPT.has(name)
 
-const DIGITS = /[0-9]{12,}/g
-const DIGITS_MAX = 19
-
 /** Keys, also as they stand in an `Authorization`; secrets of webhook endpoints; client secrets; sign-in links. */
 const SECRETS = /(?:[sp]k_(?:test|live)_|c2tf|cGtf|whsec_|_secret_|\/dashboard\/link\/)[0-9A-Za-z_+/=-]{4,}/gi
 
+/** No card has so many digits, and nobody can say what they hold. */
+const LONG_NUMBERS = /[0-9]{20,}/g
+
 /** A text without card numbers, keys and secrets, and without what a database does not take. */
-export const clean = (text: string): string =>
-  withoutCardNumbers(
-    text
-      .replaceAll("\0", "")
-      .replaceAll(SECRETS, HIDDEN)
-      .replaceAll(DIGITS, (digits) => (digits.length > DIGITS_MAX || isCardNumber(digits) ? HIDDEN : digits))
-  )
-
-const PERCENT = /%([2-7][0-9a-f])/gi
-
-/** The same of what may be percent-encoded. */
-const cleanPath = (path: string): string => {
-  const decoded = path.replaceAll(PERCENT, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-  const cleaned = clean(decoded)
-  return (cleaned === decoded ? path : cleaned).slice(0, TEXT_MAX)
+export const clean = (text: string): string => {
+  const reading = readingOf(text)
+  const cleaned = withoutCardNumbers(reading.replaceAll(SECRETS, HIDDEN).replaceAll(LONG_NUMBERS, HIDDEN))
+  return (cleaned === reading ? text : cleaned).replaceAll("\0", "")
 }
 
 /** A JSON value, as far as it is kept. `isNamedFreely` is true for what merchants give names of their own. */
-export const cleanValue = (value: unknown, isNamedFreely = false): unknown => {
+const cleanValue = (value: unknown, isNamedFreely = false): unknown => {
   if (typeof value === "string") return clean(value)
-  if (typeof value === "number") return clean(String(value)) === String(value) ? value : HIDDEN
+  if (typeof value === "number") {
+    return Math.abs(value) <= Number.MAX_SAFE_INTEGER && !hasCardNumber(String(value)) ? value : HIDDEN
+  }
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.map((member) => cleanValue(member))
   const members = Object.entries(value).map(([name, member]): [string, unknown] => [
@@ -73,6 +64,21 @@ export const cleanValue = (value: unknown, isNamedFreely = false): unknown => {
     isNamedFreely || KEPT.has(name) ? cleanValue(member, name === "metadata") : HIDDEN
   ])
   return Object.fromEntries(members)
+}
+
+/** Hides what has a card number in it that several members make up, as an array of its groups. */
+const withoutSpreadNumbers = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null || !hasCardNumber(JSON.stringify(value))) return value
+  const within = Array.isArray(value)
+    ? value.map(withoutSpreadNumbers)
+    : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutSpreadNumbers(member)]))
+  return hasCardNumber(JSON.stringify(within)) ? HIDDEN : within
+}
+
+/** JSON text of what was sent, as far as it is kept. */
+const textOf = (cleaned: unknown): string => {
+  const text = JSON.stringify(cleaned)
+  return hasCardNumber(text) ? JSON.stringify(withoutSpreadNumbers(cleaned)) : text
 }
 
 const cleanQuery = (query: string): object =>
@@ -120,14 +126,14 @@ export interface Answered {
 }
 
 const sentOf = ({ body, exchange: { query } }: Answered): string | null => {
-  if (body !== undefined) return JSON.stringify(cleanValue(body))
-  return query === "" ? null : query.length > BODY_BYTES_MAX ? null : JSON.stringify(cleanQuery(query))
+  if (body !== undefined) return textOf(cleanValue(body))
+  return query === "" ? null : query.length > BODY_BYTES_MAX ? null : textOf(cleanQuery(query))
 }
 
 /** Makes what is kept of a request. */
 export const loggedOf = (answered: Answered): LoggedRequest => {
   const { answer, at, caller, exchange, millis } = answered
-  const path = cleanPath(exchange.path)
+  const path = clean(exchange.path).slice(0, TEXT_MAX)
   return {
     id: exchange.id,
     account: caller.account,

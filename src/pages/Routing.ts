@@ -2,9 +2,9 @@
 import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpRouter, HttpServerResponse } from "effect/http"
+import { withoutCardNumbers } from "../domain/Cards.ts"
 import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
-import { shownPath } from "../http/ErrorTable.ts"
 import { Forwarder } from "../http/forward/Forwarder.ts"
 import { relayPage } from "../http/forward/PageRelay.ts"
 import { HttpConfig } from "../http/HttpConfig.ts"
@@ -67,7 +67,7 @@ export const routeWith =
 export const route = routeWith({
   tooLarge: () => page(notice(NOT_FROM_HERE), { status: 413 }),
   unavailable: (_, status) => page(notice(UNAVAILABLE), { status }),
-  shownPath
+  shownPath: withoutCardNumbers
 })
 
 /** A request follows its account so often. */
