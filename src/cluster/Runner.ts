@@ -15,7 +15,7 @@ import { RunnerStorage } from "effect/cluster/RunnerStorage"
 import { Sharding } from "effect/cluster/Sharding"
 import * as ShardingModule from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
-import { Context, Effect, Exit, Fiber, Layer, LogLevel, Option, References, Schedule, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Fiber, Layer, LogLevel, Option, References, Schedule, Scope } from "effect"
 import type { Partition, PlacementShape } from "../engine/Placement.ts"
 import { CONFIRMED_MILLIS, PARTITIONS, Placement } from "../engine/Placement.ts"
 import type { ClusterShape } from "./Cluster.ts"
@@ -179,9 +179,31 @@ const shardingOf = (
     Layer.provideMerge(Locks.layer(sessions, observer)),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(configOf(address)),
-    Layer.provide(quieter)
+    Layer.provide([quieter, steady])
   )
 }
+
+/**
+ * The library waits until joins have settled by the wall clock. One that is set back by an hour would have it wait for
+ * that hour, and take nothing over meanwhile.
+ */
+const steady = Layer.effect(
+  Clock.Clock,
+  Effect.map(Clock.Clock, (clock): Clock.Clock => {
+    const ahead = clock.currentTimeNanosUnsafe() - clock.monotonicTimeNanosUnsafe()
+    const nanos = () => clock.monotonicTimeNanosUnsafe() + ahead
+    const millis = () => Number(nanos() / 1_000_000n)
+    return {
+      currentTimeMillisUnsafe: millis,
+      currentTimeMillis: Effect.sync(millis),
+      currentTimeNanosUnsafe: nanos,
+      currentTimeNanos: Effect.sync(nanos),
+      monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+      monotonicTimeNanos: clock.monotonicTimeNanos,
+      sleep: (duration) => clock.sleep(duration)
+    }
+  })
+)
 
 /** While the database is away, the library warns of it with all its stacks, again and again. */
 const quieter = Layer.effect(

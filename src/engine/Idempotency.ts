@@ -151,9 +151,11 @@ export const make: Effect.Effect<Idempotency, never, Journal | RunningTime | Sco
  */
 const makeExclusively = (clock: Clock.Clock) => {
   const executing = new Map<string, Deferred.Deferred<void>>()
+  /** A clock that is set makes nobody wait for longer, or for less. */
+  const now = (): Millis => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
   const until = <F>(end: Effect.Effect<void, F>, deadline: Millis) =>
     Effect.timeoutOrElse(end, {
-      duration: Math.max(deadline - clock.currentTimeMillisUnsafe(), 0),
+      duration: Math.max(deadline - now(), 0),
       orElse: () => Effect.fail(new IdempotencyKeyInUse())
     })
   const exclusively = <A, E, F>(
@@ -166,7 +168,7 @@ const makeExclusively = (clock: Clock.Clock) => {
     Effect.uninterruptibleMask((restore): Effect.Effect<A, E | F | IdempotencyKeyInUse> => {
       const running = executing.get(name)
       if (running !== undefined) {
-        const latest = deadline ?? clock.currentTimeMillisUnsafe() + WAIT_MILLIS
+        const latest = deadline ?? now() + WAIT_MILLIS
         const end = until(admit(Deferred.await(running)), latest)
         return restore(Effect.andThen(end, exclusively(name, effect, admit, latest)))
       }

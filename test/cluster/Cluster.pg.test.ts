@@ -5,15 +5,18 @@ import { Effect, Redacted } from "effect"
 import type { Scope } from "effect"
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
+import * as fs from "node:fs"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { PARTITIONS } from "../../src/engine/Placement.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { StallingProxy } from "../support/StallingProxy.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { pause, signalIfThere } from "../support/TillProcess.ts"
 
 const MAIN = Path.join(import.meta.dirname, "RunnerMain.ts")
+const SHIFTED_CLOCK = Path.join(import.meta.dirname, "../faults/ShiftedClock.ts")
 const DRAIN_MILLIS = 30
 /** On a machine that does something else besides. */
 const WAIT_MILLIS_MAX = 60_000
@@ -34,9 +37,12 @@ class Runner {
   stderr = ""
   readonly ended: Promise<number | null>
 
-  constructor(databaseUrl: string) {
-    this.child = spawn(process.execPath, [MAIN, databaseUrl, String(DRAIN_MILLIS)], {
-      stdio: ["ignore", "pipe", "pipe"]
+  /** The file, if there is one, says by how many milliseconds its wall clock is off. */
+  constructor(databaseUrl: string, clockFile: string | undefined) {
+    const loaded = clockFile === undefined ? [] : ["--import", SHIFTED_CLOCK]
+    this.child = spawn(process.execPath, [...loaded, MAIN, databaseUrl, String(DRAIN_MILLIS)], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...(clockFile !== undefined && { FAULTS_CLOCK: clockFile }) }
     })
     let text = ""
     this.child.stdout!.on("data", (chunk) => {
@@ -69,9 +75,9 @@ class Runner {
   }
 }
 
-const start = (url: Redacted.Redacted): Effect.Effect<Runner, never, Scope.Scope> =>
+const start = (url: Redacted.Redacted, clockFile?: string): Effect.Effect<Runner, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync(() => new Runner(Redacted.value(url))),
+    Effect.sync(() => new Runner(Redacted.value(url), clockFile)),
     (runner) =>
       Effect.promise(() => {
         signalIfThere(runner.child.pid!, "SIGCONT")
@@ -183,6 +189,30 @@ describe("runners on one database", () => {
           assert.isTrue(c.periods.some(({ here }) => here.size === PARTITIONS - 1 && !here.has(kept!)))
           assert.deepStrictEqual(overlapsOf(runners), [])
         }).pipe(Effect.provide(PgClient.layer({ url, maxConnections: 1 })))
+      }),
+    120_000
+  )
+
+  it.live(
+    "give one that joins its share, whatever their clocks are set to meanwhile",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder()
+        const clock = Path.join(folder, "clock")
+        fs.writeFileSync(clock, "0")
+        const url = yield* freshDatabase
+        const a = yield* start(url, clock)
+        yield* until("one has all", [a], () => shared([a]))
+        fs.writeFileSync(clock, "3600000")
+        const b = yield* start(url)
+        yield* until("the other one is there", [a, b], () => b.url !== "" && b.readiness.length > 0)
+        // The first one has seen it by now, and waits whether others join.
+        yield* Effect.sleep("1200 millis")
+        fs.writeFileSync(clock, "0")
+        const begun = performance.now()
+        yield* until("two share", [a, b], () => shared([a, b]))
+        assert.isBelow(performance.now() - begun, 20_000)
+        assert.deepStrictEqual(overlapsOf([a, b]), [])
       }),
     120_000
   )
