@@ -12,7 +12,7 @@ import { Traffic } from "../support/Traffic.ts"
 import { TrafficAudit } from "../support/TrafficAudit.ts"
 
 /** A third of them for each victim. */
-const ROUNDS = Number(process.env["TILL_KILL_ROUNDS"] ?? 12)
+const ROUNDS = Number(process.env["TILL_KILL_ROUNDS"] ?? 9)
 /** A round takes five seconds on a quiet machine; beside browsers, half of the machine is theirs. */
 const MILLIS_MAX = 100_000 + ROUNDS * 20_000
 const VICTIMS = ["till", "postgres", "both"] as const

@@ -8,7 +8,7 @@ import { connect } from "node:net"
 import { basic } from "../support/HttpExchange.ts"
 import { KEYS, pause, startTill, type TillProcess, until } from "../support/TillProcess.ts"
 
-const STOPS = 10
+const STOPS = Number(process.env["TILL_RESTARTS"] ?? 6)
 const CLIENTS = 32
 const IDLE_CLIENTS = 8
 /**
@@ -112,6 +112,6 @@ describe("a service that is stopped under load", () => {
           }
         })
       ),
-    240_000
+    STOPS * 40_000
   )
 })
