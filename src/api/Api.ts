@@ -16,6 +16,7 @@ import { PaymentMethods } from "./PaymentMethods.ts"
 import { Prices } from "./Prices.ts"
 import { Products } from "./Products.ts"
 import { Refunds } from "./Refunds.ts"
+import { RequestLogs } from "./RequestLogs.ts"
 import { ApiKey } from "./Access.ts"
 import { TestHelpers } from "./TestHelpers.ts"
 import { WebhookEndpoints } from "./WebhookEndpoints.ts"
@@ -33,7 +34,8 @@ export const Api = HttpApi.make("till")
     WebhookEndpoints,
     Events,
     TestHelpers,
-    ApiKeys
+    ApiKeys,
+    RequestLogs
   )
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Till", version: API_VERSION_NEWEST }))

@@ -1,6 +1,7 @@
 /** Requests: what was asked of the API and how it was answered, as far as the log of requests has it. */
 import { Effect, Layer } from "effect"
 import { API_VERSIONS } from "../domain/ApiVersion.ts"
+import { statusesOf } from "../domain/RequestLog.ts"
 import type { ErrorGroup, LoggedRequest, RequestFilter } from "../engine/RequestLog.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
 import type { Child } from "../pages/Html.ts"
@@ -20,15 +21,6 @@ const toneOf = (status: number): Tone => (status < 400 ? "good" : status < 500 ?
 
 const secondsOf = (millis: number): number => Math.floor(millis / 1000)
 
-/** `200`, or `4xx` for all of them. */
-const statusIn = (text: string): RequestFilter["status"] => {
-  const [, first, rest] = /^([2-5])(xx|\d\d)$/i.exec(text) ?? []
-  if (first === undefined || rest === undefined) return undefined
-  return rest.toLowerCase() === "xx"
-    ? [Number(first) * 100, Number(first) * 100 + 99]
-    : [Number(first + rest), Number(first + rest)]
-}
-
 /** What the address asks for. What cannot be meant is left out: an address may have been typed. */
 export const filterOf = (query: URLSearchParams): RequestFilter => {
   const given = (name: string) => {
@@ -36,7 +28,7 @@ export const filterOf = (query: URLSearchParams): RequestFilter => {
     return text === "" ? undefined : text
   }
   const asked = {
-    status: statusIn(given("status") ?? ""),
+    status: statusesOf(given("status") ?? ""),
     method: given("method")?.toUpperCase(),
     path: given("path"),
     apiKey: given("key"),
@@ -214,7 +206,7 @@ const errorHtml = ({ publicUrl }: Visit, { error }: LoggedRequest): Child =>
 
 const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const log = yield* RequestLog
-  const request = yield* log.find(visit.account, id.replaceAll("\0", ""))
+  const request = yield* log.find(visit.account, id)
   if (request === undefined) return undefined
   return {
     title: `${request.method} ${request.path}`,

@@ -26,6 +26,7 @@ export const ResourceKind = Schema.Literals([
   "WebhookEndpoint",
   "WebhookDelivery",
   "Event",
+  "Request",
   "Line item",
   "API key",
   "Merchant",
@@ -167,6 +168,9 @@ export class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclin
 /** An operation of test mode only was asked for in live mode (semantics §8.27). */
 export class TestModeOnly extends Schema.TaggedError<TestModeOnly>()("TestModeOnly", {}) {}
 
+/** The installation keeps no log of requests (semantics 9.78). */
+export class RequestLogOff extends Schema.TaggedError<RequestLogOff>()("RequestLogOff", {}) {}
+
 /** A publishable key was used for what needs a secret key (semantics A5, I-12). */
 export class SecretKeyRequired extends Schema.TaggedError<SecretKeyRequired>()("SecretKeyRequired", {}) {}
 
@@ -195,4 +199,5 @@ export type DomainError =
   | ProcessorUnavailable
   | CardDeclined
   | TestModeOnly
+  | RequestLogOff
   | SecretKeyRequired

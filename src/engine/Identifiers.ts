@@ -35,6 +35,13 @@ export const idAt = (prefix: string, time: Millis): string => {
 /** The time that a counter stands for, in milliseconds. */
 export const timeOf = (sequence: number): Millis => Math.floor(sequence / COUNTS_PER_MILLISECOND)
 
+/** The time that an id was made at, as it says. */
+export const timeIn = (id: string): Millis => {
+  const start = id.indexOf("_") + 1
+  const counter = Buffer.from(id.slice(start, start + COUNTER_LENGTH), "latin1")
+  return timeOf(counter.reduce((sequence, letter) => sequence * 62 + ALPHABET.indexOf(letter), 0))
+}
+
 /** Writes what ids begin with, and answers where it ends. */
 const writeCounter = (prefix: string, sequence: number): number => {
   const start = scratch.write(prefix, "latin1") + 1

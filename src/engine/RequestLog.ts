@@ -8,6 +8,7 @@
 import { Context, Effect } from "effect"
 import type { Scope } from "effect"
 import type { Unavailable } from "./Actors.ts"
+import type { Created } from "./Created.ts"
 import type { AccountId, Millis } from "./Document.ts"
 import type { Cursor } from "./Views.ts"
 
@@ -47,21 +48,23 @@ export interface LoggedRequest {
 /** All that is given has to be so. */
 export interface RequestFilter {
   /** The first status that is asked for, and the last. */
-  readonly status?: readonly [from: number, to: number]
-  readonly method?: string
+  readonly status?: readonly [from: number, to: number] | undefined
+  readonly method?: string | undefined
   /** The start of the path. */
-  readonly path?: string
-  readonly apiKey?: string
-  readonly apiVersion?: string
-  readonly idempotencyKey?: string
+  readonly path?: string | undefined
+  readonly apiKey?: string | undefined
+  readonly apiVersion?: string | undefined
+  readonly idempotencyKey?: string | undefined
   /** The id of an object that the request has touched. */
-  readonly object?: string
+  readonly object?: string | undefined
   /** The code of the error. */
-  readonly code?: string
+  readonly code?: string | undefined
 }
 
 export interface RequestQuery extends Cursor {
   readonly filter: RequestFilter
+  /** When they arrived, as their ids say. */
+  readonly created?: Created | undefined
   /** 1 or more. */
   readonly limit: number
 }

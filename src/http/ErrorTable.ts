@@ -115,6 +115,13 @@ const table: { readonly [Tag in Failure["_tag"]]: Row<Extract<Failure, { readonl
   }),
   TestModeOnly: () => invalidRequest(400, "test_mode_only", "This operation is only available in test mode.", null),
 
+  RequestLogOff: () =>
+    invalidRequest(
+      400,
+      "request_log_off",
+      "This installation keeps no log of requests: TILL_REQUEST_LOG_DAYS is 0.",
+      null
+    ),
   InvalidApiVersion: ({ version }) =>
     invalidRequest(400, "invalid_api_version", said`Unknown API version '${version}'.`, "X-API-Version"),
   RateLimitExceeded: ({ retryAfterSeconds }) => tooMany("Too many requests.", retryAfterSeconds),

@@ -385,11 +385,14 @@ const makeWaiting = Effect.fnUntraced(function* () {
 })
 
 /** Makes what has answered requests logged, if their account is known. What another process has answered it logs. */
+/** Who follows the log asks for it all the time. */
+const isAboutLog = (path: string): boolean => path.startsWith("/v1/request_logs")
+
 const noteIn =
   ({ write }: RequestLogShape) =>
   (exchange: Received, answer: Answer): void => {
     const { apiVersion, body, caller, id, idempotencyKey, incoming, method, path, query } = exchange
-    if (caller === undefined) return
+    if (caller === undefined || isAboutLog(path)) return
     const millis = performance.now() - incoming.arrivedAt
     const at = Date.now()
     const kept = { id, method, path, query, idempotencyKey, apiVersion }

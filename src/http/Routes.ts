@@ -25,6 +25,7 @@ import { paymentMethods } from "./handlers/PaymentMethods.ts"
 import { prices } from "./handlers/Prices.ts"
 import { products } from "./handlers/Products.ts"
 import { refunds } from "./handlers/Refunds.ts"
+import { requestLogs } from "./handlers/RequestLogs.ts"
 import { testHelpers } from "./handlers/TestHelpers.ts"
 import { webhookEndpoints } from "./handlers/WebhookEndpoints.ts"
 import * as Calls from "./forward/Calls.ts"
@@ -51,7 +52,8 @@ export const endpoints = compile(Api, {
   webhook_endpoints: webhookEndpoints,
   events,
   test_helpers: testHelpers,
-  api_keys: apiKeys
+  api_keys: apiKeys,
+  request_logs: requestLogs
 })
 
 /** All requests of a server share these. */

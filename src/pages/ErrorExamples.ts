@@ -44,6 +44,7 @@ export const FAILURES: { readonly [Tag in Failure["_tag"]]: Extract<Failure, { r
   ApiKeyExpired: new Http.ApiKeyExpired(),
   SecretKeyRequired: new Domain.SecretKeyRequired(),
   TestModeOnly: new Domain.TestModeOnly(),
+  RequestLogOff: new Domain.RequestLogOff(),
   RateLimitExceeded: new Http.RateLimitExceeded({ retryAfterSeconds: 30 }),
 
   ResourceMissing: new Domain.ResourceMissing({

@@ -202,6 +202,11 @@ const ACCESS: Readonly<Record<string, Explanation>> = {
     causes: ["A helper for tests, such as the test clock, was called with a live key."],
     remedies: ["Use a test key."]
   },
+  request_log_off: {
+    meaning: "The installation keeps no log of requests.",
+    causes: ["Whoever operates it has set `TILL_REQUEST_LOG_DAYS` to 0."],
+    remedies: ["Set `TILL_REQUEST_LOG_DAYS` to the days for which requests shall be kept, and start Till again."]
+  },
   rate_limit_exceeded: {
     meaning: "Too many requests came in too short a time, or too many attempts to pay have failed.",
     causes: [

@@ -9,6 +9,8 @@ import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Layer } from "effect"
 import type { Fragment } from "effect/sql/Statement"
 import { Unavailable } from "../engine/Accounts.ts"
+import type { Between } from "../engine/Created.ts"
+import { idsOf } from "../engine/Created.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { idAt } from "../engine/Identifiers.ts"
 import { Placement } from "../engine/Placement.ts"
@@ -104,10 +106,14 @@ const insert = (sql: PgClient.PgClient, rows: ReadonlyArray<LoggedRequest>) =>
         error_type, error_code, error_param, error_message, objects, sent)
     ON CONFLICT DO NOTHING`
 
+const whenIn =
+  (sql: PgClient.PgClient) =>
+  <A>(value: A | undefined, condition: (value: A) => Fragment): Fragment =>
+    value === undefined ? sql`` : condition(value)
+
 const conditions = (sql: PgClient.PgClient, filter: RequestFilter): Fragment => {
   const { apiKey, apiVersion, code, idempotencyKey, method, object, path, status } = filter
-  const when = <A>(value: A | undefined, condition: (value: A) => Fragment) =>
-    value === undefined ? sql`` : condition(value)
+  const when = whenIn(sql)
   return sql`${when(status, ([from, to]) => sql`AND status BETWEEN ${from} AND ${to}`)}
     ${when(method, (method) => sql`AND method = ${method}`)}
     ${when(path, (path) => sql`AND starts_with(path, ${path})`)}
@@ -145,23 +151,29 @@ const ask = <Rows, A>(statement: Effect.Effect<Rows, unknown>, f: (rows: Rows) =
 
 const makeReads = (sql: PgClient.PgClient) => {
   const columns = sql.literal(COLUMNS)
+  const when = whenIn(sql)
   return {
     find: (account: AccountId, id: string) =>
-      ask(
-        sql<Row>`SELECT ${columns} FROM request_logs WHERE account = ${account} AND id = ${id}`,
-        ([row]) => row && toLogged(row)
-      ),
-    list: (account: AccountId, { filter, limit, newerThan, olderThan }: Parameters<Shape["list"]>[1]) => {
+      // No text in a database has it.
+      id.includes("\0")
+        ? Effect.succeed(undefined)
+        : ask(
+            sql<Row>`SELECT ${columns} FROM request_logs WHERE account = ${account} AND id = ${id}`,
+            ([row]) => row && toLogged(row)
+          ),
+    list: (account: AccountId, { created, filter, limit, newerThan, olderThan }: Parameters<Shape["list"]>[1]) => {
       const place =
         newerThan !== undefined
           ? sql`AND id > ${newerThan}`
           : olderThan !== undefined
             ? sql`AND id < ${olderThan}`
             : sql``
+      const { before, behind }: Between = created === undefined ? {} : idsOf("req", created, 0)
+      const time = sql`${when(behind, (id) => sql`AND id > ${id}`)} ${when(before, (id) => sql`AND id < ${id}`)}`
       const order = sql.literal(newerThan !== undefined ? "ASC" : "DESC")
       return ask(
         sql<Row>`SELECT ${columns} FROM request_logs
-          WHERE account = ${account} ${place} ${conditions(sql, filter)} ORDER BY id ${order} LIMIT ${limit + 1}`,
+          WHERE account = ${account} ${place} ${time} ${conditions(sql, filter)} ORDER BY id ${order} LIMIT ${limit + 1}`,
         (rows) => {
           const found = rows.slice(0, limit).map(toLogged)
           return { requests: newerThan === undefined ? found : found.toReversed(), hasMore: rows.length > limit }

@@ -12,21 +12,15 @@ import { basic } from "../http/TestServer.ts"
 import type { PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import { layerFreshDatabase } from "../support/Postgres.ts"
+import { layerFreshLog } from "../support/RequestLog.ts"
 import type { Page, Tab } from "./People.ts"
 import { signedIn } from "./People.ts"
-
-const logOf = (limits: Partial<RequestLogPostgres.Limits>) =>
-  RequestLogPostgres.layer(15, limits).pipe(
-    Layer.provide(Migrations.layer),
-    Layer.provideMerge(layerFreshDatabase),
-    Layer.orDie
-  )
 
 describe("the pages of requests", () => {
   let server: PagesServer
   let tab: Tab
   beforeAll(async () => {
-    server = await start("Lumen", undefined, undefined, null, "simulator", null, logOf({ batchMillis: 20 }))
+    server = await start("Lumen", undefined, undefined, null, "simulator", null, layerFreshLog({ batchMillis: 20 }))
     tab = await signedIn(server, "support")
   })
   afterAll(() => server.close())
@@ -185,7 +179,7 @@ describe("the log of requests", () => {
       const { hasMore, requests } = yield* log.list("b", { filter: {}, limit: 17 })
       assert.isFalse(hasMore)
       assert.deepStrictEqual(requests[0], requestAtWithId(requests[0]!, requestAt("b", now, 19)))
-    }).pipe(Effect.provide(logOf({ batchMillis: 10 }).pipe(Layer.provideMerge(Placement.layerSole))))
+    }).pipe(Effect.provide(layerFreshLog({ batchMillis: 10 }).pipe(Layer.provideMerge(Placement.layerSole))))
   )
   /** The end of an id is by chance. */
   const requestAtWithId = ({ id }: LoggedRequest, request: LoggedRequest): LoggedRequest => {

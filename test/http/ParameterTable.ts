@@ -430,7 +430,19 @@ const others: Table = {
   "test_helpers.delete_data": {},
   "api_keys.list": list,
   "api_keys.roll": { expires_in: optional(Kinds.integer(0, 86_400)) },
-  "api_keys.revoke": {}
+  "api_keys.revoke": {},
+  "request_logs.list": {
+    ...list,
+    "?status": optional(query(["402", "4xx", "5XX"], "4", "600", "xx", "40x", "4000")),
+    "?method": optional(query(["GET", "POST"], "get", "G T", "É")),
+    "?path": optional(query(["/v1/customers", "x"])),
+    "?api_key": optional(filterId("key")),
+    "?api_version": optional(query(["2026-03-09", "x"])),
+    "?idempotency_key": optional(query(["x"])),
+    "?object": optional(query(["pi_x"])),
+    "?error_code": optional(query(["card_declined"]))
+  },
+  "request_logs.retrieve": {}
 }
 
 /** All parameters, by operation and name. */

@@ -10,6 +10,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import * as Document from "../../src/api/openapi/Document.ts"
 import { requestFields } from "../support/RequestFields.ts"
+import { layerFreshLog } from "../support/RequestLog.ts"
 import type { Meaning, Rule, Says } from "./ParameterKinds.ts"
 import { wrongTypes } from "./ParameterKinds.ts"
 import type { Known, Table } from "./ParameterTable.ts"
@@ -36,7 +37,7 @@ const made = async (path: string, body: object, options: RequestOptions = {}): P
 const endpoint = () => made("webhook_endpoints", { url: "http://127.0.0.1:1/", enabled_events: ["charge.refunded"] })
 
 beforeAll(async () => {
-  server = await start()
+  server = await start(undefined, {}, undefined, undefined, layerFreshLog())
   const { id: product } = await made("products", { name: "T-shirt" })
   known = {
     product,

@@ -6,6 +6,7 @@ import { Effect, Layer, ManagedRuntime } from "effect"
 import { HttpServer } from "effect/http"
 import type { Version } from "../../src/domain/ApiVersions.ts"
 import { Accounts } from "../../src/engine/Accounts.ts"
+import type { Placement } from "../../src/engine/Placement.ts"
 import type { HttpConfigShape } from "../../src/http/HttpConfig.ts"
 import { HttpConfig } from "../../src/http/HttpConfig.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
@@ -25,13 +26,15 @@ const service = (
   faults: Faults.Faults,
   config: Partial<HttpConfigShape>,
   clock: Layer.Layer<never>,
-  versions?: ReadonlyArray<Version>
+  versions: ReadonlyArray<Version> | undefined,
+  requestLog: Layer.Layer<never, never, Placement>
 ) =>
   Routes.serveWith(Documentation.layer).pipe(
     Layer.provideMerge(
       MemoryService.listening(() => answerUnreadable(NodeServer.create({ plain: MemoryService.PLAIN_HTTP }), DOCS_URL))
     ),
     Layer.provide(Layer.succeed(HttpConfig, { docsUrl: DOCS_URL, ...config })),
+    Layer.provide(requestLog),
     Layer.provideMerge(MemoryService.engine(faults, versions)),
     Layer.provideMerge(Layer.succeed(PaymentsConfig, paymentsConfig({ publicUrl: "https://pay.example.test" }))),
     Layer.provide(clock)
@@ -70,15 +73,16 @@ export interface TestServer {
 
 /**
  * Starts a server with one merchant. `clock` is another clock than the system's, `versions` are others than those that
- * are published.
+ * are published; requests are logged in `requestLog`, or not at all.
  */
 export const start = async (
   faults: Faults.Faults = () => Effect.void,
   config: Partial<HttpConfigShape> = {},
   clock: Layer.Layer<never> = Layer.empty,
-  versions?: ReadonlyArray<Version>
+  versions?: ReadonlyArray<Version>,
+  requestLog: Layer.Layer<never, never, Placement> = Layer.empty
 ): Promise<TestServer> => {
-  const runtime = ManagedRuntime.make(service(faults, config, clock, versions))
+  const runtime = ManagedRuntime.make(service(faults, config, clock, versions, requestLog))
   const { address } = await runtime.runPromise(HttpServer.HttpServer)
   if (!("port" in address)) throw new Error("The server does not listen on a port")
   const { port } = address
