@@ -4,14 +4,15 @@
  * `charge.expired` moves the test environment's clock forward by the life of an authorization, which everything else
  * there notices too, and says so; nothing else touches the clock.
  */
-import { Console, Data, Effect, Option, Stream } from "effect"
+import { Console, Data, Duration, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import type { EffectMethods, EmittedEventType, EventType } from "../client/index.ts"
+import type { RecipeInput } from "../app.ts"
+import { TRIGGER_RECIPES } from "../app.ts"
+import type { EffectMethods, EmittedEventType, EventType, TillError } from "../client/index.ts"
 import { EMITTED_EVENT_TYPES, EVENT_TYPES } from "../client/index.ts"
 import { connect, connectionFlags, WrongArguments } from "./Connection.ts"
-import { overrideOf } from "./Overrides.ts"
-import type { RecipeInput } from "./TriggerRecipes.ts"
-import { TRIGGER_RECIPES } from "./TriggerRecipes.ts"
+import type { Override } from "./Overrides.ts"
+import { overridden, overrideOf } from "./Overrides.ts"
 
 /** The longest that an event is behind its request: asynchronous payments and refunds take 2 s (semantics §5). */
 const WAIT_MILLIS_MAX = 15_000
@@ -39,10 +40,37 @@ export const triggerableOf = (type: string): Effect.Effect<EmittedEventType, Wro
     : Effect.fail(new WrongArguments({ message: `${type} cannot be triggered: nothing emits it so far` }))
 }
 
+export interface TriggerInput {
+  readonly till: EffectMethods
+  readonly overrides: ReadonlyArray<Override>
+  /** An authorization holds this long, in seconds of the environment's clock. */
+  readonly authorizationHoldSeconds: number
+}
+
+/** The recipes by requests. */
+const byRequests = ({ authorizationHoldSeconds, overrides, till }: TriggerInput): RecipeInput<TillError, never> => {
+  const seconds = authorizationHoldSeconds + 1
+  return {
+    till,
+    changed: (body) => overridden(body, overrides),
+    orDeclined: Effect.catchTag("PaymentError", (error) =>
+      error.payment_intent === undefined ? Effect.fail(error) : Effect.succeed(error.payment_intent)
+    ),
+    // The clock's move outlasts the command, and everything else in the environment notices it.
+    passHold: Effect.andThen(
+      till.test_helpers.advance_clock({ seconds }),
+      Console.error(
+        `The clock of the test environment was moved ahead by ${Duration.format(Duration.seconds(seconds))}; only ` +
+          "DELETE /v1/test_helpers/data sets it back, and deletes all data there."
+      )
+    )
+  }
+}
+
 /** Makes the event happen; answers with its ID. */
-export const triggered = Effect.fnUntraced(function* (type: EmittedEventType, input: RecipeInput) {
+export const triggered = Effect.fnUntraced(function* (type: EmittedEventType, input: TriggerInput) {
   const before = yield* input.till.events.list({ type, limit: 1 })
-  const subject = yield* TRIGGER_RECIPES[type](input)
+  const subject = yield* TRIGGER_RECIPES[type](byRequests(input))
   const cursor = before.data[0]?.id
   return yield* Effect.gen(function* () {
     for (;;) {

@@ -33,6 +33,7 @@ import * as WebhookEndpoint from "./WebhookEndpoint.ts"
 import * as Webhooks from "./Webhooks.ts"
 import * as Team from "./Team.ts"
 import * as TestClock from "./TestClock.ts"
+import * as TriggerEvent from "./TriggerEvent.ts"
 import { visitOf } from "./Visit.ts"
 import { visitorOf } from "./Visitors.ts"
 
@@ -78,6 +79,7 @@ export const layer = Layer.mergeAll(
   Webhooks.layer,
   Team.layer,
   TestClock.layer,
+  TriggerEvent.layer,
   nothing("GET"),
   nothing("POST")
 ).pipe(Layer.provide([SignInLimits.layer, Numbers.layer]))

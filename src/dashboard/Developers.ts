@@ -45,6 +45,7 @@ const show: Show = (visit, _, problem) => {
       ${visit.may(visit.livemode ? "live_keys" : "build") && buttonTo(visit, "/developers/keys", "API keys")}
       ${visit.may("build") && buttonTo(visit, "/developers/brand", "Brand")}
       ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/clock", "Test clock")}
+      ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/trigger", "Trigger an event")}
     </div>`,
     content: [
       section("Default API version", version),

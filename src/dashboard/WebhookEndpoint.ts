@@ -1,7 +1,7 @@
 /** One webhook endpoint: its deliveries, and what can be done with it. */
 import { Effect, Layer } from "effect"
 import type { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
-import { WEBHOOK_SECRET_GRACE_SECONDS_MAX } from "../domain/WebhookEndpoint.ts"
+import { ALL_EVENTS, WEBHOOK_SECRET_GRACE_SECONDS_MAX } from "../domain/WebhookEndpoint.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { DeliveryRow } from "../engine/Deliveries.ts"
 import type { Child } from "../pages/Html.ts"
@@ -17,6 +17,7 @@ import { find, PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
+import { chosenType, EVENT_TYPES, isEmitted, trigger, typeOptions } from "./TriggerEvent.ts"
 import { endpointFields, enteredEndpoint } from "./Webhooks.ts"
 import { revealed, secretScreen } from "./WebhookSecret.ts"
 
@@ -70,6 +71,10 @@ const look = Effect.fnUntraced(function* (
   return { deliveries: found, hasMore: false }
 })
 
+/** Types of events that it gets and that can be triggered. */
+const typesOf = ({ enabled_events }: WebhookEndpoint) =>
+  (enabled_events as ReadonlyArray<string>).includes(ALL_EVENTS) ? EVENT_TYPES : enabled_events.filter(isEmitted)
+
 const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | null): Child => {
   if (!visit.may("build")) return null
   const of = `/webhooks/${endpoint.id}` as const
@@ -107,6 +112,23 @@ const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | nul
           fields.text({ name: "from", label: "Made from", type: "date" }),
           fields.text({ name: "until", label: "Until", type: "date", hint: `The newest ${AGAIN_MAX} at most.` })
         ]
+      })
+    }
+    ${
+      isEnabled &&
+      !visit.livemode &&
+      dialog("Send a test event", {
+        visit,
+        action: `${of}/test`,
+        submit: "Make it happen",
+        problem,
+        content: (fields) =>
+          fields.choice({
+            name: "type",
+            label: "Type",
+            options: typeOptions(typesOf(endpoint)),
+            hint: "It really happens in test mode: other endpoints with this type are told as well."
+          })
       })
     }
     ${form({ visit, action: `${of}/status`, submit: isEnabled ? "Disable" : "Enable", tone: "quiet", problem })}
@@ -233,6 +255,21 @@ const resendFailed = action({
   })
 })
 
+const test = action({
+  name: "webhook_endpoint.test",
+  right: "build",
+  of: "/webhooks/:id",
+  path: "/webhooks/:id/test",
+  show,
+  says: "It has happened, and is on its way.",
+  does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+    const endpoint = (yield* find(account, WEBHOOK_ENDPOINT, id)).value
+    const type = chosenType(values.get("type") ?? "", typesOf(endpoint))
+    if (type instanceof Invalid) return type
+    return { entered: { type }, detail: type, command: trigger(account, type) }
+  })
+})
+
 const remove = action({
   name: "webhook_endpoint.delete",
   right: "build",
@@ -250,5 +287,6 @@ export const layer = Layer.mergeAll(
   setStatus,
   rollSecret,
   resendFailed,
+  test,
   remove
 )

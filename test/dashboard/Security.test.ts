@@ -322,6 +322,22 @@ describe("the dashboard", () => {
       support: false
     },
     {
+      name: "webhook_endpoint.test",
+      page: async () => `/webhooks/${(await failing()).endpoint}`,
+      end: "/test",
+      entered: { type: "charge.succeeded" },
+      account: "test",
+      support: false
+    },
+    {
+      name: "event.trigger",
+      page: async () => "/developers/trigger",
+      end: "/trigger/make",
+      entered: { type: "refund.created" },
+      account: "test",
+      support: false
+    },
+    {
       name: "webhook_endpoint.delete",
       page: async () => `/webhooks/${(await failing()).endpoint}`,
       end: "/delete",
