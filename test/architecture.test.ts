@@ -56,6 +56,7 @@ const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "http/HttpConfig.ts": "which proxies are believed is configured once",
     "http/Payload.ts": "what is entered is decoded by the API's contract, and refused in its words",
     "http/RateLimits.ts": "attempts to sign in are counted as requests are",
+    "http/forward/Calls.ts": "what is about to be wiped is told to the process with the installation's account",
     "http/forward/PageRelay.ts": "a request that another process has forwarded says who sent it"
   },
   backup: {

@@ -36,6 +36,7 @@ import * as TestClock from "./TestClock.ts"
 import * as TriggerEvent from "./TriggerEvent.ts"
 import { visitOf } from "./Visit.ts"
 import { visitorOf } from "./Visitors.ts"
+import * as WipeTestData from "./WipeTestData.ts"
 
 /** The dashboard itself, and whatever else is asked for below it. Who is not signed in learns nothing of it. */
 const nothing = (method: "GET" | "POST") =>
@@ -80,6 +81,7 @@ export const layer = Layer.mergeAll(
   Team.layer,
   TestClock.layer,
   TriggerEvent.layer,
+  WipeTestData.layer,
   nothing("GET"),
   nothing("POST")
 ).pipe(Layer.provide([SignInLimits.layer, Numbers.layer]))

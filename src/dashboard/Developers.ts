@@ -46,6 +46,7 @@ const show: Show = (visit, _, problem) => {
       ${visit.may("build") && buttonTo(visit, "/developers/brand", "Brand")}
       ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/clock", "Test clock")}
       ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/trigger", "Trigger an event")}
+      ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/wipe", "Wipe test data")}
     </div>`,
     content: [
       section("Default API version", version),

@@ -10,8 +10,9 @@
 import { Clock, Effect, Layer, Result } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { withoutCardNumbers } from "../domain/Cards.ts"
+import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import type { ResourceMissing } from "../domain/Errors.ts"
-import type { Unavailable } from "../engine/Accounts.ts"
+import { Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import type { Command } from "../http/CarryOutOnce.ts"
 import type { Html } from "../pages/Html.ts"
@@ -40,6 +41,7 @@ import type { Mode, Visit } from "./Visit.ts"
 import { subjectOf, visitOf } from "./Visit.ts"
 import type { Visitor } from "./Visitors.ts"
 import { isFromHere, visitorOf } from "./Visitors.ts"
+import { administerAnywhere } from "../http/forward/Calls.ts"
 import { Revealed } from "../http/Revealed.ts"
 
 /** Pages and actions may use these. */
@@ -216,6 +218,11 @@ export interface Doing {
   /** For the audit log: of what, and what of it. The first `id` of the path if left out. */
   readonly subject?: string | null
   readonly detail?: string | null
+  /**
+   * True for a command whose record can hold no entry of the audit log. It is written before, in the installation's
+   * account, once per form.
+   */
+  readonly auditedBefore?: boolean
   /** Leads on to another page, or shows something this once, such as a secret. The page of the form if left out. */
   readonly next?: (result: { readonly id?: string } & Readonly<Record<string, unknown>>) => `/${string}` | Screen
 }
@@ -256,19 +263,37 @@ const filled = (pattern: string, params: Params): string =>
 const idOf = (answered: object): string | undefined =>
   ((answered instanceof Revealed ? answered.value : answered) as { readonly id?: string }).id
 
+/** The entry of the audit log. */
+const entryOf = ({ name }: Action<never>, params: Params, { detail, subject }: Doing, made?: string) => ({
+  action: name,
+  subject: subject ?? params["id"] ?? made ?? null,
+  detail: detail ?? null
+})
+
 /** Carries the command out with its audit entry. A decline that is kept has happened as well. */
-const audited = (visit: Visit, { name }: Action<never>, params: Params, { command, detail, subject }: Doing): Command =>
-  Effect.flatMap(command, (answered) => {
+const audited = (visit: Visit, action: Action<never>, params: Params, doing: Doing): Command =>
+  Effect.flatMap(doing.command, (answered) => {
     const made = Result.isResult(answered) ? undefined : idOf(answered)
-    const entry = { action: name, subject: subject ?? params["id"] ?? made ?? null, detail: detail ?? null }
-    return Effect.as(Audit.record(visit.person, entry), answered)
+    return Effect.as(Audit.record(visit.person, entryOf(action, params, doing, made)), answered)
   })
+
+/** Writes the entry of what is about to be done, wherever the installation's account is. */
+const auditBefore = (visit: Visit, entry: ReturnType<typeof entryOf>, id: string, idempotencyKey: string) => {
+  const { email, id: person, merchant_id, role } = visit.person
+  const key = `${visit.account}/${idempotencyKey}`
+  return administerAnywhere({
+    _tag: "Audit",
+    person: { id: person, email, role, merchant_id },
+    entry,
+    request: { id, idempotencyKey: key, fingerprint: key, apiVersion: API_VERSION_NEWEST }
+  }).pipe(Effect.catchTag("AdministrationFailed", ({ message }) => Effect.fail(new Unavailable({ reason: message }))))
+}
 
 const submit = Effect.fnUntraced(function* (
   submissions: Submissions,
   visit: Visit,
   doing: Doing,
-  { command, idempotencyKey }: { readonly command: Command; readonly idempotencyKey: string }
+  { command, id, idempotencyKey }: { readonly command: Command; readonly id: string; readonly idempotencyKey: string }
 ) {
   const { account = visit.account, entered } = doing
   const path = `/dashboard${visit.place.path}`
@@ -279,7 +304,7 @@ const submit = Effect.fnUntraced(function* (
     message,
     param: null
   })
-  return yield* submissions.submit({ account, path, idempotencyKey, entered }, command).pipe(
+  return yield* submissions.submit({ account, path, id, idempotencyKey, entered }, command).pipe(
     Effect.catchTags({
       IdempotencyKeyReuse: () =>
         Effect.succeed(refused(409, "This form was sent before, with other values. Look whether that has been done.")),
@@ -316,8 +341,12 @@ export const action = <R = never>(made: Action<Services | R>) => {
         }
         const doing = yield* made.does(visit, params, values)
         if (doing instanceof Invalid) return yield* again(doing, 400)
-        const command = audited(visit, made as Action<never>, params, doing)
-        const submitted = yield* submit(submissions, visit, doing, { command, idempotencyKey })
+        const id = submissions.newId()
+        const ofAction = made as Action<never>
+        if (doing.auditedBefore === true)
+          yield* auditBefore(visit, entryOf(ofAction, params, doing), id, idempotencyKey)
+        const command = doing.auditedBefore === true ? doing.command : audited(visit, ofAction, params, doing)
+        const submitted = yield* submit(submissions, visit, doing, { command, id, idempotencyKey })
         if (!submitted.ok) return yield* again(invalidOf(submitted), submitted.status)
         const next = doing.next?.(submitted.body as { readonly id?: string })
         if (typeof next === "object") return answer(shell(visit, next), next.status)

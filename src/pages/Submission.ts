@@ -15,6 +15,8 @@ export interface Submission {
   readonly idempotencyKey: string
   /** The payer's entries, for the fingerprint: card data under `card`. */
   readonly entered: unknown
+  /** Id of the request, if something else was to know it before. */
+  readonly id?: string
 }
 
 /** A submission comes to one of these, this time or the first time. */
@@ -34,11 +36,13 @@ export const make = Effect.gen(function* () {
   const { carryOutOnce, tokenize } = yield* CarryOutOnce.make
 
   return {
+    newId: requestIds.next,
+
     /** Runs a command once for a form. */
-    submit: ({ account, entered, idempotencyKey, path }: Submission, command: Command) => {
+    submit: ({ account, entered, id = requestIds.next(), idempotencyKey, path }: Submission, command: Command) => {
       const apiVersion = API_VERSION_NEWEST
       const request = {
-        id: requestIds.next(),
+        id,
         account,
         idempotencyKey,
         apiVersion,

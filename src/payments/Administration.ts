@@ -8,14 +8,16 @@ import { ApiKeyGrace, ApiKeyType } from "../domain/ApiKey.ts"
 import { ApiVersion } from "../domain/ApiVersion.ts"
 import type { BrandSetting } from "../domain/Brand.ts"
 import { BRAND_SETTINGS } from "../domain/Brand.ts"
+import { Role } from "../domain/Person.ts"
 import { ruleOf } from "../domain/Rule.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"
-import type { AccountsShape, Unavailable } from "../engine/Accounts.ts"
-import { Accounts } from "../engine/Accounts.ts"
+import type { AccountsShape } from "../engine/Accounts.ts"
+import { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { Document, Identified, Kind, Labels } from "../engine/Document.ts"
 import type { Transaction } from "../engine/Transaction.ts"
 import { INSTALLATION } from "./AccountIds.ts"
 import * as ApiKeys from "./ApiKeys.ts"
+import * as Audit from "./Audit.ts"
 import * as DashboardSessions from "./DashboardSessions.ts"
 import type { Merchant } from "./Merchants.ts"
 import * as Merchants from "./Merchants.ts"
@@ -45,6 +47,29 @@ export const Command = Schema.Union([
   Schema.TaggedStruct("ListKeys", { merchant: Schema.NullOr(Schema.String) }),
   Schema.TaggedStruct("RollKey", { key: Schema.String, expiresIn: ApiKeyGrace }),
   Schema.TaggedStruct("RevokeKey", { key: Schema.String }),
+  /**
+   * Nobody types it: it is what a process asks that is about to wipe an environment, because a wipe's record can hold
+   * nothing else. The entry is written once per key.
+   */
+  Schema.TaggedStruct("Audit", {
+    person: Schema.Struct({
+      id: Schema.String,
+      email: Schema.NullOr(Schema.String),
+      role: Role,
+      merchant_id: Schema.String
+    }),
+    entry: Schema.Struct({
+      action: Schema.String,
+      subject: Schema.NullOr(Schema.String),
+      detail: Schema.NullOr(Schema.String)
+    }),
+    request: Schema.Struct({
+      id: Schema.String,
+      idempotencyKey: Schema.String,
+      fingerprint: Schema.String,
+      apiVersion: Schema.String
+    })
+  }),
   /** Nobody types it: it is what a process asks that starts. */
   Schema.TaggedStruct("EnsureDefault", {
     /** Of the secret that the process has. */
@@ -115,6 +140,8 @@ export const administer = (command: Command): Effect.Effect<Answer, Administrati
         return accounts.run(INSTALLATION, rollKey(command.key, command.expiresIn))
       case "RevokeKey":
         return accounts.run(INSTALLATION, revokeKey(command.key))
+      case "Audit":
+        return audit(accounts, command)
       case "EnsureDefault":
         return Effect.map(ensure(accounts, command), (ensured) => ({ merchants: [], keys: [], ensured }))
     }
@@ -203,6 +230,21 @@ const ensureWithLink = Effect.fnUntraced(function* (given: Merchants.ApiKeys) {
   const link = yield* Effect.orDie(DashboardSessions.makeOwnersLink(ensured.merchant.id))
   return { ...ensured, link: DashboardSessions.pathOf(link) }
 })
+
+/** An entry of the audit log by itself. A key that is used for something else is a bug. */
+const audit = (
+  accounts: AccountsShape,
+  { entry, person, request }: Command & { readonly _tag: "Audit" }
+): Effect.Effect<Answer, AdministrationFailed | Unavailable> => {
+  const command = () => Effect.as(Audit.record(person, entry), { status: 200, body: "{}", stored: true })
+  return accounts.execute(INSTALLATION, request, command).pipe(
+    Effect.as({ merchants: [], keys: [] }),
+    Effect.catchTags({
+      IdempotencyKeyInUse: () => Effect.fail(new Unavailable({ reason: "The entry is being written." })),
+      IdempotencyKeyReuse: () => Effect.fail(new AdministrationFailed({ message: "This key is another entry's." }))
+    })
+  )
+}
 
 /** The default merchant with the given keys; nothing of it is done if one of them, or the secret, is another's. */
 const ensure = (

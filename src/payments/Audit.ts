@@ -1,7 +1,7 @@
 /**
  * The audit log (semantics 9.62): who did what in the dashboard. An entry is written by the command that does it, so it
  * is in the same record: there is no action without its entry, and no entry without its action. It lies in the account
- * that the action changes.
+ * that the action changes. A wipe is the one exception: its entry is written before, in the installation's account.
  */
 import { Effect } from "effect"
 import { AuditEntry } from "../domain/AuditEntry.ts"

@@ -338,6 +338,14 @@ describe("the dashboard", () => {
       support: false
     },
     {
+      name: "test_data.wipe",
+      page: async () => "/developers/wipe",
+      end: "/wipe/data",
+      entered: { name: "Lumen Coffee" },
+      account: "installation",
+      support: false
+    },
+    {
       name: "webhook_endpoint.delete",
       page: async () => `/webhooks/${(await failing()).endpoint}`,
       end: "/delete",
@@ -465,7 +473,7 @@ describe("the dashboard", () => {
       name: "merchant.brand",
       page: async () => "/developers/brand",
       end: "/set",
-      entered: { name: "Lumen", accent: "#1B7F5E" },
+      entered: { name: "Lumen Coffee", accent: "#1B7F5E" },
       account: "installation",
       support: false
     },

@@ -76,4 +76,28 @@ describe("settings", () => {
     }
     assert.strictEqual((await tab.get("/dashboard/live/developers/clock")).status, 404)
   })
+
+  it("wipes test data for whoever names the merchant, once, and keeps who did it", async () => {
+    const pay = () => server.post("/v1/payment_intents", { amount: 4321, currency: "usd" })
+    const { id } = await pay()
+    await submit("/dashboard/test/developers/brand", "/set", { name: "Lumen <b>" })
+    const { action, values } = formTo(await tab.get("/dashboard/test/developers/wipe"), "/wipe/data")
+    const mistaken = await tab.post(action, { ...values, name: "Another" })
+    assert.strictEqual(mistaken.status, 400)
+    assert.match(mistaken.text, /class="error" id="[^"]*-name-error"/)
+    assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).id, id)
+    const name = "Lumen <b>"
+    const wiped = await tab.post(action, { ...values, name })
+    assert.include(wiped.text, "The test data is wiped.")
+    assert.strictEqual((await server.get(`/v1/payment_intents/${id}`)).error.code, "resource_missing")
+    // Sent again, the form wipes nothing of what came since, and leaves no second entry.
+    const later = await pay()
+    assert.include((await tab.post(action, { ...values, name })).text, "The test data is wiped.")
+    assert.strictEqual((await server.get(`/v1/payment_intents/${later.id}`)).id, later.id)
+    const owner = await signedIn(server, "owner")
+    const audit = await owner.get("/dashboard/test/team/audit?action=test_data.wipe")
+    assert.strictEqual(audit.text.match(/<code>test_data\.wipe<\/code>/g)!.length, 1)
+    assert.match(audit.text, /<code>req_\w+<\/code>/)
+    assert.strictEqual((await tab.get("/dashboard/live/developers/wipe")).status, 404)
+  })
 })
