@@ -170,10 +170,12 @@ const publicUrl = (value: string) => {
 }
 
 /** A key's prefix and at least 8 more characters, so that a mistyped or truncated key is not taken for one (A7). */
-const key = (prefix: string) => (value: string) =>
-  value.startsWith(prefix) && /^[0-9A-Za-z_]{8,200}$/.test(value.slice(prefix.length))
-    ? Redacted.make(value, { label: "API key" })
-    : new Problem(`must be ${prefix} followed by 8 to 200 letters, digits or underscores`)
+const key =
+  (...prefixes: ReadonlyArray<string>) =>
+  (value: string) =>
+    prefixes.some((prefix) => value.startsWith(prefix) && /^[0-9A-Za-z_]{8,200}$/.test(value.slice(prefix.length)))
+      ? Redacted.make(value, { label: "API key" })
+      : new Problem(`must be ${prefixes.join(" or ")} followed by 8 to 200 letters, digits or underscores`)
 
 const liveProcessor = (value: string) =>
   value === "simulator" ? value : new Problem(`must be simulator or unset, got ${JSON.stringify(value)}`)
@@ -253,7 +255,7 @@ const parsers = {
   TILL_PK_TEST: key("pk_test_"),
   TILL_SK_LIVE: key("sk_live_"),
   TILL_PK_LIVE: key("pk_live_"),
-  TILL_API_KEY: key("sk_test_"),
+  TILL_API_KEY: key("sk_test_", "sk_live_"),
   TILL_LIVE_PROCESSOR: liveProcessor,
   TILL_AUTH_HOLD_SECONDS: integer(1, centurySeconds),
   TILL_CURRENCIES: currencies,

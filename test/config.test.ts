@@ -137,7 +137,7 @@ describe("configuration", () => {
     ["TILL_PUBLIC_URL", "ftp://pay.example"],
     ["TILL_PUBLIC_URL", "https://pay.example/?a=b"],
     ["TILL_SK_TEST", "sk_live_12345678"],
-    ["TILL_API_KEY", "sk_live_12345678"],
+    ["TILL_API_KEY", "sk_live_1234567"],
     ["TILL_API_KEY", "pk_test_12345678"],
     ["TILL_SK_TEST", "sk_test_1234567"],
     ["TILL_SK_TEST", `sk_test_${"1".repeat(201)}`],

@@ -1,5 +1,5 @@
 /**
- * A command finds Till and says who it is. It takes keys of test mode only: these commands are for trying things out.
+ * A command finds Till and says who it is. Those that are for trying things out take keys of test mode only.
  *
  * A key comes from the environment or from standard input, never from the command line, which every user of the machine
  * can read as long as the command runs, and which shells write down.
@@ -48,8 +48,16 @@ const keyOfInput = Effect.fnUntraced(function* () {
   return Redacted.make(Option.getOrElse(line, () => "").trim(), { label: "API key" })
 })
 
+/** The modes that a command is for, and how the keys begin that it takes. */
+const PREFIXES = { test: ["sk_test_"], "test or live": ["sk_test_", "sk_live_"] } as const
+type Modes = keyof typeof PREFIXES
+
 /** The key that the command is to use. Messages never repeat what was given. */
-const apiKeyOf = Effect.fnUntraced(function* (flag: ConnectionFlags["apiKey"], preset: Redacted.Redacted | undefined) {
+const apiKeyOf = Effect.fnUntraced(function* (
+  flag: ConnectionFlags["apiKey"],
+  preset: Redacted.Redacted | undefined,
+  modes: Modes
+) {
   if (Option.isSome(flag) && Redacted.value(flag.value) !== "-") {
     return yield* new WrongArguments({
       message: "others can see a key on the command line: set TILL_API_KEY, or pipe it to --api-key -"
@@ -61,20 +69,22 @@ const apiKeyOf = Effect.fnUntraced(function* (flag: ConnectionFlags["apiKey"], p
       message: "there is no API key: set TILL_API_KEY to sk_test_…, or pipe it to --api-key -"
     })
   }
-  if (!Redacted.value(apiKey).startsWith("sk_test_")) {
-    return yield* new WrongArguments({ message: "the API key must be a secret one of test mode, sk_test_…" })
+  const prefixes = PREFIXES[modes]
+  if (!prefixes.some((prefix) => Redacted.value(apiKey).startsWith(prefix))) {
+    const names = prefixes.map((prefix) => `${prefix}…`).join(" or ")
+    return yield* new WrongArguments({ message: `the API key must be a secret one of ${modes} mode, ${names}` })
   }
   return apiKey
 })
 
 /** A client by what the flags say, or else the environment. */
-export const connect = Effect.fnUntraced(function* (flags: ConnectionFlags) {
+export const connect = Effect.fnUntraced(function* (flags: ConnectionFlags, modes: Modes = "test") {
   const config = yield* app.TillConfig
   const baseUrl = httpUrlOf(Option.getOrElse(flags.url, () => app.publicUrlOf(config)))
   if (baseUrl === undefined) {
     return yield* new WrongArguments({ message: "--url must begin with http:// or https://" })
   }
-  const apiKey = yield* apiKeyOf(flags.apiKey, config.apiKey ?? config.defaultKeys.secretTest)
+  const apiKey = yield* apiKeyOf(flags.apiKey, config.apiKey ?? config.defaultKeys.secretTest, modes)
   const till = yield* Till.pipe(Effect.provide(Till.layerFetch({ apiKey, baseUrl })))
   return { till, baseUrl, authorizationHoldSeconds: config.authorizationHoldSeconds } satisfies Connection
 }, Effect.provide(app.configuration))

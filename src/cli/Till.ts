@@ -6,6 +6,7 @@ import { backup } from "./Backup.ts"
 import { cluster } from "./Cluster.ts"
 import { dashboard } from "./Dashboard.ts"
 import { listen } from "./Listen.ts"
+import { logs } from "./Logs.ts"
 import { keys, merchants } from "./Merchants.ts"
 import { rebuild, scrub, verify } from "./Maintenance.ts"
 import { restore } from "./Restore.ts"
@@ -22,6 +23,7 @@ const till = Command.make("till").pipe(
     keys,
     listen,
     trigger,
+    logs,
     verify,
     scrub,
     rebuild,

@@ -48,7 +48,7 @@ const environmentOf = (variables: Environment): NodeJS.ProcessEnv => ({
   ...variables
 })
 
-interface Running {
+export interface Running {
   readonly child: ChildProcess
   readonly stdout: () => string
   readonly stderr: () => string

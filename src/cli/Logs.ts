@@ -1,0 +1,178 @@
+/**
+ * `till logs`: shows what was asked of the API and how it was answered, as it happens. It reads the log of requests
+ * over the API (semantics 9.78), which has neither card data nor secrets, and goes on when the service was away.
+ */
+import { Console, Effect, Option, Stream } from "effect"
+import { Command, Flag } from "effect/cli"
+import type { EffectMethods, TillError } from "../client/index.ts"
+import { timeOf } from "./Columns.ts"
+import { connect, connectionFlags, WrongArguments } from "./Connection.ts"
+import { LogFollower } from "./LogFollower.ts"
+
+type RequestLog = Effect.Success<ReturnType<EffectMethods["request_logs"]["retrieve"]>>
+
+const LOOK_AGAIN_MILLIS = 1000
+const PAGE = 100
+const SHOWN_AT_FIRST = 10
+
+const text = (name: string, description: string) =>
+  Flag.String(name).pipe(Flag.optional, Flag.withDescription(description))
+
+const filterFlags = {
+  status: text("status", "One status, 402, or all of a class, 4xx"),
+  method: text("method", "GET, POST or DELETE"),
+  path: text("path", "The beginning of the path: /v1/payment_intents"),
+  key: text("key", "The ID of an API key: key_…"),
+  apiVersion: text("api-version", "The version of the answer"),
+  idempotencyKey: text("idempotency-key", "The idempotency key"),
+  object: text("object", "The ID of an object that the path or the answer names: pi_…"),
+  code: text("code", "The code of the error: card_declined")
+}
+
+const flags = {
+  ...filterFlags,
+  limit: Flag.Int("limit").pipe(
+    Flag.filter(
+      (limit) => limit >= 0,
+      () => "a number that is not negative"
+    ),
+    Flag.withDefault(SHOWN_AT_FIRST),
+    Flag.withDescription("Show so many of the newest first")
+  ),
+  follow: Flag.Boolean("follow").pipe(
+    Flag.withDefault(true),
+    Flag.withDescription("Go on with what is asked from now on; --no-follow ends instead")
+  ),
+  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("One line of JSON per request")),
+  ...connectionFlags
+}
+
+type Filters = { readonly [Name in keyof typeof filterFlags]: Option.Option<string> }
+
+const queryOf = Effect.fnUntraced(function* (given: Filters) {
+  const { apiVersion, code, idempotencyKey, key, method, object, path, status } = given
+  if (Option.exists(key, (id) => !id.startsWith("key_"))) {
+    // Messages never repeat what was given.
+    return yield* new WrongArguments({ message: "--key takes the ID of an API key, key_…, and never a key" })
+  }
+  return Object.fromEntries(
+    Object.entries({
+      status,
+      method: Option.map(method, (name) => name.toUpperCase()),
+      path,
+      api_key: key,
+      api_version: apiVersion,
+      idempotency_key: idempotencyKey,
+      object,
+      error_code: code
+    }).flatMap(([name, value]) => (Option.isSome(value) ? [[name, value.value]] : []))
+  )
+})
+
+/** Whatever somebody has sent, a terminal must not take it for commands. */
+const harmless = (shown: string): string => shown.replaceAll(/\p{Cc}/gu, "\uFFFD")
+
+const COLOURS = { good: 32, wrong: 33, bad: 31 }
+
+/** `2026-11-21T09:41:00Z  402  POST /v1/payment_intents  req_…  12 ms  card_declined`, and more where there is more. */
+export const lineOf = (request: RequestLog, isColoured: boolean): string => {
+  const { created, duration_ms, error, id, idempotency_key, method, original_request, path, status } = request
+  const colour = COLOURS[status < 400 ? "good" : status < 500 ? "wrong" : "bad"]
+  const columns = [
+    timeOf(created),
+    isColoured ? `\u001B[${colour}m${status}\u001B[0m` : String(status),
+    harmless(`${method} ${path}`),
+    id,
+    `${Math.round(duration_ms)} ms`,
+    ...(error === null ? [] : [error.code]),
+    ...(error?.param === null || error === null ? [] : [harmless(error.param)]),
+    ...(idempotency_key === null ? [] : [`key ${harmless(idempotency_key)}`]),
+    ...(original_request === null ? [] : [`replay of ${original_request}`])
+  ]
+  return columns.join("  ")
+}
+
+/** JSON escapes the control characters of ASCII, but not those behind them. */
+const jsonOf = (request: RequestLog): string =>
+  JSON.stringify(request).replaceAll(
+    /\p{Cc}/gu,
+    (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
+
+/** True where another look may succeed. */
+const isTransient = ({ type }: TillError): boolean =>
+  type !== "invalid_request_error" && type !== "authentication_error"
+
+const isForgotten = (error: TillError): boolean =>
+  error.type === "invalid_request_error" && error.param === "ending_before"
+
+type Query = Readonly<Record<string, string>>
+
+const newestOf = (till: EffectMethods) =>
+  Effect.map(till.request_logs.list({ limit: 1 }), ({ data: [newest] }) => newest?.id)
+
+/** Those after a request, or all, the oldest first. */
+const after = (till: EffectMethods, query: Query, id: string | undefined): Stream.Stream<RequestLog, TillError> => {
+  if (id !== undefined) return till.request_logs.list.stream({ ...query, limit: PAGE, ending_before: id })
+  const all = Stream.runCollect(till.request_logs.list.stream({ ...query, limit: PAGE }))
+  return Stream.fromIterableEffect(Effect.map(all, (requests) => [...requests].toReversed()))
+}
+
+/** Shows what comes, until it is interrupted or cannot succeed any more. */
+const follow = Effect.fnUntraced(function* (
+  till: EffectMethods,
+  follower: LogFollower<RequestLog, TillError>,
+  show: (request: RequestLog) => Effect.Effect<void>
+) {
+  let isAway = false
+  for (;;) {
+    yield* Effect.sleep(LOOK_AGAIN_MILLIS)
+    isAway = yield* follower.look(show).pipe(
+      Effect.as(false),
+      Effect.catchIf(isForgotten, () =>
+        Effect.gen(function* () {
+          yield* Console.error("Some requests were forgotten before they could be shown")
+          follower.begin(yield* newestOf(till), [])
+          return false
+        })
+      ),
+      Effect.catchIf(isTransient, ({ message }) =>
+        Effect.as(isAway ? Effect.void : Console.error(`Trying again: ${message}`), true)
+      )
+    )
+  }
+})
+
+/** Whoever reads standard output has gone, as `head` does. */
+const outputClosed = Effect.callback<void>((resume) => {
+  process.stdout.once("error", () => resume(Effect.void))
+})
+
+export const logs = Command.make("logs", flags, ({ apiKey, follow: follows, json, limit, url, ...filters }) =>
+  Effect.gen(function* () {
+    const query: Query = yield* queryOf(filters)
+    const { till } = yield* connect({ apiKey, url }, "test or live")
+    const isColoured = process.stdout.isTTY && process.stdout.hasColors()
+    const show = (request: RequestLog) => Console.log(json ? jsonOf(request) : lineOf(request, isColoured))
+    const work = Effect.gen(function* () {
+      const newest = yield* newestOf(till)
+      const first = Stream.take(
+        till.request_logs.list.stream({ ...query, limit: Math.min(Math.max(limit, 1), PAGE) }),
+        limit
+      )
+      const shown = [...(yield* Stream.runCollect(first))].toReversed()
+      yield* Effect.forEach(shown, show, { discard: true })
+      if (!follows) return
+      const follower = new LogFollower({ newest: newestOf(till), after: (id) => after(till, query, id) })
+      follower.begin(newest, shown)
+      yield* follow(till, follower, show)
+    })
+    return yield* Effect.raceFirst(work, outputClosed)
+  })
+).pipe(
+  Command.withShortDescription("Show what is asked of the API, as it happens"),
+  Command.withDescription(
+    "Show what is asked of the API and how it is answered, as it happens, without card data and secrets. " +
+      "A secret key of live mode shows live requests. What takes longer than 10 seconds may be missing."
+  )
+)
