@@ -46,8 +46,20 @@ export interface Self {
 /** Another runner, as the table has it. */
 export interface Owner {
   readonly url: string
-  /** By then of `performance.now()`, what it was confirmed by the last sign of life that is known of it, is over. */
+  /**
+   * By then of `performance.now()`, what it was confirmed by the last sign of life that is known of it, is over, unless
+   * the database's clock was set meanwhile.
+   */
   readonly overAt: number
+  /** The same, whatever was set: counted from when that sign was first seen here. */
+  readonly surelyOverAt: number
+}
+
+/** A sign of life, by times of `performance.now()`. */
+interface Sign {
+  readonly text: string
+  readonly at: number
+  readonly seenAt: number
 }
 
 export interface Places {
@@ -78,8 +90,8 @@ export interface Places {
 interface Look {
   readonly places: ReadonlyArray<readonly [Partition, string | null]> | null
   readonly leaving: ReadonlyArray<string> | null
-  /** Addresses of runners, and how long ago each last gave a sign of life, in milliseconds. */
-  readonly signs: ReadonlyArray<readonly [string, number]> | null
+  /** Addresses of runners, when each last gave a sign of life, and how long ago that was, in milliseconds. */
+  readonly signs: ReadonlyArray<readonly [string, string, number]> | null
   readonly now: number
 }
 
@@ -124,8 +136,8 @@ class Table implements Places {
   #hasFreed = false
   #isLost = false
   #owners: ReadonlyMap<Partition, string | null> | undefined
-  /** By addresses, times of `performance.now()`. */
-  #signs: ReadonlyMap<string, number> = new Map()
+  /** By addresses. */
+  #signs: ReadonlyMap<string, Sign> = new Map()
   #notedAt = Number.NEGATIVE_INFINITY
   #aheadMillis: number
 
@@ -174,7 +186,8 @@ class Table implements Places {
     const url = this.#owners.get(partition) ?? null
     if (url === null || url === this.#self.url) return null
     const { host, port } = addressOf(url)
-    return { url, overAt: (this.#signs.get(`${host}:${port}`) ?? Infinity) + CONFIRMED_MILLIS }
+    const { at, seenAt } = this.#signs.get(`${host}:${port}`) ?? { at: Infinity, seenAt: Infinity }
+    return { url, overAt: at + CONFIRMED_MILLIS, surelyOverAt: seenAt + CONFIRMED_MILLIS }
   }
 
   readonly leave: Effect.Effect<void> = Effect.suspend(() => {
@@ -266,7 +279,13 @@ class Table implements Places {
   #take({ leaving, places, signs }: Look): void {
     const now = performance.now()
     this.#owners = new Map(places)
-    this.#signs = new Map(signs?.map(([address, age]) => [address, now - age]))
+    const before = this.#signs
+    this.#signs = new Map(
+      signs?.map(([address, text, age]) => {
+        const known = before.get(address)
+        return [address, { text, at: now - age, seenAt: known?.text === text ? known.seenAt : now }]
+      })
+    )
     let known = this.#open.size
     for (const [partition, url] of places ?? []) {
       if (this.#open.has(partition)) continue
@@ -320,6 +339,6 @@ const LOOK = `WITH held AS (SELECT unnest($2::text::int[]) AS id),
   told_of AS (SELECT pg_notify('${CHANNEL}', account) FROM json_array_elements_text($10::text::json) AS a (account))
   SELECT (SELECT json_agg(json_build_array(id, url)) FROM partitions) AS places,
     (SELECT json_agg(url) FROM runners WHERE is_leaving) AS leaving,
-    (SELECT json_agg(json_build_array(address,
+    (SELECT json_agg(json_build_array(address, last_heartbeat,
       extract(epoch FROM clock_timestamp()::timestamp - last_heartbeat) * 1000)) FROM cluster_runners) AS signs,
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, (SELECT count(*) FROM told) + (SELECT count(*) FROM told_of) AS told`

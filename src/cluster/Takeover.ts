@@ -7,11 +7,13 @@
  * where the row still names another runner, that one has lost its lock without giving it up, and
  *
  * - if nobody listens at its address, it is gone, and the partition is taken at once, as it is after a kill;
- * - if it answers, it is about to find out: the partition is taken when its row says so;
- * - if it does not answer, it is frozen or cut off: the partition is taken as soon as what it was confirmed is over.
- *   That is so after `CONFIRMED_MILLIS` from its last sign of life, which it gives in the database, over the session of
- *   its locks, whenever it has something confirmed. Postgres ends that session after six seconds without any, so nobody
- *   waits for a frozen runner once more.
+ * - if it answers, it is about to find out: the partition is taken when its row says so. It may be cut off from
+ *   Postgres, and then its row never says so: it is taken as soon as what it was confirmed is over. That is so
+ *   `CONFIRMED_MILLIS` after its last sign of life was first seen here. It gives one in the database, over the session
+ *   of its locks, whenever it has something confirmed, and one that is newer is seen by the look after its lock was got;
+ * - if it does not answer, it is frozen or cut off, and the time that the database says of that sign is believed.
+ *
+ * Postgres ends a session after six seconds without any sign, so nobody waits for a frozen runner once more.
  *
  * In any case the partition is taken `CONFIRMED_MILLIS` after its lock: nothing can have been confirmed since.
  */
@@ -37,7 +39,8 @@ export const vacated = (
       if (owner === null) return
       if (owner !== undefined) {
         const presence = yield* presenceOf(owner.url)
-        if (presence === "refused" || (presence === "unknown" && performance.now() >= owner.overAt)) return
+        const overAt = presence === "unknown" ? Math.min(owner.overAt, owner.surelyOverAt) : owner.surelyOverAt
+        if (presence === "refused" || performance.now() >= overAt) return
       }
       yield* Effect.timeoutOption(news, AGAIN_MILLIS)
     }

@@ -25,7 +25,9 @@ const runner = Sessions.layer({ records: 1, migration: 1, requests: 1 }).pipe(
 )
 const SELF = "http://127.0.0.1:1"
 /** Partitions by what has become of whoever had them. */
-const [ANSWERS, GIVES_UP, GONE, FROZEN, SILENT, FREE, OWN] = [0, 1, 2, 3, 4, 5, 6]
+const [ANSWERS, GIVES_UP, GONE, FROZEN, SILENT, CUT_OFF, LIVELY, FREE, OWN] = [0, 1, 2, 3, 4, 5, 6, 7, 8]
+/** So long after the beginning other locks are got, and somebody gives another sign. */
+const [LATE_MILLIS, SIGN_MILLIS] = [2000, 500]
 
 /** A runner's internal listener, which says that it lives, or takes no notice. */
 const listening = (answers: boolean) =>
@@ -86,8 +88,10 @@ describe("a partition whose lock was got", () => {
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const [answers, frozen, silent] = [yield* listening(true), yield* listening(false), yield* listening(false)]
+        const [cutOff, lively] = [yield* listening(true), yield* listening(true)]
         const gone = yield* unused
-        const owners = [answers.address, answers.address, gone, frozen.address, silent.address]
+        const others = [frozen, silent, cutOff, lively].map(({ address }) => address)
+        const owners = [answers.address, answers.address, gone, ...others]
         for (const [id, address] of owners.entries()) {
           yield* sql`INSERT INTO partitions VALUES (${id}, ${`http://${address}`}, 1, now())`
         }
@@ -95,11 +99,12 @@ describe("a partition whose lock was got", () => {
         const sign = (address: string, millis: number) =>
           sql`INSERT INTO cluster_runners (address, runner, healthy, last_heartbeat)
             VALUES (${address}, '{}', true, clock_timestamp()::timestamp - ${millis} * interval '1 millisecond')`
-        // Whoever answers is believed to live on, whatever it last said.
+        // Whoever answers is believed to live on, whatever the database's clock says of its last sign.
         yield* sign(answers.address, 60_000)
         yield* sign(frozen.address, CONFIRMED_MILLIS + 1)
         // A clock that was set back makes nobody wait for longer.
         yield* sign(silent.address, -60_000)
+        for (const { address } of [cutOff, lively]) yield* sign(address, 60_000)
 
         const places = yield* Places.make(
           { url: SELF, version: "0.0.0" },
@@ -115,13 +120,26 @@ describe("a partition whose lock was got", () => {
             Effect.sync(() => taken.set(partition, performance.now() - begun))
           )
         const all = [ANSWERS, GIVES_UP, GONE, FROZEN, SILENT, FREE, OWN]
-        const taking = yield* Effect.forkChild(Effect.forEach(all, take, { concurrency: "unbounded" }))
+        const late = (partition: number) => Effect.delay(take(partition), LATE_MILLIS)
+        const taking = yield* Effect.forkChild(
+          Effect.all([...all.map(take), late(CUT_OFF), late(LIVELY)], { concurrency: "unbounded" })
+        )
+        yield* Effect.forkChild(
+          Effect.delay(
+            sql`UPDATE cluster_runners SET last_heartbeat = now() WHERE address = ${lively.address}`,
+            SIGN_MILLIS
+          )
+        )
         yield* Effect.promise(() => until("the one that is gone is followed", () => taken.has(GONE)))
         yield* sql`UPDATE partitions SET url = NULL WHERE id = ${GIVES_UP}`
         yield* Fiber.join(taking)
         const order = [...taken.keys()]
         assert.sameMembers(order.slice(0, 5), [GIVES_UP, GONE, FROZEN, FREE, OWN])
-        for (const partition of [ANSWERS, SILENT]) assert.isAtLeast(taken.get(partition)!, CONFIRMED_MILLIS - 1)
+        for (const partition of [ANSWERS, SILENT, CUT_OFF])
+          assert.isAtLeast(taken.get(partition)!, CONFIRMED_MILLIS - 1)
+        // What it was confirmed is over long before its lock was got for so long.
+        assert.isBelow(taken.get(CUT_OFF)!, LATE_MILLIS + CONFIRMED_MILLIS - 500)
+        assert.isAtLeast(taken.get(LIVELY)!, SIGN_MILLIS + CONFIRMED_MILLIS)
       }).pipe(Effect.scoped, Effect.provide(runner)),
     60_000
   )

@@ -9,7 +9,7 @@ import { mutated } from "./Checkout.ts"
 import { recordEdits } from "./parts/Corruption.ts"
 import { powerCuts } from "./parts/Disks.ts"
 import { kills } from "./parts/Kills.ts"
-import { cuts, freezes } from "./parts/Runners.ts"
+import { delayedFlushes, freezes } from "./parts/Runners.ts"
 import type { ControlResult } from "./Report.ts"
 import { findingLines } from "./Report.ts"
 import type { Context, Row } from "./Scene.ts"
@@ -49,10 +49,10 @@ export const CONTROLS: ReadonlyArray<Control> = [
       replace: "    ON CONFLICT (account, version) DO UPDATE SET hash = excluded.hash, record = excluded.record`\n"
     },
     change: "a record takes the place of another runner's record",
-    fault: "runner cut off from Postgres",
-    // What is gone may be the record of an event that is listed: then the list is refused.
-    isSeenBy: ({ kind, text }) => kind === "lost" || / answer(ed|s) 500 |^till verify: /.test(text),
-    run: (context) => cuts(context, 3)
+    fault: "a runner's flush that Postgres gets late",
+    // The record after it was made for the one that is gone.
+    isSeenBy: ({ text }) => /^till verify: .*Record \d+ of account \S+ is not what was written/s.test(text),
+    run: (context) => delayedFlushes(context, 3)
   },
   {
     name: "served unconfirmed",

@@ -143,14 +143,16 @@ export class FleetScene {
     try {
       await this.fleet.runners[0]!.service.command("verify")
     } catch (error) {
-      this.#findings.add("wrong", "verify", `till verify: ${error instanceof Error ? error.message : String(error)}`)
+      const said = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : String(error)
+      this.#findings.add("wrong", "verify", `till verify: ${said}`)
     }
   }
 
-  breaks(error: unknown): void {
+  async breaks(error: unknown): Promise<void> {
     const text = error instanceof Error ? error.message : String(error)
     const words = this.fleet.runners.map(({ name, service }) => `${name} said: ${service.lastWords}`).join("; ")
     this.#findings.add("wrong", "broke off", `broke off in round ${this.rounds}: ${text}. ${words}`)
+    await this.#verify()
   }
 
   get #told(): string {

@@ -136,7 +136,7 @@ export class Scene {
     return remark === undefined ? row : { ...row, remark }
   }
 
-  breaks(error: unknown): void {
+  async breaks(error: unknown): Promise<void> {
     const text = `broke off in round ${this.rounds}: ${messageOf(error)}. Till said: ${this.service.lastWords}`
     this.judge.findings.add("wrong", "broke off", text)
   }
@@ -168,8 +168,8 @@ export class Scene {
 /** Where the rounds of one fault take place. */
 export interface Stage {
   readonly row: Row
-  /** Makes a finding of what broke the rounds off. */
-  breaks(error: unknown): void
+  /** Makes a finding of what broke the rounds off, and of what there is to say beyond that. */
+  breaks(error: unknown): Promise<void>
   close(): Promise<void>
 }
 
@@ -209,7 +209,7 @@ export const perform = async <S extends Stage>(
   try {
     await inTime(context, use(stage))
   } catch (error) {
-    stage.breaks(error)
+    await stage.breaks(error)
   } finally {
     await stage.close()
   }

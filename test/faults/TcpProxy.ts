@@ -20,6 +20,7 @@ export class TcpProxy {
   #delayMillis = 0
   #held: Array<() => void> | undefined
   #resetting: (() => void) | undefined
+  #stalling: (() => void) | undefined
 
   private constructor(port: number) {
     this.#server = createServer((client) => {
@@ -49,7 +50,13 @@ export class TcpProxy {
     this.#held ??= []
   }
 
+  /** The same from the next flush on: what it writes arrives when the network is back. */
+  stallAtFlush(): Promise<void> {
+    return new Promise((resolve) => (this.#stalling = resolve))
+  }
+
   resume(): void {
+    this.#stalling = undefined
     const held = this.#held ?? []
     this.#held = undefined
     for (const pass of held) pass()
@@ -83,8 +90,10 @@ export class TcpProxy {
       if (latest <= now) pass()
       else setTimeout(pass, latest - now)
     }
-    pair[from].on("data", (bytes) => {
-      if (from === "client" && this.#resetting !== undefined && bytes.includes(RECORD)) pair.isDoomed = true
+    pair[from].on("data", (bytes: Buffer) => {
+      const isFlush = from === "client" && bytes.includes(RECORD)
+      if (isFlush && this.#resetting !== undefined) pair.isDoomed = true
+      if (isFlush && this.#stalling !== undefined) this.#beginStall()
       if (from === "server" && pair.isDoomed) return this.#reset(pair)
       inOrder(() => pair[to].writable && pair[to].write(bytes))
     })
@@ -93,6 +102,12 @@ export class TcpProxy {
       this.#pairs.delete(pair)
       inOrder(() => pair[to].end())
     })
+  }
+
+  #beginStall(): void {
+    this.stall()
+    this.#stalling?.()
+    this.#stalling = undefined
   }
 
   #reset(pair: Pair): void {

@@ -17,6 +17,8 @@ const FREEZE_MILLIS = 12_000
 const CUT_MILLIS = 8000
 /** So long that others have taken over, and have written, before it ends. */
 const LONG_CUT_MILLIS = 14_000
+/** A runner that has accounts of a merchant flushes long before. */
+const FLUSH_MILLIS_MAX = 5000
 /** Somebody comes or goes this often. */
 const MOVE_MILLIS = 5000
 const HOUR_MILLIS = 3_600_000
@@ -103,17 +105,25 @@ const cutFromOthers: Round = async (scene, began) => {
   scene.fleet.partition(victims, false)
 }
 
-const cutFromPostgres =
-  (millis: number): Round =>
-  async (scene, began) => {
-    const [victim] = someOf(scene, 1)
-    victim!.database.stall()
-    began()
-    await pause(millis)
-    const looking = scene.lookAt(victim!)
-    victim!.database.resume()
-    await looking
-  }
+const cutFromPostgres: Round = async (scene, began) => {
+  const [victim] = someOf(scene, 1)
+  victim!.database.stall()
+  began()
+  await pause(CUT_MILLIS)
+  const looking = scene.lookAt(victim!)
+  victim!.database.resume()
+  await looking
+}
+
+/** With a flush under way, which Postgres gets when others have had its accounts for long. */
+const delayFlush: Round = async (scene, began) => {
+  const [victim] = someOf(scene, 1)
+  await Promise.race([victim!.database.stallAtFlush(), pause(FLUSH_MILLIS_MAX)])
+  victim!.database.stall()
+  began()
+  await pause(LONG_CUT_MILLIS)
+  victim!.database.resume()
+}
 
 const comeAndGo =
   (moves: number): Round =>
@@ -155,7 +165,7 @@ export const run = (context: Context): Promise<ReadonlyArray<Row>> =>
       { fault: "SIGSTOP of a runner, 2 s", rounds: [1, 4], inject: freeze(SHORT_MILLIS) },
       { fault: "clocks of two runners ± 1 h", rounds: [1, 10], inject: shiftClocks, isGentle: true },
       { fault: "runner cut off from the others, 8 s", rounds: [1, 6], inject: cutFromOthers },
-      { fault: "runner cut off from Postgres, 8 s", rounds: [1, 6], inject: cutFromPostgres(CUT_MILLIS) },
+      { fault: "runner cut off from Postgres, 8 s", rounds: [1, 6], inject: cutFromPostgres },
       { fault: "runners come and go", rounds: [1, 1], inject: comeAndGo(isLong ? 24 : 2), isGentle: true },
       { fault: "runners restarted in turn", rounds: [1, 4], inject: restartInTurn, isGentle: true }
     ]
@@ -198,6 +208,6 @@ const alone = (context: Context, fault: string, count: number, inject: Round): P
 export const freezes = (context: Context, count: number): Promise<Row> =>
   alone(context, "SIGSTOP of a runner", count, freeze(FREEZE_MILLIS))
 
-/** Rounds of a runner that Postgres hears late, for the controls: when others have taken over, and have written. */
-export const cuts = (context: Context, count: number): Promise<Row> =>
-  alone(context, "runner cut off from Postgres", count, cutFromPostgres(LONG_CUT_MILLIS))
+/** Rounds of a flush that Postgres gets late, for the controls: when others have taken over, and have written. */
+export const delayedFlushes = (context: Context, count: number): Promise<Row> =>
+  alone(context, "runner cut off from Postgres", count, delayFlush)
