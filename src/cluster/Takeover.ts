@@ -10,7 +10,7 @@
  * - if it answers, it is about to find out: the partition is taken when its row says so. It may be cut off from
  *   Postgres, and then its row never says so: it is taken as soon as what it was confirmed is over. That is so
  *   `CONFIRMED_MILLIS` after its last sign of life was first seen here. It gives one in the database, over the session
- *   of its locks, whenever it has something confirmed, and one that is newer is seen by the look after its lock was got;
+ *   of its locks, whenever it has something confirmed; one that is newer is seen by the look after its lock was got;
  * - if it does not answer, it is frozen or cut off, and the time that the database says of that sign is believed.
  *
  * Postgres ends a session after six seconds without any sign, so nobody waits for a frozen runner once more.
