@@ -14,7 +14,7 @@ import * as Backup from "./backup/Backup.ts"
 import type { Mode } from "./backup/Manifest.ts"
 import * as Restore from "./backup/Restore.ts"
 import { Cluster } from "./cluster/Cluster.ts"
-import { report } from "./cluster/Report.ts"
+import { report, runners } from "./cluster/Report.ts"
 import type { Protocol } from "./cluster/Sessions.ts"
 import { Sessions } from "./cluster/Sessions.ts"
 import type { TillConfigShape } from "./config.ts"
@@ -25,7 +25,7 @@ import * as ControlSocket from "./control/ControlSocket.ts"
 import { ApiVersions } from "./domain/ApiVersions.ts"
 import { PUBLIC_ONLY } from "./domain/WebhookHosts.ts"
 import { AccountNumbers } from "./engine/AccountNumbers.ts"
-import { Accounts } from "./engine/Accounts.ts"
+import { Accounts, Unavailable } from "./engine/Accounts.ts"
 import type { AccountId, Document, Tombstone } from "./engine/Document.ts"
 import { Alarm } from "./engine/Alarm.ts"
 import * as Anchors from "./engine/Anchors.ts"
@@ -74,10 +74,12 @@ import * as Migrations from "./postgres/Migrations.ts"
 import * as RequestLogPostgres from "./postgres/RequestLogPostgres.ts"
 import * as RestoreTarget from "./postgres/RestoreTarget.ts"
 import * as SnapshotPostgres from "./postgres/SnapshotPostgres.ts"
+import { storageReport } from "./postgres/StorageReport.ts"
 import * as ViewsPostgres from "./postgres/ViewsPostgres.ts"
 import * as Dashboard from "./dashboard/Dashboard.ts"
 import { Streams } from "./dashboard/Live.ts"
 import { DashboardConfig } from "./dashboard/DashboardConfig.ts"
+import { InstallationReports } from "./dashboard/InstallationReports.ts"
 import * as Dispatcher from "./webhooks/Dispatcher.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
 import { Sender } from "./webhooks/Sender.ts"
@@ -494,12 +496,35 @@ const requestLog = Layer.unwrap(
   )
 )
 
+/** Whoever asks how the installation does waits so long for the database, in milliseconds. */
+const REPORT_MILLIS_MAX = 2000
+
+/** What the dashboard says of the installation. */
+const installationReports = Layer.effect(
+  InstallationReports,
+  Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+    const clock = yield* Clock.Clock
+    const asked = <A>(question: Effect.Effect<A, unknown, PgClient.PgClient>): Effect.Effect<A, Unavailable> =>
+      question.pipe(
+        Effect.provideService(PgClient.PgClient, sql),
+        Effect.timeout(REPORT_MILLIS_MAX),
+        Effect.mapError((error) => new Unavailable({ reason: innermostMessage(error) }))
+      )
+    return {
+      version: VERSION,
+      standing: (account) => asked(Effect.suspend(() => storageReport(account, clock.currentTimeMillisUnsafe()))),
+      runners: asked(runners)
+    }
+  })
+)
+
 /** What people see: payers' pages, the documentation, and the dashboard unless it is turned off. */
 const pages = Layer.unwrap(
   Effect.map(TillConfig, (config) => {
     if (!config.dashboard) return Pages.layer
     const settings = Layer.succeed(DashboardConfig, { refusal: dashboardRefusalOf(config) })
-    return Layer.merge(Pages.layer, Layer.provide(Dashboard.layer, [settings, Passwords.layer()]))
+    return Layer.merge(Pages.layer, Layer.provide(Dashboard.layer, [settings, installationReports, Passwords.layer()]))
   })
 )
 

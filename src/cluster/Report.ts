@@ -45,20 +45,36 @@ const GONE_SECONDS = 25
 type RunnerRow = Omit<RunnerReport, "partitions">
 type PartitionRow = Omit<PartitionReport, "lag_records">
 
+/** The runners that live, with what each serves. */
+export const runners: Effect.Effect<Report["runners"], SqlError.SqlError, PgClient.PgClient> = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  return withPartitions(yield* runnersOf(sql), yield* placedOf(sql))
+})
+
 export const report: Effect.Effect<Report, SqlError.SqlError, PgClient.PgClient> = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const runners = yield* runnersOf(sql)
-  const placed = yield* sql<PartitionRow>`SELECT id, url, epoch::int AS epoch,
-    (extract(epoch FROM since) * 1000)::float8 AS since FROM partitions`
+  const placed = yield* placedOf(sql)
   const lags = yield* lagsOf(sql)
   const rows = new Map(placed.map((row) => [row.id, row]))
   const partitions = Array.from({ length: PARTITIONS }, (_, id): PartitionReport => ({
     ...(rows.get(id) ?? { id, url: null, epoch: 0, since: null }),
     lag_records: lags.get(id) ?? 0
   }))
-  const of = (url: string) => partitions.filter((one) => one.url === url).map(({ id }) => id)
-  return { runners: runners.map((runner) => ({ ...runner, partitions: of(runner.url) })), partitions }
+  return { runners: withPartitions(runners, partitions), partitions }
 })
+
+const withPartitions = (
+  runners: ReadonlyArray<RunnerRow>,
+  partitions: ReadonlyArray<PartitionRow>
+): Report["runners"] =>
+  runners.map((runner) => ({
+    ...runner,
+    partitions: partitions.filter(({ url }) => url === runner.url).map(({ id }) => id)
+  }))
+
+const placedOf = (sql: PgClient.PgClient) => sql<PartitionRow>`SELECT id, url, epoch::int AS epoch,
+    (extract(epoch FROM since) * 1000)::float8 AS since FROM partitions ORDER BY id`
 
 /** The library's addresses have no brackets around those of version 6. */
 const runnersOf = (sql: PgClient.PgClient) => sql<RunnerRow>`SELECT url, version,

@@ -14,6 +14,7 @@ import * as BrandSettings from "./BrandSettings.ts"
 import * as Developers from "./Developers.ts"
 import * as Events from "./Events.ts"
 import * as Home from "./Home.ts"
+import * as Installation from "./Installation.ts"
 import * as Keys from "./Keys.ts"
 import * as Live from "./Live.ts"
 import * as NewPrice from "./NewPrice.ts"
@@ -65,6 +66,7 @@ export const layer = Layer.mergeAll(
   Developers.layer,
   Events.layer,
   Home.layer,
+  Installation.layer,
   Keys.layer,
   Live.layer,
   NewPrice.layer,

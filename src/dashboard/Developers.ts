@@ -47,6 +47,7 @@ const show: Show = (visit, _, problem) => {
       ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/clock", "Test clock")}
       ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/trigger", "Trigger an event")}
       ${visit.may("build") && !visit.livemode && buttonTo(visit, "/developers/wipe", "Wipe test data")}
+      ${visit.may("build") && buttonTo(visit, "/developers/installation", "Installation")}
     </div>`,
     content: [
       section("Default API version", version),

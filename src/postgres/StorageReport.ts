@@ -1,0 +1,57 @@
+/**
+ * What Postgres says of how an account stands: for people who look whether the service keeps up. It reads a bounded
+ * number of rows, and counts nothing of other accounts but the size of the database.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import type { AccountId, Millis } from "../engine/Document.ts"
+import { bigint } from "./Rows.ts"
+
+export interface StorageReport {
+  /** Of the server. */
+  readonly version: string
+  /** On the server's disk, of all accounts. */
+  readonly database_bytes: number
+  readonly records: number
+  /** An estimate: as many times the newest records' average size as there are records. */
+  readonly record_bytes: number
+  /** Records that are not in the views yet. */
+  readonly lag_records: number
+  /** Deliveries that are to be attempted, `PENDING_MAX` at most; and those of them whose time has come. */
+  readonly pending: number
+  readonly due: number
+  /** When the first of them was due, by the wall clock; null if none is. */
+  readonly due_since: Millis | null
+}
+
+/** More deliveries than these are not counted. */
+export const PENDING_MAX = 10_000
+/** So many of the newest records say how long one is. */
+const MEASURED_MAX = 1000
+
+export const storageReport = (
+  account: AccountId,
+  now: Millis
+): Effect.Effect<StorageReport, SqlError.SqlError, PgClient.PgClient> =>
+  Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+    const [row] = yield* sql<Omit<StorageReport, "record_bytes"> & { readonly average: number }>`SELECT
+        current_setting('server_version') AS version,
+        pg_database_size(current_database())::float8 AS database_bytes,
+        coalesce(newest, 0)::float8 AS records,
+        (coalesce(newest, 0) - coalesce(projected, 0))::float8 AS lag_records,
+        average, pending, due, due_since
+      FROM
+        (SELECT (SELECT version FROM journal WHERE account = ${account} ORDER BY version DESC LIMIT 1) AS newest,
+          (SELECT version FROM checkpoints WHERE account = ${account}) AS projected) AS standing,
+        (SELECT coalesce(avg(octet_length(record)), 0)::float8 AS average FROM (
+          SELECT record FROM journal WHERE account = ${account} ORDER BY version DESC LIMIT ${MEASURED_MAX}
+        ) AS measured) AS sizes,
+        (SELECT count(*)::int AS pending, (count(*) FILTER (WHERE due_at <= ${bigint(now)}))::int AS due,
+          (min(due_at) FILTER (WHERE due_at <= ${bigint(now)}))::float8 AS due_since FROM (
+          SELECT due_at FROM deliveries WHERE account = ${account} AND state = 'pending' LIMIT ${PENDING_MAX}
+        ) AS waiting) AS queue`
+    const { average, ...standing } = row!
+    return { ...standing, record_bytes: Math.round(average * standing.records) }
+  })
