@@ -3,7 +3,8 @@
  * statement at a time whose commit nobody waits for: a crash may lose the last moments. There is room for so many in
  * each moment; what comes beyond it is left out and counted, as is what the database has refused.
  *
- * Accounts are trimmed to the days and the number of requests that are kept, by the process that serves them.
+ * Accounts are trimmed to the days, the number and the bytes of requests that are kept, by the process that serves
+ * them, and by those that write much.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Layer } from "effect"
@@ -26,12 +27,16 @@ const BATCH_MILLIS = 500
 const WRITE_MILLIS_MAX = 10_000
 /** The end of the process waits so long for the last ones. */
 const LAST_MILLIS_MAX = 1000
-/** An account keeps so many, its newest. */
+/** An account keeps so many, its newest, and of those no more than have so many bytes. */
 const KEPT_MAX = 100_000
-/** An account is trimmed when this process has written so many, and once an hour. */
-const TRIM_AFTER = 10_000
-const TRIM_MILLIS = 60_000
-const TRIMS_OF_ALL = 60
+const BYTES_MAX = 64 * 1024 * 1024
+/** What a row has beside its texts of any length. */
+const ROW_BYTES = 300
+/** An account is trimmed when this process has written this part of what is kept, and once an hour. */
+const TRIM_AFTER = 1 / 10
+const TRIM_MILLIS = 10_000
+const ROUNDS_A_MINUTE = 6
+const ROUNDS_AN_HOUR = 360
 /** So many rows are removed with one statement. */
 const TRIM_ROWS = 5000
 /** Failures are grouped among so many of the newest requests. */
@@ -43,6 +48,8 @@ export interface Limits {
   readonly batchMax: number
   /** Of an account. */
   readonly keptMax: number
+  readonly bytesMax: number
+  readonly trimMillis: number
 }
 
 interface Row {
@@ -198,15 +205,31 @@ const makeReads = (sql: PgClient.PgClient) => {
 }
 type Shape = typeof RequestLog.Service
 
-/** Removes what is too old, and what is beyond the number that is kept, a part at a time. */
+/** How much of the bytes that are kept a request is. The database counts the same. */
+const bytesOf = ({ error, idempotencyKey, objects, path, sent }: LoggedRequest): number =>
+  [path, idempotencyKey, error?.message, sent, ...objects].reduce(
+    (bytes, text) => bytes + Buffer.byteLength(text ?? ""),
+    ROW_BYTES
+  )
+
+/** What an account keeps. */
+type Kept = Pick<Limits, "keptMax" | "bytesMax"> & { readonly days: number }
+
+/** Removes what is too old, and what is beyond the number and the bytes that are kept, a part at a time. */
 export const trim = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
   account: AccountId,
-  { days, keptMax }: { readonly days: number; readonly keptMax: number }
+  { bytesMax, days, keptMax }: Kept
 ) {
   const oldest = idAt("req", (yield* Clock.currentTimeMillis) - days * DAY_MILLIS)
-  const [beyond] = yield* sql<{ id: string }>`SELECT id FROM request_logs WHERE account = ${account}
-    ORDER BY id DESC OFFSET ${keptMax} LIMIT 1`
+  // Lengths of texts are known without reading those that lie elsewhere.
+  const [beyond] = yield* sql<{ id: string }>`SELECT id FROM (
+      SELECT id, row_number() OVER newer AS count, sum(${ROW_BYTES}::int + octet_length(path)
+        + coalesce(octet_length(idempotency_key), 0) + coalesce(octet_length(error_message), 0)
+        + coalesce(octet_length(sent), 0) + octet_length(array_to_string(objects, ''))) OVER newer AS bytes
+      FROM request_logs WHERE account = ${account}
+      WINDOW newer AS (ORDER BY id DESC ROWS UNBOUNDED PRECEDING)
+    ) AS newest WHERE count > ${keptMax} OR bytes > ${bytesMax} ORDER BY id DESC LIMIT 1`
   // The id of a row stands behind the start that its time has.
   const behind = beyond !== undefined && beyond.id > oldest ? `${beyond.id}!` : oldest
   for (;;) {
@@ -282,19 +305,22 @@ const makeWriter = Effect.fnUntraced(function* (
   }
 })
 
+/** What this process has written since an account was trimmed. */
+type Written = Map<AccountId, { readonly count: number; readonly bytes: number }>
+
 /** Trims accounts that are served here, and says what was left out, until the scope closes. */
 const makeTrimming = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
-  kept: { readonly days: number; readonly keptMax: number },
-  { leftOut, written }: { readonly leftOut: () => number; readonly written: Map<AccountId, number> }
+  { trimMillis, ...kept }: Kept & Pick<Limits, "trimMillis">,
+  { leftOut, written }: { readonly leftOut: () => number; readonly written: Written }
 ) {
   const { isHere } = yield* Placement
   const all = Effect.flatMap(accountsOf(sql), (rows) =>
     Effect.forEach(rows, ({ account }) => (isHere(account) ? trim(sql, account, kept) : Effect.void))
   )
   const busy = Effect.suspend(() =>
-    Effect.forEach([...written], ([account, count]) => {
-      if (count < TRIM_AFTER) return Effect.void
+    Effect.forEach([...written], ([account, { bytes, count }]) => {
+      if (count < kept.keptMax * TRIM_AFTER && bytes < kept.bytesMax * TRIM_AFTER) return Effect.void
       written.delete(account)
       return trim(sql, account, kept)
     })
@@ -302,11 +328,11 @@ const makeTrimming = Effect.fnUntraced(function* (
   let told = 0
   let round = 0
   const next = Effect.gen(function* () {
-    yield* Effect.sleep(TRIM_MILLIS)
-    const more = leftOut() - told
+    yield* Effect.sleep(trimMillis)
+    const more = round % ROUNDS_A_MINUTE === 0 ? leftOut() - told : 0
     told += more
     if (more > 0) yield* Effect.logInfo(`${more} requests were left out of the log of requests`)
-    yield* Effect.catch(round++ % TRIMS_OF_ALL === 0 ? all : busy, (error) =>
+    yield* Effect.catch(round++ % ROUNDS_AN_HOUR === 0 ? all : busy, (error) =>
       Effect.logWarning("The log of requests could not be trimmed", error.message)
     )
   })
@@ -316,19 +342,24 @@ const makeTrimming = Effect.fnUntraced(function* (
 /** Keeps requests for so many days, 1 or more. */
 export const layer = (
   days: number,
-  { batchMax = BATCH_MAX, batchMillis = BATCH_MILLIS, keptMax = KEPT_MAX }: Partial<Limits> = {}
+  limits: Partial<Limits> = {}
 ): Layer.Layer<never, never, PgClient.PgClient | Placement> =>
   Layer.effect(
     RequestLog,
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
+      const { batchMax = BATCH_MAX, batchMillis = BATCH_MILLIS, bytesMax = BYTES_MAX, keptMax = KEPT_MAX } = limits
+      const { trimMillis = TRIM_MILLIS } = limits
       const { tell, watch } = makeWatchers()
-      const written = new Map<AccountId, number>()
+      const written: Written = new Map()
       const { leftOut, write } = yield* makeWriter(sql, { batchMax, batchMillis }, (rows) => {
-        for (const { account } of rows) written.set(account, (written.get(account) ?? 0) + 1)
+        for (const row of rows) {
+          const { bytes, count } = written.get(row.account) ?? { bytes: 0, count: 0 }
+          written.set(row.account, { bytes: bytes + bytesOf(row), count: count + 1 })
+        }
         for (const account of new Set(rows.map(({ account }) => account))) tell(account)
       })
-      yield* makeTrimming(sql, { days, keptMax }, { leftOut, written })
+      yield* makeTrimming(sql, { bytesMax, days, keptMax, trimMillis }, { leftOut, written })
       return { days, write, leftOut, watch, ...makeReads(sql) }
     })
   )

@@ -156,7 +156,7 @@ describe("the log of requests", () => {
       GROUP BY account ORDER BY account`
   )
 
-  it.live("keeps the newest of so many days, and so many of an account", () =>
+  it.live("keeps the newest of so many days, so many of an account, and so many bytes", () =>
     Effect.gen(function* () {
       const log = yield* RequestLog
       const sql = yield* PgClient.PgClient
@@ -170,11 +170,24 @@ describe("the log of requests", () => {
           () => "not yet"
         )
       )
-      for (const account of ["a", "b"]) yield* RequestLogPostgres.trim(sql, account, { days: 15, keptMax: 17 })
+      for (let i = 0; i < 20; i++) {
+        log.write("c", () => ({ ...requestAt("c", now, i), path: "/", sent: JSON.stringify("\u00e9".repeat(1000)) }))
+      }
+      yield* Effect.eventually(
+        Effect.filterOrFail(
+          count,
+          (rows) => rows.length === 3,
+          () => "not yet"
+        )
+      )
+      // 300 for a row, 1 for the path, and 2002 in UTF-8 for what was sent.
+      const bounds = { days: 15, keptMax: 17, bytesMax: 5 * 2303 }
+      for (const account of ["a", "b", "c"]) yield* RequestLogPostgres.trim(sql, account, bounds)
       const kept = yield* count
       assert.deepStrictEqual(kept, [
         { account: "a", count: 16 },
-        { account: "b", count: 17 }
+        { account: "b", count: 17 },
+        { account: "c", count: 5 }
       ])
       const { hasMore, requests } = yield* log.list("b", { filter: {}, limit: 17 })
       assert.isFalse(hasMore)
@@ -186,6 +199,28 @@ describe("the log of requests", () => {
     assert.strictEqual(id.slice(0, 13), request.id.slice(0, 13))
     return { ...request, id }
   }
+
+  it.live("is trimmed while it is written", () =>
+    Effect.gen(function* () {
+      const log = yield* RequestLog
+      let newest = ""
+      for (let round = 0; round < 3; round++) {
+        for (let i = 0; i < 30; i++) log.write("a", () => requestAt("a", Date.now(), i))
+        const isTrimmed = Effect.filterOrFail(
+          Effect.all([count, log.list("a", { filter: {}, limit: 1 })]),
+          ([[kept], { requests }]) => kept?.count === 7 && requests[0]!.id > newest,
+          () => "not yet"
+        )
+        const [, { requests }] = yield* Effect.eventually(isTrimmed)
+        newest = requests[0]!.id
+      }
+      assert.strictEqual(log.leftOut(), 0)
+    }).pipe(
+      Effect.provide(
+        layerFreshLog({ batchMillis: 10, keptMax: 7, trimMillis: 30 }).pipe(Layer.provideMerge(Placement.layerSole))
+      )
+    )
+  )
 
   it.live("leaves out what it has no room for, and writes what waits when it ends", () =>
     Effect.gen(function* () {
