@@ -8,6 +8,7 @@ import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../payments/Documents
 import type { Problem } from "./components/Form.ts"
 import { dialog } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
+import { qrCode } from "./components/QrCode.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, money, plainAmount, section, time } from "./components/Values.ts"
 import { find } from "./Reading.ts"
@@ -66,7 +67,8 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         section(
           "Payment link",
           html`<p class="hint">Whoever opens it can pay, once, until ${time(session.expires_at)}.</p>
-            <p>${code(url)}</p>`
+            <p>${code(url)}</p>
+            ${qrCode({ text: url, label: "The payment link as a QR code", name: `payment-link-${id}.svg` })}`
         ),
       section(
         "Details",
