@@ -6,7 +6,7 @@ import * as Path from "node:path"
 import type { Finding } from "./Finding.ts"
 import type { Mutation } from "./Checkout.ts"
 import { mutated } from "./Checkout.ts"
-import { recordEdits } from "./parts/Corruption.ts"
+import { amountEdits } from "./parts/Corruption.ts"
 import { powerCuts } from "./parts/Disks.ts"
 import { kills } from "./parts/Kills.ts"
 import { delayedFlushes, freezes } from "./parts/Runners.ts"
@@ -38,7 +38,8 @@ export const CONTROLS: ReadonlyArray<Control> = [
     },
     change: "the embedded Postgres runs without fsync",
     fault: "power cut",
-    isSeenBy: ({ kind, text }) => kind === "lost" || text.startsWith("broke off"),
+    // Postgres may find its own log torn.
+    isSeenBy: ({ kind, text }) => kind === "lost" || /^broke off in round \d+: Till does not start: /.test(text),
     run: (context) => powerCuts(context, 2)
   },
   {
@@ -115,9 +116,9 @@ export const CONTROLS: ReadonlyArray<Control> = [
       replace: "if (front !== row.hash) return"
     },
     change: "a record that is read is not checked against its hash",
-    fault: "a byte of a record is changed",
-    isSeenBy: ({ text }) => text.startsWith("journal.record"),
-    run: (context) => recordEdits(context, 8)
+    fault: "a digit of an amount in a record is changed",
+    isSeenBy: ({ text }) => /^journal\.record, [^:]+: (GET|the key of) /.test(text),
+    run: (context) => amountEdits(context, 4)
   }
 ]
 

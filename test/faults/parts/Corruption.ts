@@ -31,6 +31,8 @@ interface Column {
   readonly table: string
   readonly column: string
   readonly type: string
+  /** Of bytes, only the last character of what this finds in their text. */
+  readonly only?: RegExp
 }
 
 /** What was answered before: by path, and by key. */
@@ -48,9 +50,12 @@ export const run = async (context: Context): Promise<ReadonlyArray<Row>> => [
 
 const RECORD: Column = { table: "journal", column: "record", type: "bytea" }
 
-/** Edits of records alone. */
-export const recordEdits = (context: Context, count: number): Promise<Row> =>
-  corruption(context, () => Array.from({ length: count }, () => RECORD))
+/** A digit of an amount, in an object or in the answer that is kept: what is read of it is still whole. */
+const AMOUNT: Column = { ...RECORD, only: /"amount\\*":[1-9]/g }
+
+/** Edits of amounts in records alone. */
+export const amountEdits = (context: Context, count: number): Promise<Row> =>
+  corruption(context, () => Array.from({ length: count }, () => AMOUNT))
 
 const corruption = (
   context: Context,
@@ -185,7 +190,8 @@ class Case {
       [String(this.#random.next())]
     )
     for (const { place, value } of rows) {
-      const changed = changedOnce(value, this.#column.type, this.#random)
+      const { only, type } = this.#column
+      const changed = only === undefined ? changedOnce(value, type, this.#random) : changedIn(value, only, this.#random)
       if (changed === undefined || changed === value) continue
       try {
         const text = `UPDATE "${table}" SET "${column}" = $1::text::${this.#column.type} WHERE ctid = $2::text::tid`
@@ -220,6 +226,16 @@ const changedOnce = (value: string, type: string, random: Random): string | unde
   const others = /\d/.test(value[at]!) || type === "bytea" ? "0123456789" : "abcdefghijklmnopqrstuvwxyz"
   const other = random.pick([...others].filter((character) => character !== value[at]))
   return value.slice(0, at) + other + value.slice(at + 1)
+}
+
+/** The text of bytes with one digit changed. */
+const changedIn = (value: string, only: RegExp, random: Random): string | undefined => {
+  const bytes = Buffer.from(value.slice(2), "hex")
+  const ends = [...bytes.toString("latin1").matchAll(only)].map((match) => match.index + match[0].length - 1)
+  if (ends.length === 0) return undefined
+  const at = random.pick(ends)
+  bytes[at] = random.pick([..."123456789"].filter((digit) => digit.charCodeAt(0) !== bytes[at])).charCodeAt(0)
+  return `\\x${bytes.toString("hex")}`
 }
 
 const VERIFY_MILLIS_MAX = 60_000
