@@ -153,6 +153,7 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
 /** Where an object has its page, by how its id begins. */
 const PAGES: Readonly<Record<string, `/${string}`>> = {
   pi: "/payments",
+  cs: "/checkout-sessions",
   cus: "/customers",
   prod: "/products",
   evt: "/events",

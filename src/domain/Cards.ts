@@ -57,6 +57,7 @@ const DIGITS = /[0-9](?:[^0-9A-Za-z]{0,5}[0-9]){11,}/gu
 
 /** Puts asterisks in the place of card numbers, in texts that anybody may have sent, and others may read. */
 export const withoutCardNumbers = (text: string): string => {
+  if (isPlain(text)) return text
   const reading = readingOf(text)
   const shown = reading.replaceAll(DIGITS, (digits) => (holdsCardNumber(digits) ? "****" : digits))
   return shown === reading ? text : shown
@@ -64,6 +65,21 @@ export const withoutCardNumbers = (text: string): string => {
 
 /** Says whether a text has a card number in it. */
 export const hasCardNumber = (text: string): boolean => withoutCardNumbers(text) !== text
+
+/** Nearly all texts have too few digits for a card number, and nothing that reads otherwise. This finds out soonest. */
+export const isPlain = (text: string): boolean => {
+  let digits = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code < SPACE || code > TILDE || code === PERCENT_SIGN) return false
+    if (code >= DIGIT_ZERO && code <= DIGIT_NINE && ++digits === LENGTH_MIN) return false
+  }
+  return true
+}
+const [SPACE, PERCENT_SIGN, DIGIT_ZERO, DIGIT_NINE, TILDE] = [0x20, 0x25, 0x30, 0x39, 0x7e]
+
+/** No card has fewer digits. */
+const LENGTH_MIN = 12
 
 const PERCENT = /(?:%[0-9a-f]{2})+/giu
 /** What was encoded more often than this is no mistake. */

@@ -87,6 +87,16 @@ describe("the pages of requests", () => {
     const groups = await tab.get("/dashboard/test/requests?view=errors")
     assert.include(groups.text, "card_declined")
     assert.include(groups.text, `requests/${wrong.id}`)
+    const { body: product } = await send("/v1/products", { name: "Tea" }, "tea")
+    const line = { price_data: { currency: "usd", unit_amount: 500, product: product.id }, quantity: 1 }
+    const order = { mode: "payment", line_items: [line], success_url: "https://shop.example/ok" }
+    const { body: session } = await send("/v1/checkout_sessions", order, "session")
+    await pageWith(`/requests?object=${session.id}`, "/v1/checkout_sessions")
+    const [, id] = /requests\/(req_\w+)"/.exec((await tab.get(`/dashboard/test/requests?object=${session.id}`)).text)!
+    const ofSession = await tab.get(`/dashboard/test/requests/${id}`)
+    assert.include(ofSession.text, `checkout-sessions/${session.id}"`)
+    const key = /key=(key_\w+)"/.exec(ofSession.text)![1]!
+    await has(`key=${key}&version=2026-03-09&status=402`, refused, true)
     const touching = await tab.get(`/dashboard/test/payments/${payment}`)
     assert.include(touching.text, `requests/${refused.id}`)
     assert.include((await tab.get(`/dashboard/test/requests/${refused.id}`)).text, `payments/${payment}`)
@@ -105,15 +115,18 @@ describe("the pages of requests", () => {
 
   it("go on from page to page", async () => {
     for (let i = 0; i < 30; i++) await server.get(`/v1/customers?limit=${i + 1}`)
-    const walk = async (): Promise<ReadonlyArray<string>> => {
-      const all: Array<string> = []
-      for (let url: string | undefined = "/dashboard/test/requests?method=GET"; url !== undefined;) {
+    let last = ""
+    /** All pages from one on, by the links of one direction. */
+    const walk = async (rel = "next", from = "/dashboard/test/requests?method=GET") => {
+      const pages: Array<ReadonlyArray<string>> = []
+      for (let url: string | undefined = from; url !== undefined;) {
         const page: Page = await tab.get(url)
-        all.push(...[...page.text.matchAll(/requests\/(req_\w+)"/g)].map(([, id]) => id!))
-        const next: string | undefined = /rel="next" href="([^"]+)"/.exec(page.text)?.[1]?.replaceAll("&amp;", "&")
-        url = next === undefined ? undefined : new URL(next, page.url).href
+        pages.push([...page.text.matchAll(/requests\/(req_\w+)"/g)].map(([, id]) => id!))
+        last = page.url
+        const link = new RegExp(`rel="${rel}" href="([^"]+)"`).exec(page.text)?.[1]?.replaceAll("&amp;", "&")
+        url = link === undefined ? undefined : new URL(link, page.url).href
       }
-      return all
+      return (rel === "next" ? pages : pages.toReversed()).flat()
     }
     // They are written behind their answers, not all of them at once.
     let all = await walk()
@@ -123,6 +136,7 @@ describe("the pages of requests", () => {
     }
     assert.strictEqual(new Set(all).size, 30)
     assert.deepStrictEqual(all, all.toSorted().toReversed())
+    assert.deepStrictEqual(await walk("prev", last), all)
   })
 
   it("say so where none are kept", async () => {
