@@ -12,7 +12,7 @@ import { CUSTOMER } from "../payments/Documents.ts"
 import { SEARCHED_CUSTOMER } from "../payments/Search.ts"
 import type { Fields } from "./components/Form.ts"
 import { dialog, filters } from "./components/Form.ts"
-import { cursorIn, pages, table } from "./components/Table.ts"
+import { cursorIn, pages, pagesFound, table } from "./components/Table.ts"
 import { NOTHING, time } from "./components/Values.ts"
 import { decoded, textIn } from "./Entered.ts"
 import { list, search } from "./Reading.ts"
@@ -87,7 +87,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         href: ({ id }) => visit.to(`/customers/${id}`),
         empty: clauses.length > 0 ? "No customer is like that." : "No customers yet."
       }),
-      pages(visit, rows, hasMore)
+      clauses.length === 0 ? pages(visit, rows, hasMore) : pagesFound(visit, { hasMore, end: rows.at(-1)?.id })
     ]
   }
 })

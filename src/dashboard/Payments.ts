@@ -1,14 +1,16 @@
 /** Payments: the list, with filters that lie in the address. */
 import { Effect } from "effect"
+import { DeclineCode } from "../domain/Cards.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../domain/PaymentIntentStates.ts"
 import { html } from "../pages/Html.ts"
 import { brandName } from "../pages/CardBrands.ts"
 import { filters } from "./components/Form.ts"
 import type { Column } from "./components/Table.ts"
-import { cursorIn, pages, table } from "./components/Table.ts"
+import { cursorIn, pages, pagesFound, table } from "./components/Table.ts"
 import { badge, money, NOTHING, time } from "./components/Values.ts"
-import { askedBy, payments } from "./PaymentSearch.ts"
+import type { Found } from "./PaymentSearch.ts"
+import { askedBy, LOOKED_THROUGH_MAX, payments } from "./PaymentSearch.ts"
 import { PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
@@ -20,9 +22,16 @@ export const cardOf = ({ charges }: PaymentIntent) => {
   return card === undefined ? NOTHING : html`<span class="card">${brandName(card.brand)} ···· ${card.last4}</span>`
 }
 
+const wordsOf = (code: string): string => code.replaceAll("_", " ")
+
 export const paymentColumns = (visit: Visit): ReadonlyArray<Column<PaymentIntent>> => [
   { name: "Amount", align: "end", cell: ({ amount, currency }) => money(amount, currency) },
   { name: "Status", cell: ({ status }) => badge(status) },
+  {
+    name: "Declined for",
+    wide: true,
+    cell: ({ last_payment_error: error }) => (error?.decline_code === undefined ? NOTHING : wordsOf(error.decline_code))
+  },
   { name: "Description", cell: ({ description, id }) => description ?? html`<code>${id}</code>`, wide: true },
   {
     name: "Customer",
@@ -38,7 +47,7 @@ const EXAMPLE = 'amount>=5000 AND metadata["order"]:"6735"'
 
 /** All that is shown, on every page, as a file. */
 const fileLink = (visit: Visit) => {
-  const { after: _, before: __, done: ___, ...asked } = Object.fromEntries(visit.query)
+  const { after: _, before: __, done: ___, trail: ____, ...asked } = Object.fromEntries(visit.query)
   return html`<div class="buttons">
     <a class="button" href="${visit.to("/payments.csv", asked)}" download="">Download CSV</a>
   </div>`
@@ -47,13 +56,17 @@ const fileLink = (visit: Visit) => {
 const show: Show = Effect.fnUntraced(function* (visit) {
   const asked = yield* askedBy(visit)
   const { problem } = asked
-  const nothing = { rows: [], hasMore: false }
-  const { hasMore, rows } =
+  const nothing: Found = { rows: [], hasMore: false, end: undefined }
+  const found =
     problem === null
       ? yield* payments(visit.account, asked, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
       : nothing
+  const { hasMore, rows } = found
   const isFiltered = problem !== null || asked.queries.length > 0
-  const statuses = PaymentIntentStatus.literals.map((status) => [status, status.replaceAll("_", " ")] as const)
+  const options = (values: ReadonlyArray<string>) => [
+    ["", "Any"] as const,
+    ...values.map((value) => [value, wordsOf(value)] as const)
+  ]
   return {
     title: "Payments",
     section: "Payments",
@@ -72,7 +85,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             wide: true,
             hint: html`An id, an email, the last four digits of a card, or a query such as <code>${EXAMPLE}</code>.`
           }),
-          fields.choice({ name: "status", label: "Status", options: [["", "Any"], ...statuses] }),
+          fields.choice({ name: "status", label: "Status", options: options(PaymentIntentStatus.literals) }),
+          fields.choice({ name: "decline", label: "Declined for", options: options(DeclineCode.literals) }),
           fields.text({ name: "amount", label: "Amount", inputmode: "decimal" }),
           fields.text({ name: "currency", label: "Currency" }),
           fields.text({ name: "last4", label: "Card ends in", inputmode: "numeric" }),
@@ -90,11 +104,13 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         href: ({ id }) => visit.to(`/payments/${id}`),
         empty: isFiltered
           ? problem === null
-            ? "No payment is like that."
+            ? hasMore
+              ? `None of the ${LOOKED_THROUGH_MAX.toLocaleString("en")} that were looked through. There are older ones.`
+              : "No payment is like that."
             : "This search cannot be understood."
           : html`No payments yet. <a href="${visit.to("/developers")}">Developers</a> says how one is made.`
       }),
-      pages(visit, rows, hasMore)
+      isFiltered ? pagesFound(visit, found) : pages(visit, rows, hasMore)
     ]
   }
 })

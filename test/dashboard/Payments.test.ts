@@ -66,6 +66,61 @@ describe("payments of the dashboard", () => {
     }
   })
 
+  it("are found by why the last attempt was declined, beside every other filter", async () => {
+    const marked = { metadata: { test: "declines" } }
+    const declined = async (card: string, amount = 4321): Promise<string> => {
+      const refused = await server.post(
+        "/v1/payment_intents",
+        { amount, currency: "usd", payment_method: card, confirm: true, ...marked },
+        { status: 402 }
+      )
+      return refused.error.payment_intent.id
+    }
+    const poor = await declined("pm_card_insufficient_funds")
+    const lost = await declined("pm_card_lost_card")
+    const poorer = await declined("pm_card_insufficient_funds", 9900)
+    const retried = await declined("pm_card_insufficient_funds")
+    await server.post(`/v1/payment_intents/${retried}/confirm`, { payment_method: "pm_card_visa" })
+    const paid = await pay(marked)
+    const found = async (filters: Readonly<Record<string, string>>) =>
+      idsIn((await search("", { metadata: "test:declines", ...filters })).text)
+    assert.deepStrictEqual(await found({}), [paid.id, retried, poorer, lost, poor])
+    assert.deepStrictEqual(await found({ decline: "insufficient_funds" }), [poorer, poor])
+    assert.deepStrictEqual(await found({ decline: "insufficient_funds", amount: "99" }), [poorer])
+    assert.deepStrictEqual(await found({ decline: "lost_card", query: "amount:1 OR amount:4321" }), [lost])
+    assert.deepStrictEqual(await found({ decline: "expired_card" }), [])
+    const list = await search("", { metadata: "test:declines", decline: "insufficient_funds" })
+    assert.include(list.text, '<option value="insufficient_funds" selected="">insufficient funds</option>')
+    assert.match(list.text, /<td class="wide">\s*insufficient funds\s*<\/td>/)
+    const file = await tab.get("/dashboard/test/payments.csv?metadata=test:declines&decline=insufficient_funds")
+    assert.deepStrictEqual(
+      cellsIn(file.text).map(([id]) => id),
+      ["id", poorer, poor]
+    )
+  })
+
+  it("are gone through in both directions where they are searched", async () => {
+    for (let i = 0; i < 8; i++) await Promise.all(Array.from({ length: 8 }, () => pay({ currency: "gbp" })))
+    const to = (text: string, rel: "prev" | "next") =>
+      new RegExp(`<a rel="${rel}" href="([^"]+)"`).exec(text)?.[1]?.replaceAll("&amp;", "&")
+    const pages = [await search("", { currency: "gbp" })]
+    for (let href = to(pages[0]!.text, "next"); href !== undefined; href = to(pages.at(-1)!.text, "next")) {
+      pages.push(await tab.get(new URL(href, pages.at(-1)!.url).href))
+    }
+    const shown = pages.map(({ text }) => idsIn(text))
+    assert.deepStrictEqual(
+      shown.map(({ length }) => length),
+      [25, 25, 14]
+    )
+    assert.strictEqual(new Set(shown.flat()).size, 64)
+    let page = pages[2]!
+    for (const before of [1, 0]) {
+      page = await tab.get(new URL(to(page.text, "prev")!, page.url).href)
+      assert.deepStrictEqual(idsIn(page.text), shown[before])
+    }
+    assert.isUndefined(to(page.text, "prev"))
+  })
+
   it("say what is wrong with a query, and keep it", async () => {
     const page = await search('amount>"x" OR <b>')
     assert.strictEqual(page.status, 400)
@@ -88,9 +143,7 @@ describe("payments of the dashboard", () => {
       metadata: { note: 'a "b",\nc' }
     })
     made.push(odd.id)
-    await pay({ amount: 500, currency: "eur", payment_method: "pm_card_chargeDeclinedInsufficientFunds" }).catch(
-      () => {}
-    )
+    await pay({ amount: 500, currency: "eur" })
     const list = await tab.get("/dashboard/test/payments?amount=12.34&currency=eur")
     const [, href] = /<a class="button" href="([^"]+)"/.exec(list.text)!
     const url = new URL(href!.replaceAll("&amp;", "&"), list.url).href

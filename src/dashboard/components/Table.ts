@@ -83,8 +83,37 @@ export const pages = (
   const isOlder = newerThan !== undefined || hasMore
   const isNewer = olderThan !== undefined || (newerThan !== undefined && hasMore)
   if (rows.length === 0 || (!isOlder && !isNewer)) return null
-  return html`<nav class="pages" aria-label="Pages">
-    ${isNewer ? html`<a rel="prev" href="${here({ before: rows[0]!.id, after: null })}">Newer</a>` : html`<span>Newer</span>`}
-    ${isOlder ? html`<a rel="next" href="${here({ after: rows.at(-1)!.id, before: null })}">Older</a>` : html`<span>Older</span>`}
+  return links(
+    isNewer && here({ before: rows[0]!.id, after: null }),
+    isOlder && here({ after: rows.at(-1)!.id, before: null })
+  )
+}
+
+const links = (newer: string | false, older: string | false): Child =>
+  html`<nav class="pages" aria-label="Pages">
+    ${newer === false ? html`<span>Newer</span>` : html`<a rel="prev" href="${newer}">Newer</a>`}
+    ${older === false ? html`<span>Older</span>` : html`<a rel="next" href="${older}">Older</a>`}
   </nav>`
+
+/** An address names so many of the pages on the way to this one. */
+const TRAIL_MAX = 40
+
+/**
+ * The same of what a search finds, which goes from newer to older only: the address has the way to this page in it, and
+ * `end` is where the next one begins.
+ */
+export const pagesFound = (
+  { here, query }: Pick<Visit, "here" | "query">,
+  { end, hasMore }: { readonly end: string | undefined; readonly hasMore: boolean }
+): Child => {
+  const { olderThan } = cursorIn(query)
+  const trail = (query.get("trail") ?? "").split(".").filter((id) => ID.test(id))
+  if (olderThan === undefined && !hasMore) return null
+  const textOf = (ids: ReadonlyArray<string>) => ids.slice(-TRAIL_MAX).join(".") || null
+  return links(
+    olderThan !== undefined && here({ after: trail.at(-1) ?? null, before: null, trail: textOf(trail.slice(0, -1)) }),
+    hasMore &&
+      end !== undefined &&
+      here({ after: end, before: null, trail: olderThan === undefined ? null : textOf([...trail, olderThan]) })
+  )
 }
