@@ -85,6 +85,7 @@ export class Postgres {
     const members = [...this.#members].flatMap(([name, at]) =>
       now - at > SILENT_MILLIS_MAX || !this.#isReached(name) ? [] : [name]
     )
+    if (!members.includes(runner)) return new Set()
     const rank = (name: string, partition: Partition) => hash("sha256", `${partition} ${name}`)
     const isOwn = (partition: Partition) =>
       members.every((name) => name === runner || rank(name, partition) < rank(runner, partition))
