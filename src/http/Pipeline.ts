@@ -386,7 +386,7 @@ const makeWaiting = Effect.fnUntraced(function* () {
 
 /** Makes what has answered requests logged, if their account is known. What another process has answered it logs. */
 /** Who follows the log asks for it all the time. */
-const isAboutLog = (path: string): boolean => path.startsWith("/v1/request_logs")
+const isAboutLog = (path: string): boolean => /^\/v1\/request_logs(?:\/|$)/.test(path)
 
 const noteIn =
   ({ write }: RequestLogShape) =>

@@ -12,6 +12,7 @@ import { assertContracted, documentedBy } from "../support/ContractAnswers.ts"
 import type { FuzzRequest, Preparation, Target } from "../support/ContractFuzz.ts"
 import { ContractFuzz } from "../support/ContractFuzz.ts"
 import { Random, runSeed } from "../support/Random.ts"
+import { layerFreshLog } from "../support/RequestLog.ts"
 import { assertEnvelope, assertError, assertHeaders } from "./Assertions.ts"
 import type { Reply, TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
@@ -19,7 +20,9 @@ import { start } from "./TestServer.ts"
 const REQUESTS = Number(process.env["TILL_FUZZ_REQUESTS"] ?? 5000)
 
 let server: TestServer
-beforeAll(async () => void (server = await start()))
+beforeAll(async () => {
+  server = await start(undefined, {}, undefined, undefined, layerFreshLog({ batchMillis: 10 }))
+})
 afterAll(() => server.close())
 
 const document = Document.make("https://pay.example.test")
