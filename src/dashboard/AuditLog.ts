@@ -89,7 +89,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             cell: ({ subject }) => (subject === null ? NOTHING : html`<code>${subject}</code>`),
             wide: true
           },
-          { name: "What", cell: ({ detail }) => detail ?? NOTHING },
+          { name: "What", long: true, cell: ({ detail }) => detail ?? NOTHING },
           {
             name: "Request",
             cell: ({ request }) => (request === null ? NOTHING : html`<code>${request}</code>`),

@@ -10,7 +10,7 @@ import { dialog } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
 import { qrCode } from "./components/QrCode.ts"
 import { table } from "./components/Table.ts"
-import { badge, code, facts, money, plainAmount, section, time } from "./components/Values.ts"
+import { badge, code, facts, metadataSection, money, plainAmount, section, time } from "./components/Values.ts"
 import { find } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, screen } from "./Screens.ts"
@@ -41,7 +41,7 @@ const linesTable = (lines: ReadonlyArray<LineItem>): Child =>
   table({
     caption: "What is bought",
     columns: [
-      { name: "Item", cell: ({ description }) => html`<bdi>${description}</bdi>` },
+      { name: "Item", long: true, cell: ({ description }) => html`<bdi>${description}</bdi>` },
       { name: "Quantity", align: "end", cell: ({ quantity }) => String(quantity) },
       { name: "Price", wide: true, cell: ({ price }) => code(price) },
       { name: "Amount", align: "end", cell: ({ amount_total, currency }) => money(amount_total, currency) }
@@ -84,10 +84,10 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
           ["Since", time(session.created)],
           [session.status === "expired" ? "Would have expired" : "Expires", time(session.expires_at)],
           ["Afterwards", session.success_url && code(session.success_url)],
-          ["Reference", session.client_reference_id],
-          ...Object.entries(session.metadata).map(([key, value]) => [key, value] as const)
+          ["Reference", session.client_reference_id]
         ])
       ),
+      metadataSection(session.metadata),
       section("What is bought", linesTable(lines)),
       // A client secret lets whoever has it pay; nobody needs it here.
       section("JSON", json({ ...rest, customer, payment_intent, url }, "The session as JSON"))

@@ -16,7 +16,7 @@ import { dialog } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
 import type { Column } from "./components/Table.ts"
 import { table } from "./components/Table.ts"
-import { code, facts, section, time } from "./components/Values.ts"
+import { code, facts, metadataSection, section, time } from "./components/Values.ts"
 import { decoded } from "./Entered.ts"
 import { paymentColumns } from "./Payments.ts"
 import { find, list } from "./Reading.ts"
@@ -50,7 +50,7 @@ const buttons = (visit: Visit, customer: Customer, problem: Problem | null): Chi
 const cardColumns = (visit: Visit, customer: string, problem: Problem | null): ReadonlyArray<Column<PaymentMethod>> => [
   {
     name: "Card",
-    cell: ({ card }) => html`<span class="card">${brandName(card.brand)} ···· ${card.last4}</span>`
+    cell: ({ card }) => html`<span class="whole">${brandName(card.brand)} ···· ${card.last4}</span>`
   },
   {
     name: "Expires",
@@ -96,9 +96,9 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Name", customer.name],
         ["Phone", customer.phone],
         ["Description", customer.description],
-        ["Since", time(customer.created)],
-        ...Object.entries(customer.metadata).map(([key, value]) => [key, value] as const)
+        ["Since", time(customer.created)]
       ]),
+      metadataSection(customer.metadata),
       section(
         "Payments",
         table({

@@ -61,6 +61,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
       html`<div class="buttons">
         ${dialog("New customer", {
           visit,
+          tone: "primary",
           action: "/customers/create",
           submit: "Create",
           problem,
@@ -77,10 +78,11 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         columns: [
           {
             name: "Customer",
+            long: true,
             cell: ({ email, id, name }) => html`<bdi>${name ?? email ?? html`<code>${id}</code>`}</bdi>`
           },
           { name: "Email", cell: ({ email }) => email ?? NOTHING },
-          { name: "Description", wide: true, cell: ({ description }) => description ?? NOTHING },
+          { name: "Description", long: true, wide: true, cell: ({ description }) => description ?? NOTHING },
           { name: "Since", wide: true, cell: ({ created }) => time(created) }
         ],
         rows,

@@ -28,7 +28,9 @@ export const hasFailed = ({ attempts, state }: DeliveryRow): boolean =>
 
 /** What the last attempt came to. */
 export const answerOf = ({ last_error, last_response_status }: WebhookDelivery) =>
-  last_response_status === null ? (last_error ?? NOTHING) : html`answered ${last_response_status}`
+  last_response_status === null
+    ? (last_error ?? NOTHING)
+    : html`<span class="whole">answered ${last_response_status}</span>`
 
 /** A delivery, with the type of its event. */
 export interface Delivered {
@@ -41,9 +43,12 @@ export const deliveryPath = ({ id, webhook_endpoint }: WebhookDelivery) =>
   `/webhooks/${webhook_endpoint}/${id}` as const
 
 export const deliveryColumns = (visit: Visit): ReadonlyArray<Column<Delivered>> => [
-  { name: "Event", cell: ({ type }) => html`<strong>${type}</strong>` },
+  { name: "Event", long: true, cell: ({ type }) => html`<strong>${type}</strong>` },
   { name: "State", cell: ({ delivery }) => stateOf(delivery) },
-  { name: "Last answer", cell: ({ delivery }) => answerOf(delivery) },
+  {
+    name: "Last answer",
+    cell: ({ delivery: { last_error, last_response_status } }) => last_response_status ?? last_error ?? NOTHING
+  },
   { name: "Attempts", align: "end", cell: ({ delivery }) => delivery.attempt_count, wide: true },
   {
     name: "Id",

@@ -36,7 +36,7 @@ const attemptsTable = ({ attempts }: WebhookDelivery) =>
             ? badge(error ?? "none", "bad")
             : badge(String(response_status), response_status < 300 && response_status >= 200 ? "good" : "bad")
       },
-      { name: "Took", align: "end", cell: ({ duration_ms }) => html`${duration_ms} ms` },
+      { name: "Took", align: "end", cell: ({ duration_ms }) => `${duration_ms}\u00a0ms` },
       { name: "Begun", cell: ({ started_at }) => time(started_at) }
     ],
     rows: attempts,
@@ -49,7 +49,9 @@ const show: Show = Effect.fnUntraced(function* (visit, params, problem) {
   const again =
     visit.may("build") &&
     endpoint.status === "enabled" &&
-    form({ visit, action: `/webhooks/${endpoint.id}/${delivery.id}/resend`, submit: "Send again", problem })
+    html`<div class="buttons">
+      ${form({ visit, action: `/webhooks/${endpoint.id}/${delivery.id}/resend`, submit: "Send again", problem })}
+    </div>`
   return {
     title: event.type,
     section: "Webhooks",

@@ -63,7 +63,7 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
       table({
         caption: "Events, newest first",
         columns: [
-          { name: "Type", cell: ({ type }) => html`<strong>${type}</strong>` },
+          { name: "Type", long: true, cell: ({ type }) => html`<strong>${type}</strong>` },
           { name: "About", cell: (event) => objectLink(visit, objectOf(event).id) },
           { name: "Deliveries", align: "end", cell: ({ deliveries }) => deliveries, wide: true },
           { name: "Id", cell: ({ id }) => html`<code>${id}</code>`, wide: true },
@@ -78,7 +78,8 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
   }
 })
 
-const shown = (value: unknown) => (value === undefined ? NOTHING : html`<code>${JSON.stringify(value)}</code>`)
+const shown = (value: unknown) =>
+  value === undefined ? NOTHING : html`<code class="value">${JSON.stringify(value)}</code>`
 
 /** What an update has changed: before, and after. */
 const changes = ({ object, previous }: StoredEvent) => {
@@ -109,7 +110,10 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     live: ["delivery"],
     aside: [
       pendingWebhooks > 0 && badge(`${pendingWebhooks} pending`, "wait"),
-      visit.may("build") && form({ visit, action: `/events/${id}/resend`, submit: "Send again", problem })
+      visit.may("build") &&
+        html`<div class="buttons">
+          ${form({ visit, action: `/events/${id}/resend`, submit: "Send again", problem })}
+        </div>`
     ],
     content: [
       facts([

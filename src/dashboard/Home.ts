@@ -54,20 +54,27 @@ const charts = (range: RangeName, from: number, { currency, refunds, steps }: Co
   const drawn = (
     title: string,
     unit: string,
-    barOf: (sums: Sums) => Omit<Parameters<typeof chart>[0]["bars"][0], "label">
+    barOf: (sums: Sums) => Omit<Parameters<typeof chart>[0]["bars"][0], "label">,
+    partName?: string
   ) =>
     chart({
       title: `${title} ${per}`,
       unit,
+      ...(partName !== undefined && { partName }),
       bars: steps.map((sums, index) => ({ label: labelOf(range, from, index), ...barOf(sums) }))
     })
   return html`<div class="charts">
     ${drawn("Volume", "Received", ({ volume }) => ({ value: volume, text: amount(volume) }))}
-    ${drawn("Payments", "Tried", ({ failed, paid }) => ({
-      value: paid + failed,
-      part: failed,
-      text: failed === 0 ? String(paid) : `${paid + failed}, ${failed} failed`
-    }))}
+    ${drawn(
+      "Payments",
+      "Tried",
+      ({ failed, paid }) => ({
+        value: paid + failed,
+        part: failed,
+        text: failed === 0 ? String(paid) : `${paid + failed}, ${failed} failed`
+      }),
+      "Failed"
+    )}
     ${refunds > 0 && drawn("Refunds", "Refunded", (sums) => ({ value: sums.refunded, text: amount(sums.refunded) }))}
   </div>`
 }
@@ -137,7 +144,7 @@ const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
   table({
     caption: "Webhook endpoints, and how their newest deliveries did",
     columns: [
-      { name: "Endpoint", cell: ({ endpoint }) => endpoint.url },
+      { name: "Endpoint", long: true, cell: ({ endpoint }) => endpoint.url },
       { name: "Status", cell: ({ endpoint }) => badge(endpoint.status) },
       {
         name: "Success",

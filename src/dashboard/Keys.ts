@@ -68,6 +68,7 @@ const showAll: Show = Effect.fnUntraced(function* (visit, _, problem) {
     visit,
     action: "/developers/keys/create",
     submit: "Create the key",
+    tone: "primary",
     problem,
     content: (fields) =>
       fields.choice({

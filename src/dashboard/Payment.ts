@@ -22,7 +22,7 @@ import { json } from "./components/Json.ts"
 import { table } from "./components/Table.ts"
 import { timeline } from "./components/Timeline.ts"
 import type { Tone } from "./components/Values.ts"
-import { badge, code, facts, money, NOTHING, plainAmount, section, time } from "./components/Values.ts"
+import { badge, code, facts, metadataSection, money, NOTHING, plainAmount, section, time } from "./components/Values.ts"
 import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
 import { cardOf } from "./Payments.ts"
 import type { Touching } from "./Reading.ts"
@@ -152,8 +152,7 @@ const refundsTable = (refunds: ReadonlyArray<Refund>) =>
   })
 
 const factsOf = (visit: Visit, payment: PaymentIntent, checkoutSession: string | undefined) => {
-  const { amount_capturable, amount_received, currency, customer, description, id, last_payment_error, metadata } =
-    payment
+  const { amount_capturable, amount_received, currency, customer, description, id, last_payment_error } = payment
   return facts([
     ["Id", code(id)],
     ["Date", time(payment.created)],
@@ -175,8 +174,7 @@ const factsOf = (visit: Visit, payment: PaymentIntent, checkoutSession: string |
       "Last failure",
       last_payment_error && html`${last_payment_error.message} <code>${last_payment_error.decline_code}</code>`
     ],
-    ["Canceled", payment.cancellation_reason && words(payment.cancellation_reason)],
-    ...Object.entries(metadata).map(([key, value]) => [key, value] as const)
+    ["Canceled", payment.cancellation_reason && words(payment.cancellation_reason)]
   ])
 }
 
@@ -218,6 +216,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     ],
     content: [
       factsOf(visit, payment, hidden?.checkoutSession),
+      metadataSection(payment.metadata),
       section("What happened", timeline(happenings(visit, touched))),
       section("Refunds", refundsTable(refunds)),
       // A client secret lets whoever has it pay; nobody needs it here.

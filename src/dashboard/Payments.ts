@@ -19,20 +19,24 @@ import type { Visit } from "./Visit.ts"
 /** Brand and last digits of the card that a payment was last tried with; nothing before that. */
 export const cardOf = ({ charges }: PaymentIntent) => {
   const card = charges.data[0]?.payment_method_details.card
-  return card === undefined ? NOTHING : html`<span class="card">${brandName(card.brand)} ···· ${card.last4}</span>`
+  return card === undefined ? NOTHING : html`<span class="whole">${brandName(card.brand)} ···· ${card.last4}</span>`
 }
 
 const wordsOf = (code: string): string => code.replaceAll("_", " ")
 
 export const paymentColumns = (visit: Visit): ReadonlyArray<Column<PaymentIntent>> => [
   { name: "Amount", align: "end", cell: ({ amount, currency }) => money(amount, currency) },
-  { name: "Status", cell: ({ status }) => badge(status) },
   {
-    name: "Declined for",
-    wide: true,
-    cell: ({ last_payment_error: error }) => (error?.decline_code === undefined ? NOTHING : wordsOf(error.decline_code))
+    name: "Status",
+    cell: ({ last_payment_error: error, status }) =>
+      html`${badge(status)} ${error?.decline_code !== undefined && html`<small>${wordsOf(error.decline_code)}</small>`}`
   },
-  { name: "Description", cell: ({ description, id }) => description ?? html`<code>${id}</code>`, wide: true },
+  {
+    name: "Description",
+    long: true,
+    wide: true,
+    cell: ({ description, id }) => description ?? html`<code>${id}</code>`
+  },
   {
     name: "Customer",
     wide: true,
@@ -78,13 +82,6 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         visit,
         "/payments",
         (fields) => [
-          fields.text({
-            name: "query",
-            label: "Search",
-            type: "search",
-            wide: true,
-            hint: html`An id, an email, the last four digits of a card, or a query such as <code>${EXAMPLE}</code>.`
-          }),
           fields.choice({ name: "status", label: "Status", options: options(PaymentIntentStatus.literals) }),
           fields.choice({ name: "decline", label: "Declined for", options: options(DeclineCode.literals) }),
           fields.text({ name: "amount", label: "Amount", inputmode: "decimal" }),
@@ -95,7 +92,16 @@ const show: Show = Effect.fnUntraced(function* (visit) {
           fields.text({ name: "until", label: "Until", type: "date" }),
           fields.text({ name: "metadata", label: "Metadata (key:value)" })
         ],
-        problem === null ? {} : { query: problem }
+        {
+          errors: problem === null ? {} : { query: problem },
+          search: (fields) =>
+            fields.text({
+              name: "query",
+              label: "Search",
+              type: "search",
+              hint: html`An id, an email, the last four digits of a card, or a query such as <code>${EXAMPLE}</code>.`
+            })
+        }
       ),
       table({
         caption: "Payments, newest first",

@@ -17,7 +17,7 @@ import { json } from "./components/Json.ts"
 import { isStepped, priceHtml, quantityTable, tierTable } from "./components/Prices.ts"
 import type { Column } from "./components/Table.ts"
 import { table } from "./components/Table.ts"
-import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
+import { badge, code, facts, metadataSection, NOTHING, section, time } from "./components/Values.ts"
 import { decoded, numberIn, textIn } from "./Entered.ts"
 import { productFields, stateBadge } from "./Products.ts"
 import { find, list } from "./Reading.ts"
@@ -78,7 +78,7 @@ const priceColumns = (visit: Visit, product: Product, problem: Problem | null): 
   { name: "Name", wide: true, cell: ({ lookup_key, nickname }) => nickname ?? lookup_key ?? NOTHING },
   {
     name: "Status",
-    cell: ({ active, id }) => [stateBadge(active), id === product.default_price && [" ", badge("default", "wait")]]
+    cell: ({ active, id }) => [stateBadge(active), id === product.default_price && [" ", badge("default")]]
   },
   { name: "Id", wide: true, cell: ({ id }) => code(id) },
   ...(visit.may("build")
@@ -151,9 +151,9 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Unit", product.unit_label],
         ["On the payer's statement", product.statement_descriptor],
         ["Since", time(product.created)],
-        ["Changed", product.updated > product.created ? time(product.updated) : null],
-        ...Object.entries(product.metadata).map(([key, value]) => [key, value] as const)
+        ["Changed", product.updated > product.created ? time(product.updated) : null]
       ]),
+      metadataSection(product.metadata),
       section(
         "Prices",
         table({

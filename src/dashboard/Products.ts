@@ -77,7 +77,14 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
       <a class="button" href="${visit.to("/checkout-sessions")}">Checkout sessions</a>
       ${
         visit.may("build") &&
-        dialog("New product", { visit, action: "/products/create", submit: "Create", problem, content: newProduct })
+        dialog("New product", {
+          visit,
+          action: "/products/create",
+          submit: "Create",
+          tone: "primary",
+          problem,
+          content: newProduct
+        })
       }
     </div>`,
     content: [
@@ -85,7 +92,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
       table({
         caption: "Products, newest first",
         columns: [
-          { name: "Product", cell: ({ name }) => html`<bdi>${name}</bdi>` },
+          { name: "Product", long: true, cell: ({ name }) => html`<bdi>${name}</bdi>` },
           { name: "Price", cell: priceOf },
           { name: "Status", cell: ({ active }) => stateBadge(active) },
           { name: "Since", wide: true, cell: ({ created }) => time(created) }

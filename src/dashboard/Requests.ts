@@ -69,13 +69,17 @@ const requestsTable = (visit: Visit, requests: ReadonlyArray<LoggedRequest>, isF
   table({
     caption: "Requests, newest first",
     columns: [
-      { name: "Request", cell: ({ method, path }) => html`${method} ${path}` },
+      { name: "Request", long: true, cell: ({ method, path }) => html`${method} ${path}` },
       {
         name: "Status",
         cell: (request) => html`${badge(String(request.status), toneOf(request.status))} ${replayed(request)}`
       },
       { name: "Error", cell: ({ error }) => (error === null ? NOTHING : html`<code>${error.code}</code>`), wide: true },
-      { name: "Idempotency key", cell: ({ idempotencyKey }) => idempotencyKey ?? NOTHING, wide: true },
+      {
+        name: "Idempotency key",
+        wide: true,
+        cell: ({ idempotencyKey }) => (idempotencyKey === null ? NOTHING : html`<code>${idempotencyKey}</code>`)
+      },
       { name: "Took", align: "end", cell: ({ millis }) => `${millis.toFixed(1)}\u00a0ms`, wide: true },
       { name: "Date", cell: ({ at }) => time(secondsOf(at)) }
     ],
@@ -91,10 +95,14 @@ const errorsTable = (visit: Visit, groups: ReadonlyArray<ErrorGroup>) =>
     caption: "Errors among the newest requests, the most frequent first",
     columns: [
       { name: "Error", cell: ({ code }) => html`<code>${code}</code>` },
-      { name: "Status", cell: ({ method, status }) => html`${badge(String(status), toneOf(status))} ${method}` },
+      {
+        name: "Status",
+        cell: ({ method, status }) =>
+          html`<span class="whole">${badge(String(status), toneOf(status))} ${method}</span>`
+      },
       { name: "Requests", align: "end", cell: ({ count }) => String(count) },
       { name: "Parameter", cell: ({ param }) => (param === null ? NOTHING : html`<code>${param}</code>`), wide: true },
-      { name: "Message of the newest", cell: ({ last }) => last.message, wide: true },
+      { name: "Message of the newest", long: true, cell: ({ last }) => last.message, wide: true },
       {
         name: "Newest",
         cell: ({ last }) => html`<a href="${visit.to(`/requests/${last.id}`)}">${time(secondsOf(last.at))}</a>`

@@ -11,18 +11,40 @@ interface Section {
   /** Below the environment. */
   readonly path: "" | `/${string}`
   readonly right: Right
+  /** Leads there after a `g`. */
+  readonly key: string
+  /** Lines of its icon, on 16 by 16. */
+  readonly icon: string
 }
 
 /** The parts of the dashboard, in their order. A page names the one that it belongs to. */
 export const SECTIONS = [
-  { name: "Home", path: "", right: "see" },
-  { name: "Payments", path: "/payments", right: "see" },
-  { name: "Customers", path: "/customers", right: "see" },
-  { name: "Products", path: "/products", right: "see" },
-  { name: "Webhooks", path: "/webhooks", right: "see" },
-  { name: "Requests", path: "/requests", right: "see" },
-  { name: "Developers", path: "/developers", right: "see" },
-  { name: "Team", path: "/team", right: "team" }
+  { name: "Home", path: "", right: "see", key: "h", icon: "M2.5 7.5 8 3l5.5 4.5v6h-4v-4h-3v4h-4z" },
+  { name: "Payments", path: "/payments", right: "see", key: "p", icon: "M1.5 3.5h13v9h-13zM1.5 6.5h13M4 10h2" },
+  {
+    name: "Customers",
+    path: "/customers",
+    right: "see",
+    key: "c",
+    icon: "M8 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5M3 13.5c0-2.75 2-4 5-4s5 1.25 5 4"
+  },
+  {
+    name: "Products",
+    path: "/products",
+    right: "see",
+    key: "o",
+    icon: "M2.5 5 8 2l5.5 3v6L8 14l-5.5-3zM2.5 5 8 8l5.5-3M8 8v6"
+  },
+  { name: "Webhooks", path: "/webhooks", right: "see", key: "w", icon: "M9 1.5 3.5 9H8l-1 5.5L12.5 7H8z" },
+  { name: "Requests", path: "/requests", right: "see", key: "r", icon: "M2.5 4h11M2.5 8h11M2.5 12h7" },
+  { name: "Developers", path: "/developers", right: "see", key: "d", icon: "M5.5 4 1.5 8l4 4M10.5 4l4 4-4 4" },
+  {
+    name: "Team",
+    path: "/team",
+    right: "team",
+    key: "t",
+    icon: "M6 7a2.25 2.25 0 1 0 0-4.5A2.25 2.25 0 0 0 6 7M1.5 13c0-2.5 1.75-3.75 4.5-3.75s4.5 1.25 4.5 3.75M10.5 2.75a2.25 2.25 0 0 1 0 4M12.5 9.5c1.25.5 2 1.75 2 3.5"
+  }
 ] as const satisfies ReadonlyArray<Section>
 
 export type SectionName = (typeof SECTIONS)[number]["name"]
@@ -59,11 +81,12 @@ export const shell = (visit: Visit, screen: Screen): Html =>
         <header class="head">
           ${screen.back !== undefined && html`<p class="back"><a href="${visit.to(screen.back[0])}">${screen.back[1]}</a></p>`}
           <h1>${screen.title}</h1>
-          ${screen.aside}
+          ${screen.live !== undefined && html`<span class="live">Live</span>`} ${screen.aside}
         </header>
         ${screen.content}
       </main>
-      ${keys()}`
+      <p class="unseen" id="heard" role="status"></p>
+      ${keys(visit)}`
   })
 
 const liveData = (visit: Visit, kinds: ReadonlyArray<string> = []): Child =>
@@ -73,19 +96,27 @@ const sidebar = (visit: Visit, current: SectionName | null): Html =>
   html`<header class="side">
     <p class="merchant"><bdi>${visit.merchant.name}</bdi></p>
     ${switchOf(visit)}
-    <nav aria-label="Dashboard">
-      <ul>
-        ${SECTIONS.filter(({ right }) => visit.may(right)).map(
-          ({ name, path }) =>
-            html`<li><a href="${visit.to(path)}" ${name === current && html`aria-current="page"`}>${name}</a></li>`
-        )}
-      </ul>
-    </nav>
-    <div class="me">
-      <a href="${visit.to("/account")}"><bdi>${visit.person.email ?? "Your account"}</bdi></a>
-      ${signOutForm(visit)}
-    </div>
+    <details class="menu">
+      <summary class="button">Menu</summary>
+      <nav aria-label="Dashboard">
+        <ul>
+          ${sectionsOf(visit).map(
+            ({ icon, key, name, path }) =>
+              html`<li data-key="${key}">
+                <svg viewBox="0 0 16 16" aria-hidden="true"><path d="${icon}" /></svg
+                ><a href="${visit.to(path)}" ${name === current && html`aria-current="page"`}>${name}</a>
+              </li>`
+          )}
+        </ul>
+      </nav>
+      <div class="me">
+        <a href="${visit.to("/account")}"><bdi>${visit.person.email ?? "Your account"}</bdi></a>
+        ${signOutForm(visit)}
+      </div>
+    </details>
   </header>`
+
+const sectionsOf = (visit: Visit) => SECTIONS.filter(({ right }) => visit.may(right))
 
 /** Leads to the same part of the other environment. An object is in one of them only. */
 const switchOf = (visit: Visit): Html => {
@@ -107,7 +138,7 @@ const signOutForm = (visit: Visit): Html =>
   </form>`
 
 /** What keys do; the script shows it. */
-const keys = (): Html =>
+const keys = (visit: Visit): Html =>
   html`<dialog class="keys" aria-label="Keys">
     <h2>Keys</h2>
     <dl>
@@ -115,7 +146,7 @@ const keys = (): Html =>
         ["/", "Search or filter"],
         ["j, k", "Next or previous row"],
         ["Enter", "Open the row"],
-        ["g, then p", "Payments; h, c, d in the same way: Home, Customers, Developers"],
+        ...sectionsOf(visit).map(({ key, name }) => [`g, then ${key}`, name] as const),
         ["?", "This list"]
       ].map(
         ([key, text]) =>

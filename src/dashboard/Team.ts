@@ -68,6 +68,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     visit,
     action: "/team/add",
     submit: "Add",
+    tone: "primary",
     problem,
     content: (fields) => [
       fields.text({ name: "email", label: "Email", type: "email", required: true }),
@@ -81,7 +82,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     content: table({
       caption: "People who sign in here",
       columns: [
-        { name: "Email", cell: nameOf },
+        { name: "Email", long: true, cell: nameOf },
         { name: "Role", cell: ({ role }) => badge(role, "plain") },
         { name: "You", cell: ({ id }) => (id === visit.person.id ? badge("you", "good") : null), wide: true },
         { name: "Last sign-in", cell: ({ lastIn }) => (lastIn === undefined ? NOTHING : time(lastIn)) },

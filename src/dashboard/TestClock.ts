@@ -48,6 +48,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     visit,
     action: "/developers/clock/advance",
     submit: "Advance",
+    tone: "primary",
     problem,
     content: (fields) => [
       fields.choice({ name: "step", label: "By", options: STEPS }),
@@ -77,7 +78,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         table({
           caption: "What is due next, soonest first",
           columns: [
-            { name: "What", cell: ({ name }) => WORDS[name] ?? name },
+            { name: "What", long: true, cell: ({ name }) => WORDS[name] ?? name },
             { name: "Of", cell: ({ id }) => subject(visit, id) },
             { name: "When", cell: ({ dueAt }) => time(Math.ceil(dueAt / 1000)) }
           ],

@@ -74,22 +74,25 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
     title: "Webhooks",
     section: "Webhooks",
     live: ["webhook_endpoint", "delivery"],
-    aside: [
-      html`<a class="button" href="${visit.to("/events")}">Events</a>`,
-      visit.may("build") &&
+    aside: html`<div class="buttons">
+      <a class="button" href="${visit.to("/events")}">Events</a>
+      ${
+        visit.may("build") &&
         dialog("Add an endpoint", {
           visit,
           action: "/webhooks/add",
           submit: "Add",
+          tone: "primary",
           problem,
           content: (fields) => endpointFields(fields)
         })
-    ],
+      }
+    </div>`,
     content: [
       table({
         caption: "Endpoints, newest first",
         columns: [
-          { name: "URL", cell: ({ endpoint }) => endpoint.url },
+          { name: "URL", long: true, cell: ({ endpoint }) => endpoint.url },
           { name: "Status", cell: ({ endpoint }) => badge(endpoint.status) },
           {
             name: "Delivered lately",

@@ -25,6 +25,8 @@ export interface Chart {
   readonly bars: ReadonlyArray<Bar>
   /** What values are called in the table. */
   readonly unit: string
+  /** What the part of the second kind is called. */
+  readonly partName?: string
 }
 
 const WIDTH = 600
@@ -51,12 +53,19 @@ const barOf = (bar: Bar, index: number, width: number, max: number): Child => {
   </g>`
 }
 
-export const chart = ({ bars, title, unit }: Chart): Html => {
+/** The highest bar is as high as the chart: its value is the scale. */
+const scaleOf = (bars: ReadonlyArray<Bar>, max: number): Child =>
+  max > 0 && html`<small aria-hidden="true">up to ${topOf(bars.find(({ value }) => value === max)!)}</small>`
+const topOf = ({ part = 0, text, value }: Bar): string => (part > 0 ? String(value) : text)
+
+export const chart = ({ bars, partName, title, unit }: Chart): Html => {
   const max = Math.max(0, ...bars.map(({ value }) => value))
   const width = WIDTH / Math.max(bars.length, 1)
   const [first, last] = [bars[0], bars.at(-1)]
   return html`<figure class="chart">
-    <figcaption>${title}</figcaption>
+    <figcaption>
+      ${title} ${partName !== undefined && html`<small class="key">${partName}</small>`} ${scaleOf(bars, max)}
+    </figcaption>
     <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}">
       ${bars.map((bar, index) => barOf(bar, index, width, max))}
     </svg>

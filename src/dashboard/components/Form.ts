@@ -27,7 +27,7 @@ export interface Form {
   readonly action: `/${string}`
   /** What the button says. */
   readonly submit: string
-  readonly tone?: "danger" | "quiet"
+  readonly tone?: "primary" | "danger" | "quiet"
   readonly problem?: Problem | null | undefined
   readonly content?: (fields: Fields) => Child
 }
@@ -52,8 +52,6 @@ export interface TextField extends Field {
   readonly inputmode?: "decimal" | "numeric"
   readonly autocomplete?: string
   readonly required?: boolean
-  /** It takes the whole row of a list's filters. */
-  readonly wide?: boolean
 }
 
 export interface ChoiceField extends Field {
@@ -84,9 +82,9 @@ export const fieldsOf = (prefix: string, problem: Problem | null): Fields => {
   const sent = (name: string, value = "") => problem?.values.get(name) ?? value
   const errorOf = (name: string) => problem?.errors[name]
   return {
-    text: ({ autocomplete = "off", hint, inputmode, label, name, required = false, type = "text", value, wide }) => {
+    text: ({ autocomplete = "off", hint, inputmode, label, name, required = false, type = "text", value }) => {
       const [id, error] = [`${prefix}-${name}`, errorOf(name)]
-      return html`<div class="field ${wide === true && "wide"}">
+      return html`<div class="field">
         <label for="${id}">${label}</label>
         <input
           id="${id}"
@@ -165,18 +163,28 @@ export const dialog = (label: string, made: Form): Html =>
     <div class="sheet">${form(made)}</div>
   </details>`
 
-/** A form that asks for a list: its fields are the list's filters, and its address is a view that can be kept. */
+/**
+ * A form that asks for a list: its fields are the list's filters, and its address is a view that can be kept. A phone
+ * folds them, but what `search` is.
+ */
 export const filters = (
   visit: Visit,
   path: `/${string}` | "",
   content: (fields: Fields) => Child,
-  errors: Problem["errors"] = {}
+  { errors = {}, search }: { readonly errors?: Problem["errors"]; readonly search?: (fields: Fields) => Child } = {}
 ): Html => {
   const values: FormValues = new Map(visit.query)
-  const asSent: Problem = { action: "", message: null, errors, values }
+  const fields = fieldsOf("filter", { action: "", message: null, errors, values })
+  const isAsked = visit.query.size > 0
   return html`<form class="filters" method="get" action="${visit.to(path)}" role="search">
-    ${content(fieldsOf("filter", asSent))}
-    <button type="submit">Filter</button>
-    ${visit.query.size > 0 && html`<a href="${visit.to(path)}">Clear</a>`}
+    ${search?.(fields)}
+    <details class="fold" ${isAsked && html`open=""`}>
+      <summary>Filters</summary>
+      <div>${content(fields)}</div>
+    </details>
+    <p class="row">
+      <button type="submit">Filter</button>
+      ${isAsked && html`<a href="${visit.to(path)}">Clear</a>`}
+    </p>
   </form>`
 }

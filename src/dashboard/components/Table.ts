@@ -8,6 +8,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Child
   /** Where it stands in its column; `end` is for numbers. */
   readonly align?: "end"
+  /** True for a text of any length: it takes the room that the others leave, on one line. */
+  readonly long?: boolean
   /** True for what a phone has no room for. */
   readonly wide?: boolean
 }
@@ -23,26 +25,32 @@ export interface Table<Row> {
   readonly empty: Child
 }
 
-const classOf = ({ align, wide }: Pick<Column<never>, "align" | "wide">): string =>
-  [align === "end" ? "end" : "", wide === true ? "wide" : ""].join(" ").trim()
+const classOf = ({ align, long, wide }: Pick<Column<never>, "align" | "long" | "wide">): string =>
+  [align === "end" ? "end" : "", long === true ? "long" : "", wide === true ? "wide" : ""].filter(Boolean).join(" ")
 
+/**
+ * On a phone each row is a block of lines, and no table to the browser any more, so the roles are written down. The
+ * names of the columns are not seen there: from the third cell on, the style sheet writes them before the values.
+ */
 export const table = <Row>({ caption, columns, empty, href, rows }: Table<Row>): Html =>
   rows.length === 0
     ? html`<div class="empty">${empty}</div>`
     : html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}">
-        <table>
+        <table role="table">
           <caption class="unseen">
             ${caption}
           </caption>
-          <thead>
-            <tr>
-              ${columns.map((column) => html`<th scope="col" class="${classOf(column)}">${column.name}</th>`)}
+          <thead role="rowgroup">
+            <tr role="row">
+              ${columns.map(
+                (column) => html`<th scope="col" role="columnheader" class="${classOf(column)}">${column.name}</th>`
+              )}
             </tr>
           </thead>
-          <tbody>
+          <tbody role="rowgroup">
             ${rows.map(
               (row) =>
-                html`<tr>
+                html`<tr role="row">
                   ${columns.map((column, i) => cellOf(column, row, i === 0 ? href?.(row) : undefined))}
                 </tr>`
             )}
@@ -52,7 +60,7 @@ export const table = <Row>({ caption, columns, empty, href, rows }: Table<Row>):
 
 const cellOf = <Row>(column: Column<Row>, row: Row, href: string | undefined): Html => {
   const content = column.cell(row)
-  return html`<td class="${classOf(column)}">
+  return html`<td role="cell" class="${classOf(column)}" data-name="${column.name}">
     ${href === undefined ? content : html`<a href="${href}">${content}</a>`}
   </td>`
 }

@@ -65,6 +65,10 @@ export const facts = (entries: ReadonlyArray<readonly [name: string, value: Chil
     )}
   </dl>`
 
+/** What a merchant has written beside an object; nothing where there is nothing. */
+export const metadataSection = (metadata: Readonly<Record<string, string>>): Child =>
+  Object.keys(metadata).length > 0 && section("Metadata", facts(Object.entries(metadata)))
+
 /** A part of a page under a heading of its own; the actions stand beside the heading. */
 export const section = (title: string, content: Child, actions: Child = null): Html =>
   html`<section>

@@ -6,6 +6,11 @@
 
 let main = document.getElementById("content")
 
+/** Tells those who hear the page what those who see it have seen. */
+function say(text) {
+  document.getElementById("heard").textContent = text
+}
+
 function enhance() {
   const now = new Date()
   for (const element of document.querySelectorAll("time[datetime]")) {
@@ -30,11 +35,15 @@ function offerCopy(element) {
   const button = document.createElement("button")
   button.type = "button"
   button.className = "copying"
-  button.textContent = "Copy"
+  button.ariaLabel = button.title = "Copy"
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(text)
-    button.textContent = "Copied"
-    setTimeout(() => (button.textContent = "Copy"), 1500)
+    button.classList.add("done")
+    say("Copied")
+    setTimeout(() => {
+      button.classList.remove("done")
+      say("")
+    }, 1500)
   })
   if (element.tagName !== "PRE") return element.after(" ", button)
   const around = document.createElement("div")
@@ -56,6 +65,17 @@ function isBusy() {
   return enters || main.querySelector("details.dialog[open]") !== null || String(getSelection()) !== ""
 }
 
+const FOCUSABLE = "a[href], button, summary, [tabindex]"
+
+/** What had the focus has it again: what has its name, the nearest to its place if there are several. */
+function focusAgain(place, name) {
+  const found = [...main.querySelectorAll(FOCUSABLE)]
+    .map((element, i) => ({ element, distance: Math.abs(i - place) }))
+    .filter(({ element }) => element.textContent === name)
+    .toSorted((one, other) => one.distance - other.distance)
+  found[0]?.element.focus({ preventScroll: true })
+}
+
 /** Asks for the page again, and takes its content over. */
 async function refresh() {
   if (running || document.hidden || isBusy()) {
@@ -72,13 +92,15 @@ async function refresh() {
     if (!response.ok || isBusy()) return
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("content")
     if (fresh === null) return
-    const focused = document.activeElement?.getAttribute("href")
+    const focused = [...main.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement)
+    const name = document.activeElement?.textContent
     const open = [...main.querySelectorAll("details")].map((details) => details.open)
     main.replaceWith(fresh)
     main = fresh
     ;[...main.querySelectorAll("details")].forEach((details, i) => (details.open = open[i] ?? false))
     enhance()
-    if (focused) main.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true })
+    if (focused >= 0) focusAgain(focused, name)
+    say("The page has changed")
   } catch {
     pending = true
   } finally {
@@ -153,10 +175,17 @@ function move(step) {
   links[row].focus()
 }
 
-const GOES = { h: "Home", p: "Payments", c: "Customers", d: "Developers", w: "Webhooks", r: "Requests", t: "Team" }
+/** To the first filter, out of its fold if it is in one. */
+function search() {
+  const field = main.querySelector(".filters :is(input:not([type=hidden]), select)")
+  if (field === null) return
+  const fold = field.closest("details")
+  if (fold !== null) fold.open = true
+  field.focus()
+}
 
 const KEYS = {
-  "/": () => main.querySelector(".filters input, .filters select")?.focus(),
+  "/": search,
   j: () => move(1),
   k: () => move(-1),
   "?": () => document.querySelector("dialog.keys")?.showModal()
@@ -167,8 +196,8 @@ addEventListener("keydown", (event) => {
   if (altKey || ctrlKey || metaKey || target.closest("input, select, textarea, dialog") !== null) return
   if (led) {
     led = false
-    const link = [...document.querySelectorAll(".side nav a")].find(({ textContent }) => textContent === GOES[key])
-    if (link !== undefined) return link.click()
+    const link = /^[a-z]$/.test(key) && document.querySelector(`.side [data-key="${key}"] a`)
+    if (link) return link.click()
   }
   if (key === "g") led = true
   else if (KEYS[key] !== undefined) {
