@@ -36,7 +36,7 @@ const attemptsTable = ({ attempts }: WebhookDelivery) =>
             ? badge(error ?? "none", "bad")
             : badge(String(response_status), response_status < 300 && response_status >= 200 ? "good" : "bad")
       },
-      { name: "Took", align: "end", cell: ({ duration_ms }) => `${duration_ms}\u00a0ms` },
+      { name: "Took", align: "end", cell: ({ duration_ms }) => html`<span class="whole">${duration_ms} ms</span>` },
       { name: "Begun", cell: ({ started_at }) => time(started_at) }
     ],
     rows: attempts,

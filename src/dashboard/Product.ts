@@ -75,7 +75,7 @@ const buttons = (visit: Visit, product: Product, problem: Problem | null): Child
 
 const priceColumns = (visit: Visit, product: Product, problem: Problem | null): ReadonlyArray<Column<Price>> => [
   { name: "Price", cell: priceHtml },
-  { name: "Name", wide: true, cell: ({ lookup_key, nickname }) => nickname ?? lookup_key ?? NOTHING },
+  { name: "Name", long: true, wide: true, cell: ({ lookup_key, nickname }) => nickname ?? lookup_key ?? NOTHING },
   {
     name: "Status",
     cell: ({ active, id }) => [stateBadge(active), id === product.default_price && [" ", badge("default")]]

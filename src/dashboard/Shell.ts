@@ -147,6 +147,7 @@ const keys = (visit: Visit): Html =>
         ["j, k", "Next or previous row"],
         ["Enter", "Open the row"],
         ...sectionsOf(visit).map(({ key, name }) => [`g, then ${key}`, name] as const),
+        ["Escape", "Close a form"],
         ["?", "This list"]
       ].map(
         ([key, text]) =>

@@ -38,7 +38,7 @@ describe("payments of the dashboard", () => {
       ...parameters
     })
   const idsIn = (text: string) =>
-    [...text.matchAll(/<td class="end">\s*<a href="[^"]*\/payments\/(pi_\w+)"/g)].map(([, id]) => id!)
+    [...text.matchAll(/<td role="cell" class="end"[^>]*>\s*<a href="[^"]*\/payments\/(pi_\w+)"/g)].map(([, id]) => id!)
   const search = async (query: string, more: Readonly<Record<string, string>> = {}) =>
     await tab.get(`/dashboard/test/payments?${new URLSearchParams({ query, ...more })}`)
 

@@ -184,6 +184,14 @@ function search() {
   field.focus()
 }
 
+/** Closes the form that the focus is in, and goes back to its button. */
+function close() {
+  const open = document.activeElement?.closest("details[open]")
+  if (!open) return
+  open.open = false
+  open.querySelector("summary").focus()
+}
+
 const KEYS = {
   "/": search,
   j: () => move(1),
@@ -193,6 +201,7 @@ const KEYS = {
 
 addEventListener("keydown", (event) => {
   const { altKey, ctrlKey, key, metaKey, target } = event
+  if (key === "Escape") return close()
   if (altKey || ctrlKey || metaKey || target.closest("input, select, textarea, dialog") !== null) return
   if (led) {
     led = false
