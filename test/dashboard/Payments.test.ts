@@ -91,7 +91,7 @@ describe("payments of the dashboard", () => {
     assert.deepStrictEqual(await found({ decline: "expired_card" }), [])
     const list = await search("", { metadata: "test:declines", decline: "insufficient_funds" })
     assert.include(list.text, '<option value="insufficient_funds" selected="">insufficient funds</option>')
-    assert.match(list.text, /<td class="wide">\s*insufficient funds\s*<\/td>/)
+    assert.match(list.text, /<small>insufficient funds<\/small>/)
     const file = await tab.get("/dashboard/test/payments.csv?metadata=test:declines&decline=insufficient_funds")
     assert.deepStrictEqual(
       cellsIn(file.text).map(([id]) => id),

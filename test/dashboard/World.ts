@@ -149,6 +149,7 @@ const pagesOf = (of: Answer): World["pages"] => ({
   "/developers/trigger": "/developers/trigger",
   "/developers/trigger/:id": `/developers/trigger/${of.payment.id}`,
   "/developers/wipe": "/developers/wipe",
+  "/developers/installation": "/developers/installation",
   "/team": "/team",
   "/team/:id": `/team/${of.person}`,
   "/team/audit": "/team/audit?of=environment",

@@ -202,7 +202,7 @@ const KEYS = {
 addEventListener("keydown", (event) => {
   const { altKey, ctrlKey, key, metaKey, target } = event
   if (key === "Escape") return close()
-  if (altKey || ctrlKey || metaKey || target.closest("input, select, textarea, dialog") !== null) return
+  if (altKey || ctrlKey || metaKey || target.closest("input, select, textarea, dialog[open]") !== null) return
   if (led) {
     led = false
     const link = /^[a-z]$/.test(key) && document.querySelector(`.side [data-key="${key}"] a`)
