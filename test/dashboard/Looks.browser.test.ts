@@ -47,41 +47,46 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     await shared.close()
   })
 
-  /** Goes through all pages in one context, and finds no complaint of the browser. */
-  const throughAll = async (options: BrowserContextOptions, look: (page: Page) => Promise<unknown>) => {
+  type Look = (page: Page) => Promise<ReadonlyArray<string>>
+
+  /** Goes through all pages in one context: what is wrong with which, and what the browser complains of. */
+  const problemsOf = async (options: BrowserContextOptions, look: Look): Promise<ReadonlyArray<string>> => {
     const context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce", ...options })
     context.setDefaultTimeout(20_000)
     const page = await context.newPage()
-    const complaints: Array<string> = []
-    page.on("pageerror", (error) => complaints.push(String(error)))
+    const problems: Array<string> = []
+    page.on("pageerror", (error) => problems.push(String(error)))
     page.on("console", (message) => {
-      if (message.type() === "error" && !/status of 404/.test(message.text())) complaints.push(message.text())
+      if (message.type() === "error" && !/status of 404/.test(message.text())) problems.push(message.text())
     })
-    await page.goto(await linkFor(world.server))
-    for (const path of [...Object.values(world.pages), "/nothing"]) {
-      await page.goto(`${shared.url}/dashboard/test${path}`)
-      assert.deepStrictEqual(await look(page), [], path)
-      assert.isFalse(await overflows(page), `${path} is wider than its window`)
+    const lookAt = async (path: string) => {
+      await page.goto(`${shared.url}/dashboard${path}`)
+      problems.push(...(await look(page)).map((problem) => `${path}: ${problem}`))
+      if (await overflows(page)) problems.push(`${path} is wider than its window`)
     }
+    await page.goto(await linkFor(world.server))
+    for (const path of [...Object.values(world.pages), "/nothing"]) await lookAt(`/test${path}`)
     await context.clearCookies()
-    await page.goto(`${shared.url}/dashboard`)
-    assert.deepStrictEqual(await look(page), [], "signing in")
-    assert.deepStrictEqual(complaints, [])
+    await lookAt("/sign-in")
     await context.close()
+    return problems
   }
 
   it("is among these", () => {
     assert.deepStrictEqual(Object.keys(world.pages).toSorted(), [...routes()].toSorted())
   })
 
-  it("is accessible, with all its forms open, and led through by the keyboard", () =>
-    throughAll({ colorScheme: "light" }, async (page) => {
-      const missed = await tabThrough(page)
-      return [...missed, ...(await accessibilityProblems(page))]
-    }))
+  it("is accessible, with all its forms open, and led through by the keyboard", async () => {
+    const problems = await problemsOf({ colorScheme: "light" }, async (page) => [
+      ...(await tabThrough(page)),
+      ...(await accessibilityProblems(page))
+    ])
+    assert.deepStrictEqual(problems, [])
+  })
 
-  it("is accessible on a phone in the dark, and no wider with a form open", () =>
-    throughAll({ colorScheme: "dark", viewport: { width: 360, height: 740 } }, async (page) => [
+  it("is accessible on a phone in the dark, and no wider with a form open", async () => {
+    const phone = { colorScheme: "dark", viewport: { width: 360, height: 740 } } as const
+    const problems = await problemsOf(phone, async (page) => [
       ...(await accessibilityProblems(page)),
       ...(await page.evaluate(() =>
         [...document.querySelectorAll("details")].flatMap((details) => {
@@ -91,13 +96,17 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
           return scrollWidth > clientWidth ? [`too wide: ${details.textContent.slice(0, 50)}`] : []
         })
       ))
-    ]))
+    ])
+    assert.deepStrictEqual(problems, [])
+  })
 
-  it("keeps to its window in forced colours and large text, without a script", () =>
-    throughAll({ forcedColors: "active", javaScriptEnabled: false }, async (page) => {
+  it("keeps to its window in forced colours and large text, without a script", async () => {
+    const problems = await problemsOf({ forcedColors: "active", javaScriptEnabled: false }, async (page) => {
       await page.evaluate(() => (document.documentElement.style.fontSize = "200%"))
       return []
-    }))
+    })
+    assert.deepStrictEqual(problems, [])
+  })
 })
 
 /**
