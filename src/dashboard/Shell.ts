@@ -19,31 +19,31 @@ interface Section {
 
 /** The parts of the dashboard, in their order. A page names the one that it belongs to. */
 export const SECTIONS = [
-  { name: "Home", path: "", right: "see", key: "h", icon: "M2.5 7.5 8 3l5.5 4.5v6h-4v-4h-3v4h-4z" },
-  { name: "Payments", path: "/payments", right: "see", key: "p", icon: "M1.5 3.5h13v9h-13zM1.5 6.5h13M4 10h2" },
+  { name: "Home", path: "", right: "see", key: "h", icon: "m2.5 7.5 8 3l5.5 4.5v6h-4v-4h-3v4h-4z" },
+  { name: "Payments", path: "/payments", right: "see", key: "p", icon: "m1.5 3.5h13v9h-13zM1.5 6.5h13M4 10h2" },
   {
     name: "Customers",
     path: "/customers",
     right: "see",
     key: "c",
-    icon: "M8 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5M3 13.5c0-2.75 2-4 5-4s5 1.25 5 4"
+    icon: "m8 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5M3 13.5c0-2.75 2-4 5-4s5 1.25 5 4"
   },
   {
     name: "Products",
     path: "/products",
     right: "see",
     key: "o",
-    icon: "M2.5 5 8 2l5.5 3v6L8 14l-5.5-3zM2.5 5 8 8l5.5-3M8 8v6"
+    icon: "m2.5 5 8 2l5.5 3v6L8 14l-5.5-3zM2.5 5 8 8l5.5-3M8 8v6"
   },
-  { name: "Webhooks", path: "/webhooks", right: "see", key: "w", icon: "M9 1.5 3.5 9H8l-1 5.5L12.5 7H8z" },
-  { name: "Requests", path: "/requests", right: "see", key: "r", icon: "M2.5 4h11M2.5 8h11M2.5 12h7" },
-  { name: "Developers", path: "/developers", right: "see", key: "d", icon: "M5.5 4 1.5 8l4 4M10.5 4l4 4-4 4" },
+  { name: "Webhooks", path: "/webhooks", right: "see", key: "w", icon: "m9 1.5 3.5 9H8l-1 5.5L12.5 7H8z" },
+  { name: "Requests", path: "/requests", right: "see", key: "r", icon: "m2.5 4h11M2.5 8h11M2.5 12h7" },
+  { name: "Developers", path: "/developers", right: "see", key: "d", icon: "m5.5 4 1.5 8l4 4M10.5 4l4 4-4 4" },
   {
     name: "Team",
     path: "/team",
     right: "team",
     key: "t",
-    icon: "M6 7a2.25 2.25 0 1 0 0-4.5A2.25 2.25 0 0 0 6 7M1.5 13c0-2.5 1.75-3.75 4.5-3.75s4.5 1.25 4.5 3.75M10.5 2.75a2.25 2.25 0 0 1 0 4M12.5 9.5c1.25.5 2 1.75 2 3.5"
+    icon: "m6 7a2 2 0 1 0 0-4.5A2 2 0 0 0 6 7M1.5 13c0-2.5 2-3.5 4.5-3.5s4.5 1 4.5 3.5M10.5 2.75a2 2 0 0 1 0 4M12.5 9.5c1 .5 2 1.5 2 3.5"
   }
 ] as const satisfies ReadonlyArray<Section>
 
