@@ -43,7 +43,7 @@ export const SECTIONS = [
     path: "/team",
     right: "team",
     key: "t",
-    icon: "m6 7a2 2 0 1 0 0-4.5A2 2 0 0 0 6 7M1.5 13c0-2.5 2-3.5 4.5-3.5s4.5 1 4.5 3.5M10.5 2.75a2 2 0 0 1 0 4M12.5 9.5c1 .5 2 1.5 2 3.5"
+    icon: "m6 7a2 2 0 1 0 0-4.5A2 2 0 0 0 6 7M1.5 13c0-2 2-3.5 4.5-3.5s4.5 1.5 4.5 3.5M10.5 3a2 2 0 0 1 0 4M12.5 9.5c1 .5 2 1.5 2 3"
   }
 ] as const satisfies ReadonlyArray<Section>
 
