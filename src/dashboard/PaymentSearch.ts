@@ -134,10 +134,10 @@ export const payments = Effect.fnUntraced(function* (
   return { ...listed, end: listed.rows.at(-1)?.id } satisfies Found as Found
 })
 
-/** So many payments are looked into at a time, */
-const LOOK = 500
-/** and so many for a page, which may stay short by that. */
-export const LOOKED_THROUGH_MAX = 2000
+/** So many payments are looked into at first, and then if they do not fill the page: asking is what takes long. */
+const LOOKS = [100, 1900]
+/** So many for a page, which may stay short by that. */
+export const LOOKED_THROUGH_MAX = LOOKS.reduce((sum, look) => sum + look)
 
 /** Looks through a list for those that were declined for a reason. */
 const lookThrough = Effect.fnUntraced(function* <E, R>(
@@ -148,8 +148,8 @@ const lookThrough = Effect.fnUntraced(function* <E, R>(
 ) {
   const rows: Array<PaymentIntent> = []
   let end = olderThan
-  for (let looked = 0; looked < LOOKED_THROUGH_MAX; looked += LOOK) {
-    const looking = yield* page({ cursor: end === undefined ? {} : { olderThan: end }, limit: LOOK })
+  for (const look of LOOKS) {
+    const looking = yield* page({ cursor: end === undefined ? {} : { olderThan: end }, limit: look })
     for (const payment of looking.rows) {
       if (payment.last_payment_error?.decline_code === decline) {
         if (rows.length === limit) return { rows, hasMore: true, end } satisfies Found as Found
