@@ -1,6 +1,7 @@
 /** How long the parts of the bench take, usually, with `--full`, and with `--seconds`. */
 import type { ClusterPace } from "./cluster/ClusterBench.ts"
 import type { ComparisonPace } from "./compare/Comparison.ts"
+import type { DashboardPace } from "./dashboard/DashboardBench.ts"
 import type { GrowthPace } from "./growth/GrowthBench.ts"
 import type { OverloadPace } from "./overload/OverloadBench.ts"
 import type { PacedPace } from "./paced/Paced.ts"
@@ -14,6 +15,7 @@ interface Paces {
   readonly overload: OverloadPace
   readonly cluster: ClusterPace
   readonly growth: GrowthPace
+  readonly dashboard: DashboardPace
   readonly comparison: ComparisonPace
 }
 
@@ -47,6 +49,15 @@ const usual: Paces = {
     restarts: 3,
     coldRequests: 3000
   },
+  // Seven minutes, half of them for making the payments.
+  dashboard: {
+    payments: 1_000_000,
+    loadsPerPage: 60,
+    openPages: 500,
+    warmUpSeconds: 6,
+    secondsPerRound: 4,
+    rounds: 4
+  },
   // A minute and a half per scenario. Starts tell more than rounds do: each has its own luck with the compiler.
   comparison: { firstWarmUpSeconds: 6, warmUpSeconds: 2, secondsPerRound: 0.9, rounds: 4, starts: 6 }
 }
@@ -64,12 +75,13 @@ const full: Paces = {
   overload: { warmUpSeconds: 10, secondsPerQuiet: 3, secondsPerPeak: 5, secondsPerStep: 15, watchedSeconds: 5 },
   cluster: { ...usual.cluster, secondsPerRound: 4, rounds: 6, starts: 8 },
   growth: { ...usual.growth, objects: 10_000_000, accounts: 1000, secondsPerRound: 3, rounds: 8 },
+  dashboard: { ...usual.dashboard, loadsPerPage: 300, secondsPerRound: 8, rounds: 8 },
   comparison: { ...usual.comparison, secondsPerRound: 2, rounds: 5, starts: 12 }
 }
 
 /** For a trial: the parts take so much of their time, and fewer retries wait. */
 const shortened = (paces: Paces, seconds: number): Paces => {
-  const { api, cluster, comparison, growth, overload, paced } = paces
+  const { api, cluster, comparison, dashboard, growth, overload, paced } = paces
   const rounds = (usual: number) => Math.min(usual, 6 * seconds)
   return {
     api: { ...api, secondsPerRound: seconds },
@@ -99,6 +111,7 @@ const shortened = (paces: Paces, seconds: number): Paces => {
     },
     cluster: { warmUpSeconds: rounds(cluster.warmUpSeconds), secondsPerRound: seconds, rounds: 2, starts: 1 },
     growth: { ...growth, warmUpSeconds: rounds(growth.warmUpSeconds), secondsPerRound: seconds },
+    dashboard: { ...dashboard, warmUpSeconds: rounds(dashboard.warmUpSeconds), secondsPerRound: seconds, rounds: 2 },
     comparison: {
       ...comparison,
       secondsPerRound: seconds,

@@ -13,6 +13,10 @@ import * as Comparison from "./compare/Comparison.ts"
 import * as ComparisonGoals from "./compare/ComparisonGoals.ts"
 import * as ComparisonReport from "./compare/ComparisonReport.ts"
 import * as Versions from "./compare/Versions.ts"
+import type { DashboardPace } from "./dashboard/DashboardBench.ts"
+import * as DashboardBench from "./dashboard/DashboardBench.ts"
+import * as DashboardGoals from "./dashboard/DashboardGoals.ts"
+import * as DashboardReport from "./dashboard/DashboardReport.ts"
 import type { Verdict } from "./Goals.ts"
 import * as Goals from "./Goals.ts"
 import type { GrowthPace } from "./growth/GrowthBench.ts"
@@ -123,6 +127,16 @@ export const growth = Effect.fnUntraced(function* (pace: GrowthPace, isComplete:
     "growth",
     { isComplete, results, verdicts: GrowthGoals.judge(results) },
     { "growth.md": GrowthReport.markdown(results) }
+  )
+})
+
+export const dashboard = Effect.fnUntraced(function* (pace: DashboardPace, isComplete: boolean) {
+  const results = yield* DashboardBench.run(pace)
+  yield* Console.log(`\n${DashboardReport.text(results)}`)
+  yield* conclude(
+    "dashboard",
+    { isComplete, results, verdicts: DashboardGoals.judge(results) },
+    { "dashboard.md": DashboardReport.markdown(results) }
   )
 })
 

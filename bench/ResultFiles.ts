@@ -8,7 +8,7 @@ import { verdictsMarkdown } from "./Report.ts"
 export const FOLDER = join(import.meta.dirname, "results")
 
 /** In the order in which their goals are listed. */
-const PARTS = ["comparison", "latest", "webhooks", "overload", "cluster", "growth"] as const
+const PARTS = ["comparison", "latest", "webhooks", "overload", "cluster", "growth", "dashboard"] as const
 export type Part = (typeof PARTS)[number]
 
 /** What the file of each part has, among other things. */

@@ -25,6 +25,7 @@ const WEBHOOKS = "webhooks"
 const OVERLOAD = "overload"
 const CLUSTER = "cluster"
 const GROWTH = "growth"
+const DASHBOARD = "dashboard"
 /** Enough to read from. */
 const GROWTH_OBJECTS_MIN = 20_000
 const GROWTH_ACCOUNTS_MAX = 10_000
@@ -64,7 +65,7 @@ const measure = Effect.fnUntraced(function* ({ accounts, baselines, full, object
   const paces = pacesOf(full, Option.getOrUndefined(seconds))
   const isUsual = Option.isNone(seconds) && !profile
   const isWanted = (part: string) => Option.isNone(only) || only.value === part
-  const isOfApi = !Option.exists(only, (name) => [WEBHOOKS, OVERLOAD, CLUSTER, GROWTH].includes(name))
+  const isOfApi = !Option.exists(only, (name) => [WEBHOOKS, OVERLOAD, CLUSTER, GROWTH, DASHBOARD].includes(name))
   if (!isOfApi && baselines) return yield* new BenchFailure({ problem: "There are no baselines of this part." })
   const parts: Array<Effect.Effect<void, BenchFailure>> = []
   if (isOfApi) {
@@ -98,6 +99,13 @@ const measure = Effect.fnUntraced(function* ({ accounts, baselines, full, object
     }
     parts.push(Parts.growth(pace, isUsual && Option.isNone(objects) && Option.isNone(accounts)))
   }
+  if (isLong(DASHBOARD) && !baselines && !profile) {
+    const pace = {
+      ...paces.dashboard,
+      ...Option.match(objects, { onNone: () => ({}), onSome: (payments) => ({ payments }) })
+    }
+    parts.push(Parts.dashboard(pace, isUsual && Option.isNone(objects)))
+  }
   const problems: Array<string> = []
   for (const part of parts) {
     yield* Effect.catchTag(part, "BenchFailure", ({ problem }) => Effect.sync(() => void problems.push(problem)))
@@ -118,10 +126,11 @@ const bench = Command.make(
       WEBHOOKS,
       OVERLOAD,
       CLUSTER,
-      GROWTH
+      GROWTH,
+      DASHBOARD
     ]).pipe(
       Flag.optional,
-      Flag.withDescription("One scenario or part; cluster, growth, list-created and search are not measured otherwise")
+      Flag.withDescription("One scenario or part; cluster, growth, dashboard, list-created and search only by name")
     ),
     baselines: Flag.Boolean("baselines").pipe(
       Flag.withDefault(false),
@@ -148,7 +157,7 @@ const bench = Command.make(
       ),
       Flag.optional,
       Flag.withDescription(
-        "With --only growth, list-created or search: PaymentIntents in the account, instead of millions"
+        "With --only growth, dashboard, list-created or search: PaymentIntents in the account, instead of millions"
       )
     ),
     accounts: Flag.Int("accounts").pipe(

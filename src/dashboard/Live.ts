@@ -6,12 +6,12 @@
  * A stream ends with its session, within seconds, and with the service. There are only so many of them; a page that
  * gets none is as it was when it was loaded.
  */
-import { Context, Duration, Effect, Layer, Option, Queue, Stream } from "effect"
+import type { Scope } from "effect"
+import { Context, Duration, Effect, Layer, Option, Queue, RcMap, Stream } from "effect"
 import * as Sse from "effect/encoding/Sse"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"
 import type { AccountId } from "../engine/Document.ts"
-import type { Changed } from "../engine/Outbox.ts"
 import { Outbox } from "../engine/Outbox.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
 import { belongsTo } from "../pages/Routing.ts"
@@ -20,6 +20,7 @@ import { DASHBOARD_SESSION } from "../payments/DashboardSessions.ts"
 import { PERSON } from "../payments/People.ts"
 import { route } from "./Screens.ts"
 import type { Services } from "./Screens.ts"
+import { Turns } from "./Turns.ts"
 import { visitorOf } from "./Visitors.ts"
 
 /** Among the kinds of what changes: the log of requests has more. */
@@ -33,7 +34,7 @@ export const SESSION_STREAMS_MAX = 20
 const PULSE_MILLIS = 15_000
 /** The browser comes back so long after its stream has ended. */
 const RETRY_MILLIS = 3000
-/** Changes that come together are told of together. */
+/** Changes that come together are told of together, in milliseconds. */
 const TOGETHER_MILLIS = 250
 
 const RETRY = Sse.encoder.write(new Sse.Retry({ duration: Duration.millis(RETRY_MILLIS), lastEventId: undefined }))
@@ -42,10 +43,42 @@ const PULSE = ": still here\n\n"
 const eventOf = (event: "changed" | "ended", data: object): string =>
   Sse.encoder.write({ _tag: "Event", event, id: undefined, data: JSON.stringify(data) })
 
+type Told = (kinds: ReadonlySet<string>) => void
+
+/** What changes in an account, for all of its pages: they hear of it together, however many records it was. */
+const accountNews = Effect.fnUntraced(function* (account: AccountId) {
+  const pages = new Set<Told>()
+  const changed = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+  const tell = () => {
+    timer = undefined
+    const kinds = new Set(changed)
+    changed.clear()
+    for (const page of pages) page(kinds)
+  }
+  const note = (kinds: Iterable<string>) => {
+    for (const kind of kinds) changed.add(kind)
+    timer ??= setTimeout(tell, TOGETHER_MILLIS)
+  }
+  yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
+  yield* Outbox.use((outbox) => outbox.watch(account, note))
+  yield* (yield* RequestLog).watch(account, () => note([REQUEST]))
+  return pages
+})
+
+/** Calls it, until the scope closes, with the kinds of what has changed in an account. */
+type Hear = (account: AccountId, told: Told) => Effect.Effect<void, never, Scope.Scope>
+
 /** The streams that are open, by their sessions. */
 class OpenStreams {
   readonly #wakeUp = new Map<() => void, string>()
+  readonly turns = new Turns()
+  readonly hear: Hear
   isClosing = false
+
+  constructor(hear: Hear) {
+    this.hear = hear
+  }
 
   get size(): number {
     return this.#wakeUp.size
@@ -68,9 +101,23 @@ class OpenStreams {
   }
 }
 
+const makeStreams = Effect.gen(function* () {
+  const news = yield* RcMap.make({ lookup: accountNews })
+  const hear: Hear = (account, told) =>
+    Effect.flatMap(RcMap.get(news, account), (pages) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => pages.add(told)),
+          () => Effect.sync(() => pages.delete(told))
+        )
+      )
+    )
+  return new OpenStreams(hear)
+})
+
 /** All that are open in this process. */
 export class Streams extends Context.Service<Streams, OpenStreams>()("till/dashboard/Streams") {
-  static readonly layer: Layer.Layer<Streams> = Layer.sync(Streams, () => new OpenStreams())
+  static readonly layer: Layer.Layer<Streams, never, Outbox> = Layer.effect(Streams, makeStreams)
   /** Ends them with this layer. It has to end before the server, which would wait for them. */
   static readonly ending: Layer.Layer<never, never, Streams> = Layer.effectDiscard(
     Effect.flatMap(Streams, (streams) => Effect.addFinalizer(() => Effect.sync(() => streams.close())))
@@ -83,21 +130,22 @@ const streamOf = Effect.fnUntraced(function* (
   { account, session }: { readonly account: AccountId; readonly session: string },
   isGood: Effect.Effect<boolean>
 ) {
-  const outbox = yield* Outbox
   const signal = yield* Queue.sliding<true>(1)
   const changed = new Set<string>()
+  let mayTell = false
   let mayHaveEnded = false
   const wakeUp = () => void Queue.offerUnsafe(signal, true)
+  const turn = () => {
+    mayTell = true
+    wakeUp()
+  }
   yield* streams.opened(session, wakeUp)
-  yield* outbox.watch(account, (kinds: Changed) => {
+  yield* Effect.addFinalizer(() => Effect.sync(() => streams.turns.forget(turn)))
+  yield* streams.hear(account, (kinds) => {
     for (const kind of kinds) changed.add(kind)
-    wakeUp()
+    streams.turns.ask(turn)
   })
-  yield* (yield* RequestLog).watch(account, () => {
-    changed.add(REQUEST)
-    wakeUp()
-  })
-  yield* outbox.watch(INSTALLATION, (kinds: Changed) => {
+  yield* streams.hear(INSTALLATION, (kinds) => {
     if (!kinds.has(DASHBOARD_SESSION.name) && !kinds.has(PERSON.name)) return
     mayHaveEnded = true
     wakeUp()
@@ -110,8 +158,8 @@ const streamOf = Effect.fnUntraced(function* (
       mayHaveEnded = false
       if (!(yield* isGood)) return { text: eventOf("ended", {}), goesOn: false }
     }
-    if (changed.size === 0) return { text: PULSE, goesOn: true }
-    yield* Effect.sleep(TOGETHER_MILLIS)
+    if (!mayTell) return { text: PULSE, goesOn: true }
+    mayTell = false
     const kinds = [...changed]
     changed.clear()
     return { text: eventOf("changed", { kinds }), goesOn: true }
@@ -138,10 +186,7 @@ const open = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerR
     Effect.orElseSucceed(() => true),
     Effect.provideContext(services)
   )
-  const outbox = yield* Outbox
-  const stream = Stream.unwrap(streamOf(streams, { account, session }, isGood)).pipe(
-    Stream.provideService(Outbox, outbox)
-  )
+  const stream = Stream.unwrap(streamOf(streams, { account, session }, isGood))
   return HttpServerResponse.stream(stream, { contentType: "text/event-stream", headers: HEADERS })
 })
 

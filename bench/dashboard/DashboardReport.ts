@@ -1,0 +1,52 @@
+/** The results as tables, for the terminal and as Markdown. */
+import { median } from "../load/Percentiles.ts"
+import { figure } from "../Report.ts"
+import * as Table from "../Table.ts"
+import { ratioOf } from "./DashboardGoals.ts"
+import type { CreatesPair, DashboardResults } from "./DashboardResults.ts"
+
+const pages = ({ pages, payments }: DashboardResults) => [
+  [
+    `Pages of an account with ${payments.toLocaleString("en")} payments`,
+    "p50 ms",
+    "p95 ms",
+    "max ms",
+    "CPU ms Till",
+    "CPU ms Postgres"
+  ],
+  ...pages.map(({ maxMillis, p50Millis, p95Millis, postgresMillis, serverMillis, title }) => [
+    title,
+    figure(p50Millis),
+    figure(p95Millis),
+    figure(maxMillis),
+    figure(serverMillis),
+    figure(postgresMillis)
+  ])
+]
+
+const creates = ({ live, openPages, requestLog }: DashboardResults) => {
+  const row = (title: string, pairs: ReadonlyArray<CreatesPair>) => [
+    title,
+    figure(median(pairs.map((pair) => pair.with))),
+    figure(median(pairs.map((pair) => pair.without))),
+    `${figure(ratioOf(pairs))} ×`
+  ]
+  return [
+    ["Creates per second, 64 connections", "with", "without", "with ÷ without"],
+    row(`${openPages} open pages`, live),
+    row("the log of requests", requestLog)
+  ]
+}
+
+const notes = ({ loadsPerSecond, openPages, residentBytes }: DashboardResults): string => {
+  const loads = `${openPages} open pages loaded themselves ${figure(loadsPerSecond)} times a second in all.`
+  if (residentBytes === undefined) return loads
+  const [before, after] = residentBytes.map((bytes) => `${Math.round(bytes / 2 ** 20)} MiB`)
+  return `${loads} Till's memory before they were opened: ${before}; after them: ${after}.`
+}
+
+export const text = (results: DashboardResults): string =>
+  [...[pages(results), creates(results)].map((rows) => Table.textLines(rows).join("\n")), notes(results)].join("\n\n")
+
+export const markdown = (results: DashboardResults): string =>
+  [...[pages(results), creates(results)].map(Table.markdown), notes(results)].join("\n\n")
