@@ -35,7 +35,8 @@ export const makeWorld = async (shared: PagesServer, text: Text): Promise<World>
   }
   const brand = { name: text(200), support: `https://shop.example/?${text(100)}`, accent: "#1b7f5e" }
   await run(accounts.run(INSTALLATION, Merchants.show(keys.merchantId, brand)))
-  const email = `${text(30).replaceAll(/[\s@]/gu, "x")}@example.com`
+  // An address is one person's, of whatever merchant.
+  const email = `${text(30).replaceAll(/[\s@]/gu, "x")}@${keys.merchantId.toLowerCase()}.example`
   const person = await run(accounts.run(INSTALLATION, People.add(keys.merchantId, { email, role: "developer" })))
   const objects = await makeObjects(server, text)
   const { documents } = await run(
