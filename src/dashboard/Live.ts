@@ -140,10 +140,10 @@ const streamOf = Effect.fnUntraced(function* (
     wakeUp()
   }
   yield* streams.opened(session, wakeUp)
-  yield* Effect.addFinalizer(() => Effect.sync(() => streams.turns.forget(turn)))
+  yield* Effect.addFinalizer(() => Effect.sync(() => streams.turns.forget(account, turn)))
   yield* streams.hear(account, (kinds) => {
     for (const kind of kinds) changed.add(kind)
-    streams.turns.ask(turn)
+    streams.turns.ask(account, turn)
   })
   yield* streams.hear(INSTALLATION, (kinds) => {
     if (!kinds.has(DASHBOARD_SESSION.name) && !kinds.has(PERSON.name)) return

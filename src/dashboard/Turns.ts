@@ -1,9 +1,11 @@
 /**
  * When open pages may load themselves again: one after the other, with a pause between two of them, so that however
- * many are open, what they cost stays small. Somebody alone waits for nobody; five hundred who all see the same change
- * see it within seconds of one another, and later while the process has hardly time for them.
+ * many are open, what they cost stays small. Five hundred who all see the same change see it within seconds of one
+ * another, and later while the process has hardly time for them. Accounts take turns as well: a merchant who has many
+ * pages open makes no other one wait for them.
  */
 import { performance } from "node:perf_hooks"
+import type { AccountId } from "../engine/Document.ts"
 
 /** Between two pages, in milliseconds. */
 const PAUSE_MILLIS = 20
@@ -32,8 +34,8 @@ const makeShare = (): (() => number) => {
 }
 
 export class Turns {
-  /** Whoever waits, first come first served. */
-  readonly #waiting = new Set<() => void>()
+  /** Whoever waits, by account: the account whose turn it is first, and of each whoever came first. */
+  readonly #waiting = new Map<AccountId, Set<() => void>>()
   readonly #shareNow: () => number
   #timer: NodeJS.Timeout | undefined
   #last = Number.NEGATIVE_INFINITY
@@ -43,13 +45,16 @@ export class Turns {
   }
 
   /** Calls it once when its turn has come. Whoever waits already keeps its place. */
-  ask(go: () => void): void {
-    this.#waiting.add(go)
+  ask(account: AccountId, go: () => void): void {
+    const others = this.#waiting.get(account)
+    if (others === undefined) this.#waiting.set(account, new Set([go]))
+    else others.add(go)
     this.#arm()
   }
 
-  forget(go: () => void): void {
-    this.#waiting.delete(go)
+  forget(account: AccountId, go: () => void): void {
+    const others = this.#waiting.get(account)
+    if (others?.delete(go) === true && others.size === 0) this.#waiting.delete(account)
   }
 
   #arm(): void {
@@ -60,11 +65,15 @@ export class Turns {
 
   #next(): void {
     this.#timer = undefined
-    const [go] = this.#waiting
-    if (go === undefined) return
-    this.#waiting.delete(go)
+    const [first] = this.#waiting
+    if (first === undefined) return
+    const [account, pages] = first
+    const [go] = pages
+    this.#waiting.delete(account)
+    pages.delete(go!)
+    if (pages.size > 0) this.#waiting.set(account, pages)
     this.#last = performance.now()
-    go()
+    go!()
     if (this.#waiting.size > 0) this.#arm()
   }
 }

@@ -10,7 +10,7 @@ describe("turns", () => {
   const told = (turns: Turns, count: number) => {
     const seen: Array<number> = []
     const pages = Array.from({ length: count }, (_, i) => () => void seen.push(i))
-    for (const page of [...pages, ...pages]) turns.ask(page)
+    for (const page of [...pages, ...pages]) turns.ask("a", page)
     return { seen, pages }
   }
 
@@ -34,13 +34,24 @@ describe("turns", () => {
     assert.lengthOf(seen, 30)
   })
 
+  it("go from account to account", () => {
+    const turns = new Turns(() => 0)
+    const { seen } = told(turns, 100)
+    turns.ask("b", () => void seen.push(-1))
+    turns.ask("b", () => void seen.push(-2))
+    vi.advanceTimersByTime(110)
+    assert.deepStrictEqual(seen.slice(0, 5), [0, -1, 1, -2, 2])
+    vi.advanceTimersByTime(10_000)
+    assert.lengthOf(seen, 102)
+  })
+
   it("pass over who has gone", () => {
     const turns = new Turns(() => 0)
     const { pages, seen } = told(turns, 4)
-    turns.forget(pages[1]!)
+    turns.forget("a", pages[1]!)
     vi.advanceTimersByTime(1000)
     assert.deepStrictEqual(seen, [0, 2, 3])
-    turns.ask(pages[1]!)
+    turns.ask("a", pages[1]!)
     vi.advanceTimersByTime(25)
     assert.deepStrictEqual(seen, [0, 2, 3, 1])
   })
