@@ -9,7 +9,7 @@ import type { PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
 import { visit } from "./Shop.ts"
 
-/** The codes of semantics §3, and those that an HTTP server needs besides. */
+/** The codes of semantics §3 and of 9.78, and those that an HTTP server needs besides. */
 const CODES =
   `parameter_missing parameter_invalid parameter_unknown parameters_exclusive invalid_json invalid_api_version
   amount_too_large payment_intent_unexpected_state checkout_session_unexpected_state charge_already_refunded
@@ -17,7 +17,7 @@ const CODES =
   api_key_expired card_declined payment_intent_authentication_failure secret_key_required resource_missing
   route_not_found method_not_allowed idempotency_key_in_use request_too_large unsupported_media_type
   idempotency_key_reuse rate_limit_exceeded internal_error processor_unavailable service_unavailable
-  test_mode_only invalid_http request_headers_too_large request_timeout`.split(/\s+/)
+  test_mode_only request_log_off invalid_http request_headers_too_large request_timeout`.split(/\s+/)
 
 let server: PagesServer
 beforeAll(async () => {
