@@ -14,6 +14,7 @@ import * as ProcessTime from "../ProcessTime.ts"
 import { intentBody, INTENTS } from "../scenarios/Scenario.ts"
 import * as Seed from "../Seed.ts"
 import { around } from "../SpentTime.ts"
+import { verify } from "../Verification.ts"
 import type { CreatesPair, DashboardResults, PageFigures } from "./DashboardResults.ts"
 import type { Visitor } from "./Visitors.ts"
 import { signIn } from "./Visitors.ts"
@@ -199,7 +200,11 @@ const inTurn = Effect.fnUntraced(function* <E, R>(
 })
 
 /** Opens so many pages, home and payments in turn; each loads itself again when it is told to, as its script does. */
-const openPages = Effect.fnUntraced(function* (visitors: ReadonlyArray<Visitor>, count: number, loaded: () => void) {
+const openPages = Effect.fnUntraced(function* (
+  visitors: ReadonlyArray<Visitor>,
+  count: number,
+  loaded: (isGood: boolean) => void
+) {
   yield* Effect.acquireRelease(
     Effect.tryPromise({
       try: () =>
@@ -213,8 +218,10 @@ const openPages = Effect.fnUntraced(function* (visitors: ReadonlyArray<Visitor>,
               isLoading = true
               visitor
                 .load(path)
-                .then(loaded)
-                .catch(() => {})
+                .then(
+                  ({ status, text }) => loaded(status === 200 && text.includes("</html>")),
+                  () => loaded(false)
+                )
                 .finally(() => (isLoading = false))
             })
           })
@@ -235,12 +242,16 @@ const measureLive = Effect.fnUntraced(function* (
   yield* creates(ground, server, load, pace.warmUpSeconds)
   const before = ProcessTime.residentBytesOf(server.pid)
   let loads = 0
+  let wrong = 0
   let counted = 0
   let seconds = 0
   const round = creates(ground, server, load, pace.secondsPerRound)
   const withPages = Effect.scoped(
     Effect.gen(function* () {
-      yield* openPages(visitors, pace.openPages, () => void loads++)
+      yield* openPages(visitors, pace.openPages, (isGood) => {
+        if (isGood) loads++
+        else wrong++
+      })
       yield* creates(ground, server, load, pace.warmUpSeconds / 2)
       const [loadsBefore, began] = [loads, performance.now()]
       const perSecond = yield* round
@@ -250,6 +261,7 @@ const measureLive = Effect.fnUntraced(function* (
     })
   )
   const pairs = yield* inTurn(pace.rounds, withPages, round)
+  if (wrong > 0) return yield* new BenchFailure({ problem: `${wrong} open pages were not given what they show.` })
   const after = ProcessTime.residentBytesOf(server.pid)
   return {
     pairs,
@@ -299,6 +311,7 @@ export const run = Effect.fnUntraced(function* (pace: DashboardPace) {
   yield* Console.log(`  ${pace.openPages} pages are opened …`)
   const { pairs, ...live } = yield* measureLive({ ground, load, server }, merchant, pace)
   if (live.loadsPerSecond === 0) return yield* new BenchFailure({ problem: "No open page was told of any change." })
+  yield* verify(server.installation)
   yield* Console.log("  the log of requests …")
   const requestLog = yield* measureRequestLog(load, pace)
   const at = new Date().toISOString()

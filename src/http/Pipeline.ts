@@ -384,10 +384,10 @@ const makeWaiting = Effect.fnUntraced(function* () {
   }
 })
 
-/** Makes what has answered requests logged, if their account is known. What another process has answered it logs. */
 /** Who follows the log asks for it all the time. */
 const isAboutLog = (path: string): boolean => /^\/v1\/request_logs(?:\/|$)/.test(path)
 
+/** Makes what has answered requests logged, if their account is known. What another process has answered it logs. */
 const noteIn =
   ({ write }: RequestLogShape) =>
   (exchange: Received, answer: Answer): void => {
