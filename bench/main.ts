@@ -5,7 +5,8 @@
  * and is no failure, because it depends on the machine.
  */
 import { join } from "node:path"
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { BenchFailure } from "./BenchFailure.ts"

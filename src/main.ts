@@ -5,7 +5,8 @@
  */
 // First of all: parsers that exist before it would stay interpreted.
 import "effect/schema/SchemaJITCompiler/enable"
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, Logger } from "effect"
 import { reportFailure, run } from "./cli/Till.ts"
 

@@ -3,7 +3,7 @@
  * becomes a response (§3, T20).
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Cause, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpServerResponse } from "effect/http"

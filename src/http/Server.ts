@@ -1,6 +1,6 @@
 /** Listens. What is under /v1 goes to the API as node has read it; everything else goes through Effect's HTTP. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
 import type { TakeApi } from "./NodeServer.ts"
 import { endConnections, setApi } from "./NodeServer.ts"

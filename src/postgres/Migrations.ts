@@ -5,7 +5,7 @@
  * of creation. Records are bytes, not `jsonb`, because exactly they are hashed, and served: of a document, `objects`
  * only says where in a record it lies.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgMigrator } from "@effect/sql-pg"
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"

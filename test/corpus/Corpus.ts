@@ -2,7 +2,7 @@
  * Corpora: installations as released versions of Till left them, kept so that every later Till can be started on them.
  * `make.ts` makes them.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgClient, PgMigrator } from "@effect/sql-pg"
 import type { Redacted, Scope } from "effect"
 import { Effect, Layer } from "effect"

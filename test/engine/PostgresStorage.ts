@@ -1,5 +1,5 @@
 /** The engine's storage in a fresh database of the run's Postgres; every engine on it has connections of its own. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgClient, PgMigrator } from "@effect/sql-pg"
 import { type Context, Effect, Layer, Redacted, Scope } from "effect"
 import type { AnchorStore } from "../../src/engine/Anchors.ts"

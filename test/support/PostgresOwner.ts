@@ -1,7 +1,7 @@
 /**
  * A process that owns an embedded Postgres, for tests that kill such a process: `node PostgresOwner.ts <data folder>`.
  */
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.ts"
 
