@@ -12,6 +12,7 @@ import * as Audit from "../payments/Audit.ts"
 import { filters } from "./components/Form.ts"
 import { cursorIn, pages, table } from "./components/Table.ts"
 import { NOTHING, time } from "./components/Values.ts"
+import { objectLink } from "./Objects.ts"
 import { PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { actionNames, screen } from "./Screens.ts"
@@ -86,7 +87,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
           { name: "Action", cell: ({ action }) => html`<code>${action}</code>` },
           {
             name: "Of",
-            cell: ({ subject }) => (subject === null ? NOTHING : html`<code>${subject}</code>`),
+            cell: ({ subject }) => (subject === null ? NOTHING : objectLink(visit, subject)),
             wide: true
           },
           { name: "What", long: true, cell: ({ detail }) => detail ?? NOTHING },

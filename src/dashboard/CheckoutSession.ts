@@ -7,10 +7,12 @@ import * as Commands from "../payments/CheckoutSessions.ts"
 import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId } from "../payments/Documents.ts"
 import type { Problem } from "./components/Form.ts"
 import { dialog } from "./components/Form.ts"
+import { billingHtml } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import { qrCode } from "./components/QrCode.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, metadataSection, money, plainAmount, section, time } from "./components/Values.ts"
+import { objectLink } from "./Objects.ts"
 import { find } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, screen } from "./Screens.ts"
@@ -30,20 +32,13 @@ const buttons = (visit: Visit, { id, status }: CheckoutSession, problem: Problem
     })}
   </div>`
 
-const payerOf = ({ customer_details: details }: CheckoutSession): Child => {
-  if (details === undefined) return null
-  const { address, email, name, phone } = details
-  const lines = [name, email, phone, ...Object.values(address ?? {})].filter((line) => line)
-  return lines.length === 0 ? null : lines.map((line) => html`<div><bdi>${line}</bdi></div>`)
-}
-
-const linesTable = (lines: ReadonlyArray<LineItem>): Child =>
+const linesTable = (visit: Visit, lines: ReadonlyArray<LineItem>): Child =>
   table({
     caption: "What is bought",
     columns: [
       { name: "Item", long: true, cell: ({ description }) => html`<bdi>${description}</bdi>` },
       { name: "Quantity", align: "end", cell: ({ quantity }) => String(quantity) },
-      { name: "Price", wide: true, cell: ({ price }) => code(price) },
+      { name: "Price", wide: true, cell: ({ price }) => objectLink(visit, price) },
       { name: "Amount", align: "end", cell: ({ amount_total, currency }) => money(amount_total, currency) }
     ],
     rows: lines,
@@ -74,13 +69,9 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         "Details",
         facts([
           ["Id", code(id)],
-          [
-            "Payment",
-            payment_intent &&
-              html`<a href="${visit.to(`/payments/${payment_intent}`)}"><code>${payment_intent}</code></a>`
-          ],
-          ["Customer", customer && html`<a href="${visit.to(`/customers/${customer}`)}"><code>${customer}</code></a>`],
-          ["Payer", payerOf(session)],
+          ["Payment", payment_intent && objectLink(visit, payment_intent)],
+          ["Customer", customer && objectLink(visit, customer)],
+          ["Payer", billingHtml(session.customer_details ?? {})],
           ["Since", time(session.created)],
           [session.status === "expired" ? "Would have expired" : "Expires", time(session.expires_at)],
           ["Afterwards", session.success_url && code(session.success_url)],
@@ -88,9 +79,9 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ])
       ),
       metadataSection(session.metadata),
-      section("What is bought", linesTable(lines)),
+      section("What is bought", linesTable(visit, lines)),
       // A client secret lets whoever has it pay; nobody needs it here.
-      section("JSON", json({ ...rest, customer, payment_intent, url }, "The session as JSON"))
+      section("JSON", json(visit, { ...rest, customer, payment_intent, url }, "The session as JSON"))
     ]
   }
 })

@@ -4,7 +4,6 @@ import type { Customer } from "../domain/Customer.ts"
 import { UpdateCustomer } from "../domain/Customer.ts"
 import type { PaymentMethod } from "../domain/PaymentMethod.ts"
 import { HELD_MAX } from "../domain/PaymentMethod.ts"
-import { brandName } from "../pages/CardBrands.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import * as Attachments from "../payments/Attachments.ts"
@@ -13,6 +12,7 @@ import { CUSTOMER, PAYMENT_INTENT, PAYMENT_METHOD } from "../payments/Documents.
 import { customerFields, customerIn } from "./Customers.ts"
 import type { Problem } from "./components/Form.ts"
 import { dialog } from "./components/Form.ts"
+import { cardExpiry, cardName } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import type { Column } from "./components/Table.ts"
 import { table } from "./components/Table.ts"
@@ -50,13 +50,14 @@ const buttons = (visit: Visit, customer: Customer, problem: Problem | null): Chi
 const cardColumns = (visit: Visit, customer: string, problem: Problem | null): ReadonlyArray<Column<PaymentMethod>> => [
   {
     name: "Card",
-    cell: ({ card }) => html`<span class="whole">${brandName(card.brand)} ···· ${card.last4}</span>`
+    cell: ({ card }) => html`<span class="whole">${cardName(card)}</span>`
   },
+  { name: "Expires", cell: ({ card }) => cardExpiry(card) },
   {
-    name: "Expires",
-    cell: ({ card }) => `${String(card.exp_month).padStart(2, "0")}/${card.exp_year}`
+    name: "Payment method",
+    wide: true,
+    cell: ({ id }) => html`<a href="${visit.to(`/payment-methods/${id}`)}">${code(id)}</a>`
   },
-  { name: "Payment method", wide: true, cell: ({ id }) => code(id) },
   { name: "Since", wide: true, cell: ({ created }) => time(created) },
   ...(visit.may("build")
     ? [
@@ -119,7 +120,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
           empty: "None. A payment with setup_future_usage saves its card."
         })
       ),
-      section("JSON", json(customer, "The customer as JSON"))
+      section("JSON", json(visit, customer, "The customer as JSON"))
     ]
   }
 })

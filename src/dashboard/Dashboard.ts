@@ -7,12 +7,14 @@ import * as Account from "./Account.ts"
 import * as Delivery from "./Delivery.ts"
 import * as CheckoutSession from "./CheckoutSession.ts"
 import * as CheckoutSessions from "./CheckoutSessions.ts"
+import * as Charge from "./Charge.ts"
 import * as Customer from "./Customer.ts"
 import * as Customers from "./Customers.ts"
 import * as AuditLog from "./AuditLog.ts"
 import * as BrandSettings from "./BrandSettings.ts"
 import * as Developers from "./Developers.ts"
 import * as Events from "./Events.ts"
+import * as Find from "./Find.ts"
 import * as Home from "./Home.ts"
 import * as Installation from "./Installation.ts"
 import * as Keys from "./Keys.ts"
@@ -21,10 +23,13 @@ import * as NewPrice from "./NewPrice.ts"
 import * as Member from "./Member.ts"
 import { Numbers } from "./Numbers.ts"
 import * as Payment from "./Payment.ts"
+import * as PaymentMethod from "./PaymentMethod.ts"
 import * as Payments from "./Payments.ts"
 import * as PaymentsFile from "./PaymentsFile.ts"
+import * as Price from "./Price.ts"
 import * as Product from "./Product.ts"
 import * as Products from "./Products.ts"
+import * as Refund from "./Refund.ts"
 import * as Requests from "./Requests.ts"
 import { link, placeOf } from "./Place.ts"
 import { refusal, route, signedOut, toSignIn } from "./Screens.ts"
@@ -59,12 +64,14 @@ export const layer = Layer.mergeAll(
   Delivery.layer,
   CheckoutSession.layer,
   CheckoutSessions.layer,
+  Charge.layer,
   Customer.layer,
   Customers.layer,
   AuditLog.layer,
   BrandSettings.layer,
   Developers.layer,
   Events.layer,
+  Find.layer,
   Home.layer,
   Installation.layer,
   Keys.layer,
@@ -72,10 +79,13 @@ export const layer = Layer.mergeAll(
   NewPrice.layer,
   Member.layer,
   Payment.layer,
+  PaymentMethod.layer,
   Payments.layer,
   PaymentsFile.layer,
+  Price.layer,
   Product.layer,
   Products.layer,
+  Refund.layer,
   Requests.layer,
   SignIn.layer,
   WebhookEndpoint.layer,

@@ -69,7 +69,10 @@ const show: Show = Effect.fnUntraced(function* (visit, params, problem) {
         ["Made", time(delivery.created)]
       ]),
       section("Attempts", attemptsTable(delivery)),
-      section("What is sent", json(render(event, { account: visit.account, pendingWebhooks }), "The body as JSON"))
+      section(
+        "What is sent",
+        json(visit, render(event, { account: visit.account, pendingWebhooks }), "The body as JSON")
+      )
     ]
   }
 })

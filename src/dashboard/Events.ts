@@ -11,10 +11,10 @@ import { json } from "./components/Json.ts"
 import { cursorIn, pages, table } from "./components/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
 import { findEvent, sendAgain } from "./Deliveries.ts"
+import { objectLink } from "./Objects.ts"
 import { PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, screen } from "./Screens.ts"
-import type { Visit } from "./Visit.ts"
 
 interface Told {
   readonly id: string
@@ -22,22 +22,6 @@ interface Told {
 }
 
 const objectOf = ({ object }: StoredEvent): Told => JSON.parse(object) as Told
-
-/** Kinds whose objects have a page of their own, by the start of their ids. */
-const PAGES: Readonly<Record<string, `/${string}`>> = {
-  pi: "/payments",
-  cus: "/customers",
-  prod: "/products",
-  cs: "/checkout-sessions"
-}
-
-/** An object's id, with a link to its page. */
-export const objectLink = (visit: Visit, id: string) => {
-  const path = PAGES[id.split("_", 1)[0]!]
-  return path === undefined
-    ? html`<code>${id}</code>`
-    : html`<a href="${visit.to(`${path}/${id}`)}"><code>${id}</code></a>`
-}
 
 const TYPE = /^[a-z_]+(\.[a-z_]+)*(\.\*)?$/
 
@@ -120,13 +104,13 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Id", code(id)],
         ["About", objectLink(visit, objectOf(event).id)],
         ["Date", time(Math.floor(event.at / 1000))],
-        ["Request", event.request && code(event.request.id)],
+        ["Request", event.request && objectLink(visit, event.request.id)],
         ["Idempotency key", key],
         ["API version", event.apiVersion],
         ["Deliveries at first", event.deliveries]
       ]),
       changes(event),
-      section("JSON", json(render(event, { account: visit.account, pendingWebhooks }), "The event as JSON"))
+      section("JSON", json(visit, render(event, { account: visit.account, pendingWebhooks }), "The event as JSON"))
     ]
   }
 })

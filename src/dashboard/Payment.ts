@@ -22,7 +22,18 @@ import { json } from "./components/Json.ts"
 import { table } from "./components/Table.ts"
 import { timeline } from "./components/Timeline.ts"
 import type { Tone } from "./components/Values.ts"
-import { badge, code, facts, metadataSection, money, NOTHING, plainAmount, section, time } from "./components/Values.ts"
+import {
+  badge,
+  code,
+  facts,
+  metadataSection,
+  money,
+  NOTHING,
+  plainAmount,
+  section,
+  time,
+  words
+} from "./components/Values.ts"
 import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
 import { cardOf } from "./Payments.ts"
 import type { Touching } from "./Reading.ts"
@@ -47,7 +58,6 @@ const CANCELABLE: ReadonlySet<string> = new Set([
   "requires_capture"
 ])
 
-const words = (text: string): string => text.replaceAll("_", " ")
 const optionsOf = (literals: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> => [
   ["", "None"],
   ...literals.map((literal) => [literal, words(literal)] as const)
@@ -137,7 +147,7 @@ const happenings = (visit: Visit, touched: ReadonlyArray<Touching>) =>
     }
   })
 
-const refundsTable = (refunds: ReadonlyArray<Refund>) =>
+const refundsTable = (visit: Visit, refunds: ReadonlyArray<Refund>) =>
   table({
     caption: "Refunds of this payment, newest first",
     columns: [
@@ -148,6 +158,7 @@ const refundsTable = (refunds: ReadonlyArray<Refund>) =>
       { name: "Date", cell: ({ created }) => time(created) }
     ],
     rows: refunds,
+    href: ({ id }) => visit.to(`/refunds/${id}`),
     empty: "None."
   })
 
@@ -218,9 +229,9 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
       factsOf(visit, payment, hidden?.checkoutSession),
       metadataSection(payment.metadata),
       section("What happened", timeline(happenings(visit, touched))),
-      section("Refunds", refundsTable(refunds)),
+      section("Refunds", refundsTable(visit, refunds)),
       // A client secret lets whoever has it pay; nobody needs it here.
-      section("JSON", json({ ...rest, created, canceled_at, charges }, "The payment as JSON"))
+      section("JSON", json(visit, { ...rest, created, canceled_at, charges }, "The payment as JSON"))
     ]
   }
 })

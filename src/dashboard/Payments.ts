@@ -4,12 +4,14 @@ import { DeclineCode } from "../domain/Cards.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../domain/PaymentIntentStates.ts"
 import { html } from "../pages/Html.ts"
-import { brandName } from "../pages/CardBrands.ts"
+import { seeOther } from "../pages/PageResponse.ts"
+import { cardName } from "./components/Cards.ts"
 import { filters } from "./components/Form.ts"
 import type { Column } from "./components/Table.ts"
 import { cursorIn, pages, pagesFound, table } from "./components/Table.ts"
-import { badge, money, NOTHING, time } from "./components/Values.ts"
+import { badge, money, NOTHING, time, words } from "./components/Values.ts"
 import type { Found } from "./PaymentSearch.ts"
+import { isId } from "./Objects.ts"
 import { askedBy, LOOKED_THROUGH_MAX, payments } from "./PaymentSearch.ts"
 import { PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
@@ -19,17 +21,15 @@ import type { Visit } from "./Visit.ts"
 /** Brand and last digits of the card that a payment was last tried with; nothing before that. */
 export const cardOf = ({ charges }: PaymentIntent) => {
   const card = charges.data[0]?.payment_method_details.card
-  return card === undefined ? NOTHING : html`<span class="whole">${brandName(card.brand)} ···· ${card.last4}</span>`
+  return card === undefined ? NOTHING : html`<span class="whole">${cardName(card)}</span>`
 }
-
-const wordsOf = (code: string): string => code.replaceAll("_", " ")
 
 export const paymentColumns = (visit: Visit): ReadonlyArray<Column<PaymentIntent>> => [
   { name: "Amount", align: "end", cell: ({ amount, currency }) => money(amount, currency) },
   {
     name: "Status",
     cell: ({ last_payment_error: error, status }) =>
-      html`${badge(status)} ${error?.decline_code !== undefined && html`<small>${wordsOf(error.decline_code)}</small>`}`
+      html`${badge(status)} ${error?.decline_code !== undefined && html`<small>${words(error.decline_code)}</small>`}`
   },
   {
     name: "Description",
@@ -58,6 +58,9 @@ const fileLink = (visit: Visit) => {
 }
 
 const show: Show = Effect.fnUntraced(function* (visit) {
+  const text = visit.query.get("query")?.trim() ?? ""
+  // Payments are found by their own ids and by their customers'; all others lead to their pages.
+  if (isId(text) && !/^(?:pi|cus)_/.test(text)) return seeOther(visit.to("/find", { query: text }))
   const asked = yield* askedBy(visit)
   const { problem } = asked
   const nothing: Found = { rows: [], hasMore: false, end: undefined }
@@ -69,7 +72,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   const isFiltered = problem !== null || asked.queries.length > 0
   const options = (values: ReadonlyArray<string>) => [
     ["", "Any"] as const,
-    ...values.map((value) => [value, wordsOf(value)] as const)
+    ...values.map((value) => [value, words(value)] as const)
   ]
   return {
     title: "Payments",

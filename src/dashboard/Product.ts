@@ -14,7 +14,7 @@ import * as Commands from "../payments/Products.ts"
 import type { Fields, Problem } from "./components/Form.ts"
 import { dialog, form } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
-import { isStepped, priceHtml, quantityTable, tierTable } from "./components/Prices.ts"
+import { priceHtml, quantitiesSection } from "./components/Prices.ts"
 import type { Column } from "./components/Table.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, metadataSection, NOTHING, section, time } from "./components/Values.ts"
@@ -80,7 +80,7 @@ const priceColumns = (visit: Visit, product: Product, problem: Problem | null): 
     name: "Status",
     cell: ({ active, id }) => [stateBadge(active), id === product.default_price && [" ", badge("default")]]
   },
-  { name: "Id", wide: true, cell: ({ id }) => code(id) },
+  { name: "Id", wide: true, cell: ({ id }) => html`<a href="${visit.to(`/prices/${id}`)}">${code(id)}</a>` },
   ...(visit.may("build")
     ? [{ name: "Actions", cell: (price: Price) => priceButtons(visit, product, price, problem) }]
     : [])
@@ -121,18 +121,6 @@ const priceButtons = (visit: Visit, product: Product, price: Price, problem: Pro
   </div>`
 }
 
-/** Prices of which one cannot tell by looking what a quantity comes to. */
-const stepped = (prices: ReadonlyArray<Price>): Child =>
-  prices.filter(isStepped).map((price) => {
-    const name = price.nickname ?? price.lookup_key ?? price.id
-    const tiers = price.tiers !== undefined && tierTable(price, name)
-    return section(
-      `Quantities at ${name}`,
-      html`<div class="beside">${tiers}${quantityTable(price, name)}</div>`,
-      priceHtml(price)
-    )
-  })
-
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const product = (yield* find(visit.account, PRODUCT, id)).value
   const { rows: prices } = yield* list(visit.account, PRICE, { labels: { product: id }, limit: PRICES_MAX })
@@ -164,8 +152,8 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         }),
         visit.may("build") && html`<a class="button" href="${visit.to(`/products/${id}/prices`)}">Add a price</a>`
       ),
-      stepped(prices),
-      section("JSON", json(product, "The product as JSON"))
+      prices.map(quantitiesSection),
+      section("JSON", json(visit, product, "The product as JSON"))
     ]
   }
 })

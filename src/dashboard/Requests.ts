@@ -12,6 +12,7 @@ import { cursorIn, pages, table } from "./components/Table.ts"
 import type { Tone } from "./components/Values.ts"
 import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
 import { REQUEST } from "./Live.ts"
+import { objectLink } from "./Objects.ts"
 import { PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
@@ -158,23 +159,8 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
   }
 })
 
-/** Where an object has its page, by how its id begins. */
-const PAGES: Readonly<Record<string, `/${string}`>> = {
-  pi: "/payments",
-  cs: "/checkout-sessions",
-  cus: "/customers",
-  prod: "/products",
-  evt: "/events",
-  we: "/webhooks"
-}
-
-const objectHtml = (visit: Visit, id: string): Child => {
-  const page = PAGES[id.split("_", 1)[0]!]
-  return html`<div>
-    ${page === undefined ? code(id) : html`<a href="${visit.to(`${page}/${id}`)}"><code>${id}</code></a>`}
-    <a href="${visit.to("/requests", { object: id })}">its requests</a>
-  </div>`
-}
+const objectHtml = (visit: Visit, id: string): Child =>
+  html`<div>${objectLink(visit, id)} <a href="${visit.to("/requests", { object: id })}">its requests</a></div>`
 
 const filtered = (visit: Visit, name: string, value: string): Child =>
   html`<a href="${visit.to("/requests", { [name]: value })}"><code>${value}</code></a>`
@@ -229,7 +215,7 @@ const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
         request.method === "GET" ? "Query" : "Body",
         request.sent === null
           ? html`<p class="empty">None, or more than is kept.</p>`
-          : json(request.sent, "What was sent, as it is kept")
+          : json(visit, request.sent, "What was sent, as it is kept")
       )
     ]
   }

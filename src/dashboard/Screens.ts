@@ -8,7 +8,8 @@
  * its own record.
  */
 import { Clock, Effect, Layer, Result } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
+import { HttpServerResponse } from "effect/http"
 import { withoutCardNumbers } from "../domain/Cards.ts"
 import { API_VERSION_NEWEST } from "../domain/ApiVersion.ts"
 import type { ResourceMissing } from "../domain/Errors.ts"
@@ -113,19 +114,30 @@ export const refusal = (visit: Visit, status: 403 | 404): Response =>
     status
   )
 
-/** Makes what is shown; undefined where there is nothing, and so does `ResourceMissing`. */
+/**
+ * Makes what is shown, or leads elsewhere by a response; undefined where there is nothing, and so does
+ * `ResourceMissing`.
+ */
 export type Show<R = Services> = (
   visit: Visit,
   params: Params,
   problem: Problem | null
-) => Effect.Effect<Screen | undefined, ResourceMissing | Unavailable, R>
+) => Effect.Effect<Screen | Response | undefined, ResourceMissing | Unavailable, R>
 
-const shown = <R>(visit: Visit, screen: Effect.Effect<Screen | undefined, ResourceMissing | Unavailable, R>) =>
-  screen.pipe(
+/** `more` is what else is to be said of it. */
+const shown = <R>(
+  visit: Visit,
+  show: Effect.Effect<Screen | Response | undefined, ResourceMissing | Unavailable, R>,
+  more: Pick<Screen, "notice" | "status">
+) =>
+  show.pipe(
     Effect.catchTag("ResourceMissing", () => Effect.succeed(undefined)),
-    Effect.map((screen) =>
-      screen === undefined ? refusal(visit, 404) : answer(shell(visit, screen), screen.status, screen.pictures)
-    )
+    Effect.map((made) => {
+      if (made === undefined) return refusal(visit, 404)
+      if (HttpServerResponse.isHttpServerResponse(made)) return made
+      const screen = { ...made, ...more }
+      return answer(shell(visit, screen), screen.status, screen.pictures)
+    })
   )
 
 /** What actions say on the page that they lead to, by their names. */
@@ -190,11 +202,7 @@ export const screen = <R = never>(path: `/${string}` | "", right: Needed, show: 
   route<ResourceMissing | Unavailable, Services | R>("GET", `/dashboard/:mode${path}`, (request, params) =>
     asVisit({ request, params, right }, (visit) => {
       const notice = SAYINGS.get(visit.query.get("done") ?? "") ?? null
-      const screen = show(visit, params, null)
-      return shown(
-        visit,
-        Effect.map(screen, (made) => made && { notice, ...made })
-      )
+      return shown(visit, show(visit, params, null), { notice })
     })
   )
 
@@ -330,10 +338,7 @@ export const action = <R = never>(made: Action<Services | R>) => {
         const again = ({ errors, message }: Invalid, status: number) => {
           const problem: Problem = { action: visit.place.path, message, errors, values }
           const onPage = { ...visit, place: { ...visit.place, path: atPage } }
-          return shown(
-            onPage,
-            Effect.map(made.show(onPage, params, problem), (screen) => screen && { ...screen, status })
-          )
+          return shown(onPage, made.show(onPage, params, problem), { status })
         }
         if (made.confirms?.(visit, values) === true && !isConfirmed(visit.session, yield* Clock.currentTimeMillis)) {
           const asked = yield* Confirmation.ask(request, visitor, values)

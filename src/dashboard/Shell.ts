@@ -98,6 +98,15 @@ const sidebar = (visit: Visit, current: SectionName | null): Html =>
     ${switchOf(visit)}
     <details class="menu">
       <summary class="button">Menu</summary>
+      <form class="find" method="get" action="${visit.to("/find")}" role="search" aria-label="Everything">
+        <input
+          type="search"
+          name="query"
+          aria-label="Find by id, email or name"
+          placeholder="Find"
+          autocomplete="off"
+        />
+      </form>
       <nav aria-label="Dashboard">
         <ul>
           ${sectionsOf(visit).map(
@@ -143,7 +152,7 @@ const keys = (visit: Visit): Html =>
     <h2>Keys</h2>
     <dl>
       ${[
-        ["/", "Search or filter"],
+        ["/", "Filter, or find"],
         ["j, k", "Next or previous row"],
         ["Enter", "Open the row"],
         ...sectionsOf(visit).map(({ key, name }) => [`g, then ${key}`, name] as const),

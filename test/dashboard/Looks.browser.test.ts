@@ -1,6 +1,6 @@
 /**
  * Every page, for everybody: in light and dark, on a phone, in forced colours, in text of twice the size, and for
- * whoever has no pointer. Axe takes most of the time, so it looks twice: at a desk in light, on a phone in the dark.
+ * whoever has no pointer. Loading axe into a page takes most of the time, so each page is loaded once for two looks.
  */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import * as fs from "node:fs"
@@ -47,27 +47,35 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     await shared.close()
   })
 
+  /** What is wrong with a page that is open. */
   type Look = (page: Page) => Promise<ReadonlyArray<string>>
 
-  /** Goes through all pages in one context: what is wrong with which, and what the browser complains of. */
+  /** Goes through all pages in one context, two at a time: what is wrong with which, and what the browser complains of. */
   const problemsOf = async (options: BrowserContextOptions, look: Look): Promise<ReadonlyArray<string>> => {
     const context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce", ...options })
     context.setDefaultTimeout(20_000)
-    const page = await context.newPage()
     const problems: Array<string> = []
-    page.on("pageerror", (error) => problems.push(String(error)))
-    page.on("console", (message) => {
-      if (message.type() === "error" && !/status of 404/.test(message.text())) problems.push(message.text())
-    })
-    const lookAt = async (path: string) => {
+    const openTab = async () => {
+      const page = await context.newPage()
+      page.on("pageerror", (error) => problems.push(String(error)))
+      page.on("console", (message) => {
+        if (message.type() === "error" && !/status of 404/.test(message.text())) problems.push(message.text())
+      })
+      return page
+    }
+    const lookAt = async (page: Page, path: string) => {
       await page.goto(`${shared.url}/dashboard${path}`)
       problems.push(...(await look(page)).map((problem) => `${path}: ${problem}`))
-      if (await overflows(page)) problems.push(`${path} is wider than its window`)
     }
-    await page.goto(await linkFor(world.server))
-    for (const path of [...Object.values(world.pages), "/nothing"]) await lookAt(`/test${path}`)
+    const [first, second] = [await openTab(), await openTab()]
+    await first.goto(await linkFor(world.server))
+    const paths = [...Object.values(world.pages), "/nothing"].map((path) => `/test${path}`).values()
+    const lookAtAll = async (page: Page) => {
+      for (const path of paths) await lookAt(page, path)
+    }
+    await Promise.all([lookAtAll(first), lookAtAll(second)])
     await context.clearCookies()
-    await lookAt("/sign-in")
+    await lookAt(first, "/sign-in")
     await context.close()
     return problems
   }
@@ -76,67 +84,77 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     assert.deepStrictEqual(Object.keys(world.pages).toSorted(), [...routes()].toSorted())
   })
 
-  it("is accessible, with all its forms open, and led through by the keyboard", async () => {
-    const problems = await problemsOf({ colorScheme: "light" }, async (page) => [
-      ...(await tabThrough(page)),
-      ...(await accessibilityProblems(page))
-    ])
+  it("is accessible in light and in the dark, at a desk and on a phone, with its forms open, and by keyboard", async () => {
+    const problems = await problemsOf({}, async (page) => {
+      await page.emulateMedia({ colorScheme: "light" })
+      await page.setViewportSize(DESK)
+      const atDesk = [...(await tabThrough(page)), ...(await accessibilityProblems(page)), ...(await widths(page))]
+      await page.emulateMedia({ colorScheme: "dark" })
+      await page.setViewportSize(PHONE)
+      return [...atDesk, ...(await accessibilityProblems(page)), ...(await widths(page))]
+    })
     assert.deepStrictEqual(problems, [])
-  })
-
-  it("is accessible on a phone in the dark, and no wider with a form open", async () => {
-    const phone = { colorScheme: "dark", viewport: { width: 360, height: 740 } } as const
-    const problems = await problemsOf(phone, async (page) => [
-      ...(await accessibilityProblems(page)),
-      ...(await page.evaluate(() =>
-        [...document.querySelectorAll("details")].flatMap((details) => {
-          details.open = true
-          const { clientWidth, scrollWidth } = document.documentElement
-          details.open = false
-          return scrollWidth > clientWidth ? [`too wide: ${details.textContent.slice(0, 50)}`] : []
-        })
-      ))
-    ])
-    assert.deepStrictEqual(problems, [])
-  })
+  }, 120_000)
 
   it("keeps to its window in forced colours and large text, without a script", async () => {
     const problems = await problemsOf({ forcedColors: "active", javaScriptEnabled: false }, async (page) => {
       await page.evaluate(() => (document.documentElement.style.fontSize = "200%"))
-      return []
+      return (await overflows(page)) ? ["wider than its window"] : []
     })
     assert.deepStrictEqual(problems, [])
   })
 })
 
+const DESK = { width: 1280, height: 720 }
+const PHONE = { width: 360, height: 740 }
+
+/** What of a page is wider than its window: the page, or one of its forms, each open by itself. */
+const widths: (page: Page) => Promise<ReadonlyArray<string>> = (page) =>
+  page.evaluate(() => {
+    const { documentElement } = document
+    const isTooWide = () => documentElement.scrollWidth > documentElement.clientWidth
+    const all = [...document.querySelectorAll("details")]
+    for (const details of all) details.open = false
+    const forms = all.flatMap((details) => {
+      details.open = true
+      const found = isTooWide() ? [`too wide: ${details.textContent.slice(0, 50)}`] : []
+      details.open = false
+      return found
+    })
+    return isTooWide() ? ["wider than its window", ...forms] : forms
+  })
+
+/** Tabs that are pressed at a time. */
+const TABS = 20
+
 /**
- * Goes through the content of a page by the keyboard alone, and opens each form that it comes to. Says which buttons it
- * has not come to, and where it could not be seen where it was.
+ * Goes through the content of a page by the keyboard alone, with all forms open. Says which buttons it has not come to,
+ * and where it could not be seen where it was. `Keyboard.browser` opens the forms by keyboard.
  */
 const tabThrough = async (page: Page): Promise<ReadonlyArray<string>> => {
-  const problems: Array<string> = []
-  await page.locator("main").focus()
-  for (let steps = 0; steps < 400; steps++) {
-    await page.keyboard.press("Tab")
-    const at = await page.evaluate(() => {
-      const element = document.activeElement
-      if (!(element instanceof HTMLElement) || element.closest("main") === null) return null
-      element.dataset["reached"] = ""
+  await page.evaluate(() => {
+    const main = document.querySelector("main")!
+    for (const details of main.querySelectorAll("details")) details.open = true
+    main.focus()
+    addEventListener("focusin", ({ target }) => {
+      const element = target as HTMLElement
+      if (element.closest("main") === null) main.dataset["left"] = ""
+      if ("left" in main.dataset) return
       const outlines = [getComputedStyle(element), getComputedStyle(element, "::after")]
-      return {
-        isClosed: element.matches(".dialog:not([open]) > summary"),
-        isSeen: outlines.some(({ outlineStyle }) => outlineStyle !== "none"),
-        name: element.outerHTML.slice(0, 100)
-      }
+      const isSeen = outlines.some(({ outlineStyle }) => outlineStyle !== "none")
+      element.dataset["reached"] = isSeen ? "seen" : "unseen"
     })
-    if (at === null) break
-    if (!at.isSeen) problems.push(`not seen: ${at.name}`)
-    if (at.isClosed) await page.keyboard.press("Enter")
+    addEventListener("focusout", ({ relatedTarget }) => {
+      if (relatedTarget === null) main.dataset["left"] = ""
+    })
+  })
+  for (let pressed = 0; pressed < 600; pressed += TABS) {
+    await Promise.all(Array.from({ length: TABS }, () => page.keyboard.press("Tab")))
+    if (await page.locator("main").evaluate((main) => "left" in main.dataset)) break
   }
-  const missed = await page.evaluate(() =>
-    [...document.querySelectorAll("main :is(button, summary, a[href], select)")]
-      .filter((element) => element.checkVisibility() && !element.hasAttribute("data-reached"))
-      .map((element) => `not reached: ${element.outerHTML.slice(0, 100)}`)
+  return await page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>("main :is(button, summary, a[href], select, [data-reached=unseen])")]
+      .filter((element) => element.checkVisibility() && element.dataset["reached"] !== "seen")
+      .map((element) => `${element.dataset["reached"] ?? "not reached"}: ${element.outerHTML.slice(0, 100)}`)
   )
-  return [...problems, ...missed]
 }

@@ -79,7 +79,7 @@ const makeObjects = async (server: PagesServer, text: Text) => {
   ]
   const terms = { billing_scheme: "tiered", tiers_mode: "volume", tiers }
   const price = { product: product.id, currency: "usd", nickname: text(100), lookup_key: text(100), metadata }
-  await post("/v1/prices", { ...price, ...terms })
+  const { id: tieredPrice } = await post("/v1/prices", { ...price, ...terms })
   const session = await post("/v1/checkout_sessions", {
     mode: "payment",
     line_items: [{ price: product.default_price, quantity: 3 }],
@@ -102,11 +102,11 @@ const makeObjects = async (server: PagesServer, text: Text) => {
     statement_descriptor: text(22),
     metadata
   })
-  await post("/v1/refunds", { payment_intent: payment.id, amount: 100, metadata })
+  const refund = await post("/v1/refunds", { payment_intent: payment.id, amount: 100, metadata })
   const { delivery } = await fail(server, endpoint.id)
   const event = (await server.get("/v1/events?type=customer.updated")).data[0]
   const request = await refusedRequest(server, text)
-  return { customer, delivery, endpoint, event, payment, product, request, session }
+  return { customer, delivery, endpoint, event, payment, product, refund, request, session, tieredPrice }
 }
 
 /** A request with whatever its sender writes, which is refused. Its ID. */
@@ -128,11 +128,16 @@ const pagesOf = (of: Answer): World["pages"] => ({
   "": "",
   "/payments": "/payments",
   "/payments/:id": `/payments/${of.payment.id}`,
+  "/charges/:id": `/charges/${of.refund.charge}`,
+  "/refunds/:id": `/refunds/${of.refund.id}`,
+  "/payment-methods/:id": `/payment-methods/${of.payment.payment_method}`,
+  "/find": "/find",
   "/customers": "/customers",
   "/customers/:id": `/customers/${of.customer.id}`,
   "/products": "/products",
   "/products/:id": `/products/${of.product.id}`,
   "/products/:id/prices": `/products/${of.product.id}/prices`,
+  "/prices/:id": `/prices/${of.tieredPrice}`,
   "/checkout-sessions": "/checkout-sessions",
   "/checkout-sessions/:id": `/checkout-sessions/${of.session.id}`,
   "/webhooks": "/webhooks",

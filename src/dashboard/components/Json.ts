@@ -1,11 +1,13 @@
-/** JSON as it is read: indented, and in the colours of what its parts are. */
+/** JSON as it is read: indented, in the colours of what its parts are, and with a link at each id. */
 import type { Child, Html } from "../../pages/Html.ts"
 import { html } from "../../pages/Html.ts"
+import { addressOf } from "../Objects.ts"
+import type { Visit } from "../Visit.ts"
 
 /** Strings, with the colon behind the name of a field; numbers; and the three words. */
 const PARTS = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g
 
-const colored = (text: string): Child => {
+const colored = (visit: Visit, text: string): Child => {
   const parts: Array<Child> = []
   let end = 0
   for (const match of text.matchAll(PARTS)) {
@@ -13,19 +15,25 @@ const colored = (text: string): Child => {
     parts.push(text.slice(end, match.index))
     const kind =
       colon !== undefined ? "name" : string !== undefined ? "string" : number !== undefined ? "number" : "word"
-    parts.push(html`<span class="${kind}">${string ?? whole}</span>`, colon)
+    const address = kind === "string" ? addressOf(visit, whole.slice(1, -1)) : null
+    parts.push(
+      address === null
+        ? html`<span class="${kind}">${string ?? whole}</span>`
+        : html`<a class="${kind}" href="${address}">${whole}</a>`,
+      colon
+    )
     end = match.index + whole.length
   }
   return [...parts, text.slice(end)]
 }
 
 /** A value, or JSON text. */
-export const json = (value: unknown, label: string): Html => {
+export const json = (visit: Visit, value: unknown, label: string): Html => {
   const text = JSON.stringify(typeof value === "string" ? JSON.parse(value) : value, null, 2)
   return html`<pre
     class="json copy"
     tabindex="0"
     role="region"
     aria-label="${label}"
-  ><code>${colored(text)}</code></pre>`
+  ><code>${colored(visit, text)}</code></pre>`
 }

@@ -6,7 +6,7 @@ import type { Child, Html } from "../../pages/Html.ts"
 import { html } from "../../pages/Html.ts"
 import { plainDecimal } from "../../pages/Money.ts"
 import { table } from "./Table.ts"
-import { money, NOTHING } from "./Values.ts"
+import { money, NOTHING, section } from "./Values.ts"
 
 /** An amount in minor units that need not be whole. */
 const exactMoney = (minor: string, currency: string): Html =>
@@ -52,11 +52,11 @@ const quantitiesOf = ({ tiers, transform_quantity: transform }: Price): Readonly
 }
 
 /** Whether a quantity costs something else than so many times the amount of one. */
-export const isStepped = ({ tiers, transform_quantity }: Price): boolean =>
+const isStepped = ({ tiers, transform_quantity }: Price): boolean =>
   tiers !== undefined || transform_quantity !== undefined
 
 /** What quantities at a price come to, by the arithmetic that bills them. */
-export const quantityTable = (price: Price, name: string): Html =>
+const quantityTable = (price: Price, name: string): Html =>
   table({
     caption: `Quantities at ${name}, with what they come to`,
     columns: [
@@ -72,7 +72,7 @@ export const quantityTable = (price: Price, name: string): Html =>
   })
 
 /** The tiers themselves. */
-export const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
+const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
   const amount = (minor: string | null) => (minor === null ? NOTHING : exactMoney(minor, currency))
   const from = (index: number) => (tiers[index - 1]?.up_to ?? 0) + 1
   return table<Tier & { readonly from: number }>({
@@ -85,4 +85,16 @@ export const tierTable = ({ currency, tiers = [] }: Price, name: string): Html =
     rows: tiers.map((tier, index) => ({ ...tier, from: from(index) })),
     empty: null
   })
+}
+
+/** What quantities at a price come to; nothing where one can tell by looking. */
+export const quantitiesSection = (price: Price): Child => {
+  if (!isStepped(price)) return null
+  const name = price.nickname ?? price.lookup_key ?? price.id
+  const tiers = price.tiers !== undefined && tierTable(price, name)
+  return section(
+    `Quantities at ${name}`,
+    html`<div class="beside">${tiers}${quantityTable(price, name)}</div>`,
+    priceHtml(price)
+  )
 }

@@ -45,9 +45,12 @@ const TONES: Readonly<Record<string, Tone>> = {
   canceled: "plain"
 }
 
+/** `requires_capture` → `requires capture` */
+export const words = (text: string): string => text.replaceAll("_", " ")
+
 /** A status: `requires_capture` → `requires capture`, in its colour. */
 export const badge = (status: string, tone: Tone = TONES[status] ?? "plain"): Html =>
-  html`<span class="badge ${tone}">${status.replaceAll("_", " ")}</span>`
+  html`<span class="badge ${tone}">${words(status)}</span>`
 
 /** What stands where there is nothing to show. */
 export const NOTHING: Child = html`<span class="nothing">–</span>`

@@ -45,7 +45,7 @@ function offerCopy(element) {
       say("")
     }, 1500)
   })
-  if (element.tagName !== "PRE") return element.after(" ", button)
+  if (element.tagName !== "PRE") return (element.closest("a") ?? element).after(" ", button)
   const around = document.createElement("div")
   around.className = "copyable"
   element.replaceWith(around)
@@ -175,10 +175,10 @@ function move(step) {
   links[row].focus()
 }
 
-/** To the first filter, out of its fold if it is in one. */
+/** To the page's first filter, or to what finds everything; out of its fold if it is in one. */
 function search() {
-  const field = main.querySelector(".filters :is(input:not([type=hidden]), select)")
-  if (field === null) return
+  const field =
+    main.querySelector(".filters :is(input:not([type=hidden]), select)") ?? document.querySelector(".find input")
   const fold = field.closest("details")
   if (fold !== null) fold.open = true
   field.focus()

@@ -1,0 +1,42 @@
+/** One charge: an attempt to pay, with what card and how the issuer answered. */
+import { Effect } from "effect"
+import { CHARGE } from "../payments/Documents.ts"
+import { billingHtml, cardFacts } from "./components/Cards.ts"
+import { json } from "./components/Json.ts"
+import { badge, code, facts, metadataSection, money, plainAmount, section, time } from "./components/Values.ts"
+import { objectLink } from "./Objects.ts"
+import { find } from "./Reading.ts"
+import type { Show } from "./Screens.ts"
+import { screen } from "./Screens.ts"
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
+  const charge = (yield* find(visit.account, CHARGE, id)).value
+  const { amount, amount_captured, amount_refunded, billing_details, currency, customer, payment_method } = charge
+  return {
+    title: `Charge of ${plainAmount(amount, currency)} ${currency.toUpperCase()}`,
+    section: "Payments",
+    back: [`/payments/${charge.payment_intent}`, "The payment"],
+    live: ["charge"],
+    aside: badge(charge.status),
+    content: [
+      facts([
+        ["Id", code(id)],
+        ["Payment", objectLink(visit, charge.payment_intent)],
+        ["Description", charge.description],
+        ["Failure", charge.failure_message && [charge.failure_message, " ", code(charge.failure_code!)]],
+        ["Captured", amount_captured > 0 ? money(amount_captured, currency) : null],
+        ["Refunded", amount_refunded > 0 ? money(amount_refunded, currency) : null],
+        ["Given back", charge.released_at && time(charge.released_at)],
+        ...cardFacts(charge.payment_method_details.card),
+        ["Payment method", objectLink(visit, payment_method)],
+        ["Customer", customer && objectLink(visit, customer)],
+        ["Billed to", billingHtml(billing_details)],
+        ["Date", time(charge.created)]
+      ]),
+      metadataSection(charge.metadata),
+      section("JSON", json(visit, charge, "The charge as JSON"))
+    ]
+  }
+})
+
+export const layer = screen("/charges/:id", "see", show)
