@@ -1,4 +1,4 @@
-/** One price: of which product, and what quantities at it come to. What can be done with it is on its product's page. */
+/** One price: of which product, and what quantities at it come to. Its actions are on its product's page. */
 import { Effect } from "effect"
 import { PRICE, PRODUCT } from "../payments/Documents.ts"
 import { json } from "./components/Json.ts"

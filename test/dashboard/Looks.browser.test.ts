@@ -50,7 +50,7 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
   /** What is wrong with a page that is open. */
   type Look = (page: Page) => Promise<ReadonlyArray<string>>
 
-  /** Goes through all pages in one context, two at a time: what is wrong with which, and what the browser complains of. */
+  /** Goes through all pages in one context, two at a time. Says what is wrong, also in the browser's own opinion. */
   const problemsOf = async (options: BrowserContextOptions, look: Look): Promise<ReadonlyArray<string>> => {
     const context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce", ...options })
     context.setDefaultTimeout(20_000)

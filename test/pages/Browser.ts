@@ -47,7 +47,7 @@ export const launch = (): Promise<Browser> =>
 
 /** The problems that axe-core finds in a page or a frame, a line each. */
 export const accessibilityProblems = async (page: Page | Frame): Promise<ReadonlyArray<string>> => {
-  // Evaluated by the browser's debugger: the page's own policy lets no script in. Reading it takes longer than running it.
+  // Evaluated by the browser's debugger: the page's own policy lets no script in.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source)
   // Lists of what is right, with an address of each element, would take half of the time.
   const { violations } = await page.evaluate(() =>
