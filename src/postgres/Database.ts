@@ -32,7 +32,8 @@ export interface DatabaseServer {
 export class Database extends Context.Service<Database, DatabaseServer>()("till/Database") {}
 
 const versionMinimum = 15
-const connectionsMax = 8
+/** Of the pool. */
+export const connectionsMax = 8
 /** A runner has so many besides: for its locks, to ask who else runs, and to be told. */
 const connectionsOfRunner = 3
 /** The name of the sessions of a Till that may write, and the one that they had when it served a database alone. */

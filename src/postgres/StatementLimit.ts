@@ -7,6 +7,10 @@
  * A database that is known to hang is asked nothing at all (`Breaker.ts`): statements fail at once, and those under way
  * are given up before their limit.
  *
+ * A network that was away may have forgotten its connections and say so to nobody. Each would keep a statement for its
+ * whole limit, one after the other. So when a database answers over a new connection while it is silent over another,
+ * all connections are tried at once, and those that are dead are closed.
+ *
  * A projection that was given up is tried again, and finds by its checkpoint whether it was carried out.
  *
  * The interruption asks Postgres to cancel the statement, and if that goes unanswered as well it closes the connection,
@@ -21,6 +25,7 @@ import type { Scope } from "effect"
 import { StorageFailure } from "../engine/Journal.ts"
 import type { HangLimits as Limits } from "./Breaker.ts"
 import { Breaker } from "./Breaker.ts"
+import { connectionsMax } from "./Database.ts"
 
 /** In milliseconds. By the machine's clock: the time of tests stands still or jumps. */
 export const StatementLimit: Context.Reference<number> = Context.Reference("till/postgres/StatementLimit", {
@@ -88,19 +93,27 @@ const breakerOf = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   const known = breakers.get(sql)
   if (known !== undefined) return known
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const limits = yield* HangLimits
   const { applicationName, ...config } = sql.config
   const probe = Effect.scoped(
     Effect.flatMap(PgConnection.make({ ...config, applicationName: `${applicationName} probe` }), (connection) =>
       connection.query("SELECT FROM journal LIMIT 1")
     )
   )
-  const breaker = new Breaker(yield* HangLimits, {
+  // A try that waits for a connection has tried none. One that its connection does not answer closes that.
+  const tryAll = Effect.all(
+    Array.from({ length: connectionsMax }, () => Effect.exit(Effect.timeout(sql`SELECT`, limits.probeMillis))),
+    { concurrency: "unbounded", discard: true }
+  )
+  const breaker = new Breaker(limits, {
     now: () => performance.now(),
     after: (millis, step) => void setTimeout(step, millis).unref(),
     ask: (answered) => {
       const fiber = runFork(Effect.exit(probe))
       fiber.addObserver((exit) => {
-        if (Exit.isSuccess(exit)) answered()
+        if (Exit.isFailure(exit)) return
+        answered()
+        runFork(tryAll)
       })
       return () => fiber.interruptUnsafe()
     },

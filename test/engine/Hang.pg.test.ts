@@ -215,6 +215,30 @@ describe("the engine on a Postgres that hangs", () => {
     })
   )
 
+  it.live("costs one write its limit if the network forgets all connections, and not one write for each of them", () =>
+    Effect.gen(function* () {
+      const { engine, proxy, storage } = yield* startBehindProxy.pipe(
+        // A connection is closed five seconds after it was given up.
+        Effect.provideService(StatementLimit, 8000),
+        Effect.provideService(HangLimits, { silentMillis: 200, probeMillis: 200, pauseMillis: 50 })
+      )
+      const before = yield* increment(engine)
+      yield* engine.projector.drained
+      const views = Harness.viewsOf(storage)
+      yield* Effect.all(
+        Array.from({ length: 30 }, () => views.newest([{ account: ACCOUNT, kind: "counter", limit: 1 }])),
+        { concurrency: "unbounded" }
+      )
+      proxy.swallow()
+      assertUnavailable(yield* Effect.exit(increment(engine)))
+      const after = yield* increment(engine)
+      assert.include([before + 1, before + 2], after)
+      yield* engine.projector.drained
+      yield* engine.stop
+      yield* Harness.verified(storage)
+    })
+  )
+
   it.live("is known for one that hangs as long as a lock lets nobody read the journal", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresStorage.make
