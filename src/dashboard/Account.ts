@@ -15,6 +15,7 @@ import { dialog, form } from "./components/Form.ts"
 import { signInTable } from "./components/SignIns.ts"
 import { table } from "./components/Table.ts"
 import { badge, section, time } from "./components/Values.ts"
+import { keysSetting } from "./Shell.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
@@ -85,7 +86,15 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
           empty: "Nowhere."
         })
       ),
-      section("When you signed in", signInTable(signIns))
+      section("When you signed in", signInTable(signIns)),
+      section(
+        "Keys",
+        html`<p class="hint">
+            Where the browser runs scripts, <kbd>?</kbd> lists keys that lead around. This browser remembers whether
+            they are on.
+          </p>
+          ${keysSetting()}`
+      )
     ]
   }
 })

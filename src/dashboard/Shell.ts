@@ -146,6 +146,10 @@ const signOutForm = (visit: Visit): Html =>
     <button type="submit" class="link">Sign out</button>
   </form>`
 
+/** Whether keys of one letter do something, in this browser; the script keeps and shows it. */
+export const keysSetting = (): Html =>
+  html`<label class="check" hidden><input type="checkbox" data-keys="" /> Keys of one letter lead around</label>`
+
 /** What keys do; the script shows it. */
 const keys = (visit: Visit): Html =>
   html`<dialog class="keys" aria-label="Keys">
@@ -166,6 +170,7 @@ const keys = (visit: Visit): Html =>
           </div>`
       )}
     </dl>
+    ${keysSetting()}
     <form method="dialog"><button>Close</button></form>
   </dialog>`
 

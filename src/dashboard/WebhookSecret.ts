@@ -1,9 +1,9 @@
 /** The signing secret of an endpoint, which is shown once: when the endpoint is made, and when its secret is rolled. */
 import { Redacted } from "effect"
 import { Revealed } from "../http/Revealed.ts"
-import { html } from "../pages/Html.ts"
 import type { WithSecret } from "../payments/WebhookEndpoints.ts"
 import { code, facts } from "./components/Values.ts"
+import { objectLink } from "./Objects.ts"
 import type { Screen } from "./Shell.ts"
 import type { Visit } from "./Visit.ts"
 
@@ -17,14 +17,10 @@ export const secretScreen =
     title: "The signing secret",
     section: "Webhooks",
     back: [`/webhooks/${endpoint.id!}`, "To the endpoint"],
-    content: [
-      html`<p class="message">
-        This secret is shown now and never again. Whoever receives webhooks checks their signatures with it.
-      </p>`,
-      facts([
-        ["Secret", code(String(endpoint["secret"]))],
-        ["Endpoint", html`<a href="${visit.to(`/webhooks/${endpoint.id!}`)}"><code>${endpoint.id!}</code></a>`],
-        ["URL", String(endpoint["url"])]
-      ])
-    ]
+    notice: "This secret is shown now and never again. Whoever receives webhooks checks their signatures with it.",
+    content: facts([
+      ["Secret", code(String(endpoint["secret"]))],
+      ["Endpoint", objectLink(visit, endpoint.id!)],
+      ["URL", String(endpoint["url"])]
+    ])
   })

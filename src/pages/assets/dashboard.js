@@ -26,6 +26,7 @@ function enhance() {
     })
   }
   for (const element of document.querySelectorAll(".copy")) offerCopy(element)
+  showKeysSetting()
 }
 
 function offerCopy(element) {
@@ -165,6 +166,26 @@ addEventListener("pagehide", () => {
 
 /* Keys */
 
+/**
+ * Keys of one letter can be turned off, in this browser (semantics 9.74): who speaks to their machine, or hits a key by
+ * accident, would be led around by them.
+ */
+const KEYS_SETTING = "till-keys"
+const areKeysOn = () => localStorage.getItem(KEYS_SETTING) !== "off"
+
+function showKeysSetting() {
+  for (const box of document.querySelectorAll("[data-keys]")) {
+    box.checked = areKeysOn()
+    box.closest("[hidden]")?.removeAttribute("hidden")
+  }
+}
+
+addEventListener("change", ({ target }) => {
+  if (target.dataset.keys === undefined) return
+  localStorage.setItem(KEYS_SETTING, target.checked ? "on" : "off")
+  showKeysSetting()
+})
+
 let row = -1
 let led = false
 
@@ -202,6 +223,7 @@ const KEYS = {
 addEventListener("keydown", (event) => {
   const { altKey, ctrlKey, key, metaKey, target } = event
   if (key === "Escape") return close()
+  if (!areKeysOn()) return
   if (altKey || ctrlKey || metaKey || target.closest("input, select, textarea, dialog[open]") !== null) return
   if (led) {
     led = false

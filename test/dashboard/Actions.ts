@@ -1,0 +1,388 @@
+/** All that can be done on the pages of the dashboard, with what it takes. */
+import { Effect } from "effect"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as ApiKeys from "../../src/payments/ApiKeys.ts"
+import type { Answer, PagesServer } from "../pages/PagesServer.ts"
+import { fail } from "./FailedDelivery.ts"
+import { signedIn } from "./People.ts"
+
+export interface TriedAction {
+  /** As in the audit log. */
+  readonly name: string
+  /** Makes what it is done to, and answers with the page that its form is on. */
+  readonly page: (server: PagesServer) => Promise<string>
+  /** Of the address that the form is sent to. */
+  readonly end: string
+  readonly entered: Readonly<Record<string, string>>
+  /** Where its audit entry is. */
+  readonly account: "test" | "installation"
+  /** Whether support may do it. */
+  readonly support: boolean
+}
+
+const payment = (server: PagesServer, parameters: object = {}): Promise<Answer> =>
+  server.post("/v1/payment_intents", {
+    amount: 4321,
+    currency: "usd",
+    payment_method: "pm_card_visa",
+    confirm: true,
+    ...parameters
+  })
+
+const customer = (server: PagesServer): Promise<Answer> => server.post("/v1/customers", { email: "payer@example.com" })
+const product = (server: PagesServer): Promise<Answer> =>
+  server.post("/v1/products", { name: "Tea", default_price_data: { currency: "usd", unit_amount: 1250 } })
+const withPrice = async (server: PagesServer): Promise<Answer> => {
+  const made = await product(server)
+  await server.post("/v1/prices", { product: made.id, currency: "usd", unit_amount: 1000 })
+  return made
+}
+
+/** An endpoint with a delivery that has failed for good. */
+const failing = async (server: PagesServer) => {
+  const endpoint = await server.post("/v1/webhook_endpoints", {
+    url: "https://shop.example/w",
+    enabled_events: ["*"]
+  })
+  await payment(server)
+  const delivery = await fail(server, endpoint.id)
+  return { endpoint: endpoint.id as string, ...delivery }
+}
+
+/** The page of a new key of test mode. */
+const keyPage = async (server: PagesServer) => {
+  const key = ApiKeys.issue(server.merchantId, { type: "secret", livemode: false })
+  return `/developers/keys/${(await Effect.runPromise(server.accounts.run(INSTALLATION, key))).value.id}`
+}
+
+/** The page of a new person, who is signed in. */
+const memberPage = async (server: PagesServer) => {
+  const tab = await signedIn(server, "support")
+  const session = tab.cookie.match(/dse_\w+/)![0]
+  const { person } = ((await Effect.runPromise(server.accounts.read(INSTALLATION, session))) as unknown as Answer).value
+  return `/team/${person}`
+}
+
+/** Every action but those on one's own account, which change who is signed in. */
+export const ACTIONS: ReadonlyArray<TriedAction> = [
+  {
+    name: "refund.create",
+    page: async (server) => `/payments/${(await payment(server)).id}`,
+    end: "/refund",
+    entered: { amount: "1.23", reason: "duplicate" },
+    account: "test",
+    support: true
+  },
+  {
+    name: "payment_intent.capture",
+    page: async (server) => `/payments/${(await payment(server, { capture_method: "manual" })).id}`,
+    end: "/capture",
+    entered: { amount_to_capture: "10" },
+    account: "test",
+    support: true
+  },
+  {
+    name: "payment_intent.cancel",
+    page: async (server) => `/payments/${(await payment(server, { capture_method: "manual" })).id}`,
+    end: "/cancel",
+    entered: { cancellation_reason: "fraudulent" },
+    account: "test",
+    support: true
+  },
+  {
+    name: "webhook_endpoint.create",
+    page: async () => "/webhooks",
+    end: "/add",
+    entered: { url: "https://shop.example/new", enabled_events: "charge.refunded payment_intent.succeeded" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "webhook_endpoint.update",
+    page: async (server) => `/webhooks/${(await failing(server)).endpoint}`,
+    end: "/edit",
+    entered: { url: "https://shop.example/other", enabled_events: "*", description: "The other one" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "webhook_endpoint.set_status",
+    page: async (server) => `/webhooks/${(await failing(server)).endpoint}`,
+    end: "/status",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "webhook_endpoint.roll_secret",
+    page: async (server) => `/webhooks/${(await failing(server)).endpoint}`,
+    end: "/roll-secret",
+    entered: { hours: "1" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "webhook_endpoint.resend_failed",
+    page: async (server) => `/webhooks/${(await failing(server)).endpoint}`,
+    end: "/resend",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "webhook_endpoint.test",
+    page: async (server) => `/webhooks/${(await failing(server)).endpoint}`,
+    end: "/test",
+    entered: { type: "charge.succeeded" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "event.trigger",
+    page: async () => "/developers/trigger",
+    end: "/trigger/make",
+    entered: { type: "refund.created" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "test_data.wipe",
+    page: async () => "/developers/wipe",
+    end: "/wipe/data",
+    entered: { name: "Lumen Coffee" },
+    account: "installation",
+    support: false
+  },
+  {
+    name: "webhook_endpoint.delete",
+    page: async (server) => `/webhooks/${(await failing(server)).endpoint}`,
+    end: "/delete",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "event.resend",
+    page: async (server) => {
+      const { delivery, endpoint } = await failing(server)
+      return `/webhooks/${endpoint}/${delivery}`
+    },
+    end: "/resend",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "event.resend_all",
+    page: async (server) => `/events/${(await failing(server)).event}`,
+    end: "/resend",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "customer.create",
+    page: async () => "/customers",
+    end: "/customers/create",
+    entered: { email: "new@example.com", name: "New" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "customer.update",
+    page: async (server) => `/customers/${(await customer(server)).id}`,
+    end: "/edit",
+    entered: { email: "other@example.com" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "customer.delete",
+    page: async (server) => `/customers/${(await customer(server)).id}`,
+    end: "/delete",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "payment_method.detach",
+    page: async (server) => {
+      const { id } = await customer(server)
+      await server.post("/v1/payment_methods/pm_card_visa/attach", { customer: id })
+      return `/customers/${id}`
+    },
+    end: "/detach",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "product.create",
+    page: async () => "/products",
+    end: "/products/create",
+    entered: { name: "Coffee", "default_price_data[unit_amount]": "4.50" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "product.update",
+    page: async (server) => `/products/${(await product(server)).id}`,
+    end: "/edit",
+    entered: { name: "Green tea" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "product.archive",
+    page: async (server) => `/products/${(await server.post("/v1/products", { name: "Tea" })).id}`,
+    end: "/archive",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "product.activate",
+    page: async (server) => `/products/${(await server.post("/v1/products", { name: "Tea", active: false })).id}`,
+    end: "/activate",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "product.set_default_price",
+    page: async (server) => `/products/${(await withPrice(server)).id}`,
+    end: "/default",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "price.create",
+    page: async (server) => `/products/${(await product(server)).id}/prices`,
+    end: "/prices/create",
+    entered: { unit_amount: "15", "recurring[interval]": "month" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "price.archive",
+    // The product itself cannot be archived again.
+    page: async (server) => {
+      const { id } = await withPrice(server)
+      await server.post(`/v1/products/${id}`, { active: false })
+      return `/products/${id}`
+    },
+    end: "/archive",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "price.activate",
+    page: async (server) => {
+      const { id } = await product(server)
+      await server.post("/v1/prices", { product: id, currency: "usd", unit_amount: 1000, active: false })
+      return `/products/${id}`
+    },
+    end: "/activate",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "merchant.brand",
+    page: async () => "/developers/brand",
+    end: "/set",
+    entered: { name: "Lumen Coffee", accent: "#1B7F5E" },
+    account: "installation",
+    support: false
+  },
+  {
+    name: "test_clock.advance",
+    page: async () => "/developers/clock",
+    end: "/advance",
+    entered: { step: "3600" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "api_key.create",
+    page: async () => "/developers/keys",
+    end: "/create",
+    entered: { type: "publishable" },
+    account: "installation",
+    support: false
+  },
+  {
+    name: "api_key.roll",
+    page: keyPage,
+    end: "/roll",
+    entered: { expires_in: "300" },
+    account: "installation",
+    support: false
+  },
+  {
+    name: "api_key.revoke",
+    page: keyPage,
+    end: "/revoke",
+    entered: {},
+    account: "installation",
+    support: false
+  },
+  {
+    name: "person.add",
+    page: async () => "/team",
+    end: "/add",
+    entered: { email: "added@example.com", role: "developer" },
+    account: "installation",
+    support: false
+  },
+  {
+    name: "person.set_role",
+    page: memberPage,
+    end: "/role",
+    entered: { role: "developer" },
+    account: "installation",
+    support: false
+  },
+  { name: "person.link", page: memberPage, end: "/link", entered: {}, account: "installation", support: false },
+  {
+    name: "person.end_session",
+    page: memberPage,
+    end: "/end",
+    entered: {},
+    account: "installation",
+    support: false
+  },
+  { name: "person.remove", page: memberPage, end: "/remove", entered: {}, account: "installation", support: false },
+  {
+    name: "checkout_session.create",
+    page: async (server) => `/products/${(await product(server)).id}`,
+    end: "/link",
+    entered: { success_url: "https://shop.example/thanks" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "checkout_session.expire",
+    page: async (server) => {
+      const { default_price } = await product(server)
+      const line_items = [{ price: default_price, quantity: 1 }]
+      const success_url = "https://shop.example/"
+      const { id } = await server.post("/v1/checkout_sessions", { mode: "payment", success_url, line_items })
+      return `/checkout-sessions/${id}`
+    },
+    end: "/expire",
+    entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "merchant.set_version",
+    page: async () => "/developers",
+    end: "/version",
+    entered: { version: "2026-03-09" },
+    account: "installation",
+    support: false
+  }
+]

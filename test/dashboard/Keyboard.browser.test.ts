@@ -1,0 +1,193 @@
+/**
+ * All that can be done on the dashboard is done by the keyboard alone (9.74): reached by Tab, filled in by typing and
+ * arrows, sent by Enter or Space. Nothing here points or sets the focus.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core"
+import { actionNames } from "../../src/dashboard/Screens.ts"
+import { hasBrowser, launch } from "../pages/Browser.ts"
+import type { PagesServer } from "../pages/PagesServer.ts"
+import { start } from "../pages/PagesServer.ts"
+import { layerFreshLog } from "../support/RequestLog.ts"
+import type { TriedAction } from "./Actions.ts"
+import { ACTIONS } from "./Actions.ts"
+import { formTo, linkFor, openTab } from "./People.ts"
+
+const PASSWORD = "correct horse battery"
+const STEPS_MAX = 150
+
+/** Presses Tab until the focus is where it is to go. */
+const tabTo = async (page: Page, wanted: Locator) => {
+  for (let steps = 0; steps < STEPS_MAX; steps++) {
+    if (await wanted.evaluate((element) => element === document.activeElement)) return
+    await page.keyboard.press("Tab")
+  }
+  assert.fail(`${page.url()}: Tab does not come to ${String(wanted)}`)
+}
+
+/** Past the navigation, as whoever has no pointer goes. */
+const skipToContent = async (page: Page) => {
+  await tabTo(page, page.getByRole("link", { name: "To the content" }))
+  await page.keyboard.press("Enter")
+}
+
+const fill = async (page: Page, field: Locator, value: string) => {
+  await tabTo(page, field)
+  if ((await field.evaluate(({ tagName }) => tagName)) === "SELECT") {
+    await page.keyboard.press("Home")
+    const options = await field.locator("option").count()
+    for (let i = 0; i < options && (await field.inputValue()) !== value; i++) await page.keyboard.press("ArrowDown")
+  } else {
+    await page.keyboard.press("Control+A")
+    await page.keyboard.type(value)
+  }
+  assert.strictEqual(await field.inputValue(), value)
+}
+
+const fillAll = async (page: Page, form: Locator, entered: Readonly<Record<string, string>>) => {
+  // In the order of the form: Tab goes forward.
+  const names = await form.locator("[name]").evaluateAll((fields) => fields.map((field) => field.getAttribute("name")!))
+  for (const name of names.filter((name) => name in entered)) {
+    await fill(page, form.locator(`[name="${name}"]`), entered[name]!)
+  }
+}
+
+/** Opens the form, if a button hides it, fills it in and sends it. */
+const send = async (page: Page, form: Locator, entered: TriedAction["entered"], key: "Enter" | "Space") => {
+  const opener = page.locator("details:not([open]) > summary").and(form.locator("xpath=ancestor::details/summary"))
+  if ((await opener.count()) > 0) {
+    await tabTo(page, opener)
+    await page.keyboard.press("Enter")
+  }
+  await fillAll(page, form, entered)
+  await tabTo(page, form.locator("button[type=submit]"))
+  await page.keyboard.press(key)
+}
+
+describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
+  let server: PagesServer
+  let browser: Browser
+  let context: BrowserContext
+  beforeAll(async () => {
+    const log = layerFreshLog({ batchMillis: 20 })
+    ;[server, browser] = await Promise.all([start("Lumen", undefined, undefined, null, null, null, log), launch()])
+    context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce" })
+    context.setDefaultTimeout(20_000)
+    const page = await context.newPage()
+    await page.goto(await linkFor(server))
+    await page.close()
+  })
+  afterAll(async () => {
+    await browser.close()
+    await server.close()
+  })
+
+  const address = (path: string) => `${server.url}/dashboard/test${path}`
+  const saidIn = (page: Page) => page.locator("main > .said")
+
+  it("does every action", async () => {
+    const problems: Array<string> = []
+    const tryOne = async (page: Page, { end, entered, name, page: pathOf }: TriedAction, key: "Enter" | "Space") => {
+      try {
+        await page.goto(address(await pathOf(server)))
+        await skipToContent(page)
+        await send(page, page.locator(`main form[action$="${end}"]`).first(), entered, key)
+        await saidIn(page).waitFor()
+      } catch (error) {
+        problems.push(`${name}: ${String(error)}`)
+      }
+    }
+    // A wipe takes away what the others are done to.
+    const [wipe, ...rest] = ACTIONS.toSorted((one) => (one.name === "test_data.wipe" ? -1 : 1))
+    const queue = rest.entries()
+    const tryAll = async () => {
+      const page = await context.newPage()
+      for (const [index, action] of queue) await tryOne(page, action, index % 2 === 0 ? "Enter" : "Space")
+      return page
+    }
+    const [page] = await Promise.all([tryAll(), tryAll()])
+    await tryOne(page, wipe!, "Enter")
+    assert.deepStrictEqual(problems, [])
+    const own = ["dashboard_session.end", "person.set_credentials"]
+    assert.deepStrictEqual([...new Set([...ACTIONS.map(({ name }) => name), ...own])].toSorted(), actionNames())
+  }, 120_000)
+
+  it("filters every list, and finds anything", async () => {
+    const page = await context.newPage()
+    for (const [path, entered] of [
+      ["/payments", { query: "amount>5", status: "succeeded" }],
+      ["/customers", { email: "ada@example.com" }],
+      ["/events", { type: "charge.*" }],
+      ["/requests", { status: "4xx", method: "POST" }],
+      ["/team/audit", { of: "environment" }]
+    ] as const) {
+      await page.goto(address(path))
+      await skipToContent(page)
+      const form = page.locator("form.filters")
+      await fillAll(page, form, entered)
+      await tabTo(page, form.getByRole("button", { name: "Filter" }))
+      await page.keyboard.press("Enter")
+      await page.waitForURL((url) =>
+        Object.entries(entered).every(([name, value]) => url.searchParams.get(name) === value)
+      )
+    }
+    await fill(page, page.locator(".find input"), "Ada")
+    await page.keyboard.press("Enter")
+    await page.waitForURL(address("/customers?name=Ada"))
+    await page.close()
+  })
+
+  it("turns keys of one letter off, and on again", async () => {
+    const page = await context.newPage()
+    await page.goto(address("/customers"))
+    const list = page.locator("dialog.keys")
+    await page.keyboard.press("?")
+    await list.waitFor()
+    const setting = list.getByRole("checkbox")
+    await tabTo(page, setting)
+    assert.isTrue(await setting.isChecked())
+    await page.keyboard.press("Space")
+    await page.keyboard.press("Escape")
+    await list.waitFor({ state: "hidden" })
+    for (const key of ["/", "j", "?", "g", "p"]) await page.keyboard.press(key)
+    assert.isTrue(await page.evaluate(() => document.activeElement === document.body))
+    assert.isFalse(await list.isVisible())
+    assert.strictEqual(page.url(), address("/customers"))
+    // Other pages know, and one's account has the way back.
+    await page.goto(address("/account"))
+    const again = page.locator("main").getByRole("checkbox")
+    assert.isFalse(await again.isChecked())
+    await tabTo(page, again)
+    await page.keyboard.press("Space")
+    await page.goto(address("/customers"))
+    await page.keyboard.press("/")
+    assert.strictEqual(await page.evaluate(() => document.activeElement?.getAttribute("name")), "email")
+    await page.close()
+  })
+
+  it("sets a password, ends another session, signs out and signs in", async () => {
+    const link = await linkFor(server, "support")
+    await context.clearCookies()
+    const page = await context.newPage()
+    await page.goto(link)
+    await page.goto(address("/account"))
+    await skipToContent(page)
+    const credentials = { email: "keys@example.com", password: PASSWORD }
+    await send(page, page.locator('main form[action$="/credentials"]'), credentials, "Enter")
+    await saidIn(page).waitFor()
+    const other = openTab(server)
+    const { action, values } = formTo(await other.get("/dashboard/sign-in"), "/sign-in")
+    await other.post(action, { ...values, ...credentials })
+    await page.goto(address("/account"))
+    await skipToContent(page)
+    await send(page, page.locator('main form[action$="/end"]'), {}, "Space")
+    await saidIn(page).getByText("The session has ended.").waitFor()
+    assert.include((await other.get("/dashboard/test")).url, "/sign-in")
+    await tabTo(page, page.getByRole("button", { name: "Sign out" }))
+    await page.keyboard.press("Enter")
+    await page.getByLabel("Password").waitFor()
+    await send(page, page.locator("main form"), credentials, "Enter")
+    await page.waitForURL(address(""))
+    await page.close()
+  })
+})
