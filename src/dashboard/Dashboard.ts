@@ -21,7 +21,6 @@ import * as Keys from "./Keys.ts"
 import * as Live from "./Live.ts"
 import * as NewPrice from "./NewPrice.ts"
 import * as Member from "./Member.ts"
-import { Numbers } from "./Numbers.ts"
 import * as Payment from "./Payment.ts"
 import * as PaymentMethod from "./PaymentMethod.ts"
 import * as Payments from "./Payments.ts"
@@ -96,4 +95,4 @@ export const layer = Layer.mergeAll(
   WipeTestData.layer,
   nothing("GET"),
   nothing("POST")
-).pipe(Layer.provide([SignInLimits.layer, Numbers.layer]))
+).pipe(Layer.provide(SignInLimits.layer))

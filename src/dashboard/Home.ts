@@ -9,12 +9,12 @@ import type { Health } from "./Attention.ts"
 import { attention, health, matters } from "./Attention.ts"
 import { chart } from "./components/Chart.ts"
 import { table } from "./components/Table.ts"
-import { badge, money, NOTHING, plainAmount, section, time } from "./components/Values.ts"
+import { badge, money, NOTHING, plainAmount, section } from "./components/Values.ts"
 import type { Counted, Numbered, RangeName, Sums } from "./Numbers.ts"
-import { COUNTED_MAX, Numbers, rangeNamed, RANGES } from "./Numbers.ts"
+import { numbersOf, rangeNamed, RANGES } from "./Numbers.ts"
 import { paymentColumns } from "./Payments.ts"
 import { list } from "./Reading.ts"
-import type { Services, Show } from "./Screens.ts"
+import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
 
@@ -93,7 +93,7 @@ const declinesTable = ({ declines }: Counted) => {
   })
 }
 
-const numbers = (visit: Visit, range: RangeName, { currencies, from, since }: Numbered): Child => {
+const numbers = (visit: Visit, range: RangeName, { currencies, from }: Numbered): Child => {
   const [first] = currencies
   const asked = visit.query.get("currency")
   const counted = currencies.find(({ currency }) => currency === asked) ?? first
@@ -122,11 +122,6 @@ const numbers = (visit: Visit, range: RangeName, { currencies, from, since }: Nu
     section(
       "In numbers",
       [
-        since !== null &&
-          html`<p class="message">
-            There is more than is counted here: only the newest ${COUNTED_MAX} payments and refunds are, those since
-            ${time(since)}.
-          </p>`,
         figures([
           ["Volume", money(volume, currency), "received, before refunds"],
           ["Success rate", rateOf(counted), `${paid} of ${paid + failed} payments that were tried`],
@@ -159,11 +154,11 @@ const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
     empty: html`No endpoints yet. <a href="${visit.to("/webhooks")}">Webhooks</a> tell your server what happens.`
   })
 
-const show: Show<Services | Numbers> = Effect.fnUntraced(function* (visit) {
+const show: Show = Effect.fnUntraced(function* (visit) {
   const range = rangeNamed(visit.query.get("range"))
   const clock = yield* Accounts.use((accounts) => accounts.run(visit.account, AccountClock.read))
   const { rows } = yield* list(visit.account, PAYMENT_INTENT, { limit: LATELY })
-  const counted = yield* Numbers.use((numbers) => numbers.of(visit.account, range, clock.now))
+  const counted = yield* numbersOf(visit.account, range, clock.now)
   const endpoints = yield* health(visit)
   const found = yield* matters(visit, clock, endpoints)
   return {
@@ -195,4 +190,4 @@ const show: Show<Services | Numbers> = Effect.fnUntraced(function* (visit) {
   }
 })
 
-export const layer = screen<Numbers>("", "see", show)
+export const layer = screen("", "see", show)

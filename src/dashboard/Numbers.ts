@@ -1,24 +1,12 @@
 /**
- * What became of the payments of some time, in numbers. They are counted from the payments themselves, of which the
- * newest few thousand are looked at; a page says from when on they count. Counts that took long are kept for a while.
+ * What became of the payments of some time, in numbers. The views keep them by the hour (`payments/Tallies.ts`), so they
+ * are exact, and take no longer for a million payments than for ten.
  */
-import { Cache, Context, Effect, Exit, Layer } from "effect"
-import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import type { Refund } from "../domain/Refund.ts"
+import { Effect } from "effect"
 import { Accounts } from "../engine/Accounts.ts"
-import type { Unavailable } from "../engine/Accounts.ts"
-import type { AccountId, Identified } from "../engine/Document.ts"
-import type { Resource } from "../payments/Documents.ts"
-import { PAYMENT_INTENT, REFUND } from "../payments/Documents.ts"
-
-/** So many payments are looked at, the newest, and so many refunds. */
-export const COUNTED_MAX = 5000
-/** Read at once. */
-const PAGE = 500
-/** Counts of fewer objects are made anew each time. */
-const QUICK_MAX = 250
-const KEPT_MILLIS = 30_000
-const KEPT_MAX = 500
+import type { AccountId } from "../engine/Document.ts"
+import type { TalliesOfStep } from "../engine/Tallies.ts"
+import { countedIn } from "../payments/Tallies.ts"
 
 const HOUR = 3600
 const DAY = 24 * HOUR
@@ -60,75 +48,16 @@ export interface Numbered {
   readonly from: number
   /** The one with the most payments first. */
   readonly currencies: ReadonlyArray<Counted>
-  /** Nothing is counted that is older than this, if the range has more than is looked at. Unix seconds. */
-  readonly since: number | null
 }
 
-export class Numbers extends Context.Service<
-  Numbers,
-  { readonly of: (account: AccountId, range: RangeName, now: number) => Effect.Effect<Numbered, Unavailable> }
->()("till/dashboard/Numbers") {
-  static readonly layer: Layer.Layer<Numbers, never, Accounts> = Layer.effect(
-    Numbers,
-    Effect.gen(function* () {
-      const kept = yield* Cache.makeWith(
-        (key: string) => {
-          const [account, range, from] = JSON.parse(key) as readonly [AccountId, RangeName, number]
-          return count(account, range, from)
-        },
-        {
-          capacity: KEPT_MAX,
-          timeToLive: (exit) => (Exit.isSuccess(exit) && exit.value.read > QUICK_MAX ? KEPT_MILLIS : 0)
-        }
-      )
-      return {
-        of: (account, range, now) => {
-          const { seconds, steps } = RANGES[range]
-          const from = now - (now % seconds) - (steps - 1) * seconds
-          return Effect.map(Cache.get(kept, JSON.stringify([account, range, from])), ({ numbered }) => numbered)
-        }
-      }
-    })
-  )
-}
-
-/** The newest objects of a kind that were made since then. */
-const newest = Effect.fnUntraced(function* <A extends Identified, H>(
-  account: AccountId,
-  { name, prefix }: Resource<A, H>,
-  from: number,
-  max: number
-) {
+/** The numbers of a range that ends with the step in which `now` is, in Unix seconds of the account's clock. */
+export const numbersOf = Effect.fnUntraced(function* (account: AccountId, range: RangeName, now: number) {
+  const { seconds, steps } = RANGES[range]
+  const from = now - (now % seconds) - (steps - 1) * seconds
   const accounts = yield* Accounts
-  const rows: Array<A> = []
-  for (let olderThan: string | undefined; ;) {
-    const cursor = olderThan === undefined ? {} : { olderThan }
-    const { documents, hasMore } = yield* accounts.list(account, {
-      kind: name,
-      prefix,
-      limit: Math.min(PAGE, max - rows.length),
-      created: { from },
-      ...cursor
-    })
-    for (const { value } of documents) rows.push(value as A)
-    if (!hasMore || rows.length >= max) return { rows, isCut: hasMore }
-    olderThan = documents.at(-1)!.id
-  }
-})
-
-/** Counts what was made from `from` on, the newest `max` of it. */
-export const count = Effect.fnUntraced(function* (
-  account: AccountId,
-  range: RangeName,
-  from: number,
-  max: number = COUNTED_MAX
-) {
-  const payments = yield* newest(account, PAYMENT_INTENT, from, max)
-  const refunds = yield* newest(account, REFUND, from, max)
-  const cuts = [payments, refunds].flatMap(({ isCut, rows }) => (isCut ? [rows.at(-1)!.created] : []))
-  const since = cuts.length === 0 ? null : Math.max(...cuts)
-  const counted = countedOf({ range, from, since: since ?? from }, payments.rows, refunds.rows)
-  return { numbered: { from, since, currencies: counted }, read: payments.rows.length + refunds.rows.length }
+  const tallies = yield* accounts.tallies(account, { from: from / HOUR, hours: seconds / HOUR })
+  const numbered: Numbered = { from, currencies: countedOf(steps, tallies) }
+  return numbered
 })
 
 interface Open extends Counted {
@@ -138,57 +67,33 @@ interface Open extends Counted {
 
 const nothing = (): Sums => ({ paid: 0, failed: 0, volume: 0, refunds: 0, refunded: 0 })
 
-/** Sums by currency. What was made before `since` is left out, so that refunds and payments are of the same time. */
-const countedOf = (
-  { from, range, since }: { readonly range: RangeName; readonly from: number; readonly since: number },
-  payments: ReadonlyArray<PaymentIntent>,
-  refunds: ReadonlyArray<Refund>
-): ReadonlyArray<Counted> => {
-  const { seconds, steps } = RANGES[range]
+const countedOf = (length: number, tallies: ReadonlyArray<TalliesOfStep>): ReadonlyArray<Counted> => {
   const open = new Map<string, Open>()
-  const at = (currency: string, created: number): readonly [Open, ReadonlyArray<Sums>] => {
+  const openOf = (currency: string): Open => {
     let counted = open.get(currency)
     if (counted === undefined) {
-      counted = { currency, ...nothing(), steps: Array.from({ length: steps }, nothing), declines: new Map() }
+      counted = { currency, ...nothing(), steps: Array.from({ length }, nothing), declines: new Map() }
       open.set(currency, counted)
     }
-    const step = counted.steps[Math.min(steps - 1, Math.floor((created - from) / seconds))]
-    return [counted, step === undefined ? [counted] : [counted, step]]
+    return counted
   }
-  for (const payment of payments) {
-    if (payment.created < since) continue
-    const [{ declines }, sums] = at(payment.currency, payment.created)
-    const outcome = outcomeOf(payment)
-    for (const each of sums) {
-      if (outcome !== null) each[outcome]++
-      each.volume += payment.amount_received
+  for (const { amount, count, key, step } of tallies) {
+    const of = countedIn(key)
+    const counted = openOf(of.currency)
+    if (of.what === "declined") {
+      counted.declines.set(of.code, (counted.declines.get(of.code) ?? 0) + count)
+      continue
     }
-    for (const code of declinesOf(payment)) declines.set(code, (declines.get(code) ?? 0) + 1)
-  }
-  for (const { amount, created, currency, status } of refunds) {
-    if (created < since || status === "failed") continue
-    for (const each of at(currency, created)[1]) {
-      each.refunds++
-      each.refunded += amount
+    // A clock that was set back has left some in what is still to come.
+    for (const sums of [counted, counted.steps[Math.min(step, length - 1)]!]) {
+      if (of.what === "refunded") {
+        sums.refunds += count
+        sums.refunded += amount
+      } else {
+        sums[of.what] += count
+        sums.volume += amount
+      }
     }
   }
   return [...open.values()].toSorted((one, other) => other.paid + other.failed - one.paid - one.failed)
-}
-
-/** What came of a payment that was tried; null for one that nobody has tried, or that is under way. */
-const outcomeOf = ({ charges, last_payment_error, status }: PaymentIntent): "paid" | "failed" | null => {
-  const [newest] = charges.data
-  if (newest?.status === "succeeded") return "paid"
-  if (status === "processing" || status === "requires_action") return null
-  return newest?.status === "failed" || last_payment_error !== undefined ? "failed" : null
-}
-
-/** Codes of the attempts that failed. An authentication that failed made no charge. */
-const declinesOf = ({ charges, last_payment_error }: PaymentIntent): ReadonlyArray<string> => {
-  const codes = charges.data.flatMap(({ decline_code, failure_code, status }) =>
-    status === "failed" ? [decline_code ?? failure_code ?? "unknown"] : []
-  )
-  return last_payment_error?.code === "payment_intent_authentication_failure"
-    ? [...codes, "authentication_failed"]
-    : codes
 }

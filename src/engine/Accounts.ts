@@ -25,6 +25,7 @@ import type { DeliveryRow, TimerRow } from "./Projection.ts"
 import type { StoredEvent } from "./Events.ts"
 import { wasWithin } from "./Created.ts"
 import type { CreatedQuery, Search } from "./Lists.ts"
+import type { TalliesOfStep, TallyQuery } from "./Tallies.ts"
 import { DELIVERY_PREFIX, EVENT_PREFIX } from "./Transaction.ts"
 import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery, ViewsShape } from "./Views.ts"
 import { Views } from "./Views.ts"
@@ -95,6 +96,12 @@ export interface AccountsShape {
 
   /** One page of the documents that match, newest first. Shows everything that was acknowledged before the call. */
   readonly search: (account: AccountId, search: Search) => Effect.Effect<ListPage, Unavailable>
+
+  /**
+   * What an account's documents count as, from an hour on and step by step. Shows everything that was acknowledged
+   * before the call.
+   */
+  readonly tallies: (account: AccountId, query: TallyQuery) => Effect.Effect<ReadonlyArray<TalliesOfStep>, Unavailable>
 
   readonly event: (account: AccountId, id: string) => Effect.Effect<StoredEvent | undefined, Unavailable>
   readonly events: (account: AccountId, query: EventQuery & CreatedQuery) => Effect.Effect<EventPage, Unavailable>
@@ -177,6 +184,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         return known === undefined ? reading(account, (actor) => list(actor, query)) : Effect.succeed(known)
       }),
     search: (account, wanted) => reading(account, (actor) => search(actor, wanted)),
+    tallies: (account, query) => reading(account, () => views.tallies(account, query)),
     event: (account, id) =>
       reading(account, () =>
         Effect.gen(function* () {

@@ -128,6 +128,7 @@ const routed = (byPartition: ReadonlyArray<AccountsShape>): AccountsShape => {
     outlook: (account, limit) => of(account).outlook(account, limit),
     list: (account, query) => of(account).list(account, query),
     search: (account, search) => of(account).search(account, search),
+    tallies: (account, query) => of(account).tallies(account, query),
     event: (account, id) => of(account).event(account, id),
     events: (account, query) => of(account).events(account, query),
     deliveries: (account, query) => of(account).deliveries(account, query),

@@ -6,6 +6,8 @@
  * lies in `hidden`.
  */
 
+import type { Tally } from "./Tallies.ts"
+
 /** An account: one merchant in one environment, such as `mer_…:test`. The unit of consistency and of ordering. */
 export type AccountId = string
 
@@ -30,6 +32,8 @@ export interface Kind<Value extends Identified, Hidden = undefined> {
    * Whoever changes it for documents that there are adds a migration that says that views are outdated.
    */
   readonly search?: (value: Value) => Searchable
+  /** What it counts as, if anything; see `Tallies.ts`. For whoever changes it, the same holds as for `search`. */
+  readonly tallies?: (value: Value) => ReadonlyArray<Tally>
   /**
    * These steps turn an older Till's documents into today's when they are read, oldest step first; see `Formats.ts`.
    */

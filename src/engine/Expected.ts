@@ -7,19 +7,24 @@
  */
 import type { Millis } from "./Document.ts"
 import { Fingerprints } from "./Fingerprints.ts"
-import type { DeliveryRow, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
+import type { DeliveryRow, ProjectedDocument, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
 import { moved, sweepTables } from "./Projection.ts"
 import { rowText } from "./RowText.ts"
+import { tallyId } from "./Tallies.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
 import { deliveryId, eventId, keyId } from "./Views.ts"
 
 const WHOLE_ROW_WEIGHT = 8
+const SUM_WEIGHT = 3
 
 /** Names a row of a table. */
 export interface Named {
   readonly table: ViewTable
   readonly id: string
 }
+
+const isNothing = ({ amount, count }: { readonly count: number; readonly amount: number }): boolean =>
+  count === 0 && amount === 0
 
 export class Expected {
   readonly #holds: (id: string) => boolean
@@ -32,6 +37,8 @@ export class Expected {
   readonly timers = new Map<string, TimerRow>()
   readonly subscriptions = new Map<string, SubscriptionRow>()
   readonly deliveries = new Map<string, DeliveryRow>()
+  /** What has been a sum at any time; `count` says of what it is one in the end. */
+  readonly tallies = new Map<string, { count: number; amount: number }>()
 
   /** Of the rows that `holds` knows by their ids. */
   constructor(holds: (id: string) => boolean, forgettable: Millis) {
@@ -41,9 +48,9 @@ export class Expected {
 
   /** How many rows must be there, or may; what is kept whole counts for as many fingerprints as fit into its memory. */
   get weight(): number {
-    const { deliveries, documents, events, keys, subscriptions, timers } = this
-    const whole = timers.size + subscriptions.size + deliveries.size
-    return documents.size + events.size + keys.size + this.#keysForgettable.size + WHOLE_ROW_WEIGHT * whole
+    const { deliveries, documents, events, keys, subscriptions, tallies, timers } = this
+    const whole = WHOLE_ROW_WEIGHT * (timers.size + subscriptions.size + deliveries.size) + SUM_WEIGHT * tallies.size
+    return documents.size + events.size + keys.size + this.#keysForgettable.size + whole
   }
 
   merge(projection: Projection): void {
@@ -51,7 +58,13 @@ export class Expected {
     const holds = this.#holds
     if (sweep !== null) this.#sweep(sweep)
     // Of what was read from the journal no document is known to be new.
-    for (const row of documentsChanged) if (holds(row.id)) this.documents.set(row.id, rowText.documents(row))
+    for (const row of documentsChanged) {
+      if (holds(row.id)) this.documents.set(row.id, rowText.documents(row))
+      for (const entry of row.tallies) {
+        const id = tallyId(entry)
+        if (holds(id) && !this.tallies.has(id)) this.tallies.set(id, { count: 0, amount: 0 })
+      }
+    }
     for (const row of events) {
       const id = eventId(row)
       if (holds(id)) this.events.set(id, rowText.events(row))
@@ -79,6 +92,16 @@ export class Expected {
     sweepTables(this, sweep)
   }
 
+  /** Counts a document of the views, once its row is known to be right. */
+  count({ tallies }: ProjectedDocument): void {
+    for (const entry of tallies) {
+      const sum = this.tallies.get(tallyId(entry))
+      if (sum === undefined) continue
+      sum.count += entry.count
+      sum.amount += entry.amount
+    }
+  }
+
   /** Takes a row of the views out of what must be there; says what is wrong with it, if anything. */
   take(
     table: ViewTable,
@@ -100,6 +123,13 @@ export class Expected {
         const found = this.keys.take(id, text)
         return found === "absent" ? this.#keysForgettable.take(id, text) : found
       }
+      case "tallies": {
+        const sum = this.tallies.get(id)
+        if (sum === undefined || isNothing(sum)) return "absent"
+        if (rowText.tallies(sum) !== text) return "other"
+        this.tallies.delete(id)
+        return "taken"
+      }
       default: {
         const rows: Map<string, TimerRow | SubscriptionRow | DeliveryRow> = this[table]
         const row = rows.get(id)
@@ -116,6 +146,12 @@ export class Expected {
     for (const table of ["timers", "subscriptions", "deliveries"] as const) {
       for (const id of this[table].keys()) return { table, id }
     }
+    return undefined
+  }
+
+  /** A sum that must be there and was not taken. */
+  get missingTally(): Named | undefined {
+    for (const [id, sum] of this.tallies) if (!isNothing(sum)) return { table: "tallies", id }
     return undefined
   }
 

@@ -14,6 +14,7 @@ import { stored } from "./Document.ts"
 import type { SealedRecord } from "./Record.ts"
 import { AS_SHOWN, changed, JournalCorrupt, lost } from "./Record.ts"
 import type { StoredEvent } from "./Events.ts"
+import type { Tally } from "./Tallies.ts"
 import type { DocumentTexts } from "./Views.ts"
 
 /** `Formatted` is what must be known of a kind to read its older documents. */
@@ -21,6 +22,7 @@ export interface Formatted {
   readonly name: string
   readonly steps?: ReadonlyArray<Step>
   readonly search?: ((value: never) => Searchable) | undefined
+  readonly tallies?: ((value: never) => ReadonlyArray<Tally>) | undefined
 }
 
 export interface FormatsShape {
@@ -32,10 +34,10 @@ export interface FormatsShape {
   /** An event of an account with its object in the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
   readonly event: (account: AccountId, event: StoredEvent) => StoredEvent
   /**
-   * A record that was read from the journal, with what its documents are found by today. Throws `JournalCorrupt` if a
-   * newer Till wrote it.
+   * A record that was read from the journal, with what its documents are found by, and count as, today. Throws
+   * `JournalCorrupt` if a newer Till wrote it.
    */
-  readonly searched: (record: SealedRecord) => SealedRecord
+  readonly derived: (record: SealedRecord) => SealedRecord
 }
 
 /**
@@ -51,27 +53,40 @@ export class Formats extends Context.Service<Formats, FormatsShape>()("till/engi
 
 const NO_STEPS: ReadonlyArray<Step> = []
 
+/** What the views keep of a kind's documents that the journal does not. */
+interface Derivation {
+  readonly search?: (value: Identified) => Searchable
+  readonly tallies?: (value: Identified) => ReadonlyArray<Tally>
+}
+
 export const make = (
   kinds: ReadonlyArray<Formatted>,
   kindOfEvent: (type: string) => string | undefined
 ): FormatsShape => {
   const known = new Map(kinds.map(({ name, steps = NO_STEPS }) => [name, steps]))
   const stepsOf = (kind: string): ReadonlyArray<Step> => known.get(kind) ?? NO_STEPS
-  const searches = new Map(kinds.flatMap(({ name, search }) => (search === undefined ? [] : [[name, search] as const])))
+  const derivations = new Map(
+    kinds.flatMap(({ name, search, tallies }) =>
+      search === undefined && tallies === undefined ? [] : [[name, { search, tallies } as Derivation] as const]
+    )
+  )
   return {
-    searched: (record) => {
-      if (!record.changes.some(({ document, kind }) => document !== null && searches.has(kind))) return record
+    derived: (record) => {
+      if (!record.changes.some(({ kind }) => derivations.has(kind))) return record
       const changes = record.changes.map((change) => {
         const { document, format, id, kind } = change
-        const search = searches.get(kind) as ((value: Identified) => Searchable) | undefined
-        if (search === undefined || document === null) return change
+        const derivation = derivations.get(kind)
+        if (derivation === undefined) return change
+        const { search, tallies } = derivation
+        if (document === null) return { ...change, tallies: tallies === undefined ? null : [] }
         const steps = stepsOf(kind)
         if (format > 1 + steps.length) throw tooNew(record.account, record.version, id, format, 1 + steps.length)
         const newer =
           format === 1 + steps.length
             ? (change.value ?? JSON.parse(document))
             : JSON.parse(textsAfter(steps.slice(format - 1), document, change.hidden).document)
-        return { ...change, search: search(newer as Identified) }
+        const value = newer as Identified
+        return { ...change, search: search?.(value) ?? null, tallies: tallies?.(value) ?? null }
       })
       return { ...record, changes }
     },

@@ -19,6 +19,8 @@ import type {
 } from "./Record.ts"
 import type { SearchEntry } from "./Search.ts"
 import { entryOf } from "./Search.ts"
+import type { TallyEntry } from "./Tallies.ts"
+import { entriesOf } from "./Tallies.ts"
 
 /** Points to a document inside the journal. */
 export interface DocumentRow {
@@ -40,6 +42,8 @@ export interface DocumentRow {
 export interface ProjectedDocument extends DocumentRow {
   /** Null for a tombstone, and for documents that nobody searches. */
   readonly search: SearchEntry | null
+  /** What it counts as. */
+  readonly tallies: ReadonlyArray<TallyEntry>
 }
 
 /** Points to an event inside the journal. */
@@ -130,6 +134,8 @@ export interface Projection {
   readonly documentsCreated: ReadonlyArray<ProjectedDocument>
   /** All others; they may have a row. */
   readonly documentsChanged: ReadonlyArray<ProjectedDocument>
+  /** Of the changed ones, those whose rows may have counted as something until now. */
+  readonly recounted: ReadonlyArray<{ readonly account: AccountId; readonly id: string }>
   readonly events: ReadonlyArray<EventRow>
   readonly timersSet: ReadonlyArray<TimerRow>
   readonly timersCleared: ReadonlyArray<{ readonly account: AccountId; readonly id: string }>
@@ -199,6 +205,7 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
     checkpoints: accounts.map(({ account, ahead, from, to }) => ({ account, from, to, ahead })),
     documentsCreated: accounts.flatMap(({ created }) => [...created.values()]),
     documentsChanged: accounts.flatMap(({ changed }) => [...changed.values()]),
+    recounted: accounts.flatMap(({ account, recounted }) => [...recounted].map((id) => ({ account, id }))),
     events,
     timersSet,
     timersCleared,
@@ -214,10 +221,14 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
 export const aheadAfter = (before: number, { checkpoints, sweep }: Projection): number =>
   Math.max(sweep?.wiped === true ? 0 : before, ...checkpoints.map(({ ahead }) => ahead))
 
+const NO_TALLIES: ReadonlyArray<TallyEntry> = []
+
 /** The newest rows of one account. */
 class AccountFold {
   readonly created = new Map<string, ProjectedDocument>()
   readonly changed = new Map<string, ProjectedDocument>()
+  /** Ids of those among the changed that count. */
+  readonly recounted = new Set<string>()
   readonly timers = new Map<string, TimerRow | ClearedTimer>()
   readonly keys: Array<KeyRow> = []
   readonly subscriptions = new Map<string, SubscriptionRow>()
@@ -236,11 +247,17 @@ class AccountFold {
     const { account } = this
     this.to = version
     this.ahead = Math.max(this.ahead, aheadOf(record))
-    for (const { created, document, documentSpan, format, hidden, hiddenSpan, id, kind, labels, search } of changes) {
+    for (const change of changes) {
+      const { created, document, documentSpan, format, hidden, hiddenSpan, id, kind, labels, search, tallies } = change
       const rows = created || this.created.has(id) ? this.created : this.changed
-      const entry = search ? entryOf(account, search) : null
+      if (tallies && rows === this.changed) this.recounted.add(id)
       const row = { account, id, kind, version, documentSpan, hiddenSpan, labels, format }
-      rows.set(id, { ...row, search: entry, checksum: Checksum.ofDocument(row, document, hidden) })
+      rows.set(id, {
+        ...row,
+        search: search ? entryOf(account, search) : null,
+        tallies: tallies ? entriesOf(tallies) : NO_TALLIES,
+        checksum: Checksum.ofDocument(row, document, hidden)
+      })
     }
     for (const { dueAt, id, name } of timers) {
       this.timers.set(
@@ -339,7 +356,7 @@ export const moved = (row: DeliveryRow, step: DeliveryStep): DeliveryRow => {
 }
 
 /** The rows of an account by their ids; of some a sweep only needs to know that they are there. */
-interface Tables extends Readonly<Record<"documents" | "events" | "keys", { readonly clear: () => void }>> {
+interface Tables extends Readonly<Record<"documents" | "events" | "keys" | "tallies", { readonly clear: () => void }>> {
   readonly subscriptions: Map<string, unknown>
   readonly timers: Map<string, TimerRow>
   readonly deliveries: Map<string, DeliveryRow>
@@ -347,11 +364,11 @@ interface Tables extends Readonly<Record<"documents" | "events" | "keys", { read
 
 /** Carries a sweep out. */
 export const sweepTables = (
-  { deliveries, documents, events, keys, subscriptions, timers }: Tables,
+  { deliveries, documents, events, keys, subscriptions, tallies, timers }: Tables,
   sweep: Sweep
 ): void => {
   const { clock, unsubscribed, wiped } = sweep
-  if (wiped) for (const rows of [deliveries, documents, events, keys, subscriptions, timers]) rows.clear()
+  if (wiped) for (const rows of [deliveries, documents, events, keys, subscriptions, tallies, timers]) rows.clear()
   for (const destination of unsubscribed) subscriptions.delete(destination)
   if (clock !== null) for (const [id, row] of timers) timers.set(id, { ...row, wakeAt: row.dueAt - clock })
   for (const [id, row] of deliveries) deliveries.set(id, swept(row, sweep))

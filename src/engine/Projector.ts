@@ -152,7 +152,7 @@ const makeCatchUp = Effect.gen(function* () {
     if (checkpoint >= target) return { ...before, projected: checkpoint, complete: true }
     const rows = yield* journal.read(account, checkpoint, CATCH_UP_PAGE)
     const tail = yield* checked(() => unsealAll(before, rows))
-    const records = yield* checked(() => tail.map(({ record }) => formats.searched(record)))
+    const records = yield* checked(() => tail.map(({ record }) => formats.derived(record)))
     for (const piece of piecesOf(records)) yield* views.apply(project(piece), 0)
     ;(yield* Progress).advance(tail.length)
     const newest = tail.at(-1)

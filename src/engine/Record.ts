@@ -8,6 +8,7 @@
 import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
 import type { AccountId, Identified, Labels, Millis, Searchable } from "./Document.ts"
+import type { Tally } from "./Tallies.ts"
 
 /**
  * Version of the record format that this code writes. It reads every version up to its own.
@@ -55,9 +56,11 @@ export interface Change {
   readonly created: boolean
   /**
    * What the document is found by, if its kind is searched. Derives from the document: the journal does not have it,
-   * and `Formats.searched` adds it to what was read from there.
+   * and `Formats.derived` adds it to what was read from there.
    */
   readonly search?: Searchable | null
+  /** What the document counts as, likewise: of a kind that counts, a deleted one as nothing; null of all others. */
+  readonly tallies?: ReadonlyArray<Tally> | null
   /** The document, where it has just been read from the journal: nobody needs to parse it again. */
   readonly value?: unknown
 }
@@ -327,7 +330,7 @@ const located = (
       : { at: Buffer.byteLength(text.slice(0, at)), length: Buffer.byteLength(part) }
   let start = changesAt
   return changes.map((change, i) => {
-    const { created, document, hidden, id, kind, labels, search = null, value } = change
+    const { created, document, hidden, id, kind, labels, search = null, tallies = null, value } = change
     const documentAt = start + headText(change, format).length
     const hiddenAt = documentAt + (document ?? "null").length + HIDDEN.length
     start += texts[i]!.length + 1
@@ -342,6 +345,7 @@ const located = (
       format: change.format,
       created,
       search,
+      tallies,
       value,
       documentSpan,
       hiddenSpan

@@ -7,11 +7,14 @@
 import { labelsText } from "./Checksum.ts"
 import type { DeliveryRow, EventRow, KeyRow, ProjectedDocument, SubscriptionRow, TimerRow } from "./Projection.ts"
 import type { Attempt, Span } from "./Record.ts"
+import type { TallyRow } from "./Tallies.ts"
+import { entriesText } from "./Tallies.ts"
 
 const documents = (row: ProjectedDocument): string => {
-  const { checksum, documentSpan, format, hiddenSpan, kind, labels, search, version } = row
+  const { checksum, documentSpan, format, hiddenSpan, kind, labels, search, tallies, version } = row
   const found = search === null ? "" : `${search.measure} ${search.terms.join()}`
-  return [kind, version, span(documentSpan), span(hiddenSpan), labelsText(labels), format, found, checksum].join("|")
+  const spans = `${span(documentSpan)}|${span(hiddenSpan)}`
+  return [kind, version, spans, labelsText(labels), format, found, entriesText(tallies), checksum].join("|")
 }
 
 const events = ({ version }: EventRow): string => String(version)
@@ -29,6 +32,8 @@ const deliveries = (row: DeliveryRow): string => {
   return JSON.stringify([event, eventVersion, version, at, state, attempts.map(attempt), nextAttemptAt, dueAt])
 }
 
+const tallies = ({ amount, count }: Pick<TallyRow, "count" | "amount">): string => `${count} ${amount}`
+
 const attempt = ({ attempt, durationMillis, error, startedAt, status }: Attempt) => [
   attempt,
   startedAt,
@@ -40,4 +45,4 @@ const attempt = ({ attempt, durationMillis, error, startedAt, status }: Attempt)
 const span = (place: Span | null): string => (place === null ? "" : `${place.at}+${place.length}`)
 
 /** One function for each table. */
-export const rowText = { documents, events, timers, keys, subscriptions, deliveries }
+export const rowText = { documents, events, timers, keys, subscriptions, deliveries, tallies }

@@ -22,6 +22,7 @@ import type {
   TimerChange
 } from "./Record.ts"
 import { AS_SHOWN } from "./Record.ts"
+import type { Tally } from "./Tallies.ts"
 
 /** The ids of events begin so. */
 export const EVENT_PREFIX = "evt"
@@ -166,6 +167,8 @@ export class ActiveTransaction implements Transaction {
   readonly #written: Array<Document | Tombstone> = []
   /** Of written documents that are searched: what they are found by. */
   #searches: Map<string, () => Searchable> | undefined
+  /** Of written documents that count, and of deleted ones: what they count as. */
+  #tallies: Map<string, () => ReadonlyArray<Tally>> | undefined
   /** Ids that nothing can have had before. */
   readonly #newIds: Array<string> = []
   #timers: Map<string, TimerChange> | undefined
@@ -196,8 +199,9 @@ export class ActiveTransaction implements Transaction {
 
   put<V extends Identified, H>(kind: Kind<V, H>, value: V, hidden?: H): void {
     // One command may write a document several times: only what is left is looked into.
-    const { search } = kind
+    const { search, tallies } = kind
     if (search !== undefined) (this.#searches ??= new Map()).set(value.id, () => search(value))
+    if (tallies !== undefined) (this.#tallies ??= new Map()).set(value.id, () => tallies(value))
     this.#write({
       id: value.id,
       kind: kind.name,
@@ -213,6 +217,7 @@ export class ActiveTransaction implements Transaction {
 
   delete<V extends Identified, H>(kind: Kind<V, H>, id: string): void {
     this.#known(id)
+    if (kind.tallies !== undefined) (this.#tallies ??= new Map()).set(id, () => NOTHING)
     this.#write({ id, kind: kind.name, version: this.#version, deleted: true })
   }
 
@@ -336,7 +341,8 @@ export class ActiveTransaction implements Transaction {
   changes(): ReadonlyArray<Change> {
     return this.#written.map((entry) => {
       const search = entry.deleted ? null : (this.#searches?.get(entry.id)?.() ?? null)
-      return changeOf(entry, this.#newIds.includes(entry.id), search)
+      const tallies = this.#tallies?.get(entry.id)?.() ?? null
+      return changeOf(entry, this.#newIds.includes(entry.id), { search, tallies })
     })
   }
 
@@ -364,11 +370,17 @@ export class ActiveTransaction implements Transaction {
   }
 }
 
-const changeOf = (entry: Document | Tombstone, created: boolean, search: Searchable | null): Change => {
+const changeOf = (
+  entry: Document | Tombstone,
+  created: boolean,
+  { search, tallies }: Required<Pick<Change, "search" | "tallies">>
+): Change => {
   const { id, kind } = entry
-  if (entry.deleted) return { id, kind, document: null, hidden: null, labels: NO_LABELS, format: 1, created, search }
+  if (entry.deleted) {
+    return { id, kind, document: null, hidden: null, labels: NO_LABELS, format: 1, created, search, tallies }
+  }
   const { format, json, labels } = entry
-  return { id, kind, document: json, hidden: hiddenText(entry), labels, format, created, search }
+  return { id, kind, document: json, hidden: hiddenText(entry), labels, format, created, search, tallies }
 }
 
 const hiddenText = ({ hidden }: Document): string | null => (hidden === undefined ? null : encode(hidden as object))

@@ -19,7 +19,7 @@ import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import { VERIFIED_ROWS_MAX } from "./Memory.ts"
-import type { Projection } from "./Projection.ts"
+import type { ProjectedDocument, Projection } from "./Projection.ts"
 import { aheadAfter, piecesOf, project } from "./Projection.ts"
 import { Progress } from "./Progress.ts"
 import { Projector } from "./Projector.ts"
@@ -117,6 +117,12 @@ export interface Outcome {
   readonly problem: string | null
 }
 
+/** What a pass found. */
+interface PassOutcome extends Outcome {
+  /** A sum that is not that of its documents: tells only once all of their rows are known to be right. */
+  readonly miscount: string | null
+}
+
 /** Checks an account, in as many passes as it takes for none to keep too many rows. */
 export const verifyAccount = Effect.fnUntraced(function* (
   account: AccountId,
@@ -126,6 +132,7 @@ export const verifyAccount = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Outcome, StorageFailure, Formats | Journal | Views> {
   const { within } = yield* Snapshot
   let records = 0
+  let miscount: string | null = null
   for (let pass = 0; pass < passes; pass++) {
     const holds = (id: string) => passes === 1 || sumOf(id) % passes === pass
     const part = { account, share: 1 / passes, holds, anchored, ...manner }
@@ -136,8 +143,9 @@ export const verifyAccount = Effect.fnUntraced(function* (
     }
     if (outcome.problem !== null) return outcome
     records = outcome.records
+    miscount ??= outcome.miscount
   }
-  return { records, problem: null }
+  return { records, problem: miscount }
 })
 
 /** Rows are not spread evenly over records, nor over passes. */
@@ -165,7 +173,7 @@ interface TooMany {
   readonly fitting: number
 }
 
-const verifyPart = (part: Part): Effect.Effect<Outcome | TooMany, StorageFailure, Formats | Journal | Views> =>
+const verifyPart = (part: Part): Effect.Effect<PassOutcome | TooMany, StorageFailure, Formats | Journal | Views> =>
   Effect.gen(function* () {
     const { account, share } = part
     const views = yield* Views
@@ -187,13 +195,17 @@ const verifyPart = (part: Part): Effect.Effect<Outcome | TooMany, StorageFailure
       return { fitting: records.read / Math.max(records.read, standing.projected) }
     }
     // The next start makes views anew that are outdated.
-    if ((yield* views.outdated).includes(account)) return { records: records.read, problem: null }
-    const problem =
-      standing.ahead === ahead
-        ? yield* compare(part, standing, expected, records.read)
-        : `The views say something else than the journal of how far the ids of account ${account} are ahead`
-    return { records: records.read, problem }
-  }).pipe(Effect.catchTag("JournalCorrupt", ({ message }) => Effect.succeed({ records: 0, problem: message })))
+    if ((yield* views.outdated).includes(account)) return { records: records.read, problem: null, miscount: null }
+    if (standing.ahead !== ahead) {
+      const problem = `The views say something else than the journal of how far the ids of account ${account} are ahead`
+      return { records: records.read, problem, miscount: null }
+    }
+    const problem = yield* compare(part, standing, expected, records.read)
+    const miscount = problem === null ? yield* compareTallies(part, expected) : null
+    return { records: records.read, problem, miscount }
+  }).pipe(
+    Effect.catchTag("JournalCorrupt", ({ message }) => Effect.succeed({ records: 0, problem: message, miscount: null }))
+  )
 
 /**
  * Reads an account's journal and checks its chain. Hands on what its records make of the views, as far as these are,
@@ -218,7 +230,7 @@ const overJournal = Effect.fnUntraced(function* (
     const newest = sealed.at(-1)!
     head = { version: newest.record.version, hash: newest.hash }
     const records = sealed.map(({ record }) => record).filter(({ version }) => version <= projected)
-    return onProjections(piecesOf(records.map(formats.searched)).map(project), rows.length)
+    return onProjections(piecesOf(records.map(formats.derived)).map(project), rows.length)
   }
   const isWhole = yield* overPages(
     (last: JournalRow | undefined) => journal.read(account, last?.version ?? 0, page),
@@ -278,11 +290,14 @@ const compare = Effect.fnUntraced(function* (part: Part, standing: Standing, exp
   // All of the account's rows are seen in each pass.
   const recordsPerRow = (records * share * share) / 2 / Math.max(expected.weight, 1)
   let problem: string | null = null
-  for (const table of viewTables) {
+  for (const table of viewTables.filter((table) => table !== "tallies")) {
     const isSame = (rows: ReadonlyArray<ViewRow>): boolean => {
       for (const row of rows) {
         const what = expected.take(table, row)
-        if (what === null) continue
+        if (what === null) {
+          if (table === "documents") expected.count(row.row as ProjectedDocument)
+          continue
+        }
         problem = `${table} ${row.id} of account ${account} is ${what}`
         return false
       }
@@ -303,6 +318,31 @@ const compare = Effect.fnUntraced(function* (part: Part, standing: Standing, exp
   return missing === undefined
     ? null
     : `${missing.table} ${missing.id} of account ${account} is in the journal, but not in the views`
+})
+
+/** Compares the sums of this part with those of the documents that were seen. */
+const compareTallies = Effect.fnUntraced(function* ({ account, page, pause }: Part, expected: Expected) {
+  const views = yield* Views
+  let problem: string | null = null
+  const isSame = (rows: ReadonlyArray<ViewRow>): boolean => {
+    for (const row of rows) {
+      const what = expected.take("tallies", row)
+      if (what !== null) problem = `tallies ${row.id} of account ${account} is ${what}`
+      if (problem !== null) return false
+    }
+    return true
+  }
+  yield* overPages(
+    (last: ViewRow | undefined) => views.scan(account, "tallies", last?.id ?? "", page),
+    (rows) =>
+      Effect.tap(
+        Effect.sync(() => isSame(rows)),
+        pause
+      )
+  )
+  const missing = expected.missingTally
+  if (problem !== null || missing === undefined) return problem
+  return `tallies ${missing.id} of account ${account} is in the journal, but not in the views`
 })
 
 /** What must be in the views and was not seen there. The journal says what it is. */

@@ -23,6 +23,7 @@ import type {
 import type { StoredEvent } from "./Events.ts"
 import type { JournalCorrupt } from "./Record.ts"
 import type { SearchQuery } from "./Search.ts"
+import type { TalliesOfStep, TallyQuery, TallyRow } from "./Tallies.ts"
 
 /** A page starts strictly older than `olderThan`, or strictly newer than `newerThan`. */
 export interface Cursor {
@@ -113,7 +114,7 @@ export interface Standing {
 }
 
 /** The tables of the views. */
-export const viewTables = ["documents", "events", "timers", "keys", "subscriptions", "deliveries"] as const
+export const viewTables = ["documents", "events", "timers", "keys", "subscriptions", "deliveries", "tallies"] as const
 export type ViewTable = (typeof viewTables)[number]
 
 /** A delivery is stored under this id. */
@@ -136,7 +137,7 @@ export interface DocumentTexts extends DocumentRow {
 /** A row of any table, under the id that it is stored with. */
 export interface ViewRow {
   readonly id: string
-  readonly row: ProjectedDocument | EventRow | TimerRow | KeyRow | SubscriptionRow | DeliveryRow
+  readonly row: ProjectedDocument | EventRow | TimerRow | KeyRow | SubscriptionRow | DeliveryRow | TallyRow
 }
 
 export interface ViewsShape {
@@ -191,6 +192,11 @@ export interface ViewsShape {
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<DocumentRow>>, StorageFailure>
   /** The rows of up to `limit` documents that are not deleted and pass a filter, newest first. */
   readonly search: (account: AccountId, query: SearchQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
+  /** What the documents count as from an hour on, step by step, in any order. */
+  readonly tallies: (
+    account: AccountId,
+    query: TallyQuery
+  ) => Effect.Effect<ReadonlyArray<TalliesOfStep>, StorageFailure>
   readonly event: (address: Address) => Effect.Effect<EventRow | undefined, StorageFailure>
   /** Up to `limit` events, nearest to the cursor first. */
   readonly events: (account: AccountId, query: EventQuery) => Effect.Effect<ReadonlyArray<EventRow>, StorageFailure>

@@ -34,6 +34,7 @@ import type { Document, Identified, JsonObject, Kind } from "../engine/Document.
 import { inside } from "../engine/Formats.ts"
 import { Transaction } from "../engine/Transaction.ts"
 import { searchable, SEARCHED_CUSTOMER, SEARCHED_PAYMENT_INTENT } from "./Search.ts"
+import * as Tallies from "./Tallies.ts"
 
 /** Such a kind says what its documents are made of. */
 export interface Kept<Value extends Identified, Hidden = undefined> extends Kind<Value, Hidden> {
@@ -133,7 +134,8 @@ export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undef
   prefix: PREFIXES.payment_intent,
   foundById: true,
   labels: ({ customer }) => (customer === null ? {} : { customer }),
-  search: searchable(SEARCHED_PAYMENT_INTENT)
+  search: searchable(SEARCHED_PAYMENT_INTENT),
+  tallies: Tallies.ofPaymentIntent
 }
 
 export const CHARGE: Resource<Charge> = {
@@ -142,7 +144,8 @@ export const CHARGE: Resource<Charge> = {
   resourceKind: "Charge",
   shape: { value: Charge },
   prefix: PREFIXES.charge,
-  labels: ({ customer, payment_intent }) => (customer === null ? { payment_intent } : { payment_intent, customer })
+  labels: ({ customer, payment_intent }) => (customer === null ? { payment_intent } : { payment_intent, customer }),
+  tallies: Tallies.ofCharge
 }
 
 export const REFUND: Resource<Refund> = {
@@ -150,7 +153,8 @@ export const REFUND: Resource<Refund> = {
   resourceKind: "Refund",
   shape: { value: Refund },
   prefix: PREFIXES.refund,
-  labels: ({ payment_intent }) => ({ payment_intent })
+  labels: ({ payment_intent }) => ({ payment_intent }),
+  tallies: Tallies.ofRefund
 }
 
 export const PaymentMethodHidden = Schema.Struct({

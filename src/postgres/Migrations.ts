@@ -354,6 +354,22 @@ export const migrations = {
     String.raw`CREATE INDEX timers_by_partition
       ON timers ((get_byte(sha256(decode(replace(account, '\', '\\'), 'escape')), 0) & 63), wake_at, id)`,
     statistics("INDEX timers_by_partition", { 1: 10 })
+  ),
+  "0024_tallies": statements(
+    // The same few rows are changed again and again, in their places.
+    `CREATE TABLE tallies (
+      account text COLLATE "C" NOT NULL,
+      hour int NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      count bigint NOT NULL,
+      amount bigint NOT NULL,
+      PRIMARY KEY (account, hour, key)
+    ) WITH (fillfactor = 50)`,
+    // What the document counts as in them.
+    `ALTER TABLE objects ADD COLUMN tallies text COLLATE "C"`,
+    statistics("TABLE objects", { tallies: 0 }),
+    // Postgres does not know what documents count as: the start makes the views anew from the journal.
+    `UPDATE checkpoints SET outdated = true`
   )
 }
 

@@ -12,8 +12,10 @@ import type {
   Sweep,
   TimerRow
 } from "../engine/Projection.ts"
+import { entriesText } from "../engine/Tallies.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { ask, bigint, bigints, ints, labelsText, termsText, texts } from "./Rows.ts"
+import * as TalliesPostgres from "./TalliesPostgres.ts"
 
 /** What an account's ids are ahead goes into the checksum of its checkpoint as the rest of a division by this. */
 export const PRIME = 2_147_483_647
@@ -50,6 +52,7 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, lease: Del
     ${part("subscribed", projection.subscriptionsSet, upsertSubscriptions)}
     ${part("delivered", projection.deliveriesMade, DeliveriesPostgres.insert(lease))}
     ${part("attempted", projection.deliverySteps, DeliveriesPostgres.move)}
+    ${TalliesPostgres.moved(sql, projection)}
     ${sweep === null ? sql`` : swept(sql, sweep)}
     SELECT account FROM advanced`
   return ask(statement, (rows) => {
@@ -64,18 +67,18 @@ type Statement<Row> = (sql: PgClient.PgClient, rows: ReadonlyArray<Row>) => Frag
 const insertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
   sql`INSERT INTO objects
       (account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
-        labels, format, terms, measure, checksum)
+        labels, format, terms, measure, tallies, checksum)
     SELECT account, id, kind, version, document_at, document_length, hidden_at, hidden_length, labels::jsonb, format,
-      terms::bigint[], measure, checksum
+      terms::bigint[], measure, tallies, checksum
     FROM unnest(${texts(rows.map((d) => d.account))}, ${texts(rows.map((d) => d.id))},
       ${texts(rows.map((d) => d.kind))}, ${bigints(rows.map((d) => d.version))},
       ${ints(rows.map((d) => d.documentSpan?.at ?? null))}, ${ints(rows.map((d) => d.documentSpan?.length ?? null))},
       ${ints(rows.map((d) => d.hiddenSpan?.at ?? null))}, ${ints(rows.map((d) => d.hiddenSpan?.length ?? null))},
       ${texts(rows.map(labelsText))}, ${ints(rows.map((d) => d.format))},
       ${texts(rows.map(termsText))}, ${bigints(rows.map((d) => d.search?.measure ?? null))},
-      ${ints(rows.map((d) => d.checksum))})
+      ${texts(rows.map((d) => entriesText(d.tallies)))}, ${ints(rows.map((d) => d.checksum))})
       AS d (account, id, kind, version, document_at, document_length, hidden_at, hidden_length,
-        labels, format, terms, measure, checksum)
+        labels, format, terms, measure, tallies, checksum)
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 const upsertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
@@ -84,7 +87,7 @@ const upsertDocuments: Statement<ProjectedDocument> = (sql, rows) =>
       document_at = excluded.document_at, document_length = excluded.document_length,
       hidden_at = excluded.hidden_at, hidden_length = excluded.hidden_length,
       labels = excluded.labels, format = excluded.format, terms = excluded.terms, measure = excluded.measure,
-      checksum = excluded.checksum`
+      tallies = excluded.tallies, checksum = excluded.checksum`
 
 const insertEvents: Statement<EventRow> = (sql, rows) =>
   sql`INSERT INTO events (account, id, type, version)
@@ -151,4 +154,5 @@ export const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql
       t AS (DELETE FROM timers WHERE account = ${account} AND ${accepted}),
       i AS (DELETE FROM idempotency WHERE account = ${account} AND ${accepted}),
       s AS (DELETE FROM subscriptions WHERE account = ${account} AND ${accepted}),
-      d AS (DELETE FROM deliveries WHERE account = ${account} AND ${accepted})`
+      d AS (DELETE FROM deliveries WHERE account = ${account} AND ${accepted}),
+      n AS (DELETE FROM tallies WHERE account = ${account} AND ${accepted})`

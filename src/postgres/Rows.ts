@@ -19,6 +19,7 @@ import type {
 } from "../engine/Projection.ts"
 import type { Span } from "../engine/Record.ts"
 import { RECORD_BYTES_MAX, textOf } from "../engine/Record.ts"
+import { entriesIn } from "../engine/Tallies.ts"
 import type { DocumentTexts } from "../engine/Views.ts"
 
 /** `text[]` */
@@ -114,10 +115,12 @@ export const toDocument = (row: SqlDocument): DocumentRow => ({
 export interface SqlProjectedDocument extends SqlDocument {
   readonly terms: ReadonlyArray<bigint> | null
   readonly measure: bigint | null
+  readonly tallies: string | null
 }
 
-export const toProjectedDocument = ({ measure, terms, ...row }: SqlProjectedDocument): ProjectedDocument => ({
+export const toProjectedDocument = ({ measure, tallies, terms, ...row }: SqlProjectedDocument): ProjectedDocument => ({
   ...toDocument(row),
+  tallies: entriesIn(tallies),
   search: terms === null ? null : { terms: terms.map(Number), measure: measure === null ? null : Number(measure) }
 })
 

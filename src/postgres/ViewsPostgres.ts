@@ -8,6 +8,7 @@ import type { StorageFailure } from "../engine/Journal.ts"
 import type { JournalCorrupt } from "../engine/Record.ts"
 import { changed } from "../engine/Record.ts"
 import type { EventRow, KeyRow } from "../engine/Projection.ts"
+import { tallyId } from "../engine/Tallies.ts"
 import type { Standing, TimerCount, ViewRow } from "../engine/Views.ts"
 import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
@@ -15,6 +16,7 @@ import * as ListsPostgres from "./ListsPostgres.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
 import { PRIME } from "./ProjectionPostgres.ts"
 import * as SearchPostgres from "./SearchPostgres.ts"
+import * as TalliesPostgres from "./TalliesPostgres.ts"
 import type { Sql, SqlDocumentTexts, SqlProjectedDocument, SqlSubscription, SqlTimer } from "./Rows.ts"
 import {
   ask,
@@ -61,6 +63,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
       search: SearchPostgres.search(sql),
+      tallies: TalliesPostgres.read(sql),
       newest: (queries) => within(listed.newest(queries)),
       ...ListsPostgres.events(sql),
       keepNumber: (account, number) => within(numbers.keepNumber(account, number)),
@@ -303,6 +306,10 @@ const scans = (sql: PgClient.PgClient) => {
     deliveries: (account: AccountId, after: string, limit: number) =>
       Effect.map(DeliveriesPostgres.scan(sql, account, after, limit), (rows) =>
         rows.map((row): ViewRow => ({ id: deliveryId(row), row }))
+      ),
+    tallies: (account: AccountId, after: string, limit: number) =>
+      Effect.map(TalliesPostgres.scan(sql, account, after, limit), (rows) =>
+        rows.map((row): ViewRow => ({ id: tallyId(row), row }))
       ),
     keys: (account: AccountId, after: string, limit: number) =>
       rowsOf(

@@ -26,7 +26,12 @@ export interface Slot {
 export const COUNTER: Kind<Counter, { readonly secret: string }> = {
   name: "counter",
   labels: ({ name, slot }) => ({ name: name.toWellFormed().replaceAll("\0", ""), slot }),
-  search: ({ count, name, slot }) => ({ terms: [`slot=${slot}`, `name=${name}`], measure: count })
+  search: ({ count, name, slot }) => ({ terms: [`slot=${slot}`, `name=${name}`], measure: count }),
+  // In all, and each in an hour that changes with what it has reached.
+  tallies: ({ count, slot }) => [
+    { at: 0, key: "counters", count: 1, amount: count },
+    { at: 3600 * (count % 3), key: `slot ${slot}`, count: 1, amount: 0 }
+  ]
 }
 export const SLOT: Kind<Slot> = { name: "slot" }
 

@@ -17,6 +17,8 @@ import type { DeliveryRow, DeliveryStep, ProjectedDocument, Projection } from ".
 import { project } from "../../src/engine/Projection.ts"
 import type { Filter } from "../../src/engine/Search.ts"
 import { entryOf } from "../../src/engine/Search.ts"
+import type { TallyEntry } from "../../src/engine/Tallies.ts"
+import { entriesOf } from "../../src/engine/Tallies.ts"
 import type { Cursor, ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
 import { eventId, keyId, viewTables } from "../../src/engine/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
@@ -64,6 +66,17 @@ const searchable = (random: Random): Searchable => ({
   terms: distinct(random, TERMS),
   measure: random.chance(0.2) ? null : measure(random)
 })
+
+/** Some cancel out. */
+const tallies = (random: Random): ReadonlyArray<TallyEntry> =>
+  entriesOf(
+    Array.from({ length: random.below(3) }, () => ({
+      at: 3600 * random.below(30),
+      key: random.pick(["paid usd", "it's é", "b"]),
+      count: random.below(4) - 1,
+      amount: random.below(1000) - 500
+    }))
+  )
 
 const filter = (random: Random): Filter => {
   const from = measure(random)
@@ -174,13 +187,16 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
     labels: labels(random),
     format: 1 + random.below(3),
     search: random.chance(0.2) ? null : entryOf(account, searchable(random)),
+    tallies: tallies(random),
     checksum: random.below(2 ** 32) | 0
   })
   const cleared = perAccount((account, _, id) => ({ account, id }))
+  const documentsChanged = perAccount(document)
   return {
     checkpoints,
     documentsCreated: perAccount((account, version, id) => document(account, version, `${id}${batch}`)),
-    documentsChanged: perAccount(document),
+    documentsChanged,
+    recounted: documentsChanged.map(({ account, id }) => ({ account, id })),
     events: perAccount((account, version, id) => ({
       account,
       id: `${id}${batch}`,
@@ -293,6 +309,10 @@ const questions = (random: Random) => {
     list: (views: ViewsShape) => views.list(account, list),
     newest: (views: ViewsShape) => views.newest(newest),
     search: (views: ViewsShape) => views.search(account, search),
+    tallies: (views: ViewsShape) =>
+      Effect.map(views.tallies(account, { from: limit, hours: limit }), (steps) =>
+        steps.toSorted((a, b) => a.step - b.step || (a.key < b.key ? -1 : 1))
+      ),
     standing: (views: ViewsShape) => views.standing(account),
     event: (views: ViewsShape) => views.event(event),
     events: (views: ViewsShape) => views.events(account, events),
@@ -479,6 +499,7 @@ describe("the views in Postgres", () => {
             labels: {},
             format: 1,
             search: null,
+            tallies: [],
             checksum: 1
           }
         ],

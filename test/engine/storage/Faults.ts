@@ -51,6 +51,7 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         standing: (account) => reading(views.standing(account)),
         outdated: reading(views.outdated),
         search: (account, query) => reading(views.search(account, query)),
+        tallies: (account, query) => reading(views.tallies(account, query)),
         behind: reading(views.behind),
         accounts: reading(views.accounts),
         timers: (account, limit) => reading(views.timers(account, limit)),

@@ -18,6 +18,8 @@ import { partitionOf } from "../../../src/engine/Placement.ts"
 import { moved, sweepTables } from "../../../src/engine/Projection.ts"
 import type { SearchQuery } from "../../../src/engine/Search.ts"
 import { mayMatch } from "../../../src/engine/Search.ts"
+import type { TalliesOfStep, TallyQuery, TallyRow } from "../../../src/engine/Tallies.ts"
+import { tallyId } from "../../../src/engine/Tallies.ts"
 import type {
   Cursor,
   DueDelivery,
@@ -42,6 +44,7 @@ class Tables {
   readonly keys = new Map<string, KeyRow>()
   readonly subscriptions = new Map<string, SubscriptionRow>()
   readonly deliveries = new Map<string, DeliveryRow>()
+  readonly tallies = new Map<string, TallyRow>()
   /** Until when a delivery is held. Says nothing about the journal. */
   readonly leases = new Map<string, Millis>()
   /** By whose clock a first attempt was due at once: when its row was made, or else freed. */
@@ -52,6 +55,18 @@ class Tables {
     return [...this.deliveries.values()]
       .filter(({ destination, state }) => state === "pending" && !busy.includes(destination))
       .map((row) => ({ row, wakeAt: Math.max(this.earliest(row), this.leases.get(deliveryId(row)) ?? 0) }))
+  }
+
+  /** Moves the sums by what a document counts as. */
+  tally(row: ProjectedDocument | undefined, sign: 1 | -1): void {
+    if (row === undefined) return
+    for (const { amount, count, hour, key } of row.tallies) {
+      const id = tallyId({ hour, key })
+      const before = this.tallies.get(id) ?? { count: 0, amount: 0 }
+      const sums = { count: before.count + sign * count, amount: before.amount + sign * amount }
+      if (sums.count === 0 && sums.amount === 0) this.tallies.delete(id)
+      else this.tallies.set(id, { account: row.account, hour, key, ...sums })
+    }
   }
 
   /** Ends all leases. */
@@ -94,7 +109,7 @@ const matchesLabels = (row: DocumentRow, { labels = {} }: ListQuery) =>
   Object.entries(labels).every(([name, value]) => row.labels[name] === value)
 
 /** What is read back of a document's row. */
-const readRow = ({ search: _search, ...row }: ProjectedDocument): DocumentRow => row
+const readRow = ({ search: _search, tallies: _tallies, ...row }: ProjectedDocument): DocumentRow => row
 
 const listed = ({ documents }: Tables, query: ListQuery) => {
   const wanted = [...documents.values()].filter((row) => row.kind === query.kind && row.documentSpan !== null)
@@ -117,6 +132,17 @@ const searched = ({ documents }: Tables, account: AccountId, { filter, kind, ...
       mayMatch(account, search, filter)
   )
   return page(wanted, query, query.limit).map(readRow)
+}
+
+const talliesOf = ({ tallies }: Tables, { from, hours }: TallyQuery): ReadonlyArray<TalliesOfStep> => {
+  const steps = new Map<string, { step: number; key: string; count: number; amount: number }>()
+  for (const { amount, count, hour, key } of tallies.values()) {
+    if (hour < from) continue
+    const step = Math.floor((hour - from) / hours)
+    const sum = steps.get(`${step} ${key}`) ?? { step, key, count: 0, amount: 0 }
+    steps.set(`${step} ${key}`, { ...sum, count: sum.count + count, amount: sum.amount + amount })
+  }
+  return [...steps.values()].filter(({ amount, count }) => count !== 0 || amount !== 0)
 }
 
 class Accounts {
@@ -177,8 +203,15 @@ class Accounts {
       const { documents } = this.of(row.account)
       if (documents.has(row.id)) throw new Error(`${row.id} is not new`)
       documents.set(row.id, row)
+      this.of(row.account).tally(row, 1)
     }
-    for (const row of projection.documentsChanged.filter(accepted)) this.of(row.account).documents.set(row.id, row)
+    for (const { account, id } of projection.recounted.filter(accepted)) {
+      this.of(account).tally(this.of(account).documents.get(id), -1)
+    }
+    for (const row of projection.documentsChanged.filter(accepted)) {
+      this.of(row.account).documents.set(row.id, row)
+      this.of(row.account).tally(row, 1)
+    }
     for (const row of projection.events.filter(accepted)) this.of(row.account).events.set(eventId(row), row)
     for (const row of projection.timersSet.filter(accepted)) this.of(row.account).timers.set(row.id, row)
     for (const row of projection.timersCleared.filter(accepted)) this.of(row.account).timers.delete(row.id)
@@ -295,6 +328,7 @@ const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape =>
     standing: (account) => Effect.sync(() => ({ projected: tables(account).checkpoint, ahead: tables(account).ahead })),
     // This storage is never older than the code.
     outdated: Effect.succeed([]),
+    tallies: (account, query) => Effect.sync(() => talliesOf(tables(account), query)),
     search: (account, query) => Effect.sync(() => searched(tables(account), account, query)),
     behind: Effect.gen(function* () {
       const behind: Array<AccountId> = []

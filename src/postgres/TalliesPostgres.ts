@@ -1,0 +1,74 @@
+/** Tallies in Postgres: sums by the hour, moved by what the documents of a projection count as now and did before. */
+import type { PgClient } from "@effect/sql-pg"
+import { Effect } from "effect"
+import type { AccountId } from "../engine/Document.ts"
+import type { Projection } from "../engine/Projection.ts"
+import type { TalliesOfStep, TallyEntry, TallyQuery, TallyRow } from "../engine/Tallies.ts"
+import { ENTRIES_PATTERN, sumsOf, tallyAt } from "../engine/Tallies.ts"
+import { ask, bigints, ints, texts } from "./Rows.ts"
+
+type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint | number : Row[K] }
+
+/**
+ * Part of a projection's statement. What documents counted as before is read as it was before the statement: their rows
+ * are those of the version that the checkpoint has let through. A row that somebody has changed counts as nothing, and
+ * fails nobody's projection.
+ */
+export const moved = (sql: PgClient.PgClient, projection: Projection) => {
+  const { documentsChanged, documentsCreated, recounted } = projection
+  const added = sumsOf([...documentsCreated, ...documentsChanged])
+  if (added.length === 0 && recounted.length === 0) return sql``
+  return sql`, tallied AS (
+    INSERT INTO tallies (account, hour, key, count, amount)
+    SELECT account, hour, key, sum(count), sum(amount) FROM (
+      SELECT account, hour, key, count, amount
+      FROM unnest(${texts(added.map((t) => t.account))}, ${ints(added.map((t) => t.hour))},
+        ${texts(added.map((t) => t.key))}, ${bigints(added.map((t) => t.count))},
+        ${bigints(added.map((t) => t.amount))}) AS a (account, hour, key, count, amount)
+      UNION ALL
+      SELECT account, (entry ->> 0)::int, entry ->> 1, -(entry ->> 2)::bigint, -(entry ->> 3)::bigint
+      FROM unnest(${texts(recounted.map((r) => r.account))}, ${texts(recounted.map((r) => r.id))}) AS r (account, id)
+        JOIN objects USING (account, id),
+        jsonb_array_elements(CASE WHEN tallies ~ ${ENTRIES_PATTERN} THEN tallies::jsonb ELSE '[]' END) AS e (entry)
+    ) AS t
+    WHERE (account IN (SELECT account FROM advanced)) IS TRUE
+    GROUP BY account, hour, key HAVING sum(count) <> 0 OR sum(amount) <> 0
+    ON CONFLICT (account, hour, key) DO UPDATE
+      SET count = tallies.count + excluded.count, amount = tallies.amount + excluded.amount
+  )`
+}
+
+export const read =
+  (sql: PgClient.PgClient) =>
+  (account: AccountId, { from, hours }: TallyQuery) =>
+    ask(
+      sql<Sql<TalliesOfStep>>`SELECT (hour - ${from}::int) / ${hours}::int AS step, key,
+        sum(count)::bigint AS count, sum(amount)::bigint AS amount
+      FROM tallies WHERE account = ${account} AND hour >= ${from}::int
+      GROUP BY 1, 2 HAVING sum(count) <> 0 OR sum(amount) <> 0`,
+      (rows) =>
+        rows.map(({ amount, count, key, step }): TalliesOfStep => ({
+          step: Number(step),
+          key,
+          count: Number(count),
+          amount: Number(amount)
+        }))
+    )
+
+/** In the order of their ids. */
+export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, limit: number) => {
+  const { hour, key }: Pick<TallyEntry, "hour" | "key"> = after === "" ? { hour: -1, key: "" } : tallyAt(after)
+  return Effect.map(
+    sql<Sql<TallyRow>>`SELECT account, hour, key, count, amount FROM tallies
+      WHERE account = ${account} AND (hour, key) > (${Number.isInteger(hour) ? hour : -1}::int, ${key}::text)
+        AND (count <> 0 OR amount <> 0) ORDER BY hour, key LIMIT ${limit}`,
+    (rows) =>
+      rows.map((row): TallyRow => ({
+        account: row.account,
+        hour: Number(row.hour),
+        key: row.key,
+        count: Number(row.count),
+        amount: Number(row.amount)
+      }))
+  )
+}
