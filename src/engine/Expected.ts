@@ -10,7 +10,8 @@ import { Fingerprints } from "./Fingerprints.ts"
 import type { DeliveryRow, ProjectedDocument, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
 import { moved, sweepTables } from "./Projection.ts"
 import { rowText } from "./RowText.ts"
-import { tallyId } from "./Tallies.ts"
+import type { Sums } from "./Tallies.ts"
+import { addTo, isNothing, tallyId } from "./Tallies.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
 import { deliveryId, eventId, keyId } from "./Views.ts"
 
@@ -23,9 +24,6 @@ export interface Named {
   readonly id: string
 }
 
-const isNothing = ({ amount, count }: { readonly count: number; readonly amount: number }): boolean =>
-  count === 0 && amount === 0
-
 export class Expected {
   readonly #holds: (id: string) => boolean
   /** Keys that were used before may be gone. */
@@ -37,8 +35,8 @@ export class Expected {
   readonly timers = new Map<string, TimerRow>()
   readonly subscriptions = new Map<string, SubscriptionRow>()
   readonly deliveries = new Map<string, DeliveryRow>()
-  /** What has been a sum at any time; `count` says of what it is one in the end. */
-  readonly tallies = new Map<string, { count: number; amount: number }>()
+  /** Of what has ever been counted, the sums over the documents of the views that were seen so far. */
+  readonly tallies: Sums = new Map()
 
   /** Of the rows that `holds` knows by their ids. */
   constructor(holds: (id: string) => boolean, forgettable: Millis) {
@@ -60,9 +58,8 @@ export class Expected {
     // Of what was read from the journal no document is known to be new.
     for (const row of documentsChanged) {
       if (holds(row.id)) this.documents.set(row.id, rowText.documents(row))
-      for (const entry of row.tallies) {
-        const id = tallyId(entry)
-        if (holds(id) && !this.tallies.has(id)) this.tallies.set(id, { count: 0, amount: 0 })
+      for (const entry of row.tallies ?? []) {
+        if (holds(tallyId(entry))) addTo(this.tallies, { ...entry, count: 0, amount: 0 })
       }
     }
     for (const row of events) {
@@ -92,26 +89,22 @@ export class Expected {
     sweepTables(this, sweep)
   }
 
-  /** Counts a document of the views, once its row is known to be right. */
-  count({ tallies }: ProjectedDocument): void {
-    for (const entry of tallies) {
-      const sum = this.tallies.get(tallyId(entry))
-      if (sum === undefined) continue
-      sum.count += entry.count
-      sum.amount += entry.amount
-    }
-  }
-
   /** Takes a row of the views out of what must be there; says what is wrong with it, if anything. */
   take(
     table: ViewTable,
     { id, row }: ViewRow
   ): "not what the journal says" | "in the views, but not in the journal" | null {
+    if (table === "documents") this.#count(row as ProjectedDocument)
     if (!this.#holds(id)) return null
     const text = (rowText[table] as (row: ViewRow["row"]) => string)(row)
     const found = this.#takeText(table, id, text)
     if (found === "taken") return null
     return found === "other" ? "not what the journal says" : "in the views, but not in the journal"
+  }
+
+  /** A sum that this holds is one over all documents. */
+  #count({ tallies }: ProjectedDocument): void {
+    for (const entry of tallies ?? []) if (this.tallies.has(tallyId(entry))) addTo(this.tallies, entry)
   }
 
   #takeText(table: ViewTable, id: string, text: string): "taken" | "other" | "absent" {

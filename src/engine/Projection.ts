@@ -42,8 +42,8 @@ export interface DocumentRow {
 export interface ProjectedDocument extends DocumentRow {
   /** Null for a tombstone, and for documents that nobody searches. */
   readonly search: SearchEntry | null
-  /** What it counts as. */
-  readonly tallies: ReadonlyArray<TallyEntry>
+  /** What it counts as; of a kind that counts, a tombstone counts as nothing. Null for all others. */
+  readonly tallies: ReadonlyArray<TallyEntry> | null
 }
 
 /** Points to an event inside the journal. */
@@ -134,8 +134,6 @@ export interface Projection {
   readonly documentsCreated: ReadonlyArray<ProjectedDocument>
   /** All others; they may have a row. */
   readonly documentsChanged: ReadonlyArray<ProjectedDocument>
-  /** Of the changed ones, those whose rows may have counted as something until now. */
-  readonly recounted: ReadonlyArray<{ readonly account: AccountId; readonly id: string }>
   readonly events: ReadonlyArray<EventRow>
   readonly timersSet: ReadonlyArray<TimerRow>
   readonly timersCleared: ReadonlyArray<{ readonly account: AccountId; readonly id: string }>
@@ -205,7 +203,6 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
     checkpoints: accounts.map(({ account, ahead, from, to }) => ({ account, from, to, ahead })),
     documentsCreated: accounts.flatMap(({ created }) => [...created.values()]),
     documentsChanged: accounts.flatMap(({ changed }) => [...changed.values()]),
-    recounted: accounts.flatMap(({ account, recounted }) => [...recounted].map((id) => ({ account, id }))),
     events,
     timersSet,
     timersCleared,
@@ -221,14 +218,10 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
 export const aheadAfter = (before: number, { checkpoints, sweep }: Projection): number =>
   Math.max(sweep?.wiped === true ? 0 : before, ...checkpoints.map(({ ahead }) => ahead))
 
-const NO_TALLIES: ReadonlyArray<TallyEntry> = []
-
 /** The newest rows of one account. */
 class AccountFold {
   readonly created = new Map<string, ProjectedDocument>()
   readonly changed = new Map<string, ProjectedDocument>()
-  /** Ids of those among the changed that count. */
-  readonly recounted = new Set<string>()
   readonly timers = new Map<string, TimerRow | ClearedTimer>()
   readonly keys: Array<KeyRow> = []
   readonly subscriptions = new Map<string, SubscriptionRow>()
@@ -250,12 +243,11 @@ class AccountFold {
     for (const change of changes) {
       const { created, document, documentSpan, format, hidden, hiddenSpan, id, kind, labels, search, tallies } = change
       const rows = created || this.created.has(id) ? this.created : this.changed
-      if (tallies && rows === this.changed) this.recounted.add(id)
       const row = { account, id, kind, version, documentSpan, hiddenSpan, labels, format }
       rows.set(id, {
         ...row,
         search: search ? entryOf(account, search) : null,
-        tallies: tallies ? entriesOf(tallies) : NO_TALLIES,
+        tallies: tallies ? entriesOf(tallies) : null,
         checksum: Checksum.ofDocument(row, document, hidden)
       })
     }

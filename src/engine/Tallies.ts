@@ -58,31 +58,45 @@ export const tallyAt = (id: string): Pick<TallyEntry, "hour" | "key"> => ({
   key: id.slice(HOUR_DIGITS + 1)
 })
 
+/** Such a sum is as good as none. */
+export const isNothing = ({ amount, count }: Pick<TallyEntry, "count" | "amount">): boolean =>
+  count === 0 && amount === 0
+
 /** A key is read back from text by whatever the storage has for that. */
 const isPlain = (key: string): boolean => /^[^"\\\p{C}]*$/u.test(key)
 
-/** What a row keeps of a document: each sum that it is in once, in one order. */
-export const entriesOf = (tallies: ReadonlyArray<Tally>): ReadonlyArray<TallyEntry> => {
-  if (tallies.length === 0) return NOTHING
-  const sums = new Sums()
-  for (const { amount, at, count, key } of tallies) {
-    if (!isPlain(key)) throw new Error(`Nothing can be counted under ${JSON.stringify(key)}`)
-    sums.add({ hour: Math.floor(at / HOUR_SECONDS), key, count, amount })
-  }
-  return sums.entries().toSorted((a, b) => (tallyId(a) < tallyId(b) ? -1 : 1))
+/** Sums of one account, by their ids. */
+export type Sums = Map<string, Pick<TallyEntry, "count" | "amount">>
+
+const ZERO = { count: 0, amount: 0 }
+
+export const addTo = (sums: Sums, { amount, count, ...place }: TallyEntry): void => {
+  const id = tallyId(place)
+  const sum = sums.get(id) ?? ZERO
+  sums.set(id, { count: sum.count + count, amount: sum.amount + amount })
 }
 
-const NOTHING: ReadonlyArray<TallyEntry> = []
+const NONE: ReadonlyArray<TallyEntry> = []
 
-/** As a row has them in Postgres; null if there are none. */
-export const entriesText = (entries: ReadonlyArray<TallyEntry>): string | null =>
-  entries.length === 0
-    ? null
-    : JSON.stringify(entries.map(({ amount, count, hour, key }) => [hour, key, count, amount]))
+/** What a row keeps of a document: each sum that it is in once, in one order. */
+export const entriesOf = (tallies: ReadonlyArray<Tally>): ReadonlyArray<TallyEntry> => {
+  if (tallies.length === 0) return NONE
+  const sums: Sums = new Map()
+  for (const { amount, at, count, key } of tallies) {
+    if (!isPlain(key)) throw new Error(`Nothing can be counted under ${JSON.stringify(key)}`)
+    addTo(sums, { hour: Math.floor(at / HOUR_SECONDS), key, count, amount })
+  }
+  const ids = [...sums.keys()].toSorted()
+  return ids.map((id) => ({ ...tallyAt(id), ...sums.get(id)! })).filter((entry) => !isNothing(entry))
+}
 
-/** The inverse. What was changed there reads as nothing: verification compares the rows. */
-export const entriesIn = (text: string | null): ReadonlyArray<TallyEntry> => {
-  if (text === null || !ENTRIES.test(text)) return NOTHING
+/** As a row has them in Postgres; null where there are none. */
+export const entriesText = (entries: ReadonlyArray<TallyEntry> | null): string | null =>
+  entries && JSON.stringify(entries.map(({ amount, count, hour, key }) => [hour, key, count, amount]))
+
+/** The inverse. What somebody has changed there reads as none: verification compares the rows. */
+export const entriesIn = (text: string | null): ReadonlyArray<TallyEntry> | null => {
+  if (text === null || !ENTRIES.test(text)) return null
   const read = JSON.parse(text) as ReadonlyArray<readonly [hour: number, key: string, count: number, amount: number]>
   return read.map(([hour, key, count, amount]) => ({ hour, key, count, amount }))
 }
@@ -92,50 +106,6 @@ export const ENTRIES_PATTERN = (() => {
   const number = (digits: number) => `(0|[1-9][0-9]{0,${digits - 1}})`
   const key = String.raw`"[^"\\\u0001-\u001f]*"`
   const entry = String.raw`\[${number(9)},${key},-?${number(15)},-?${number(15)}\]`
-  return String.raw`^\[${entry}(,${entry})*\]$`
+  return String.raw`^\[(${entry}(,${entry})*)?\]$`
 })()
 const ENTRIES = new RegExp(ENTRIES_PATTERN, "u")
-
-/** Sums of one account. */
-export class Sums {
-  readonly #sums = new Map<string, { count: number; amount: number }>()
-
-  get size(): number {
-    return this.#sums.size
-  }
-
-  add(entry: TallyEntry, sign: 1 | -1 = 1): void {
-    const id = tallyId(entry)
-    const sum = this.#sums.get(id)
-    if (sum === undefined) this.#sums.set(id, { count: sign * entry.count, amount: sign * entry.amount })
-    else {
-      sum.count += sign * entry.count
-      sum.amount += sign * entry.amount
-    }
-  }
-
-  /** Those that came to something. */
-  entries(): ReadonlyArray<TallyEntry> {
-    return [...this.#sums].flatMap(([id, sum]) =>
-      sum.count === 0 && sum.amount === 0 ? [] : [{ ...tallyAt(id), ...sum }]
-    )
-  }
-
-  clear(): void {
-    this.#sums.clear()
-  }
-}
-
-/** What rows count as together, account by account. */
-export const sumsOf = (
-  rows: Iterable<{ readonly account: AccountId; readonly tallies: ReadonlyArray<TallyEntry> }>
-): ReadonlyArray<TallyRow> => {
-  const accounts = new Map<AccountId, Sums>()
-  for (const { account, tallies } of rows) {
-    if (tallies.length === 0) continue
-    let sums = accounts.get(account)
-    if (sums === undefined) accounts.set(account, (sums = new Sums()))
-    for (const entry of tallies) sums.add(entry)
-  }
-  return [...accounts].flatMap(([account, sums]) => sums.entries().map((entry) => ({ account, ...entry })))
-}

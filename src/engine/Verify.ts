@@ -19,14 +19,14 @@ import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import { VERIFIED_ROWS_MAX } from "./Memory.ts"
-import type { ProjectedDocument, Projection } from "./Projection.ts"
+import type { Projection } from "./Projection.ts"
 import { aheadAfter, piecesOf, project } from "./Projection.ts"
 import { Progress } from "./Progress.ts"
 import { Projector } from "./Projector.ts"
 import type { JournalRow } from "./Record.ts"
 import { checked, GENESIS, JournalCorrupt, lost, unsealAll } from "./Record.ts"
 import { Snapshot } from "./Snapshot.ts"
-import type { Standing, ViewRow } from "./Views.ts"
+import type { Standing, ViewRow, ViewTable } from "./Views.ts"
 import { Views, viewTables } from "./Views.ts"
 
 export interface Report {
@@ -106,7 +106,8 @@ export const remakeOutdated: Effect.Effect<number, StorageFailure | JournalCorru
     if (accounts.length > 0) yield* Effect.logInfo(`The views of ${accounts.length} accounts are made anew`)
     yield* announced(accounts)
     for (const account of accounts) {
-      yield* views.clear(account)
+      // Another process may have made them meanwhile, and be using them.
+      yield* views.clearOutdated(account)
       yield* projector.catchUp(account)
     }
     return accounts.length
@@ -119,8 +120,8 @@ export interface Outcome {
 
 /** What a pass found. */
 interface PassOutcome extends Outcome {
-  /** A sum that is not that of its documents: tells only once all of their rows are known to be right. */
-  readonly miscount: string | null
+  /** A sum that is not that of the views' documents. Says so once all of these are known to be right. */
+  readonly miscount?: string | null
 }
 
 /** Checks an account, in as many passes as it takes for none to keep too many rows. */
@@ -143,7 +144,7 @@ export const verifyAccount = Effect.fnUntraced(function* (
     }
     if (outcome.problem !== null) return outcome
     records = outcome.records
-    miscount ??= outcome.miscount
+    miscount ??= outcome.miscount ?? null
   }
   return { records, problem: miscount }
 })
@@ -195,17 +196,14 @@ const verifyPart = (part: Part): Effect.Effect<PassOutcome | TooMany, StorageFai
       return { fitting: records.read / Math.max(records.read, standing.projected) }
     }
     // The next start makes views anew that are outdated.
-    if ((yield* views.outdated).includes(account)) return { records: records.read, problem: null, miscount: null }
-    if (standing.ahead !== ahead) {
-      const problem = `The views say something else than the journal of how far the ids of account ${account} are ahead`
-      return { records: records.read, problem, miscount: null }
-    }
-    const problem = yield* compare(part, standing, expected, records.read)
+    if ((yield* views.outdated).includes(account)) return { records: records.read, problem: null }
+    const problem =
+      standing.ahead === ahead
+        ? yield* compare(part, standing, expected, records.read)
+        : `The views say something else than the journal of how far the ids of account ${account} are ahead`
     const miscount = problem === null ? yield* compareTallies(part, expected) : null
     return { records: records.read, problem, miscount }
-  }).pipe(
-    Effect.catchTag("JournalCorrupt", ({ message }) => Effect.succeed({ records: 0, problem: message, miscount: null }))
-  )
+  }).pipe(Effect.catchTag("JournalCorrupt", ({ message }) => Effect.succeed({ records: 0, problem: message })))
 
 /**
  * Reads an account's journal and checks its chain. Hands on what its records make of the views, as far as these are,
@@ -282,68 +280,59 @@ const overPages = Effect.fnUntraced(function* <Row, E1, R1, E2, R2>(
   }
 })
 
-/** Compares each table with what it must hold, which is used up by this. Says what differs first. */
+/** Compares the tables but that of sums with what they must hold, which is used up by this. Says what differs first. */
 const compare = Effect.fnUntraced(function* (part: Part, standing: Standing, expected: Expected, records: number) {
-  const { account, page, pause, share } = part
-  const views = yield* Views
+  const { share } = part
   const progress = yield* Progress
   // All of the account's rows are seen in each pass.
   const recordsPerRow = (records * share * share) / 2 / Math.max(expected.weight, 1)
-  let problem: string | null = null
-  for (const table of viewTables.filter((table) => table !== "tallies")) {
-    const isSame = (rows: ReadonlyArray<ViewRow>): boolean => {
-      for (const row of rows) {
-        const what = expected.take(table, row)
-        if (what === null) {
-          if (table === "documents") expected.count(row.row as ProjectedDocument)
-          continue
-        }
-        problem = `${table} ${row.id} of account ${account} is ${what}`
-        return false
-      }
-      progress.advance(rows.length * recordsPerRow)
-      return true
-    }
-    yield* overPages(
-      (last: ViewRow | undefined) => views.scan(account, table, last?.id ?? "", page),
-      (rows) =>
-        Effect.tap(
-          Effect.sync(() => isSame(rows)),
-          pause
-        )
-    )
+  for (const table of viewTables) {
+    if (table === "tallies") continue
+    const problem = yield* compareTable(part, table, expected, (rows) => progress.advance(rows * recordsPerRow))
     if (problem !== null) return problem
   }
   const missing = yield* missingOf(part, standing, expected)
-  return missing === undefined
-    ? null
-    : `${missing.table} ${missing.id} of account ${account} is in the journal, but not in the views`
+  return missing === undefined ? null : notThere(part, missing)
 })
 
 /** Compares the sums of this part with those of the documents that were seen. */
-const compareTallies = Effect.fnUntraced(function* ({ account, page, pause }: Part, expected: Expected) {
+const compareTallies = Effect.fnUntraced(function* (part: Part, expected: Expected) {
+  const problem = yield* compareTable(part, "tallies", expected, () => {})
+  const missing = expected.missingTally
+  return problem !== null || missing === undefined ? problem : notThere(part, missing)
+})
+
+const compareTable = Effect.fnUntraced(function* (
+  { account, page, pause }: Part,
+  table: ViewTable,
+  expected: Expected,
+  onSame: (rows: number) => void
+) {
   const views = yield* Views
   let problem: string | null = null
   const isSame = (rows: ReadonlyArray<ViewRow>): boolean => {
     for (const row of rows) {
-      const what = expected.take("tallies", row)
-      if (what !== null) problem = `tallies ${row.id} of account ${account} is ${what}`
-      if (problem !== null) return false
+      const what = expected.take(table, row)
+      if (what === null) continue
+      problem = `${table} ${row.id} of account ${account} is ${what}`
+      return false
     }
+    onSame(rows.length)
     return true
   }
   yield* overPages(
-    (last: ViewRow | undefined) => views.scan(account, "tallies", last?.id ?? "", page),
+    (last: ViewRow | undefined) => views.scan(account, table, last?.id ?? "", page),
     (rows) =>
       Effect.tap(
         Effect.sync(() => isSame(rows)),
         pause
       )
   )
-  const missing = expected.missingTally
-  if (problem !== null || missing === undefined) return problem
-  return `tallies ${missing.id} of account ${account} is in the journal, but not in the views`
+  return problem as string | null
 })
+
+const notThere = ({ account }: Part, { id, table }: Named): string =>
+  `${table} ${id} of account ${account} is in the journal, but not in the views`
 
 /** What must be in the views and was not seen there. The journal says what it is. */
 const missingOf = Effect.fnUntraced(function* (part: Part, standing: Standing, expected: Expected) {

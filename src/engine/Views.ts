@@ -256,6 +256,8 @@ export interface ViewsShape {
   ) => Effect.Effect<ReadonlyArray<ViewRow>, StorageFailure>
   /** Empties the views of one account. */
   readonly clear: (account: AccountId) => Effect.Effect<void, StorageFailure>
+  /** The same if they are outdated. */
+  readonly clearOutdated: (account: AccountId) => Effect.Effect<void, StorageFailure>
 }
 
 export class Views extends Context.Service<Views, ViewsShape>()("till/engine/Views") {}

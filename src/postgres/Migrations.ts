@@ -368,6 +368,8 @@ export const migrations = {
     // What the document counts as in them.
     `ALTER TABLE objects ADD COLUMN tallies text COLLATE "C"`,
     statistics("TABLE objects", { tallies: 0 }),
+    // An older Till that was cut off meanwhile, and comes back, fails where it would move views without the sums.
+    `ALTER TABLE checkpoints RENAME COLUMN ahead TO ids_ahead`,
     // Postgres does not know what documents count as: the start makes the views anew from the journal.
     `UPDATE checkpoints SET outdated = true`
   )

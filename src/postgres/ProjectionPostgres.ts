@@ -31,15 +31,15 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, lease: Del
   const { checkpoints, sweep } = projection
   const part = <Row>(name: string, rows: ReadonlyArray<Row>, statement: Statement<Row>) =>
     rows.length === 0 ? sql`` : sql`, ${sql.literal(name)} AS (${statement(sql, rows)})`
-  const ahead = sql`greatest(${sweep?.wiped === true ? sql`0` : sql`checkpoints.ahead`}, step.ahead)`
+  const ahead = sql`greatest(${sweep?.wiped === true ? sql`0` : sql`checkpoints.ids_ahead`}, step.ids_ahead)`
   const statement = sql<{ account: AccountId }>`
     WITH advanced AS (
-      UPDATE checkpoints SET version = step.to_version, ahead = ${ahead},
+      UPDATE checkpoints SET version = step.to_version, ids_ahead = ${ahead},
         checksum = step.checksum # (${ahead} % ${sql.literal(String(PRIME))})::int
       FROM unnest(${texts(checkpoints.map((c) => c.account))}, ${bigints(checkpoints.map((c) => c.from))},
         ${bigints(checkpoints.map((c) => c.to))}, ${bigints(checkpoints.map((c) => c.ahead))},
         ${ints(checkpoints.map((c) => ofCheckpoint(c.account, c.to)))})
-        AS step (account, from_version, to_version, ahead, checksum)
+        AS step (account, from_version, to_version, ids_ahead, checksum)
       WHERE checkpoints.account = step.account AND checkpoints.version = step.from_version
       RETURNING checkpoints.account
     )

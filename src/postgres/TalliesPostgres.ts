@@ -4,19 +4,21 @@ import { Effect } from "effect"
 import type { AccountId } from "../engine/Document.ts"
 import type { Projection } from "../engine/Projection.ts"
 import type { TalliesOfStep, TallyEntry, TallyQuery, TallyRow } from "../engine/Tallies.ts"
-import { ENTRIES_PATTERN, sumsOf, tallyAt } from "../engine/Tallies.ts"
+import { ENTRIES_PATTERN, tallyAt } from "../engine/Tallies.ts"
 import { ask, bigints, ints, texts } from "./Rows.ts"
 
 type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint | number : Row[K] }
 
 /**
- * Part of a projection's statement. What documents counted as before is read as it was before the statement: their rows
- * are those of the version that the checkpoint has let through. A row that somebody has changed counts as nothing, and
- * fails nobody's projection.
+ * Part of a projection's statement. What documents counted as before is read as it was when the statement began. That is
+ * what the checkpoint stands for that lets it through: nobody projects a step before the one before it is committed.
+ * A row that somebody has changed counts as nothing, and fails nobody's projection.
  */
-export const moved = (sql: PgClient.PgClient, projection: Projection) => {
-  const { documentsChanged, documentsCreated, recounted } = projection
-  const added = sumsOf([...documentsCreated, ...documentsChanged])
+export const moved = (sql: PgClient.PgClient, { documentsChanged, documentsCreated }: Projection) => {
+  const recounted = documentsChanged.filter(({ tallies }) => tallies !== null)
+  const added = [...documentsCreated, ...recounted].flatMap(({ account, tallies }) =>
+    (tallies ?? []).map((entry): TallyRow => ({ account, ...entry }))
+  )
   if (added.length === 0 && recounted.length === 0) return sql``
   return sql`, tallied AS (
     INSERT INTO tallies (account, hour, key, count, amount)
@@ -60,7 +62,7 @@ export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, 
   const { hour, key }: Pick<TallyEntry, "hour" | "key"> = after === "" ? { hour: -1, key: "" } : tallyAt(after)
   return Effect.map(
     sql<Sql<TallyRow>>`SELECT account, hour, key, count, amount FROM tallies
-      WHERE account = ${account} AND (hour, key) > (${Number.isInteger(hour) ? hour : -1}::int, ${key}::text)
+      WHERE account = ${account} AND (hour, key) > (${hour}::int, ${key}::text)
         AND (count <> 0 OR amount <> 0) ORDER BY hour, key LIMIT ${limit}`,
     (rows) =>
       rows.map((row): TallyRow => ({

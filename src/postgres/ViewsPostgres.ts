@@ -85,9 +85,12 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       expireKeys: (before, limit) => within(expireKeys(sql, before, limit)),
       clear: (account) =>
         storageFailure(
-          sql`WITH start AS (UPDATE checkpoints SET version = 0, ahead = 0, checksum = NULL, outdated = false
-              WHERE account = ${account})
-            ${ProjectionPostgres.wiped(sql, account)} SELECT`
+          sql`WITH start AS (${unprojected(sql, account)}) ${ProjectionPostgres.wiped(sql, account)} SELECT`
+        ),
+      clearOutdated: (account) =>
+        storageFailure(
+          sql`WITH start AS (${unprojected(sql, account)} AND outdated RETURNING account)
+            ${ProjectionPostgres.wiped(sql, account, sql`EXISTS (SELECT FROM start)`)} SELECT`
         )
     })
   })
@@ -120,6 +123,10 @@ const expireKeys = (sql: PgClient.PgClient, before: Millis, limit: number) =>
     ([row]) => row?.count ?? 0
   )
 
+/** The first step of making views anew. */
+const unprojected = (sql: PgClient.PgClient, account: AccountId) =>
+  sql`UPDATE checkpoints SET version = 0, ids_ahead = 0, checksum = NULL, outdated = false WHERE account = ${account}`
+
 /** No statement here locks more than one account, so none can wait for another in a circle. */
 const numbersOf = (
   sql: PgClient.PgClient
@@ -148,7 +155,7 @@ const olderHolder = (sql: PgClient.PgClient, id: string) =>
 
 interface Checkpoint {
   readonly version: bigint
-  readonly ahead: bigint
+  readonly ids_ahead: bigint
   /** Null where nothing is projected. */
   readonly checksum: number | null
   readonly outdated: boolean
@@ -161,7 +168,7 @@ const standingOf = (
 ): Effect.Effect<Standing, StorageFailure | JournalCorrupt> =>
   Effect.flatMap(storageFailure(checkpoint), ([row]) => {
     if (row === undefined) return Effect.succeed({ projected: 0, ahead: 0 })
-    const [projected, ahead] = [Number(row.version), Number(row.ahead)]
+    const [projected, ahead] = [Number(row.version), Number(row.ids_ahead)]
     const checksum = projected === 0 ? null : ofCheckpoint(account, projected) ^ (ahead % PRIME)
     if (row.outdated || (row.checksum === checksum && ahead >= 0)) return Effect.succeed({ projected, ahead })
     return Effect.fail(changed(account, projected, "how far they are"))
@@ -188,15 +195,15 @@ const reads = (
         account,
         sql<Checkpoint>`WITH made AS (
           INSERT INTO checkpoints (account, version) VALUES (${account}, 0) ON CONFLICT DO NOTHING RETURNING version
-        ) SELECT version, 0::bigint AS ahead, NULL::int AS checksum, false AS outdated FROM made
-          UNION ALL SELECT version, ahead, checksum, outdated FROM checkpoints WHERE account = ${account}`
+        ) SELECT version, 0::bigint AS ids_ahead, NULL::int AS checksum, false AS outdated FROM made
+          UNION ALL SELECT version, ids_ahead, checksum, outdated FROM checkpoints WHERE account = ${account}`
       ),
       ({ projected }) => projected
     ),
   standing: (account) =>
     standingOf(
       account,
-      sql<Checkpoint>`SELECT version, ahead, checksum, outdated FROM checkpoints WHERE account = ${account}`
+      sql<Checkpoint>`SELECT version, ids_ahead, checksum, outdated FROM checkpoints WHERE account = ${account}`
     ),
   outdated: ask(sql<{ account: string }>`SELECT account FROM checkpoints WHERE outdated`, accountsOf),
   behind: ask(

@@ -108,10 +108,12 @@ const withTable = (
 
 /** What a row is read by: a row with another of these is another row. */
 const ROW_KEY = ["account", "id", "destination", "type"]
+const TALLY_KEY = ["account", "hour", "key"]
 
 /** Changes one field of a row to something else of its type. */
 const changed = ({ id, row }: ViewRow, seed: Random): ViewRow => {
-  const field = seed.pick(Object.keys(row).filter((name) => !ROW_KEY.includes(name)))
+  const key = "hour" in row ? TALLY_KEY : ROW_KEY
+  const field = seed.pick(Object.keys(row).filter((name) => !key.includes(name)))
   const before = (row as unknown as Record<string, unknown>)[field]
   const after = (() => {
     if (typeof before === "number") return before + 1
@@ -132,6 +134,7 @@ const changedEntry = ({ measure, terms }: SearchEntry, seed: Random): SearchEntr
 /** What a field may hold that was null. */
 const nowThere = (field: string): unknown => {
   if (field.endsWith("At")) return 1
+  if (field === "tallies") return []
   return field === "search" ? { measure: null, terms: [] } : { at: 0, length: 2 }
 }
 

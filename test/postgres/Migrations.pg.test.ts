@@ -120,7 +120,7 @@ describe("a database of an older Till", () => {
       assert.deepStrictEqual(yield* views.outdated, [ACCOUNT])
       const found = yield* views.documents(newest)
       const texts = newest.map(({ document, hidden }, i) => {
-        const { search: _search, ...row } = documents[i]!
+        const { search: _search, tallies: _tallies, ...row } = documents[i]!
         return unchecked({ ...row, document, hidden })
       })
       assert.deepStrictEqual(found, texts)

@@ -73,7 +73,7 @@ const projection = (from: number): Projection => {
     labels: {},
     format: 1,
     search: null,
-    tallies: [],
+    tallies: null,
     checksum: 1
   }
   const documentSpan = { at: 0, length: 10 }

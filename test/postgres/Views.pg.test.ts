@@ -18,7 +18,7 @@ import { project } from "../../src/engine/Projection.ts"
 import type { Filter } from "../../src/engine/Search.ts"
 import { entryOf } from "../../src/engine/Search.ts"
 import type { TallyEntry } from "../../src/engine/Tallies.ts"
-import { entriesOf } from "../../src/engine/Tallies.ts"
+import { entriesOf, tallyId } from "../../src/engine/Tallies.ts"
 import type { Cursor, ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
 import { eventId, keyId, viewTables } from "../../src/engine/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
@@ -67,12 +67,14 @@ const searchable = (random: Random): Searchable => ({
   measure: random.chance(0.2) ? null : measure(random)
 })
 
+const TALLY_KEYS = ["paid usd", "it's é", "b"]
+
 /** Some cancel out. */
 const tallies = (random: Random): ReadonlyArray<TallyEntry> =>
   entriesOf(
     Array.from({ length: random.below(3) }, () => ({
       at: 3600 * random.below(30),
-      key: random.pick(["paid usd", "it's é", "b"]),
+      key: random.pick(TALLY_KEYS),
       count: random.below(4) - 1,
       amount: random.below(1000) - 500
     }))
@@ -187,16 +189,14 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
     labels: labels(random),
     format: 1 + random.below(3),
     search: random.chance(0.2) ? null : entryOf(account, searchable(random)),
-    tallies: tallies(random),
+    tallies: random.chance(0.2) ? null : tallies(random),
     checksum: random.below(2 ** 32) | 0
   })
   const cleared = perAccount((account, _, id) => ({ account, id }))
-  const documentsChanged = perAccount(document)
   return {
     checkpoints,
     documentsCreated: perAccount((account, version, id) => document(account, version, `${id}${batch}`)),
-    documentsChanged,
-    recounted: documentsChanged.map(({ account, id }) => ({ account, id })),
+    documentsChanged: perAccount(document),
     events: perAccount((account, version, id) => ({
       account,
       id: `${id}${batch}`,
@@ -290,9 +290,11 @@ const questions = (random: Random) => {
   const happened = distinct(random, IDS).map((id) => ({ account: random.pick(ACCOUNTS), id: `${id}1` }))
   const places = {
     keys: [3, 9, 27].map((version) => keyId({ version })),
-    events: IDS.map((id) => eventId({ type: random.pick(TYPES), id: `${id}1` }))
+    events: IDS.map((id) => eventId({ type: random.pick(TYPES), id: `${id}1` })),
+    tallies: [1, 9, 20].map((hour) => tallyId({ hour, key: random.pick(TALLY_KEYS) }))
   }
-  const after = random.pick(["", ...(table === "keys" || table === "events" ? places[table] : IDS)])
+  const isPlaced = table === "keys" || table === "events" || table === "tallies"
+  const after = random.pick(["", ...(isPlaced ? places[table] : IDS)])
   return {
     checkpoint: (views: ViewsShape) => views.checkpoint(account),
     documents: (views: ViewsShape) => views.documents(addresses),
@@ -499,7 +501,7 @@ describe("the views in Postgres", () => {
             labels: {},
             format: 1,
             search: null,
-            tallies: [],
+            tallies: [{ hour: 1, key: "b", count: 1, amount: 1 }],
             checksum: 1
           }
         ],

@@ -72,7 +72,8 @@ export const layer = (at: Faults): Layer.Layer<Journal | Views, never, Journal |
         keepRunningTime: (at) => reading(views.keepRunningTime(at)),
         expireKeys: (before, limit) => reading(views.expireKeys(before, limit)),
         scan: (account, table, after, limit) => reading(views.scan(account, table, after, limit)),
-        clear: (account) => reading(views.clear(account))
+        clear: (account) => reading(views.clear(account)),
+        clearOutdated: (account) => reading(views.clearOutdated(account))
       })
       return Context.make(Journal, faultyJournal).pipe(Context.add(Views, faultyViews))
     })

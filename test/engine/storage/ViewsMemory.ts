@@ -60,7 +60,7 @@ class Tables {
   /** Moves the sums by what a document counts as. */
   tally(row: ProjectedDocument | undefined, sign: 1 | -1): void {
     if (row === undefined) return
-    for (const { amount, count, hour, key } of row.tallies) {
+    for (const { amount, count, hour, key } of row.tallies ?? []) {
       const id = tallyId({ hour, key })
       const before = this.tallies.get(id) ?? { count: 0, amount: 0 }
       const sums = { count: before.count + sign * count, amount: before.amount + sign * amount }
@@ -205,12 +205,11 @@ class Accounts {
       documents.set(row.id, row)
       this.of(row.account).tally(row, 1)
     }
-    for (const { account, id } of projection.recounted.filter(accepted)) {
-      this.of(account).tally(this.of(account).documents.get(id), -1)
-    }
     for (const row of projection.documentsChanged.filter(accepted)) {
-      this.of(row.account).documents.set(row.id, row)
-      this.of(row.account).tally(row, 1)
+      const of = this.of(row.account)
+      if (row.tallies !== null) of.tally(of.documents.get(row.id), -1)
+      of.documents.set(row.id, row)
+      of.tally(row, 1)
     }
     for (const row of projection.events.filter(accepted)) this.of(row.account).events.set(eventId(row), row)
     for (const row of projection.timersSet.filter(accepted)) this.of(row.account).timers.set(row.id, row)
@@ -393,6 +392,7 @@ const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape =>
       Effect.sync(() => {
         const { number } = tables(account)
         accounts.all.set(account, Object.assign(new Tables(), { number }))
-      })
+      }),
+    clearOutdated: () => Effect.void
   })
 }
