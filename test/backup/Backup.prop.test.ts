@@ -137,15 +137,7 @@ const backUp = (storage: Storage, { folder, fileBytes, mode = "all", pages = Inf
 const restored = Effect.fnUntraced(function* (folder: string, until?: number) {
   const checked = yield* check(folder, until, MIGRATION)
   const storage = yield* Harness.storageInMemory
-  const target = Projector.layer.pipe(
-    Layer.provide(Harness.formatsOf([COUNTER])),
-    Layer.provideMerge(Layer.succeedContext(storage))
-  )
-  yield* Effect.scoped(
-    Effect.flatMap(Effect.scope, (scope) =>
-      Effect.flatMap(Harness.buildAlone(target, scope), (services) => Effect.provideContext(load(checked), services))
-    )
-  )
+  yield* Harness.projecting(storage, load(checked))
   const report = yield* Harness.verified(storage)
   assert.strictEqual(report.records, checked.records)
   return yield* rowsOf(storage)

@@ -201,8 +201,12 @@ export const verified = Effect.fnUntraced(function* (storage: Storage, kinds?: R
   return report
 })
 
-/** Rewrites all views from the journal, as `till rebuild` does. */
-export const rebuilt = (storage: Storage, kinds: ReadonlyArray<Formatted> = [COUNTER]): Effect.Effect<void> =>
+/** Carries out what works on the views from outside of an engine. */
+export const projecting = <A, E>(
+  storage: Storage,
+  effect: Effect.Effect<A, E, Journal | Views | Projector>,
+  kinds: ReadonlyArray<Formatted> = [COUNTER]
+): Effect.Effect<A, E> =>
   Effect.suspend(() => {
     const layer = Projector.layer.pipe(
       Layer.provideMerge(Layer.succeedContext(storage)),
@@ -210,12 +214,14 @@ export const rebuilt = (storage: Storage, kinds: ReadonlyArray<Formatted> = [COU
     )
     return Effect.scoped(
       Effect.flatMap(Effect.scope, (scope) =>
-        Effect.flatMap(buildAlone(layer, scope), (services) =>
-          Effect.asVoid(Effect.orDie(Effect.provideContext(rebuild, services)))
-        )
+        Effect.flatMap(buildAlone(layer, scope), (services) => Effect.provideContext(effect, services))
       )
     )
   })
+
+/** Rewrites all views from the journal, as `till rebuild` does. */
+export const rebuilt = (storage: Storage, kinds?: ReadonlyArray<Formatted>): Effect.Effect<void> =>
+  Effect.asVoid(Effect.orDie(projecting(storage, rebuild, kinds)))
 
 /** Walks all pages of a list in one direction. */
 export const walk = Effect.fnUntraced(function* <Row extends { readonly id: string }, E>(

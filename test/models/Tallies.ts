@@ -1,0 +1,200 @@
+/**
+ * What payments count as (semantics 9.76), counted a second time from its text, over all documents of an account; and
+ * payments at random, so that there is something to count.
+ */
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { isDeepStrictEqual } from "node:util"
+import type { Charge } from "../../src/domain/Charge.ts"
+import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
+import type { Refund } from "../../src/domain/Refund.ts"
+import type { Transaction } from "../../src/engine/Transaction.ts"
+import { CHARGE, PAYMENT_INTENT, REFUND } from "../../src/payments/Documents.ts"
+import { KINDS } from "../../src/payments/Formats.ts"
+import * as PaymentIntents from "../../src/payments/PaymentIntents.ts"
+import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
+import { Processor } from "../../src/payments/Processor.ts"
+import * as Refunds from "../../src/payments/Refunds.ts"
+import { simulator } from "../../src/payments/Simulator.ts"
+import { countedIn } from "../../src/payments/Tallies.ts"
+import * as TestHelpers from "../../src/payments/TestHelpers.ts"
+import { handleTimer } from "../../src/payments/Timers.ts"
+import type { RunningEngine, Storage } from "../engine/Harness.ts"
+import * as Harness from "../engine/Harness.ts"
+import { paymentsConfig } from "../support/PaymentsConfig.ts"
+import type { Random } from "../support/Random.ts"
+import { CARD_NAMES } from "./PaymentIntents.ts"
+import { CARDS as REFUND_CARDS } from "./Refunds.ts"
+
+export const ACCOUNTS = ["mer_000000000000000000000001:test", "mer_000000000000000000000002:test"]
+
+const configured = <A, E>(effect: Effect.Effect<A, E, Transaction | PaymentsConfig | Processor>) =>
+  effect.pipe(
+    Effect.provideService(PaymentsConfig, paymentsConfig()),
+    Effect.provideService(Processor, { test: simulator, live: null })
+  ) as Effect.Effect<A, E, Transaction>
+
+export const start = (storage: Storage): Effect.Effect<RunningEngine> =>
+  Harness.startEngine(storage, { kinds: KINDS, handler: (timer) => configured(handleTimer(timer)) })
+
+type Command = Effect.Effect<unknown, unknown, Transaction | PaymentsConfig | Processor>
+
+/** Payments that somebody has made, and goes on with in all ways that there are. */
+export class Payments {
+  readonly #random: Random
+  readonly #ids: Array<string> = []
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  /** Carries commands out, many of them at once, in all accounts. What is refused has done nothing. */
+  goOn(engine: RunningEngine, count: number): Effect.Effect<void> {
+    const commands = Array.from({ length: count }, () => [this.#random.pick(ACCOUNTS), this.#command()] as const)
+    return Effect.forEach(
+      commands,
+      ([account, command]) => Effect.ignore(engine.accounts.run(account, configured(this.#noted(command)))),
+      { concurrency: "unbounded", discard: true }
+    )
+  }
+
+  /** Lets everything happen that is still to come. */
+  end(engine: RunningEngine): Effect.Effect<void> {
+    const advance = configured(TestHelpers.advanceClock({ seconds: 30 * 86_400 }))
+    const happened = (account: string) =>
+      Effect.andThen(engine.accounts.run(account, advance), engine.accounts.settled(account, 60_000))
+    return Effect.forEach(ACCOUNTS, (account) => Effect.orDie(happened(account)), { discard: true })
+  }
+
+  #noted(command: Command): Command {
+    return Effect.tap(command, (answer) =>
+      Effect.sync(() => {
+        const { object, ...made } = ((answer as { readonly success?: object }).success ?? answer) as PaymentIntent
+        if (object === "payment_intent" && !this.#ids.includes(made.id)) this.#ids.push(made.id)
+      })
+    )
+  }
+
+  #command(): Command {
+    const random = this.#random
+    const dice = random.below(100)
+    if (dice < 2) return TestHelpers.deleteData
+    if (dice < 12) {
+      return TestHelpers.advanceClock({ seconds: random.pick([1, 2, 1800, 3600, 86_400, 604_800]) })
+    }
+    const id = this.#ids.at(-1 - random.below(6))
+    if (dice < 50 || id === undefined) return this.#pay()
+    return random.pick([
+      () => PaymentIntents.confirm(id, { payment_method: this.#card() }),
+      () => PaymentIntents.capture(id, random.chance(0.5) ? {} : { amount_to_capture: 1 + random.below(50) }),
+      () => PaymentIntents.cancel(id, {}),
+      () => PaymentIntents.authenticate(id, random.pick(["success", "failure"])),
+      () => PaymentIntents.update(id, { amount: 50 + random.below(50), currency: this.#currency() }),
+      () => Refunds.create({ payment_intent: id, ...(random.chance(0.7) && { amount: 1 + random.below(20) }) })
+    ])()
+  }
+
+  #pay(): Command {
+    const random = this.#random
+    return PaymentIntents.create({
+      amount: 50 + random.below(50),
+      currency: this.#currency(),
+      capture_method: random.pick(["automatic", "automatic", "manual"]),
+      ...(random.chance(0.8) ? { confirm: true, payment_method: this.#card() } : {})
+    })
+  }
+
+  #card(): string {
+    return this.#random.chance(0.5) ? this.#random.pick(REFUND_CARDS) : this.#random.pick(CARD_NAMES)
+  }
+
+  #currency(): string {
+    return this.#random.pick(["USD", "EUR", "JPY"])
+  }
+}
+
+/** By hour, currency and so on, in words: how many, and how much. */
+type Numbers = Readonly<Record<string, readonly [count: number, amount: number]>>
+
+class Counter {
+  readonly numbers: Record<string, [number, number]> = {}
+
+  add(words: ReadonlyArray<string | number>, amount: number, count = 1): void {
+    const sum = (this.numbers[words.join(" ")] ??= [0, 0])
+    sum[0] += count
+    sum[1] += amount
+  }
+}
+
+const hourOf = ({ created }: { readonly created: number }): number => Math.floor(created / 3600)
+
+const countedPayment = (counter: Counter, payment: PaymentIntent, newest: Charge | undefined): void => {
+  const { amount_received, currency, last_payment_error, status } = payment
+  const isUnderWay = status === "processing" || status === "requires_action"
+  if (last_payment_error?.code === "payment_intent_authentication_failure") {
+    counter.add([hourOf(payment), "declined", currency, "authentication_failed"], 0)
+  }
+  // An attempt to authenticate leaves no charge.
+  const hasFailed = newest?.status === "failed" || last_payment_error !== undefined
+  if (newest?.status === "succeeded") counter.add([hourOf(payment), "paid", currency], amount_received)
+  else if (!isUnderWay && hasFailed) counter.add([hourOf(payment), "failed", currency], 0)
+}
+
+/** What an account's documents come to. */
+const plainCount = Effect.fnUntraced(function* (engine: RunningEngine, account: string): Effect.fn.Return<Numbers> {
+  const all = <Value>({ name }: { readonly name: string }) =>
+    Effect.map(Harness.allDocuments(engine, account, "older", 100, name), (documents) =>
+      documents.map(({ value }) => value as unknown as Value)
+    )
+  const counter = new Counter()
+  const charges = yield* all<Charge>(CHARGE)
+  for (const payment of yield* all<PaymentIntent>(PAYMENT_INTENT)) {
+    countedPayment(
+      counter,
+      payment,
+      charges.find(({ payment_intent }) => payment_intent === payment.id)
+    )
+  }
+  for (const charge of charges) {
+    const { currency, decline_code, failure_code, status } = charge
+    if (status === "failed") counter.add([hourOf(charge), "declined", currency, decline_code ?? failure_code!], 0)
+  }
+  for (const refund of yield* all<Refund>(REFUND)) {
+    if (refund.status === "failed" || refund.status === "canceled") continue
+    counter.add([hourOf(refund), "refunded", refund.currency], refund.amount)
+  }
+  return counter.numbers
+})
+
+/** What the view says. */
+const viewed = (engine: RunningEngine, account: string): Effect.Effect<Numbers> =>
+  Effect.map(Effect.orDie(engine.accounts.tallies(account, { from: 0, hours: 1 })), (tallies) => {
+    const counter = new Counter()
+    for (const { amount, count, key, step } of tallies) {
+      const counted = countedIn(key)
+      const code = counted.what === "declined" ? [counted.code] : []
+      counter.add([step, counted.what, counted.currency, ...code], amount, count)
+    }
+    return counter.numbers
+  })
+
+/** The view says what a plain count over all documents says. Answers with what that is. */
+export const agrees = Effect.fnUntraced(function* (engine: RunningEngine) {
+  const numbers: Array<Numbers> = []
+  for (const account of ACCOUNTS) {
+    numbers.push(yield* agreed(engine, account))
+  }
+  return numbers
+})
+
+const agreed = Effect.fnUntraced(function* (engine: RunningEngine, account: string) {
+  for (;;) {
+    const before = yield* plainCount(engine, account)
+    const seen = yield* viewed(engine, account)
+    const after = yield* plainCount(engine, account)
+    // Timers may have fired meanwhile: payments settle by themselves.
+    if (!isDeepStrictEqual(before, after)) continue
+    assert.deepStrictEqual(seen, after, account)
+    return seen
+  }
+})

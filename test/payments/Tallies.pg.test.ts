@@ -1,0 +1,120 @@
+/**
+ * The numbers of payments (semantics 9.76) are a plain count over all of an account's payments, charges and refunds:
+ * whatever has happened to them, in whichever order, at whatever time of a test clock, also after the data was wiped,
+ * after the end or the death of a process, after the views were made anew, and in a copy that was restored.
+ *
+ * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`. Postgres has timing of
+ * its own, so a replay takes the same random choices, but not always the same turns.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import * as Path from "node:path"
+import { backup } from "../../src/backup/Backup.ts"
+import { check, load } from "../../src/backup/Restore.ts"
+import { remakeOutdated } from "../../src/engine/Verify.ts"
+import { KINDS } from "../../src/payments/Formats.ts"
+import { newest } from "../../src/postgres/Migrations.ts"
+import type { Storage } from "../engine/Harness.ts"
+import * as Harness from "../engine/Harness.ts"
+import * as PostgresStorage from "../engine/PostgresStorage.ts"
+import { agrees, Payments, start } from "../models/Tallies.ts"
+import { Random, Seed } from "../support/Random.ts"
+import { temporaryFolder } from "../support/TemporaryFolder.ts"
+
+/** Fills storage with payments, by several processes one after the other. Answers with their numbers. */
+const filled = Effect.fnUntraced(function* (storage: Storage, random: Random) {
+  const payments = new Payments(random)
+  let numbers: Effect.Success<ReturnType<typeof agrees>> = []
+  for (let life = 0; life < 3; life++) {
+    const engine = yield* start(storage)
+    for (let round = 0; round < 4; round++) {
+      yield* payments.goOn(engine, 1 + random.below(20))
+      if (random.chance(0.7)) numbers = yield* agrees(engine)
+    }
+    // Whoever dies leaves something for the next one to project.
+    if (life < 2 && random.chance(0.5)) {
+      yield* payments.goOn(engine, 10)
+      yield* engine.kill
+      continue
+    }
+    if (life === 2) yield* payments.end(engine)
+    numbers = yield* agrees(engine)
+    yield* engine.stop
+    if (random.chance(0.3)) yield* Harness.rebuilt(storage, KINDS)
+  }
+  yield* Harness.verified(storage, KINDS)
+  return numbers
+})
+
+const agreesAnew = (storage: Storage) =>
+  Effect.gen(function* () {
+    const engine = yield* start(storage)
+    const numbers = yield* agrees(engine)
+    yield* engine.stop
+    yield* Harness.verified(storage, KINDS)
+    return numbers
+  })
+
+/** The same journal in other storage, by way of a backup. */
+const restored = Effect.fnUntraced(function* (storage: Storage, target: Storage) {
+  const folder = Path.join(yield* temporaryFolder(), "backup")
+  yield* backup({
+    folder,
+    mode: "all",
+    installation: { secret: Redacted.make("ab".repeat(32)), migration: newest, olderLinks: "0000000000000000" },
+    holds: () => true
+  }).pipe(Effect.provideContext(storage))
+  const checked = yield* check(folder, undefined, newest)
+  yield* Harness.projecting(target, load(checked), KINDS)
+})
+
+/** Makes of today's tables those of before 0024, with all that they hold. */
+const BEFORE_TALLIES = [
+  "DROP TABLE tallies",
+  "ALTER TABLE objects DROP COLUMN tallies",
+  "ALTER TABLE checkpoints RENAME COLUMN ids_ahead TO ahead",
+  "DELETE FROM effect_sql_migrations WHERE migration_id >= 24"
+]
+
+describe("the numbers of payments", () => {
+  it.effect.prop(
+    "are a plain count after any sequence of commands, ends of processes and rebuilds, and in a copy that was restored",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          yield* Harness.startClock
+          yield* Harness.flowingTime
+          const storage = yield* Harness.storageInMemory
+          const numbers = yield* filled(storage, new Random(seed))
+          const copy = yield* Harness.storageInMemory
+          yield* restored(storage, copy)
+          assert.deepStrictEqual(yield* agreesAnew(copy), numbers)
+        })
+      ),
+    { arbitrary: { runs: 20, maxShrinks: 5 } }
+  )
+
+  it.live.prop(
+    "are that on Postgres, and so they are after an upgrade, whoever else starts at the same time",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const random = new Random(seed)
+          const database = yield* PostgresStorage.make
+          const numbers = yield* Effect.scoped(
+            Effect.flatMap(database.connect("before"), (storage) => filled(storage, random))
+          )
+          for (const statement of BEFORE_TALLIES) yield* database.edit(statement)
+          const starting = Effect.gen(function* () {
+            const storage = yield* database.connect("after")
+            yield* Harness.projecting(storage, remakeOutdated, KINDS)
+            assert.deepStrictEqual(yield* agreesAnew(storage), numbers)
+          })
+          yield* Effect.all([starting, starting, starting], { concurrency: "unbounded" })
+        })
+      ),
+    { arbitrary: { runs: 5, maxShrinks: 5 } }
+  )
+})
