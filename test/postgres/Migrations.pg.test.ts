@@ -192,6 +192,19 @@ describe("a database of an older Till", () => {
     })
   )
 
+  it.live("lets no Till of before 0024_tallies move its views, which was cut off meanwhile and comes back", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      const move = database.edit(`UPDATE checkpoints SET version = version + 1, ahead = ahead, checksum = checksum`)
+      yield* database.migrated("0023")
+      yield* move
+      yield* database.connect("till")
+      const exit = yield* Effect.exit(move)
+      const problem = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
+      assert.include(problem, `column "ahead" of relation "checkpoints" does not exist`)
+    })
+  )
+
   it.live("is the reason that is given for a start that takes longer", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
