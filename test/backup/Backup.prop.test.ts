@@ -5,7 +5,7 @@
  * To replay a failure, give the printed token to its property: `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, Redacted } from "effect"
+import { Context, Effect, Exit, Redacted } from "effect"
 import * as fs from "node:fs"
 import * as Path from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -14,7 +14,6 @@ import type { Mode } from "../../src/backup/Manifest.ts"
 import * as Manifests from "../../src/backup/Manifest.ts"
 import { check, load } from "../../src/backup/Restore.ts"
 import { Journal, StorageFailure } from "../../src/engine/Journal.ts"
-import { Projector } from "../../src/engine/Projector.ts"
 import type { JournalRecord, JournalRow, Sealed } from "../../src/engine/Record.ts"
 import { GENESIS, seal, textOf } from "../../src/engine/Record.ts"
 import type { Storage } from "../engine/Harness.ts"

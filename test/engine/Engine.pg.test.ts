@@ -222,7 +222,12 @@ describe("the engine on Postgres", () => {
       const edits: ReadonlyArray<readonly [string, string]> = [
         [`UPDATE objects SET terms = terms[2:] WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET measure = measure + 1 WHERE kind = 'counter'`, "documents ctr_"],
-        [`UPDATE checkpoints SET ahead = ahead + 1`, "how far they are"],
+        [`UPDATE objects SET tallies = replace(tallies, ',1,', ',2,') WHERE kind = 'counter'`, "documents ctr_"],
+        [`UPDATE objects SET tallies = 'garbage' WHERE kind = 'counter'`, "documents ctr_"],
+        [`UPDATE tallies SET amount = amount + 1 WHERE key = 'counters'`, "tallies 0000000000 counters"],
+        [`UPDATE tallies SET hour = 7 WHERE key = 'slot a'`, "tallies 00000000"],
+        [`DELETE FROM tallies WHERE key = 'counters'`, "tallies 0000000000 counters"],
+        [`UPDATE checkpoints SET ids_ahead = ids_ahead + 1`, "how far they are"],
         [`UPDATE objects SET document_at = document_at + 1 WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET labels = '{"slot":"b"}' WHERE kind = 'counter'`, "documents ctr_"],
         [`DELETE FROM events WHERE type = 'counter.created'`, "events counter.created evt_"],

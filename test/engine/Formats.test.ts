@@ -32,6 +32,7 @@ const METER: Kind<Meter, { readonly secret: string; readonly countedBefore?: num
   name: COUNTER.name,
   labels: ({ name, slot }) => ({ name, slot }),
   search: ({ name, slot, total }) => ({ terms: [`slot=${slot}`, `name=${name}`], measure: total }),
+  tallies: ({ total: count, ...meter }) => COUNTER.tallies!({ ...meter, count }),
   steps: STEPS
 }
 
