@@ -1,12 +1,10 @@
 /**
- * What became of the payments of some time, in numbers. The views keep them by the hour (`payments/Tallies.ts`), so they
- * are exact, and take no longer for a million payments than for ten.
+ * What became of the payments of some time, in numbers. The views keep them by the hour (`payments/Tallies.ts`), so
+ * they are exact, and take no longer for a million payments than for ten.
  */
 import { Effect } from "effect"
-import { Accounts } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
-import type { TalliesOfStep } from "../engine/Tallies.ts"
-import { countedIn } from "../payments/Tallies.ts"
+import * as Tallies from "../payments/Tallies.ts"
 
 const HOUR = 3600
 const DAY = 24 * HOUR
@@ -54,10 +52,8 @@ export interface Numbered {
 export const numbersOf = Effect.fnUntraced(function* (account: AccountId, range: RangeName, now: number) {
   const { seconds, steps } = RANGES[range]
   const from = now - (now % seconds) - (steps - 1) * seconds
-  const accounts = yield* Accounts
-  const tallies = yield* accounts.tallies(account, { from: from / HOUR, hours: seconds / HOUR })
-  const numbered: Numbered = { from, currencies: countedOf(steps, tallies) }
-  return numbered
+  const tallies = yield* Tallies.read(account, { from: from / HOUR, hours: seconds / HOUR })
+  return { from, currencies: countedOf(steps, tallies) } satisfies Numbered
 })
 
 interface Open extends Counted {
@@ -67,7 +63,10 @@ interface Open extends Counted {
 
 const nothing = (): Sums => ({ paid: 0, failed: 0, volume: 0, refunds: 0, refunded: 0 })
 
-const countedOf = (length: number, tallies: ReadonlyArray<TalliesOfStep>): ReadonlyArray<Counted> => {
+const countedOf = (
+  length: number,
+  tallies: Effect.Success<ReturnType<typeof Tallies.read>>
+): ReadonlyArray<Counted> => {
   const open = new Map<string, Open>()
   const openOf = (currency: string): Open => {
     let counted = open.get(currency)
@@ -77,8 +76,7 @@ const countedOf = (length: number, tallies: ReadonlyArray<TalliesOfStep>): Reado
     }
     return counted
   }
-  for (const { amount, count, key, step } of tallies) {
-    const of = countedIn(key)
+  for (const { amount, count, step, ...of } of tallies) {
     const counted = openOf(of.currency)
     if (of.what === "declined") {
       counted.declines.set(of.code, (counted.declines.get(of.code) ?? 0) + count)

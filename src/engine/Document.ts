@@ -6,8 +6,6 @@
  * lies in `hidden`.
  */
 
-import type { Tally } from "./Tallies.ts"
-
 /** An account: one merchant in one environment, such as `mer_…:test`. The unit of consistency and of ordering. */
 export type AccountId = string
 
@@ -69,6 +67,17 @@ export interface Searchable {
   readonly terms: ReadonlyArray<string>
   /** A safe integer, 0 or more; null for a document that is in no range. */
   readonly measure: number | null
+}
+
+/** A document counts as so many of something, and so much of it; see `Tallies.ts`. */
+export interface Tally {
+  /** Seconds since the Unix epoch; counts for the hour in which that is. */
+  readonly at: number
+  /** Without quotation marks, backslashes and control characters. */
+  readonly key: string
+  /** Safe integers, as all their sums have to be. */
+  readonly count: number
+  readonly amount: number
 }
 
 export interface Document<Value extends Identified = Identified, Hidden = unknown> {

@@ -9,12 +9,11 @@
  */
 import { Context, Layer } from "effect"
 import { ofDocument } from "./Checksum.ts"
-import type { AccountId, Document, Identified, JsonObject, Searchable, Step, Tombstone } from "./Document.ts"
+import type { AccountId, Document, Identified, JsonObject, Searchable, Step, Tally, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
 import type { SealedRecord } from "./Record.ts"
 import { AS_SHOWN, changed, JournalCorrupt, lost } from "./Record.ts"
 import type { StoredEvent } from "./Events.ts"
-import type { Tally } from "./Tallies.ts"
 import type { DocumentTexts } from "./Views.ts"
 
 /** `Formatted` is what must be known of a kind to read its older documents. */

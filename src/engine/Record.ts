@@ -7,8 +7,7 @@
  */
 import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
-import type { AccountId, Identified, Labels, Millis, Searchable } from "./Document.ts"
-import type { Tally } from "./Tallies.ts"
+import type { AccountId, Identified, Labels, Millis, Searchable, Tally } from "./Document.ts"
 
 /**
  * Version of the record format that this code writes. It reads every version up to its own.

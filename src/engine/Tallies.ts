@@ -7,20 +7,9 @@
  *
  * A sum that came to nothing has no row, or one of zeros: both mean the same.
  */
-import type { AccountId } from "./Document.ts"
+import type { AccountId, Tally } from "./Document.ts"
 
-/** A document counts as so many of something, and so much of it. */
-export interface Tally {
-  /** Seconds since the Unix epoch; counts for the hour in which that is. */
-  readonly at: number
-  /** Without quotation marks, backslashes and control characters. */
-  readonly key: string
-  /** Safe integers, as all their sums have to be. */
-  readonly count: number
-  readonly amount: number
-}
-
-/** The same as it is kept. */
+/** What a document counts as, as it is kept. */
 export interface TallyEntry {
   /** Since the Unix epoch. */
   readonly hour: number

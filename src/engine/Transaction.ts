@@ -6,7 +6,7 @@
  * An outcome that must be kept although it is no success (a declined card) is therefore returned, not failed with.
  */
 import { Context, Effect } from "effect"
-import type { AccountId, Document, Identified, Kind, Labels, Millis, Searchable, Tombstone } from "./Document.ts"
+import type { AccountId, Document, Identified, Kind, Labels, Millis, Searchable, Tally, Tombstone } from "./Document.ts"
 import { encode, formatOf } from "./Document.ts"
 import type { EventVersionsShape } from "./Events.ts"
 import { randomText } from "./Identifiers.ts"
@@ -22,7 +22,6 @@ import type {
   TimerChange
 } from "./Record.ts"
 import { AS_SHOWN } from "./Record.ts"
-import type { Tally } from "./Tallies.ts"
 
 /** The ids of events begin so. */
 export const EVENT_PREFIX = "evt"

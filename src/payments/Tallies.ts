@@ -2,10 +2,13 @@
  * What payments, charges and refunds count as, by currency (semantics 9.76): the engine keeps the sums by the hour, and
  * the dashboard shows them.
  */
+import { Effect } from "effect"
 import type { Charge } from "../domain/Charge.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Refund } from "../domain/Refund.ts"
-import type { Tally } from "../engine/Tallies.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { AccountId, Tally } from "../engine/Document.ts"
+import type { TallyQuery } from "../engine/Tallies.ts"
 
 /** Of what was declined, `code` says why. */
 export type Counted =
@@ -16,7 +19,7 @@ const keyOf = (what: Counted["what"], currency: string): string => `${what} ${cu
 const declined = (currency: string, code: string): string => `${keyOf("declined", currency)} ${code}`
 
 /** What a key of the engine's stands for. */
-export const countedIn = (key: string): Counted => {
+const countedIn = (key: string): Counted => {
   const [what, currency = "", code = ""] = key.split(" ")
   return what === "declined" ? { what, currency, code } : { what: what as "paid" | "failed" | "refunded", currency }
 }
@@ -53,3 +56,10 @@ const outcomeOf = ({ charges, last_payment_error, status }: PaymentIntent): "pai
   if (status === "processing" || status === "requires_action") return null
   return newest?.status === "failed" || last_payment_error !== undefined ? "failed" : null
 }
+
+/** What an account's payments count as from an hour on, step by step, as of what was acknowledged before. */
+export const read = Effect.fnUntraced(function* (account: AccountId, query: TallyQuery) {
+  const accounts = yield* Accounts
+  const tallies = yield* accounts.tallies(account, query)
+  return tallies.map(({ amount, count, key, step }) => ({ ...countedIn(key), step, count, amount }))
+})

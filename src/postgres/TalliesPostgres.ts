@@ -10,8 +10,8 @@ import { ask, bigints, ints, texts } from "./Rows.ts"
 type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint | number : Row[K] }
 
 /**
- * Part of a projection's statement. What documents counted as before is read as it was when the statement began. That is
- * what the checkpoint stands for that lets it through: nobody projects a step before the one before it is committed.
+ * Part of a projection's statement. What documents counted as before is read as it was when the statement began. That
+ * is what the checkpoint stands for that lets it through: nobody projects a step before the one before it is committed.
  * A row that somebody has changed counts as nothing, and fails nobody's projection.
  */
 export const moved = (sql: PgClient.PgClient, { documentsChanged, documentsCreated }: Projection) => {

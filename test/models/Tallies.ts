@@ -8,6 +8,7 @@ import { isDeepStrictEqual } from "node:util"
 import type { Charge } from "../../src/domain/Charge.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import type { Refund } from "../../src/domain/Refund.ts"
+import { Accounts } from "../../src/engine/Accounts.ts"
 import type { Transaction } from "../../src/engine/Transaction.ts"
 import { CHARGE, PAYMENT_INTENT, REFUND } from "../../src/payments/Documents.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
@@ -16,7 +17,7 @@ import { PaymentsConfig } from "../../src/payments/PaymentsConfig.ts"
 import { Processor } from "../../src/payments/Processor.ts"
 import * as Refunds from "../../src/payments/Refunds.ts"
 import { simulator } from "../../src/payments/Simulator.ts"
-import { countedIn } from "../../src/payments/Tallies.ts"
+import * as Tallies from "../../src/payments/Tallies.ts"
 import * as TestHelpers from "../../src/payments/TestHelpers.ts"
 import { handleTimer } from "../../src/payments/Timers.ts"
 import type { RunningEngine, Storage } from "../engine/Harness.ts"
@@ -168,15 +169,17 @@ const plainCount = Effect.fnUntraced(function* (engine: RunningEngine, account: 
 
 /** What the view says. */
 const viewed = (engine: RunningEngine, account: string): Effect.Effect<Numbers> =>
-  Effect.map(Effect.orDie(engine.accounts.tallies(account, { from: 0, hours: 1 })), (tallies) => {
-    const counter = new Counter()
-    for (const { amount, count, key, step } of tallies) {
-      const counted = countedIn(key)
-      const code = counted.what === "declined" ? [counted.code] : []
-      counter.add([step, counted.what, counted.currency, ...code], amount, count)
-    }
-    return counter.numbers
-  })
+  Tallies.read(account, { from: 0, hours: 1 }).pipe(
+    Effect.provideService(Accounts, engine.accounts),
+    Effect.orDie,
+    Effect.map((tallies) => {
+      const counter = new Counter()
+      for (const { amount, count, step, ...of } of tallies) {
+        counter.add([step, of.what, of.currency, ...(of.what === "declined" ? [of.code] : [])], amount, count)
+      }
+      return counter.numbers
+    })
+  )
 
 /** The view says what a plain count over all documents says. Answers with what that is. */
 export const agrees = Effect.fnUntraced(function* (engine: RunningEngine) {
