@@ -27,6 +27,8 @@ export class Clients {
   /** So long somebody had to ask for an answer, in milliseconds. */
   longestWait = 0
   #keys = 0
+  /** What was there once, and is gone for sure. */
+  readonly #deleted = new Set<string>()
   readonly #surroundings: Surroundings
 
   constructor(surroundings: Surroundings) {
@@ -58,11 +60,13 @@ export class Clients {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const answer = await send(request)
       if (answer !== undefined && answer.status !== 503 && answer.status !== 409) {
-        // It has no key, for deleting twice is deleting once (I3): an attempt before may have done it.
-        if (request.method === "DELETE" && answer.status === 404 && attempt > 0) return { ...answer, status: 200 }
         this.longestWait = Math.max(this.longestWait, now() - since)
         assert.notInclude(answer.text, `"code":"internal_error"`, `${request.method} ${request.url}`)
-        return answer
+        if (request.method !== "DELETE") return answer
+        // It has no key, for deleting twice is deleting once (I3): an attempt before may have done it.
+        const isRepeated = answer.status === 404 && attempt > 0 && !this.#deleted.has(request.url)
+        this.#deleted.add(request.url)
+        return isRepeated ? { ...answer, status: 200 } : answer
       }
       if (answer?.status === 503) assert.strictEqual(answer.headers["retry-after"], "1")
       await sleep(AGAIN_MILLIS)

@@ -19,9 +19,14 @@ export interface Session {
   isOver: boolean
 }
 
+export interface Told {
+  readonly held: ReadonlySet<Partition>
+  readonly assigned: ReadonlySet<Partition>
+}
+
 export class Postgres {
   readonly places = new Map<Partition, string>()
-  readonly #partitions: ReadonlyArray<Partition>
+  readonly partitions: ReadonlyArray<Partition>
   readonly #now: () => number
   readonly #sessions = new Set<Session>()
   readonly #members = new Map<string, number>()
@@ -29,7 +34,7 @@ export class Postgres {
   readonly #isReached: (runner: string) => boolean
 
   constructor(partitions: ReadonlyArray<Partition>, now: () => number, isReached: (runner: string) => boolean) {
-    this.#partitions = partitions
+    this.partitions = partitions
     this.#now = now
     this.#isReached = isReached
   }
@@ -40,20 +45,22 @@ export class Postgres {
     return session
   }
 
-  /** Says that a runner is there, and gives what it holds and what it should hold. */
-  refresh(session: Session): { readonly held: ReadonlySet<Partition>; readonly assigned: ReadonlySet<Partition> } {
+  /** Says that a runner is there, and gives what it holds and what it should hold. Undefined if the session is over. */
+  refresh(session: Session): Told | undefined {
     this.#hear(session)
+    if (session.isOver) return undefined
     this.#members.set(session.runner, this.#now())
     return { held: new Set(session.locks), assigned: this.#assignedTo(session.runner) }
   }
 
-  /** False if another session holds it. Its own it may have again: the answer may have been lost. */
-  lock(session: Session, partition: Partition): boolean {
+  /** Locks those of the partitions that no other session holds; gives those that the session holds now. */
+  lock(session: Session, partitions: ReadonlyArray<Partition>): ReadonlyArray<Partition> {
     this.#hear(session)
-    const isTaken = [...this.#sessions].some((other) => other !== session && other.locks.has(partition))
-    if (session.isOver || isTaken) return false
-    session.locks.add(partition)
-    return true
+    if (session.isOver) return []
+    const others = [...this.#sessions].filter((other) => other !== session)
+    const free = partitions.filter((partition) => !others.some(({ locks }) => locks.has(partition)))
+    for (const partition of free) session.locks.add(partition)
+    return free
   }
 
   unlock(session: Session, partition: Partition): void {
@@ -89,6 +96,6 @@ export class Postgres {
     const rank = (name: string, partition: Partition) => hash("sha256", `${partition} ${name}`)
     const isOwn = (partition: Partition) =>
       members.every((name) => name === runner || rank(name, partition) < rank(runner, partition))
-    return new Set(this.#partitions.filter(isOwn))
+    return new Set(this.partitions.filter(isOwn))
   }
 }

@@ -19,8 +19,8 @@ import { linksOf } from "./Network.ts"
 const REFRESH_MILLIS = 1000
 /** A message to Postgres or back takes so long at most. */
 const HOP_MILLIS_MAX = 150
-/** A session that does not answer for so long is given up for a new one. */
-const PATIENCE_MILLIS = 5000
+/** A session that does not answer for so long is given up for a new one, with all locks that it may have got. */
+const PATIENCE_MILLIS = 2000
 
 /** Everything that runners share. */
 export interface World {
@@ -48,7 +48,9 @@ export class Runner {
   readonly #way: Latch.Latch
   readonly #held = new Map<Partition, Fiber.Fiber<void>>()
   readonly #releasing = new Set<Partition>()
-  #session: Session
+  /** Those whose locks are being given back, nothing of which is under way any more. */
+  readonly #drained = new Set<Partition>()
+  #session: Session | undefined
   isDead = false
   readonly #network = Latch.makeUnsafe(true)
   readonly #dying = Latch.makeUnsafe(false)
@@ -61,7 +63,6 @@ export class Runner {
     this.process = process
     this.#placement = process.placement
     ;[this.#standing, this.#way] = latches
-    this.#session = world.postgres.connect(name)
   }
 
   static readonly start = Effect.fnUntraced(function* (world: World, name: string) {
@@ -136,7 +137,7 @@ export class Runner {
     this.#end()
     this.process.kill()
     this.#dying.openUnsafe()
-    if (sessionsEnd) this.#world.postgres.end(this.#session)
+    if (sessionsEnd) this.#endSession()
   }
 
   /** Hands everything over, and ends. */
@@ -146,9 +147,13 @@ export class Runner {
       while (this.#held.size > 0) yield* Effect.sleep(50)
       this.#end()
       yield* this.process.stop
-      this.#world.postgres.end(this.#session)
+      this.#endSession()
     })
   })
+
+  #endSession(): void {
+    if (this.#session !== undefined) this.#world.postgres.end(this.#session)
+  }
 
   #end(): void {
     this.#isOver = true
@@ -179,45 +184,56 @@ export class Runner {
 
   readonly #drive: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     while (!this.#isOver) {
-      yield* Effect.timeoutOption(this.#round, PATIENCE_MILLIS)
+      const round = yield* Effect.timeoutOption(this.#round, PATIENCE_MILLIS)
+      yield* this.#standing.await
+      if (round._tag === "None") this.#giveSessionUp()
       yield* Effect.sleep(REFRESH_MILLIS)
       yield* this.#standing.await
     }
   })
 
+  /** Whoever has a new session may have lost what it held by the old one, and cannot tell. */
+  #giveSessionUp(): void {
+    const { fork, postgres } = this.#world
+    const given = this.#session
+    if (given === undefined) return
+    this.#session = undefined
+    this.#placement.doubt()
+    fork(this.#ask(() => postgres.end(given)))
+  }
+
   readonly #round = Effect.gen({ self: this }, function* () {
     const { now, postgres } = this.#world
-    if (this.#session.isOver) this.#session = yield* this.#ask(() => postgres.connect(this.name))
+    const session = (this.#session ??= yield* this.#ask(() => postgres.connect(this.name)))
     const at = now()
-    const session = this.#session
-    const { assigned, held } = yield* this.#ask(() => {
+    const told = yield* this.#ask(() => {
       const told = postgres.refresh(session)
       if (this.#isLeaving) postgres.leave(this.name)
       return told
     })
     if (this.#isOver) return
+    if (told === undefined) return this.#giveSessionUp()
+    const { assigned, held } = told
     const own = [...this.#held.keys()]
-    const lost = own.filter((partition) => !held.has(partition))
+    const lost = own.filter((partition) => !held.has(partition) && !this.#drained.has(partition))
     if (lost.length === 0) this.#placement.confirm(at)
     const isWanted = (partition: Partition) => !this.#isLeaving && assigned.has(partition)
     for (const partition of own) {
       if (lost.includes(partition) || !isWanted(partition)) this.#giveUp(partition, session)
     }
-    for (const partition of assigned) {
-      if (!isWanted(partition) || this.#held.has(partition)) continue
-      if (yield* this.#ask(() => postgres.lock(session, partition))) this.#take(partition, session)
+    const missing = [...assigned].filter((partition) => isWanted(partition) && !this.#held.has(partition))
+    const locked = missing.length === 0 ? [] : yield* this.#ask(() => postgres.lock(session, missing))
+    for (const partition of locked) this.#take(partition, session)
+    for (const partition of postgres.partitions) {
+      this.#placement.placed(partition, postgres.places.get(partition) ?? null)
     }
-    for (const [partition, name] of postgres.places) this.#placement.placed(partition, name)
   })
 
   #take(partition: Partition, session: Session): void {
-    const { postgres, runners } = this.#world
     const taking = Effect.andThen(
       this.#placement.gain(partition),
       this.#ask(() => {
-        if (!session.locks.has(partition)) return
-        postgres.places.set(partition, this.name)
-        for (const other of runners) other.hear(({ placed }) => placed(partition, this.name))
+        if (session.locks.has(partition)) this.#place(partition, this.name)
       })
     )
     this.#held.set(partition, this.#world.fork(taking))
@@ -227,7 +243,10 @@ export class Runner {
     if (this.#releasing.has(partition)) return
     this.#releasing.add(partition)
     const { mistake, postgres } = this.#world
-    const unlock = this.#ask(() => postgres.unlock(session, partition))
+    const unlock = this.#ask(() => {
+      if (postgres.places.get(partition) === this.name) this.#place(partition, null)
+      postgres.unlock(session, partition)
+    })
     const drain = this.#placement.release(partition)
     const releasing = Effect.gen({ self: this }, function* () {
       yield* Fiber.await(this.#held.get(partition)!)
@@ -236,11 +255,19 @@ export class Runner {
         yield* Effect.sleep(3 * REFRESH_MILLIS)
       }
       yield* drain
-      this.#held.delete(partition)
-      this.#releasing.delete(partition)
+      this.#drained.add(partition)
       yield* unlock
+      for (const set of [this.#held, this.#releasing, this.#drained]) set.delete(partition)
     })
     this.#world.fork(releasing)
+  }
+
+  /** Where a partition is served, in Postgres; everybody hears of it. */
+  #place(partition: Partition, name: string | null): void {
+    const { postgres, runners } = this.#world
+    if (name === null) postgres.places.delete(partition)
+    else postgres.places.set(partition, name)
+    for (const other of runners) other.hear(({ placed }) => placed(partition, name))
   }
 
   /** Is told something by way of Postgres, after a while. */
