@@ -52,7 +52,7 @@ const usual: Paces = {
   // Seven minutes, half of them for making the payments.
   dashboard: {
     payments: 1_000_000,
-    loadsPerPage: 60,
+    loadsPerPage: 40,
     openPages: 500,
     warmUpSeconds: 6,
     secondsPerRound: 4,

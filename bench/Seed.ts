@@ -12,6 +12,7 @@ import { createWithKeys } from "../src/payments/Merchants.ts"
 import * as JournalPostgres from "../src/postgres/JournalPostgres.ts"
 import * as Migrations from "../src/postgres/Migrations.ts"
 import * as ViewsPostgres from "../src/postgres/ViewsPostgres.ts"
+import type { BenchFailure } from "./BenchFailure.ts"
 import { failureOf } from "./BenchFailure.ts"
 import * as Objects from "./Objects.ts"
 
@@ -48,6 +49,16 @@ export interface Account {
   readonly apiKey: string
 }
 
+const accountsOf = (count: number) =>
+  Effect.map(Effect.mapError(merchants(count), failureOf("The merchants could not be made")), (made) =>
+    made.flat().map(({ generated, merchant }): Account => ({
+      id: accountOf(merchant.id, false),
+      apiKey: Redacted.value(generated.secretTest!)
+    }))
+  )
+
+const notFilled = Effect.mapError(failureOf("The database could not be filled"))
+
 /** Makes the merchants; gives the secret test key of each. */
 export const make = (databaseUrl: string, wanted: Wanted = {}) =>
   Effect.map(accounts(databaseUrl, wanted), (made) => made.map(({ apiKey }) => apiKey))
@@ -55,11 +66,17 @@ export const make = (databaseUrl: string, wanted: Wanted = {}) =>
 /** The same; gives the account of each. */
 export const accounts = (databaseUrl: string, { merchants: count = MERCHANTS, objects = 0 }: Wanted = {}) =>
   Effect.gen(function* () {
-    const made = yield* Effect.mapError(merchants(count), failureOf("The merchants could not be made"))
-    const created = made.flat()
-    if (objects > 0) yield* Objects.fill(accountOf(created.at(-1)!.merchant.id, false), objects)
-    return created.map(({ generated, merchant }): Account => ({
-      id: accountOf(merchant.id, false),
-      apiKey: Redacted.value(generated.secretTest!)
-    }))
-  }).pipe(Effect.provide(engine(databaseUrl)), Effect.mapError(failureOf("The database could not be filled")))
+    const made = yield* accountsOf(count)
+    if (objects > 0) yield* Objects.fill(made.at(-1)!.id, objects)
+    return made
+  }).pipe(Effect.provide(engine(databaseUrl)), notFilled)
+
+/** Makes one merchant, and gives the account with what it was filled with. */
+export const filled = <A>(
+  databaseUrl: string,
+  fill: (account: AccountId) => Effect.Effect<A, BenchFailure, Accounts>
+) =>
+  Effect.gen(function* () {
+    const [account] = yield* accountsOf(1)
+    return [account!, yield* fill(account!.id)] as const
+  }).pipe(Effect.provide(engine(databaseUrl)), notFilled)

@@ -29,6 +29,8 @@ const GROWTH = "growth"
 const DASHBOARD = "dashboard"
 /** Enough to read from. */
 const GROWTH_OBJECTS_MIN = 20_000
+/** With fewer, pages have fewer rows than they should. */
+const DASHBOARD_OBJECTS_MIN = 50_000
 const GROWTH_ACCOUNTS_MAX = 10_000
 
 /**
@@ -101,6 +103,9 @@ const measure = Effect.fnUntraced(function* ({ accounts, baselines, full, object
     parts.push(Parts.growth(pace, isUsual && Option.isNone(objects) && Option.isNone(accounts)))
   }
   if (isLong(DASHBOARD) && !baselines && !profile) {
+    if (Option.exists(objects, (wanted) => wanted < DASHBOARD_OBJECTS_MIN)) {
+      return yield* new BenchFailure({ problem: `--objects must be at least ${DASHBOARD_OBJECTS_MIN} for dashboard.` })
+    }
     const pace = {
       ...paces.dashboard,
       ...Option.match(objects, { onNone: () => ({}), onSome: (payments) => ({ payments }) })

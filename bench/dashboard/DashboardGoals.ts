@@ -2,20 +2,30 @@
 import type { Verdict } from "../Goals.ts"
 import { verdictOf } from "../Goals.ts"
 import { median } from "../load/Percentiles.ts"
-import type { CreatesPair, DashboardResults } from "./DashboardResults.ts"
+import type { CreatesPair, DashboardResults, LoadTimes, PageFigures } from "./DashboardResults.ts"
 
 /** The median of the ratios round by round. */
 export const ratioOf = (pairs: ReadonlyArray<CreatesPair>): number =>
   median(pairs.map((pair) => pair.with / pair.without))
 
-export const judge = ({ live, openPages, pages, requestLog }: DashboardResults): ReadonlyArray<Verdict> => [
-  verdictOf(
-    { text: "dashboard: slowest page's p95", unit: " ms", bound: 100, isMaximum: true },
-    Math.max(...pages.map(({ p95Millis }) => p95Millis))
-  ),
-  verdictOf(
-    { text: `dashboard: creates with ${openPages} open pages ÷ with none`, unit: "×", bound: 0.95 },
-    ratioOf(live)
-  ),
-  verdictOf({ text: "creates with the log of requests ÷ without", unit: "×", bound: 0.97 }, ratioOf(requestLog))
-]
+export const judge = (results: DashboardResults): ReadonlyArray<Verdict> => {
+  const { live, loadsAtOnce, openPages, pages, requestLog, residentBytes } = results
+  const slowest = (text: string, timesOf: (page: PageFigures) => LoadTimes) =>
+    verdictOf(
+      { text: `dashboard: slowest page's p95${text}`, unit: " ms", bound: 100, isMaximum: true },
+      Math.max(...pages.map((page) => timesOf(page).p95Millis))
+    )
+  const verdicts = [
+    slowest("", ({ alone }) => alone),
+    slowest(`, ${loadsAtOnce} loads at once`, ({ atOnce }) => atOnce),
+    verdictOf(
+      { text: `dashboard: creates with ${openPages} open pages ÷ with none`, unit: "×", bound: 0.95 },
+      ratioOf(live)
+    ),
+    verdictOf({ text: "creates with the log of requests ÷ without", unit: "×", bound: 0.97 }, ratioOf(requestLog))
+  ]
+  if (residentBytes === undefined) return verdicts
+  const { after, before } = residentBytes
+  const text = `dashboard: memory after ${openPages} open pages ÷ before`
+  return [...verdicts, verdictOf({ text, unit: "×", bound: 1.1, isMaximum: true }, after / before)]
+}

@@ -5,22 +5,26 @@ import * as Table from "../Table.ts"
 import { ratioOf } from "./DashboardGoals.ts"
 import type { CreatesPair, DashboardResults } from "./DashboardResults.ts"
 
-const pages = ({ pages, payments }: DashboardResults) => [
+const pages = ({ loadsAtOnce, pages, payments }: DashboardResults) => [
   [
     `Pages of an account with ${payments.toLocaleString("en")} payments`,
     "p50 ms",
     "p95 ms",
     "max ms",
     "CPU ms Till",
-    "CPU ms Postgres"
+    "CPU ms Postgres",
+    `p50 ms, ${loadsAtOnce} at once`,
+    `p95 ms, ${loadsAtOnce} at once`
   ],
-  ...pages.map(({ maxMillis, p50Millis, p95Millis, postgresMillis, serverMillis, title }) => [
+  ...pages.map(({ alone, atOnce, postgresMillis, serverMillis, title }) => [
     title,
-    figure(p50Millis),
-    figure(p95Millis),
-    figure(maxMillis),
+    figure(alone.p50Millis),
+    figure(alone.p95Millis),
+    figure(alone.maxMillis),
     figure(serverMillis),
-    figure(postgresMillis)
+    figure(postgresMillis),
+    figure(atOnce.p50Millis),
+    figure(atOnce.p95Millis)
   ])
 ]
 
@@ -41,8 +45,10 @@ const creates = ({ live, openPages, requestLog }: DashboardResults) => {
 const notes = ({ loadsPerSecond, openPages, residentBytes }: DashboardResults): string => {
   const loads = `${openPages} open pages loaded themselves ${figure(loadsPerSecond)} times a second in all.`
   if (residentBytes === undefined) return loads
-  const [before, after] = residentBytes.map((bytes) => `${Math.round(bytes / 2 ** 20)} MiB`)
-  return `${loads} Till's memory before they were opened: ${before}; after them: ${after}.`
+  const { after, before, open } = residentBytes
+  const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`
+  const memory = `before they were opened ${mebibytes(before)}, then ${mebibytes(open)}, and after them ${mebibytes(after)}`
+  return `${loads} Till's memory under creates: ${memory}.`
 }
 
 export const text = (results: DashboardResults): string =>

@@ -1,13 +1,20 @@
 /** The bench of the dashboard has measured this. `results/dashboard.json` is exactly this, and the goals. */
 import type { Machine } from "../Machine.ts"
 
-/** One page, loaded again and again over one connection, as whoever is signed in gets it. Times in milliseconds. */
-export interface PageFigures {
-  readonly title: string
+/** From the request to the last byte, in milliseconds. */
+export interface LoadTimes {
   readonly p50Millis: number
   readonly p95Millis: number
   readonly maxMillis: number
-  /** CPU time per load. Undefined where the system does not tell. */
+}
+
+/** One page, loaded again and again, as whoever is signed in gets it. */
+export interface PageFigures {
+  readonly title: string
+  readonly alone: LoadTimes
+  /** With so many loads of the same page at any time. */
+  readonly atOnce: LoadTimes
+  /** CPU time per load, when it is loaded alone. Undefined where the system does not tell. */
   readonly serverMillis?: number
   readonly postgresMillis?: number
 }
@@ -24,13 +31,17 @@ export interface DashboardResults {
   readonly machine: Machine
   readonly payments: number
   readonly pages: ReadonlyArray<PageFigures>
+  readonly loadsAtOnce: number
   readonly openPages: number
   /** With so many pages open, which load themselves again when they are told to, and with none. */
   readonly live: ReadonlyArray<CreatesPair>
   /** Times that open pages loaded themselves while creates went on, per second. */
   readonly loadsPerSecond: number
-  /** Of Till: before pages were opened, and after the last round with them. */
-  readonly residentBytes?: readonly [before: number, after: number]
+  /**
+   * Of Till, on average during rounds of creates: before the first page was opened, in the last round with pages, and
+   * in a round after all were closed. Undefined where the system does not tell.
+   */
+  readonly residentBytes?: { readonly before: number; readonly open: number; readonly after: number }
   /** With the log of requests, and without. */
   readonly requestLog: ReadonlyArray<CreatesPair>
 }
