@@ -49,14 +49,15 @@ const usual: Paces = {
     restarts: 3,
     coldRequests: 3000
   },
-  // Seven minutes, half of them for making the payments.
+  // Ten minutes, half of them for making the payments.
   dashboard: {
     payments: 1_000_000,
     loadsPerPage: 40,
     openPages: 500,
     warmUpSeconds: 6,
     secondsPerRound: 4,
-    rounds: 4
+    rounds: 4,
+    logStarts: 4
   },
   // A minute and a half per scenario. Starts tell more than rounds do: each has its own luck with the compiler.
   comparison: { firstWarmUpSeconds: 6, warmUpSeconds: 2, secondsPerRound: 0.9, rounds: 4, starts: 6 }
@@ -75,7 +76,7 @@ const full: Paces = {
   overload: { warmUpSeconds: 10, secondsPerQuiet: 3, secondsPerPeak: 5, secondsPerStep: 15, watchedSeconds: 5 },
   cluster: { ...usual.cluster, secondsPerRound: 4, rounds: 6, starts: 8 },
   growth: { ...usual.growth, objects: 10_000_000, accounts: 1000, secondsPerRound: 3, rounds: 8 },
-  dashboard: { ...usual.dashboard, loadsPerPage: 300, secondsPerRound: 8, rounds: 8 },
+  dashboard: { ...usual.dashboard, loadsPerPage: 300, secondsPerRound: 8, rounds: 8, logStarts: 8 },
   comparison: { ...usual.comparison, secondsPerRound: 2, rounds: 5, starts: 12 }
 }
 
@@ -111,7 +112,13 @@ const shortened = (paces: Paces, seconds: number): Paces => {
     },
     cluster: { warmUpSeconds: rounds(cluster.warmUpSeconds), secondsPerRound: seconds, rounds: 2, starts: 1 },
     growth: { ...growth, warmUpSeconds: rounds(growth.warmUpSeconds), secondsPerRound: seconds },
-    dashboard: { ...dashboard, warmUpSeconds: rounds(dashboard.warmUpSeconds), secondsPerRound: seconds, rounds: 2 },
+    dashboard: {
+      ...dashboard,
+      warmUpSeconds: rounds(dashboard.warmUpSeconds),
+      secondsPerRound: seconds,
+      rounds: 2,
+      logStarts: 1
+    },
     comparison: {
       ...comparison,
       secondsPerRound: seconds,

@@ -31,6 +31,8 @@ export interface DashboardPace {
   readonly warmUpSeconds: number
   readonly secondsPerRound: number
   readonly rounds: number
+  /** Of both, with the log of requests and without. */
+  readonly logStarts: number
 }
 
 const WARM_UP_LOADS = 10
@@ -84,7 +86,7 @@ const measurePage = Effect.fnUntraced(function* (
   } satisfies PageFigures as PageFigures
 })
 
-/** Two processes, one with the log and one without; both on databases of their own, which are empty. */
+/** A start of two processes, one with the log and one without; both on databases of their own, which are empty. */
 const measureRequestLog = Effect.fnUntraced(function* (load: Load.Load, pace: DashboardPace) {
   const sides = yield* Effect.forEach(["15", "0"], (days) =>
     Effect.gen(function* () {
@@ -97,8 +99,8 @@ const measureRequestLog = Effect.fnUntraced(function* (load: Load.Load, pace: Da
   )
   const [withLog, withoutLog] = sides
   for (const side of sides) yield* side.run(pace.warmUpSeconds)
-  const round = (side: Creates.Creates) => side.run(pace.secondsPerRound)
-  const pairs = yield* Creates.inTurn(pace.rounds * 2, round(withLog!), round(withoutLog!))
+  const round = (side: Creates.Creates) => side.run(pace.secondsPerRound / 2)
+  const pairs = yield* Creates.inTurn(pace.rounds, round(withLog!), round(withoutLog!))
   for (const side of sides) yield* side.requireAll
   return pairs
 }, Effect.scoped)
@@ -128,7 +130,7 @@ export const run = Effect.fnUntraced(function* (pace: DashboardPace) {
   yield* creates.requireAll
   yield* verify(server.installation)
   yield* Console.log("  the log of requests …")
-  const requestLog = yield* measureRequestLog(load, pace)
+  const requestLog = yield* Effect.replicateEffect(measureRequestLog(load, pace), pace.logStarts)
   const at = new Date().toISOString()
   const { openPages, payments } = pace
   const results = { at, machine, payments, pages, loadsAtOnce: LOADS_AT_ONCE, openPages, ...live, requestLog }

@@ -8,6 +8,10 @@ import type { CreatesPair, DashboardResults, LoadTimes, PageFigures } from "./Da
 export const ratioOf = (pairs: ReadonlyArray<CreatesPair>): number =>
   median(pairs.map((pair) => pair.with / pair.without))
 
+/** The geometric mean over the starts: each has luck of its own with the compiler, which all of its rounds share. */
+export const ratioOfStarts = (starts: ReadonlyArray<ReadonlyArray<CreatesPair>>): number =>
+  Math.exp(starts.reduce((sum, pairs) => sum + Math.log(ratioOf(pairs)), 0) / starts.length)
+
 export const judge = (results: DashboardResults): ReadonlyArray<Verdict> => {
   const { live, loadsAtOnce, openPages, pages, requestLog, residentBytes } = results
   const slowest = (text: string, timesOf: (page: PageFigures) => LoadTimes) =>
@@ -22,7 +26,7 @@ export const judge = (results: DashboardResults): ReadonlyArray<Verdict> => {
       { text: `dashboard: creates with ${openPages} open pages ÷ with none`, unit: "×", bound: 0.95 },
       ratioOf(live)
     ),
-    verdictOf({ text: "creates with the log of requests ÷ without", unit: "×", bound: 0.97 }, ratioOf(requestLog))
+    verdictOf({ text: "creates with the log of requests ÷ without", unit: "×", bound: 0.97 }, ratioOfStarts(requestLog))
   ]
   if (residentBytes === undefined) return verdicts
   const { after, before } = residentBytes

@@ -2,7 +2,7 @@
 import { median } from "../load/Percentiles.ts"
 import { figure } from "../Report.ts"
 import * as Table from "../Table.ts"
-import { ratioOf } from "./DashboardGoals.ts"
+import { ratioOf, ratioOfStarts } from "./DashboardGoals.ts"
 import type { CreatesPair, DashboardResults } from "./DashboardResults.ts"
 
 const pages = ({ loadsAtOnce, pages, payments }: DashboardResults) => [
@@ -29,21 +29,22 @@ const pages = ({ loadsAtOnce, pages, payments }: DashboardResults) => [
 ]
 
 const creates = ({ live, openPages, requestLog }: DashboardResults) => {
-  const row = (title: string, pairs: ReadonlyArray<CreatesPair>) => [
+  const row = (title: string, pairs: ReadonlyArray<CreatesPair>, ratio: number) => [
     title,
     figure(median(pairs.map((pair) => pair.with))),
     figure(median(pairs.map((pair) => pair.without))),
-    `${figure(ratioOf(pairs))} ×`
+    `${figure(ratio)} ×`
   ]
   return [
     ["Creates per second, 64 connections", "with", "without", "with ÷ without"],
-    row(`${openPages} open pages`, live),
-    row("the log of requests", requestLog)
+    row(`${openPages} open pages`, live, ratioOf(live)),
+    row("the log of requests", requestLog.flat(), ratioOfStarts(requestLog))
   ]
 }
 
-const notes = ({ loadsPerSecond, openPages, residentBytes }: DashboardResults): string => {
-  const loads = `${openPages} open pages loaded themselves ${figure(loadsPerSecond)} times a second in all.`
+const notes = ({ loadsPerSecond, openPages, requestLog, residentBytes }: DashboardResults): string => {
+  const starts = `Ratios with the log by start: ${requestLog.map((pairs) => figure(ratioOf(pairs))).join(", ")}.`
+  const loads = `${openPages} open pages loaded themselves ${figure(loadsPerSecond)} times a second in all. ${starts}`
   if (residentBytes === undefined) return loads
   const { after, before, open } = residentBytes
   const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`

@@ -42,6 +42,6 @@ export interface DashboardResults {
    * in a round after all were closed. Undefined where the system does not tell.
    */
   readonly residentBytes?: { readonly before: number; readonly open: number; readonly after: number }
-  /** With the log of requests, and without. */
-  readonly requestLog: ReadonlyArray<CreatesPair>
+  /** With the log of requests, and without; the rounds of each start of both. */
+  readonly requestLog: ReadonlyArray<ReadonlyArray<CreatesPair>>
 }

@@ -66,17 +66,25 @@ export const withoutCardNumbers = (text: string): string => {
 /** Says whether a text has a card number in it. */
 export const hasCardNumber = (text: string): boolean => withoutCardNumbers(text) !== text
 
-/** Nearly all texts have too few digits for a card number, and nothing that reads otherwise. This finds out soonest. */
+/**
+ * Nearly all texts have too few digits between two letters for a card number, and nothing that reads otherwise. This
+ * finds out soonest.
+ */
 export const isPlain = (text: string): boolean => {
   let digits = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code < SPACE || code > TILDE || code === PERCENT_SIGN) return false
-    if (code >= DIGIT_ZERO && code <= DIGIT_NINE && ++digits === LENGTH_MIN) return false
+    if (code >= DIGIT_ZERO && code <= DIGIT_NINE) {
+      if (++digits === LENGTH_MIN) return false
+    } else if (isLetter(code)) digits = 0
   }
   return true
 }
 const [SPACE, PERCENT_SIGN, DIGIT_ZERO, DIGIT_NINE, TILDE] = [0x20, 0x25, 0x30, 0x39, 0x7e]
+
+/** Of ASCII; capitals are 0x20 before the others. */
+const isLetter = (code: number): boolean => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a
 
 /** No card has fewer digits. */
 const LENGTH_MIN = 12

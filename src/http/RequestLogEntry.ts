@@ -78,10 +78,32 @@ const withoutSpreadNumbers = (value: unknown): unknown => {
   return hasCardNumber(JSON.stringify(within)) ? HIDDEN : within
 }
 
-/** JSON text of what was sent, as far as it is kept. */
-const textOf = (cleaned: unknown): string => {
+/** JSON text of what was cleaned part by part. */
+const jsonOf = (cleaned: unknown): string => {
   const text = JSON.stringify(cleaned)
   return hasCardNumber(text) ? JSON.stringify(withoutSpreadNumbers(cleaned)) : text
+}
+
+/** Says that a JSON value has only members that are kept, and numbers that all readers of JSON agree on. */
+const isKeptWhole = (value: unknown, isNamedFreely = false): boolean => {
+  if (typeof value === "number") return Math.abs(value) <= Number.MAX_SAFE_INTEGER
+  if (typeof value !== "object" || value === null) return true
+  if (Array.isArray(value)) return value.every((member) => isKeptWhole(member))
+  for (const name in value) {
+    if (!isNamedFreely && !KEPT.has(name)) return false
+    if (!isKeptWhole((value as Readonly<Record<string, unknown>>)[name], name === "metadata")) return false
+  }
+  return true
+}
+
+/**
+ * JSON text of a body, as far as it is kept. Nearly always that is all of it, and then it is enough to look into the
+ * text once. What JSON has escaped reads otherwise, so that is looked into part by part.
+ */
+const textOf = (body: unknown): string => {
+  const whole = JSON.stringify(body)
+  const isClean = isPlain(whole) && !whole.includes("\\") && whole.search(SECRETS) === -1
+  return isClean && isKeptWhole(body) ? whole : jsonOf(cleanValue(body))
 }
 
 const cleanQuery = (query: string): object =>
@@ -129,8 +151,8 @@ export interface Answered {
 }
 
 const sentOf = ({ body, exchange: { query } }: Answered): string | null => {
-  if (body !== undefined) return textOf(cleanValue(body))
-  return query === "" ? null : query.length > BODY_BYTES_MAX ? null : textOf(cleanQuery(query))
+  if (body !== undefined) return textOf(body)
+  return query === "" ? null : query.length > BODY_BYTES_MAX ? null : jsonOf(cleanQuery(query))
 }
 
 /** Makes what is kept of a request. */

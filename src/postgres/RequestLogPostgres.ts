@@ -95,8 +95,11 @@ const toLogged = (row: Row): LoggedRequest => ({
   sent: row.sent
 })
 
-/** Nobody waits for these: their commit need not be on disk. */
-const insert = (sql: PgClient.PgClient, rows: ReadonlyArray<LoggedRequest>) =>
+/**
+ * Nobody waits for these: their commit need not be on disk. `again` says that some of them may be there: to look for
+ * each takes half as long as to write it, so that is only done then.
+ */
+const insert = (sql: PgClient.PgClient, rows: ReadonlyArray<LoggedRequest>, again: boolean) =>
   sql`WITH later AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
     INSERT INTO request_logs (${sql.literal(COLUMNS)})
     SELECT account, id, at, method, path, status, micros, api_key, api_version, idempotency_key, original_request,
@@ -111,7 +114,7 @@ const insert = (sql: PgClient.PgClient, rows: ReadonlyArray<LoggedRequest>) =>
       ${texts(rows.map((r) => r.objects.join(" ")))}, ${texts(rows.map((r) => r.sent))})
       AS r (account, id, at, method, path, status, micros, api_key, api_version, idempotency_key, original_request,
         error_type, error_code, error_param, error_message, objects, sent)
-    ON CONFLICT DO NOTHING`
+    ${sql.literal(again ? "ON CONFLICT DO NOTHING" : "")}`
 
 const whenIn =
   (sql: PgClient.PgClient) =>
@@ -206,11 +209,11 @@ const makeReads = (sql: PgClient.PgClient) => {
 type Shape = typeof RequestLog.Service
 
 /** How much of the bytes that are kept a request is. The database counts the same. */
-const bytesOf = ({ error, idempotencyKey, objects, path, sent }: LoggedRequest): number =>
-  [path, idempotencyKey, error?.message, sent, ...objects].reduce(
-    (bytes, text) => bytes + Buffer.byteLength(text ?? ""),
-    ROW_BYTES
-  )
+const bytesOf = ({ error, idempotencyKey, objects, path, sent }: LoggedRequest): number => {
+  const lengthOf = (text: string | null) => (text === null ? 0 : Buffer.byteLength(text))
+  const texts = lengthOf(path) + lengthOf(idempotencyKey) + lengthOf(error?.message ?? null) + lengthOf(sent)
+  return objects.reduce((bytes, id) => bytes + id.length, ROW_BYTES + texts)
+}
 
 /** What an account keeps. */
 type Kept = Pick<Limits, "keptMax" | "bytesMax"> & { readonly days: number }
@@ -278,14 +281,22 @@ const makeWriter = Effect.fnUntraced(function* (
 ) {
   let waiting: Array<() => LoggedRequest> = []
   let leftOut = 0
+  /** Among those that wait are some whose writing was given up, so they may be there. */
+  let again = false
   const flush = Effect.gen(function* () {
     if (waiting.length === 0) return
     const batch = waiting
     waiting = []
     const rows = batch.map((make) => make())
-    yield* insert(sql, rows).pipe(
-      // Whether it was carried out is not known; written again, it stays as it is.
-      Effect.onInterrupt(() => Effect.sync(() => (waiting = [...rows.map((row) => () => row), ...waiting]))),
+    const mayBeThere = again
+    again = false
+    yield* insert(sql, rows, mayBeThere).pipe(
+      Effect.onInterrupt(() =>
+        Effect.sync(() => {
+          waiting = [...rows.map((row) => () => row), ...waiting]
+          again = true
+        })
+      ),
       Effect.tapError(() => Effect.sync(() => (leftOut += rows.length))),
       Effect.timeout(WRITE_MILLIS_MAX)
     )
