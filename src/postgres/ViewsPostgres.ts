@@ -49,6 +49,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
     const listed = ListsPostgres.documents(sql)
     const deliveries = DeliveriesPostgres.reads(sql)
     const clock = yield* Clock.Clock
+    const searchDepths = yield* SearchPostgres.SearchDepths
     const leases = DeliveriesPostgres.leases(sql)
     return Views.of({
       ...single,
@@ -62,7 +63,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       timerCounts: (name) => within(single.timerCounts(name)),
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
-      search: SearchPostgres.search(sql),
+      search: SearchPostgres.search(sql, searchDepths),
       tallies: TalliesPostgres.read(sql),
       newest: (queries) => within(listed.newest(queries)),
       ...ListsPostgres.events(sql),

@@ -22,6 +22,7 @@ import { entriesOf, tallyId } from "../../src/engine/Tallies.ts"
 import type { Cursor, ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
 import { eventId, keyId, viewTables } from "../../src/engine/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
+import { SearchDepths } from "../../src/postgres/SearchPostgres.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 import { Random, Seed } from "../support/Random.ts"
 
@@ -384,7 +385,12 @@ describe("the views in Postgres", () => {
         Effect.gen(function* () {
           const random = new Random(seed)
           const database = yield* PostgresStorage.make
-          const storage = yield* database.connect("views")
+          // Few rows are many to it, so searches go on as they do where there are thousands.
+          const storage = yield* Effect.provideService(database.connect("views"), SearchDepths, {
+            newest: random.below(3),
+            few: random.below(3),
+            many: random.below(5)
+          })
           const postgres = viewsOf(storage)
           const inMemory = yield* storageInMemory
           const memory = viewsOf(inMemory)
