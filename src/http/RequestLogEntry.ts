@@ -115,12 +115,13 @@ const cleanQuery = (query: string): object =>
   )
 
 /** Ids as they stand in answers, and in paths. */
-const IDS = /["/]((?:cus|pi|cs|prod|price|ref|ch|pm|evt|we|whd|key)_[0-9A-Za-z]{8,64})(?=["/]|$)/g
+const IDS = /["/](?:cus|pi|cs|prod|price|ref|ch|pm|evt|we|whd|key)_[0-9A-Za-z]{8,64}(?=["/]|$)/g
 
-const idsIn = (text: string): ReadonlyArray<string> => [...text.matchAll(IDS)].map(([, id]) => id!)
+const idsIn = (text: string): ReadonlyArray<string> => text.match(IDS)?.map((found) => found.slice(1)) ?? []
 
 /** A list names what it has found, and not what the request was about. */
-const isList = (body: string): boolean => /^\{"object":"(?:list|search_result)"/.test(body)
+const isList = (body: string): boolean =>
+  body.startsWith('{"object":"list"') || body.startsWith('{"object":"search_result"')
 
 const objectsOf = (path: string, body: string): ReadonlyArray<string> => {
   const ids = [...idsIn(path), ...(isList(body) ? [] : idsIn(body.slice(0, LOOKED_INTO_MAX)))]

@@ -4,7 +4,8 @@
  * each moment; what comes beyond it is left out and counted, as is what the database has refused.
  *
  * Accounts are trimmed to the days, the number and the bytes of requests that are kept, by the process that serves
- * them, and by those that write much.
+ * them, and by those that write much. To see what an account has takes as long as to write every tenth of it, so who
+ * writes counts along until there is too much.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Layer } from "effect"
@@ -32,7 +33,10 @@ const KEPT_MAX = 100_000
 const BYTES_MAX = 64 * 1024 * 1024
 /** What a row has beside its texts of any length. */
 const ROW_BYTES = 300
-/** An account is trimmed when this process has written this part of what is kept, and once an hour. */
+/**
+ * An account is looked at when this process has written this part of what is kept, and again when it has so much beyond
+ * that; and once an hour.
+ */
 const TRIM_AFTER = 1 / 10
 const TRIM_MILLIS = 10_000
 const ROUNDS_A_MINUTE = 6
@@ -218,7 +222,16 @@ const bytesOf = ({ error, idempotencyKey, objects, path, sent }: LoggedRequest):
 /** What an account keeps. */
 type Kept = Pick<Limits, "keptMax" | "bytesMax"> & { readonly days: number }
 
-/** Removes what is too old, and what is beyond the number and the bytes that are kept, a part at a time. */
+/** Requests, and how many bytes they have. */
+interface Amount {
+  readonly count: number
+  readonly bytes: number
+}
+
+/**
+ * Removes what is too old, and what is beyond the number and the bytes that are kept, a part at a time. Gives how much
+ * is left, at most.
+ */
 export const trim = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
   account: AccountId,
@@ -226,20 +239,26 @@ export const trim = Effect.fnUntraced(function* (
 ) {
   const oldest = idAt("req", (yield* Clock.currentTimeMillis) - days * DAY_MILLIS)
   // Lengths of texts are known without reading those that lie elsewhere.
-  const [beyond] = yield* sql<{ id: string }>`SELECT id FROM (
+  const isBeyond = sql`(count > ${keptMax} OR bytes > ${bytesMax})`
+  const [found] = yield* sql<{ beyond: string | null; count: bigint; bytes: bigint | null }>`
+    SELECT max(id) FILTER (WHERE ${isBeyond}) AS beyond, count(*) FILTER (WHERE NOT ${isBeyond}) AS count,
+      max(bytes) FILTER (WHERE NOT ${isBeyond}) AS bytes
+    FROM (
       SELECT id, row_number() OVER newer AS count, sum(${ROW_BYTES}::int + octet_length(path)
         + coalesce(octet_length(idempotency_key), 0) + coalesce(octet_length(error_message), 0)
         + coalesce(octet_length(sent), 0) + octet_length(array_to_string(objects, ''))) OVER newer AS bytes
       FROM request_logs WHERE account = ${account}
       WINDOW newer AS (ORDER BY id DESC ROWS UNBOUNDED PRECEDING)
-    ) AS newest WHERE count > ${keptMax} OR bytes > ${bytesMax} ORDER BY id DESC LIMIT 1`
+    ) AS newest`
+  const { beyond, bytes, count } = found!
   // The id of a row stands behind the start that its time has.
-  const behind = beyond !== undefined && beyond.id > oldest ? `${beyond.id}!` : oldest
+  const behind = beyond !== null && beyond > oldest ? `${beyond}!` : oldest
   for (;;) {
     const removed = yield* sql<{ id: string }>`DELETE FROM request_logs WHERE account = ${account} AND id IN (
         SELECT id FROM request_logs WHERE account = ${account} AND id < ${behind} ORDER BY id LIMIT ${TRIM_ROWS}
       ) RETURNING id`
-    if (removed.length < TRIM_ROWS) return
+    if (removed.length < TRIM_ROWS)
+      return { count: Number(count), bytes: Number(bytes ?? 0) } satisfies Amount as Amount
   }
 })
 
@@ -316,24 +335,35 @@ const makeWriter = Effect.fnUntraced(function* (
   }
 })
 
-/** What this process has written since an account was trimmed. */
-type Written = Map<AccountId, { readonly count: number; readonly bytes: number }>
+/** What this process has written since an account was trimmed, and what that has left; null if it never was. */
+interface Written extends Amount {
+  readonly left: Amount | null
+}
+
+/** Says that an account may have more than is kept, by much. */
+const isTooMuch = ({ bytes, count, left }: Written, { bytesMax, keptMax }: Kept): boolean => {
+  const [most, least] = left === null ? [TRIM_AFTER, { count: 0, bytes: 0 }] : [1 + TRIM_AFTER, left]
+  return least.count + count >= keptMax * most || least.bytes + bytes >= bytesMax * most
+}
 
 /** Trims accounts that are served here, and says what was left out, until the scope closes. */
 const makeTrimming = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
   { trimMillis, ...kept }: Kept & Pick<Limits, "trimMillis">,
-  { leftOut, written }: { readonly leftOut: () => number; readonly written: Written }
+  { leftOut, written }: { readonly leftOut: () => number; readonly written: Map<AccountId, Written> }
 ) {
   const { isHere } = yield* Placement
   const all = Effect.flatMap(accountsOf(sql), (rows) =>
     Effect.forEach(rows, ({ account }) => (isHere(account) ? trim(sql, account, kept) : Effect.void))
   )
   const busy = Effect.suspend(() =>
-    Effect.forEach([...written], ([account, { bytes, count }]) => {
-      if (count < kept.keptMax * TRIM_AFTER && bytes < kept.bytesMax * TRIM_AFTER) return Effect.void
+    Effect.forEach([...written], ([account, since]) => {
+      if (!isTooMuch(since, kept)) return Effect.void
       written.delete(account)
-      return trim(sql, account, kept)
+      return Effect.map(trim(sql, account, kept), (left) => {
+        const { bytes, count } = written.get(account) ?? { bytes: 0, count: 0 }
+        written.set(account, { bytes, count, left })
+      })
     })
   )
   let told = 0
@@ -362,11 +392,11 @@ export const layer = (
       const { batchMax = BATCH_MAX, batchMillis = BATCH_MILLIS, bytesMax = BYTES_MAX, keptMax = KEPT_MAX } = limits
       const { trimMillis = TRIM_MILLIS } = limits
       const { tell, watch } = makeWatchers()
-      const written: Written = new Map()
+      const written = new Map<AccountId, Written>()
       const { leftOut, write } = yield* makeWriter(sql, { batchMax, batchMillis }, (rows) => {
         for (const row of rows) {
-          const { bytes, count } = written.get(row.account) ?? { bytes: 0, count: 0 }
-          written.set(row.account, { bytes: bytes + bytesOf(row), count: count + 1 })
+          const { bytes, count, left } = written.get(row.account) ?? { bytes: 0, count: 0, left: null }
+          written.set(row.account, { bytes: bytes + bytesOf(row), count: count + 1, left })
         }
         for (const account of new Set(rows.map(({ account }) => account))) tell(account)
       })
