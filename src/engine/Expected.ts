@@ -7,13 +7,13 @@
  */
 import type { Millis } from "./Document.ts"
 import { Fingerprints } from "./Fingerprints.ts"
-import type { DeliveryRow, ProjectedDocument, Projection, SubscriptionRow, TimerRow } from "./Projection.ts"
+import type { DeliveryRow, ProjectedDocument, Projection, RevisionRow, SubscriptionRow, TimerRow } from "./Projection.ts"
 import { moved, sweepTables } from "./Projection.ts"
 import { rowText } from "./RowText.ts"
 import type { Sums } from "./Tallies.ts"
 import { addTo, isNothing, tallyId } from "./Tallies.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
-import { deliveryId, eventId, keyId } from "./Views.ts"
+import { deliveryId, eventId, keyId, revisionAt, revisionId } from "./Views.ts"
 
 const WHOLE_ROW_WEIGHT = 8
 const SUM_WEIGHT = 3
@@ -29,6 +29,8 @@ export class Expected {
   /** Keys that were used before may be gone. */
   readonly #forgettable: Millis
   readonly documents = new Fingerprints()
+  /** Every record that has written a document; that of a document's own row is taken with it. */
+  readonly revisions = new Fingerprints()
   readonly events = new Fingerprints()
   readonly keys = new Fingerprints()
   readonly #keysForgettable = new Fingerprints()
@@ -46,9 +48,9 @@ export class Expected {
 
   /** How many rows must be there, or may; what is kept whole counts for as many fingerprints as fit into its memory. */
   get weight(): number {
-    const { deliveries, documents, events, keys, subscriptions, tallies, timers } = this
+    const { deliveries, documents, events, keys, revisions, subscriptions, tallies, timers } = this
     const whole = WHOLE_ROW_WEIGHT * (timers.size + subscriptions.size + deliveries.size) + SUM_WEIGHT * tallies.size
-    return documents.size + events.size + keys.size + this.#keysForgettable.size + whole
+    return documents.size + revisions.size + events.size + keys.size + this.#keysForgettable.size + whole
   }
 
   merge(projection: Projection): void {
@@ -57,11 +59,15 @@ export class Expected {
     if (sweep !== null) this.#sweep(sweep)
     // Of what was read from the journal no document is known to be new.
     for (const row of documentsChanged) {
-      if (holds(row.id)) this.documents.set(row.id, rowText.documents(row))
+      if (holds(row.id)) {
+        this.documents.set(row.id, rowText.documents(row))
+        this.#setRevision(row)
+      }
       for (const entry of row.tallies ?? []) {
         if (holds(tallyId(entry))) addTo(this.tallies, { ...entry, count: 0, amount: 0 })
       }
     }
+    for (const row of projection.revisions) if (holds(row.id)) this.#setRevision(row)
     for (const row of events) {
       const id = eventId(row)
       if (holds(id)) this.events.set(id, rowText.events(row))
@@ -84,6 +90,10 @@ export class Expected {
     }
   }
 
+  #setRevision(row: RevisionRow): void {
+    this.revisions.set(revisionId(row), rowText.revisions(row))
+  }
+
   #sweep(sweep: NonNullable<Projection["sweep"]>): void {
     if (sweep.wiped) this.#keysForgettable.clear()
     sweepTables(this, sweep)
@@ -95,11 +105,17 @@ export class Expected {
     { id, row }: ViewRow
   ): "not what the journal says" | "in the views, but not in the journal" | null {
     if (table === "documents") this.#count(row as ProjectedDocument)
-    if (!this.#holds(id)) return null
+    // A document and its revisions are looked at together.
+    if (!this.#holds(table === "revisions" ? revisionAt(id).id : id)) return null
     const text = (rowText[table] as (row: ViewRow["row"]) => string)(row)
     const found = this.#takeText(table, id, text)
+    if (found === "taken" && table === "documents") this.#takeRevision(row as ProjectedDocument)
     if (found === "taken") return null
     return found === "other" ? "not what the journal says" : "in the views, but not in the journal"
+  }
+
+  #takeRevision(row: RevisionRow): void {
+    this.revisions.take(revisionId(row), rowText.revisions(row))
   }
 
   /** A sum that this holds is one over all documents. */
@@ -110,6 +126,7 @@ export class Expected {
   #takeText(table: ViewTable, id: string, text: string): "taken" | "other" | "absent" {
     switch (table) {
       case "documents":
+      case "revisions":
       case "events":
         return this[table].take(id, text)
       case "keys": {
@@ -150,12 +167,15 @@ export class Expected {
 
   /** Says whether some other row must be there and was not taken. */
   get isIncomplete(): boolean {
-    return this.documents.left + this.events.left + this.keys.left > 0
+    return this.documents.left + this.revisions.left + this.events.left + this.keys.left > 0
   }
 
   /** A row of a projection that was not taken. Keys that were used before `forgotten` may be gone meanwhile. */
-  missingAmong({ documentsChanged, events, keys }: Projection, forgotten: Millis): Named | undefined {
+  missingAmong({ documentsChanged, events, keys, revisions }: Projection, forgotten: Millis): Named | undefined {
     for (const { id } of documentsChanged) if (this.documents.has(id)) return { table: "documents", id }
+    for (const row of [...documentsChanged, ...revisions]) {
+      if (this.revisions.has(revisionId(row))) return { table: "revisions", id: revisionId(row) }
+    }
     for (const row of events) if (this.events.has(eventId(row))) return { table: "events", id: eventId(row) }
     for (const row of keys) {
       if (row.at >= forgotten && this.keys.has(keyId(row))) return { table: "keys", id: keyId(row) }

@@ -46,6 +46,17 @@ export interface ProjectedDocument extends DocumentRow {
   readonly tallies: ReadonlyArray<TallyEntry> | null
 }
 
+/**
+ * A record that has written a document, which a later one has written again. The newest record of a document is in its
+ * own row: so what is new has no other, and costs nothing more.
+ */
+export interface RevisionRow {
+  readonly account: AccountId
+  /** Of the document. */
+  readonly id: string
+  readonly version: number
+}
+
 /** Points to an event inside the journal. */
 export interface EventRow {
   readonly account: AccountId
@@ -134,6 +145,11 @@ export interface Projection {
   readonly documentsCreated: ReadonlyArray<ProjectedDocument>
   /** All others; they may have a row. */
   readonly documentsChanged: ReadonlyArray<ProjectedDocument>
+  /**
+   * Records whose documents others of the same batch have written again. What the changed ones were before the batch
+   * is a revision as well: their rows say which.
+   */
+  readonly revisions: ReadonlyArray<RevisionRow>
   readonly events: ReadonlyArray<EventRow>
   readonly timersSet: ReadonlyArray<TimerRow>
   readonly timersCleared: ReadonlyArray<{ readonly account: AccountId; readonly id: string }>
@@ -203,6 +219,7 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
     checkpoints: accounts.map(({ account, ahead, from, to }) => ({ account, from, to, ahead })),
     documentsCreated: accounts.flatMap(({ created }) => [...created.values()]),
     documentsChanged: accounts.flatMap(({ changed }) => [...changed.values()]),
+    revisions: accounts.flatMap(({ revisions }) => revisions),
     events,
     timersSet,
     timersCleared,
@@ -222,6 +239,7 @@ export const aheadAfter = (before: number, { checkpoints, sweep }: Projection): 
 class AccountFold {
   readonly created = new Map<string, ProjectedDocument>()
   readonly changed = new Map<string, ProjectedDocument>()
+  readonly revisions: Array<RevisionRow> = []
   readonly timers = new Map<string, TimerRow | ClearedTimer>()
   readonly keys: Array<KeyRow> = []
   readonly subscriptions = new Map<string, SubscriptionRow>()
@@ -243,6 +261,8 @@ class AccountFold {
     for (const change of changes) {
       const { created, document, documentSpan, format, hidden, hiddenSpan, id, kind, labels, search, tallies } = change
       const rows = created || this.created.has(id) ? this.created : this.changed
+      const earlier = rows.get(id)
+      if (earlier !== undefined) this.revisions.push({ account, id, version: earlier.version })
       const row = { account, id, kind, version, documentSpan, hiddenSpan, labels, format }
       rows.set(id, {
         ...row,
@@ -348,7 +368,9 @@ export const moved = (row: DeliveryRow, step: DeliveryStep): DeliveryRow => {
 }
 
 /** The rows of an account by their ids; of some a sweep only needs to know that they are there. */
-interface Tables extends Readonly<Record<"documents" | "events" | "keys" | "tallies", { readonly clear: () => void }>> {
+interface Tables extends Readonly<
+  Record<"documents" | "revisions" | "events" | "keys" | "tallies", { readonly clear: () => void }>
+> {
   readonly subscriptions: Map<string, unknown>
   readonly timers: Map<string, TimerRow>
   readonly deliveries: Map<string, DeliveryRow>
@@ -356,11 +378,12 @@ interface Tables extends Readonly<Record<"documents" | "events" | "keys" | "tall
 
 /** Carries a sweep out. */
 export const sweepTables = (
-  { deliveries, documents, events, keys, subscriptions, tallies, timers }: Tables,
+  { deliveries, documents, events, keys, revisions, subscriptions, tallies, timers }: Tables,
   sweep: Sweep
 ): void => {
   const { clock, unsubscribed, wiped } = sweep
-  if (wiped) for (const rows of [deliveries, documents, events, keys, subscriptions, tallies, timers]) rows.clear()
+  const all = [deliveries, documents, events, keys, revisions, subscriptions, tallies, timers]
+  if (wiped) for (const rows of all) rows.clear()
   for (const destination of unsubscribed) subscriptions.delete(destination)
   if (clock !== null) for (const [id, row] of timers) timers.set(id, { ...row, wakeAt: row.dueAt - clock })
   for (const [id, row] of deliveries) deliveries.set(id, swept(row, sweep))

@@ -5,7 +5,15 @@
  * Joined, because text that is put together piece by piece keeps its pieces in memory.
  */
 import { labelsText } from "./Checksum.ts"
-import type { DeliveryRow, EventRow, KeyRow, ProjectedDocument, SubscriptionRow, TimerRow } from "./Projection.ts"
+import type {
+  DeliveryRow,
+  EventRow,
+  KeyRow,
+  ProjectedDocument,
+  RevisionRow,
+  SubscriptionRow,
+  TimerRow
+} from "./Projection.ts"
 import type { Attempt, Span } from "./Record.ts"
 import type { TallyRow } from "./Tallies.ts"
 import { entriesText } from "./Tallies.ts"
@@ -16,6 +24,8 @@ const documents = (row: ProjectedDocument): string => {
   const spans = `${span(documentSpan)}|${span(hiddenSpan)}`
   return [kind, version, spans, labelsText(labels), format, found, entriesText(tallies), checksum].join("|")
 }
+
+const revisions = ({ version }: RevisionRow): string => String(version)
 
 const events = ({ version }: EventRow): string => String(version)
 
@@ -45,4 +55,4 @@ const attempt = ({ attempt, durationMillis, error, startedAt, status }: Attempt)
 const span = (place: Span | null): string => (place === null ? "" : `${place.at}+${place.length}`)
 
 /** One function for each table. */
-export const rowText = { documents, events, timers, keys, subscriptions, deliveries, tallies }
+export const rowText = { documents, revisions, events, timers, keys, subscriptions, deliveries, tallies }

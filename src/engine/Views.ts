@@ -17,6 +17,7 @@ import type {
   KeyRow,
   ProjectedDocument,
   Projection,
+  RevisionRow,
   SubscriptionRow,
   TimerRow
 } from "./Projection.ts"
@@ -57,6 +58,23 @@ export interface ListPage {
   readonly documents: ReadonlyArray<Document>
   /** Says whether there are more in the direction of travel. */
   readonly hasMore: boolean
+}
+
+/** The records that have written some documents. Its cursor is a `recordId`. */
+export interface RevisionQuery extends Cursor {
+  /** Ids of documents, which may be those of none. */
+  readonly ids: ReadonlyArray<string>
+  /** The documents that have all of these labels are meant as well, if any is given. */
+  readonly labels?: Labels
+  /** 1 or more. */
+  readonly limit: number
+}
+
+/** A record, and which of the documents that were asked for it has written. */
+export interface Revision {
+  /** `recordId` of its version. */
+  readonly id: string
+  readonly documents: ReadonlyArray<string>
 }
 
 export interface EventQuery extends Cursor, Between {
@@ -114,7 +132,16 @@ export interface Standing {
 }
 
 /** The tables of the views. */
-export const viewTables = ["documents", "events", "timers", "keys", "subscriptions", "deliveries", "tallies"] as const
+export const viewTables = [
+  "documents",
+  "revisions",
+  "events",
+  "timers",
+  "keys",
+  "subscriptions",
+  "deliveries",
+  "tallies"
+] as const
 export type ViewTable = (typeof viewTables)[number]
 
 /** A delivery is stored under this id. */
@@ -124,8 +151,22 @@ export const deliveryId = ({ destination, id }: { readonly destination: string; 
 /** An event is stored under this id. The space is before every character of a type, so these sort by type first. */
 export const eventId = ({ id, type }: { readonly id: string; readonly type: string }): string => `${type} ${id}`
 
-/** A key is stored under the version of its response's record, in digits that sort. */
-export const keyId = ({ version }: { readonly version: number }): string => String(version).padStart(16, "0")
+/** The version of a record in digits that sort. */
+export const recordId = (version: number): string => String(version).padStart(RECORD_DIGITS, "0")
+const RECORD_DIGITS = 16
+
+/** A key is stored under the version of its response's record. */
+export const keyId = ({ version }: { readonly version: number }): string => recordId(version)
+
+/** A revision is stored under this id. */
+export const revisionId = ({ id, version }: { readonly id: string; readonly version: number }): string =>
+  `${id} ${recordId(version)}`
+
+/** The inverse. */
+export const revisionAt = (revisionId: string): { readonly id: string; readonly version: number } => {
+  const end = Math.max(revisionId.length - RECORD_DIGITS - 1, 0)
+  return { id: revisionId.slice(0, end), version: Number(revisionId.slice(end + 1)) }
+}
 
 /** A row with the texts that it points to: null where it points to none, or where the journal has none. */
 export interface DocumentTexts extends DocumentRow {
@@ -137,7 +178,7 @@ export interface DocumentTexts extends DocumentRow {
 /** A row of any table, under the id that it is stored with. */
 export interface ViewRow {
   readonly id: string
-  readonly row: ProjectedDocument | EventRow | TimerRow | KeyRow | SubscriptionRow | DeliveryRow | TallyRow
+  readonly row: ProjectedDocument | RevisionRow | EventRow | TimerRow | KeyRow | SubscriptionRow | DeliveryRow | TallyRow
 }
 
 export interface ViewsShape {
@@ -192,6 +233,8 @@ export interface ViewsShape {
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<DocumentRow>>, StorageFailure>
   /** The rows of up to `limit` documents that are not deleted and pass a filter, newest first. */
   readonly search: (account: AccountId, query: SearchQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
+  /** Up to `limit` records, nearest to the cursor first. */
+  readonly revisions: (account: AccountId, query: RevisionQuery) => Effect.Effect<ReadonlyArray<Revision>, StorageFailure>
   /** What the documents count as from an hour on, step by step, in any order. */
   readonly tallies: (
     account: AccountId,
@@ -212,6 +255,11 @@ export interface ViewsShape {
     destination: string,
     id: string
   ) => Effect.Effect<DeliveryRow | undefined, StorageFailure>
+  /** Up to `limit` deliveries of each event, newest first, in the order of the events. */
+  readonly eventDeliveries: (
+    events: ReadonlyArray<Address>,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<ReadonlyArray<DeliveryRow>>, StorageFailure>
   /** Counts the deliveries of each event that are pending, in the order of the events. */
   readonly pendingDeliveries: (events: ReadonlyArray<Address>) => Effect.Effect<ReadonlyArray<number>, StorageFailure>
   /**

@@ -125,7 +125,7 @@ export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, 
 
 export const reads = (
   sql: PgClient.PgClient
-): Pick<Views["Service"], "deliveries" | "delivery" | "pendingDeliveries"> => ({
+): Pick<Views["Service"], "deliveries" | "delivery" | "eventDeliveries" | "pendingDeliveries"> => ({
   deliveries: (account, query) =>
     ask(
       sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM deliveries
@@ -138,12 +138,29 @@ export const reads = (
         WHERE account = ${account} AND destination = ${destination} AND id = ${id}`,
       ([row]) => row && toDelivery(row)
     ),
+  eventDeliveries: (events, limit) =>
+    ask(
+      sql<Row & { position: bigint }>`SELECT position, found.*
+        FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))})
+          WITH ORDINALITY AS wanted (of_account, of_event, position),
+        LATERAL (
+          SELECT ${sql.literal(COLUMNS)} FROM deliveries
+          WHERE account = of_account AND event = of_event ORDER BY id DESC LIMIT ${limit}
+        ) AS found
+        ORDER BY position, id DESC`,
+      (rows) => {
+        const answers = events.map((): Array<DeliveryRow> => [])
+        for (const row of rows) answers[Number(row.position) - 1]!.push(toDelivery(row))
+        return answers
+      }
+    ),
+  // `IS TRUE` as in `move`: other accounts may have any number that are pending.
   pendingDeliveries: (events) =>
     ask(
       sql<{ position: bigint; pending: bigint }>`SELECT position, count(*) AS pending
         FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))})
           WITH ORDINALITY AS wanted (account, event, position)
-        JOIN deliveries USING (account, event) WHERE state = 'pending' GROUP BY position`,
+        JOIN deliveries USING (account, event) WHERE (state = 'pending') IS TRUE GROUP BY position`,
       (rows) => placed(events.length, rows, ({ pending }) => Number(pending)).map((pending) => pending ?? 0)
     )
 })

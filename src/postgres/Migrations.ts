@@ -381,6 +381,21 @@ export const migrations = {
     statistics("TABLE request_logs", { api_key: 0, api_version: 0, idempotency_key: 0, original_request: 0 }),
     statistics("TABLE request_logs", { error_type: 0, error_code: 0, error_param: 0, error_message: 0 }),
     statistics("TABLE request_logs", { objects: 0, sent: 0 })
+  ),
+  "0027_revisions": statements(
+    // Which records have written a document before the one that its row names.
+    `CREATE TABLE revisions (
+      account text COLLATE "C" NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      version bigint NOT NULL,
+      PRIMARY KEY (account, id, version)
+    ) WITH (autovacuum_vacuum_insert_threshold = -1)`,
+    statistics("TABLE revisions", { account: 10, id: 10, version: 0 }),
+    // An event's deliveries in any state; which of them are pending is asked by the same index.
+    `CREATE INDEX deliveries_by_event ON deliveries (account, event)`,
+    `DROP INDEX deliveries_pending_by_event`,
+    // The rows do not say what was before them: the start makes the views anew from the journal.
+    `UPDATE checkpoints SET outdated = true`
   )
 }
 

@@ -15,6 +15,7 @@ import type {
 import { entriesText } from "../engine/Tallies.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import { ask, bigint, bigints, ints, labelsText, termsText, texts } from "./Rows.ts"
+import * as RevisionsPostgres from "./RevisionsPostgres.ts"
 import * as TalliesPostgres from "./TalliesPostgres.ts"
 
 /** What an account's ids are ahead goes into the checksum of its checkpoint as the rest of a division by this. */
@@ -52,6 +53,7 @@ export const apply = (sql: PgClient.PgClient, projection: Projection, lease: Del
     ${part("subscribed", projection.subscriptionsSet, upsertSubscriptions)}
     ${part("delivered", projection.deliveriesMade, DeliveriesPostgres.insert(lease))}
     ${part("attempted", projection.deliverySteps, DeliveriesPostgres.move)}
+    ${RevisionsPostgres.kept(sql, projection)}
     ${TalliesPostgres.moved(sql, projection)}
     ${sweep === null ? sql`` : swept(sql, sweep)}
     SELECT account FROM advanced`
@@ -150,6 +152,7 @@ const swept = (sql: PgClient.PgClient, { account, clock, unsubscribed, wiped: is
 /** Deletes all rows of an account. */
 export const wiped = (sql: PgClient.PgClient, account: AccountId, accepted = sql`true`) =>
   sql`, o AS (DELETE FROM objects WHERE account = ${account} AND ${accepted}),
+      r AS (DELETE FROM revisions WHERE account = ${account} AND ${accepted}),
       e AS (DELETE FROM events WHERE account = ${account} AND ${accepted}),
       t AS (DELETE FROM timers WHERE account = ${account} AND ${accepted}),
       i AS (DELETE FROM idempotency WHERE account = ${account} AND ${accepted}),

@@ -10,11 +10,12 @@ import { changed } from "../engine/Record.ts"
 import type { EventRow, KeyRow } from "../engine/Projection.ts"
 import { tallyId } from "../engine/Tallies.ts"
 import type { Standing, TimerCount, ViewRow } from "../engine/Views.ts"
-import { deliveryId, eventId, keyId, Views } from "../engine/Views.ts"
+import { deliveryId, eventId, keyId, revisionId, Views } from "../engine/Views.ts"
 import * as DeliveriesPostgres from "./DeliveriesPostgres.ts"
 import * as ListsPostgres from "./ListsPostgres.ts"
 import * as ProjectionPostgres from "./ProjectionPostgres.ts"
 import { PRIME } from "./ProjectionPostgres.ts"
+import * as RevisionsPostgres from "./RevisionsPostgres.ts"
 import * as SearchPostgres from "./SearchPostgres.ts"
 import * as TalliesPostgres from "./TalliesPostgres.ts"
 import type { Sql, SqlDocumentTexts, SqlProjectedDocument, SqlSubscription, SqlTimer } from "./Rows.ts"
@@ -64,6 +65,7 @@ export const layer: Layer.Layer<Views, never, PgClient.PgClient> = Layer.effect(
       subscriptions: (account) => within(single.subscriptions(account)),
       ...listed,
       search: SearchPostgres.search(sql, searchDepths),
+      revisions: RevisionsPostgres.read(sql),
       tallies: TalliesPostgres.read(sql),
       newest: (queries) => within(listed.newest(queries)),
       ...ListsPostgres.events(sql),
@@ -286,6 +288,10 @@ const scans = (sql: PgClient.PgClient) => {
           WHERE account = ${account} AND id > ${after} ORDER BY id LIMIT ${limit}`,
         toProjectedDocument,
         ({ id }) => id
+      ),
+    revisions: (account: AccountId, after: string, limit: number) =>
+      Effect.map(RevisionsPostgres.scan(sql, account, after, limit), (rows) =>
+        rows.map((row): ViewRow => ({ id: revisionId(row), row }))
       ),
     events: (account: AccountId, after: string, limit: number) => {
       const end = Math.max(after.lastIndexOf(" "), 0)

@@ -10,6 +10,7 @@ import type { DeliveryStep, Projection } from "../../src/engine/Projection.ts"
 import type { Filter } from "../../src/engine/Search.ts"
 import { termNumber } from "../../src/engine/Search.ts"
 import type { ViewsShape } from "../../src/engine/Views.ts"
+import { recordId } from "../../src/engine/Views.ts"
 import { journalOf, viewsOf } from "../engine/Harness.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
 
@@ -38,6 +39,9 @@ const FILL = [
   `objects SELECT account, 'price_' || n, 'price', i, 0, 10, NULL, NULL,
     jsonb_build_object('product', 'prod_${digits(1)}', 'type', CASE WHEN i % 2 = 0 THEN 'recurring' ELSE 'one_time' END)
     FROM numbered`,
+  `revisions SELECT account, 'pi_' || n, i + ${ROWS} FROM numbered`,
+  // One document is written again and again.
+  `revisions SELECT account, 'cus_${digits(MIDDLE)}', i FROM numbered`,
   `events SELECT account, 'evt_' || n, CASE WHEN i <= 20 THEN 'refund.created' ELSE 'customer.created' END, i
     FROM numbered`,
   "timers SELECT account, 'pi_' || n, 'settle', i, i, i FROM numbered",
@@ -81,6 +85,7 @@ const projection = (from: number): Projection => {
     checkpoints: [{ account: ACCOUNT, from, to: from + 1, ahead: 0 }],
     documentsCreated: [{ ...row, id: `pi_${digits(ROWS + from)}`, documentSpan }],
     documentsChanged: [{ ...row, id: `pi_${id}`, documentSpan }],
+    revisions: [{ account: ACCOUNT, id: `cus_${id}`, version }],
     events: [{ account: ACCOUNT, id: `evt_new_${from}`, type: "customer.created", version }],
     timersSet: [
       { account: ACCOUNT, id: `pi_${digits(MIDDLE)}`, name: "settle", version, dueAt: 1, wakeAt: 1, checksum: 1 }
@@ -161,6 +166,13 @@ const questions = (
   views.subscriptions(ACCOUNT),
   views.deliveries(ACCOUNT, { destination: "we_1", limit: 10 }),
   views.delivery(ACCOUNT, "we_1", `whd_${digits(MIDDLE)}`),
+  views.revisions(ACCOUNT, { ids: [address.id, "missing"], labels: { payment_intent: address.id }, limit: 51 }),
+  views.revisions(ACCOUNT, { ids: [`cus_${digits(MIDDLE)}`], olderThan: recordId(MIDDLE), limit: 51 }),
+  views.revisions(ACCOUNT, { ids: [`cus_${digits(MIDDLE)}`], newerThan: recordId(5), limit: 51 }),
+  views.eventDeliveries(
+    [MIDDLE, MIDDLE + 1].map((i) => ({ account: ACCOUNT, id: `evt_${digits(i)}` })),
+    20
+  ),
   views.pendingDeliveries([MIDDLE, MIDDLE + 1].map((i) => ({ account: ACCOUNT, id: `evt_${digits(i)}` }))),
   views.takeDeliveries({ now: round, limit: 1, busy: ["we_3"], partitions: PARTITIONS, leasedUntil: ROWS }),
   views.nextDelivery(["we_3"], PARTITIONS)
@@ -192,7 +204,7 @@ const PAGES_MAX = 1500
 /** After so many, Postgres keeps one plan for all parameters, if it does not look worse. */
 const ROUNDS = 8
 
-const TABLES = ["objects", "events", "timers", "idempotency", "deliveries", "journal"]
+const TABLES = ["objects", "revisions", "events", "timers", "idempotency", "deliveries", "journal"]
 const named = TABLES.map((table) => `'${table}'`).join(", ")
 
 interface Reads {

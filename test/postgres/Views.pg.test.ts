@@ -20,7 +20,7 @@ import { entryOf } from "../../src/engine/Search.ts"
 import type { TallyEntry } from "../../src/engine/Tallies.ts"
 import { entriesOf, tallyId } from "../../src/engine/Tallies.ts"
 import type { Cursor, ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
-import { eventId, keyId, viewTables } from "../../src/engine/Views.ts"
+import { eventId, keyId, recordId, revisionId, viewTables } from "../../src/engine/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
 import { SearchDepths } from "../../src/postgres/SearchPostgres.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
@@ -194,10 +194,16 @@ const projection = (random: Random, heads: Map<string, Head>, made: Array<Delive
     checksum: random.below(2 ** 32) | 0
   })
   const cleared = perAccount((account, _, id) => ({ account, id }))
+  const documentsChanged = perAccount(document)
   return {
     checkpoints,
     documentsCreated: perAccount((account, version, id) => document(account, version, `${id}${batch}`)),
-    documentsChanged: perAccount(document),
+    documentsChanged,
+    // Earlier records of the same batch have written some of them as well.
+    revisions: documentsChanged.flatMap(({ account, id, version }) => {
+      const { from } = checkpoints.find((checkpoint) => checkpoint.account === account)!
+      return version - 1 > from && random.chance(0.5) ? [{ account, id, version: version - 1 }] : []
+    }),
     events: perAccount((account, version, id) => ({
       account,
       id: `${id}${batch}`,
@@ -289,13 +295,19 @@ const questions = (random: Random) => {
   const owned = distinct(random, SOME)
   const lease = { now, limit, busy, partitions: owned, leasedUntil: now + 1 + random.below(TIME_MAX / 2) }
   const happened = distinct(random, IDS).map((id) => ({ account: random.pick(ACCOUNTS), id: `${id}1` }))
+  const revisions = {
+    ids: distinct(random, [...IDS, "missing"]),
+    limit: 1 + random.below(5),
+    ...(random.chance(0.5) && { labels: labels(random) }),
+    ...random.pick([{}, { olderThan: recordId(random.below(20)) }, { newerThan: recordId(random.below(20)) }])
+  }
   const places = {
+    revisions: IDS.map((id) => revisionId({ id, version: random.below(20) })),
     keys: [3, 9, 27].map((version) => keyId({ version })),
     events: IDS.map((id) => eventId({ type: random.pick(TYPES), id: `${id}1` })),
     tallies: [1, 9, 20].map((hour) => tallyId({ hour, key: random.pick(TALLY_KEYS) }))
   }
-  const isPlaced = table === "keys" || table === "events" || table === "tallies"
-  const after = random.pick(["", ...(isPlaced ? places[table] : IDS)])
+  const after = random.pick(["", ...(table in places ? places[table as keyof typeof places] : IDS)])
   return {
     checkpoint: (views: ViewsShape) => views.checkpoint(account),
     documents: (views: ViewsShape) => views.documents(addresses),
@@ -312,6 +324,7 @@ const questions = (random: Random) => {
     list: (views: ViewsShape) => views.list(account, list),
     newest: (views: ViewsShape) => views.newest(newest),
     search: (views: ViewsShape) => views.search(account, search),
+    revisions: (views: ViewsShape) => views.revisions(account, revisions),
     tallies: (views: ViewsShape) =>
       Effect.map(views.tallies(account, { from: limit, hours: limit }), (steps) =>
         steps.toSorted((a, b) => a.step - b.step || (a.key < b.key ? -1 : 1))
@@ -332,6 +345,7 @@ const questions = (random: Random) => {
         ...(events.behind && { behind: "whd_1" })
       }),
     delivery: (views: ViewsShape) => views.delivery(account, destination, delivery),
+    eventDeliveries: (views: ViewsShape) => views.eventDeliveries(happened, limit),
     pendingDeliveries: (views: ViewsShape) => views.pendingDeliveries(happened),
     takeDeliveries: (views: ViewsShape) => views.takeDeliveries(lease),
     nextDelivery: (views: ViewsShape) => Effect.map(views.nextDelivery(busy, owned), String),

@@ -10,6 +10,7 @@ import type {
   KeyRow,
   ProjectedDocument,
   Projection,
+  RevisionRow,
   SubscriptionRow,
   TimerRow
 } from "../../../src/engine/Projection.ts"
@@ -25,12 +26,14 @@ import type {
   DueDelivery,
   EventQuery,
   ListQuery,
+  Revision,
+  RevisionQuery,
   TimerCount,
   ViewRow,
   ViewsShape,
   ViewTable
 } from "../../../src/engine/Views.ts"
-import { deliveryId, eventId, keyId, Views } from "../../../src/engine/Views.ts"
+import { deliveryId, eventId, keyId, recordId, revisionId, Views } from "../../../src/engine/Views.ts"
 
 const byTime = (time: "dueAt" | "wakeAt") => (a: TimerRow, b: TimerRow) => a[time] - b[time] || (a.id < b.id ? -1 : 1)
 
@@ -39,6 +42,7 @@ class Tables {
   ahead = 0
   number: number | null = null
   readonly documents = new Map<string, ProjectedDocument>()
+  readonly revisions = new Map<string, RevisionRow>()
   readonly events = new Map<string, EventRow>()
   readonly timers = new Map<string, TimerRow>()
   readonly keys = new Map<string, KeyRow>()
@@ -55,6 +59,10 @@ class Tables {
     return [...this.deliveries.values()]
       .filter(({ destination, state }) => state === "pending" && !busy.includes(destination))
       .map((row) => ({ row, wakeAt: Math.max(this.earliest(row), this.leases.get(deliveryId(row)) ?? 0) }))
+  }
+
+  revise({ account, id, version }: RevisionRow): void {
+    this.revisions.set(revisionId({ id, version }), { account, id, version })
   }
 
   /** Moves the sums by what a document counts as. */
@@ -134,6 +142,22 @@ const searched = ({ documents }: Tables, account: AccountId, { filter, kind, ...
   return page(wanted, query, query.limit).map(readRow)
 }
 
+const revisionsOf = (
+  { documents, revisions }: Tables,
+  { ids, labels = {}, limit, ...cursor }: RevisionQuery
+): ReadonlyArray<Revision> => {
+  const hasLabels = (row: DocumentRow) =>
+    Object.keys(labels).length > 0 && Object.entries(labels).every(([name, value]) => row.labels[name] === value)
+  const wanted = [...documents.values()].filter((row) => ids.includes(row.id) || hasLabels(row)).map(({ id }) => id)
+  const records = new Map<string, Array<string>>()
+  for (const { id, version } of [...documents.values(), ...revisions.values()]) {
+    const record = recordId(version)
+    if (wanted.includes(id)) records.set(record, [...(records.get(record) ?? []), id])
+  }
+  const rows = [...records].map(([id, documents]) => ({ id, documents: documents.toSorted() }))
+  return page(rows, cursor, limit)
+}
+
 const talliesOf = ({ tallies }: Tables, { from, hours }: TallyQuery): ReadonlyArray<TalliesOfStep> => {
   const steps = new Map<string, { step: number; key: string; count: number; amount: number }>()
   for (const { amount, count, hour, key } of tallies.values()) {
@@ -205,9 +229,12 @@ class Accounts {
       documents.set(row.id, row)
       this.of(row.account).tally(row, 1)
     }
+    for (const row of projection.revisions.filter(accepted)) this.of(row.account).revise(row)
     for (const row of projection.documentsChanged.filter(accepted)) {
       const of = this.of(row.account)
-      if (row.tallies !== null) of.tally(of.documents.get(row.id), -1)
+      const before = of.documents.get(row.id)
+      if (before !== undefined) of.revise(before)
+      if (row.tallies !== null) of.tally(before, -1)
       of.documents.set(row.id, row)
       of.tally(row, 1)
     }
@@ -258,6 +285,7 @@ const deliveryViews = (
   | "subscriptions"
   | "deliveries"
   | "delivery"
+  | "eventDeliveries"
   | "pendingDeliveries"
   | "takeDeliveries"
   | "nextDelivery"
@@ -275,6 +303,15 @@ const deliveryViews = (
     }),
   delivery: (account, destination, id) =>
     Effect.sync(() => accounts.of(account).deliveries.get(deliveryId({ destination, id }))),
+  eventDeliveries: (events, limit) =>
+    Effect.sync(() =>
+      events.map(({ account, id }) =>
+        [...accounts.of(account).deliveries.values()]
+          .filter(({ event }) => event === id)
+          .toSorted(descending)
+          .slice(0, limit)
+      )
+    ),
   pendingDeliveries: (events) =>
     Effect.sync(() =>
       events.map(({ account, id }) => {
@@ -327,6 +364,7 @@ const viewsOf = (journal: Journal["Service"], accounts: Accounts): ViewsShape =>
     standing: (account) => Effect.sync(() => ({ projected: tables(account).checkpoint, ahead: tables(account).ahead })),
     // This storage is never older than the code.
     outdated: Effect.succeed([]),
+    revisions: (account, query) => Effect.sync(() => revisionsOf(tables(account), query)),
     tallies: (account, query) => Effect.sync(() => talliesOf(tables(account), query)),
     search: (account, query) => Effect.sync(() => searched(tables(account), account, query)),
     behind: Effect.gen(function* () {

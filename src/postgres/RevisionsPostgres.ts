@@ -1,0 +1,71 @@
+/** Revisions in Postgres: which records have written a document, all but the newest, which is in the document's row. */
+import type { PgClient } from "@effect/sql-pg"
+import { Effect } from "effect"
+import type { AccountId } from "../engine/Document.ts"
+import type { Projection, RevisionRow } from "../engine/Projection.ts"
+import type { Revision, RevisionQuery } from "../engine/Views.ts"
+import { recordId, revisionAt } from "../engine/Views.ts"
+import type { Sql } from "./Rows.ts"
+import { ask, bigint, bigints, labelsText, texts } from "./Rows.ts"
+
+/**
+ * Part of a projection's statement. What rows of documents were before the statement is read as it was then: no row is
+ * there of what is new. A row that somebody has changed may say what another one says already, and fails nobody's
+ * projection.
+ */
+export const kept = (sql: PgClient.PgClient, { documentsChanged, revisions }: Projection) => {
+  if (documentsChanged.length === 0 && revisions.length === 0) return sql``
+  return sql`, revised AS (
+    INSERT INTO revisions (account, id, version)
+    SELECT account, id, version FROM (
+      SELECT * FROM unnest(${texts(revisions.map((r) => r.account))}, ${texts(revisions.map((r) => r.id))},
+        ${bigints(revisions.map((r) => r.version))}) AS r (account, id, version)
+      UNION ALL
+      SELECT account, id, version
+      FROM unnest(${texts(documentsChanged.map((d) => d.account))}, ${texts(documentsChanged.map((d) => d.id))})
+        AS d (account, id) JOIN objects USING (account, id)
+    ) AS r
+    WHERE (account IN (SELECT account FROM advanced)) IS TRUE
+    ON CONFLICT DO NOTHING
+  )`
+}
+
+/**
+ * Of each document as many records are read as may be wanted of all: those that are nearest for all of them are among
+ * these.
+ */
+export const read =
+  (sql: PgClient.PgClient) =>
+  (account: AccountId, { ids, labels, limit, newerThan, olderThan }: RevisionQuery) => {
+    const [behind, before] = [Number(newerThan ?? 0), Number(olderThan ?? Number.MAX_SAFE_INTEGER)]
+    const between = sql`version > ${bigint(behind)} AND version < ${bigint(before)}`
+    const nearest = sql`ORDER BY version ${sql.literal(newerThan === undefined ? "DESC" : "ASC")} LIMIT ${limit}`
+    const labelled = labelsText({ ...(labels !== undefined && { labels }) })
+    // As lists find what has labels of which few have the same.
+    const alike =
+      labelled === null
+        ? sql``
+        : sql`UNION SELECT id FROM objects WHERE account || '' = ${account} AND labels @> ${labelled}::jsonb`
+    return ask(
+      sql<{ version: bigint; documents: ReadonlyArray<string> }>`
+        WITH wanted (id) AS (SELECT unnest(${texts(ids)}) ${alike})
+        SELECT version, array_agg(id ORDER BY id) AS documents FROM (
+          SELECT id, version FROM wanted JOIN objects USING (id) WHERE account = ${account} AND ${between}
+          UNION ALL
+          SELECT wanted.id, version FROM wanted, LATERAL (
+            SELECT version FROM revisions r WHERE account = ${account} AND r.id = wanted.id AND ${between} ${nearest}
+          ) AS earlier
+        ) AS found GROUP BY version ${nearest}`,
+      (rows) => rows.map(({ documents, version }): Revision => ({ id: recordId(Number(version)), documents }))
+    )
+  }
+
+/** In the order of their ids. */
+export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, limit: number) => {
+  const { id, version } = revisionAt(after)
+  return Effect.map(
+    sql<Sql<RevisionRow>>`SELECT account, id, version FROM revisions
+      WHERE account = ${account} AND (id, version) > (${id}, ${bigint(version)}) ORDER BY id, version LIMIT ${limit}`,
+    (rows) => rows.map((row): RevisionRow => ({ ...row, version: Number(row.version) }))
+  )
+}
