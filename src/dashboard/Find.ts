@@ -68,7 +68,7 @@ const pageIn = Effect.fnUntraced(function* (visit: Visit, account: AccountId, id
     case "evt":
       return (yield* accounts.event(account, id)) && pageOf(id)
     case "req":
-      return (yield* (yield* RequestLog).find(account, id)) && pageOf(id)
+      return (yield* (yield* RequestLog).find(account, [id])).has(id) ? pageOf(id) : undefined
     case "mer":
       return id === visit.merchant.id ? "" : undefined
     case "key":

@@ -12,16 +12,12 @@ import { html } from "../pages/Html.ts"
 import { moneyOf } from "../pages/Money.ts"
 import * as Amounts from "../pages/assets/amount.js"
 import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../payments/Documents.ts"
-import { sentKey } from "../payments/IdempotencyKeys.ts"
 import * as PaymentIntents from "../payments/PaymentIntents.ts"
 import * as Refunds from "../payments/Refunds.ts"
-import { webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
 import type { Problem } from "./components/Form.ts"
 import { dialog } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
 import { table } from "./components/Table.ts"
-import { timeline } from "./components/Timeline.ts"
-import type { Tone } from "./components/Values.ts"
 import {
   badge,
   code,
@@ -34,10 +30,9 @@ import {
   time,
   words
 } from "./components/Values.ts"
-import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
+import { historySection } from "./History.ts"
 import { cardOf } from "./Payments.ts"
-import type { Touching } from "./Reading.ts"
-import { find, list, touching } from "./Reading.ts"
+import { find, list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
@@ -117,36 +112,6 @@ const buttons = (visit: Visit, payment: PaymentIntent, problem: Problem | null):
   </div>`
 }
 
-/** Deliveries by their states, as the timeline has them: `delivered, answered 200: we_…`. */
-const deliveriesHtml = (visit: Visit, { deliveries }: Touching): Child =>
-  deliveries.map((row) => {
-    const delivery = webhookDeliveryOf(row)
-    return html`<div class="delivery">
-      ${stateOf(delivery)} ${delivery.attempt_count > 0 && html`${answerOf(delivery)},`}
-      <a href="${visit.to(deliveryPath(delivery))}"><code>${delivery.webhook_endpoint}</code></a>
-    </div>`
-  })
-
-const toneOf = (type: string): Tone =>
-  /failed|canceled/.test(type) ? "bad" : /succeeded|refunded|captured/.test(type) ? "good" : "plain"
-
-const happenings = (visit: Visit, touched: ReadonlyArray<Touching>) =>
-  touched.map((touching) => {
-    const { at, id, request, type } = touching.event
-    const key = sentKey(request?.idempotencyKey ?? null)
-    return {
-      at: Math.floor(at / 1000),
-      tone: toneOf(type),
-      title: html`<strong>${type}</strong> ${deliveriesHtml(visit, touching)}`,
-      detail: html`<code>${id}</code> ${
-          request === null
-            ? "by itself, in time"
-            : html`by <a href="${visit.to(`/requests/${request.id}`)}"><code>${request.id}</code></a
-                >${key !== null && html`, key <code>${key}</code>`}`
-        }`
-    }
-  })
-
 const refundsTable = (visit: Visit, refunds: ReadonlyArray<Refund>) =>
   table({
     caption: "Refunds of this payment, newest first",
@@ -202,33 +167,27 @@ const checkoutLink = Effect.fnUntraced(function* ({ account }: Visit, id: string
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const { hidden, value: payment } = yield* find(visit.account, PAYMENT_INTENT, id)
-  const { rows: refunds } = yield* list(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX })
   const { canceled_at, charges, client_secret: _, created, ...rest } = payment
-  const moments = [
-    created,
-    canceled_at,
-    ...charges.data.map(({ created }) => created),
-    ...refunds.map(({ created }) => created)
-  ]
-  const touched = yield* touching(
-    visit.account,
-    id,
-    moments.filter((moment) => moment !== null)
+  const session = hidden?.checkoutSession
+  const [{ rows: refunds }, history, checkout] = yield* Effect.all(
+    [
+      list(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX }),
+      // Attempts and refunds say which payment they are of.
+      historySection(visit, { ids: [id, ...(session === undefined ? [] : [session])], labels: { payment_intent: id } }),
+      checkoutLink(visit, session)
+    ],
+    { concurrency: "unbounded" }
   )
   return {
     title: `${plainAmount(payment.amount, payment.currency)} ${payment.currency.toUpperCase()}`,
     section: "Payments",
     back: ["/payments", "Payments"],
-    live: ["payment_intent", "charge", "refund", "event", "delivery"],
-    aside: [
-      badge(payment.status),
-      yield* checkoutLink(visit, hidden?.checkoutSession),
-      buttons(visit, payment, problem)
-    ],
+    live: ["payment_intent", "charge", "refund", "checkout.session", "event", "delivery"],
+    aside: [badge(payment.status), checkout, buttons(visit, payment, problem)],
     content: [
-      factsOf(visit, payment, hidden?.checkoutSession),
+      factsOf(visit, payment, session),
       metadataSection(payment.metadata),
-      section("What happened", timeline(happenings(visit, touched))),
+      history,
       section("Refunds", refundsTable(visit, refunds)),
       // A client secret lets whoever has it pay; nobody needs it here.
       section("JSON", json(visit, { ...rest, created, canceled_at, charges }, "The payment as JSON"))

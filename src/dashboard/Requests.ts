@@ -201,7 +201,7 @@ const errorHtml = ({ publicUrl }: Visit, { error }: LoggedRequest): Child =>
 
 const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const log = yield* RequestLog
-  const request = yield* log.find(visit.account, id)
+  const request = (yield* log.find(visit.account, [id])).get(id)
   if (request === undefined) return undefined
   return {
     title: `${request.method} ${request.path}`,

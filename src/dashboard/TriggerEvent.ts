@@ -22,10 +22,9 @@ import * as Prices from "../payments/Prices.ts"
 import * as Products from "../payments/Products.ts"
 import * as Refunds from "../payments/Refunds.ts"
 import { form } from "./components/Form.ts"
-import { table } from "./components/Table.ts"
-import { facts, section, time } from "./components/Values.ts"
+import { facts } from "./components/Values.ts"
+import { historySection } from "./History.ts"
 import { objectLink } from "./Objects.ts"
-import { touching } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
 
@@ -127,17 +126,9 @@ const make = action({
   }
 })
 
-/** When something happened to an object, as far as it says so itself; what was deleted does not. */
-const momentsOf = ({ created, updated = created }: { readonly created: number; readonly updated?: number }) => [
-  created,
-  updated
-]
-
 const showMade: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const entry = yield* Accounts.use((accounts) => accounts.read(visit.account, id))
   if (visit.livemode || entry === undefined) return undefined
-  const moments = entry.deleted ? [] : momentsOf(entry.value as never)
-  const events = yield* touching(visit.account, id, moments)
   return {
     title: "What was made",
     section: "Developers",
@@ -149,21 +140,8 @@ const showMade: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
         ["Object", objectLink(visit, id)],
         ["Kind", entry.kind.replaceAll(/[._]/g, " ")]
       ]),
-      section(
-        "Events",
-        table({
-          caption: "Events about it, newest first",
-          columns: [
-            { name: "Type", cell: ({ event }) => html`<strong>${event.type}</strong>` },
-            { name: "Deliveries", align: "end", cell: ({ deliveries }) => deliveries.length },
-            { name: "Id", cell: ({ event }) => html`<code>${event.id}</code>`, wide: true },
-            { name: "Date", cell: ({ event }) => time(Math.floor(event.at / 1000)) }
-          ],
-          rows: events,
-          href: ({ event }) => visit.to(`/events/${event.id}`),
-          empty: "No event about it is among the newest."
-        })
-      )
+      // What is made along with it, attempts and refunds, says which payment it is of.
+      yield* historySection(visit, { ids: [id], labels: { payment_intent: id } })
     ]
   }
 })

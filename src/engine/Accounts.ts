@@ -11,6 +11,8 @@ import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { EventVersions } from "./Events.ts"
 import * as Events from "./Events.ts"
 import { Formats } from "./Formats.ts"
+import type { HistoryPage } from "./History.ts"
+import * as History from "./History.ts"
 import type { MakeCommand, Reply, Response } from "./Idempotency.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
 import * as Idempotency from "./Idempotency.ts"
@@ -27,7 +29,16 @@ import { wasWithin } from "./Created.ts"
 import type { CreatedQuery, Search } from "./Lists.ts"
 import type { TalliesOfStep, TallyQuery } from "./Tallies.ts"
 import { DELIVERY_PREFIX, EVENT_PREFIX } from "./Transaction.ts"
-import type { DeliveryPage, DeliveryQuery, EventPage, EventQuery, ListPage, ListQuery, ViewsShape } from "./Views.ts"
+import type {
+  DeliveryPage,
+  DeliveryQuery,
+  EventPage,
+  EventQuery,
+  ListPage,
+  ListQuery,
+  RevisionQuery,
+  ViewsShape
+} from "./Views.ts"
 import { Views } from "./Views.ts"
 
 export { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable }
@@ -103,6 +114,9 @@ export interface AccountsShape {
    */
   readonly tallies: (account: AccountId, query: TallyQuery) => Effect.Effect<ReadonlyArray<TalliesOfStep>, Unavailable>
 
+  /** One page of the records that have written some documents. Shows everything that was acknowledged before the call. */
+  readonly history: (account: AccountId, query: RevisionQuery) => Effect.Effect<HistoryPage, Unavailable>
+
   readonly event: (account: AccountId, id: string) => Effect.Effect<StoredEvent | undefined, Unavailable>
   readonly events: (account: AccountId, query: EventQuery & CreatedQuery) => Effect.Effect<EventPage, Unavailable>
 
@@ -116,6 +130,12 @@ export interface AccountsShape {
     destination: string,
     id: string
   ) => Effect.Effect<DeliveryRow | undefined, Unavailable>
+  /** Up to `limit` deliveries of each event, newest first, in the order of the events. */
+  readonly eventDeliveries: (
+    account: AccountId,
+    events: ReadonlyArray<string>,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<ReadonlyArray<DeliveryRow>>, Unavailable>
   /** Counts the deliveries of each event that are pending, in the order of the events. */
   readonly pendingDeliveries: (
     account: AccountId,
@@ -145,15 +165,15 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const readEvents = yield* Events.makeReader(Lists.LISTS_MAX)
   const formats = yield* Formats
   const { shownIn } = yield* EventVersions
+  const today = (account: AccountId, event: StoredEvent): StoredEvent => {
+    const newest = formats.event(account, event)
+    // An object that a step has made a newer one is today's, and the event goes on in its own version of the API.
+    if (newest === event) return event
+    return { ...newest, object: shownIn(event.apiVersion, { object: newest.object, previous: null }).object }
+  }
   const eventsAt = (places: ReadonlyArray<Events.EventPlace>) =>
-    Effect.map(readEvents(places), (events) =>
-      events.map((event, i) => {
-        const newest = formats.event(places[i]!.account, event)
-        // An object that a step has made a newer one is today's, and the event goes on in its own version of the API.
-        if (newest === event) return event
-        return { ...newest, object: shownIn(event.apiVersion, { object: newest.object, previous: null }).object }
-      })
-    )
+    Effect.map(readEvents(places), (events) => events.map((event, i) => today(places[i]!.account, event)))
+  const history = yield* History.make(today)
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
@@ -185,6 +205,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       }),
     search: (account, wanted) => reading(account, (actor) => search(actor, wanted)),
     tallies: (account, query) => reading(account, () => views.tallies(account, query)),
+    history: (account, query) => reading(account, () => history(account, query)),
     event: (account, id) =>
       reading(account, () =>
         Effect.gen(function* () {
@@ -194,6 +215,13 @@ const make = Effect.fnUntraced(function* (options: Options) {
       ),
     ...datedLists(views, reading, eventsAt),
     delivery: (account, destination, id) => reading(account, () => views.delivery(account, destination, id)),
+    eventDeliveries: (account, events, limit) =>
+      reading(account, () =>
+        views.eventDeliveries(
+          events.map((id) => ({ account, id })),
+          limit
+        )
+      ),
     pendingDeliveries: (account, events) => reading(account, () => pendingOf(events.map((id) => ({ account, id }))))
   })
 })

@@ -129,10 +129,12 @@ const routed = (byPartition: ReadonlyArray<AccountsShape>): AccountsShape => {
     list: (account, query) => of(account).list(account, query),
     search: (account, search) => of(account).search(account, search),
     tallies: (account, query) => of(account).tallies(account, query),
+    history: (account, query) => of(account).history(account, query),
     event: (account, id) => of(account).event(account, id),
     events: (account, query) => of(account).events(account, query),
     deliveries: (account, query) => of(account).deliveries(account, query),
     delivery: (account, destination, id) => of(account).delivery(account, destination, id),
+    eventDeliveries: (account, events, limit) => of(account).eventDeliveries(account, events, limit),
     pendingDeliveries: (account, events) => of(account).pendingDeliveries(account, events)
   }
 }

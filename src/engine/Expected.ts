@@ -7,7 +7,14 @@
  */
 import type { Millis } from "./Document.ts"
 import { Fingerprints } from "./Fingerprints.ts"
-import type { DeliveryRow, ProjectedDocument, Projection, RevisionRow, SubscriptionRow, TimerRow } from "./Projection.ts"
+import type {
+  DeliveryRow,
+  ProjectedDocument,
+  Projection,
+  RevisionRow,
+  SubscriptionRow,
+  TimerRow
+} from "./Projection.ts"
 import { moved, sweepTables } from "./Projection.ts"
 import { rowText } from "./RowText.ts"
 import type { Sums } from "./Tallies.ts"

@@ -9,9 +9,19 @@
  */
 import { Context, Layer } from "effect"
 import { ofDocument } from "./Checksum.ts"
-import type { AccountId, Document, Identified, JsonObject, Searchable, Step, Tally, Tombstone } from "./Document.ts"
+import type {
+  AccountId,
+  Document,
+  Identified,
+  JsonObject,
+  Searchable,
+  Step,
+  StoredTexts,
+  Tally,
+  Tombstone
+} from "./Document.ts"
 import { stored } from "./Document.ts"
-import type { SealedRecord } from "./Record.ts"
+import type { Change, SealedRecord } from "./Record.ts"
 import { AS_SHOWN, changed, JournalCorrupt, lost } from "./Record.ts"
 import type { StoredEvent } from "./Events.ts"
 import type { DocumentTexts } from "./Views.ts"
@@ -30,6 +40,8 @@ export interface FormatsShape {
    * or texts are not what was written; or if a newer Till wrote it.
    */
   readonly document: (row: DocumentTexts) => Document | Tombstone
+  /** A document as a record has left it. Throws `JournalCorrupt` if a newer Till wrote it. */
+  readonly change: (account: AccountId, version: number, change: Change) => Document | Tombstone
   /** An event of an account with its object in the newest format. Throws `JournalCorrupt` if a newer Till wrote it. */
   readonly event: (account: AccountId, event: StoredEvent) => StoredEvent
   /**
@@ -64,6 +76,15 @@ export const make = (
 ): FormatsShape => {
   const known = new Map(kinds.map(({ name, steps = NO_STEPS }) => [name, steps]))
   const stepsOf = (kind: string): ReadonlyArray<Step> => known.get(kind) ?? NO_STEPS
+  /** A document in the newest format, of whatever record its texts are. */
+  const newestOf = (account: AccountId, texts: StoredTexts): Document | Tombstone => {
+    const { document, format, hidden, id, kind, version } = texts
+    const steps = stepsOf(kind)
+    const newest = 1 + steps.length
+    if (document === null || format === newest) return stored(texts)
+    if (format > newest) throw tooNew(account, version, id, format, newest)
+    return stored({ ...texts, ...textsAfter(steps.slice(format - 1), document, hidden), format: newest })
+  }
   const derivations = new Map(
     kinds.flatMap(({ name, search, tallies }) =>
       search === undefined && tallies === undefined ? [] : [[name, { search, tallies } as Derivation] as const]
@@ -90,15 +111,13 @@ export const make = (
       return { ...record, changes }
     },
     document: (row) => {
-      const { account, document, format, hidden, id, kind, version } = row
+      const { account, document, hidden, id, version } = row
       if (document === null && row.documentSpan !== null) throw lost(account, version)
       if (ofDocument(row, document, hidden) !== row.checksum) throw changed(account, version, id)
-      const steps = stepsOf(kind)
-      const newest = 1 + steps.length
-      if (document === null || format === newest) return stored(row)
-      if (format > newest) throw tooNew(account, version, id, format, newest)
-      return stored({ ...row, ...textsAfter(steps.slice(format - 1), document, hidden), format: newest })
+      return newestOf(account, row)
     },
+    change: (account, version, { document, format, hidden, id, kind, labels }) =>
+      newestOf(account, { id, kind, version, format, document, hidden, labels }),
     event: (account, event) => {
       const { format, id, object, version } = event
       const steps = stepsOf(kindOfEvent(event.type) ?? "")

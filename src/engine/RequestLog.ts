@@ -98,7 +98,11 @@ export interface RequestLogShape {
   readonly write: (account: AccountId, make: () => LoggedRequest) => void
   /** Requests that this process has left out since it started, because there were too many of them. */
   readonly leftOut: () => number
-  readonly find: (account: AccountId, id: string) => Effect.Effect<LoggedRequest | undefined, Unavailable>
+  /** Of these requests, by their ids, those that are kept. */
+  readonly find: (
+    account: AccountId,
+    ids: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyMap<string, LoggedRequest>, Unavailable>
   readonly list: (account: AccountId, query: RequestQuery) => Effect.Effect<RequestPage, Unavailable>
   /** The failures among the newest requests, grouped, the most frequent first. */
   readonly errors: (account: AccountId, filter: RequestFilter) => Effect.Effect<ReadonlyArray<ErrorGroup>, Unavailable>
@@ -112,7 +116,7 @@ export const RequestLog: Context.Reference<RequestLogShape> = Context.Reference(
     days: 0,
     write: () => undefined,
     leftOut: () => 0,
-    find: () => Effect.succeed(undefined),
+    find: () => Effect.succeed(new Map()),
     list: () => Effect.succeed({ requests: [], hasMore: false }),
     errors: () => Effect.succeed([]),
     watch: () => Effect.void

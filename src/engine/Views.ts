@@ -155,6 +155,9 @@ export const eventId = ({ id, type }: { readonly id: string; readonly type: stri
 export const recordId = (version: number): string => String(version).padStart(RECORD_DIGITS, "0")
 const RECORD_DIGITS = 16
 
+/** The inverse. */
+export const recordVersion = (recordId: string): number => Number(recordId)
+
 /** A key is stored under the version of its response's record. */
 export const keyId = ({ version }: { readonly version: number }): string => recordId(version)
 
@@ -178,7 +181,15 @@ export interface DocumentTexts extends DocumentRow {
 /** A row of any table, under the id that it is stored with. */
 export interface ViewRow {
   readonly id: string
-  readonly row: ProjectedDocument | RevisionRow | EventRow | TimerRow | KeyRow | SubscriptionRow | DeliveryRow | TallyRow
+  readonly row:
+    | ProjectedDocument
+    | RevisionRow
+    | EventRow
+    | TimerRow
+    | KeyRow
+    | SubscriptionRow
+    | DeliveryRow
+    | TallyRow
 }
 
 export interface ViewsShape {
@@ -234,7 +245,10 @@ export interface ViewsShape {
   /** The rows of up to `limit` documents that are not deleted and pass a filter, newest first. */
   readonly search: (account: AccountId, query: SearchQuery) => Effect.Effect<ReadonlyArray<DocumentRow>, StorageFailure>
   /** Up to `limit` records, nearest to the cursor first. */
-  readonly revisions: (account: AccountId, query: RevisionQuery) => Effect.Effect<ReadonlyArray<Revision>, StorageFailure>
+  readonly revisions: (
+    account: AccountId,
+    query: RevisionQuery
+  ) => Effect.Effect<ReadonlyArray<Revision>, StorageFailure>
   /** What the documents count as from an hour on, step by step, in any order. */
   readonly tallies: (
     account: AccountId,

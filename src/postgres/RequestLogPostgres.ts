@@ -167,14 +167,14 @@ const makeReads = (sql: PgClient.PgClient) => {
   const columns = sql.literal(COLUMNS)
   const when = whenIn(sql)
   return {
-    find: (account: AccountId, id: string) =>
+    find: (account: AccountId, ids: ReadonlyArray<string>) => {
       // No text in a database has it.
-      id.includes("\0")
-        ? Effect.succeed(undefined)
-        : ask(
-            sql<Row>`SELECT ${columns} FROM request_logs WHERE account = ${account} AND id = ${id}`,
-            ([row]) => row && toLogged(row)
-          ),
+      const found = texts(ids.filter((id) => !id.includes("\0")))
+      return ask(
+        sql<Row>`SELECT ${columns} FROM request_logs WHERE account = ${account} AND id = ANY(${found})`,
+        (rows) => new Map(rows.map((row) => [row.id, toLogged(row)]))
+      )
+    },
     list: (account: AccountId, { created, filter, limit, newerThan, olderThan }: Parameters<Shape["list"]>[1]) => {
       const place =
         newerThan !== undefined

@@ -16,7 +16,7 @@ export const requestLogs = handlers(Contract.RequestLogs, {
   list: Effect.fnUntraced(function* ({ caller: { account }, path, query }) {
     const log = yield* keptLog
     const cursor = yield* cursorOf(account, query, "Request", (of, id) =>
-      Effect.map(log.find(of, id), (request) => request !== undefined)
+      Effect.map(log.find(of, [id]), (found) => found.has(id))
     )
     const page = yield* log.list(account, {
       filter: filterOf(query),
@@ -30,7 +30,7 @@ export const requestLogs = handlers(Contract.RequestLogs, {
 
   retrieve: Effect.fnUntraced(function* ({ caller: { account }, params: { id } }) {
     const log = yield* keptLog
-    const request = yield* log.find(account, id)
+    const request = (yield* log.find(account, [id])).get(id)
     if (request === undefined) return yield* new ResourceMissing({ kind: "Request", id, param: "id" })
     return jsonOf(shown(request))
   })

@@ -1,0 +1,174 @@
+/**
+ * What has touched some objects (semantics 9.77): every record that has written one of them, with what it left of them,
+ * the events that it told of them, what became of the deliveries of these, and who or what was behind it.
+ */
+import { Effect } from "effect"
+import type { AuditEntry } from "../domain/AuditEntry.ts"
+import type { Charge } from "../domain/Charge.ts"
+import type { CheckoutSession } from "../domain/CheckoutSession.ts"
+import type { PaymentIntent } from "../domain/PaymentIntent.ts"
+import type { Refund } from "../domain/Refund.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { DeliveryRow } from "../engine/Deliveries.ts"
+import type { Document, Labels, Tombstone } from "../engine/Document.ts"
+import type { StoredEvent } from "../engine/Events.ts"
+import type { HistoryEntry } from "../engine/History.ts"
+import type { LoggedRequest } from "../engine/RequestLog.ts"
+import { RequestLog } from "../engine/RequestLog.ts"
+import type { Child } from "../pages/Html.ts"
+import { html } from "../pages/Html.ts"
+import { AUDIT_ENTRY } from "../payments/Audit.ts"
+import { CHARGE, CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../payments/Documents.ts"
+import { sentKey } from "../payments/IdempotencyKeys.ts"
+import { webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
+import type { Cursor } from "./components/Table.ts"
+import { cursorIn, pages } from "./components/Table.ts"
+import { timeline } from "./components/Timeline.ts"
+import type { Tone } from "./components/Values.ts"
+import { badge, money, section } from "./components/Values.ts"
+import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
+import { nameOf } from "./Team.ts"
+import type { Visit } from "./Visit.ts"
+
+/** Records of a page. */
+const PAGE_RECORDS = 50
+/** Of each event so many deliveries are shown, its newest: it may have been sent again any number of times. */
+const DELIVERIES_MAX = 20
+
+/** Objects: those of these ids, and those that have all of the labels. */
+export interface About {
+  readonly ids: ReadonlyArray<string>
+  readonly labels: Labels
+}
+
+/** A record, and what is known beside it. */
+interface Touch extends HistoryEntry {
+  readonly deliveries: ReadonlyMap<string, ReadonlyArray<DeliveryRow>>
+  /** Undefined if the log of requests does not have it. */
+  readonly logged: LoggedRequest | undefined
+}
+
+/** Of records, cursors are numbers. */
+const recordCursorIn = (query: URLSearchParams): Cursor => {
+  const cursor = cursorIn(query)
+  return /^\d{16}$/.test(cursor.olderThan ?? cursor.newerThan ?? "") ? cursor : {}
+}
+
+const read = Effect.fnUntraced(function* ({ account, query }: Visit, about: About) {
+  const accounts = yield* Accounts
+  const log = yield* RequestLog
+  const { entries, hasMore } = yield* accounts.history(account, {
+    ...about,
+    ...recordCursorIn(query),
+    limit: PAGE_RECORDS
+  })
+  const events = entries.flatMap(({ events }) => events.map(({ id }) => id))
+  const requests = entries.flatMap(({ request }) => (request === null ? [] : [request.id]))
+  const [rows, logged] = yield* Effect.all(
+    [
+      accounts.eventDeliveries(account, events, DELIVERIES_MAX + 1),
+      // Nothing depends on the log.
+      Effect.orElseSucceed(log.find(account, requests), () => new Map<string, LoggedRequest>())
+    ],
+    { concurrency: "unbounded" }
+  )
+  const deliveries = new Map(events.map((id, i) => [id, rows[i]!]))
+  const touches = entries.map((entry): Touch => ({ ...entry, deliveries, logged: logged.get(entry.request?.id ?? "") }))
+  return { touches, hasMore }
+})
+
+/** What has touched the objects, newest first, a page at a time. */
+export const historySection = Effect.fnUntraced(function* (visit: Visit, about: About) {
+  const { hasMore, touches } = yield* read(visit, about)
+  const happenings = touches.map((touch) => ({
+    at: Math.floor(touch.at / 1000),
+    tone: toneOf(touch),
+    title: [touch.documents.map(stateHtml), touch.events.map((event) => eventHtml(visit, event, touch))],
+    detail: causeHtml(visit, touch)
+  }))
+  return section("What happened", [timeline(happenings), pages(visit, touches, hasMore)])
+})
+
+const toneOf = ({ events }: HistoryEntry): Tone => {
+  const types = events.map(({ type }) => type).join(" ")
+  return /failed|canceled/.test(types) ? "bad" : /succeeded|refunded|captured|completed/.test(types) ? "good" : "plain"
+}
+
+const words = (text: string): string => text.replaceAll(/[._]/g, " ")
+
+/** What a record left of an object: `payment requires action`, `attempt 43.21 USD failed insufficient_funds`. */
+const stateHtml = (document: Document | Tombstone): Child =>
+  html`<div class="state">
+    ${document.deleted ? [words(document.kind), " ", badge("deleted")] : stateOfObject(document)}
+  </div>`
+
+const stateOfObject = ({ kind, value }: Document): Child => {
+  switch (kind) {
+    case PAYMENT_INTENT.name: {
+      const { last_payment_error: error, next_action, status } = value as unknown as PaymentIntent
+      const failed = status === "requires_payment_method" && error !== undefined
+      return html`payment ${badge(status)} ${failed && html`<code>${error.decline_code ?? error.code}</code>`}
+      ${next_action !== null && "the payer is asked to authenticate"}`
+    }
+    case CHARGE.name: {
+      const charge = value as unknown as Charge
+      return html`attempt ${money(charge.amount, charge.currency)} ${badge(chargeState(charge))}
+      ${charge.decline_code !== null && html`<code>${charge.decline_code}</code>`}`
+    }
+    case REFUND.name: {
+      const { amount, currency, failure_reason, status } = value as unknown as Refund
+      return html`refund ${money(amount, currency)} ${badge(status)}
+      ${failure_reason !== undefined && html`<code>${failure_reason}</code>`}`
+    }
+    case CHECKOUT_SESSION.name: {
+      const { payment_status, status } = value as unknown as CheckoutSession
+      return html`checkout session ${badge(status)} ${badge(payment_status)}`
+    }
+    default:
+      return words(kind)
+  }
+}
+
+/** What a charge has come to: that of a hold is `succeeded` before it is captured, and after it was given back. */
+const chargeState = ({ amount_refunded, captured, refunded, released_at, status }: Charge): string => {
+  if (status !== "succeeded") return status
+  if (released_at !== null) return "released"
+  if (!captured) return "authorized"
+  return refunded ? "refunded" : amount_refunded > 0 ? "partly refunded" : status
+}
+
+/** `payment_intent.succeeded`, and its deliveries by their states: `delivered answered 200, we_…`. */
+const eventHtml = (visit: Visit, { id, type }: StoredEvent, { deliveries }: Touch): Child => {
+  const rows = deliveries.get(id) ?? []
+  return html`<div class="event">
+    <a href="${visit.to(`/events/${id}`)}"><strong>${type}</strong></a> <code>${id}</code>
+    ${rows.slice(0, DELIVERIES_MAX).map((row) => deliveryHtml(visit, row))}
+    ${
+      rows.length > DELIVERIES_MAX &&
+      html`<div class="delivery">It was sent more often: these are the newest ones.</div>`
+    }
+  </div>`
+}
+
+const deliveryHtml = (visit: Visit, row: DeliveryRow): Child => {
+  const delivery = webhookDeliveryOf(row)
+  return html`<div class="delivery">
+    ${stateOf(delivery)} ${delivery.attempt_count > 0 && html`${answerOf(delivery)},`}
+    <a href="${visit.to(deliveryPath(delivery))}"><code>${delivery.webhook_endpoint}</code></a>
+  </div>`
+}
+
+/** Who was behind it: the person in the dashboard, or the request with its keys; or nobody. */
+const causeHtml = (visit: Visit, { logged, others, request }: Touch): Child => {
+  if (request === null) return "by itself, in time"
+  const audit = others.find(({ kind }) => kind === AUDIT_ENTRY.name) as Document<AuditEntry> | undefined
+  const key = sentKey(request.idempotencyKey)
+  const requestId = html`<code>${request.id}</code>`
+  return html`by
+  ${audit !== undefined && html`${nameOf(audit.value)} (${audit.value.role}) in the dashboard, `}${
+    logged === undefined ? requestId : html`<a href="${visit.to(`/requests/${request.id}`)}">${requestId}</a>`
+  }${key !== null && html`, key <code>${key}</code>`}${
+    logged !== undefined &&
+    html`, API key <a href="${visit.to("/requests", { key: logged.apiKey })}"><code>${logged.apiKey}</code></a>`
+  }`
+}
