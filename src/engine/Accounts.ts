@@ -11,7 +11,7 @@ import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { EventVersions } from "./Events.ts"
 import * as Events from "./Events.ts"
 import { Formats } from "./Formats.ts"
-import type { HistoryPage } from "./History.ts"
+import type { HistoryEntry, HistoryPage } from "./History.ts"
 import * as History from "./History.ts"
 import type { MakeCommand, Reply, Response } from "./Idempotency.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
@@ -42,7 +42,7 @@ import type {
 import { Views } from "./Views.ts"
 
 export { IdempotencyKeyInUse, IdempotencyKeyReuse, Unavailable }
-export type { MakeCommand, Reply, Response }
+export type { HistoryEntry, MakeCommand, Reply, Response }
 
 /** Numbers of accounts in memory, at most: some 100 bytes each. */
 const KNOWN_NUMBERS_MAX = 100_000
@@ -114,7 +114,10 @@ export interface AccountsShape {
    */
   readonly tallies: (account: AccountId, query: TallyQuery) => Effect.Effect<ReadonlyArray<TalliesOfStep>, Unavailable>
 
-  /** One page of the records that have written some documents. Shows everything that was acknowledged before the call. */
+  /**
+   * One page of the records that have written some documents, newest first. Shows everything that was acknowledged
+   * before the call.
+   */
   readonly history: (account: AccountId, query: RevisionQuery) => Effect.Effect<HistoryPage, Unavailable>
 
   readonly event: (account: AccountId, id: string) => Effect.Effect<StoredEvent | undefined, Unavailable>

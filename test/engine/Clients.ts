@@ -179,6 +179,7 @@ export const everythingHolds = Effect.fnUntraced(function* (storage: Storage, cl
   yield* answersHold(engine, clients)
   for (const [account, model] of yield* journalHolds(storage, clients)) {
     yield* Harness.agrees(engine, account, model, 3)
+    yield* Harness.historyAgrees(engine, storage, account, 3)
   }
   yield* readsHold(storage, clients)
   yield* engine.projector.drained

@@ -34,7 +34,8 @@ import { rebuild, SWIFTLY, verify } from "../../src/engine/Verify.ts"
 import type { EventVersionsShape, StoredEvent } from "../../src/engine/Events.ts"
 import { EventVersions } from "../../src/engine/Events.ts"
 import type { ViewsShape } from "../../src/engine/Views.ts"
-import { Views } from "../../src/engine/Views.ts"
+import { recordId, revisionId, Views } from "../../src/engine/Views.ts"
+import type { RevisionRow } from "../../src/engine/Projection.ts"
 import * as Faults from "./storage/Faults.ts"
 import * as JournalMemory from "./storage/JournalMemory.ts"
 import * as ViewsMemory from "./storage/ViewsMemory.ts"
@@ -298,6 +299,66 @@ export const agrees = Effect.fnUntraced(function* (
     )
   }
 })
+
+/** The records of an account that are not forgotten. */
+const keptRecords = (records: ReadonlyArray<JournalRecord>): ReadonlyArray<JournalRecord> =>
+  records.slice(records.findLastIndex(({ wiped }) => wiped) + 1)
+
+/**
+ * What the views and the engine say of which records have written a document is what a walk over the whole journal
+ * says: of every document that there ever was, of one alone, and of those with a label.
+ */
+export const historyAgrees = Effect.fnUntraced(function* (
+  { accounts, projector }: RunningEngine,
+  storage: Storage,
+  account: string,
+  limit: number
+) {
+  yield* projector.drained
+  const records = keptRecords(yield* recordsOf(storage, account))
+  const rows = yield* Effect.forEach(["revisions", "documents"] as const, (table) =>
+    viewsOf(storage).scan(account, table, "", 1_000_000)
+  )
+  assert.deepStrictEqual(
+    rows
+      .flat()
+      .map(({ row }) => revisionId(row as RevisionRow))
+      .toSorted(),
+    records.flatMap(({ changes, version }) => changes.map(({ id }) => revisionId({ id, version }))).toSorted()
+  )
+  const newest = new Map(records.flatMap(({ changes }) => changes.map((change) => [change.id, change] as const)))
+  const labelled = [...newest.values()].filter(({ labels }) => labels["slot"] === "a").map(({ id }) => id)
+  const every = [...newest.keys()]
+  for (const { ids, labels, wanted } of [
+    { ids: [...every, "missing"], labels: {}, wanted: every },
+    { ids: every.slice(-1), labels: {}, wanted: every.slice(-1) },
+    { ids: every.slice(0, 1), labels: { slot: "a" }, wanted: [...every.slice(0, 1), ...labelled] }
+  ]) {
+    const expected = records.flatMap(({ changes, events, now, request, version }) => {
+      const documents = changes.filter(({ id }) => wanted.includes(id)).map(({ document, id }) => [id, document])
+      const isAbout = ({ object }: { readonly object: string }) =>
+        documents.some(([id]) => id === (JSON.parse(object) as { readonly id: string }).id)
+      const told = events.filter(isAbout).map(({ id }) => id)
+      return documents.length === 0 ? [] : [{ id: recordId(version), at: now, request, documents, events: told }]
+    })
+    for (const direction of ["older", "newer"] as const) {
+      const entries = yield* walk(direction, limit, (page) =>
+        Effect.map(accounts.history(account, { ids, labels, ...page }), ({ entries: rows, hasMore }) => ({
+          rows,
+          hasMore
+        }))
+      )
+      const found = entries.map(({ at, documents, events, id, request }) => ({
+        id,
+        at,
+        request,
+        documents: documents.map((document) => [document.id, document.deleted ? null : document.json]),
+        events: events.map(({ id }) => id)
+      }))
+      assert.deepStrictEqual(found, expected.toReversed(), `${ids.join()} ${direction}`)
+    }
+  }
+}, Effect.orDie)
 
 /** Ids that the records show in the order in which they were created: strictly ascending, byte by byte. */
 export const idsAscend = (records: ReadonlyArray<JournalRecord>): void => {

@@ -99,6 +99,7 @@ export class ModelRun {
     for (const [account, model] of this.models) {
       assert.deepStrictEqual([...model.timers], [], "timers that did not fire")
       yield* Harness.agrees(engine, account, model, 1 + this.seed.below(4))
+      yield* Harness.historyAgrees(engine, storage, account, 1 + this.seed.below(6))
       const records = yield* Harness.recordsOf(storage, account)
       assert.deepStrictEqual(
         records.map(({ version }) => version),
