@@ -83,7 +83,10 @@ export const historySection = Effect.fnUntraced(function* (visit: Visit, about: 
   const happenings = touches.map((touch) => ({
     at: Math.floor(touch.at / 1000),
     tone: toneOf(touch),
-    title: [touch.documents.map(stateHtml), touch.events.map((event) => eventHtml(visit, event, touch))],
+    title: [
+      touch.documents.toSorted(inOrder).map(stateHtml),
+      touch.events.map((event) => eventHtml(visit, event, touch))
+    ],
     detail: causeHtml(visit, touch)
   }))
   return section("What happened", [timeline(happenings), pages(visit, touches, hasMore)])
@@ -95,6 +98,11 @@ const toneOf = ({ events }: HistoryEntry): Tone => {
 }
 
 const words = (text: string): string => text.replaceAll(/[._]/g, " ")
+
+/** The objects of a record are shown in this order, and all others before them. */
+const ORDER: ReadonlyArray<string> = [CHECKOUT_SESSION, PAYMENT_INTENT, CHARGE, REFUND].map(({ name }) => name)
+const inOrder = (one: Document | Tombstone, other: Document | Tombstone): number =>
+  ORDER.indexOf(one.kind) - ORDER.indexOf(other.kind)
 
 /** What a record left of an object: `payment requires action`, `attempt 43.21 USD failed insufficient_funds`. */
 const stateHtml = (document: Document | Tombstone): Child =>
@@ -158,17 +166,23 @@ const deliveryHtml = (visit: Visit, row: DeliveryRow): Child => {
   </div>`
 }
 
-/** Who was behind it: the person in the dashboard, or the request with its keys; or nobody. */
-const causeHtml = (visit: Visit, { logged, others, request }: Touch): Child => {
+/** The person in the dashboard who was behind it, or the payer on a page of Till's; nothing of whoever has keys. */
+const whoHtml = ({ others, request }: Touch): Child => {
+  const entry = others.find(({ kind }) => kind === AUDIT_ENTRY.name) as Document<AuditEntry> | undefined
+  if (entry !== undefined) return html`${nameOf(entry.value)} (${entry.value.role}) in the dashboard, `
+  const { idempotencyKey = null } = request ?? {}
+  return idempotencyKey !== null && sentKey(idempotencyKey) === null && "the payer, "
+}
+
+/** Who or what was behind it, with the request and its keys. */
+const causeHtml = (visit: Visit, touch: Touch): Child => {
+  const { logged, request } = touch
   if (request === null) return "by itself, in time"
-  const audit = others.find(({ kind }) => kind === AUDIT_ENTRY.name) as Document<AuditEntry> | undefined
   const key = sentKey(request.idempotencyKey)
-  const requestId = html`<code>${request.id}</code>`
-  return html`by
-  ${audit !== undefined && html`${nameOf(audit.value)} (${audit.value.role}) in the dashboard, `}${
-    logged === undefined ? requestId : html`<a href="${visit.to(`/requests/${request.id}`)}">${requestId}</a>`
-  }${key !== null && html`, key <code>${key}</code>`}${
+  const id = html`<code>${request.id}</code>`
+  const requestHtml = logged === undefined ? id : html`<a href="${visit.to(`/requests/${request.id}`)}">${id}</a>`
+  const apiKeyHtml =
     logged !== undefined &&
     html`, API key <a href="${visit.to("/requests", { key: logged.apiKey })}"><code>${logged.apiKey}</code></a>`
-  }`
+  return html`by ${whoHtml(touch)}${requestHtml}${key !== null && html`, key <code>${key}</code>`}${apiKeyHtml}`
 }

@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect } from "effect"
 import type { Projection } from "../../src/engine/Projection.ts"
-import { project } from "../../src/engine/Projection.ts"
+import { piecesOf, project } from "../../src/engine/Projection.ts"
 import type { SealedRecord } from "../../src/engine/Record.ts"
 import { GENESIS, seal } from "../../src/engine/Record.ts"
 import { Views } from "../../src/engine/Views.ts"
@@ -16,12 +16,16 @@ import * as Toy from "./Toy.ts"
 
 const ACCOUNT = "mer_1:test"
 
-/** Records in which documents come and change; those with even numbers came earlier, or nobody says when. */
-const recordsOf = (random: Random): ReadonlyArray<SealedRecord> => {
+/**
+ * Records in which documents come and change; those with even numbers came earlier, or nobody says when. Some forget all
+ * that was before, if they may.
+ */
+const recordsOf = (random: Random, length: number, wipes: number = 0): ReadonlyArray<SealedRecord> => {
   const made = new Set<number>()
-  return Array.from({ length: 1 + random.below(8) }, (_, i) => {
+  return Array.from({ length }, (_, i) => {
+    const wiped = random.chance(wipes)
     const changes = [0, 1, 2, 3, 4, 5]
-      .filter(() => random.chance(0.4))
+      .filter(() => !wiped && random.chance(0.4))
       .map((n) => {
         const created = n % 2 === 1 && !made.has(n)
         made.add(n)
@@ -38,14 +42,15 @@ const recordsOf = (random: Random): ReadonlyArray<SealedRecord> => {
       attempts: [],
       response: null
     }
-    const record = { ...nothing, account: ACCOUNT, version: i + 1, at: 1, now: 1, clock: 0, advanced: 0, wiped: false }
+    const record = { ...nothing, account: ACCOUNT, version: i + 1, at: 1, now: 1, clock: 0, advanced: 0, wiped }
     return seal(GENESIS, { ...record, sequence: i, request: null, changes }).record
   })
 }
 
 describe("the fold of records", () => {
   it.prop("has one row of each document, its newest, and knows which are new", [Seed], ([seed]) => {
-    const records = recordsOf(new Random(seed))
+    const random = new Random(seed)
+    const records = recordsOf(random, 1 + random.below(8))
     const changes = records.flatMap(({ changes, version }) => changes.map((change) => ({ ...change, version })))
     const expected = (created: boolean) =>
       [...new Set(changes.map(({ id }) => id))]
@@ -58,6 +63,33 @@ describe("the fold of records", () => {
     assert.deepStrictEqual(found(documentsCreated), expected(true))
     assert.deepStrictEqual(found(documentsChanged), expected(false))
   })
+
+  it.effect.prop(
+    "keeps every record that has written a document but the newest, however the records are cut into batches",
+    { seed: Seed },
+    Effect.fnUntraced(function* ({ seed }) {
+      const random = new Random(seed)
+      const records = recordsOf(random, 1 + random.below(30), 0.1)
+      const views = Harness.viewsOf(yield* Harness.storageInMemory)
+      for (let from = 0, to = 0; from < records.length; from = to) {
+        to = from + 1 + random.below(8)
+        for (const piece of piecesOf(records.slice(from, to))) yield* views.apply(project(piece), 0)
+      }
+      const kept = records.slice(records.findLastIndex(({ wiped }) => wiped) + 1)
+      const versions = (n: number) =>
+        kept.filter(({ changes }) => changes.some(({ id }) => id === `ctr_${n}`)).map(({ version }) => version)
+      const expected = [0, 1, 2, 3, 4, 5].flatMap((n) =>
+        versions(n)
+          .slice(0, -1)
+          .map((version) => ({ account: ACCOUNT, id: `ctr_${n}`, version }))
+      )
+      const found = yield* views.scan(ACCOUNT, "revisions", "", 1000)
+      assert.deepStrictEqual(
+        found.map(({ row }) => row),
+        expected
+      )
+    })
+  )
 
   it.effect("takes a document for new under an id that its command was given, and under no other", () =>
     Effect.gen(function* () {

@@ -1,0 +1,211 @@
+/** What has touched a payment: every record, with all that was behind it and all that followed (semantics 9.77). */
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
+import { Effect } from "effect"
+import { Accounts } from "../../src/engine/Accounts.ts"
+import { Transaction } from "../../src/engine/Transaction.ts"
+import { basic } from "../http/TestServer.ts"
+import type { Answer, PagesServer } from "../pages/PagesServer.ts"
+import { start } from "../pages/PagesServer.ts"
+import { answerChallenge, openSession } from "../pages/Shop.ts"
+import { merchant } from "../support/MemoryService.ts"
+import { layerFreshLog } from "../support/RequestLog.ts"
+import { fail } from "./FailedDelivery.ts"
+import type { Page, Tab } from "./People.ts"
+import { formTo, linkFor, openTab, signedIn } from "./People.ts"
+
+interface Item {
+  readonly text: string
+  readonly links: ReadonlyArray<string>
+}
+
+/** The entries of a page's timeline: what they say, and where they lead. */
+const itemsIn = ({ text, url }: Page): ReadonlyArray<Item> => {
+  const list = /<ol class="timeline">([\s\S]*?)<\/ol>/.exec(text)?.[1] ?? ""
+  return [...list.matchAll(/<li class="\w+">([\s\S]*?)<\/li>/g)].map(([, item]) => ({
+    text: item!
+      .replaceAll(/<[^>]+>/g, " ")
+      .replaceAll(/\s+/g, " ")
+      .replaceAll(" ,", ",")
+      .trim(),
+    links: [...item!.matchAll(/href="([^"]+)"/g)].map(
+      ([, href]) => new URL(href!.replaceAll("&amp;", "&"), url).pathname
+    )
+  }))
+}
+
+const linkIn = ({ text, url }: Page, rel: "prev" | "next"): string | undefined => {
+  const href = new RegExp(`<a rel="${rel}" href="([^"]+)"`).exec(text)?.[1]
+  return href === undefined ? undefined : new URL(href.replaceAll("&amp;", "&"), url).href
+}
+
+describe("a payment's page", () => {
+  let server: PagesServer
+  let tab: Tab
+  beforeAll(async () => {
+    server = await start("Lumen", undefined, undefined, null, "simulator", null, layerFreshLog({ batchMillis: 20 }))
+    tab = await signedIn(server, "developer")
+  })
+  afterAll(() => server.close())
+
+  const ask = async (path: string, body: object, key: string, status = 200) => {
+    const response = await fetch(server.url + path, {
+      method: "POST",
+      headers: { authorization: basic(server.secretTest), "content-type": "application/json", "idempotency-key": key },
+      body: JSON.stringify(body)
+    })
+    const answer: Answer = await response.json()
+    assert.strictEqual(response.status, status, JSON.stringify(answer))
+    return { request: response.headers.get("x-request-id")!, answer }
+  }
+  const pageOf = (id: string) => tab.get(`/dashboard/test/payments/${id}`)
+  const pay = (): Promise<Answer> =>
+    server.post("/v1/payment_intents", {
+      amount: 4321,
+      currency: "usd",
+      payment_method: "pm_card_visa",
+      confirm: true
+    })
+  const count = (id: string, n: number) => server.post(`/v1/payment_intents/${id}`, { metadata: { n: String(n) } })
+
+  it("shows attempts, authentication, capture and refunds, with events, deliveries, requests, keys and people", async () => {
+    const { id: endpoint } = await server.post("/v1/webhook_endpoints", {
+      url: "https://shop.example/w",
+      enabled_events: ["*"]
+    })
+    const made = await ask("/v1/payment_intents", { amount: 4321, currency: "usd", capture_method: "manual" }, "make")
+    const id: string = made.answer.id
+    const path = `/v1/payment_intents/${id}`
+    const declined = await ask(`${path}/confirm`, { payment_method: "pm_card_chargeDeclined" }, "decline", 402)
+    const challenging = { payment_method: "pm_card_3ds_required", return_url: "https://shop.example/" }
+    const challenged = await ask(`${path}/confirm`, challenging, "challenge")
+    await answerChallenge(challenged.answer.next_action.redirect_to_url.url, "success")
+    const { delivery, event } = await fail(server, endpoint)
+    const capture = formTo(await pageOf(id), "/capture")
+    await tab.post(capture.action, { ...capture.values, amount_to_capture: "" })
+    const again = formTo(await tab.get(`/dashboard/test/events/${event}`), "/resend")
+    await tab.post(again.action, again.values)
+    const refunded = await ask("/v1/refunds", { payment_intent: id, amount: 21 }, "refund")
+    const noted = await ask(`/v1/refunds/${refunded.answer.id}`, { metadata: { note: "x" } }, "note")
+    // The log of requests is written behind the answers.
+    const page = await vi.waitFor(
+      async () => {
+        const page = await pageOf(id)
+        assert.include(page.text, `/requests/${noted.request}`)
+        return page
+      },
+      { timeout: 20_000, interval: 30 }
+    )
+    const items = itemsIn(page)
+    const expected: ReadonlyArray<{ readonly says: ReadonlyArray<string>; readonly request?: string }> = [
+      {
+        says: ["refund 0.21 USD succeeded", "refund.updated evt_", ", key note, API key key_"],
+        request: noted.request
+      },
+      {
+        says: ["attempt 43.21 USD partly refunded", "refund 0.21 USD succeeded", "refund.created", "charge.refunded"],
+        request: refunded.request
+      },
+      {
+        says: [
+          "payment succeeded",
+          "attempt 43.21 USD succeeded",
+          "charge.captured",
+          "(developer) in the dashboard, req_"
+        ]
+      },
+      { says: ["payment requires capture", "attempt 43.21 USD authorized", "charge.succeeded", "by the payer, req_"] },
+      {
+        says: ["payment requires action the payer is asked to authenticate", "payment_intent.requires_action"],
+        request: challenged.request
+      },
+      {
+        says: [
+          "payment requires payment method generic_decline",
+          "attempt 43.21 USD failed generic_decline",
+          "charge.failed",
+          "payment_intent.payment_failed",
+          "key decline"
+        ],
+        request: declined.request
+      },
+      { says: ["payment requires payment method", "payment_intent.created", "key make"], request: made.request }
+    ]
+    assert.strictEqual(items.length, expected.length, JSON.stringify(items))
+    for (const [i, { request, says }] of expected.entries()) {
+      for (const text of says) assert.include(items[i]!.text, text)
+      if (request !== undefined) assert.include(items[i]!.links, `/dashboard/test/requests/${request}`)
+    }
+    // Of the delivery that failed for good, and of the one that was sent again.
+    const told = items.find(({ links }) => links.includes(`/dashboard/test/events/${event}`))!
+    assert.include(told.text, `pending ${endpoint} exhausted answered 500, ${endpoint}`)
+    assert.include(told.links, `/dashboard/test/webhooks/${endpoint}/${delivery}`)
+    assert.isUndefined(linkIn(page, "next"))
+  })
+
+  it("shows its checkout session, and what happened by itself", async () => {
+    const session = await openSession(server)
+    const confirming = { payment_method: "pm_card_processing_success", customer_details: { email: "ada@example.com" } }
+    await server.post(`/v1/checkout_sessions/${session.id}/confirm`, confirming)
+    const id = (await server.get(`/v1/checkout_sessions/${session.id}`)).payment_intent
+    await server.post("/v1/test_helpers/clock/advance", { seconds: 60 })
+    const items = itemsIn(await pageOf(id))
+    assert.include(items[0]!.text, "by itself, in time")
+    assert.include(items[0]!.text, "checkout session complete paid payment succeeded")
+    assert.include(items[0]!.text, "checkout.session.async_payment_succeeded")
+    assert.include(items.at(-1)!.text, "checkout session open unpaid payment requires payment method")
+  })
+
+  it("shows all records, however many, page by page in both directions, in a busy account", async () => {
+    const { id } = await pay()
+    for (let n = 0; n < 60; n++) {
+      await Promise.all([pay(), pay()])
+      await count(id, n)
+    }
+    await Promise.all(Array.from({ length: 120 }, pay))
+    const pages = [await pageOf(id)]
+    for (let next = linkIn(pages[0]!, "next"); next !== undefined; next = linkIn(pages.at(-1)!, "next")) {
+      pages.push(await tab.get(next))
+    }
+    const shown = pages.map(itemsIn)
+    assert.deepStrictEqual(
+      shown.map(({ length }) => length),
+      [50, 11]
+    )
+    const requests = shown.flat().map(({ text }) => /req_\w+/.exec(text)![0])
+    assert.strictEqual(new Set(requests).size, 61)
+    assert.deepStrictEqual(requests.toSorted().toReversed(), requests)
+    const back = await tab.get(linkIn(pages[1]!, "prev")!)
+    assert.deepStrictEqual(itemsIn(back), shown[0])
+    // What cannot be meant is left out.
+    for (const cursor of ["pi_1", "12", "9".repeat(17)]) {
+      assert.deepStrictEqual(itemsIn(await tab.get(`/dashboard/test/payments/${id}?after=${cursor}`)), shown[0])
+    }
+    assert.deepStrictEqual(itemsIn(await tab.get(`/dashboard/test/payments/${id}?after=${"0".repeat(16)}`)), [])
+  })
+
+  it("shows nothing of another merchant's payment, nor of what was wiped", async () => {
+    const { id } = await pay()
+    const run = <A, E>(effect: Effect.Effect<A, E, Accounts>): Promise<A> =>
+      Effect.runPromise(Effect.orDie(Effect.provideService(effect, Accounts, server.accounts)))
+    const stranger = openTab(server)
+    await stranger.get(await linkFor({ ...server, ...(await run(merchant("Stranger"))) }))
+    for (const query of ["", `?after=${"9".repeat(16)}`]) {
+      const page = await stranger.get(`/dashboard/test/payments/${id}${query}`)
+      assert.deepStrictEqual([page.status, itemsIn(page)], [404, []])
+    }
+    const account = `${server.merchantId}:test`
+    await run(
+      Accounts.use((accounts) =>
+        accounts.run(
+          account,
+          Effect.map(Transaction, (it) => it.wipe())
+        )
+      )
+    )
+    assert.strictEqual((await pageOf(id)).status, 404)
+    const later = await pay()
+    assert.strictEqual(itemsIn(await pageOf(later.id)).length, 1)
+    const { entries } = await run(Accounts.use((accounts) => accounts.history(account, { ids: [id], limit: 10 })))
+    assert.deepStrictEqual(entries, [])
+  })
+})
