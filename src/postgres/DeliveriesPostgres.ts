@@ -154,13 +154,13 @@ export const reads = (
         return answers
       }
     ),
-  // `IS TRUE` as in `move`: other accounts may have any number that are pending.
+  // A range of one state keeps the planner from the index of all that is pending, whoever's: see `move`.
   pendingDeliveries: (events) =>
     ask(
       sql<{ position: bigint; pending: bigint }>`SELECT position, count(*) AS pending
         FROM unnest(${texts(events.map((e) => e.account))}, ${texts(events.map((e) => e.id))})
           WITH ORDINALITY AS wanted (account, event, position)
-        JOIN deliveries USING (account, event) WHERE (state = 'pending') IS TRUE GROUP BY position`,
+        JOIN deliveries USING (account, event) WHERE state BETWEEN 'pending' AND 'pending' GROUP BY position`,
       (rows) => placed(events.length, rows, ({ pending }) => Number(pending)).map((pending) => pending ?? 0)
     )
 })

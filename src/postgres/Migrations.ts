@@ -391,8 +391,8 @@ export const migrations = {
       PRIMARY KEY (account, id, version)
     ) WITH (autovacuum_vacuum_insert_threshold = -1)`,
     statistics("TABLE revisions", { account: 10, id: 10, version: 0 }),
-    // An event's deliveries in any state; which of them are pending is asked by the same index.
-    `CREATE INDEX deliveries_by_event ON deliveries (account, event)`,
+    // An event's deliveries in any state, of which the pending ones are counted without looking at the others.
+    `CREATE INDEX deliveries_by_event ON deliveries (account, event, state)`,
     `DROP INDEX deliveries_pending_by_event`,
     // The rows do not say what was before them: the start makes the views anew from the journal.
     `UPDATE checkpoints SET outdated = true`
