@@ -133,6 +133,11 @@ describe("documents of an older format", () => {
       assert.deepStrictEqual(yield* objectsOf(again), [...images, changed])
       const reread = yield* again.accounts.read(ACCOUNT, kept.id)
       assert.strictEqual(reread?.deleted === false ? reread.json : undefined, JSON.stringify(changed))
+      const { entries } = yield* again.accounts.history(ACCOUNT, { ids: [kept.id], limit: 10 })
+      const left = entries.flatMap(({ documents }) => documents.map((it) => !it.deleted && it.value))
+      assert.deepStrictEqual(left as ReadonlyArray<unknown>, [changed, meterOf(kept)])
+      const told = entries.flatMap(({ events }) => events.map(({ object }) => JSON.parse(object)))
+      assert.deepStrictEqual(told, [changed, meterOf(kept)])
       yield* again.kill
       yield* Harness.verified(storage, [METER])
       yield* Harness.rebuilt(storage, [METER])

@@ -31,11 +31,23 @@ export interface PostgresStorage {
   readonly terminate: (name: string) => Effect.Effect<void>
   /** Makes the tables as they were after a migration, such as `0002`. */
   readonly migrated: (last: string) => Effect.Effect<void>
+  /** Makes of today's tables those of before 0024, with all that they hold. */
+  readonly asBefore0024: Effect.Effect<void>
   /** Runs a statement, as somebody with psql would. */
   readonly edit: (statement: string) => Effect.Effect<void>
   /** The rows that a query gives to somebody with psql. */
   readonly ask: <Row extends object>(query: string) => Effect.Effect<ReadonlyArray<Row>>
 }
+
+const AS_BEFORE_0024 = [
+  "DROP TABLE revisions",
+  "DROP INDEX deliveries_by_event",
+  "CREATE INDEX deliveries_pending_by_event ON deliveries (account, event) WHERE state = 'pending'",
+  "DROP TABLE tallies",
+  "ALTER TABLE objects DROP COLUMN tallies",
+  "ALTER TABLE checkpoints RENAME COLUMN ids_ahead TO ahead",
+  "DELETE FROM effect_sql_migrations WHERE migration_id >= 24"
+]
 
 const clientOf = (url: Redacted.Redacted, applicationName: string, maxConnections: number) =>
   PgClient.layer({ url, applicationName, maxConnections, startupParameters: sessionSettings }).pipe(Layer.orDie)
@@ -89,6 +101,7 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
       )
       return Effect.void.pipe(Effect.provide(layer), Effect.orDie)
     },
+    asBefore0024: Effect.forEach(AS_BEFORE_0024, edit, { discard: true }),
     edit,
     ask
   }

@@ -68,14 +68,6 @@ const restored = Effect.fnUntraced(function* (storage: Storage, target: Storage)
   yield* Harness.projecting(target, load(checked), KINDS)
 })
 
-/** Makes of today's tables those of before 0024, with all that they hold. */
-const BEFORE_TALLIES = [
-  "DROP TABLE tallies",
-  "ALTER TABLE objects DROP COLUMN tallies",
-  "ALTER TABLE checkpoints RENAME COLUMN ids_ahead TO ahead",
-  "DELETE FROM effect_sql_migrations WHERE migration_id >= 24"
-]
-
 describe("the numbers of payments", () => {
   it.effect.prop(
     "are a plain count after any sequence of commands, ends of processes and rebuilds, and in a copy that was restored",
@@ -106,7 +98,7 @@ describe("the numbers of payments", () => {
           const numbers = yield* Effect.scoped(
             Effect.flatMap(database.connect("before"), (storage) => filled(storage, random))
           )
-          for (const statement of BEFORE_TALLIES) yield* database.edit(statement)
+          yield* database.asBefore0024
           const starting = Effect.gen(function* () {
             const storage = yield* database.connect("after")
             yield* Harness.projecting(storage, remakeOutdated, KINDS)

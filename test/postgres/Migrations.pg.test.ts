@@ -7,9 +7,12 @@ import { project } from "../../src/engine/Projection.ts"
 import type { JournalRow } from "../../src/engine/Record.ts"
 import { GENESIS, textOf, unseal } from "../../src/engine/Record.ts"
 import { newest } from "../../src/postgres/Migrations.ts"
+import { remakeOutdated } from "../../src/engine/Verify.ts"
+import * as Harness from "../engine/Harness.ts"
 import { journalOf, viewsOf } from "../engine/Harness.ts"
 import { olderRow } from "../engine/OlderRecords.ts"
 import * as PostgresStorage from "../engine/PostgresStorage.ts"
+import * as Toy from "../engine/Toy.ts"
 
 const ACCOUNT = "mer_1:test"
 
@@ -203,6 +206,37 @@ describe("a database of an older Till", () => {
       const exit = yield* Effect.exit(move)
       const problem = Exit.isFailure(exit) ? innermostMessage(Cause.squash(exit.cause)) : ""
       assert.strictEqual(problem, `column "ahead" does not exist`)
+    })
+  )
+
+  it.live("lets the next start say which records have written documents before 0025_revisions", () =>
+    Effect.gen(function* () {
+      const database = yield* PostgresStorage.make
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const before = yield* Harness.startEngine(yield* database.connect("before"))
+          const operations = [
+            { op: "create", slot: "a", name: "plain" },
+            { op: "increment", slot: "a", by: 1 },
+            { op: "create", slot: "b", name: "plain" },
+            { op: "rename", slot: "a", name: "" },
+            { op: "delete", slot: "b" },
+            { op: "create", slot: "b", name: "plain" }
+          ] as const
+          for (const operation of operations) {
+            yield* before.accounts.execute(ACCOUNT, Toy.request(null), () => Toy.command(operation))
+          }
+          yield* before.stop
+        })
+      )
+      yield* database.asBefore0024
+      const storage = yield* database.connect("after")
+      yield* Harness.projecting(storage, remakeOutdated)
+      const after = yield* Harness.startEngine(storage)
+      yield* Harness.historyAgrees(after, storage, ACCOUNT, 2)
+      yield* after.stop
+      yield* Harness.verified(storage)
+      assert.lengthOf(yield* viewsOf(storage).scan(ACCOUNT, "revisions", "", 100), 5)
     })
   )
 
