@@ -25,8 +25,9 @@ import type { Cursor } from "./components/Table.ts"
 import { cursorIn, pages } from "./components/Table.ts"
 import { timeline } from "./components/Timeline.ts"
 import type { Tone } from "./components/Values.ts"
-import { badge, money, section } from "./components/Values.ts"
+import { badge, money, section, words } from "./components/Values.ts"
 import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
+import { objectLink } from "./Objects.ts"
 import { nameOf } from "./Team.ts"
 import type { Visit } from "./Visit.ts"
 
@@ -35,7 +36,7 @@ const PAGE_RECORDS = 50
 /** Of each event so many deliveries are shown, its newest: it may have been sent again any number of times. */
 const DELIVERIES_MAX = 20
 
-/** Objects: those of these ids, and those that have all of the labels. */
+/** Objects: those of these ids, the first of which has the page, and those that have all of the labels. */
 export interface About {
   readonly ids: ReadonlyArray<string>
   readonly labels: Labels
@@ -84,7 +85,7 @@ export const historySection = Effect.fnUntraced(function* (visit: Visit, about: 
     at: Math.floor(touch.at / 1000),
     tone: toneOf(touch),
     title: [
-      touch.documents.toSorted(inOrder).map(stateHtml),
+      touch.documents.toSorted(inOrder).map((it) => stateHtml(visit, it, it.id === about.ids[0])),
       touch.events.map((event) => eventHtml(visit, event, touch))
     ],
     detail: causeHtml(visit, touch)
@@ -97,17 +98,19 @@ const toneOf = ({ events }: HistoryEntry): Tone => {
   return /failed|canceled/.test(types) ? "bad" : /succeeded|refunded|captured|completed/.test(types) ? "good" : "plain"
 }
 
-const words = (text: string): string => text.replaceAll(/[._]/g, " ")
-
 /** The objects of a record are shown in this order, and all others before them. */
 const ORDER: ReadonlyArray<string> = [CHECKOUT_SESSION, PAYMENT_INTENT, CHARGE, REFUND].map(({ name }) => name)
 const inOrder = (one: Document | Tombstone, other: Document | Tombstone): number =>
   ORDER.indexOf(one.kind) - ORDER.indexOf(other.kind)
 
-/** What a record left of an object: `payment requires action`, `attempt 43.21 USD failed insufficient_funds`. */
-const stateHtml = (document: Document | Tombstone): Child =>
-  html`<div class="state">
-    ${document.deleted ? [words(document.kind), " ", badge("deleted")] : stateOfObject(document)}
+/** `checkout.session` → `checkout session` */
+const nameOfKind = (kind: string): string => words(kind.replaceAll(".", "_"))
+
+/** What a record left of an object: `payment requires action`, `attempt 43.21 USD failed generic_decline ch_…`. */
+const stateHtml = (visit: Visit, document: Document | Tombstone, isOwn: boolean): Child =>
+  html`<div>
+    ${document.deleted ? [nameOfKind(document.kind), " ", badge("deleted")] : stateOfObject(document)}
+    ${!isOwn && objectLink(visit, document.id)}
   </div>`
 
 const stateOfObject = ({ kind, value }: Document): Child => {
@@ -133,7 +136,7 @@ const stateOfObject = ({ kind, value }: Document): Child => {
       return html`checkout session ${badge(status)} ${badge(payment_status)}`
     }
     default:
-      return words(kind)
+      return nameOfKind(kind)
   }
 }
 
@@ -149,7 +152,7 @@ const chargeState = ({ amount_refunded, captured, refunded, released_at, status 
 const eventHtml = (visit: Visit, { id, type }: StoredEvent, { deliveries }: Touch): Child => {
   const rows = deliveries.get(id) ?? []
   return html`<div class="event">
-    <a href="${visit.to(`/events/${id}`)}"><strong>${type}</strong></a> <code>${id}</code>
+    <strong>${type}</strong> ${objectLink(visit, id)}
     ${rows.slice(0, DELIVERIES_MAX).map((row) => deliveryHtml(visit, row))}
     ${
       rows.length > DELIVERIES_MAX &&
