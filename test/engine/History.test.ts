@@ -1,4 +1,4 @@
-/** From documents to the records that have written them. That these are all of them, `Engine.prop` and `Crash.sim` see. */
+/** From documents to the records that have written them. That none is missing, `Engine.prop` and `Crash.sim` see. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit } from "effect"
 import type { ViewsShape } from "../../src/engine/Views.ts"

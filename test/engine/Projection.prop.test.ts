@@ -17,8 +17,8 @@ import * as Toy from "./Toy.ts"
 const ACCOUNT = "mer_1:test"
 
 /**
- * Records in which documents come and change; those with even numbers came earlier, or nobody says when. Some forget all
- * that was before, if they may.
+ * Records in which documents come and change; those with even numbers came earlier, or nobody says when. Some forget
+ * all that was before, if they may.
  */
 const recordsOf = (random: Random, length: number, wipes: number = 0): ReadonlyArray<SealedRecord> => {
   const made = new Set<number>()
