@@ -209,7 +209,7 @@ describe("a database of an older Till", () => {
     })
   )
 
-  it.live("lets the next start say which records have written documents before 0025_revisions", () =>
+  it.live("lets the next start say which records have written documents before 0027_revisions", () =>
     Effect.gen(function* () {
       const database = yield* PostgresStorage.make
       yield* Effect.scoped(
