@@ -19,7 +19,7 @@ interface Section {
 
 /** The parts of the dashboard, in their order. A page names the one that it belongs to. */
 export const SECTIONS = [
-  { name: "Home", path: "", right: "see", key: "h", icon: "m2.5 7.5 8 3l5.5 4.5v6h-4v-4h-3v4h-4z" },
+  { name: "Home", path: "", right: "see", key: "h", icon: "M 2.5 7.5 8 3l5.5 4.5v6h-4v-4h-3v4h-4z" },
   { name: "Payments", path: "/payments", right: "see", key: "p", icon: "m1.5 3.5h13v9h-13zM1.5 6.5h13M4 10h2" },
   {
     name: "Customers",
@@ -33,11 +33,11 @@ export const SECTIONS = [
     path: "/products",
     right: "see",
     key: "o",
-    icon: "m2.5 5 8 2l5.5 3v6L8 14l-5.5-3zM2.5 5 8 8l5.5-3M8 8v6"
+    icon: "M 2.5 5 8 2l5.5 3v6L8 14l-5.5-3zM2.5 5 8 8l5.5-3M8 8v6"
   },
-  { name: "Webhooks", path: "/webhooks", right: "see", key: "w", icon: "m9 1.5 3.5 9H8l-1 5.5L12.5 7H8z" },
+  { name: "Webhooks", path: "/webhooks", right: "see", key: "w", icon: "M 9 1.5 3.5 9H8l-1 5.5L12.5 7H8z" },
   { name: "Requests", path: "/requests", right: "see", key: "r", icon: "m2.5 4h11M2.5 8h11M2.5 12h7" },
-  { name: "Developers", path: "/developers", right: "see", key: "d", icon: "m5.5 4 1.5 8l4 4M10.5 4l4 4-4 4" },
+  { name: "Developers", path: "/developers", right: "see", key: "d", icon: "M 5.5 4 1.5 8l4 4M10.5 4l4 4-4 4" },
   {
     name: "Team",
     path: "/team",
