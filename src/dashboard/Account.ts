@@ -12,7 +12,7 @@ import * as DashboardSessions from "../payments/DashboardSessions.ts"
 import { Passwords } from "../payments/Passwords.ts"
 import * as People from "../payments/People.ts"
 import { dialog, form } from "./components/Form.ts"
-import { signInTable } from "./components/SignIns.ts"
+import { originHtml, signInTable } from "./components/SignIns.ts"
 import { table } from "./components/Table.ts"
 import { badge, section, time } from "./components/Values.ts"
 import { keysSetting } from "./Shell.ts"
@@ -65,7 +65,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
           caption: "Your sessions",
           columns: [
             { name: "Since", cell: ({ created }) => time(created) },
-            { name: "From", cell: ({ address, agent }) => html`${address} <small>${agent}</small>` },
+            { name: "From", cell: originHtml },
             { name: "Until", cell: ({ expires_at }) => time(expires_at), wide: true },
             {
               name: "End",

@@ -18,10 +18,11 @@ import type { Show } from "./Screens.ts"
 import { action, screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
 
-const buttons = (visit: Visit, { id, status }: CheckoutSession, problem: Problem | null): Child =>
+const buttons = (visit: Visit, { id, status, url }: CheckoutSession, problem: Problem | null): Child =>
   visit.may("build") &&
   status === "open" &&
   html`<div class="buttons">
+    ${url !== null && html`<a class="button" href="${url}" target="_blank" rel="noopener">Open checkout</a>`}
     ${dialog("Expire", {
       visit,
       action: `/checkout-sessions/${id}/expire`,

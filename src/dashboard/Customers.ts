@@ -69,10 +69,11 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         })}
       </div>`,
     content: [
-      filters(visit, "/customers", (fields) => [
-        fields.text({ name: "email", label: "Email" }),
-        fields.text({ name: "name", label: "Name" })
-      ]),
+      (rows.length > 0 || query.size > 0) &&
+        filters(visit, "/customers", (fields) => [
+          fields.text({ name: "email", label: "Email" }),
+          fields.text({ name: "name", label: "Name" })
+        ]),
       table({
         caption: "Customers, newest first",
         columns: [
@@ -87,7 +88,10 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         ],
         rows,
         href: ({ id }) => visit.to(`/customers/${id}`),
-        empty: clauses.length > 0 ? "No customer is like that." : "No customers yet."
+        empty:
+          clauses.length > 0
+            ? "No customer is like that."
+            : "No customers yet. A customer keeps payments and saved cards of one payer together."
       }),
       clauses.length === 0 ? pages(visit, rows, hasMore) : pagesFound(visit, { hasMore, end: rows.at(-1)?.id })
     ]

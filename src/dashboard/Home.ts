@@ -12,7 +12,7 @@ import { table } from "./components/Table.ts"
 import { badge, money, NOTHING, plainAmount, section } from "./components/Values.ts"
 import type { Counted, Numbered, RangeName, Sums } from "./Numbers.ts"
 import { numbersOf, rangeNamed, RANGES } from "./Numbers.ts"
-import { paymentColumns } from "./Payments.ts"
+import { noPayments, paymentColumns } from "./Payments.ts"
 import { list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
@@ -181,7 +181,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
           columns: paymentColumns(visit),
           rows,
           href: ({ id }) => visit.to(`/payments/${id}`),
-          empty: html`No payments yet. <a href="${visit.to("/developers")}">Developers</a> says how one is made.`
+          empty: noPayments(visit)
         }),
         html`<a href="${visit.to("/payments")}">All payments</a>`
       ),

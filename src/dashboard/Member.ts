@@ -11,7 +11,7 @@ import * as DashboardSessions from "../payments/DashboardSessions.ts"
 import * as People from "../payments/People.ts"
 import type { Problem } from "./components/Form.ts"
 import { dialog, form } from "./components/Form.ts"
-import { signInTable } from "./components/SignIns.ts"
+import { originHtml, signInTable } from "./components/SignIns.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, section, time } from "./components/Values.ts"
 import type { Show } from "./Screens.ts"
@@ -47,7 +47,7 @@ const sessionTable = (visit: Visit, person: string, rows: ReadonlyArray<Dashboar
     caption: "Open sessions, newest first",
     columns: [
       { name: "Since", cell: ({ created }) => time(created) },
-      { name: "From", cell: ({ address, agent }) => html`${address} <small>${agent}</small>` },
+      { name: "From", cell: originHtml },
       { name: "Until", cell: ({ expires_at }) => time(expires_at), wide: true },
       {
         name: "End",

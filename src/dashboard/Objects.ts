@@ -23,7 +23,8 @@ const PAGES: Readonly<Record<string, DashboardPath>> = {
 /** These are shown on the page of something else, which has to be looked for. */
 const ELSEWHERE: ReadonlySet<string> = new Set(["csli", "whd", "mer"])
 
-const ID = /^([a-z]+)_\w+$/
+/** Payment methods that are built in, such as `pm_card_visa`, are on no page. */
+const ID = /^([a-z]+)_[0-9A-Za-z]+$/
 
 /** `pi` of `pi_…`; empty for a text that is no id. */
 export const prefixOf = (text: string): string => ID.exec(text)?.[1] ?? ""

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { DeclineCode } from "../domain/Cards.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../domain/PaymentIntentStates.ts"
+import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import { seeOther } from "../pages/PageResponse.ts"
 import { cardName } from "./components/Cards.ts"
@@ -57,6 +58,17 @@ const fileLink = (visit: Visit) => {
   </div>`
 }
 
+/** What somebody can do who has no payments yet. */
+export const noPayments = (visit: Visit): Child =>
+  html`No payments yet.
+  ${
+    visit.may("build")
+      ? html`${!visit.livemode && html`<a href="${visit.to("/developers/trigger")}">Make one happen</a>,`} sell a
+          <a href="${visit.to("/products")}">product</a> by a payment link, or see how your server
+          <a href="${visit.to("/developers")}">takes one</a>.`
+      : "They are here as soon as somebody pays."
+  }`
+
 const show: Show = Effect.fnUntraced(function* (visit) {
   const text = visit.query.get("query")?.trim() ?? ""
   // Payments are found by their own ids and by their customers'; all others lead to their pages.
@@ -69,6 +81,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
       ? yield* payments(visit.account, asked, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
       : nothing
   const { hasMore, rows } = found
+  // There is nothing to look for before there is anything.
+  const isNew = rows.length === 0 && visit.query.size === 0
   const isFiltered = problem !== null || asked.queries.length > 0
   const options = (values: ReadonlyArray<string>) => [
     ["", "Any"] as const,
@@ -79,33 +93,34 @@ const show: Show = Effect.fnUntraced(function* (visit) {
     section: "Payments",
     ...(problem !== null && { status: 400 }),
     live: ["payment_intent"],
-    aside: problem === null && fileLink(visit),
+    aside: problem === null && !isNew && fileLink(visit),
     content: [
-      filters(
-        visit,
-        "/payments",
-        (fields) => [
-          fields.choice({ name: "status", label: "Status", options: options(PaymentIntentStatus.literals) }),
-          fields.choice({ name: "decline", label: "Declined for", options: options(DeclineCode.literals) }),
-          fields.text({ name: "amount", label: "Amount", inputmode: "decimal" }),
-          fields.text({ name: "currency", label: "Currency" }),
-          fields.text({ name: "last4", label: "Card ends in", inputmode: "numeric" }),
-          fields.text({ name: "customer", label: "Customer" }),
-          fields.text({ name: "from", label: "From", type: "date" }),
-          fields.text({ name: "until", label: "Until", type: "date" }),
-          fields.text({ name: "metadata", label: "Metadata (key:value)" })
-        ],
-        {
-          errors: problem === null ? {} : { query: problem },
-          search: (fields) =>
-            fields.text({
-              name: "query",
-              label: "Search",
-              type: "search",
-              hint: html`An id, an email, the last four digits of a card, or a query such as <code>${EXAMPLE}</code>.`
-            })
-        }
-      ),
+      !isNew &&
+        filters(
+          visit,
+          "/payments",
+          (fields) => [
+            fields.choice({ name: "status", label: "Status", options: options(PaymentIntentStatus.literals) }),
+            fields.choice({ name: "decline", label: "Declined for", options: options(DeclineCode.literals) }),
+            fields.text({ name: "amount", label: "Amount", inputmode: "decimal" }),
+            fields.text({ name: "currency", label: "Currency" }),
+            fields.text({ name: "last4", label: "Card ends in", inputmode: "numeric" }),
+            fields.text({ name: "customer", label: "Customer" }),
+            fields.text({ name: "from", label: "From", type: "date" }),
+            fields.text({ name: "until", label: "Until", type: "date" }),
+            fields.text({ name: "metadata", label: "Metadata (key:value)" })
+          ],
+          {
+            errors: problem === null ? {} : { query: problem },
+            search: (fields) =>
+              fields.text({
+                name: "query",
+                label: "Search",
+                type: "search",
+                hint: html`An id, an email, the last four digits of a card, or a query such as <code>${EXAMPLE}</code>.`
+              })
+          }
+        ),
       table({
         caption: "Payments, newest first",
         columns: paymentColumns(visit),
@@ -117,7 +132,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
               ? `None of the ${LOOKED_THROUGH_MAX.toLocaleString("en")} that were looked through. There are older ones.`
               : "No payment is like that."
             : "This search cannot be understood."
-          : html`No payments yet. <a href="${visit.to("/developers")}">Developers</a> says how one is made.`
+          : noPayments(visit)
       }),
       isFiltered ? pagesFound(visit, found) : pages(visit, rows, hasMore)
     ]

@@ -45,7 +45,7 @@ export const signInsOf = Effect.fnUntraced(function* (person: string, limit: num
 /** Attempts are looked through for one that has succeeded. */
 const ATTEMPTS_MAX = 10
 
-export const nameOf = ({ email }: Pick<Person, "email">) => email ?? html`<i>no email yet</i>`
+export const nameOf = ({ email }: Pick<Person, "email">) => email ?? html`<i class="whole">no email yet</i>`
 
 export const ROLES: ReadonlyArray<readonly [Role, string]> = [
   ["owner", "Owner: everything"],
