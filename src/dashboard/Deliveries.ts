@@ -9,7 +9,7 @@ import { html } from "../pages/Html.ts"
 import { resend, webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
 import type { Column } from "./components/Table.ts"
 import type { Tone } from "./components/Values.ts"
-import { badge, eventType, NOTHING, time } from "./components/Values.ts"
+import { badge, NOTHING, time } from "./components/Values.ts"
 import type { Visit } from "./Visit.ts"
 
 const TONES: Readonly<Record<WebhookDeliveryStatus, Tone>> = {
@@ -43,7 +43,7 @@ export const deliveryPath = ({ id, webhook_endpoint }: WebhookDelivery) =>
   `/webhooks/${webhook_endpoint}/${id}` as const
 
 export const deliveryColumns = (visit: Visit): ReadonlyArray<Column<Delivered>> => [
-  { name: "Event", long: true, cell: ({ type }) => eventType(type) },
+  { name: "Event", long: true, cell: ({ type }) => html`<strong>${type}</strong>` },
   { name: "State", cell: ({ delivery }) => stateOf(delivery) },
   {
     name: "Last answer",

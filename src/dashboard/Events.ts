@@ -9,7 +9,7 @@ import { sentKey } from "../payments/IdempotencyKeys.ts"
 import { filters, form } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
 import { cursorIn, pages, table } from "./components/Table.ts"
-import { badge, code, eventType, facts, NOTHING, section, time } from "./components/Values.ts"
+import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
 import { findEvent, sendAgain } from "./Deliveries.ts"
 import { objectLink } from "./Objects.ts"
 import { PAGE_ROWS } from "./Reading.ts"
@@ -47,7 +47,7 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
       table({
         caption: "Events, newest first",
         columns: [
-          { name: "Type", long: true, cell: ({ type }) => eventType(type) },
+          { name: "Type", long: true, cell: ({ type }) => html`<strong>${type}</strong>` },
           { name: "About", cell: (event) => objectLink(visit, objectOf(event).id) },
           { name: "Deliveries", align: "end", cell: ({ deliveries }) => deliveries, wide: true },
           { name: "Id", cell: ({ id }) => html`<code>${id}</code>`, wide: true },

@@ -48,12 +48,6 @@ const TONES: Readonly<Record<string, Tone>> = {
 /** `requires_capture` → `requires capture` */
 export const words = (text: string): string => text.replaceAll("_", " ")
 
-/** The type of an event, in lines where one is too short: `payment_intent.` `succeeded`. */
-export const eventType = (type: string): Html => {
-  const [object = "", ...rest] = type.split(".")
-  return html`<strong>${object}${rest.map((part) => html`.<wbr />${part}`)}</strong>`
-}
-
 /** A status: `requires_capture` → `requires capture`, in its colour. */
 export const badge = (status: string, tone: Tone = TONES[status] ?? "plain"): Html =>
   html`<span class="badge ${tone}">${words(status)}</span>`
