@@ -24,8 +24,6 @@ export default defineConfig({
     globalSetup: ["test/support/SeedRun.ts", "test/support/Postgres.ts"],
     setupFiles: ["test/support/SeedProperties.ts"],
     sequence: { sequencer: SlowestFirst },
-    // A worker keeps what it has loaded for the next file: no file changes what another one imports.
-    isolate: false,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Of four, two usually wait for a process, a browser or a database.
