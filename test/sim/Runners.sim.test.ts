@@ -29,7 +29,7 @@ import { start } from "./Process.ts"
 import type { Mistake, World } from "./Runner.ts"
 import { Runner } from "./Runner.ts"
 
-const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 300)
+const SEEDS = Number(process.env["TILL_SIM_SEEDS"] ?? 200)
 const RUNNERS = 3
 
 const Plan = Schema.Struct({
