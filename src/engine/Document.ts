@@ -75,7 +75,7 @@ export interface Tally {
   readonly at: number
   /** Without quotation marks, backslashes and control characters. */
   readonly key: string
-  /** Safe integers, as all their sums have to be. */
+  /** Integers of up to 15 digits. */
   readonly count: number
   readonly amount: number
 }

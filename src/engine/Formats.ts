@@ -9,29 +9,19 @@
  */
 import { Context, Layer } from "effect"
 import { ofDocument } from "./Checksum.ts"
-import type {
-  AccountId,
-  Document,
-  Identified,
-  JsonObject,
-  Searchable,
-  Step,
-  StoredTexts,
-  Tally,
-  Tombstone
-} from "./Document.ts"
+import type { AccountId, Document, JsonObject, Step, StoredTexts, Tombstone } from "./Document.ts"
 import { stored } from "./Document.ts"
 import type { Change, SealedRecord } from "./Record.ts"
 import { AS_SHOWN, changed, JournalCorrupt, lost } from "./Record.ts"
 import type { StoredEvent } from "./Events.ts"
+import type { Derivation } from "./Derived.ts"
+import { derivedOf, derivedOfDeleted, derives } from "./Derived.ts"
 import type { DocumentTexts } from "./Views.ts"
 
 /** `Formatted` is what must be known of a kind to read its older documents. */
-export interface Formatted {
+export interface Formatted extends Derivation<never> {
   readonly name: string
   readonly steps?: ReadonlyArray<Step>
-  readonly search?: ((value: never) => Searchable) | undefined
-  readonly tallies?: ((value: never) => ReadonlyArray<Tally>) | undefined
 }
 
 export interface FormatsShape {
@@ -64,12 +54,6 @@ export class Formats extends Context.Service<Formats, FormatsShape>()("till/engi
 
 const NO_STEPS: ReadonlyArray<Step> = []
 
-/** What the views keep of a kind's documents that the journal does not. */
-interface Derivation {
-  readonly search?: (value: Identified) => Searchable
-  readonly tallies?: (value: Identified) => ReadonlyArray<Tally>
-}
-
 export const make = (
   kinds: ReadonlyArray<Formatted>,
   kindOfEvent: (type: string) => string | undefined
@@ -86,9 +70,7 @@ export const make = (
     return stored({ ...texts, ...textsAfter(steps.slice(format - 1), document, hidden), format: newest })
   }
   const derivations = new Map(
-    kinds.flatMap(({ name, search, tallies }) =>
-      search === undefined && tallies === undefined ? [] : [[name, { search, tallies } as Derivation] as const]
-    )
+    kinds.filter(derives).map((kind): readonly [string, Derivation<never>] => [kind.name, kind])
   )
   return {
     derived: (record) => {
@@ -97,16 +79,14 @@ export const make = (
         const { document, format, id, kind } = change
         const derivation = derivations.get(kind)
         if (derivation === undefined) return change
-        const { search, tallies } = derivation
-        if (document === null) return { ...change, tallies: tallies === undefined ? null : [] }
+        if (document === null) return { ...change, ...derivedOfDeleted(derivation) }
         const steps = stepsOf(kind)
         if (format > 1 + steps.length) throw tooNew(record.account, record.version, id, format, 1 + steps.length)
         const newer =
           format === 1 + steps.length
             ? (change.value ?? JSON.parse(document))
             : JSON.parse(textsAfter(steps.slice(format - 1), document, change.hidden).document)
-        const value = newer as Identified
-        return { ...change, search: search?.(value) ?? null, tallies: tallies?.(value) ?? null }
+        return { ...change, ...derivedOf(derivation, newer as never) }
       })
       return { ...record, changes }
     },

@@ -20,7 +20,6 @@ import type {
 import type { SearchEntry } from "./Search.ts"
 import { entryOf } from "./Search.ts"
 import type { TallyEntry } from "./Tallies.ts"
-import { entriesOf } from "./Tallies.ts"
 
 /** Points to a document inside the journal. */
 export interface DocumentRow {
@@ -259,7 +258,19 @@ class AccountFold {
     this.to = version
     this.ahead = Math.max(this.ahead, aheadOf(record))
     for (const change of changes) {
-      const { created, document, documentSpan, format, hidden, hiddenSpan, id, kind, labels, search, tallies } = change
+      const {
+        created,
+        document,
+        documentSpan,
+        format,
+        hidden,
+        hiddenSpan,
+        id,
+        kind,
+        labels,
+        search,
+        tallies = null
+      } = change
       const rows = created || this.created.has(id) ? this.created : this.changed
       const earlier = rows.get(id)
       if (earlier !== undefined) this.revisions.push({ account, id, version: earlier.version })
@@ -267,7 +278,7 @@ class AccountFold {
       rows.set(id, {
         ...row,
         search: search ? entryOf(account, search) : null,
-        tallies: tallies ? entriesOf(tallies) : null,
+        tallies,
         checksum: Checksum.ofDocument(row, document, hidden)
       })
     }

@@ -7,7 +7,8 @@
  */
 import { hash } from "node:crypto"
 import { Effect, Schema } from "effect"
-import type { AccountId, Identified, Labels, Millis, Searchable, Tally } from "./Document.ts"
+import type { Derived } from "./Derived.ts"
+import type { AccountId, Identified, Labels, Millis } from "./Document.ts"
 
 /**
  * Version of the record format that this code writes. It reads every version up to its own.
@@ -41,7 +42,7 @@ export interface Span {
 }
 
 /** A document as a command left it: the whole after-image, or null for a deletion. */
-export interface Change {
+export interface Change extends Partial<Derived> {
   readonly id: string
   readonly kind: string
   /** JSON text. */
@@ -53,13 +54,6 @@ export interface Change {
   readonly format: number
   /** Says whether its id is known to be new. The journal does not tell, so no change that was read from there is. */
   readonly created: boolean
-  /**
-   * What the document is found by, if its kind is searched. Derives from the document: the journal does not have it,
-   * and `Formats.derived` adds it to what was read from there.
-   */
-  readonly search?: Searchable | null
-  /** What the document counts as, likewise: of a kind that counts, a deleted one as nothing; null of all others. */
-  readonly tallies?: ReadonlyArray<Tally> | null
   /** The document, where it has just been read from the journal: nobody needs to parse it again. */
   readonly value?: unknown
 }

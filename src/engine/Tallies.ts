@@ -51,32 +51,27 @@ export const tallyAt = (id: string): Pick<TallyEntry, "hour" | "key"> => ({
 export const isNothing = ({ amount, count }: Pick<TallyEntry, "count" | "amount">): boolean =>
   count === 0 && amount === 0
 
-/** A key is read back from text by whatever the storage has for that. */
-const isPlain = (key: string): boolean => /^[^"\\\p{C}]*$/u.test(key)
-
 /** Sums of one account, by their ids. */
-export type Sums = Map<string, Pick<TallyEntry, "count" | "amount">>
+export type Sums = Map<string, TallyEntry>
 
-const ZERO = { count: 0, amount: 0 }
-
-export const addTo = (sums: Sums, { amount, count, ...place }: TallyEntry): void => {
-  const id = tallyId(place)
-  const sum = sums.get(id) ?? ZERO
-  sums.set(id, { count: sum.count + count, amount: sum.amount + amount })
+export const addTo = (sums: Sums, entry: TallyEntry): void => {
+  const id = tallyId(entry)
+  const { amount, count } = sums.get(id) ?? { count: 0, amount: 0 }
+  sums.set(id, { ...entry, count: count + entry.count, amount: amount + entry.amount })
 }
 
 const NONE: ReadonlyArray<TallyEntry> = []
 
-/** What a row keeps of a document: each sum that it is in once, in one order. */
+/** What a row keeps of a document: each sum that it is in once, in one order. Throws if it could not be read back. */
 export const entriesOf = (tallies: ReadonlyArray<Tally>): ReadonlyArray<TallyEntry> => {
   if (tallies.length === 0) return NONE
   const sums: Sums = new Map()
-  for (const { amount, at, count, key } of tallies) {
-    if (!isPlain(key)) throw new Error(`Nothing can be counted under ${JSON.stringify(key)}`)
-    addTo(sums, { hour: Math.floor(at / HOUR_SECONDS), key, count, amount })
-  }
+  for (const { at, ...tally } of tallies) addTo(sums, { hour: Math.floor(at / HOUR_SECONDS), ...tally })
   const ids = [...sums.keys()].toSorted()
-  return ids.map((id) => ({ ...tallyAt(id), ...sums.get(id)! })).filter((entry) => !isNothing(entry))
+  const entries = ids.map((id) => sums.get(id)!).filter((entry) => !isNothing(entry))
+  const text = entriesText(entries)!
+  if (!ENTRIES.test(text)) throw new Error(`Nothing can be counted as ${text}`)
+  return entries
 }
 
 /** As a row has them in Postgres; null where there are none. */

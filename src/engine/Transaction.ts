@@ -6,7 +6,9 @@
  * An outcome that must be kept although it is no success (a declined card) is therefore returned, not failed with.
  */
 import { Context, Effect } from "effect"
-import type { AccountId, Document, Identified, Kind, Labels, Millis, Searchable, Tally, Tombstone } from "./Document.ts"
+import type { Derived } from "./Derived.ts"
+import { derivedOf, derivedOfDeleted, derives, NOTHING_DERIVED } from "./Derived.ts"
+import type { AccountId, Document, Identified, Kind, Labels, Millis, Tombstone } from "./Document.ts"
 import { encode, formatOf } from "./Document.ts"
 import type { EventVersionsShape } from "./Events.ts"
 import { randomText } from "./Identifiers.ts"
@@ -164,10 +166,8 @@ export class ActiveTransaction implements Transaction {
   readonly #seen = new Map<string, Document | Tombstone>()
   /** Holds what was written of it, each document once. */
   readonly #written: Array<Document | Tombstone> = []
-  /** Of written documents that are searched: what they are found by. */
-  #searches: Map<string, () => Searchable> | undefined
-  /** Of written documents that count, and of deleted ones: what they count as. */
-  #tallies: Map<string, () => ReadonlyArray<Tally>> | undefined
+  /** What derives from them. One command may write a document several times: only what is left is looked into. */
+  #derived: Map<string, () => Derived> | undefined
   /** Ids that nothing can have had before. */
   readonly #newIds: Array<string> = []
   #timers: Map<string, TimerChange> | undefined
@@ -197,10 +197,7 @@ export class ActiveTransaction implements Transaction {
   }
 
   put<V extends Identified, H>(kind: Kind<V, H>, value: V, hidden?: H): void {
-    // One command may write a document several times: only what is left is looked into.
-    const { search, tallies } = kind
-    if (search !== undefined) (this.#searches ??= new Map()).set(value.id, () => search(value))
-    if (tallies !== undefined) (this.#tallies ??= new Map()).set(value.id, () => tallies(value))
+    if (derives(kind)) (this.#derived ??= new Map()).set(value.id, () => derivedOf(kind, value))
     this.#write({
       id: value.id,
       kind: kind.name,
@@ -216,7 +213,7 @@ export class ActiveTransaction implements Transaction {
 
   delete<V extends Identified, H>(kind: Kind<V, H>, id: string): void {
     this.#known(id)
-    if (kind.tallies !== undefined) (this.#tallies ??= new Map()).set(id, () => NOTHING)
+    if (derives(kind)) (this.#derived ??= new Map()).set(id, () => derivedOfDeleted(kind))
     this.#write({ id, kind: kind.name, version: this.#version, deleted: true })
   }
 
@@ -338,11 +335,9 @@ export class ActiveTransaction implements Transaction {
   }
 
   changes(): ReadonlyArray<Change> {
-    return this.#written.map((entry) => {
-      const search = entry.deleted ? null : (this.#searches?.get(entry.id)?.() ?? null)
-      const tallies = this.#tallies?.get(entry.id)?.() ?? null
-      return changeOf(entry, this.#newIds.includes(entry.id), { search, tallies })
-    })
+    return this.#written.map((entry) =>
+      changeOf(entry, this.#newIds.includes(entry.id), this.#derived?.get(entry.id)?.() ?? NOTHING_DERIVED)
+    )
   }
 
   timerChanges(): ReadonlyArray<TimerChange> {
@@ -369,11 +364,7 @@ export class ActiveTransaction implements Transaction {
   }
 }
 
-const changeOf = (
-  entry: Document | Tombstone,
-  created: boolean,
-  { search, tallies }: Required<Pick<Change, "search" | "tallies">>
-): Change => {
+const changeOf = (entry: Document | Tombstone, created: boolean, { search, tallies }: Derived): Change => {
   const { id, kind } = entry
   if (entry.deleted) {
     return { id, kind, document: null, hidden: null, labels: NO_LABELS, format: 1, created, search, tallies }

@@ -5,9 +5,8 @@ import type { AccountId } from "../engine/Document.ts"
 import type { Projection } from "../engine/Projection.ts"
 import type { TalliesOfStep, TallyEntry, TallyQuery, TallyRow } from "../engine/Tallies.ts"
 import { ENTRIES_PATTERN, tallyAt } from "../engine/Tallies.ts"
+import type { Sql } from "./Rows.ts"
 import { ask, bigints, ints, texts } from "./Rows.ts"
-
-type Sql<Row> = { readonly [K in keyof Row]: Row[K] extends number ? bigint | number : Row[K] }
 
 /**
  * Part of a projection's statement. What documents counted as before is read as it was when the statement began. That
