@@ -40,7 +40,7 @@ export const read =
     const [behind, before] = [Number(newerThan ?? 0), Number(olderThan ?? Number.MAX_SAFE_INTEGER)]
     const between = sql`version > ${bigint(behind)} AND version < ${bigint(before)}`
     const nearest = sql`ORDER BY version ${sql.literal(newerThan === undefined ? "DESC" : "ASC")} LIMIT ${limit}`
-    const labelled = labelsText({ ...(labels !== undefined && { labels }) })
+    const labelled = labelsText({ labels: labels ?? {} })
     // As lists find what has labels of which few have the same.
     const alike =
       labelled === null
