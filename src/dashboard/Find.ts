@@ -82,7 +82,7 @@ const pageIn = Effect.fnUntraced(function* (visit: Visit, account: AccountId, id
 })
 
 /** The page of an object: in this environment, or else in the other one. */
-const addressOf = Effect.fnUntraced(function* (visit: Visit, id: string) {
+const foundAt = Effect.fnUntraced(function* (visit: Visit, id: string) {
   for (const livemode of [visit.livemode, !visit.livemode]) {
     const page = yield* pageIn(visit, accountOf(visit.merchant.id, livemode), id)
     if (page !== undefined) return visit.at(`/${livemode ? "live" : "test"}${page}`)
@@ -98,7 +98,7 @@ const listOf = (text: string): readonly [path: DashboardPath, query: Readonly<Re
 const show: Show = Effect.fnUntraced(function* (visit) {
   const text = visit.query.get("query")?.trim() ?? ""
   if (text !== "" && !isId(text)) return seeOther(visit.to(...listOf(text)))
-  const address = text === "" ? undefined : yield* addressOf(visit, text)
+  const address = text === "" ? undefined : yield* foundAt(visit, text)
   if (address !== undefined) return seeOther(address)
   const { merchant } = visit
   return {

@@ -258,19 +258,7 @@ class AccountFold {
     this.to = version
     this.ahead = Math.max(this.ahead, aheadOf(record))
     for (const change of changes) {
-      const {
-        created,
-        document,
-        documentSpan,
-        format,
-        hidden,
-        hiddenSpan,
-        id,
-        kind,
-        labels,
-        search,
-        tallies = null
-      } = change
+      const { created, document, documentSpan, format, hidden, hiddenSpan, id, kind, labels, search } = change
       const rows = created || this.created.has(id) ? this.created : this.changed
       const earlier = rows.get(id)
       if (earlier !== undefined) this.revisions.push({ account, id, version: earlier.version })
@@ -278,7 +266,7 @@ class AccountFold {
       rows.set(id, {
         ...row,
         search: search ? entryOf(account, search) : null,
-        tallies,
+        tallies: change.tallies ?? null,
         checksum: Checksum.ofDocument(row, document, hidden)
       })
     }

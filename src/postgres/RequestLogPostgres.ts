@@ -257,8 +257,8 @@ export const trim = Effect.fnUntraced(function* (
     const removed = yield* sql<{ id: string }>`DELETE FROM request_logs WHERE account = ${account} AND id IN (
         SELECT id FROM request_logs WHERE account = ${account} AND id < ${behind} ORDER BY id LIMIT ${TRIM_ROWS}
       ) RETURNING id`
-    if (removed.length < TRIM_ROWS)
-      return { count: Number(count), bytes: Number(bytes ?? 0) } satisfies Amount as Amount
+    if (removed.length === TRIM_ROWS) continue
+    return { count: Number(count), bytes: Number(bytes ?? 0) } satisfies Amount as Amount
   }
 })
 

@@ -71,9 +71,10 @@ const statements = (sql: PgClient.PgClient) => {
   /** Along the primary key, all or the newest. */
   const walked = (account: AccountId, query: SearchQuery, most?: number) => {
     const [behind, before] = boundsOf(query)
+    const newest = most === undefined ? sql`` : sql`LIMIT ${most}`
     return sql<SqlDocument>`SELECT ${columns} FROM (
         SELECT * FROM objects
-        WHERE account = ${account} AND id > ${behind} AND id < ${before} ORDER BY id DESC ${most === undefined ? sql`` : sql`LIMIT ${most}`}
+        WHERE account = ${account} AND id > ${behind} AND id < ${before} ORDER BY id DESC ${newest}
       ) AS newest
       WHERE kind = ${query.kind} AND document_at IS NOT NULL ${conditions(sql, account, query)}
       ORDER BY id DESC LIMIT ${query.limit}`
