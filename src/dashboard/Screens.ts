@@ -39,7 +39,7 @@ import { isReturn, link, placeOf } from "./Place.ts"
 import type { Right } from "./Rights.ts"
 import type { SignInLimits } from "./SignInLimits.ts"
 import type { Mode, Visit } from "./Visit.ts"
-import { subjectOf, visitOf } from "./Visit.ts"
+import { shownAt, subjectOf, visitOf } from "./Visit.ts"
 import type { Visitor } from "./Visitors.ts"
 import { isFromHere, visitorOf } from "./Visitors.ts"
 import { administerAnywhere } from "../http/forward/Calls.ts"
@@ -337,7 +337,7 @@ export const action = <R = never>(made: Action<Services | R>) => {
         const atPage = `/${visit.mode}${filled(made.of, params)}` as DashboardPath
         const again = ({ errors, message }: Invalid, status: number) => {
           const problem: Problem = { action: visit.place.path, message, errors, values }
-          const onPage = { ...visit, place: { ...visit.place, path: atPage } }
+          const onPage = shownAt(visit, atPage)
           return shown(onPage, made.show(onPage, params, problem), { status })
         }
         if (made.confirms?.(visit, values) === true && !isConfirmed(visit.session, yield* Clock.currentTimeMillis)) {

@@ -76,12 +76,12 @@ export const shell = (visit: Visit, screen: Screen): Html =>
     script: true,
     content: html`<a class="skip" href="#content">To the content</a>
       ${sidebar(visit, screen.section)}
-      <main id="content" tabindex="-1" ${liveData(visit, screen.live)}>
+      <main id="content" tabindex="-1" data-page="${visit.here({})}" ${liveData(visit, screen.live)}>
         ${screen.notice != null && html`<p class="said" role="status">${screen.notice}</p>`}
         <header class="head">
           ${screen.back !== undefined && html`<p class="back"><a href="${visit.to(screen.back[0])}">${screen.back[1]}</a></p>`}
           <h1>${screen.title}</h1>
-          ${screen.live !== undefined && html`<span class="live">Live</span>`} ${screen.aside}
+          ${screen.live !== undefined && html`<span class="live">Updates live</span>`} ${screen.aside}
         </header>
         ${screen.content}
       </main>

@@ -57,13 +57,23 @@ export const visitOf = (
     mode,
     livemode,
     account: accountOf(merchant.id, livemode),
-    place,
     query,
     publicUrl: config.publicUrl,
     may: (right) => may(person.role, right),
     to: (path, query) => at(`/${mode}${path}`, query),
     at,
-    here: (changes) => at(place.path, { ...Object.fromEntries(query), done: null, ...changes }),
-    token: (path) => makeToken(config, subjectOf(session, path))
+    token: (path) => makeToken(config, subjectOf(session, path)),
+    ...isAt(place, query)
   }
 }
+
+const isAt = (place: Place, query: URLSearchParams): Pick<Visit, "place" | "here"> => ({
+  place,
+  here: (changes) => link(place, place.path, { ...Object.fromEntries(query), done: null, ...changes })
+})
+
+/** The visit of a page that the answer to a form shows. Its links lead on from where the form was sent to. */
+export const shownAt = (visit: Visit, path: DashboardPath): Visit => ({
+  ...visit,
+  ...isAt({ ...visit.place, path }, visit.query)
+})

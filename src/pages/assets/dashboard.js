@@ -77,17 +77,22 @@ function focusAgain(place, name) {
   found[0]?.element.focus({ preventScroll: true })
 }
 
+/** Where the page is its own; the answer to a form is at the form's address, and would send it again. */
+function ownAddress() {
+  return new URL(main.dataset.page, location.href)
+}
+
 /** Asks for the page again, and takes its content over. */
 async function refresh() {
   if (running || document.hidden || isBusy()) {
     pending = true
     return
   }
+  const address = ownAddress()
+  if (address.pathname !== location.pathname) return loadAgain()
   running = true
   pending = false
   try {
-    const address = new URL(location.href)
-    address.searchParams.delete("done")
     const response = await fetch(address, { headers: { accept: "text/html" }, redirect: "manual" })
     if (response.type === "opaqueredirect") return leave()
     if (!response.ok || isBusy()) return
@@ -112,7 +117,11 @@ async function refresh() {
 /** The session has ended: what is shown is nobody's to see any more. */
 function leave() {
   source?.close()
-  location.reload()
+  loadAgain()
+}
+
+function loadAgain() {
+  location.replace(ownAddress())
 }
 
 let soon
@@ -158,7 +167,7 @@ addEventListener("focusout", () => {
 })
 document.addEventListener("toggle", () => pending && refreshSoon(), true)
 // A page out of the browser's memory may be somebody's who has signed out since.
-addEventListener("pageshow", ({ persisted }) => persisted && location.reload())
+addEventListener("pageshow", ({ persisted }) => persisted && loadAgain())
 addEventListener("pagehide", () => {
   source?.close()
   source = undefined
