@@ -93,7 +93,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
             ? "No customer is like that."
             : "No customers yet. A customer keeps payments and saved cards of one payer together."
       }),
-      clauses.length === 0 ? pages(visit, rows, hasMore) : pagesFound(visit, { hasMore, end: rows.at(-1)?.id })
+      (clauses.length === 0 ? pages : pagesFound)(visit, rows, hasMore)
     ]
   }
 })

@@ -11,9 +11,8 @@ import { filters } from "./components/Form.ts"
 import type { Column } from "./components/Table.ts"
 import { cursorIn, pages, pagesFound, table } from "./components/Table.ts"
 import { badge, money, NOTHING, time, words } from "./components/Values.ts"
-import type { Found } from "./PaymentSearch.ts"
 import { isId } from "./Objects.ts"
-import { askedBy, LOOKED_THROUGH_MAX, payments } from "./PaymentSearch.ts"
+import { askedBy, payments } from "./PaymentSearch.ts"
 import { PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
@@ -75,12 +74,10 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   if (isId(text) && !/^(?:pi|cus)_/.test(text)) return seeOther(visit.to("/find", { query: text }))
   const asked = yield* askedBy(visit)
   const { problem } = asked
-  const nothing: Found = { rows: [], hasMore: false, end: undefined }
-  const found =
+  const { hasMore, rows } =
     problem === null
       ? yield* payments(visit.account, asked, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
-      : nothing
-  const { hasMore, rows } = found
+      : { rows: [], hasMore: false }
   // There is nothing to look for before there is anything.
   const isNew = rows.length === 0 && visit.query.size === 0
   const isFiltered = problem !== null || asked.queries.length > 0
@@ -128,13 +125,11 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         href: ({ id }) => visit.to(`/payments/${id}`),
         empty: isFiltered
           ? problem === null
-            ? hasMore
-              ? `None of the ${LOOKED_THROUGH_MAX.toLocaleString("en")} that were looked through. There are older ones.`
-              : "No payment is like that."
+            ? "No payment is like that."
             : "This search cannot be understood."
           : noPayments(visit)
       }),
-      isFiltered ? pagesFound(visit, found) : pages(visit, rows, hasMore)
+      (isFiltered ? pagesFound : pages)(visit, rows, hasMore)
     ]
   }
 })

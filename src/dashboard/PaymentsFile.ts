@@ -6,8 +6,8 @@ import { Accounts } from "../engine/Accounts.ts"
 import { seeOther } from "../pages/PageResponse.ts"
 import type { Cursor } from "./components/Table.ts"
 import { plainAmount } from "./components/Values.ts"
-import type { Found } from "./PaymentSearch.ts"
 import { askedBy, payments } from "./PaymentSearch.ts"
+import type { Listed } from "./Reading.ts"
 import { download } from "./Screens.ts"
 
 /** Payments that are in memory at once. */
@@ -60,9 +60,9 @@ export const layer = download(
     // What fails here is answered with a page; later on, the connection is cut, and the browser says so.
     const first = yield* read({})
     const accounts = yield* Accounts
-    const rest = Stream.unfold(first, (page: Found) =>
+    const rest = Stream.unfold(first, (page: Listed<PaymentIntent>) =>
       page.hasMore
-        ? Effect.map(read({ olderThan: page.end! }), (next) => [linesOf(next.rows), next] as const)
+        ? Effect.map(read({ olderThan: page.rows.at(-1)!.id }), (next) => [linesOf(next.rows), next] as const)
         : Effect.succeed(undefined)
     ).pipe(Stream.provideService(Accounts, accounts))
     const begin = lineOf(COLUMNS.map(([name]) => name)) + linesOf(first.rows)

@@ -61,8 +61,7 @@ export const search = Effect.fnUntraced(function* <A extends Identified, H>(
     accounts.search(account, {
       kind: kind.name,
       prefix: kind.prefix!,
-      // The first finds what the others look into.
-      filters: filtersOf(queries[0], searched),
+      filters: filtersOf(queries, searched),
       matches: (value) => {
         const values = searched.valuesOf(value as A)
         return queries.every((query) => matches(query, searched.fields, values))

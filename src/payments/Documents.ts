@@ -33,7 +33,7 @@ import { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
 import type { Document, Identified, JsonObject, Kind } from "../engine/Document.ts"
 import { inside } from "../engine/Formats.ts"
 import { Transaction } from "../engine/Transaction.ts"
-import { searchable, SEARCHED_CUSTOMER, SEARCHED_PAYMENT_INTENT } from "./Search.ts"
+import { FILTERED_PAYMENT_INTENT, searchable, SEARCHED_CUSTOMER } from "./Search.ts"
 import * as Tallies from "./Tallies.ts"
 
 /** Such a kind says what its documents are made of. */
@@ -134,7 +134,7 @@ export const PAYMENT_INTENT: Resource<PaymentIntent, PaymentIntentHidden | undef
   prefix: PREFIXES.payment_intent,
   foundById: true,
   labels: ({ customer }) => (customer === null ? {} : { customer }),
-  search: searchable(SEARCHED_PAYMENT_INTENT),
+  search: searchable(FILTERED_PAYMENT_INTENT),
   tallies: Tallies.ofPaymentIntent
 }
 

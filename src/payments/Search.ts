@@ -56,6 +56,16 @@ export const SEARCHED_CUSTOMER: SearchedBy<Customer> = {
   closed: {}
 }
 
+/** What the dashboard looks for as well: why the last attempt was declined, which is no field of the API (9.70). */
+export const FILTERED_PAYMENT_INTENT: SearchedBy<PaymentIntent> = {
+  ...SEARCHED_PAYMENT_INTENT,
+  fields: { ...SEARCHED_PAYMENT_INTENT.fields, decline_code: { type: "token" } },
+  valuesOf: (payment) => ({
+    ...SEARCHED_PAYMENT_INTENT.valuesOf(payment),
+    decline_code: payment.last_payment_error?.decline_code ?? null
+  })
+}
+
 /** Found in another way: by the primary key, by the time in ids, and in ranges. */
 const WITHOUT_TERMS: ReadonlySet<string> = new Set(["id", "created", "amount"])
 
@@ -89,16 +99,19 @@ export const searchable =
   }
 
 /**
- * Filters of which one finds each object that a query asks for: one for all clauses, or one for each. What a filter
- * cannot say, it leaves out.
+ * Filters of which one finds each object that all queries ask for: of a query one for all clauses, or one for each.
+ * What a filter cannot say, it leaves out.
  */
 export const filtersOf = <Value>(
-  { clauses, connective }: SearchQuery,
+  queries: ReadonlyArray<SearchQuery>,
   searched: SearchedBy<Value>
-): ReadonlyArray<Filter> => {
-  const found = clauses.map((clause) => filterOf(clause, searched))
-  return connective === "OR" ? found : [found.reduce(both)]
-}
+): ReadonlyArray<Filter> =>
+  queries
+    .map(({ clauses, connective }) => {
+      const found = clauses.map((clause) => filterOf(clause, searched))
+      return connective === "OR" ? found : [found.reduce(both)]
+    })
+    .reduce((found, more) => found.flatMap((one) => more.map((other) => both(one, other))))
 
 const EVERYTHING: Filter = { all: [], any: [], none: [] }
 

@@ -396,6 +396,10 @@ export const migrations = {
     `DROP INDEX deliveries_pending_by_event`,
     // The rows do not say what was before them: the start makes the views anew from the journal.
     `UPDATE checkpoints SET outdated = true`
+  ),
+  "0028_declines_searched": statements(
+    // Payments are found by why they were declined as well, which is for the journal to say.
+    `UPDATE checkpoints SET outdated = true`
   )
 }
 

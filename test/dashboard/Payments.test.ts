@@ -37,6 +37,14 @@ describe("payments of the dashboard", () => {
       confirm: true,
       ...parameters
     })
+  const declined = async (card: string, parameters: object = {}): Promise<string> => {
+    const refused = await server.post(
+      "/v1/payment_intents",
+      { amount: 4321, currency: "usd", payment_method: card, confirm: true, ...parameters },
+      { status: 402 }
+    )
+    return refused.error.payment_intent.id
+  }
   const idsIn = (text: string) =>
     [...text.matchAll(/<td role="cell" class="end"[^>]*>\s*<a href="[^"]*\/payments\/(pi_\w+)"/g)].map(([, id]) => id!)
   const search = async (query: string, more: Readonly<Record<string, string>> = {}) =>
@@ -68,18 +76,10 @@ describe("payments of the dashboard", () => {
 
   it("are found by why the last attempt was declined, beside every other filter", async () => {
     const marked = { metadata: { test: "declines" } }
-    const declined = async (card: string, amount = 4321): Promise<string> => {
-      const refused = await server.post(
-        "/v1/payment_intents",
-        { amount, currency: "usd", payment_method: card, confirm: true, ...marked },
-        { status: 402 }
-      )
-      return refused.error.payment_intent.id
-    }
-    const poor = await declined("pm_card_insufficient_funds")
-    const lost = await declined("pm_card_lost_card")
-    const poorer = await declined("pm_card_insufficient_funds", 9900)
-    const retried = await declined("pm_card_insufficient_funds")
+    const poor = await declined("pm_card_insufficient_funds", marked)
+    const lost = await declined("pm_card_lost_card", marked)
+    const poorer = await declined("pm_card_insufficient_funds", { ...marked, amount: 9900 })
+    const retried = await declined("pm_card_insufficient_funds", marked)
     await server.post(`/v1/payment_intents/${retried}/confirm`, { payment_method: "pm_card_visa" })
     const paid = await pay(marked)
     const found = async (filters: Readonly<Record<string, string>>) =>
@@ -88,6 +88,7 @@ describe("payments of the dashboard", () => {
     assert.deepStrictEqual(await found({ decline: "insufficient_funds" }), [poorer, poor])
     assert.deepStrictEqual(await found({ decline: "insufficient_funds", amount: "99" }), [poorer])
     assert.deepStrictEqual(await found({ decline: "lost_card", query: "amount:1 OR amount:4321" }), [lost])
+    assert.deepStrictEqual(await found({ decline: "insufficient_funds", query: "amount:1 OR amount:4321" }), [poor])
     assert.deepStrictEqual(await found({ decline: "expired_card" }), [])
     const list = await search("", { metadata: "test:declines", decline: "insufficient_funds" })
     assert.include(list.text, '<option value="insufficient_funds" selected="">insufficient funds</option>')
@@ -99,27 +100,36 @@ describe("payments of the dashboard", () => {
     )
   })
 
-  it("are gone through in both directions where they are searched", async () => {
-    for (let i = 0; i < 8; i++) await Promise.all(Array.from({ length: 8 }, () => pay({ currency: "gbp" })))
-    const to = (text: string, rel: "prev" | "next") =>
-      new RegExp(`<a rel="${rel}" href="([^"]+)"`).exec(text)?.[1]?.replaceAll("&amp;", "&")
-    const pages = [await search("", { currency: "gbp" })]
-    for (let href = to(pages[0]!.text, "next"); href !== undefined; href = to(pages.at(-1)!.text, "next")) {
-      pages.push(await tab.get(new URL(href, pages.at(-1)!.url).href))
+  it.each([{ currency: "gbp" }, { decline: "stolen_card" }])(
+    "are gone through in both directions where they are filtered by %o",
+    async (filter) => {
+      const make = (i: number): Promise<unknown> =>
+        "currency" in filter
+          ? pay(filter)
+          : // Others lie between them.
+            Promise.all([declined(i % 2 === 0 ? "pm_card_lost_card" : "pm_card_visa_chargeDeclinedStolenCard"), pay()])
+      const count = "currency" in filter ? 64 : 128
+      for (let i = 0; i < count; i += 8) await Promise.all(Array.from({ length: 8 }, (_, j) => make(i + j)))
+      const to = (text: string, rel: "prev" | "next") =>
+        new RegExp(`<a rel="${rel}" href="([^"]+)"`).exec(text)?.[1]?.replaceAll("&amp;", "&")
+      const pages = [await search("", filter)]
+      for (let href = to(pages[0]!.text, "next"); href !== undefined; href = to(pages.at(-1)!.text, "next")) {
+        pages.push(await tab.get(new URL(href, pages.at(-1)!.url).href))
+      }
+      const shown = pages.map(({ text }) => idsIn(text))
+      assert.deepStrictEqual(
+        shown.map(({ length }) => length),
+        [25, 25, 14]
+      )
+      assert.strictEqual(new Set(shown.flat()).size, 64)
+      let page = pages[2]!
+      for (const before of [1, 0]) {
+        page = await tab.get(new URL(to(page.text, "prev")!, page.url).href)
+        assert.deepStrictEqual(idsIn(page.text), shown[before])
+      }
+      assert.isUndefined(to(page.text, "prev"))
     }
-    const shown = pages.map(({ text }) => idsIn(text))
-    assert.deepStrictEqual(
-      shown.map(({ length }) => length),
-      [25, 25, 14]
-    )
-    assert.strictEqual(new Set(shown.flat()).size, 64)
-    let page = pages[2]!
-    for (const before of [1, 0]) {
-      page = await tab.get(new URL(to(page.text, "prev")!, page.url).href)
-      assert.deepStrictEqual(idsIn(page.text), shown[before])
-    }
-    assert.isUndefined(to(page.text, "prev"))
-  })
+  )
 
   it("say what is wrong with a query, and keep it", async () => {
     const page = await search('amount>"x" OR <b>')

@@ -87,6 +87,12 @@ describe("9.19: a search", () => {
       bad.body.error.message,
       "The `query` field must be a search query: at character 24, there is no field email to search by."
     )
+    // The dashboard alone asks for it (9.70).
+    const reason = await search("payment_intents", 'decline_code:"lost_card"')
+    assert.strictEqual(
+      reason.body.error.message,
+      "The `query` field must be a search query: at character 1, there is no field decline_code to search by."
+    )
     assertError(await search("customers", "amount>1"), 400, "parameter_invalid", "query")
     assertError(await server.request("GET", "/v1/customers/search"), 400, "parameter_missing", "query")
     const { id } = await post("customers")

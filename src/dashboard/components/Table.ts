@@ -106,13 +106,11 @@ const links = (newer: string | false, older: string | false): Child =>
 /** An address names so many of the pages on the way to this one. */
 const TRAIL_MAX = 40
 
-/**
- * The same of what a search finds, which goes from newer to older only: the address has the way to this page in it, and
- * `end` is where the next one begins.
- */
+/** The same of what a search finds, which goes from newer to older only: the address has the way to this page in it. */
 export const pagesFound = (
   { here, query }: Pick<Visit, "here" | "query">,
-  { end, hasMore }: { readonly end: string | undefined; readonly hasMore: boolean }
+  rows: ReadonlyArray<{ readonly id: string }>,
+  hasMore: boolean
 ): Child => {
   const { olderThan } = cursorIn(query)
   const trail = (query.get("trail") ?? "").split(".").filter((id) => ID.test(id))
@@ -121,7 +119,10 @@ export const pagesFound = (
   return links(
     olderThan !== undefined && here({ after: trail.at(-1) ?? null, before: null, trail: textOf(trail.slice(0, -1)) }),
     hasMore &&
-      end !== undefined &&
-      here({ after: end, before: null, trail: olderThan === undefined ? null : textOf([...trail, olderThan]) })
+      here({
+        after: rows.at(-1)!.id,
+        before: null,
+        trail: olderThan === undefined ? null : textOf([...trail, olderThan])
+      })
   )
 }

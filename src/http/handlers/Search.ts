@@ -52,7 +52,7 @@ export const searchDocuments = Effect.fnUntraced(function* <A extends Identified
     accounts.search(account, {
       kind: kind.name,
       prefix,
-      filters: filtersOf(query, searched),
+      filters: filtersOf([query], searched),
       matches: (value) => matches(query, searched.fields, searched.valuesOf(value as A)),
       limit,
       ...(olderThan !== undefined && { olderThan })
