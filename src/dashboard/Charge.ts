@@ -5,6 +5,7 @@ import { billingHtml, cardFacts } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import { badge, code, facts, metadataSection, money, plainAmount, section, time } from "./components/Values.ts"
 import { objectLink } from "./Objects.ts"
+import { customerLink, customersOf } from "./Payers.ts"
 import { find } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
@@ -12,6 +13,7 @@ import { screen } from "./Screens.ts"
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const charge = (yield* find(visit.account, CHARGE, id)).value
   const { amount, amount_captured, amount_refunded, billing_details, currency, customer, payment_method } = charge
+  const customers = yield* customersOf(visit.account, [charge])
   return {
     title: `Charge of ${plainAmount(amount, currency)} ${currency.toUpperCase()}`,
     section: "Payments",
@@ -29,7 +31,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
         ["Given back", charge.released_at && time(charge.released_at)],
         ...cardFacts(charge.payment_method_details.card),
         ["Payment method", objectLink(visit, payment_method)],
-        ["Customer", customer && objectLink(visit, customer)],
+        ["Customer", customer && customerLink(visit, customers, customer)],
         ["Billed to", billingHtml(billing_details)],
         ["Date", time(charge.created)]
       ]),

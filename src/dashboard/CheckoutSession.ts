@@ -13,6 +13,7 @@ import { qrCode } from "./components/QrCode.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, metadataSection, money, plainAmount, section, time } from "./components/Values.ts"
 import { objectLink } from "./Objects.ts"
+import { customerLink, customersOf } from "./Payers.ts"
 import { find } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, screen } from "./Screens.ts"
@@ -50,6 +51,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const session = (yield* find(visit.account, CHECKOUT_SESSION, id)).value
   const lines = (yield* find(visit.account, LINE_ITEMS, lineItemsId(id))).value.data
   const { client_secret: _, customer, payment_intent, url, ...rest } = session
+  const customers = yield* customersOf(visit.account, [session])
   const currency = session.currency ?? "usd"
   const total = session.amount_total ?? 0
   return {
@@ -71,7 +73,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         facts([
           ["Id", code(id)],
           ["Payment", payment_intent && objectLink(visit, payment_intent)],
-          ["Customer", customer && objectLink(visit, customer)],
+          ["Customer", customer && customerLink(visit, customers, customer)],
           ["Payer", billingHtml(session.customer_details ?? {})],
           ["Since", time(session.created)],
           [session.status === "expired" ? "Would have expired" : "Expires", time(session.expires_at)],

@@ -4,7 +4,8 @@ import { CheckoutSessionStatus } from "../domain/CheckoutSession.ts"
 import { CHECKOUT_SESSION } from "../payments/Documents.ts"
 import { filters } from "./components/Form.ts"
 import { cursorIn, pages, table } from "./components/Table.ts"
-import { badge, code, money, NOTHING, time } from "./components/Values.ts"
+import { badge, code, money, time } from "./components/Values.ts"
+import { customersOf, payer } from "./Payers.ts"
 import { list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
@@ -15,11 +16,12 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   const status = CheckoutSessionStatus.literals.find((status) => status === asked)
   const labels = status === undefined ? {} : { status }
   const { hasMore, rows } = yield* list(account, CHECKOUT_SESSION, { cursor: cursorIn(query), labels })
+  const customers = yield* customersOf(account, rows)
   return {
     title: "Checkout sessions",
     section: "Products",
     back: ["/products", "Products"],
-    live: ["checkout.session"],
+    live: ["checkout.session", "customer"],
     content: [
       filters(visit, "/checkout-sessions", (fields) =>
         fields.choice({
@@ -37,7 +39,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             cell: ({ amount_total, currency }) => money(amount_total ?? 0, currency ?? "usd")
           },
           { name: "Status", cell: ({ status }) => badge(status) },
-          { name: "Payer", cell: ({ customer_details }) => customer_details?.email ?? NOTHING },
+          { name: "Payer", long: true, cell: (session) => payer(visit, customers, session, session.customer_details) },
           { name: "Session", wide: true, cell: ({ id }) => code(id) },
           { name: "Date", cell: ({ created }) => time(created) }
         ],

@@ -104,7 +104,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         "Payments",
         table({
           caption: "Payments of this customer, newest first",
-          columns: paymentColumns(visit).filter(({ name }) => name !== "Customer"),
+          columns: paymentColumns(visit, null),
           rows: payments.rows,
           href: (payment) => visit.to(`/payments/${payment.id}`),
           empty: "None yet."

@@ -13,6 +13,7 @@ import { badge, money, NOTHING, plainAmount, section } from "./components/Values
 import type { Counted, Numbered, RangeName, Sums } from "./Numbers.ts"
 import { numbersOf, rangeNamed, RANGES } from "./Numbers.ts"
 import { noPayments, paymentColumns } from "./Payments.ts"
+import { customersOf } from "./Payers.ts"
 import { list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
@@ -158,13 +159,14 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   const range = rangeNamed(visit.query.get("range"))
   const clock = yield* Accounts.use((accounts) => accounts.run(visit.account, AccountClock.read))
   const { rows } = yield* list(visit.account, PAYMENT_INTENT, { limit: LATELY })
+  const customers = yield* customersOf(visit.account, rows)
   const counted = yield* numbersOf(visit.account, range, clock.now)
   const endpoints = yield* health(visit)
   const found = yield* matters(visit, clock, endpoints)
   return {
     title: "Home",
     section: "Home",
-    live: ["payment_intent", "refund", "webhook_endpoint", "delivery"],
+    live: ["payment_intent", "customer", "refund", "webhook_endpoint", "delivery"],
     content: [
       visit.person.has_password
         ? null
@@ -178,7 +180,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         "Payments lately",
         table({
           caption: "The newest payments",
-          columns: paymentColumns(visit),
+          columns: paymentColumns(visit, customers),
           rows,
           href: ({ id }) => visit.to(`/payments/${id}`),
           empty: noPayments(visit)

@@ -18,19 +18,9 @@ import type { Problem } from "./components/Form.ts"
 import { dialog } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
 import { table } from "./components/Table.ts"
-import {
-  badge,
-  code,
-  facts,
-  metadataSection,
-  money,
-  NOTHING,
-  plainAmount,
-  section,
-  time,
-  words
-} from "./components/Values.ts"
+import { badge, code, facts, metadataSection, money, plainAmount, section, time, words } from "./components/Values.ts"
 import { historySection } from "./History.ts"
+import { customersOf, payerOf } from "./Payers.ts"
 import { cardOf } from "./Payments.ts"
 import { find, list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
@@ -127,8 +117,8 @@ const refundsTable = (visit: Visit, refunds: ReadonlyArray<Refund>) =>
     empty: "None."
   })
 
-const factsOf = (visit: Visit, payment: PaymentIntent, checkoutSession: string | undefined) => {
-  const { amount_capturable, amount_received, currency, customer, description, id, last_payment_error } = payment
+const factsOf = (visit: Visit, payment: PaymentIntent, customer: Child, checkoutSession: string | undefined) => {
+  const { amount_capturable, amount_received, currency, description, id, last_payment_error } = payment
   return facts([
     ["Id", code(id)],
     ["Date", time(payment.created)],
@@ -137,10 +127,7 @@ const factsOf = (visit: Visit, payment: PaymentIntent, checkoutSession: string |
     ["Capturable", amount_capturable > 0 ? money(amount_capturable, currency) : null],
     ["Refundable", refundableOf(payment) > 0 ? money(refundableOf(payment), currency) : null],
     ["Card", cardOf(payment)],
-    [
-      "Customer",
-      customer === null ? NOTHING : html`<a href="${visit.to(`/customers/${customer}`)}"><code>${customer}</code></a>`
-    ],
+    ["Customer", customer],
     [
       "Checkout",
       checkoutSession &&
@@ -169,12 +156,13 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const { hidden, value: payment } = yield* find(visit.account, PAYMENT_INTENT, id)
   const { canceled_at, charges, client_secret: _, created, ...rest } = payment
   const session = hidden?.checkoutSession
-  const [{ rows: refunds }, history, checkout] = yield* Effect.all(
+  const [{ rows: refunds }, history, checkout, customers] = yield* Effect.all(
     [
       list(visit.account, REFUND, { labels: { payment_intent: id }, limit: REFUNDS_MAX }),
       // Attempts and refunds say which payment they are of.
       historySection(visit, { ids: [id, ...(session === undefined ? [] : [session])], labels: { payment_intent: id } }),
-      checkoutLink(visit, session)
+      checkoutLink(visit, session),
+      customersOf(visit.account, [payment])
     ],
     { concurrency: "unbounded" }
   )
@@ -185,7 +173,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     live: ["payment_intent", "charge", "refund", "checkout.session", "event", "delivery"],
     aside: [badge(payment.status), checkout, buttons(visit, payment, problem)],
     content: [
-      factsOf(visit, payment, session),
+      factsOf(visit, payment, payerOf(visit, customers, payment), session),
       metadataSection(payment.metadata),
       history,
       section("Refunds", refundsTable(visit, refunds)),

@@ -4,7 +4,7 @@ import { PAYMENT_METHOD } from "../payments/Documents.ts"
 import { billingHtml, cardFacts, cardName } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import { badge, code, facts, metadataSection, section, time } from "./components/Values.ts"
-import { objectLink } from "./Objects.ts"
+import { customerLink, customersOf } from "./Payers.ts"
 import { find } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
@@ -12,6 +12,7 @@ import { screen } from "./Screens.ts"
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const { hidden, value: method } = yield* find(visit.account, PAYMENT_METHOD, id)
   const { billing_details, card, created, customer, metadata } = method
+  const customers = yield* customersOf(visit.account, [method])
   return {
     title: cardName(card),
     section: "Customers",
@@ -21,7 +22,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
     content: [
       facts([
         ["Id", code(id)],
-        ["Customer", customer && objectLink(visit, customer)],
+        ["Customer", customer && customerLink(visit, customers, customer)],
         ...cardFacts(card),
         ["Billed to", billingHtml(billing_details)],
         ["Since", time(created)]

@@ -12,6 +12,8 @@ import type { Column } from "./components/Table.ts"
 import { cursorIn, pages, pagesFound, table } from "./components/Table.ts"
 import { badge, money, NOTHING, time, words } from "./components/Values.ts"
 import { isId } from "./Objects.ts"
+import type { Customers } from "./Payers.ts"
+import { customersOf, payerOf } from "./Payers.ts"
 import { askedBy, payments } from "./PaymentSearch.ts"
 import { PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
@@ -24,7 +26,8 @@ export const cardOf = ({ charges }: PaymentIntent) => {
   return card === undefined ? NOTHING : html`<span class="whole">${cardName(card)}</span>`
 }
 
-export const paymentColumns = (visit: Visit): ReadonlyArray<Column<PaymentIntent>> => [
+/** The columns of a list, with the customers of its payments, or null if all are one customer's. */
+export const paymentColumns = (visit: Visit, customers: Customers | null): ReadonlyArray<Column<PaymentIntent>> => [
   { name: "Amount", align: "end", cell: ({ amount, currency }) => money(amount, currency) },
   {
     name: "Status",
@@ -37,12 +40,9 @@ export const paymentColumns = (visit: Visit): ReadonlyArray<Column<PaymentIntent
     wide: true,
     cell: ({ description, id }) => description ?? html`<code>${id}</code>`
   },
-  {
-    name: "Customer",
-    wide: true,
-    cell: ({ customer }) =>
-      customer === null ? NOTHING : html`<a href="${visit.to(`/customers/${customer}`)}"><code>${customer}</code></a>`
-  },
+  ...(customers === null
+    ? []
+    : [{ name: "Customer", long: true, cell: (payment: PaymentIntent) => payerOf(visit, customers, payment) }]),
   { name: "Card", cell: cardOf, wide: true },
   { name: "Date", cell: ({ created }) => time(created) }
 ]
@@ -78,6 +78,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
     problem === null
       ? yield* payments(visit.account, asked, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
       : { rows: [], hasMore: false }
+  const customers = yield* customersOf(visit.account, rows)
   // There is nothing to look for before there is anything.
   const isNew = rows.length === 0 && visit.query.size === 0
   const isFiltered = problem !== null || asked.queries.length > 0
@@ -89,7 +90,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
     title: "Payments",
     section: "Payments",
     ...(problem !== null && { status: 400 }),
-    live: ["payment_intent"],
+    live: ["payment_intent", "customer"],
     aside: problem === null && !isNew && fileLink(visit),
     content: [
       !isNew &&
@@ -120,7 +121,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         ),
       table({
         caption: "Payments, newest first",
-        columns: paymentColumns(visit),
+        columns: paymentColumns(visit, customers),
         rows,
         href: ({ id }) => visit.to(`/payments/${id}`),
         empty: isFiltered

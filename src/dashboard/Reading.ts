@@ -26,6 +26,20 @@ export const find = Effect.fnUntraced(function* <A extends Identified, H>(
   return entry as Document<A, H>
 })
 
+/** Objects of a kind by their ids, those that are there. What is not in memory is read by one query. */
+export const findAll = Effect.fnUntraced(function* <A extends Identified, H>(
+  account: AccountId,
+  kind: Resource<A, H>,
+  ids: ReadonlyArray<string>
+) {
+  const accounts = yield* Accounts
+  const entries = yield* Effect.forEach(new Set(ids), (id) => accounts.read(account, id), { concurrency: "unbounded" })
+  const found = entries.flatMap((entry) =>
+    entry === undefined || entry.deleted || entry.kind !== kind.name ? [] : [(entry as Document<A, H>).value]
+  )
+  return new Map(found.map((value) => [value.id, value]))
+})
+
 export interface Listed<A> {
   /** Newest first. */
   readonly rows: ReadonlyArray<A>

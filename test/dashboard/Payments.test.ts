@@ -3,6 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { csvCell } from "../../src/dashboard/PaymentsFile.ts"
 import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
+import { basic } from "../http/TestServer.ts"
 import { visit } from "../pages/Shop.ts"
 import type { Tab } from "./People.ts"
 import { openTab, signedIn } from "./People.ts"
@@ -130,6 +131,49 @@ describe("payments of the dashboard", () => {
       assert.isUndefined(to(page.text, "prev"))
     }
   )
+
+  it("name who has paid: customers with a link, those that were deleted and guests without", async () => {
+    const currency = "sek"
+    const customer = async (parameters: object) => (await server.post("/v1/customers", parameters)).id as string
+    const named = await customer({ name: "Åsa <b>", email: "asa@example.com" })
+    const reachable = await customer({ email: "only@example.com" })
+    const unknown = await customer({ description: "Till four" })
+    const deleted = await customer({ name: "Gone" })
+    const guest = async (billing_details: object) =>
+      await pay({
+        currency,
+        payment_method: (
+          await server.post("/v1/payment_methods", {
+            type: "card",
+            card: { number: "4242424242424242", exp_month: 12, exp_year: 2040, cvc: "123" },
+            billing_details
+          })
+        ).id
+      })
+    for (const id of [named, reachable, unknown, deleted, named]) await pay({ currency, customer: id })
+    await guest({ name: "Guest", email: "guest@example.com" })
+    await guest({ email: "another@example.com" })
+    await pay({ currency })
+    const remove = { method: "DELETE", headers: { authorization: basic(server.secretTest) } }
+    assert.strictEqual((await fetch(`${server.url}/v1/customers/${deleted}`, remove)).status, 200)
+    const link = (id: string, content: string) => `<a href="/dashboard/test/customers/${id}">${content}</a>`
+    const cells = async (path: string) =>
+      [...(await tab.get(path)).text.matchAll(/data-name="Customer">\s*([\s\S]*?)\s*<\/td>/g)].map(([, cell]) =>
+        cell!.replace(/(?:\.\.\/)+/, "/")
+      )
+    const shown = [
+      '<span class="nothing">–</span>',
+      "<bdi>another@example.com</bdi>",
+      "<bdi>Guest</bdi>",
+      link(named, "<bdi>Åsa &lt;b&gt;</bdi>"),
+      `<code>${deleted}</code>`,
+      link(unknown, `<code>${unknown}</code>`),
+      link(reachable, "<bdi>only@example.com</bdi>"),
+      link(named, "<bdi>Åsa &lt;b&gt;</bdi>")
+    ]
+    assert.deepStrictEqual(await cells("/dashboard/test/payments?currency=sek"), shown)
+    assert.deepStrictEqual(await cells("/dashboard/test"), shown)
+  })
 
   it("say what is wrong with a query, and keep it", async () => {
     const page = await search('amount>"x" OR <b>')

@@ -7,8 +7,9 @@ import { html } from "../../pages/Html.ts"
 
 type Shown = Pick<Card, "brand" | "country" | "exp_month" | "exp_year" | "funding" | "last4">
 
-/** `Visa ···· 4242` */
-export const cardName = ({ brand, last4 }: Pick<Card, "brand" | "last4">): string => `${brandName(brand)} ···· ${last4}`
+/** `Visa ···· 4242`, `Amex ···· 0005`: tables have no room for the whole name. */
+export const cardName = ({ brand, last4 }: Pick<Card, "brand" | "last4">): string =>
+  `${brand === "amex" ? "Amex" : brandName(brand)} ···· ${last4}`
 
 /** `04/2031` */
 export const cardExpiry = ({ exp_month, exp_year }: Pick<Card, "exp_month" | "exp_year">): string =>
