@@ -50,6 +50,7 @@ import * as EmbeddedPostgres from "./postgres/embedded/EmbeddedPostgres.ts"
 import { freePort } from "./postgres/embedded/FreePort.ts"
 import { HttpConfig } from "./http/HttpConfig.ts"
 import { answerUnreadable } from "./http/UnreadableRequests.ts"
+import { AdministrationFailed } from "./payments/Administration.ts"
 import { INSTALLATION, isLive } from "./payments/AccountIds.ts"
 import * as Pages from "./pages/Pages.ts"
 import { PagesConfig } from "./pages/Embedding.ts"
@@ -402,7 +403,15 @@ const installationOf = (config: TillConfigShape): ControlSocket.Installation => 
 
 /** The service takes commands on the installation while it runs. */
 const controlSocket = Layer.unwrap(
-  Effect.map(TillConfig, (config) => ControlSocket.layer(installationOf(config), administerAnywhere))
+  Effect.map(TillConfig, (config) => {
+    const refusal = dashboardRefusalOf(config)
+    return ControlSocket.layer(installationOf(config), (command) =>
+      // Such a link would lead nowhere.
+      command._tag === "LinkToDashboard" && refusal !== null
+        ? Effect.fail(new AdministrationFailed({ message: refusal }))
+        : administerAnywhere(command)
+    )
+  })
 )
 
 /** Whoever starts the service learns this of it, once it takes requests. */
@@ -416,6 +425,8 @@ export class Started extends Context.Service<
     readonly added: ReadonlyArray<ApiKeySlot>
     /** Leads the default merchant's owner into the dashboard, once; null but for the first start. */
     readonly dashboardLink: string | null
+    /** Why there is no link, although this is the first start; null if there is, or nobody wants one. */
+    readonly dashboardRefusal: string | null
     /** True if the environment sets the secret key of test mode. */
     readonly isKeySet: boolean
   }
@@ -427,12 +438,14 @@ export class Started extends Context.Service<
       const config = yield* TillConfig
       const port = "port" in http.address ? http.address.port : config.port
       const { added, generated, link } = yield* FirstStart
+      const refusal = dashboardRefusalOf(config)
       const baseUrl = publicUrlOf({ ...config, port })
       return {
         generated,
         added,
         baseUrl,
-        dashboardLink: link === null || !config.dashboard ? null : baseUrl + link,
+        dashboardLink: link === null || refusal !== null ? null : baseUrl + link,
+        dashboardRefusal: link === null || !config.dashboard ? null : refusal,
         isKeySet: config.defaultKeys.secretTest !== undefined
       }
     })

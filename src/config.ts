@@ -199,11 +199,14 @@ const webhookTestHosts = (value: string) => {
 }
 
 /** Why nobody can sign in to the dashboard; null if people can (semantics 9.63). */
-export const dashboardRefusalOf = ({ dashboardInsecure, host, publicUrl }: TillConfigShape): string | null =>
-  dashboardInsecure || isLoopback(host) || publicUrl?.startsWith("https://") === true
+export const dashboardRefusalOf = (config: TillConfigShape): string | null => {
+  const { dashboard, dashboardInsecure, host, publicUrl } = config
+  if (!dashboard) return "The dashboard is turned off: TILL_DASHBOARD is off."
+  return dashboardInsecure || isLoopback(host) || publicUrl?.startsWith("https://") === true
     ? null
     : `Till listens on ${host}, where others could read passwords on their way. Put a proxy with TLS in front of it and ` +
-      "set TILL_PUBLIC_URL to its https:// address; or, where nobody can listen, set TILL_DASHBOARD_INSECURE=on."
+        "set TILL_PUBLIC_URL to its https:// address; or, where nobody can listen, set TILL_DASHBOARD_INSECURE=on."
+}
 
 /** Nobody but this machine reaches the server there, unless something in front of it passes requests on. */
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/i.test(host)

@@ -170,7 +170,8 @@ const together = (starts: ReadonlyArray<Started>): Started =>
     ...all,
     generated: { ...all.generated, ...one.generated },
     added: [...all.added, ...one.added],
-    dashboardLink: all.dashboardLink ?? one.dashboardLink
+    dashboardLink: all.dashboardLink ?? one.dashboardLink,
+    dashboardRefusal: all.dashboardRefusal ?? one.dashboardRefusal
   }))
 
 /** What a runner is told by the process that has started it. */

@@ -45,7 +45,7 @@ const KEY_NAMES: Readonly<Record<KeySlot, string>> = {
   publishableLive: "Publishable key, live mode"
 }
 
-const greetingOf = ({ baseUrl, dashboardLink, generated, isKeySet }: Started): string => {
+const greetingOf = ({ baseUrl, dashboardLink, dashboardRefusal, generated, isKeySet }: Started): string => {
   const lines = [`Till listens on ${baseUrl}`]
   const slots = (Object.keys(KEY_NAMES) as Array<KeySlot>).filter((slot) => generated[slot] !== undefined)
   if (slots.length > 0) {
@@ -59,6 +59,7 @@ const greetingOf = ({ baseUrl, dashboardLink, generated, isKeySet }: Started): s
       `  ${dashboardLink}`
     )
   }
+  if (dashboardRefusal !== null) lines.push("", `Nobody can sign in to the dashboard. ${dashboardRefusal}`)
   const key = generated.secretTest
   if (key !== undefined || isKeySet) {
     lines.push(
