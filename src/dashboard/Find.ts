@@ -14,6 +14,7 @@ import { CHECKOUT_SESSION, LINE_ITEMS, lineItemsId, WEBHOOK_ENDPOINT } from "../
 import { PERSON } from "../payments/People.ts"
 import { isId, pageOf, prefixOf } from "./Objects.ts"
 import type { DashboardPath } from "./Place.ts"
+import { customersWith, isEmail } from "./PaymentSearch.ts"
 import { find, list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
@@ -97,6 +98,10 @@ const listOf = (text: string): readonly [path: DashboardPath, query: Readonly<Re
 
 const show: Show = Effect.fnUntraced(function* (visit) {
   const text = visit.query.get("query")?.trim() ?? ""
+  if (isEmail(text) && (yield* customersWith(visit.account, text)).rows.length === 0) {
+    // Guests have payments only.
+    return seeOther(visit.to("/payments", { query: text }))
+  }
   if (text !== "" && !isId(text)) return seeOther(visit.to(...listOf(text)))
   const address = text === "" ? undefined : yield* foundAt(visit, text)
   if (address !== undefined) return seeOther(address)

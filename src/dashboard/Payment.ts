@@ -16,6 +16,7 @@ import * as PaymentIntents from "../payments/PaymentIntents.ts"
 import * as Refunds from "../payments/Refunds.ts"
 import type { Problem } from "./components/Form.ts"
 import { dialog } from "./components/Form.ts"
+import { billingHtml } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, metadataSection, money, plainAmount, section, time, words } from "./components/Values.ts"
@@ -128,6 +129,7 @@ const factsOf = (visit: Visit, payment: PaymentIntent, customer: Child, checkout
     ["Refundable", refundableOf(payment) > 0 ? money(refundableOf(payment), currency) : null],
     ["Card", cardOf(payment)],
     ["Customer", customer],
+    ["Payer", billingHtml(payment.charges.data[0]?.billing_details ?? {})],
     [
       "Checkout",
       checkoutSession &&

@@ -34,7 +34,7 @@ export const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> => {
   const given = givenIn(query)
   const clauses: Array<Clause> = []
   for (const field of ["status", "currency", "customer", "last4"]) {
-    if (given(field) !== "") clauses.push(clause(field, ":", given(field)))
+    if (given(field) !== "" && !isEmail(given(field))) clauses.push(clause(field, ":", given(field)))
   }
   if (Schema.is(DeclineCode)(given("decline"))) clauses.push(clause("decline_code", ":", given("decline")))
   const currency = Schema.is(Currency)(given("currency")) ? given("currency").toLowerCase() : "usd"
@@ -48,10 +48,21 @@ export const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> => {
   return clauses
 }
 
-/** Of a payer's customers with the same email so many are asked for; a query has no more clauses. */
-const CUSTOMERS_MAX = CLAUSES_MAX
+export const isEmail = (text: string): boolean => /^[^\s"'@]+@[^\s"'@]+$/.test(text)
 
-const EMAIL = /^[^\s"'@]+@[^\s"'@]+$/
+/** Of a payer's customers with the same email so many are asked for: with the email itself, as many as a query has. */
+const CUSTOMERS_MAX = CLAUSES_MAX - 1
+
+/** The customers that have an email, whatever its case. */
+export const customersWith = (account: AccountId, email: string) =>
+  list(account, CUSTOMER, { labels: { email: email.toLowerCase() }, limit: CUSTOMERS_MAX })
+
+/** Whoever has this email has paid: a guest, or a customer. */
+const paidBy = (account: AccountId, email: string) =>
+  Effect.map(customersWith(account, email), ({ rows }): SearchQuery => ({
+    connective: "OR",
+    clauses: [clause("payer_email", ":", email), ...rows.map(({ id }) => clause("customer", ":", id))]
+  }))
 
 /** Fits a query, which is a text in quotes; an id alone, the end of a card's number or an email are meant as such. */
 const queryOf = Effect.fnUntraced(function* (account: AccountId, text: string) {
@@ -59,11 +70,7 @@ const queryOf = Effect.fnUntraced(function* (account: AccountId, text: string) {
   if (/^pi_\w+$/.test(text)) return only(clause("id", ":", text))
   if (/^cus_\w+$/.test(text)) return only(clause("customer", ":", text))
   if (/^\d{4}$/.test(text)) return only(clause("last4", ":", text))
-  if (EMAIL.test(text)) {
-    const labels = { email: text.toLowerCase() }
-    const { rows } = yield* list(account, CUSTOMER, { labels, limit: CUSTOMERS_MAX })
-    return only(...rows.map(({ id }) => clause("customer", ":", id)))
-  }
+  if (isEmail(text)) return Result.succeed(yield* paidBy(account, text))
   return parse(text, SEARCHED_PAYMENT_INTENT.fields)
 })
 
@@ -77,8 +84,11 @@ export interface Asked {
 
 export const askedBy = Effect.fnUntraced(function* ({ account, query }: Pick<Visit, "account" | "query">) {
   const clauses = clausesOf(query)
-  const filtered: ReadonlyArray<SearchQuery> = clauses.length === 0 ? [] : [{ connective: "AND", clauses }]
-  const text = givenIn(query)("query")
+  const [text, customer] = [givenIn(query)("query"), givenIn(query)("customer")]
+  const filtered: ReadonlyArray<SearchQuery> = [
+    ...(clauses.length === 0 ? [] : [{ connective: "AND" as const, clauses }]),
+    ...(isEmail(customer) ? [yield* paidBy(account, customer)] : [])
+  ]
   if (text === "") return { problem: null, queries: filtered } satisfies Asked as Asked
   const parsed = yield* queryOf(account, text)
   if (Result.isFailure(parsed)) {
@@ -86,8 +96,7 @@ export const askedBy = Effect.fnUntraced(function* ({ account, query }: Pick<Vis
     return { problem: `At character ${position}, ${problem}.`, queries: [] } satisfies Asked as Asked
   }
   const { clauses: more, connective } = parsed.success
-  const queries: ReadonlyArray<SearchQuery> =
-    connective === "AND" ? [{ connective, clauses: [...more, ...clauses] }] : [parsed.success, ...filtered]
+  const queries: ReadonlyArray<SearchQuery> = [{ clauses: more, connective }, ...filtered]
   return { problem: null, queries } satisfies Asked as Asked
 })
 

@@ -30,6 +30,8 @@ const COLUMNS: ReadonlyArray<readonly [name: string, cell: (payment: PaymentInte
   ["currency", ({ currency }) => currency],
   ["description", ({ description }) => description],
   ["customer", ({ customer }) => customer],
+  ["payer_name", ({ charges }) => charges.data[0]?.billing_details.name],
+  ["payer_email", ({ charges }) => charges.data[0]?.billing_details.email],
   ["card_brand", ({ charges }) => charges.data[0]?.payment_method_details.card.brand],
   ["card_last4", ({ charges }) => charges.data[0]?.payment_method_details.card.last4],
   ["decline_code", ({ last_payment_error }) => last_payment_error?.decline_code],

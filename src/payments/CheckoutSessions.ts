@@ -5,7 +5,7 @@
  * moved from, `CheckoutSessionSteps.ts` says what that does to the session.
  */
 import { Effect, Result } from "effect"
-import type { BillingDetailsParameter } from "../domain/Address.ts"
+import type { BillingDetails, BillingDetailsParameter } from "../domain/Address.ts"
 import { addressOf } from "../domain/Address.ts"
 import { requiredOfAddress } from "../domain/AddressFormats.ts"
 import type {
@@ -212,7 +212,8 @@ export const confirm = Effect.fnUntraced(function* (
 
   const payment = PaymentIntents.withAmount(yield* findOfSession(document, payment_intent), amount_total!)
   const source = yield* PaymentIntents.chosenSource(payment.value, sent, parameters)
-  const paid = yield* PaymentIntents.pay(payment, source, parameters.return_url || null)
+  const billed = source && { ...source, billingDetails: completed(source.billingDetails, collected) }
+  const paid = yield* PaymentIntents.pay(payment, billed, parameters.return_url || null)
   return Result.map(paid, ({ session }) => session!.value)
 })
 
@@ -425,6 +426,14 @@ const collectedDetails = (
   name: sent?.name || (known?.name ?? null),
   phone: sent?.phone || (known?.phone ?? null),
   address: addressOf(sent?.address) ?? known?.address ?? null
+})
+
+/** Who is billed: as the payment method says, and as the payer has said where that says nothing (semantics 9.82). */
+const completed = (billed: BillingDetails, collected: CustomerDetails): BillingDetails => ({
+  email: billed.email ?? collected.email,
+  name: billed.name ?? collected.name,
+  phone: billed.phone ?? collected.phone,
+  address: billed.address ?? collected.address
 })
 
 /** Fails for a session that would complete without what it has to collect (semantics S14, 9.8). */

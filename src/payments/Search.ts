@@ -56,13 +56,21 @@ export const SEARCHED_CUSTOMER: SearchedBy<Customer> = {
   closed: {}
 }
 
-/** What the dashboard looks for as well: why the last attempt was declined, which is no field of the API (9.70). */
+/**
+ * What the dashboard looks for as well, of the newest attempt: why it was declined, and which email its payer has
+ * given. The API has no such fields (9.70).
+ */
 export const FILTERED_PAYMENT_INTENT: SearchedBy<PaymentIntent> = {
   ...SEARCHED_PAYMENT_INTENT,
-  fields: { ...SEARCHED_PAYMENT_INTENT.fields, decline_code: { type: "token" } },
+  fields: {
+    ...SEARCHED_PAYMENT_INTENT.fields,
+    decline_code: { type: "token" },
+    payer_email: { type: "token" }
+  },
   valuesOf: (payment) => ({
     ...SEARCHED_PAYMENT_INTENT.valuesOf(payment),
-    decline_code: payment.last_payment_error?.decline_code ?? null
+    decline_code: payment.last_payment_error?.decline_code ?? null,
+    payer_email: payment.charges.data[0]?.billing_details.email ?? null
   })
 }
 

@@ -400,6 +400,10 @@ export const migrations = {
   "0028_declines_searched": statements(
     // Payments are found by why they were declined as well, which is for the journal to say.
     `UPDATE checkpoints SET outdated = true`
+  ),
+  "0029_payers_searched": statements(
+    // The same of their payers' emails.
+    `UPDATE checkpoints SET outdated = true`
   )
 }
 

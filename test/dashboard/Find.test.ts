@@ -105,13 +105,16 @@ describe("an id", () => {
   })
 
   it("that there is not is said not to be there, and whatever is none leads to payments or customers", async () => {
+    await world.server.post("/v1/customers", { email: "known@example.com" })
     const missing = await open(findPath("pi_none"))
     assert.strictEqual(missing.status, 404)
     assert.include(missing.text, "pi_none")
     for (const [text, place] of [
       ["amount>5", "/payments?query=amount%3E5"],
       ["4242", "/payments?query=4242"],
-      ["ada@example.com", "/customers?email=ada%40example.com"],
+      ["ada@example.com", "/payments?query=ada%40example.com"],
+      ["Known@Example.com", "/customers?email=Known%40Example.com"],
+      ["@example.com", "/customers?email=%40example.com"],
       ["Ada Lovelace", "/customers?name=Ada+Lovelace"]
     ] as const) {
       const page = await open(findPath(text))

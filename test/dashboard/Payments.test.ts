@@ -132,6 +132,44 @@ describe("payments of the dashboard", () => {
     }
   )
 
+  it("are found by the email of a guest, who is no customer, and say who paid", async () => {
+    const product = await server.post("/v1/products", {
+      name: "Cap",
+      default_price_data: { currency: "nok", unit_amount: 4321 }
+    })
+    const bought = async (email: string) => {
+      const session = await server.post("/v1/checkout_sessions", {
+        mode: "payment",
+        line_items: [{ price: product.default_price, quantity: 1 }],
+        success_url: "https://shop.example/thanks"
+      })
+      const details = {
+        email,
+        name: "Grace",
+        address: { line1: "Rua 1", city: "Porto", postal_code: "4000", country: "PT" }
+      }
+      const paid = { payment_method: "pm_card_visa", customer_details: details }
+      const { customer, payment_intent } = await server.post(`/v1/checkout_sessions/${session.id}/confirm`, paid)
+      assert.isNull(customer)
+      return payment_intent as string
+    }
+    const known = await server.post("/v1/customers", { email: "grace@example.com" })
+    const [first, second] = [await bought("Grace@Example.com"), await bought("grace@example.com")]
+    const third = await pay({ currency: "nok", customer: known.id })
+    await bought("other@example.com")
+    assert.deepStrictEqual(idsIn((await search("GRACE@example.com")).text), [third.id, second, first])
+    assert.deepStrictEqual(idsIn((await search("grace@example.com", { customer: known.id })).text), [third.id])
+    for (const query of ["", "amount:4321 OR amount:1"]) {
+      const found = await search(query, { customer: "grace@example.com", currency: "nok" })
+      assert.deepStrictEqual(idsIn(found.text), [third.id, second, first])
+      assert.notInclude(found.text, "other@example.com")
+    }
+    const page = (await tab.get(`/dashboard/test/payments/${first}`)).text
+    for (const said of ["Grace@Example.com", "Rua 1", "Porto"]) assert.include(page, said)
+    const file = await tab.get("/dashboard/test/payments.csv?query=grace@example.com&currency=nok")
+    assert.match(file.text, new RegExp(`^${first},.*,Grace,Grace@Example\\.com,visa,`, "m"))
+  })
+
   it("name who has paid: customers with a link, those that were deleted and guests without", async () => {
     const currency = "sek"
     const customer = async (parameters: object) => (await server.post("/v1/customers", parameters)).id as string

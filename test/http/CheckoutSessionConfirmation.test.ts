@@ -234,6 +234,27 @@ describe("confirmation", () => {
     )
   })
 
+  it("9.82: what the payer has entered fills what the payment method does not say of its charges", async () => {
+    const entered = { email: "guest@example.com", name: "Grace", phone: "1" }
+    const address = { line1: "1 High St", line2: null, city: "London", country: "GB", postal_code: "N1", state: null }
+    const charged = async (chosen: object) => {
+      const { id, payment_intent } = await create({})
+      await confirm(id, { customer_details: { ...entered, address }, ...chosen })
+      return (await intent(payment_intent)).charges.data[0].billing_details
+    }
+    const filled = { ...entered, address }
+    assert.deepStrictEqual(await charged({ payment_method: "pm_card_visa" }), filled)
+    assert.deepStrictEqual(await charged({ payment_method: "pm_card_declined" }), filled)
+    const card = { number: "4242424242424242", exp_month: 12, exp_year: 2034 }
+    const said = { email: "card@example.com", address: { line1: "Elsewhere", country: "GB" } }
+    const data = { type: "card", card, billing_details: said }
+    assert.deepStrictEqual(await charged({ payment_method: null, payment_method_data: data }), {
+      ...filled,
+      email: "card@example.com",
+      address: { line1: "Elsewhere", line2: null, city: null, country: "GB", postal_code: null, state: null }
+    })
+  })
+
   it("S11: what came with the card fills what nobody entered", async () => {
     const { id } = await create({ customer_email: "a@b.co", customer_creation: "always" })
     const address = { line1: "1 High St", line2: null, city: "London", country: "GB", postal_code: "N1", state: null }

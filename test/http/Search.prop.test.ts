@@ -35,6 +35,7 @@ const AMOUNTS = [1, 2, 127, 128, 129, 2000, 2001, 2047, 999_999_999_999]
 const TIMES = [0, 1, 1_763_596_800, 1_763_596_801]
 const IDS = ["cus_x", "pi_x"]
 const REASONS = DeclineCode.literals.slice(0, 3)
+const EMAILS = ["jenny@example.com", "JENNY@EXAMPLE.COM", "ada@example.com"]
 
 const some = <A>(random: Random, choices: ReadonlyArray<A>): A | null =>
   random.chance(0.3) ? null : random.pick(choices)
@@ -48,7 +49,8 @@ const customer = (random: Random, id: string, created: number) =>
 
 const paymentIntent = (random: Random, id: string, created: number) => {
   const last4 = some(random, TOKENS)
-  const charge = { payment_method_details: { card: { last4 } } }
+  const email = some(random, EMAILS)
+  const charge = { billing_details: { email }, payment_method_details: { card: { last4 } } }
   const decline_code = some(random, REASONS)
   return {
     id,
@@ -78,7 +80,8 @@ const clause = <A>(random: Random, { fields }: SearchedBy<A>, ids: ReadonlyArray
     status: [...PaymentIntentStatus.literals, "x"],
     currency: ["usd", "EUR"],
     customer: IDS,
-    decline_code: [...REASONS, "x"]
+    decline_code: [...REASONS, "x"],
+    payer_email: EMAILS
   }
   const text = random.pick(choices[field] ?? [...TOKENS, ...TEXTS])
   const part = text.slice(random.below(4))
@@ -109,7 +112,8 @@ const says = (object: Readonly<Record<string, unknown>>, { field, key, negated, 
     ...object,
     metadata: entry,
     last4,
-    decline_code: last_payment_error?.decline_code ?? null
+    decline_code: last_payment_error?.decline_code ?? null,
+    payer_email: charges?.data[0]?.billing_details.email ?? null
   }
   const found = values[field] as string | number | null
   const holds = (): boolean => {
