@@ -41,9 +41,12 @@ const FLAGS = [
   "--disable-sync"
 ]
 
-/** Starts the browser, with an empty profile. */
-export const launch = (): Promise<Browser> =>
-  chromium.launch({ ...(executablePath !== undefined && { executablePath }), args: FLAGS })
+/** Starts the browser, with an empty profile, and with text of that many pixels as the reader's own size. */
+export const launch = (textPixels = 16): Promise<Browser> =>
+  chromium.launch({
+    ...(executablePath !== undefined && { executablePath }),
+    args: [...FLAGS, `--blink-settings=defaultFontSize=${textPixels}`]
+  })
 
 /** The problems that axe-core finds in a page or a frame, a line each. */
 export const accessibilityProblems = async (page: Page | Frame): Promise<ReadonlyArray<string>> => {

@@ -10,7 +10,7 @@ export interface Column<Row> {
   readonly align?: "end"
   /** True for a text of any length: it takes the room that the others leave, on one line. */
   readonly long?: boolean
-  /** True for what a phone has no room for. */
+  /** True for what is left out where there is little room. */
   readonly wide?: boolean
 }
 
