@@ -68,11 +68,11 @@ function isBusy() {
 
 const FOCUSABLE = "a[href], button, summary, [tabindex]"
 
-/** What had the focus has it again: what has its name, the nearest to its place if there are several. */
-function focusAgain(place, name) {
+/** What had the focus has it again: what has its name and leads to where it led, the nearest if there are several. */
+function focusAgain(place, before) {
   const found = [...main.querySelectorAll(FOCUSABLE)]
     .map((element, i) => ({ element, distance: Math.abs(i - place) }))
-    .filter(({ element }) => element.textContent === name)
+    .filter(({ element }) => element.textContent === before.textContent && element.href === before.href)
     .toSorted((one, other) => one.distance - other.distance)
   found[0]?.element.focus({ preventScroll: true })
 }
@@ -98,14 +98,14 @@ async function refresh() {
     if (!response.ok || isBusy()) return
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("content")
     if (fresh === null) return
-    const focused = [...main.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement)
-    const name = document.activeElement?.textContent
+    const focused = document.activeElement
+    const place = [...main.querySelectorAll(FOCUSABLE)].indexOf(focused)
     const open = [...main.querySelectorAll("details")].map((details) => details.open)
     main.replaceWith(fresh)
     main = fresh
     ;[...main.querySelectorAll("details")].forEach((details, i) => (details.open = open[i] ?? false))
     enhance()
-    if (focused >= 0) focusAgain(focused, name)
+    if (place >= 0) focusAgain(place, focused)
     say("The page has changed")
   } catch {
     pending = true
@@ -201,7 +201,9 @@ let led = false
 function move(step) {
   const links = [...main.querySelectorAll("tbody td:first-child > a")]
   if (links.length === 0) return
-  row = Math.min(Math.max(row + step, 0), links.length - 1)
+  // What is new may have moved the row that has the focus.
+  const focused = links.indexOf(document.activeElement)
+  row = Math.min(Math.max((focused < 0 ? row : focused) + step, 0), links.length - 1)
   links[row].focus()
 }
 
@@ -233,7 +235,9 @@ addEventListener("keydown", (event) => {
   const { altKey, ctrlKey, key, metaKey, target } = event
   if (key === "Escape") return close()
   if (!areKeysOn()) return
-  if (altKey || ctrlKey || metaKey || target.closest("input, select, textarea, dialog[open]") !== null) return
+  // What is in a dialog keeps the focus for a moment after it is closed.
+  const enters = target.checkVisibility() && target.closest("input, select, textarea, dialog[open]") !== null
+  if (altKey || ctrlKey || metaKey || enters) return
   if (led) {
     led = false
     const link = /^[a-z]$/.test(key) && document.querySelector(`.side [data-key="${key}"] a`)
