@@ -10,7 +10,7 @@ import type { Child } from "../pages/Html.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import { MERCHANT } from "../payments/Merchants.ts"
 import { table } from "./components/Table.ts"
-import { badge, facts, NOTHING, section, time } from "./components/Values.ts"
+import { badge, facts, section, time } from "./components/Values.ts"
 import type { RunnerSeen, StorageStanding } from "./InstallationReports.ts"
 import { InstallationReports } from "./InstallationReports.ts"
 import type { Show } from "./Screens.ts"
@@ -25,7 +25,7 @@ const bytesOf = (bytes: number): string => {
   return `${power === 0 || number >= 100 ? Math.round(number) : number.toFixed(1)} ${UNITS[power]}`
 }
 
-const countOf = (count: number): string => count.toLocaleString("en")
+const countOf = (count: number): string => (count === 0 ? "none" : count.toLocaleString("en"))
 
 /** `93784` → `1 d 2 h`. */
 const spanOf = (seconds: number): string => {
@@ -47,14 +47,10 @@ const isAlone = Effect.map(
   ({ documents }) => documents.length < 2
 )
 
-/** Null stands for a storage that does not answer. */
-const orNull = <A, E, R>(asked: Effect.Effect<A, E, R>): Effect.Effect<A | null, never, R> =>
-  Effect.orElseSucceed(asked, () => null)
-
 const database = (standing: StorageStanding, millis: number, alone: boolean): Child =>
   facts([
-    ["Database", badge("answers", "good")],
-    ["Took", `${Math.ceil(millis)} ms`],
+    ["State", badge("answers", "good")],
+    ["Answered in", `${Math.ceil(millis)} ms`],
     ["Postgres", standing.version],
     ["Size", alone ? bytesOf(standing.database_bytes) : null]
   ])
@@ -63,20 +59,20 @@ const journal = ({ lag_records, record_bytes, records }: StorageStanding): Child
   facts([
     ["Records", countOf(records)],
     ["Size", `about ${bytesOf(record_bytes)}`],
-    ["Not yet in lists", lag_records === 0 ? "none" : countOf(lag_records)]
+    ["Not yet in lists", countOf(lag_records)]
   ])
 
 const webhooks = ({ due, due_since, pending }: StorageStanding, now: number): Child =>
   facts([
-    ["Waiting", pending === 0 ? "none" : countOf(pending)],
-    ["Due now", due === 0 ? "none" : countOf(due)],
+    ["Waiting", countOf(pending)],
+    ["Due now", countOf(due)],
     ["Oldest due", due_since === null ? null : `for ${spanOf(Math.max(0, now - due_since) / 1000)}`]
   ])
 
 const stateOf = ({ healthy, leaving }: RunnerSeen): Child =>
   leaving ? badge("leaving", "wait") : healthy ? badge("serving", "good") : badge("does not answer", "bad")
 
-const runnersTable = (runners: ReadonlyArray<RunnerSeen>): Child =>
+const runnersTable = (runners: ReadonlyArray<RunnerSeen> | null): Child =>
   table({
     caption: "Processes that serve the installation",
     columns: [
@@ -85,27 +81,39 @@ const runnersTable = (runners: ReadonlyArray<RunnerSeen>): Child =>
       { name: "Partitions", align: "end", cell: ({ partitions }) => partitions.length },
       { name: "Till", cell: ({ version }) => version, wide: true },
       { name: "Since", cell: ({ since }) => time(Math.floor(since / 1000)) },
-      { name: "Clock", align: "end", cell: ({ clock_ahead_millis }) => `${clock_ahead_millis} ms`, wide: true }
+      { name: "Clock ahead", align: "end", cell: ({ clock_ahead_millis }) => `${clock_ahead_millis} ms`, wide: true }
     ],
-    rows: runners,
-    empty: "One process has the installation to itself."
+    rows: runners ?? [],
+    empty: runners === null ? "The database knows them." : "One process has the installation to itself."
   })
+
+/** The one word for those who have no time: whether everybody answers who should. */
+const verdict = (standing: StorageStanding | null, runners: ReadonlyArray<RunnerSeen> | null): Child => {
+  const isWell = standing !== null && runners?.every(({ healthy, leaving }) => healthy || leaving) === true
+  return isWell ? badge("all answer", "good") : badge("not all answer", "bad")
+}
 
 const show: Show = Effect.fnUntraced(function* ({ account }) {
   const reports = yield* InstallationReports
   const log = yield* RequestLog
   const now = yield* Clock.currentTimeMillis
   const began = performance.now()
-  const standing = yield* orNull(reports.standing(account))
-  const millis = performance.now() - began
-  const runners = yield* orNull(reports.runners)
-  const alone = (yield* orNull(isAlone)) ?? false
+  const timed = Effect.map(reports.standing(account), (standing) => [standing, performance.now() - began] as const)
+  const [[standing, millis], runners, alone] = yield* Effect.all(
+    [
+      Effect.orElseSucceed(timed, () => [null, 0] as const),
+      Effect.orElseSucceed(reports.runners, () => null),
+      Effect.orElseSucceed(isAlone, () => false)
+    ],
+    { concurrency: "unbounded" }
+  )
   const { heapUsed, rss } = process.memoryUsage()
   return {
     title: "Installation",
     section: "Developers",
     back: ["/developers", "Developers"],
     live: ["event", "delivery"],
+    aside: verdict(standing, runners),
     content: [
       section(
         "This process",
@@ -119,11 +127,11 @@ const show: Show = Effect.fnUntraced(function* ({ account }) {
       ),
       section(
         "Database",
-        standing === null ? facts([["Database", badge("does not answer", "bad")]]) : database(standing, millis, alone)
+        standing === null ? facts([["State", badge("does not answer", "bad")]]) : database(standing, millis, alone)
       ),
       standing !== null && section("Journal of this environment", journal(standing)),
       standing !== null && section("Webhooks of this environment", webhooks(standing, now)),
-      section("Runners", runners === null ? NOTHING : runnersTable(runners))
+      section("Runners", runnersTable(runners))
     ]
   }
 })

@@ -29,14 +29,15 @@ describe("the dashboard of two runners", () => {
           // What is durable is in the views a moment later.
           await until("the views show the delivery", async () => (await health()).includes("Waiting 1 "))
           const told = await health()
+          assert.match(told, /Installation .*all answer This process/)
           assert.match(told, /Till 0\.\d+\.\d+ Node\.js \d+\.\d+\.\d+ Up for/)
-          assert.match(told, /Database answers Took \d+ ms Postgres \d+(\.\d+)* .*Size \d+\.\d MiB/)
+          assert.match(told, /Database State answers Answered in \d+ ms Postgres \d+(\.\d+)* .*Size \d+\.\d MiB/)
           assert.match(told, /Records [1-9]\d* Size about \d+(\.\d)? (bytes|KiB) Not yet in lists/)
           assert.strictEqual(told.match(/http:\/\/127\.0\.0\.1:\d+ serving \d+ 0\.\d+\.\d+/g)?.length, 2)
           const other = await till(["merchants", "create", "Another"], server.variables)
           assert.strictEqual(other.code, 0, other.stderr)
           const withAnother = await health()
-          assert.match(withAnother, /Database answers Took \d+ ms Postgres \d+(\.\d+)* Journal/)
+          assert.match(withAnother, /Database State answers Answered in \d+ ms Postgres \d+(\.\d+)* Journal/)
 
           const trigger = formTo(await tab.get("/dashboard/test/developers/trigger"), "/make")
           const made = await tab.post(trigger.action, { ...trigger.values, type: "charge.captured" })
