@@ -14,12 +14,12 @@ import { API_KEY } from "../payments/ApiKeys.ts"
 import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
 import { badge, time } from "./components/Values.ts"
 import type { Tone } from "./components/Values.ts"
-import { hasFailed } from "./Deliveries.ts"
+import { failing } from "./Deliveries.ts"
 import { payments } from "./PaymentSearch.ts"
 import { list } from "./Reading.ts"
 import type { Visit } from "./Visit.ts"
 
-const ENDPOINTS_MAX = 16
+const ENDPOINTS_MAX = 50
 /** The newest deliveries of an endpoint say how it does. */
 const LATELY = 100
 const KEYS_MAX = 100
@@ -33,14 +33,14 @@ export interface Health {
   readonly id: string
   readonly endpoint: WebhookEndpoint
   readonly delivered: number
-  readonly failing: number
+  readonly failing: ReadonlyArray<DeliveryRow>
 }
 
 const healthOf = (endpoint: WebhookEndpoint, deliveries: ReadonlyArray<DeliveryRow>): Health => ({
   id: endpoint.id,
   endpoint,
   delivered: deliveries.filter(({ state }) => state === "delivered").length,
-  failing: deliveries.filter(hasFailed).length
+  failing: failing(deliveries)
 })
 
 /** The newest endpoints, and how they do. */
@@ -120,12 +120,12 @@ export const matters = Effect.fnUntraced(function* (
     })
   }
   for (const { endpoint, failing } of endpoints) {
-    if (failing === 0 && endpoint.status === "enabled") continue
+    if (failing.length === 0 && endpoint.status === "enabled") continue
     found.push({
       tone: endpoint.status === "enabled" ? "bad" : "wait",
       title: endpoint.status === "enabled" ? "Webhooks fail" : "Webhooks are off",
       text: html`<bdi>${endpoint.url}</bdi>${
-          endpoint.status === "enabled" && html`: ${failing} of the newest deliveries were not taken.`
+          endpoint.status === "enabled" && html`: ${failing.length} of the newest deliveries were not taken.`
         }`,
       href: visit.to(`/webhooks/${endpoint.id}`)
     })

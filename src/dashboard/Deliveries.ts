@@ -26,6 +26,20 @@ export const stateOf = ({ attempt_count, status }: WebhookDelivery) =>
 export const hasFailed = ({ attempts, state }: DeliveryRow): boolean =>
   state === "exhausted" || (state === "pending" && attempts.length > 0)
 
+/** Tells of an endpoint's deliveries, which are given newest first, whether each is what has become of its event. */
+export const newestOfEvents = () => {
+  const seen = new Set<string>()
+  return ({ event }: DeliveryRow): boolean => {
+    const isNewest = !seen.has(event)
+    seen.add(event)
+    return isNewest
+  }
+}
+
+/** Those that failed, but for what was sent again since: that has arrived, or is on its way, or has failed itself. */
+export const failing = (deliveries: ReadonlyArray<DeliveryRow>): ReadonlyArray<DeliveryRow> =>
+  deliveries.filter(newestOfEvents()).filter(hasFailed)
+
 /** What the last attempt came to. */
 export const answerOf = ({ last_error, last_response_status }: WebhookDelivery) =>
   last_response_status === null

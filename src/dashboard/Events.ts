@@ -5,16 +5,19 @@ import type { StoredEvent } from "../engine/Events.ts"
 import { html } from "../pages/Html.ts"
 import { eventTypeFilterOf } from "../domain/Event.ts"
 import { render } from "../payments/Events.ts"
+import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
 import { sentKey } from "../payments/IdempotencyKeys.ts"
+import { webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
 import { filters, form } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
 import { cursorIn, pages, table } from "./components/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
-import { findEvent, sendAgain } from "./Deliveries.ts"
+import { answerOf, deliveryPath, findEvent, sendAgain, stateOf } from "./Deliveries.ts"
 import { objectLink } from "./Objects.ts"
-import { PAGE_ROWS } from "./Reading.ts"
+import { findAll, PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, screen } from "./Screens.ts"
+import type { Visit } from "./Visit.ts"
 
 interface Told {
   readonly id: string
@@ -84,6 +87,37 @@ const changes = ({ object, previous }: StoredEvent) => {
   )
 }
 
+/** So many of an event's deliveries are shown, its newest. */
+const DELIVERIES_MAX = 100
+
+const deliveriesSection = Effect.fnUntraced(function* (visit: Visit, event: string) {
+  const { account } = visit
+  const found = yield* Accounts.use((accounts) => accounts.eventDeliveries(account, [event], DELIVERIES_MAX))
+  const rows = found.flat().map(webhookDeliveryOf)
+  const ids = rows.map(({ webhook_endpoint }) => webhook_endpoint)
+  const endpoints = yield* findAll(account, WEBHOOK_ENDPOINT, ids)
+  return section(
+    "Deliveries",
+    table({
+      caption: "Deliveries of this event, newest first",
+      columns: [
+        {
+          name: "To",
+          long: true,
+          cell: ({ webhook_endpoint: id }) => endpoints.get(id)?.url ?? html`<code>${id}</code>`
+        },
+        { name: "State", cell: stateOf },
+        { name: "Last answer", cell: answerOf },
+        { name: "Attempts", align: "end", cell: ({ attempt_count }) => attempt_count, wide: true },
+        { name: "Date", cell: ({ created }) => time(created) }
+      ],
+      rows,
+      href: (delivery) => visit.to(deliveryPath(delivery)),
+      empty: "None: no endpoint was subscribed to it."
+    })
+  )
+})
+
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const { event, pendingWebhooks } = yield* findEvent(visit.account, id)
   const key = sentKey(event.request?.idempotencyKey ?? null)
@@ -106,10 +140,10 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Date", time(Math.floor(event.at / 1000))],
         ["Request", event.request && objectLink(visit, event.request.id)],
         ["Idempotency key", key],
-        ["API version", event.apiVersion],
-        ["Deliveries at first", event.deliveries]
+        ["API version", event.apiVersion]
       ]),
       changes(event),
+      yield* deliveriesSection(visit, id),
       section("JSON", json(visit, render(event, { account: visit.account, pendingWebhooks }), "The event as JSON"))
     ]
   }

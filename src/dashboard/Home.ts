@@ -146,9 +146,9 @@ const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
         name: "Success",
         align: "end",
         cell: ({ delivered, failing }) =>
-          delivered + failing === 0 ? NOTHING : rateOf({ paid: delivered, failed: failing })
+          delivered + failing.length === 0 ? NOTHING : rateOf({ paid: delivered, failed: failing.length })
       },
-      { name: "Failing", align: "end", cell: ({ failing }) => failing, wide: true }
+      { name: "Failing", align: "end", cell: ({ failing }) => failing.length, wide: true }
     ],
     rows: endpoints,
     href: ({ id }) => visit.to(`/webhooks/${id}`),

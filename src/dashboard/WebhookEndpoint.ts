@@ -9,23 +9,20 @@ import { html } from "../pages/Html.ts"
 import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
 import * as WebhookEndpoints from "../payments/WebhookEndpoints.ts"
 import type { Problem } from "./components/Form.ts"
-import { DAY_SECONDS, dayIn, dialog, filters, form } from "./components/Form.ts"
-import { cursorIn, pages, table } from "./components/Table.ts"
+import { dialog, filters, form } from "./components/Form.ts"
+import type { Column } from "./components/Table.ts"
+import { cursorIn, pages, pagesFound, table } from "./components/Table.ts"
 import { badge, code, facts, section, time } from "./components/Values.ts"
-import { delivered, deliveryColumns, deliveryPath, hasFailed, sendAgain } from "./Deliveries.ts"
+import type { Delivered } from "./Deliveries.ts"
+import { delivered, deliveryColumns, deliveryPath, hasFailed } from "./Deliveries.ts"
 import { find, PAGE_ROWS } from "./Reading.ts"
+import { chosenColumn, look, LOOKED_THROUGH_MAX, resendChosen, resendFailed, windowFields } from "./Resending.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
 import { chosenType, EVENT_TYPES, isEmitted, trigger, typeOptions } from "./TriggerEvent.ts"
 import { endpointFields, enteredEndpoint } from "./Webhooks.ts"
 import { revealed, secretScreen } from "./WebhookSecret.ts"
-
-/** So many deliveries are sent again at a time: they are one record. */
-const AGAIN_MAX = 100
-/** So many of the newest deliveries are looked through for some that failed. */
-const LOOKED_THROUGH_MAX = 1000
-const LOOK = 100
 
 const STATES = [
   ["", "Any"],
@@ -39,36 +36,16 @@ const STATES = [
 const isInState = (row: DeliveryRow, state: string): boolean =>
   state === "" || row.state === state || (state === "failed" && hasFailed(row))
 
-/** A page of an endpoint's deliveries in a state, newest first. */
+/** A page of an endpoint's deliveries in a state, newest first, which ends with `end`. */
 const read = Effect.fnUntraced(function* ({ account, query }: Visit, destination: string) {
   const accounts = yield* Accounts
   const state = query.get("state") ?? ""
   const cursor = cursorIn(query)
-  if (state === "") return yield* accounts.deliveries(account, { destination, limit: PAGE_ROWS, ...cursor })
-  return yield* look(accounts, { account, destination, ...cursor }, (row) => isInState(row, state), PAGE_ROWS)
-})
-
-/** Looks through deliveries, newest first, until so many are found. */
-const look = Effect.fnUntraced(function* (
-  accounts: Accounts["Service"],
-  { account, destination, olderThan }: { readonly account: string; readonly destination: string; olderThan?: string },
-  isMeant: (row: DeliveryRow) => boolean,
-  max: number
-) {
-  const found: Array<DeliveryRow> = []
-  let cursor = olderThan
-  for (let looked = 0; looked < LOOKED_THROUGH_MAX; looked += LOOK) {
-    const { deliveries, hasMore } = yield* accounts.deliveries(account, {
-      destination,
-      limit: LOOK,
-      ...(cursor !== undefined && { olderThan: cursor })
-    })
-    found.push(...deliveries.filter(isMeant))
-    cursor = deliveries.at(-1)?.id
-    if (found.length > max) return { deliveries: found.slice(0, max), hasMore: true }
-    if (!hasMore) break
+  if (state !== "") {
+    return yield* look(accounts, { account, destination, ...cursor }, (row) => isInState(row, state), PAGE_ROWS)
   }
-  return { deliveries: found, hasMore: false }
+  const page = yield* accounts.deliveries(account, { destination, limit: PAGE_ROWS, ...cursor })
+  return { ...page, end: page.deliveries.at(-1)?.id }
 })
 
 /** Types of events that it gets and that can be triggered. */
@@ -108,10 +85,7 @@ const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | nul
         action: `${of}/resend`,
         submit: "Send again",
         problem,
-        content: (fields) => [
-          fields.text({ name: "from", label: "Made from", type: "date" }),
-          fields.text({ name: "until", label: "Until", type: "date", hint: `The newest ${AGAIN_MAX} at most.` })
-        ]
+        content: windowFields
       })
     }
     ${
@@ -136,9 +110,48 @@ const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | nul
   </div>`
 }
 
+interface DeliveriesPage {
+  readonly rows: ReadonlyArray<Delivered>
+  readonly hasMore: boolean
+  readonly end: string | undefined
+}
+
+const deliveriesSection = (
+  visit: Visit,
+  { id, status }: WebhookEndpoint,
+  { end, hasMore, rows }: DeliveriesPage,
+  problem: Problem | null
+): Child => {
+  const isSearched = (visit.query.get("state") ?? "") !== ""
+  const shown = (columns: ReadonlyArray<Column<Delivered>>) =>
+    table({
+      caption: "Deliveries, newest first",
+      columns,
+      rows,
+      href: ({ delivery }) => visit.to(deliveryPath(delivery)),
+      empty: hasMore
+        ? `None of the ${LOOKED_THROUGH_MAX.toLocaleString("en")} that were looked through. There are older ones.`
+        : "None."
+    })
+  return section("Deliveries", [
+    filters(visit, `/webhooks/${id}`, (fields) => fields.choice({ name: "state", label: "State", options: STATES })),
+    visit.may("build") && status === "enabled" && rows.length > 0
+      ? form({
+          visit,
+          action: `/webhooks/${id}/resend-chosen`,
+          submit: "Send the chosen ones again",
+          tone: "quiet",
+          problem,
+          content: () => shown([...deliveryColumns(visit), chosenColumn(rows)])
+        })
+      : shown(deliveryColumns(visit)),
+    isSearched ? pagesFound(visit, end === undefined ? [] : [{ id: end }], hasMore) : pages(visit, rows, hasMore)
+  ])
+}
+
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const endpoint = (yield* find(visit.account, WEBHOOK_ENDPOINT, id)).value
-  const { deliveries, hasMore } = yield* read(visit, id)
+  const { deliveries, ...page } = yield* read(visit, id)
   const rows = yield* delivered(visit.account, deliveries)
   return {
     title: endpoint.url,
@@ -154,19 +167,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["API version", endpoint.api_version],
         ["Added", time(endpoint.created)]
       ]),
-      section("Deliveries", [
-        filters(visit, `/webhooks/${id}`, (fields) =>
-          fields.choice({ name: "state", label: "State", options: STATES })
-        ),
-        table({
-          caption: "Deliveries, newest first",
-          columns: deliveryColumns(visit),
-          rows,
-          href: ({ delivery }) => visit.to(deliveryPath(delivery)),
-          empty: "None."
-        }),
-        pages(visit, rows, hasMore)
-      ])
+      deliveriesSection(visit, endpoint, { rows, ...page }, problem)
     ]
   }
 })
@@ -217,44 +218,6 @@ const rollSecret = action({
   }
 })
 
-/** What a field for a day says: how many milliseconds, `otherwise` if it is empty, and undefined for what is no day. */
-const millisIn = (text: string, otherwise: number): number | undefined => {
-  if (text === "") return otherwise
-  const day = dayIn(text)
-  return day === undefined ? undefined : day * 1000
-}
-
-const NO_DAY = "This must be a day, such as 2026-11-25."
-
-const resendFailed = action({
-  name: "webhook_endpoint.resend_failed",
-  right: "build",
-  of: "/webhooks/:id",
-  path: "/webhooks/:id/resend",
-  show,
-  says: "They are sent again.",
-  does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
-    yield* find(account, WEBHOOK_ENDPOINT, id)
-    const accounts = yield* Accounts
-    const [from, until] = [values.get("from") ?? "", values.get("until") ?? ""]
-    const [begin, last] = [millisIn(from, -Infinity), millisIn(until, Infinity)]
-    if (begin === undefined) return new Invalid({ from: NO_DAY })
-    if (last === undefined) return new Invalid({ until: NO_DAY })
-    // What is pending is tried again by itself.
-    const isMeant = ({ at, state }: DeliveryRow) =>
-      state === "exhausted" && at >= begin && at < last + DAY_SECONDS * 1000
-    const { deliveries } = yield* look(accounts, { account, destination: id }, isMeant, AGAIN_MAX)
-    if (deliveries.length === 0) return new Invalid({}, "No delivery of that time has failed for good.")
-    const events = [...new Set(deliveries.map(({ event }) => event))]
-    return {
-      entered: { from, until },
-      subject: id,
-      detail: `${events.length} events`,
-      command: yield* sendAgain(account, events, id)
-    }
-  })
-})
-
 const test = action({
   name: "webhook_endpoint.test",
   right: "build",
@@ -286,7 +249,8 @@ export const layer = Layer.mergeAll(
   edit,
   setStatus,
   rollSecret,
-  resendFailed,
+  resendFailed(show),
+  resendChosen(show),
   test,
   remove
 )

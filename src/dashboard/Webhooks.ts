@@ -2,32 +2,19 @@
 import { Effect, Layer, Schema } from "effect"
 import { ALL_EVENTS, EnabledEvents, WebhookEndpointUrl } from "../domain/WebhookEndpoint.ts"
 import type { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
-import { Accounts } from "../engine/Accounts.ts"
 import { html } from "../pages/Html.ts"
-import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
 import * as WebhookEndpoints from "../payments/WebhookEndpoints.ts"
+import type { Health } from "./Attention.ts"
+import { health } from "./Attention.ts"
 import type { Fields } from "./components/Form.ts"
 import { dialog } from "./components/Form.ts"
 import { table } from "./components/Table.ts"
 import { badge, NOTHING, section, time } from "./components/Values.ts"
-import { delivered, deliveryColumns, deliveryPath, hasFailed } from "./Deliveries.ts"
-import { list, PAGE_ROWS } from "./Reading.ts"
+import { delivered, deliveryColumns, deliveryPath } from "./Deliveries.ts"
+import { PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
 import { revealed, secretScreen } from "./WebhookSecret.ts"
-import type { Visit } from "./Visit.ts"
-
-/** So many endpoints are shown; a merchant has a few. */
-const ENDPOINTS_MAX = 50
-/** How an endpoint fares is told by so many of its newest deliveries. */
-const LATELY = 100
-
-/** The newest deliveries to an endpoint. */
-const lately = ({ account }: Visit, destination: string) =>
-  Effect.map(
-    Accounts.use((accounts) => accounts.deliveries(account, { destination, limit: LATELY })),
-    ({ deliveries }) => deliveries
-  )
 
 /** Event types as they are entered: apart by spaces, commas or lines. */
 export const typesIn = (text: string): ReadonlyArray<string> => text.split(/[\s,]+/).filter((type) => type !== "")
@@ -56,18 +43,16 @@ export const enteredEndpoint = (values: ReadonlyMap<string, string>) => {
   return { url, enabled_events: enabledEvents, description: values.get("description")?.trim() ?? "" }
 }
 
-const successOf = (ended: number, succeeded: number) =>
-  ended === 0 ? NOTHING : badge(`${Math.floor((100 * succeeded) / ended)} %`, succeeded === ended ? "good" : "bad")
+const successOf = ({ delivered, failing }: Health) => {
+  const ended = delivered + failing.length
+  if (ended === 0) return NOTHING
+  return badge(`${Math.floor((100 * delivered) / ended)} %`, failing.length === 0 ? "good" : "bad")
+}
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
-  const { rows } = yield* list(visit.account, WEBHOOK_ENDPOINT, { limit: ENDPOINTS_MAX })
-  const endpoints = yield* Effect.forEach(
-    rows,
-    (endpoint) => Effect.map(lately(visit, endpoint.id), (deliveries) => ({ endpoint, id: endpoint.id, deliveries })),
-    { concurrency: 4 }
-  )
+  const endpoints = yield* health(visit)
   const failed = endpoints
-    .flatMap(({ deliveries }) => deliveries.filter(hasFailed))
+    .flatMap(({ failing }) => failing)
     .toSorted((one, other) => (one.id < other.id ? 1 : -1))
     .slice(0, PAGE_ROWS)
   return {
@@ -94,15 +79,8 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         columns: [
           { name: "URL", long: true, cell: ({ endpoint }) => endpoint.url },
           { name: "Status", cell: ({ endpoint }) => badge(endpoint.status) },
-          {
-            name: "Delivered lately",
-            cell: ({ deliveries }) =>
-              successOf(
-                deliveries.filter(({ state }) => state !== "pending" && state !== "canceled").length,
-                deliveries.filter(({ state }) => state === "delivered").length
-              )
-          },
-          { name: "Failing", align: "end", cell: ({ deliveries }) => deliveries.filter(hasFailed).length },
+          { name: "Delivered lately", cell: successOf },
+          { name: "Failing", align: "end", cell: ({ failing }) => failing.length },
           { name: "Added", cell: ({ endpoint }) => time(endpoint.created), wide: true }
         ],
         rows: endpoints,

@@ -162,6 +162,14 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     support: false
   },
   {
+    name: "webhook_endpoint.resend_chosen",
+    page: async (server) => `/webhooks/${(await failing(server)).endpoint}`,
+    end: "/resend-chosen",
+    entered: { "chosen[0]": "on" },
+    account: "test",
+    support: false
+  },
+  {
     name: "event.resend",
     page: async (server) => {
       const { delivery, endpoint } = await failing(server)

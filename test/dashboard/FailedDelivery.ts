@@ -1,9 +1,14 @@
-/** Has an endpoint's newest delivery fail for good, as its last attempt would: no dispatcher runs in pages' tests. */
+/** Has an attempt at an endpoint's newest delivery fail, by default its last: no dispatcher runs in pages' tests. */
 import { Effect } from "effect"
+import type { AttemptOutcome } from "../../src/engine/Record.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
 import type { PagesServer } from "../pages/PagesServer.ts"
 
-export const fail = async ({ accounts, merchantId }: PagesServer, destination: string) => {
+export const fail = async (
+  { accounts, merchantId }: PagesServer,
+  destination: string,
+  next: AttemptOutcome["next"] = "exhausted"
+) => {
   const account = `${merchantId}:test`
   const { deliveries } = await Effect.runPromise(accounts.deliveries(account, { destination, limit: 1 }))
   const { event, id } = deliveries[0]!
@@ -16,7 +21,7 @@ export const fail = async ({ accounts, merchantId }: PagesServer, destination: s
       durationMillis: 12,
       status: 500,
       error: null,
-      next: "exhausted"
+      next
     })
   )
   await Effect.runPromise(accounts.run(account, attempted))

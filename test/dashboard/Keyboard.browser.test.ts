@@ -33,6 +33,11 @@ const skipToContent = async (page: Page) => {
 
 const fill = async (page: Page, field: Locator, value: string) => {
   await tabTo(page, field)
+  if ((await field.getAttribute("type")) === "checkbox") {
+    await page.keyboard.press("Space")
+    assert.isTrue(await field.isChecked())
+    return
+  }
   if ((await field.evaluate(({ tagName }) => tagName)) === "SELECT") {
     await page.keyboard.press("Home")
     const options = await field.locator("option").count()

@@ -1,6 +1,9 @@
 /** Webhooks and events as people see them (semantics 9.75). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { PagesServer } from "../pages/PagesServer.ts"
+import { Effect } from "effect"
+import { LOOKED_THROUGH_MAX } from "../../src/dashboard/Resending.ts"
+import * as Customers from "../../src/payments/Customers.ts"
+import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import { fail } from "./FailedDelivery.ts"
 import type { Page, Tab } from "./People.ts"
@@ -50,27 +53,86 @@ describe("webhooks in the dashboard", () => {
     assert.deepInclude(first, { id: delivery, status: "exhausted" })
   })
 
-  it("send again what has failed for good in a window of time, and nothing else", async () => {
+  it("send again what has failed in a window of time, and was not sent again since", async () => {
     const endpoint = await endpointOf(["payment_intent.succeeded"])
-    await pay()
-    const { event } = await fail(server, endpoint.id)
-    await pay()
-    const page = await tab.get(`/dashboard/test/webhooks/${endpoint.id}`)
-    const { action, values } = formTo(page, "/resend")
-    const none = await tab.post(action, { ...values, from: "2001-01-01", until: "2001-01-02" })
-    assert.strictEqual(none.status, 400)
-    assert.include(none.text, "No delivery of that time")
-    for (const field of ["from", "until"]) {
-      const { action, values } = formTo(await tab.get(`/dashboard/test/webhooks/${endpoint.id}`), "/resend")
-      const refused = await tab.post(action, { ...values, [field]: "yesterday" })
-      assert.strictEqual(refused.status, 400, "a day that is none must not send all of them")
-      assert.include(refused.text, `${field}-error`)
+    const failed: Array<string> = []
+    for (const next of ["exhausted", { retryAfterMillis: 60_000 }] as const) {
+      await pay()
+      failed.push((await fail(server, endpoint.id, next)).event)
     }
-    const fresh = formTo(await tab.get(`/dashboard/test/webhooks/${endpoint.id}`), "/resend")
-    assert.strictEqual((await tab.post(fresh.action, fresh.values)).status, 200)
+    await pay()
+    const path = `/dashboard/test/webhooks/${endpoint.id}`
+    const sent = async (values: Readonly<Record<string, string>>) => {
+      const form = formTo(await tab.get(path), "/resend")
+      return await tab.post(form.action, { ...form.values, ...values })
+    }
+    const [day = "", hour = ""] = new Date(Date.now() - 3_600_000).toISOString().split(/T|:/)
+    for (const window of [
+      { from: "2001-01-01", until: "2001-01-02" },
+      { from: "2100-01-01T00:00" },
+      { until: `${day}T${hour}:00` }
+    ]) {
+      const none = await sent(window)
+      assert.strictEqual(none.status, 400)
+      assert.include(none.text, "before a delivery that has failed, and was not sent again since")
+    }
+    for (const field of ["from", "until"]) {
+      for (const time of ["yesterday", "2026-13-01", "2026-11-25T25:00"]) {
+        const refused = await sent({ [field]: time })
+        assert.strictEqual(refused.status, 400, "a time that is none must not send all of them")
+        assert.include(refused.text, `${field}-error`)
+      }
+    }
+    assert.strictEqual((await sent({ from: `${day}T${hour}:00`, until: "" })).status, 200)
     const deliveries = await deliveriesOf(endpoint.id)
-    assert.strictEqual(deliveries.length, 3)
-    assert.deepInclude(deliveries[0], { event, status: "pending" })
+    assert.strictEqual(deliveries.length, 5)
+    assert.sameMembers(
+      deliveries.slice(0, 2).map(({ event }: Answer) => event),
+      failed
+    )
+    assert.isTrue(deliveries.slice(0, 2).every(({ attempt_count }: Answer) => attempt_count === 0))
+    assert.strictEqual((await sent({})).status, 400, "what is on its way is not sent once more")
+    assert.notInclude((await tab.get("/dashboard/test/webhooks")).text, failed[0]!)
+  })
+
+  it("send again what is chosen, of their endpoint only", async () => {
+    const endpoint = await endpointOf(["payment_intent.succeeded", "charge.succeeded"])
+    const other = await endpointOf(["charge.refunded"])
+    for (let i = 0; i < 2; i++) await pay()
+    const before = await deliveriesOf(endpoint.id)
+    const path = `/dashboard/test/webhooks/${endpoint.id}`
+    const sent = async (values: Readonly<Record<string, string>>) => {
+      const form = formTo(await tab.get(path), "/resend-chosen")
+      return await tab.post(form.action, { ...form.values, ...values })
+    }
+    for (const values of [{}, { "chosen[0]": "on", "delivery[0]": "whd_none" }, { "chosen[24]": "on" }]) {
+      const refused = await sent(values)
+      assert.strictEqual(refused.status, 400)
+      assert.include(refused.text, "Choose at least one delivery.")
+    }
+    assert.include((await sent({ "chosen[0]": "on", "chosen[2]": "on" })).text, "They are sent again.")
+    const after = await deliveriesOf(endpoint.id)
+    assert.sameMembers(
+      after.slice(0, 2).map(({ event }: Answer) => event),
+      [before[0].event, before[2].event]
+    )
+    assert.deepStrictEqual(after.slice(2), before)
+    const none = await tab.get(`/dashboard/test/webhooks/${other.id}`)
+    assert.throws(() => formTo(none, "/resend-chosen"))
+  })
+
+  it("say of a state what they have looked through, and lead on to what is older", async () => {
+    const endpoint = await endpointOf(["customer.created"])
+    await server.post("/v1/customers", {})
+    const { delivery } = await fail(server, endpoint.id)
+    const account = `${server.merchantId}:test`
+    const many = Effect.replicateEffect(Customers.create({}), LOOKED_THROUGH_MAX)
+    await Effect.runPromise(Effect.orDie(server.accounts.run(account, many)))
+    const page = await tab.get(`/dashboard/test/webhooks/${endpoint.id}?state=exhausted`)
+    assert.notInclude(page.text, delivery)
+    assert.include(page.text, "There are older ones.")
+    const next = /<a rel="next" href="([^"]+)"/.exec(page.text)![1]!.replaceAll("&amp;", "&")
+    assert.include((await tab.get(new URL(next, page.url).href)).text, delivery)
   })
 
   it("show a secret once, to whoever may see it, and never in a list", async () => {
@@ -124,6 +186,15 @@ describe("webhooks in the dashboard", () => {
     for (const shown of ["customer.updated", "Before", "After", customer.id, "What changed"]) {
       assert.include(page.text, shown)
     }
+    const { endpoint, ...failed } = await (async () => {
+      const endpoint = await endpointOf(["payment_intent.succeeded"])
+      await pay()
+      return { endpoint, ...(await fail(server, endpoint.id)) }
+    })()
+    const event = await tab.get(`/dashboard/test/events/${failed.event}`)
+    assert.include(event.text, "answered 500")
+    const delivery = await tab.get(linkTo(event, new RegExp(failed.delivery)))
+    assert.include(delivery.text, endpoint.url)
   })
 
   it("are nothing to another environment", async () => {

@@ -48,7 +48,7 @@ interface Field {
 
 export interface TextField extends Field {
   readonly value?: string
-  readonly type?: "text" | "email" | "password" | "url" | "search" | "date"
+  readonly type?: "text" | "email" | "password" | "url" | "search" | "date" | "datetime-local"
   readonly inputmode?: "decimal" | "numeric"
   readonly autocomplete?: string
   readonly required?: boolean

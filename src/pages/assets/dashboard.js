@@ -63,7 +63,8 @@ let running = false
 function isBusy() {
   const active = document.activeElement
   const enters = main.contains(active) && /^(INPUT|SELECT|TEXTAREA)$/.test(active.tagName)
-  return enters || main.querySelector("details.dialog[open]") !== null || String(getSelection()) !== ""
+  const hasChosen = main.querySelector("td input:checked") !== null
+  return enters || hasChosen || main.querySelector("details.dialog[open]") !== null || String(getSelection()) !== ""
 }
 
 const FOCUSABLE = "a[href], button, summary, [tabindex]"

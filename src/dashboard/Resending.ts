@@ -1,0 +1,155 @@
+/** Sending an endpoint's deliveries again (semantics 9.75): those that were chosen, or failed in a window of time. */
+import { Effect } from "effect"
+import { ParameterInvalid } from "../domain/Errors.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { DeliveryRow } from "../engine/Deliveries.ts"
+import type { FormValues } from "../pages/Forms.ts"
+import type { Child } from "../pages/Html.ts"
+import { html } from "../pages/Html.ts"
+import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
+import type { Fields } from "./components/Form.ts"
+import type { Column } from "./components/Table.ts"
+import type { Delivered } from "./Deliveries.ts"
+import { newestOfEvents, hasFailed, sendAgain } from "./Deliveries.ts"
+import { find, PAGE_ROWS } from "./Reading.ts"
+import type { Show } from "./Screens.ts"
+import { action, Invalid } from "./Screens.ts"
+
+/** So many deliveries are sent again at a time: they are one record. */
+const AGAIN_MAX = 100
+/** So many deliveries are looked through at a time. */
+export const LOOKED_THROUGH_MAX = 1000
+const LOOK = 100
+
+/** Looks through deliveries, newest first, until so many are found. What was looked through ends with `end`. */
+export const look = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  { account, destination, olderThan }: { readonly account: string; readonly destination: string; olderThan?: string },
+  isMeant: (row: DeliveryRow) => boolean,
+  max: number
+) {
+  const found: Array<DeliveryRow> = []
+  let end = olderThan
+  for (let looked = 0; looked < LOOKED_THROUGH_MAX; looked += LOOK) {
+    const { deliveries, hasMore } = yield* accounts.deliveries(account, {
+      destination,
+      limit: LOOK,
+      ...(end !== undefined && { olderThan: end })
+    })
+    for (const delivery of deliveries) {
+      if (isMeant(delivery)) {
+        if (found.length === max) return { deliveries: found, hasMore: true, end }
+        found.push(delivery)
+      }
+      end = delivery.id
+    }
+    if (!hasMore) return { deliveries: found, hasMore: false, end }
+  }
+  return { deliveries: found, hasMore: true, end }
+})
+
+const detailOf = (events: ReadonlyArray<string>): string =>
+  events.length === 1 ? "1 event" : `${events.length} events`
+
+const eventsOf = (deliveries: ReadonlyArray<DeliveryRow>) => [...new Set(deliveries.map(({ event }) => event))]
+
+/** Boxes beside the deliveries of a page. */
+export const chosenColumn = (rows: ReadonlyArray<Delivered>): Column<Delivered> => ({
+  name: "Choose",
+  align: "end",
+  cell: (row) => {
+    const i = rows.indexOf(row)
+    return html`<input type="hidden" name="delivery[${i}]" value="${row.id}" />
+      <input type="checkbox" name="chosen[${i}]" value="on" aria-label="Choose ${row.type}" />`
+  }
+})
+
+const chosenIn = (values: FormValues): ReadonlyArray<string> =>
+  Array.from({ length: PAGE_ROWS }, (_, i) =>
+    values.has(`chosen[${i}]`) ? values.get(`delivery[${i}]`) : undefined
+  ).filter((id) => id !== undefined)
+
+/** `show` shows the endpoint. */
+export const resendChosen = (show: Show) =>
+  action({
+    name: "webhook_endpoint.resend_chosen",
+    right: "build",
+    of: "/webhooks/:id",
+    path: "/webhooks/:id/resend-chosen",
+    show,
+    says: "They are sent again.",
+    does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+      yield* find(account, WEBHOOK_ENDPOINT, id)
+      const accounts = yield* Accounts
+      const chosen = chosenIn(values)
+      const found = yield* Effect.forEach(chosen, (delivery) => accounts.delivery(account, id, delivery), {
+        concurrency: 8
+      })
+      const events = eventsOf(found.filter((row) => row !== undefined))
+      if (events.length === 0) return new Invalid({}, "Choose at least one delivery.")
+      const command = yield* sendAgain(account, events, id)
+      return { entered: { chosen }, subject: id, detail: detailOf(events), command }
+    })
+  })
+
+export const windowFields = (fields: Fields): Child => [
+  fields.text({ name: "from", label: "Made from (UTC)", type: "datetime-local" }),
+  fields.text({
+    name: "until",
+    label: "Until (UTC)",
+    type: "datetime-local",
+    hint: `The newest ${AGAIN_MAX} at most, and none whose event was sent again since.`
+  })
+]
+
+const MINUTE_MILLIS = 60_000
+const DAY_MILLIS = 86_400_000
+
+/** What a minute or a day spans, in UTC; undefined for what is neither. */
+const spanOf = (text: string): { readonly from: number; readonly until: number } | undefined => {
+  const [, day, minute] = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2})?$/.exec(text) ?? []
+  const from = Date.parse(`${day}${minute ?? "T00:00"}Z`)
+  if (Number.isNaN(from)) return undefined
+  return { from, until: from + (minute === undefined ? DAY_MILLIS : MINUTE_MILLIS) }
+}
+
+const NOTHING_FAILED = new ParameterInvalid({
+  param: "from",
+  rule: "before a delivery that has failed, and was not sent again since"
+})
+
+const NO_TIME = "This must be a minute or a day, such as 2026-11-25T17:30 or 2026-11-25."
+
+/** The window that was entered, open where nothing was; or what is wrong with it. */
+const windowIn = (values: FormValues) => {
+  const [first, last] = [values.get("from") ?? "", values.get("until") ?? ""]
+  const begin = first === "" ? { from: -Infinity } : spanOf(first)
+  const end = last === "" ? { until: Infinity } : spanOf(last)
+  if (begin === undefined) return new Invalid({ from: NO_TIME })
+  if (end === undefined) return new Invalid({ until: NO_TIME })
+  return { entered: { from: first, until: last }, isIn: (at: number) => at >= begin.from && at < end.until }
+}
+
+/** `show` shows the endpoint. */
+export const resendFailed = (show: Show) =>
+  action({
+    name: "webhook_endpoint.resend_failed",
+    right: "build",
+    of: "/webhooks/:id",
+    path: "/webhooks/:id/resend",
+    show,
+    says: "They are sent again.",
+    does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
+      yield* find(account, WEBHOOK_ENDPOINT, id)
+      const accounts = yield* Accounts
+      const window = windowIn(values)
+      if (window instanceof Invalid) return window
+      const isNewest = newestOfEvents()
+      const isMeant = (row: DeliveryRow) => isNewest(row) && hasFailed(row) && window.isIn(row.at)
+      const { deliveries } = yield* look(accounts, { account, destination: id }, isMeant, AGAIN_MAX)
+      const events = eventsOf(deliveries)
+      // The command refuses: sent a second time, the form finds nothing any more, and is answered as the first time.
+      const command = events.length === 0 ? Effect.fail(NOTHING_FAILED) : yield* sendAgain(account, events, id)
+      return { entered: window.entered, subject: id, detail: detailOf(events), command }
+    })
+  })

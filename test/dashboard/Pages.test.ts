@@ -1,0 +1,64 @@
+/** What holds for every page of the dashboard (semantics 9.61, 9.63), without a script. */
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
+import type { PagesServer } from "../pages/PagesServer.ts"
+import { start } from "../pages/PagesServer.ts"
+import { layerFreshLog } from "../support/RequestLog.ts"
+import type { Tab } from "./People.ts"
+import { formTo, openTab, signedIn } from "./People.ts"
+import type { World } from "./World.ts"
+import { makeWorld } from "./World.ts"
+
+/** Those that support does not see. */
+const OTHERS = /^\/(?:team|developers\/.+|products\/:id\/prices)/
+
+describe("every page", () => {
+  let shared: PagesServer
+  let world: World
+  let owner: Tab
+  beforeAll(async () => {
+    shared = await start("Till", undefined, undefined, null, null, null, layerFreshLog({ batchMillis: 20 }))
+    world = await makeWorld(shared, (max) => "A kettle".slice(0, max))
+    owner = await signedIn(world.server)
+    const logged = `/dashboard/test${world.pages["/requests/:id"]!}`
+    await vi.waitFor(async () => assert.strictEqual((await owner.get(logged)).status, 200))
+  })
+  afterAll(() => shared.close())
+
+  const eachPage = async (check: (route: string, path: string) => Promise<void>) => {
+    for (const [route, path] of Object.entries(world.pages)) await check(route, path)
+  }
+
+  it("has the way to the others and the way out, and is kept by no cache", () =>
+    eachPage(async (_, path) => {
+      const page = await owner.get(`/dashboard/test${path}`)
+      assert.deepStrictEqual([path, page.status], [path, 200])
+      assert.strictEqual(page.headers.get("cache-control"), "no-store", path)
+      assert.strictEqual(formTo(page, "/sign-out").action, "/dashboard/sign-out", path)
+      for (const name of ["Payments", "Customers", "Products", "Webhooks", "Requests", "Developers"]) {
+        assert.match(page.text, new RegExp(`<a href="[^"]+"[^>]*>${name}</a>`), path)
+      }
+    }))
+
+  it("of an object is nothing to another merchant, nor in the other environment", async () => {
+    const stranger = await signedIn(shared)
+    await eachPage(async (route, path) => {
+      if (!route.includes(":")) return
+      const page = await stranger.get(`/dashboard/test${path}`)
+      assert.deepStrictEqual([path, page.status], [path, 404])
+      assert.notInclude(page.text, "kettle", path)
+      // People are of a merchant, in both environments.
+      if (route !== "/team/:id") assert.strictEqual((await owner.get(`/dashboard/live${path}`)).status, 404, path)
+    })
+  })
+
+  it("is shown to support unless it is about keys, settings or the team, and to nobody who is not signed in", async () => {
+    const support = await signedIn(world.server, "support")
+    await eachPage(async (route, path) => {
+      const { status } = await support.get(`/dashboard/test${path}`)
+      assert.deepStrictEqual([path, status], [path, OTHERS.test(route) ? 403 : 200])
+      const stranger = await openTab(shared).get(`/dashboard/test${path}`)
+      assert.include(stranger.url, "/dashboard/sign-in", path)
+      assert.strictEqual(stranger.headers.get("cache-control"), "no-store", path)
+    })
+  })
+})
