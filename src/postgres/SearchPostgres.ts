@@ -1,9 +1,10 @@
 /**
- * Search in Postgres, without statistics to choose by. What many documents have is found among the newest, so those are
- * looked through first, along the primary key. If they do not fill the page, the index of terms is asked. It gives what
- * it finds in no order, so that must not be much: if it is, more of the newest are looked through, and only if they do
- * not fill the page either, the index is asked for all. What is in neither is walked to: where a query only says what
- * documents do not have, it reads until it has found enough of the others.
+ * Search in Postgres, without statistics to choose by. What many documents have is found among the newest, so those
+ * are looked through first, along the primary key. If they do not fill the page, the index of terms is asked. It
+ * gathers all that it has before it gives the first, in no order, so that must not be much: if it is, more of the
+ * newest are looked through, and only if they do not fill the page either, the index is asked for all. That it is much
+ * is remembered, so the next page, and whoever asks again, need not find out. What is in neither is walked to: where a
+ * query only says what documents do not have, it reads until it has found enough of the others.
  */
 import type { PgClient } from "@effect/sql-pg"
 import { Context, Effect } from "effect"
@@ -114,8 +115,12 @@ const statements = (sql: PgClient.PgClient) => {
   return { byId, few, hasMore, indexed, walked }
 }
 
+/** Of so many filters it is remembered that the index of terms has found more than a few. */
+const COMMON_MAX = 256
+
 export const search = (sql: PgClient.PgClient, depths: SearchDepths): Views["Service"]["search"] => {
   const { byId, few, hasMore, indexed, walked } = statements(sql)
+  const common = new Set<string>()
   const documents = (rows: ReadonlyArray<SqlDocument>) => rows.map(toDocument)
   return Effect.fnUntraced(function* (account, query) {
     const { id } = query.filter
@@ -126,10 +131,17 @@ export const search = (sql: PgClient.PgClient, depths: SearchDepths): Views["Ser
     const asked = withBuckets(query)
     const { all, any } = asked.filter
     if (all.length + any.length === 0) return yield* ask(walked(account, query), documents)
-    const found = yield* ask(few(account, asked, depths.few), (rows) => allOf(rows, depths.few))
-    if (found !== undefined) return found
+    const wanted = JSON.stringify([account, query.kind, all, any])
+    if (!common.has(wanted)) {
+      const found = yield* ask(few(account, asked, depths.few), (rows) => allOf(rows, depths.few))
+      if (found !== undefined) return found
+      if (common.size === COMMON_MAX) common.delete(common.values().next().value!)
+      common.add(wanted)
+    }
     const more = yield* ask(walked(account, query, depths.many), documents)
     if (more.length >= query.limit) return more
+    // There may be few by now.
+    common.delete(wanted)
     const isAll = yield* ask(hasMore(account, query, depths.many), (rows) => rows.length === 0)
     return isAll ? more : yield* ask(indexed(account, asked), documents)
   })
