@@ -37,9 +37,11 @@ export const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> => {
     if (given(field) !== "" && !isEmail(given(field))) clauses.push(clause(field, ":", given(field)))
   }
   if (Schema.is(DeclineCode)(given("decline"))) clauses.push(clause("decline_code", ":", given("decline")))
-  const currency = Schema.is(Currency)(given("currency")) ? given("currency").toLowerCase() : "usd"
-  const amount = Amounts.readAmount(given("amount"), moneyOf(currency, "en"))
-  if (amount.minor !== undefined) clauses.push(clause("amount", ":", amount.minor))
+  if (given("amount") !== "") {
+    const currency = Schema.is(Currency)(given("currency")) ? given("currency").toLowerCase() : "usd"
+    const { minor } = Amounts.readAmount(given("amount"), moneyOf(currency, "en"))
+    if (minor !== undefined) clauses.push(clause("amount", ":", minor))
+  }
   const [from, until] = [dayIn(given("from")), dayIn(given("until"))]
   if (from !== undefined) clauses.push(clause("created", ">=", from))
   if (until !== undefined) clauses.push(clause("created", "<", until + DAY_SECONDS))

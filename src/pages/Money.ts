@@ -30,7 +30,7 @@ const DECIMALS_MAX = 15
 /** An amount that need not be whole, to the last digit and without its currency: `0.5`, `usd` → `0.005`. */
 export const plainDecimal = (amount: string, currency: string): string => {
   const [whole, part = ""] = amount.split(".") as [string, string?]
-  const major = Amounts.plainAmount(Number(whole), moneyOf(currency, LOCALE_DEFAULT))
+  const major = Amounts.decimalAmount(Number(whole), moneyOf(currency, LOCALE_DEFAULT))
   return decimalsOf(currency) === 0 && part !== "" ? `${major}.${part}` : major + part
 }
 

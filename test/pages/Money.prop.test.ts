@@ -2,12 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
-import { plainAmount } from "../../src/pages/assets/amount.js"
+import { decimalAmount, plainAmount } from "../../src/pages/assets/amount.js"
 import { formatAmount, formatDecimal, localeOf, moneyOf } from "../../src/pages/Money.ts"
 
 const amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: AMOUNT_MAX }))
 /** As programs write it. */
-const decimalOf = (amount: number, currency: string) => plainAmount(amount, moneyOf(currency, "en"))
+const decimalOf = (amount: number, currency: string) => decimalAmount(amount, moneyOf(currency, "en"))
 const currency = Schema.Literals(["usd", "eur", "jpy", "ugx", "clp", "kwd", "tnd", "isk", "mga", "xyz"])
 
 /** Some with digits of their own, some that no browser sends. */
@@ -22,6 +22,7 @@ describe("an amount", () => {
     assert.strictEqual(BigInt(decimal.replace(".", "")), BigInt(amount))
     assert.strictEqual(decimal.split(".")[1]?.length ?? 0, moneyOf(currency, "en").decimals)
     assert.match(decimal, /^(0|[1-9]\d*)(\.\d+)?$/)
+    assert.strictEqual(plainAmount(amount, moneyOf(currency, "en")), decimal)
     const shown = formatAmount(amount, currency, "en")
     assert.strictEqual(shown.replaceAll(/[^0-9.]/g, ""), decimal)
   })

@@ -6,7 +6,7 @@ import * as Amounts from "../../pages/assets/amount.js"
 
 /** An amount in minor units without its currency, as it is written everywhere: `4321`, `usd` → `43.21`. */
 export const plainAmount = (minor: number, currency: string): string =>
-  Amounts.plainAmount(minor, moneyOf(currency, "en"))
+  Amounts.decimalAmount(minor, moneyOf(currency, "en"))
 
 /** An amount in minor units, with its currency: `43.21 USD`. */
 export const money = (minor: number, currency: string): Html =>

@@ -22,5 +22,6 @@ export type Read =
 
 export function formatAmount(minor: number, money: Money): string
 export function plainAmount(minor: number, money: Money): string
+export function decimalAmount(minor: number, money: Money): string
 export function readAmount(text: string, money: Money): Read
 export function readAmountWithin(text: string, field: Money & Bounds): Read

@@ -49,11 +49,16 @@ export function readAmountWithin(text, field) {
   return read
 }
 
-function format(minor, { decimals, locale }, options) {
+/** In digits from 0 to 9 with a point before decimals, whatever the language: `10.50`. */
+export function decimalAmount(minor, { decimals }) {
   const digits = String(minor).padStart(decimals + 1, "0")
-  const decimal = decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
+  return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
+}
+
+function format(minor, money, options) {
+  const { decimals, locale } = money
   const shown = { ...options, minimumFractionDigits: decimals, maximumFractionDigits: decimals }
-  return new Intl.NumberFormat(locale, shown).format(decimal)
+  return new Intl.NumberFormat(locale, shown).format(decimalAmount(minor, money))
 }
 
 /** Digits that are too many for any amount make one that is above every bound. */
