@@ -4,6 +4,7 @@ import type { Customer } from "../domain/Customer.ts"
 import { CreateCustomer } from "../domain/Customer.ts"
 import type { Clause } from "../domain/SearchQuery.ts"
 import { SUBSTRING_LENGTH_MIN } from "../domain/SearchQuery.ts"
+import type { AccountId } from "../engine/Document.ts"
 import type { FormValues } from "../pages/Forms.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
@@ -12,12 +13,15 @@ import { CUSTOMER } from "../payments/Documents.ts"
 import { SEARCHED_CUSTOMER } from "../payments/Search.ts"
 import type { Fields } from "./components/Form.ts"
 import { dialog, filters } from "./components/Form.ts"
+import type { Cursor } from "./components/Table.ts"
 import { cursorIn, pages, pagesFound, table } from "./components/Table.ts"
 import { NOTHING, time } from "./components/Values.ts"
+import type { CsvFile } from "./CsvFile.ts"
+import { csvFile, csvJson, csvLink, csvTime } from "./CsvFile.ts"
 import { decoded, textIn } from "./Entered.ts"
-import { list, search } from "./Reading.ts"
+import { list, PAGE_ROWS, search } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
-import { action, screen } from "./Screens.ts"
+import { action, download, screen } from "./Screens.ts"
 
 /** The fields of a customer's form, filled with what is known. */
 export const customerFields =
@@ -44,32 +48,37 @@ const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> =>
     return value === "" ? [] : [{ negated: false, field, operator, value }]
   })
 
+/** A page of the customers that are like that. */
+const customers = (account: AccountId, clauses: ReadonlyArray<Clause>, page: { cursor: Cursor; limit: number }) =>
+  clauses.length === 0
+    ? list(account, CUSTOMER, page)
+    : search(account, CUSTOMER, SEARCHED_CUSTOMER, [{ connective: "AND", clauses }], page)
+
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   const { account, query } = visit
   const clauses = clausesOf(query)
-  const cursor = cursorIn(query)
-  const { hasMore, rows } =
-    clauses.length === 0
-      ? yield* list(account, CUSTOMER, { cursor })
-      : yield* search(account, CUSTOMER, SEARCHED_CUSTOMER, [{ connective: "AND", clauses }], { cursor })
+  const { hasMore, rows } = yield* customers(account, clauses, { cursor: cursorIn(query), limit: PAGE_ROWS })
+  const isNew = rows.length === 0 && query.size === 0
   return {
     title: "Customers",
     section: "Customers",
     live: ["customer"],
-    aside:
-      visit.may("build") &&
-      html`<div class="buttons">
-        ${dialog("New customer", {
+    aside: html`<div class="buttons">
+      ${!isNew && csvLink(visit, "/customers.csv")}
+      ${
+        visit.may("build") &&
+        dialog("New customer", {
           visit,
           tone: "primary",
           action: "/customers/create",
           submit: "Create",
           problem,
           content: customerFields()
-        })}
-      </div>`,
+        })
+      }
+    </div>`,
     content: [
-      (rows.length > 0 || query.size > 0) &&
+      !isNew &&
         filters(visit, "/customers", (fields) => [
           fields.text({ name: "email", label: "Email" }),
           fields.text({ name: "name", label: "Name" })
@@ -115,4 +124,22 @@ const create = action({
   }
 })
 
-export const layer = Layer.merge(screen("/customers", "see", show), create)
+const columns: CsvFile<Customer>["columns"] = [
+  ["id", ({ id }) => id],
+  ["created_utc", ({ created }) => csvTime(created)],
+  ["email", ({ email }) => email],
+  ["name", ({ name }) => name],
+  ["phone", ({ phone }) => phone],
+  ["description", ({ description }) => description],
+  ["metadata", ({ metadata }) => csvJson(metadata)]
+]
+
+const file = download("/customers.csv", "see", (visit) =>
+  csvFile(visit, {
+    name: "customers",
+    columns,
+    read: (page) => customers(visit.account, clausesOf(visit.query), page)
+  })
+)
+
+export const layer = Layer.mergeAll(screen("/customers", "see", show), create, file)

@@ -30,6 +30,7 @@ import * as Product from "./Product.ts"
 import * as Products from "./Products.ts"
 import * as Refund from "./Refund.ts"
 import * as Requests from "./Requests.ts"
+import * as RequestsFile from "./RequestsFile.ts"
 import { link, placeOf } from "./Place.ts"
 import { refusal, route, signedOut, toSignIn } from "./Screens.ts"
 import * as SignIn from "./SignIn.ts"
@@ -86,6 +87,7 @@ export const layer = Layer.mergeAll(
   Products.layer,
   Refund.layer,
   Requests.layer,
+  RequestsFile.layer,
   SignIn.layer,
   WebhookEndpoint.layer,
   Webhooks.layer,

@@ -10,13 +10,17 @@ import { sentKey } from "../payments/IdempotencyKeys.ts"
 import { webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
 import { filters, form } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
+import type { Cursor } from "./components/Table.ts"
 import { cursorIn, pages, table } from "./components/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
+import type { CsvFile } from "./CsvFile.ts"
+import { csvFile, csvLink, csvTime } from "./CsvFile.ts"
 import { answerOf, deliveryPath, findEvent, sendAgain, stateOf } from "./Deliveries.ts"
 import { objectLink } from "./Objects.ts"
+import type { Listed } from "./Reading.ts"
 import { findAll, PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
-import { action, screen } from "./Screens.ts"
+import { action, download, screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
 
 interface Told {
@@ -28,21 +32,27 @@ const objectOf = ({ object }: StoredEvent): Told => JSON.parse(object) as Told
 
 const TYPE = /^[a-z_]+(\.[a-z_]+)*(\.\*)?$/
 
-const showAll: Show = Effect.fnUntraced(function* (visit) {
-  const typed = visit.query.get("type")?.trim() ?? ""
+const typedIn = ({ query }: Visit): string => query.get("type")?.trim() ?? ""
+
+/** A page of the events that an address asks for. What can be no type is left out: it may have been typed. */
+const events = (visit: Visit, { cursor, limit }: { readonly cursor: Cursor; readonly limit: number }) => {
+  const typed = typedIn(visit)
   const type = TYPE.test(typed) ? eventTypeFilterOf(typed as never) : undefined
-  const { events, hasMore } = yield* Accounts.use((accounts) =>
-    accounts.events(visit.account, {
-      limit: PAGE_ROWS,
-      ...cursorIn(visit.query),
-      ...(type !== undefined && { type })
-    })
+  const page = Accounts.use((accounts) =>
+    accounts.events(visit.account, { limit, ...cursor, ...(type !== undefined && { type }) })
   )
+  return Effect.map(page, ({ events, hasMore }): Listed<StoredEvent> => ({ rows: events, hasMore }))
+}
+
+const showAll: Show = Effect.fnUntraced(function* (visit) {
+  const { hasMore, rows } = yield* events(visit, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
   return {
     title: "Events",
     section: "Webhooks",
     back: ["/webhooks", "Webhooks"],
     live: ["event"],
+    aside:
+      (rows.length > 0 || visit.query.size > 0) && html`<div class="buttons">${csvLink(visit, "/events.csv")}</div>`,
     content: [
       filters(visit, "/events", (fields) =>
         fields.text({ name: "type", label: "Type", hint: html`Such as <code>payment_intent.*</code>` })
@@ -56,11 +66,11 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
           { name: "Id", cell: ({ id }) => html`<code>${id}</code>`, wide: true },
           { name: "Date", cell: ({ at }) => time(Math.floor(at / 1000)) }
         ],
-        rows: events,
+        rows,
         href: ({ id }) => visit.to(`/events/${id}`),
-        empty: typed === "" ? "Nothing has happened yet." : "No event of this type."
+        empty: typedIn(visit) === "" ? "Nothing has happened yet." : "No event of this type."
       }),
-      pages(visit, events, hasMore)
+      pages(visit, rows, hasMore)
     ]
   }
 })
@@ -161,4 +171,19 @@ const again = action({
   })
 })
 
-export const layer = Layer.mergeAll(screen("/events", "see", showAll), screen("/events/:id", "see", show), again)
+const columns: CsvFile<StoredEvent>["columns"] = [
+  ["id", ({ id }) => id],
+  ["created_utc", ({ at }) => csvTime(Math.floor(at / 1000))],
+  ["type", ({ type }) => type],
+  ["object", (event) => objectOf(event).id],
+  ["request", ({ request }) => request?.id],
+  ["idempotency_key", ({ request }) => sentKey(request?.idempotencyKey ?? null)],
+  ["api_version", ({ apiVersion }) => apiVersion],
+  ["deliveries_at_first", ({ deliveries }) => String(deliveries)]
+]
+
+const file = download("/events.csv", "see", (visit) =>
+  csvFile(visit, { name: "events", columns, read: (page) => events(visit, page) })
+)
+
+export const layer = Layer.mergeAll(screen("/events", "see", showAll), screen("/events/:id", "see", show), again, file)

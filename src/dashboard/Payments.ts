@@ -11,6 +11,7 @@ import { filters } from "./components/Form.ts"
 import type { Column } from "./components/Table.ts"
 import { cursorIn, pages, pagesFound, table } from "./components/Table.ts"
 import { badge, money, NOTHING, time, words } from "./components/Values.ts"
+import { csvLink } from "./CsvFile.ts"
 import { isId } from "./Objects.ts"
 import type { Customers } from "./Payers.ts"
 import { customersOf, payerOf } from "./Payers.ts"
@@ -49,14 +50,6 @@ export const paymentColumns = (visit: Visit, customers: Customers | null): Reado
 
 const EXAMPLE = 'amount>=5000 AND metadata["order"]:"6735"'
 
-/** All that is shown, on every page, as a file. */
-const fileLink = (visit: Visit) => {
-  const { after: _, before: __, done: ___, trail: ____, ...asked } = Object.fromEntries(visit.query)
-  return html`<div class="buttons">
-    <a class="button" href="${visit.to("/payments.csv", asked)}" download="">Download CSV</a>
-  </div>`
-}
-
 /** What somebody can do who has no payments yet. */
 export const noPayments = (visit: Visit): Child =>
   html`No payments yet.
@@ -91,7 +84,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
     section: "Payments",
     ...(problem !== null && { status: 400 }),
     live: ["payment_intent", "customer"],
-    aside: problem === null && !isNew && fileLink(visit),
+    aside: problem === null && !isNew && html`<div class="buttons">${csvLink(visit, "/payments.csv")}</div>`,
     content: [
       !isNew &&
         filters(

@@ -11,6 +11,7 @@ import { json } from "./components/Json.ts"
 import { cursorIn, pages, table } from "./components/Table.ts"
 import type { Tone } from "./components/Values.ts"
 import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
+import { csvLink } from "./CsvFile.ts"
 import { REQUEST } from "./Live.ts"
 import { objectLink } from "./Objects.ts"
 import { PAGE_ROWS } from "./Reading.ts"
@@ -150,6 +151,9 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
   const { hasMore, requests } = yield* log.list(visit.account, { filter, limit: PAGE_ROWS, ...cursor })
   return {
     ...screen,
+    aside:
+      (requests.length > 0 || visit.query.size > 0) &&
+      html`<div class="buttons">${csvLink(visit, "/requests.csv")}</div>`,
     content: [
       ...above,
       requestsTable(visit, requests, Object.keys(filter).length > 0),

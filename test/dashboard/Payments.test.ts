@@ -1,25 +1,12 @@
 /** Finding payments, and taking them along as a file (semantics 9.70). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { csvCell } from "../../src/dashboard/PaymentsFile.ts"
 import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
+import { cellsIn } from "./Csv.ts"
 import { basic } from "../http/TestServer.ts"
 import { visit } from "../pages/Shop.ts"
 import type { Tab } from "./People.ts"
 import { openTab, signedIn } from "./People.ts"
-
-/** Cells of the lines of a file, as RFC 4180 has them. */
-const cellsIn = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
-  const rows: Array<Array<string>> = []
-  let row: Array<string> = []
-  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
-    row.push(quoted === undefined ? plain! : quoted.replaceAll('""', '"'))
-    if (end === ",") continue
-    rows.push(row)
-    row = []
-  }
-  return rows
-}
 
 describe("payments of the dashboard", () => {
   let server: PagesServer
@@ -276,9 +263,5 @@ describe("payments of the dashboard", () => {
     const after = await page()
     assert.strictEqual(after.status, 200)
     assert.notInclude(after.text, "Open checkout")
-  })
-
-  it.each(["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "\n-1"])("take %j for a text", (text) => {
-    assert.include(csvCell(text), `'${text}`)
   })
 })

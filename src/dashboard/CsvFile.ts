@@ -1,0 +1,75 @@
+/** What a list shows as a CSV file, of any length: read page by page, as fast as it is taken. */
+import { Effect, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { Accounts } from "../engine/Accounts.ts"
+import type { Unavailable } from "../engine/Accounts.ts"
+import type { Child } from "../pages/Html.ts"
+import { html } from "../pages/Html.ts"
+import type { Cursor } from "./components/Table.ts"
+import type { Listed } from "./Reading.ts"
+import type { Visit } from "./Visit.ts"
+
+/** Rows that are in memory at once. */
+const FILE_PAGE = 250
+
+export interface CsvFile<Row extends { readonly id: string }> {
+  /** Begins the name of the file. */
+  readonly name: string
+  readonly columns: ReadonlyArray<readonly [name: string, cell: (row: Row) => string | null | undefined]>
+  /** A page of the list, newest first. */
+  readonly read: (page: {
+    readonly cursor: Cursor
+    readonly limit: number
+  }) => Effect.Effect<Listed<Row>, Unavailable, Accounts>
+}
+
+/** A spreadsheet takes a text that begins so for a formula, and runs what a payer or a merchant has written. */
+const FORMULA = /^[\s]*[=+\-@\t\r\n]/u
+
+/** A cell as RFC 4180 has it. */
+export const csvCell = (value: string | null | undefined): string => {
+  const text = value == null ? "" : FORMULA.test(value) ? `'${value}` : value
+  return /[",\r\n]/u.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+const lineOf = (cells: ReadonlyArray<string | null | undefined>): string => `${cells.map(csvCell).join(",")}\r\n`
+
+export const csvFile = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
+  { mode }: Visit,
+  { columns, name, read }: CsvFile<Row>
+) {
+  const linesOf = (rows: ReadonlyArray<Row>) => rows.map((row) => lineOf(columns.map(([, cell]) => cell(row)))).join("")
+  // What fails here is answered with a page; later on, the connection is cut, and the browser says so.
+  const first = yield* read({ cursor: {}, limit: FILE_PAGE })
+  const accounts = yield* Accounts
+  const rest = Stream.unfold(first, ({ hasMore, rows }) =>
+    hasMore
+      ? Effect.map(
+          read({ cursor: { olderThan: rows.at(-1)!.id }, limit: FILE_PAGE }),
+          (next) => [linesOf(next.rows), next] as const
+        )
+      : Effect.succeed(undefined)
+  ).pipe(Stream.provideService(Accounts, accounts))
+  const begin = lineOf(columns.map(([name]) => name)) + linesOf(first.rows)
+  return HttpServerResponse.stream(Stream.encodeText(Stream.concat(Stream.succeed(begin), rest)), {
+    contentType: "text/csv; charset=utf-8",
+    headers: {
+      "cache-control": "no-store",
+      "content-disposition": `attachment; filename="${name}-${mode}.csv"`,
+      "x-content-type-options": "nosniff"
+    }
+  })
+})
+
+/** A time in Unix seconds, in UTC. */
+export const csvTime = (seconds: number): string => new Date(seconds * 1000).toISOString()
+
+/** What is no text, such as metadata; nothing where it is empty. */
+export const csvJson = (value: Readonly<Record<string, string>>): string | null =>
+  Object.keys(value).length === 0 ? null : JSON.stringify(value)
+
+/** Leads to the file of all that a list shows, on every page. */
+export const csvLink = (visit: Visit, path: `/${string}.csv`): Child => {
+  const { after: _, before: __, done: ___, trail: ____, ...asked } = Object.fromEntries(visit.query)
+  return html`<a class="button" href="${visit.to(path, asked)}" download="">Download CSV</a>`
+}

@@ -1,0 +1,100 @@
+/** Lists as files: customers, events and requests (semantics 9.66, 9.70, 9.72). */
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
+import { csvCell } from "../../src/dashboard/CsvFile.ts"
+import type { PagesServer } from "../pages/PagesServer.ts"
+import { start } from "../pages/PagesServer.ts"
+import { visit } from "../pages/Shop.ts"
+import { layerFreshLog } from "../support/RequestLog.ts"
+import { cellsIn } from "./Csv.ts"
+import type { Tab } from "./People.ts"
+import { openTab, signedIn } from "./People.ts"
+
+/** More than are read at once. */
+const MANY = 260
+
+describe("files of the dashboard", () => {
+  let server: PagesServer
+  let tab: Tab
+  const texts = ["=1+1", "@SUM(A1)", '-1"', "a,b", "line\nof two", "Åsa", " =x", "plain"]
+  beforeAll(async () => {
+    const log = layerFreshLog({ batchMillis: 20 })
+    server = await start("Lumen", undefined, undefined, null, null, null, log)
+    tab = await signedIn(server, "support")
+    for (let i = 0; i < MANY; i += 20) {
+      await Promise.all(
+        Array.from({ length: Math.min(20, MANY - i) }, (_, j) =>
+          server.post("/v1/customers", {
+            name: `Person ${i + j}`,
+            email: `${i + j}@example.com`,
+            description: texts[(i + j) % texts.length]
+          })
+        )
+      )
+    }
+  })
+  afterAll(() => server.close())
+
+  /** The file that a list leads to, by its columns. */
+  const fileOf = async (list: string) => {
+    const page = await tab.get(`/dashboard/test${list}`)
+    const [, href] = /<a class="button" href="([^"]+)" download="">/.exec(page.text)!
+    const file = await visit(new URL(href!.replaceAll("&amp;", "&"), page.url).href, { cookie: tab.cookie })
+    assert.strictEqual(file.status, 200)
+    assert.strictEqual(file.headers.get("content-type"), "text/csv; charset=utf-8")
+    const [head, ...rows] = cellsIn(file.text)
+    return rows.map((row) => {
+      assert.strictEqual(row.length, head!.length)
+      return Object.fromEntries(head!.map((name, i) => [name, row[i]!]))
+    })
+  }
+
+  it("have all customers that a list shows, on every page, with texts that are no formulas", async () => {
+    const rows = await fileOf("/customers")
+    assert.deepStrictEqual(
+      rows.map(({ name }) => name).toSorted(),
+      Array.from({ length: MANY }, (_, i) => `Person ${i}`).toSorted()
+    )
+    for (const { description, email, id, name } of rows) {
+      const number = Number(name!.split(" ")[1])
+      const text = texts[number % texts.length]!
+      assert.strictEqual(description, /^\s*[=+@-]/.test(text) ? `'${text}` : text)
+      assert.strictEqual(email, `${number}@example.com`)
+      assert.match(id!, /^cus_/)
+    }
+    const found = await fileOf("/customers?email=11%40example")
+    assert.deepStrictEqual(
+      found.map(({ email }) => email),
+      ["211@example.com", "111@example.com", "11@example.com"]
+    )
+  })
+
+  it("have the events of a type, of all pages", async () => {
+    await server.post("/v1/products", { name: "Mug" })
+    const rows = await fileOf("/events?type=customer.*")
+    assert.strictEqual(rows.length, MANY)
+    assert.isTrue(rows.every(({ object, type }) => type === "customer.created" && object!.startsWith("cus_")))
+    const [newest] = (await server.get("/v1/events?limit=1")).data
+    const [product] = await fileOf("/events?type=product.created")
+    assert.strictEqual(product!["id"], newest.id)
+    assert.strictEqual(product!["created_utc"], new Date(newest.created * 1000).toISOString())
+    assert.strictEqual(product!["request"], newest.request.id)
+    assert.strictEqual(product!["idempotency_key"], newest.request.idempotency_key ?? "")
+  })
+
+  it("have the requests that the filters ask for, of all pages, without what was sent", async () => {
+    await server.post("/v1/customers", { email: "nobody", description: "Kept to ourselves" }, { status: 400 })
+    await vi.waitFor(async () => assert.strictEqual((await fileOf("/requests?status=4xx")).length, 1))
+    const [refused] = await fileOf("/requests?status=4xx")
+    assert.deepInclude(refused, { method: "POST", path: "/v1/customers", status: "400", parameter: "email" })
+    assert.notInclude(JSON.stringify(refused), "ourselves")
+    assert.isAtLeast((await fileOf("/requests?status=200&path=/v1/customers")).length, MANY)
+  })
+
+  it.each(["customers", "events", "requests"])("are given to nobody who is not signed in: %s", async (list) => {
+    assert.include((await openTab(server).get(`/dashboard/test/${list}.csv`)).url, "/sign-in")
+  })
+
+  it.each(["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "\n-1"])("take %j for a text", (text) => {
+    assert.include(csvCell(text), `'${text}`)
+  })
+})
