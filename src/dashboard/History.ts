@@ -11,7 +11,7 @@ import type { Refund } from "../domain/Refund.ts"
 import type { HistoryEntry } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { DeliveryRow } from "../engine/Deliveries.ts"
-import type { Document, Labels, Tombstone } from "../engine/Document.ts"
+import type { AccountId, Document, Labels, Tombstone } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Events.ts"
 import type { LoggedRequest } from "../engine/RequestLog.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
@@ -55,14 +55,9 @@ const recordCursorIn = (query: URLSearchParams): Cursor => {
   return /^\d{16}$/.test(cursor.olderThan ?? cursor.newerThan ?? "") ? cursor : {}
 }
 
-const read = Effect.fnUntraced(function* ({ account, query }: Visit, about: About) {
+const touchesOf = Effect.fnUntraced(function* ({ account }: Visit, entries: ReadonlyArray<HistoryEntry>) {
   const accounts = yield* Accounts
   const log = yield* RequestLog
-  const { entries, hasMore } = yield* accounts.history(account, {
-    ...about,
-    ...recordCursorIn(query),
-    limit: PAGE_RECORDS
-  })
   const events = entries.flatMap(({ events }) => events.map(({ id }) => id))
   const requests = entries.flatMap(({ request }) => (request === null ? [] : [request.id]))
   const [rows, logged] = yield* Effect.all(
@@ -74,23 +69,49 @@ const read = Effect.fnUntraced(function* ({ account, query }: Visit, about: Abou
     { concurrency: "unbounded" }
   )
   const deliveries = new Map(events.map((id, i) => [id, rows[i]!]))
-  const touches = entries.map((entry): Touch => ({ ...entry, deliveries, logged: logged.get(entry.request?.id ?? "") }))
-  return { touches, hasMore }
+  return entries.map((entry): Touch => ({ ...entry, deliveries, logged: logged.get(entry.request?.id ?? "") }))
 })
 
 /** What has touched the objects, newest first, a page at a time. */
 export const historySection = Effect.fnUntraced(function* (visit: Visit, about: About) {
-  const { hasMore, touches } = yield* read(visit, about)
-  const happenings = touches.map((touch) => ({
-    at: Math.floor(touch.at / 1000),
-    tone: toneOf(touch),
-    title: [
-      touch.documents.toSorted(inOrder).map((it) => stateHtml(visit, it, it.id === about.ids[0])),
-      touch.events.map((event) => eventHtml(visit, event, touch))
-    ],
-    detail: causeHtml(visit, touch)
-  }))
-  return section("What happened", [timeline(happenings), pages(visit, touches, hasMore)])
+  const asked = { ...about, ...recordCursorIn(visit.query), limit: PAGE_RECORDS }
+  const { entries, hasMore } = yield* Accounts.use((accounts) => accounts.history(visit.account, asked))
+  const touches = yield* touchesOf(visit, entries)
+  const happenings = touches.map((touch) => happening(visit, touch, about.ids[0]))
+  return section("What happened", [timeline(happenings), pages(visit, entries, hasMore)])
+})
+
+/** So many records of what a request names are looked through for its own. */
+const LOOKED_THROUGH_MAX = 200
+
+/** The record that a request has written, looked for among those of the objects that it names. */
+export const recordOf = Effect.fnUntraced(function* (account: AccountId, { id, objects }: LoggedRequest) {
+  const accounts = yield* Accounts
+  let cursor: Cursor = {}
+  for (let looked = 0; objects.length > 0 && looked < LOOKED_THROUGH_MAX; looked += PAGE_RECORDS) {
+    const asked = { ids: objects, labels: {}, ...cursor, limit: PAGE_RECORDS }
+    const { entries, hasMore } = yield* accounts.history(account, asked)
+    const found = entries.find(({ request }) => request?.id === id)
+    if (found !== undefined || !hasMore) return found
+    cursor = { olderThan: entries.at(-1)!.id }
+  }
+})
+
+/** What a record did. */
+export const recordSection = Effect.fnUntraced(function* (visit: Visit, entry: HistoryEntry) {
+  const touches = yield* touchesOf(visit, [entry])
+  return section("What it did", timeline(touches.map((touch) => happening(visit, touch))))
+})
+
+/** `own` is the object that the page is of. */
+const happening = (visit: Visit, touch: Touch, own?: string) => ({
+  at: Math.floor(touch.at / 1000),
+  tone: toneOf(touch),
+  title: [
+    touch.documents.toSorted(inOrder).map((it) => stateHtml(visit, it, it.id === own)),
+    touch.events.map((event) => eventHtml(visit, event, touch))
+  ],
+  detail: causeHtml(visit, touch)
 })
 
 const toneOf = ({ events }: HistoryEntry): Tone => {

@@ -12,6 +12,7 @@ import { cursorIn, pages, table } from "./components/Table.ts"
 import type { Tone } from "./components/Values.ts"
 import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
 import { csvLink } from "./CsvFile.ts"
+import { recordOf, recordSection } from "./History.ts"
 import { REQUEST } from "./Live.ts"
 import { objectLink } from "./Objects.ts"
 import { PAGE_ROWS } from "./Reading.ts"
@@ -203,10 +204,32 @@ const errorHtml = ({ publicUrl }: Visit, { error }: LoggedRequest): Child =>
     ])
   )
 
+/** The answer, as the journal has it: answers that are of nothing that was done are not kept, but for their errors. */
+const answerHtml = (visit: Visit, { error, originalRequest }: LoggedRequest, answer: string | null): Child =>
+  section(
+    "Answer",
+    answer !== null
+      ? json(visit, withoutSecrets(answer), "The answer as JSON")
+      : html`<p class="empty">
+          ${
+            originalRequest !== null
+              ? "That of the request that it replays."
+              : error === null
+                ? "Not kept: it changed nothing."
+                : "The error above; nothing was done."
+          }
+        </p>`
+  )
+
+/** Whoever has a client secret can pay with it; nobody needs it here. */
+const withoutSecrets = (text: string): unknown =>
+  JSON.parse(text, (name, value: unknown) => (name === "client_secret" ? undefined : value))
+
 const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const log = yield* RequestLog
   const request = (yield* log.find(visit.account, [id])).get(id)
   if (request === undefined) return undefined
+  const record = yield* recordOf(visit.account, request)
   return {
     title: `${request.method} ${request.path}`,
     section: "Requests",
@@ -215,12 +238,14 @@ const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
     content: [
       factsOf(visit, request),
       errorHtml(visit, request),
+      record && (yield* recordSection(visit, record)),
       section(
         request.method === "GET" ? "Query" : "Body",
         request.sent === null
           ? html`<p class="empty">None, or more than is kept.</p>`
           : json(visit, request.sent, "What was sent, as it is kept")
-      )
+      ),
+      answerHtml(visit, request, record?.answer ?? null)
     ]
   }
 })

@@ -33,6 +33,8 @@ export interface HistoryEntry {
   readonly others: ReadonlyArray<Document | Tombstone>
   /** What it has told of those documents, in the order in which it happened. */
   readonly events: ReadonlyArray<StoredEvent>
+  /** JSON text of the answer to the request, if the record has it. */
+  readonly answer: string | null
 }
 
 export interface HistoryPage {
@@ -70,7 +72,8 @@ export const make = Effect.fnUntraced(function* (
       others: entries.filter(({ id }) => !isAsked(id)),
       events: [...storedEvents(record).values()]
         .filter(({ object }) => isAsked((JSON.parse(object) as Identified).id))
-        .map((event) => today(account, event))
+        .map((event) => today(account, event)),
+      answer: record.response?.body ?? null
     }
   }
 

@@ -61,6 +61,37 @@ describe("the pages of requests", () => {
     assert.notInclude(one.text, server.secretTest)
   })
 
+  it("say what a request did: the states it led to, its events, and its answer without secrets", async () => {
+    const paying = { amount: 4321, currency: "usd", payment_method: "pm_card_visa", confirm: true }
+    const paid = await send("/v1/payment_intents", paying, "paid")
+    const refunded = await send("/v1/refunds", { payment_intent: paid.body.id, amount: 121 }, "refunded")
+    // Later records of the same objects are somebody else's doing.
+    for (let i = 0; i < 60; i++)
+      await server.post(`/v1/payment_intents/${paid.body.id}`, { metadata: { i: String(i) } })
+    const first = (await pageWith(`/requests/${paid.id}`, "What it did")).text
+    for (const text of [
+      "payment_intent.created",
+      "charge.succeeded",
+      "payment_intent.succeeded",
+      paid.body.latest_charge
+    ])
+      assert.include(first, text)
+    for (const text of ["payment_intent.updated", "refund.created", "_secret_"]) assert.notInclude(first, text)
+    assert.match(first, /Answer[^]*amount_received[^]*4321/)
+    const second = (await pageWith(`/requests/${refunded.id}`, "What it did")).text
+    for (const text of ["refund.created", "charge.refunded", "1.21"]) assert.include(second, text)
+    assert.notInclude(second, "payment_intent.succeeded")
+  })
+
+  it("say of a request that did nothing that it did nothing", async () => {
+    const refused = await send("/v1/payment_intents", { amount: -1, currency: "usd" }, "refused")
+    const page = (await pageWith(`/requests/${refused.id}`, "nothing was done")).text
+    assert.notInclude(page, "What it did")
+    const declined = { amount: 999, currency: "usd", payment_method: "pm_card_declined", confirm: true }
+    const { id } = await send("/v1/payment_intents", declined, "declined first")
+    assert.include((await pageWith(`/requests/${id}`, "What it did")).text, "payment_intent.payment_failed")
+  })
+
   it("are filtered by the address, and grouped by error", async () => {
     const wrong = await send("/v1/customers", { email: 5 }, "wrong")
     const declined = { amount: 4321, currency: "usd", confirm: true, payment_method: "pm_card_chargeDeclined" }
