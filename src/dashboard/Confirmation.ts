@@ -12,9 +12,9 @@ import { INSTALLATION } from "../payments/AccountIds.ts"
 import * as DashboardSessions from "../payments/DashboardSessions.ts"
 import { Passwords } from "../payments/Passwords.ts"
 import { fieldsOf } from "./components/Form.ts"
-import { placeOf } from "./Place.ts"
-import { door } from "./Shell.ts"
+import { shell } from "./Shell.ts"
 import { SignInLimits } from "./SignInLimits.ts"
+import type { Visit } from "./Visit.ts"
 import type { Visitor } from "./Visitors.ts"
 import { originOf } from "./Visitors.ts"
 
@@ -29,11 +29,12 @@ export interface AskedAgain {
 /** Null once somebody has proved who they are, now; else the page that asks. */
 export const ask = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
+  visit: Visit,
   { document, person, session }: Visitor,
   values: FormValues
 ) {
   const asked = (status: number, error: string | null): AskedAgain => ({
-    document: asking(request, values, error, person.has_password),
+    document: asking(visit, values, error),
     status
   })
   const password = values.get(FIELD)
@@ -51,28 +52,23 @@ export const ask = Effect.fnUntraced(function* (
   return null
 })
 
-const asking = (
-  request: HttpServerRequest.HttpServerRequest,
-  values: FormValues,
-  error: string | null,
-  hasPassword: boolean
-): Html => {
-  const { depth } = placeOf(request)
-  const kept = [...values].filter(([name]) => name !== FIELD)
-  if (!hasPassword) {
-    return door({
+const asking = (visit: Visit, values: FormValues, error: string | null): Html => {
+  if (!visit.person.has_password) {
+    return shell(visit, {
       title: "Set a password first",
-      depth,
+      section: null,
       content: html`<p>
-        This takes somebody who can prove who they are. Set a password under your account, or open a new link from
-        <code>till dashboard</code>, and do it again.
+        This takes somebody who can prove who they are. Set a password under
+        <a href="${visit.to("/account")}">your account</a>, or open a new link from <code>till dashboard</code>, and do
+        it again.
       </p>`
     })
   }
+  const kept = [...values].filter(([name]) => name !== FIELD)
   const problem = error === null ? null : { action: "" as const, message: null, errors: { [FIELD]: error }, values }
-  return door({
+  return shell(visit, {
     title: "Is it you?",
-    depth,
+    section: null,
     content: html`<p>Enter your password, and it goes on.</p>
       <form method="post">
         ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}

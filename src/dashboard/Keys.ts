@@ -156,6 +156,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Id", code(key.id)],
         ["Kind", key.type],
         ["Environment", visit.mode],
+        ["Its requests", html`<a href="${visit.to("/requests", { key: key.id })}">Requests with this key</a>`],
         ["Created", time(key.created)],
         [key.status === "expired" ? "Ended" : "Ends", key.expires_at === null ? null : time(key.expires_at)]
       ])

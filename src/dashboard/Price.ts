@@ -1,16 +1,46 @@
-/** One price: of which product, and what quantities at it come to. Its actions are on its product's page. */
-import { Effect } from "effect"
+/** One price: of which product, what quantities at it come to, and its names. Its other actions are its product's. */
+import { Effect, Layer } from "effect"
+import type { Price } from "../domain/Price.ts"
+import { UpdatePrice } from "../domain/Price.ts"
+import type { FormValues } from "../pages/Forms.ts"
 import { PRICE, PRODUCT } from "../payments/Documents.ts"
+import { html } from "../pages/Html.ts"
+import * as Commands from "../payments/Prices.ts"
+import type { Problem } from "./components/Form.ts"
+import { dialog } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
 import { priceHtml, quantitiesSection } from "./components/Prices.ts"
 import { badge, code, facts, metadataSection, section, time, words } from "./components/Values.ts"
+import { decoded, textIn } from "./Entered.ts"
 import { objectLink } from "./Objects.ts"
 import { stateBadge } from "./Products.ts"
 import { find } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
-import { screen } from "./Screens.ts"
+import { action, screen } from "./Screens.ts"
+import type { Visit } from "./Visit.ts"
 
-const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
+const editDialog = (visit: Visit, { id, lookup_key, nickname }: Price, problem: Problem | null) =>
+  visit.may("build") &&
+  html`<div class="buttons">
+    ${dialog("Edit", {
+      visit,
+      action: `/prices/${id}/edit`,
+      submit: "Save",
+      problem,
+      content: (fields) => [
+        fields.text({ name: "nickname", label: "Name", value: nickname ?? "", hint: "Only you see it." }),
+        fields.text({
+          name: "lookup_key",
+          label: "Lookup key",
+          value: lookup_key ?? "",
+          hint: "Your code finds the price by it."
+        }),
+        html`<p class="field">What it costs cannot change: add another price, and archive this one.</p>`
+      ]
+    })}
+  </div>`
+
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const price = (yield* find(visit.account, PRICE, id)).value
   const product = (yield* find(visit.account, PRODUCT, price.product)).value
   const { active, created, lookup_key, metadata, nickname, tax_behavior, type } = price
@@ -19,7 +49,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
     section: "Products",
     back: [`/products/${product.id}`, product.name],
     live: ["price", "product"],
-    aside: [stateBadge(active), id === product.default_price && badge("default")],
+    aside: [stateBadge(active), id === product.default_price && badge("default"), editDialog(visit, price, problem)],
     content: [
       facts([
         ["Price", priceHtml(price)],
@@ -37,4 +67,25 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   }
 })
 
-export const layer = screen("/prices/:id", "see", show)
+const namesIn = (values: FormValues) => ({
+  nickname: textIn(values, "nickname"),
+  lookup_key: textIn(values, "lookup_key")
+})
+
+const edit = action({
+  name: "price.update",
+  right: "build",
+  of: "/prices/:id",
+  path: "/prices/:id/edit",
+  show,
+  says: "The price is changed.",
+  does: (_, { id = "" }, values) => {
+    const entered = namesIn(values)
+    return Effect.succeed({
+      entered,
+      command: Effect.flatMap(decoded(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))
+    })
+  }
+})
+
+export const layer = Layer.merge(screen("/prices/:id", "see", show), edit)

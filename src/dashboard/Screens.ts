@@ -341,7 +341,7 @@ export const action = <R = never>(made: Action<Services | R>) => {
           return shown(onPage, made.show(onPage, params, problem), { status })
         }
         if (made.confirms?.(visit, values) === true && !isConfirmed(visit.session, yield* Clock.currentTimeMillis)) {
-          const asked = yield* Confirmation.ask(request, visitor, values)
+          const asked = yield* Confirmation.ask(request, visit, visitor, values)
           if (asked !== null) return answer(asked.document, asked.status)
         }
         const doing = yield* made.does(visit, params, values)

@@ -273,6 +273,14 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     support: false
   },
   {
+    name: "price.update",
+    page: async (server) => `/prices/${(await product(server)).default_price}`,
+    end: "/edit",
+    entered: { nickname: "By the box", lookup_key: "" },
+    account: "test",
+    support: false
+  },
+  {
     name: "price.archive",
     // The product itself cannot be archived again.
     page: async (server) => {

@@ -323,6 +323,52 @@ describe("the dashboard", () => {
     assert.include(taken.text, "an address that nobody else signs in with")
   })
 
+  /** As if the person had last proved who they are a while ago. */
+  const forgetProof = async ({ accounts }: PagesServer, { cookie }: Tab) => {
+    const session = /dse_\w+/.exec(cookie)![0]
+    const forget = Effect.gen(function* () {
+      const transaction = yield* Transaction
+      const { hidden, value } = (yield* transaction.get(DASHBOARD_SESSION, session))!
+      transaction.put(DASHBOARD_SESSION, { ...value, confirmed_at: 0 }, hidden)
+    })
+    await Effect.runPromise(accounts.run(INSTALLATION, forget))
+  }
+
+  it("asks for the password before live keys, the team, credentials and a wipe, and not before keys of test mode", async () => {
+    const tab = await signedIn(server, "owner")
+    await setPassword(tab, "asked@example.com")
+    const entriesOf = async () =>
+      [...(await audits(INSTALLATION)), ...(await audits(`${server.merchantId}:test`))].length
+    const asks = async (path: string, end: string, entered: Readonly<Record<string, string>>) => {
+      await forgetProof(server, tab)
+      const { action, values } = formTo(await tab.get(path), end)
+      const before = await entriesOf()
+      const asked = await tab.post(action, { ...values, ...entered })
+      assert.include(asked.text, "Is it you?", path)
+      assert.strictEqual(formTo(asked, "/sign-out").action, "/dashboard/sign-out")
+      assert.strictEqual(await entriesOf(), before, path)
+      const done = await tab.post(action, { ...values, ...entered, confirm_password: PASSWORD })
+      assert.strictEqual(done.status, 200, path)
+      assert.notInclude(done.text, "Is it you?", path)
+      return done
+    }
+    const keys = "/dashboard/live/developers/keys"
+    const made = await asks(keys, "/create", { type: "secret" })
+    const key = `${keys}/${/key_\w+/.exec(made.text)![0]}`
+    await asks(key, "/roll", { expires_in: "300" })
+    await asks(key, "/revoke", {})
+    await asks("/dashboard/test/account", "/credentials", { email: "asked@example.com", password: PASSWORD })
+    for (const { end, entered, name, page } of ACTIONS) {
+      if (!/^person\.|^test_data/.test(name)) continue
+      // An address is one person's.
+      const own = "email" in entered ? { email: "asked-too@example.com" } : {}
+      await asks(`/dashboard/test${await page(server)}`, end, { ...entered, ...own })
+    }
+    await forgetProof(server, tab)
+    const { action, values } = formTo(await tab.get("/dashboard/test/developers/keys"), "/create")
+    assert.notInclude((await tab.post(action, { ...values, type: "secret" })).text, "Is it you?")
+  })
+
   it("asks for the password before a large live refund, goes on with it, and not again", async () => {
     const live = await start("Live", undefined, undefined, null, "simulator")
     const pay = () =>
@@ -343,13 +389,7 @@ describe("the dashboard", () => {
       (await live.get(`/v1/payment_intents/${id}`, live.secretLive)).charges.data[0].amount_refunded
     const tab = await signedIn(live)
     await setPassword(tab, "live@example.com")
-    const session = /dse_\w+/.exec(tab.cookie)![0]
-    const forget = Effect.gen(function* () {
-      const transaction = yield* Transaction
-      const { hidden, value } = (yield* transaction.get(DASHBOARD_SESSION, session))!
-      transaction.put(DASHBOARD_SESSION, { ...value, confirmed_at: 0 }, hidden)
-    })
-    await Effect.runPromise(live.accounts.run(INSTALLATION, forget))
+    await forgetProof(live, tab)
     const formFor = async (id: string) => formTo(await tab.get(`/dashboard/live/payments/${id}`), "/refund")
 
     const [small, large] = [await pay(), await pay()]
