@@ -18,7 +18,7 @@ import type {
 import { moved, sweepTables } from "./Projection.ts"
 import { rowText } from "./RowText.ts"
 import type { Sums } from "./Tallies.ts"
-import { addTo, isNothing, tallyId } from "./Tallies.ts"
+import { addTo, isNothing, sumsOf, tallyId } from "./Tallies.ts"
 import type { ViewRow, ViewTable } from "./Views.ts"
 import { deliveryId, eventId, keyId, revisionAt, revisionId } from "./Views.ts"
 
@@ -70,8 +70,8 @@ export class Expected {
         this.documents.set(row.id, rowText.documents(row))
         this.#setRevision(row)
       }
-      for (const entry of row.tallies ?? []) {
-        if (holds(tallyId(entry))) addTo(this.tallies, { ...entry, count: 0, amount: 0 })
+      for (const sum of row.tallies?.flatMap(sumsOf) ?? []) {
+        if (holds(tallyId(sum))) addTo(this.tallies, { ...sum, count: 0, amount: 0 })
       }
     }
     for (const row of projection.revisions) if (holds(row.id)) this.#setRevision(row)
@@ -127,7 +127,7 @@ export class Expected {
 
   /** A sum that this holds is one over all documents. */
   #count({ tallies }: ProjectedDocument): void {
-    for (const entry of tallies ?? []) if (this.tallies.has(tallyId(entry))) addTo(this.tallies, entry)
+    for (const sum of tallies?.flatMap(sumsOf) ?? []) if (this.tallies.has(tallyId(sum))) addTo(this.tallies, sum)
   }
 
   #takeText(table: ViewTable, id: string, text: string): "taken" | "other" | "absent" {

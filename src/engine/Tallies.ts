@@ -1,5 +1,5 @@
 /**
- * Tallies: how many documents an account has of some sort, and how much of it, hour by hour.
+ * Tallies: how many documents an account has of some sort, and how much of it, hour by hour and day by day.
  *
  * A kind says what a document counts as (`Kind.tallies`); what that means, the engine does not know. A document's row
  * keeps what it counts as, and the view has the sums. So whoever projects a change adds what the document counts as now
@@ -18,9 +18,25 @@ export interface TallyEntry {
   readonly amount: number
 }
 
-export interface TallyRow extends TallyEntry {
+/** A sum of so many hours, of which `hour` is the first. */
+export interface Sum extends TallyEntry {
+  readonly hours: number
+}
+
+export interface TallyRow extends Sum {
   readonly account: AccountId
 }
+
+/** There are sums of the hours, and of the days in UTC: of a day there are twenty-four times as few to add up. */
+export const SPANS = [1, 24] as const
+
+/** The longest sums that steps of so many hours are made of. */
+export const spanOf = ({ from, hours }: TallyQuery): number =>
+  SPANS.findLast((span) => from % span === 0 && hours % span === 0)!
+
+/** The sums that something is in which a document counts as. */
+export const sumsOf = (entry: TallyEntry): ReadonlyArray<Sum> =>
+  SPANS.map((hours) => ({ ...entry, hours, hour: entry.hour - (entry.hour % hours) }))
 
 /** Sums of steps of as many hours each, from one hour on. */
 export interface TallyQuery {
@@ -36,15 +52,17 @@ export interface TalliesOfStep extends Omit<TallyEntry, "hour"> {
 
 const HOUR_SECONDS = 3600
 const HOUR_DIGITS = 10
+const SPAN_DIGITS = 2
 
-/** A sum is stored under this id, which sorts by time. */
-export const tallyId = ({ hour, key }: Pick<TallyEntry, "hour" | "key">): string =>
-  `${String(hour).padStart(HOUR_DIGITS, "0")} ${key}`
+/** A sum is stored under this id, which sorts by length and time. */
+export const tallyId = ({ hour, hours, key }: Pick<Sum, "hour" | "hours" | "key">): string =>
+  `${String(hours).padStart(SPAN_DIGITS, "0")} ${String(hour).padStart(HOUR_DIGITS, "0")} ${key}`
 
 /** The inverse. */
-export const tallyAt = (id: string): Pick<TallyEntry, "hour" | "key"> => ({
-  hour: Number(id.slice(0, HOUR_DIGITS)),
-  key: id.slice(HOUR_DIGITS + 1)
+export const tallyAt = (id: string): Pick<Sum, "hour" | "hours" | "key"> => ({
+  hours: Number(id.slice(0, SPAN_DIGITS)),
+  hour: Number(id.slice(SPAN_DIGITS + 1, SPAN_DIGITS + 1 + HOUR_DIGITS)),
+  key: id.slice(SPAN_DIGITS + HOUR_DIGITS + 2)
 })
 
 /** Such a sum is as good as none. */
@@ -52,12 +70,12 @@ export const isNothing = ({ amount, count }: Pick<TallyEntry, "count" | "amount"
   count === 0 && amount === 0
 
 /** Sums of one account, by their ids. */
-export type Sums = Map<string, TallyEntry>
+export type Sums = Map<string, Sum>
 
-export const addTo = (sums: Sums, entry: TallyEntry): void => {
-  const id = tallyId(entry)
+export const addTo = (sums: Sums, sum: Sum): void => {
+  const id = tallyId(sum)
   const { amount, count } = sums.get(id) ?? { count: 0, amount: 0 }
-  sums.set(id, { ...entry, count: count + entry.count, amount: amount + entry.amount })
+  sums.set(id, { ...sum, count: count + sum.count, amount: amount + sum.amount })
 }
 
 const NONE: ReadonlyArray<TallyEntry> = []
@@ -66,9 +84,12 @@ const NONE: ReadonlyArray<TallyEntry> = []
 export const entriesOf = (tallies: ReadonlyArray<Tally>): ReadonlyArray<TallyEntry> => {
   if (tallies.length === 0) return NONE
   const sums: Sums = new Map()
-  for (const { at, ...tally } of tallies) addTo(sums, { hour: Math.floor(at / HOUR_SECONDS), ...tally })
+  for (const { at, ...tally } of tallies) addTo(sums, { hours: 1, hour: Math.floor(at / HOUR_SECONDS), ...tally })
   const ids = [...sums.keys()].toSorted()
-  const entries = ids.map((id) => sums.get(id)!).filter((entry) => !isNothing(entry))
+  const entries = ids.flatMap((id) => {
+    const { hours: _, ...entry } = sums.get(id)!
+    return isNothing(entry) ? [] : entry
+  })
   const text = entriesText(entries)!
   if (!ENTRIES.test(text)) throw new Error(`Nothing can be counted as ${text}`)
   return entries

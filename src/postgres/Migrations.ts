@@ -404,6 +404,13 @@ export const migrations = {
   "0029_payers_searched": statements(
     // The same of their payers' emails.
     `UPDATE checkpoints SET outdated = true`
+  ),
+  "0030_tallies_by_day": statements(
+    // Sums of days beside those of hours: the start makes them anew, with all other views.
+    `TRUNCATE tallies`,
+    `ALTER TABLE tallies DROP CONSTRAINT tallies_pkey, ADD COLUMN hours int NOT NULL,
+      ADD PRIMARY KEY (account, hours, hour, key)`,
+    `UPDATE checkpoints SET outdated = true`
   )
 }
 

@@ -1,10 +1,13 @@
-/** Tallies in Postgres: sums by the hour, moved by what the documents of a projection count as now and did before. */
+/**
+ * Tallies in Postgres: sums by the hour and by the day, moved by what the documents of a projection count as now and
+ * did before.
+ */
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { AccountId } from "../engine/Document.ts"
 import type { Projection } from "../engine/Projection.ts"
-import type { TalliesOfStep, TallyEntry, TallyQuery, TallyRow } from "../engine/Tallies.ts"
-import { ENTRIES_PATTERN, tallyAt } from "../engine/Tallies.ts"
+import type { Sum, TalliesOfStep, TallyQuery, TallyRow } from "../engine/Tallies.ts"
+import { ENTRIES_PATTERN, spanOf, SPANS, tallyAt } from "../engine/Tallies.ts"
 import type { Sql } from "./Rows.ts"
 import { ask, bigints, ints, texts } from "./Rows.ts"
 
@@ -16,12 +19,12 @@ import { ask, bigints, ints, texts } from "./Rows.ts"
 export const moved = (sql: PgClient.PgClient, { documentsChanged, documentsCreated }: Projection) => {
   const recounted = documentsChanged.filter(({ tallies }) => tallies !== null)
   const added = [...documentsCreated, ...recounted].flatMap(({ account, tallies }) =>
-    (tallies ?? []).map((entry): TallyRow => ({ account, ...entry }))
+    (tallies ?? []).map((entry) => ({ account, ...entry }))
   )
   if (added.length === 0 && recounted.length === 0) return sql``
   return sql`, tallied AS (
-    INSERT INTO tallies (account, hour, key, count, amount)
-    SELECT account, hour, key, sum(count), sum(amount) FROM (
+    INSERT INTO tallies (account, hours, hour, key, count, amount)
+    SELECT account, hours, hour - hour % hours, key, sum(count), sum(amount) FROM (
       SELECT account, hour, key, count, amount
       FROM unnest(${texts(added.map((t) => t.account))}, ${ints(added.map((t) => t.hour))},
         ${texts(added.map((t) => t.key))}, ${bigints(added.map((t) => t.count))},
@@ -31,41 +34,42 @@ export const moved = (sql: PgClient.PgClient, { documentsChanged, documentsCreat
       FROM unnest(${texts(recounted.map((r) => r.account))}, ${texts(recounted.map((r) => r.id))}) AS r (account, id)
         JOIN objects USING (account, id),
         jsonb_array_elements(CASE WHEN tallies ~ ${ENTRIES_PATTERN} THEN tallies::jsonb ELSE '[]' END) AS e (entry)
-    ) AS t
+    ) AS t, unnest(${ints(SPANS)}) AS s (hours)
     WHERE (account IN (SELECT account FROM advanced)) IS TRUE
-    GROUP BY account, hour, key HAVING sum(count) <> 0 OR sum(amount) <> 0
-    ON CONFLICT (account, hour, key) DO UPDATE
+    GROUP BY 1, 2, 3, 4 HAVING sum(count) <> 0 OR sum(amount) <> 0
+    ON CONFLICT (account, hours, hour, key) DO UPDATE
       SET count = tallies.count + excluded.count, amount = tallies.amount + excluded.amount
   )`
 }
 
-export const read =
-  (sql: PgClient.PgClient) =>
-  (account: AccountId, { from, hours }: TallyQuery) =>
-    ask(
-      sql<Sql<TalliesOfStep>>`SELECT (hour - ${from}::int) / ${hours}::int AS step, key,
+export const read = (sql: PgClient.PgClient) => (account: AccountId, query: TallyQuery) =>
+  ask(
+    sql<Sql<TalliesOfStep>>`SELECT (hour - ${query.from}::int) / ${query.hours}::int AS step, key,
         sum(count)::bigint AS count, sum(amount)::bigint AS amount
-      FROM tallies WHERE account = ${account} AND hour >= ${from}::int
+      FROM tallies WHERE account = ${account} AND hours = ${spanOf(query)}::int AND hour >= ${query.from}::int
       GROUP BY 1, 2 HAVING sum(count) <> 0 OR sum(amount) <> 0`,
-      (rows) =>
-        rows.map(({ amount, count, key, step }): TalliesOfStep => ({
-          step: Number(step),
-          key,
-          count: Number(count),
-          amount: Number(amount)
-        }))
-    )
+    (rows) =>
+      rows.map(({ amount, count, key, step }): TalliesOfStep => ({
+        step: Number(step),
+        key,
+        count: Number(count),
+        amount: Number(amount)
+      }))
+  )
+
+const BEFORE_ALL: Pick<Sum, "hour" | "hours" | "key"> = { hours: 0, hour: 0, key: "" }
 
 /** In the order of their ids. */
 export const scan = (sql: PgClient.PgClient, account: AccountId, after: string, limit: number) => {
-  const { hour, key }: Pick<TallyEntry, "hour" | "key"> = after === "" ? { hour: -1, key: "" } : tallyAt(after)
+  const { hour, hours, key } = after === "" ? BEFORE_ALL : tallyAt(after)
   return Effect.map(
-    sql<Sql<TallyRow>>`SELECT account, hour, key, count, amount FROM tallies
-      WHERE account = ${account} AND (hour, key) > (${hour}::int, ${key}::text)
-        AND (count <> 0 OR amount <> 0) ORDER BY hour, key LIMIT ${limit}`,
+    sql<Sql<TallyRow>>`SELECT account, hours, hour, key, count, amount FROM tallies
+      WHERE account = ${account} AND (hours, hour, key) > (${hours}::int, ${hour}::int, ${key}::text)
+        AND (count <> 0 OR amount <> 0) ORDER BY hours, hour, key LIMIT ${limit}`,
     (rows) =>
       rows.map((row): TallyRow => ({
         account: row.account,
+        hours: Number(row.hours),
         hour: Number(row.hour),
         key: row.key,
         count: Number(row.count),

@@ -92,7 +92,7 @@ describe("payments that were declined", () => {
               yield* Harness.verified(storage, KINDS_BEFORE_0028)
             })
           )
-          yield* database.edit("DELETE FROM effect_sql_migrations WHERE migration_id >= 28")
+          yield* database.asBefore0028
           const storage = yield* database.connect("after")
           yield* Harness.projecting(storage, remakeOutdated, KINDS)
           const upgraded = yield* start(storage)

@@ -224,9 +224,14 @@ describe("the engine on Postgres", () => {
         [`UPDATE objects SET measure = measure + 1 WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET tallies = replace(tallies, ',1,', ',2,') WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET tallies = 'garbage' WHERE kind = 'counter'`, "documents ctr_"],
-        [`UPDATE tallies SET amount = amount + 1 WHERE key = 'counters'`, "tallies 0000000000 counters"],
-        [`UPDATE tallies SET hour = 7 WHERE key = 'slot a'`, "tallies 00000000"],
-        [`DELETE FROM tallies WHERE key = 'counters'`, "tallies 0000000000 counters"],
+        ...[1, 24].flatMap((hours): ReadonlyArray<readonly [string, string]> => {
+          const [of, span] = [(key: string) => `key = '${key}' AND hours = ${hours}`, String(hours).padStart(2, "0")]
+          return [
+            [`UPDATE tallies SET amount = amount + 1 WHERE ${of("counters")}`, `tallies ${span} 0000000000 counters`],
+            [`UPDATE tallies SET hour = 48 WHERE ${of("slot a")}`, `tallies ${span} 00000000`],
+            [`DELETE FROM tallies WHERE ${of("counters")}`, `tallies ${span} 0000000000 counters`]
+          ]
+        }),
         [`UPDATE checkpoints SET ids_ahead = ids_ahead + 1`, "how far they are"],
         [`UPDATE objects SET document_at = document_at + 1 WHERE kind = 'counter'`, "documents ctr_"],
         [`UPDATE objects SET labels = '{"slot":"b"}' WHERE kind = 'counter'`, "documents ctr_"],

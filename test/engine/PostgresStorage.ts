@@ -33,6 +33,8 @@ export interface PostgresStorage {
   readonly migrated: (last: string) => Effect.Effect<void>
   /** Makes of today's tables those of before 0024, with all that they hold. */
   readonly asBefore0024: Effect.Effect<void>
+  /** The same of before 0028. */
+  readonly asBefore0028: Effect.Effect<void>
   /** Runs a statement, as somebody with psql would. */
   readonly edit: (statement: string) => Effect.Effect<void>
   /** The rows that a query gives to somebody with psql. */
@@ -47,6 +49,13 @@ const AS_BEFORE_0024 = [
   "ALTER TABLE objects DROP COLUMN tallies",
   "ALTER TABLE checkpoints RENAME COLUMN ids_ahead TO ahead",
   "DELETE FROM effect_sql_migrations WHERE migration_id >= 24"
+]
+
+const AS_BEFORE_0028 = [
+  "DELETE FROM tallies WHERE hours > 1",
+  "ALTER TABLE tallies DROP COLUMN hours",
+  "ALTER TABLE tallies ADD PRIMARY KEY (account, hour, key)",
+  "DELETE FROM effect_sql_migrations WHERE migration_id >= 28"
 ]
 
 const clientOf = (url: Redacted.Redacted, applicationName: string, maxConnections: number) =>
@@ -102,6 +111,7 @@ export const make: Effect.Effect<PostgresStorage, never, Scope.Scope> = Effect.g
       return Effect.void.pipe(Effect.provide(layer), Effect.orDie)
     },
     asBefore0024: Effect.forEach(AS_BEFORE_0024, edit, { discard: true }),
+    asBefore0028: Effect.forEach(AS_BEFORE_0028, edit, { discard: true }),
     edit,
     ask
   }

@@ -108,7 +108,7 @@ const withTable = (
 
 /** What a row is read by: a row with another of these is another row. */
 const ROW_KEY = ["account", "id", "destination", "type"]
-const TALLY_KEY = ["account", "hour", "key"]
+const TALLY_KEY = ["account", "hours", "hour", "key"]
 
 /** Changes one field of a row to something else of its type. */
 const changed = ({ id, row }: ViewRow, seed: Random): ViewRow => {

@@ -167,9 +167,19 @@ const plainCount = Effect.fnUntraced(function* (engine: RunningEngine, account: 
   return counter.numbers
 })
 
-/** What the view says. */
-const viewed = (engine: RunningEngine, account: string): Effect.Effect<Numbers> =>
-  Tallies.read(account, { from: 0, hours: 1 }).pipe(
+/** The same in steps of so many hours. */
+const inSteps = (numbers: Numbers, hours: number): Numbers => {
+  const counter = new Counter()
+  for (const [words, [count, amount]] of Object.entries(numbers)) {
+    const [hour, ...of] = words.split(" ")
+    counter.add([Math.floor(Number(hour) / hours), ...of], amount, count)
+  }
+  return counter.numbers
+}
+
+/** What the view says, in steps of so many hours. */
+const viewed = (engine: RunningEngine, account: string, hours: number): Effect.Effect<Numbers> =>
+  Tallies.read(account, { from: 0, hours }).pipe(
     Effect.provideService(Accounts, engine.accounts),
     Effect.orDie,
     Effect.map((tallies) => {
@@ -193,11 +203,12 @@ export const agrees = Effect.fnUntraced(function* (engine: RunningEngine) {
 const agreed = Effect.fnUntraced(function* (engine: RunningEngine, account: string) {
   for (;;) {
     const before = yield* plainCount(engine, account)
-    const seen = yield* viewed(engine, account)
+    const steps = [1, 5, 24, 48]
+    const seen = yield* Effect.forEach(steps, (hours) => viewed(engine, account, hours))
     const after = yield* plainCount(engine, account)
     // Timers may have fired meanwhile: payments settle by themselves.
     if (!isDeepStrictEqual(before, after)) continue
-    assert.deepStrictEqual(seen, after, account)
-    return seen
+    for (const [i, hours] of steps.entries()) assert.deepStrictEqual(seen[i], inSteps(after, hours), account)
+    return after
   }
 })

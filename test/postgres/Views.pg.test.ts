@@ -18,7 +18,7 @@ import { project } from "../../src/engine/Projection.ts"
 import type { Filter } from "../../src/engine/Search.ts"
 import { entryOf } from "../../src/engine/Search.ts"
 import type { TallyEntry } from "../../src/engine/Tallies.ts"
-import { entriesOf, tallyId } from "../../src/engine/Tallies.ts"
+import { entriesOf, SPANS, tallyId } from "../../src/engine/Tallies.ts"
 import type { Cursor, ViewRow, ViewsShape, ViewTable } from "../../src/engine/Views.ts"
 import { eventId, keyId, recordId, revisionId, viewTables } from "../../src/engine/Views.ts"
 import { journalOf, storageInMemory, viewsOf } from "../engine/Harness.ts"
@@ -74,7 +74,7 @@ const TALLY_KEYS = ["paid usd", "it's é", "b"]
 const tallies = (random: Random): ReadonlyArray<TallyEntry> =>
   entriesOf(
     Array.from({ length: random.below(3) }, () => ({
-      at: 3600 * random.below(30),
+      at: 3600 * random.below(60),
       key: random.pick(TALLY_KEYS),
       count: random.below(4) - 1,
       amount: random.below(1000) - 500
@@ -295,6 +295,11 @@ const questions = (random: Random) => {
   const owned = distinct(random, SOME)
   const lease = { now, limit, busy, partitions: owned, leasedUntil: now + 1 + random.below(TIME_MAX / 2) }
   const happened = distinct(random, IDS).map((id) => ({ account: random.pick(ACCOUNTS), id: `${id}1` }))
+  const steps = random.pick([
+    { from: limit, hours: limit },
+    { from: 24, hours: 24 },
+    { from: 0, hours: 48 }
+  ])
   const revisions = {
     ids: distinct(random, [...IDS, "missing"]),
     limit: 1 + random.below(5),
@@ -305,7 +310,7 @@ const questions = (random: Random) => {
     revisions: IDS.map((id) => revisionId({ id, version: random.below(20) })),
     keys: [3, 9, 27].map((version) => keyId({ version })),
     events: IDS.map((id) => eventId({ type: random.pick(TYPES), id: `${id}1` })),
-    tallies: [1, 9, 20].map((hour) => tallyId({ hour, key: random.pick(TALLY_KEYS) }))
+    tallies: [0, 9, 24].map((hour) => tallyId({ hours: random.pick(SPANS), hour, key: random.pick(TALLY_KEYS) }))
   }
   const after = random.pick(["", ...(table in places ? places[table as keyof typeof places] : IDS)])
   return {
@@ -326,7 +331,7 @@ const questions = (random: Random) => {
     search: (views: ViewsShape) => views.search(account, search),
     revisions: (views: ViewsShape) => views.revisions(account, revisions),
     tallies: (views: ViewsShape) =>
-      Effect.map(views.tallies(account, { from: limit, hours: limit }), (steps) =>
+      Effect.map(views.tallies(account, steps), (steps) =>
         steps.toSorted((a, b) => a.step - b.step || (a.key < b.key ? -1 : 1))
       ),
     standing: (views: ViewsShape) => views.standing(account),

@@ -20,7 +20,7 @@ import { moved, sweepTables } from "../../../src/engine/Projection.ts"
 import type { SearchQuery } from "../../../src/engine/Search.ts"
 import { mayMatch } from "../../../src/engine/Search.ts"
 import type { TalliesOfStep, TallyQuery, TallyRow } from "../../../src/engine/Tallies.ts"
-import { tallyId } from "../../../src/engine/Tallies.ts"
+import { spanOf, sumsOf, tallyId } from "../../../src/engine/Tallies.ts"
 import type {
   Cursor,
   DueDelivery,
@@ -68,12 +68,12 @@ class Tables {
   /** Moves the sums by what a document counts as. */
   tally(row: ProjectedDocument | undefined, sign: 1 | -1): void {
     if (row === undefined) return
-    for (const { amount, count, hour, key } of row.tallies ?? []) {
-      const id = tallyId({ hour, key })
+    for (const { amount, count, hour, hours, key } of row.tallies?.flatMap(sumsOf) ?? []) {
+      const id = tallyId({ hour, hours, key })
       const before = this.tallies.get(id) ?? { count: 0, amount: 0 }
       const sums = { count: before.count + sign * count, amount: before.amount + sign * amount }
       if (sums.count === 0 && sums.amount === 0) this.tallies.delete(id)
-      else this.tallies.set(id, { account: row.account, hour, key, ...sums })
+      else this.tallies.set(id, { account: row.account, hour, hours, key, ...sums })
     }
   }
 
@@ -158,10 +158,11 @@ const revisionsOf = (
   return page(rows, cursor, limit)
 }
 
-const talliesOf = ({ tallies }: Tables, { from, hours }: TallyQuery): ReadonlyArray<TalliesOfStep> => {
+const talliesOf = ({ tallies }: Tables, query: TallyQuery): ReadonlyArray<TalliesOfStep> => {
+  const { from, hours } = query
   const steps = new Map<string, { step: number; key: string; count: number; amount: number }>()
-  for (const { amount, count, hour, key } of tallies.values()) {
-    if (hour < from) continue
+  for (const { amount, count, hour, hours: span, key } of tallies.values()) {
+    if (hour < from || span !== spanOf(query)) continue
     const step = Math.floor((hour - from) / hours)
     const sum = steps.get(`${step} ${key}`) ?? { step, key, count: 0, amount: 0 }
     steps.set(`${step} ${key}`, { ...sum, count: sum.count + count, amount: sum.amount + amount })
