@@ -4,6 +4,7 @@ import { CHARGE } from "../payments/Documents.ts"
 import { billingHtml, cardFacts } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import { badge, code, facts, metadataSection, money, plainAmount, section, time } from "./components/Values.ts"
+import { historySection } from "./History.ts"
 import { objectLink } from "./Objects.ts"
 import { customerLink, customersOf } from "./Payers.ts"
 import { find } from "./Reading.ts"
@@ -18,7 +19,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
     title: `Charge of ${plainAmount(amount, currency)} ${currency.toUpperCase()}`,
     section: "Payments",
     back: [`/payments/${charge.payment_intent}`, "The payment"],
-    live: ["charge"],
+    live: ["charge", "event", "delivery"],
     aside: badge(charge.status),
     content: [
       facts([
@@ -36,6 +37,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
         ["Date", time(charge.created)]
       ]),
       metadataSection(charge.metadata),
+      yield* historySection(visit, { ids: [id] }),
       section("JSON", json(visit, charge, "The charge as JSON"))
     ]
   }

@@ -12,6 +12,7 @@ import { json } from "./components/Json.ts"
 import { qrCode } from "./components/QrCode.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, metadataSection, money, plainAmount, section, time } from "./components/Values.ts"
+import { historySection } from "./History.ts"
 import { objectLink } from "./Objects.ts"
 import { customerLink, customersOf } from "./Payers.ts"
 import { find } from "./Reading.ts"
@@ -58,7 +59,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     title: `${plainAmount(total, currency)} ${currency.toUpperCase()}`,
     section: "Products",
     back: ["/checkout-sessions", "Checkout sessions"],
-    live: ["checkout.session", "payment_intent"],
+    live: ["checkout.session", "payment_intent", "event", "delivery"],
     aside: [badge(session.status), badge(session.payment_status), buttons(visit, session, problem)],
     content: [
       url !== null &&
@@ -83,6 +84,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
       ),
       metadataSection(session.metadata),
       section("What is bought", linesTable(visit, lines)),
+      yield* historySection(visit, { ids: [id] }),
       // A client secret lets whoever has it pay; nobody needs it here.
       section("JSON", json(visit, { ...rest, customer, payment_intent, url }, "The session as JSON"))
     ]

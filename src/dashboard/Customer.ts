@@ -18,6 +18,7 @@ import type { Column } from "./components/Table.ts"
 import { table } from "./components/Table.ts"
 import { code, facts, metadataSection, section, time } from "./components/Values.ts"
 import { decoded } from "./Entered.ts"
+import { historySection } from "./History.ts"
 import { paymentColumns } from "./Payments.ts"
 import { find, list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
@@ -88,7 +89,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     title: customer.name ?? customer.email ?? customer.id,
     section: "Customers",
     back: ["/customers", "Customers"],
-    live: ["customer", "payment_intent", "payment_method"],
+    live: ["customer", "payment_intent", "payment_method", "event", "delivery"],
     aside: buttons(visit, customer, problem),
     content: [
       facts([
@@ -120,6 +121,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
           empty: "None. A payment with setup_future_usage saves its card."
         })
       ),
+      yield* historySection(visit, { ids: [id, ...cards.rows.map((card) => card.id)] }),
       section("JSON", json(visit, customer, "The customer as JSON"))
     ]
   }

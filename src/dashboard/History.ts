@@ -4,30 +4,26 @@
  */
 import { Effect } from "effect"
 import type { AuditEntry } from "../domain/AuditEntry.ts"
-import type { Charge } from "../domain/Charge.ts"
-import type { CheckoutSession } from "../domain/CheckoutSession.ts"
-import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import type { Refund } from "../domain/Refund.ts"
 import type { HistoryEntry } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { DeliveryRow } from "../engine/Deliveries.ts"
-import type { AccountId, Document, Labels, Tombstone } from "../engine/Document.ts"
+import type { AccountId, Document, Labels } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Events.ts"
 import type { LoggedRequest } from "../engine/RequestLog.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import { AUDIT_ENTRY } from "../payments/Audit.ts"
-import { CHARGE, CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../payments/Documents.ts"
 import { sentKey } from "../payments/IdempotencyKeys.ts"
 import { webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
 import type { Cursor } from "./components/Table.ts"
 import { cursorIn, pages } from "./components/Table.ts"
 import { timeline } from "./components/Timeline.ts"
 import type { Tone } from "./components/Values.ts"
-import { badge, money, section, words } from "./components/Values.ts"
+import { section, words } from "./components/Values.ts"
 import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
 import { objectLink } from "./Objects.ts"
+import { inOrder, stateHtml } from "./ObjectStates.ts"
 import { nameOf } from "./Team.ts"
 import type { Visit } from "./Visit.ts"
 
@@ -36,10 +32,10 @@ const PAGE_RECORDS = 50
 /** Of each event so many deliveries are shown, its newest: it may have been sent again any number of times. */
 const DELIVERIES_MAX = 20
 
-/** Objects: those of these ids, the first of which has the page, and those that have all of the labels. */
+/** Objects: those of these ids, the first of which has the page, and those that have all of the labels, if any. */
 export interface About {
   readonly ids: ReadonlyArray<string>
-  readonly labels: Labels
+  readonly labels?: Labels
 }
 
 /** A record, and what is known beside it. */
@@ -119,61 +115,12 @@ const toneOf = ({ events }: HistoryEntry): Tone => {
   return /failed|canceled/.test(types) ? "bad" : /succeeded|refunded|captured|completed/.test(types) ? "good" : "plain"
 }
 
-/** The objects of a record are shown in this order, and all others before them. */
-const ORDER: ReadonlyArray<string> = [CHECKOUT_SESSION, PAYMENT_INTENT, CHARGE, REFUND].map(({ name }) => name)
-const inOrder = (one: Document | Tombstone, other: Document | Tombstone): number =>
-  ORDER.indexOf(one.kind) - ORDER.indexOf(other.kind)
-
-/** `checkout.session` → `checkout session` */
-const nameOfKind = (kind: string): string => words(kind.replaceAll(".", "_"))
-
-/** What a record left of an object: `payment requires action`, `attempt 43.21 USD failed generic_decline ch_…`. */
-const stateHtml = (visit: Visit, document: Document | Tombstone, isOwn: boolean): Child =>
-  html`<div>
-    ${document.deleted ? [nameOfKind(document.kind), " ", badge("deleted")] : stateOfObject(document)}
-    ${!isOwn && objectLink(visit, document.id)}
-  </div>`
-
-const stateOfObject = ({ kind, value }: Document): Child => {
-  switch (kind) {
-    case PAYMENT_INTENT.name: {
-      const { last_payment_error: error, next_action, status } = value as unknown as PaymentIntent
-      const failed = status === "requires_payment_method" && error !== undefined
-      return html`payment ${badge(status)} ${failed && html`<code>${error.decline_code ?? error.code}</code>`}
-      ${next_action !== null && "the payer is asked to authenticate"}`
-    }
-    case CHARGE.name: {
-      const charge = value as unknown as Charge
-      return html`attempt ${money(charge.amount, charge.currency)} ${badge(chargeState(charge))}
-      ${charge.decline_code !== null && html`<code>${charge.decline_code}</code>`}`
-    }
-    case REFUND.name: {
-      const { amount, currency, failure_reason, status } = value as unknown as Refund
-      return html`refund ${money(amount, currency)} ${badge(status)}
-      ${failure_reason !== undefined && html`<code>${failure_reason}</code>`}`
-    }
-    case CHECKOUT_SESSION.name: {
-      const { payment_status, status } = value as unknown as CheckoutSession
-      return html`checkout session ${badge(status)} ${badge(payment_status)}`
-    }
-    default:
-      return nameOfKind(kind)
-  }
-}
-
-/** What a charge has come to: that of a hold is `succeeded` before it is captured, and after it was given back. */
-const chargeState = ({ amount_refunded, captured, refunded, released_at, status }: Charge): string => {
-  if (status !== "succeeded") return status
-  if (released_at !== null) return "released"
-  if (!captured) return "authorized"
-  return refunded ? "refunded" : amount_refunded > 0 ? "partly refunded" : status
-}
-
-/** `payment_intent.succeeded`, and its deliveries by their states: `delivered answered 200, we_…`. */
-const eventHtml = (visit: Visit, { id, type }: StoredEvent, { deliveries }: Touch): Child => {
+/** `customer.updated`, with the fields that it changed, and its deliveries: `delivered answered 200, we_…`. */
+const eventHtml = (visit: Visit, { id, previous, type }: StoredEvent, { deliveries }: Touch): Child => {
   const rows = deliveries.get(id) ?? []
   return html`<div class="event">
     <strong>${type}</strong> ${objectLink(visit, id)}
+    ${previous !== null && html`<small>changed ${Object.keys(previous).map(words).join(", ")}</small>`}
     ${rows.slice(0, DELIVERIES_MAX).map((row) => deliveryHtml(visit, row))}
     ${
       rows.length > DELIVERIES_MAX &&

@@ -4,6 +4,7 @@ import { PAYMENT_METHOD } from "../payments/Documents.ts"
 import { billingHtml, cardFacts, cardName } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import { badge, code, facts, metadataSection, section, time } from "./components/Values.ts"
+import { historySection } from "./History.ts"
 import { customerLink, customersOf } from "./Payers.ts"
 import { find } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
@@ -17,7 +18,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
     title: cardName(card),
     section: "Customers",
     back: customer === null ? ["/customers", "Customers"] : [`/customers/${customer}`, "The customer"],
-    live: ["payment_method"],
+    live: ["payment_method", "event", "delivery"],
     aside: hidden.detached && badge("detached"),
     content: [
       facts([
@@ -28,6 +29,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
         ["Since", time(created)]
       ]),
       metadataSection(metadata),
+      yield* historySection(visit, { ids: [id] }),
       section("JSON", json(visit, method, "The payment method as JSON"))
     ]
   }

@@ -12,6 +12,7 @@ import { json } from "./components/Json.ts"
 import { priceHtml, quantitiesSection } from "./components/Prices.ts"
 import { badge, code, facts, metadataSection, section, time, words } from "./components/Values.ts"
 import { decoded, textIn } from "./Entered.ts"
+import { historySection } from "./History.ts"
 import { objectLink } from "./Objects.ts"
 import { stateBadge } from "./Products.ts"
 import { find } from "./Reading.ts"
@@ -48,7 +49,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     title: nickname ?? `Price of ${product.name}`,
     section: "Products",
     back: [`/products/${product.id}`, product.name],
-    live: ["price", "product"],
+    live: ["price", "product", "event", "delivery"],
     aside: [stateBadge(active), id === product.default_price && badge("default"), editDialog(visit, price, problem)],
     content: [
       facts([
@@ -62,6 +63,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
       ]),
       metadataSection(metadata),
       quantitiesSection(price),
+      yield* historySection(visit, { ids: [id] }),
       section("JSON", json(visit, price, "The price as JSON"))
     ]
   }

@@ -20,6 +20,7 @@ import { table } from "./components/Table.ts"
 import { badge, code, facts, metadataSection, NOTHING, section, time } from "./components/Values.ts"
 import { decoded, numberIn, textIn } from "./Entered.ts"
 import { productFields, stateBadge } from "./Products.ts"
+import { historySection } from "./History.ts"
 import { find, list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, screen } from "./Screens.ts"
@@ -128,7 +129,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     title: product.name,
     section: "Products",
     back: ["/products", "Products"],
-    live: ["product", "price"],
+    live: ["product", "price", "event", "delivery"],
     aside: [stateBadge(product.active), buttons(visit, product, problem)],
     content: [
       facts([
@@ -153,6 +154,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         visit.may("build") && html`<a class="button" href="${visit.to(`/products/${id}/prices`)}">Add a price</a>`
       ),
       prices.map(quantitiesSection),
+      yield* historySection(visit, { ids: [id, ...prices.map((price) => price.id)] }),
       section("JSON", json(visit, product, "The product as JSON"))
     ]
   }

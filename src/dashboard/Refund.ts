@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { REFUND } from "../payments/Documents.ts"
 import { json } from "./components/Json.ts"
 import { badge, code, facts, metadataSection, plainAmount, section, time, words } from "./components/Values.ts"
+import { historySection } from "./History.ts"
 import { objectLink } from "./Objects.ts"
 import { find } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
@@ -15,7 +16,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
     title: `Refund of ${plainAmount(amount, currency)} ${currency.toUpperCase()}`,
     section: "Payments",
     back: [`/payments/${payment_intent}`, "The payment"],
-    live: ["refund"],
+    live: ["refund", "event", "delivery"],
     aside: badge(status),
     content: [
       facts([
@@ -27,6 +28,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
         ["Date", time(created)]
       ]),
       metadataSection(metadata),
+      yield* historySection(visit, { ids: [id] }),
       section("JSON", json(visit, refund, "The refund as JSON"))
     ]
   }

@@ -1,4 +1,4 @@
-/** What has touched a payment: every record, with all that was behind it and all that followed (semantics 9.77). */
+/** What has touched an object: every record, with all that was behind it and all that followed (semantics 9.77). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import { Accounts } from "../../src/engine/Accounts.ts"
@@ -185,6 +185,54 @@ describe("a payment's page", () => {
       assert.deepStrictEqual(itemsIn(await tab.get(`/dashboard/test/payments/${id}?after=${cursor}`)), shown[0])
     }
     assert.deepStrictEqual(itemsIn(await tab.get(`/dashboard/test/payments/${id}?after=${"0".repeat(16)}`)), [])
+  })
+
+  it("is not alone: customers, products, charges, refunds and sessions show what has touched them", async () => {
+    const textsOf = async (path: string) => itemsIn(await tab.get(`/dashboard/test${path}`)).map(({ text }) => text)
+    const { id } = await server.post("/v1/customers", { name: "Ada <b>" })
+    await server.post(`/v1/customers/${id}`, { email: "ada@example.com", description: "Countess" })
+    const { id: card } = await server.post("/v1/payment_methods/pm_card_visa/attach", { customer: id })
+    const edit = formTo(await tab.get(`/dashboard/test/customers/${id}`), "/edit")
+    await tab.post(edit.action, { ...edit.values, name: "Ada" })
+    const customer = await textsOf(`/customers/${id}`)
+    assert.lengthOf(customer, 4)
+    assert.match(
+      customer[0]!,
+      /^customer Ada customer\.updated evt_\w+ changed name .* \(developer\) in the dashboard, req_/
+    )
+    assert.match(customer[1]!, new RegExp(`^Visa ···· 4242 ${card} payment_method\\.attached evt_`))
+    assert.match(
+      customer[2]!,
+      /^customer Ada &lt;b&gt; customer\.updated evt_\w+ changed (email, description|description, email) /
+    )
+    assert.match(customer[3]!, /^customer Ada &lt;b&gt; customer\.created evt_/)
+
+    const product = await server.post("/v1/products", { name: "Mug" })
+    const terms = { product: product.id, currency: "usd", unit_amount: 900, nickname: "Each" }
+    const { id: price } = await server.post("/v1/prices", terms)
+    await server.post(`/v1/prices/${price}`, { active: false })
+    const sold = await textsOf(`/products/${product.id}`)
+    assert.lengthOf(sold, 3)
+    assert.match(sold[0]!, new RegExp(`^price Each archived ${price} price\\.updated evt_\\w+ changed active `))
+    assert.match(sold[1]!, new RegExp(`^product Mug active price Each active ${price} .*price\\.created evt_`))
+    assert.match(sold[2]!, /^product Mug active product\.created evt_/)
+    assert.lengthOf(await textsOf(`/prices/${price}`), 2)
+
+    const payment = await pay()
+    const charge = payment.charges.data[0].id
+    const refund = await server.post("/v1/refunds", { payment_intent: payment.id, amount: 21 })
+    await server.post(`/v1/refunds/${refund.id}`, { metadata: { note: "x" } })
+    const charged = await textsOf(`/charges/${charge}`)
+    assert.match(charged[0]!, /^attempt 43\.21 USD partly refunded charge\.refunded /)
+    assert.match(charged[1]!, /^attempt 43\.21 USD succeeded charge\.succeeded /)
+    const refunded = await textsOf(`/refunds/${refund.id}`)
+    assert.match(refunded[0]!, /^refund 0\.21 USD succeeded refund\.updated evt_\w+ changed metadata /)
+    assert.match(refunded[1]!, /^refund 0\.21 USD succeeded refund\.created /)
+    const { id: session } = await openSession(server)
+    await server.post(`/v1/checkout_sessions/${session}/expire`, {})
+    const [expired, opened] = await textsOf(`/checkout-sessions/${session}`)
+    assert.match(expired!, /^checkout session expired unpaid checkout\.session\.expired /)
+    assert.match(opened!, /^checkout session open unpaid/)
   })
 
   it("shows nothing of another merchant's payment, nor of what was wiped", async () => {
