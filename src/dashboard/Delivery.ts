@@ -43,6 +43,18 @@ const attemptsTable = ({ attempts }: WebhookDelivery) =>
     empty: "None yet."
   })
 
+/** What the newest answer that was no success said. */
+const saidSection = ({ attempts }: WebhookDelivery) => {
+  const said = attempts.findLast(({ response_body }) => response_body !== null)
+  return (
+    said !== undefined &&
+    section(
+      `What attempt ${said.attempt} was answered`,
+      html`<pre tabindex="0" role="region" aria-label="The answer">${said.response_body}</pre>`
+    )
+  )
+}
+
 const show: Show = Effect.fnUntraced(function* (visit, params, problem) {
   const { delivery, endpoint } = yield* readDelivery(visit, params)
   const { event, pendingWebhooks } = yield* findEvent(visit.account, delivery.event)
@@ -69,6 +81,7 @@ const show: Show = Effect.fnUntraced(function* (visit, params, problem) {
         ["Made", time(delivery.created)]
       ]),
       section("Attempts", attemptsTable(delivery)),
+      saidSection(delivery),
       section(
         "What is sent",
         json(visit, render(event, { account: visit.account, pendingWebhooks }), "The body as JSON")

@@ -14,7 +14,9 @@ export const WebhookDeliveryAttempt = Schema.Struct({
   started_at: Timestamp,
   duration_ms: Schema.Int,
   response_status: Schema.NullOr(Schema.Int),
-  error: Schema.NullOr(Schema.String)
+  error: Schema.NullOr(Schema.String),
+  /** The first 500 bytes of a response that was no success, as far as they are text. */
+  response_body: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "WebhookDeliveryAttempt" })
 export type WebhookDeliveryAttempt = typeof WebhookDeliveryAttempt.Type
 

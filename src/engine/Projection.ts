@@ -346,13 +346,13 @@ const newDelivery = ({ account, at, clock, now, version }: JournalRecord, delive
 })
 
 const stepOf = (account: AccountId, clock: Millis, entry: AttemptEntry): DeliveryStep => {
-  const { attempt, destination, durationMillis, error, id, nextAttemptAt, startedAt, state, status } = entry
+  const { attempt, body, destination, durationMillis, error, id, nextAttemptAt, startedAt, state, status } = entry
   return {
     account,
     destination,
     id,
     after: attempt - 1,
-    attempt: { attempt, startedAt, durationMillis, status, error },
+    attempt: { attempt, startedAt, durationMillis, status, error, ...(body !== undefined && { body }) },
     state,
     nextAttemptAt,
     dueAt: nextAttemptAt === null ? null : nextAttemptAt - clock

@@ -111,6 +111,8 @@ export interface Attempt {
   /** Of the response; null if there was none. */
   readonly status: number | null
   readonly error: string | null
+  /** What the response began with, if it was no success and said something. */
+  readonly body?: string
 }
 
 /** Whoever made an attempt reports this of it. */

@@ -44,12 +44,13 @@ const deliveries = (row: DeliveryRow): string => {
 
 const tallies = ({ amount, count }: Pick<TallyRow, "count" | "amount">): string => `${count} ${amount}`
 
-const attempt = ({ attempt, durationMillis, error, startedAt, status }: Attempt) => [
+const attempt = ({ attempt, body, durationMillis, error, startedAt, status }: Attempt) => [
   attempt,
   startedAt,
   durationMillis,
   status,
-  error
+  error,
+  ...(body === undefined ? [] : [body])
 ]
 
 const span = (place: Span | null): string => (place === null ? "" : `${place.at}+${place.length}`)

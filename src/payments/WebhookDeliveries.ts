@@ -35,12 +35,13 @@ export const webhookDeliveryOf = (row: DeliveryRow): WebhookDelivery => {
   }
 }
 
-const attemptOf = ({ attempt, durationMillis, error, startedAt, status }: Attempt): WebhookDeliveryAttempt => ({
+const attemptOf = ({ attempt, body, durationMillis, error, startedAt, status }: Attempt): WebhookDeliveryAttempt => ({
   attempt,
   started_at: secondsOf(startedAt),
   duration_ms: Math.round(durationMillis),
   response_status: status,
-  error
+  error,
+  response_body: body ?? null
 })
 
 export interface Resend {

@@ -3,7 +3,8 @@
  * there are thousands a second.
  *
  * - The status line decides. Whatever comes after it (a long body, one that drips or never ends) is read up to 64 KiB
- *   for a short while, so that the connection can be used again, and then the connection is closed.
+ *   for a short while, so that the connection can be used again, and then the connection is closed. A result that is no
+ *   success waits meanwhile for the beginning of the body, which may say why.
  * - No redirect is followed. The time limit counts from the start, and covers look-up, connecting, TLS, sending, and
  *   whatever a server sends before its status line.
  * - Connections are kept for the next attempt, of endpoints that may go to the same hosts only: what was dialled for
@@ -19,6 +20,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { Agent } from "undici"
 import type { Dispatcher } from "undici"
+import { withoutCardNumbers } from "../domain/Cards.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import * as Connector from "./Connector.ts"
 import type { Endpoint } from "./Endpoints.ts"
@@ -29,6 +31,8 @@ const TIME_LIMIT_MILLIS = 30_000
 /** The sender reads so much of an answer's body, and for so long. */
 const BODY_MAX_BYTES = 65_536
 const BODY_MILLIS = 5000
+/** So much of the text of an answer that is no success is kept. */
+export const KEPT_BYTES_MAX = 500
 /** Connections that bring a body after their status line, at most. */
 const BODIES_MAX = 256
 const HEADERS_MAX_BYTES = 16_384
@@ -44,13 +48,15 @@ export interface Message {
   readonly body: Buffer
 }
 
-/** The status that came, or a short text about why none came. */
+/** The status that came, with what the answer said if it was no success; or a short text about why none came. */
 export type Result =
-  | { readonly status: number; readonly error: null }
+  | { readonly status: number; readonly error: null; readonly body?: string }
   | { readonly status: null; readonly error: string }
 
 /** A 2xx status, and nothing else. */
-export const isDelivered = ({ status }: Result): boolean => status !== null && status >= 200 && status < 300
+export const isDelivered = ({ status }: Result): boolean => status !== null && isSuccess(status)
+
+const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
 export interface SenderShape {
   /**
@@ -143,6 +149,20 @@ const requestOf = (message: Message, target: URL, seconds: number): Dispatcher.D
 
 const failed = (error: string): Result => ({ status: null, error })
 
+/** A receiver may show more of its own than it should. */
+const SECRETS = /(?:[sp]k_(?:test|live)|whsec)_[0-9A-Za-z]+/gu
+
+/** What an answer begins with, as far as it is text, without card numbers and secrets; undefined if that is nothing. */
+const textOf = (chunks: ReadonlyArray<Buffer>): string | undefined => {
+  // A character may have been cut off.
+  const text = Buffer.concat(chunks)
+    .subarray(0, KEPT_BYTES_MAX)
+    .toString()
+    .replace(/\uFFFD$/u, "")
+  if (text.includes("\uFFFD")) return undefined
+  return withoutCardNumbers(text.replaceAll("\0", "").replaceAll(SECRETS, "****")).trim() || undefined
+}
+
 /** The reason for which an exchange is cut off. */
 class CutOff extends Error {}
 
@@ -163,6 +183,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   #timer: NodeJS.Timeout
   #mayRepeat = true
   #bodyBytes = 0
+  /** The status of an answer that is no success, until its text is there. */
+  #refusal: number | null = null
+  #text: Array<Buffer> = []
 
   constructor(
     limits: Limits,
@@ -212,16 +235,21 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#timer = setTimeout(() => this.giveUp("the body takes too long"), bodyMillis)
     bodies.add(this)
     if (bodies.size > BODIES_MAX) bodies.values().next().value?.giveUp("the body takes too long")
-    this.#settle({ status, error: null })
+    if (isSuccess(status)) return this.#settle({ status, error: null })
+    this.#mayRepeat = false
+    this.#refusal = status
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#bodyBytes < KEPT_BYTES_MAX && this.#refusal !== null) this.#text.push(chunk)
     this.#bodyBytes += chunk.length
+    if (this.#bodyBytes >= KEPT_BYTES_MAX) this.#settleRefused()
     if (this.#bodyBytes > BODY_MAX_BYTES) controller.abort(new CutOff("the body is too long"))
   }
 
   onResponseEnd(): void {
     this.#end()
+    this.#settleRefused()
   }
 
   onResponseError(_controller: unknown, error: Error): void {
@@ -238,7 +266,18 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#limits.bodies.delete(this)
   }
 
+  #settleRefused(): void {
+    const status = this.#refusal
+    if (status === null) return
+    const body = textOf(this.#text)
+    this.#refusal = null
+    this.#text = []
+    this.#settle({ status, error: null, ...(body !== undefined && { body }) })
+  }
+
   #settle(result: Result): void {
+    // It has answered, whatever happened to its text.
+    this.#settleRefused()
     const report = this.#report
     this.#report = null
     report?.(result)

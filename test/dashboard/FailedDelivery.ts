@@ -21,6 +21,7 @@ export const fail = async (
       durationMillis: 12,
       status: 500,
       error: null,
+      body: "the database is <down>",
       next
     })
   )

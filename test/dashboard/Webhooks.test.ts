@@ -44,7 +44,14 @@ describe("webhooks in the dashboard", () => {
     assert.include(webhooks.text, "exhausted")
     const page = await tab.get(linkTo(webhooks, new RegExp(delivery)))
     assert.strictEqual(new URL(page.url).pathname, `/dashboard/test/webhooks/${endpoint.id}/${delivery}`)
-    for (const shown of ["payment_intent.succeeded", payment.id, event, ">500<", "12 ms"])
+    for (const shown of [
+      "payment_intent.succeeded",
+      payment.id,
+      event,
+      ">500<",
+      "12 ms",
+      "the database is &lt;down&gt;"
+    ])
       assert.include(page.text, shown)
     const { action, values } = formTo(page, "/resend")
     await tab.post(action, values)

@@ -165,6 +165,7 @@ class DeliveryRun {
         durationMillis: this.random.below(30_000),
         status: this.random.pick([null, 200, 500]),
         error: this.random.pick([null, "reset"]),
+        ...(this.random.chance(0.3) && { body: this.random.pick(["Not now", 'é "\\\n日本 💳']) }),
         next: this.random.pick([
           "delivered",
           "exhausted",

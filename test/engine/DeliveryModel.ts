@@ -52,11 +52,14 @@ export class DeliveryModel {
     }
   }
 
-  attempted({ attempt, durationMillis, error, id, next, startedAt, status }: AttemptOutcome): void {
+  attempted({ attempt, body, durationMillis, error, id, next, startedAt, status }: AttemptOutcome): void {
     const delivery = this.deliveries.get(id)
     if (delivery === undefined || delivery.state !== "pending" || attempt !== delivery.attempts.length + 1) return
     const started = startedAt + this.clockOffset
-    delivery.attempts = [...delivery.attempts, { attempt, startedAt: started, durationMillis, status, error }]
+    delivery.attempts = [
+      ...delivery.attempts,
+      { attempt, startedAt: started, durationMillis, status, error, ...(body !== undefined && { body }) }
+    ]
     delivery.leasedUntil = 0
     if (typeof next === "string") {
       delivery.state = next

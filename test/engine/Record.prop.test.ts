@@ -126,6 +126,7 @@ const record = (seed: Random, version: number, account: string): JournalRecord =
       durationMillis: seed.below(30_000),
       status: seed.chance(0.5) ? null : 200 + seed.below(300),
       error: seed.chance(0.5) ? null : seed.pick(AWKWARD_STRINGS),
+      ...(seed.chance(0.3) && { body: seed.pick(AWKWARD_STRINGS) }),
       state: seed.pick(["pending", "delivered", "exhausted"] as const),
       nextAttemptAt: seed.chance(0.5) ? null : seed.below(2 ** 42)
     })),

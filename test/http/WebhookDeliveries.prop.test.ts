@@ -177,6 +177,9 @@ class Run {
       durationMillis: random.below(30_000),
       status,
       error: status === 200 ? null : "It was not accepted.",
+      ...(status !== 200 &&
+        status !== null &&
+        random.chance(0.5) && { body: random.pick(["Not now", 'é "\\\n日本 💳']) }),
       next: nextOf(attempt, status)
     }
     const outcomes = random.chance(0.1) ? [outcome, outcome] : [outcome]

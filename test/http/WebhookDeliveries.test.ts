@@ -130,9 +130,17 @@ describe("deliveries", () => {
           started_at: event.created,
           duration_ms: 250,
           response_status: null,
-          error: "The connection was refused."
+          error: "The connection was refused.",
+          response_body: null
         },
-        { attempt: 2, started_at: event.created + 60, duration_ms: 250, response_status: 204, error: null }
+        {
+          attempt: 2,
+          started_at: event.created + 60,
+          duration_ms: 250,
+          response_status: 204,
+          error: null,
+          response_body: null
+        }
       ]
     })
     assert.strictEqual((await shop.newestEvent()).pending_webhooks, 1)

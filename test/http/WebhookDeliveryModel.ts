@@ -58,7 +58,7 @@ export class WebhookDeliveryModel {
   }
 
   /** Everything that is reported counts once, and for what is pending. */
-  attempted({ attempt, destination, durationMillis, error, id, next, startedAt, status }: AttemptOutcome): void {
+  attempted({ attempt, body, destination, durationMillis, error, id, next, startedAt, status }: AttemptOutcome): void {
     const delivery = this.endpoints.get(destination)?.deliveries.find((candidate) => candidate.id === id)
     if (delivery === undefined || delivery.status !== "pending" || attempt !== delivery.attempts.length + 1) return
     const started = startedAt + this.clockOffset
@@ -67,7 +67,8 @@ export class WebhookDeliveryModel {
       started_at: Math.floor(started / 1000),
       duration_ms: durationMillis,
       response_status: status,
-      error
+      error,
+      response_body: body ?? null
     })
     delivery.status = typeof next === "string" ? next : "pending"
     delivery.nextAttemptAt = typeof next === "string" ? null : started + durationMillis + next.retryAfterMillis

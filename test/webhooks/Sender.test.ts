@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyWebhook } from "../../src/client/index.ts"
-import { isDelivered } from "../../src/webhooks/Sender.ts"
+import { isDelivered, KEPT_BYTES_MAX } from "../../src/webhooks/Sender.ts"
 import { answersWith, answerOf, receiver } from "./RawReceiver.ts"
 import { BODY, makeSender, messageTo, SECRET } from "./Sending.ts"
 
@@ -65,6 +65,34 @@ describe("the sender", () => {
       }
       assert.strictEqual(there.requests.length, STATUSES.length)
       assert.strictEqual(elsewhere.sockets.length, 0)
+    })
+  )
+
+  it.live("keeps what an answer says that is no success, as far as it is text, without card numbers and secrets", () =>
+    Effect.gen(function* () {
+      const long = "x".repeat(KEPT_BYTES_MAX - 1)
+      const said: ReadonlyArray<readonly [sent: string | Buffer, kept: string | undefined]> = [
+        [" database is down \n", "database is down"],
+        ["", undefined],
+        [`${long}é and more`, long],
+        [`${long}yé`, `${long}y`],
+        [Buffer.from([0x1f, 0x8b, 0xff, 0x00]), undefined],
+        ["no\0thing", "nothing"],
+        ["declined 4242 4242 4242 4242", "declined ****"],
+        ["sk_live_0123456789 and whsec_abc", "**** and ****"]
+      ]
+      const sender = yield* makeSender()
+      for (const status of [302, 400, 500]) {
+        for (const [sent, kept] of said) {
+          const bytes = Buffer.from(sent)
+          const head = `HTTP/1.1 ${status} Whatever\r\ncontent-length: ${bytes.length}\r\n\r\n`
+          const there = yield* receiver(({ socket }) => socket.write(Buffer.concat([Buffer.from(head), bytes])))
+          const expected = { status, error: null, ...(kept !== undefined && { body: kept }) }
+          assert.deepStrictEqual(yield* sender.send(messageTo(there.url)), expected)
+        }
+      }
+      const there = yield* receiver(answersWith(200))
+      assert.deepStrictEqual(yield* sender.send(messageTo(there.url)), { status: 200, error: null })
     })
   )
 

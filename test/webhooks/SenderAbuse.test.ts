@@ -121,6 +121,25 @@ const CASES: Readonly<Record<string, Case>> = {
     options: { timeLimitMillis: LONG, bodyMillis: 250 },
     expected: 200
   },
+  "keeps the body of a failure back": {
+    behaviour: ({ socket }) => socket.write("HTTP/1.1 500 Oh\r\ncontent-length: 100\r\n\r\n"),
+    options: { timeLimitMillis: LONG, bodyMillis: 250 },
+    expected: 500
+  },
+  "closes in the middle of the body of a failure": {
+    behaviour: ({ socket }) => socket.end("HTTP/1.1 503 Oh\r\ncontent-length: 100\r\n\r\nhalf"),
+    options: { timeLimitMillis: LONG },
+    expected: 503
+  },
+  "never ends the body of a failure": {
+    behaviour: ({ socket }) => {
+      socket.write(`HTTP/1.1 500 Oh\r\n${ENDLESS}`)
+      writeForever(socket, chunked(1000))
+    },
+    options: { timeLimitMillis: LONG, bodyMillis: LONG },
+    expected: 500,
+    check: bounded
+  },
   "keeps the body back": {
     behaviour: ({ socket }) => socket.write(`${STATUS_LINE}content-length: 100\r\n\r\n`),
     options: { timeLimitMillis: LONG, bodyMillis: 250 },
