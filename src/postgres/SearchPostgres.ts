@@ -28,7 +28,7 @@ export interface SearchDepths {
 }
 
 export const SearchDepths: Context.Reference<SearchDepths> = Context.Reference("till/postgres/SearchDepths", {
-  defaultValue: () => ({ newest: 1000, few: 1000, many: 20_000 })
+  defaultValue: () => ({ newest: 1000, few: 2000, many: 20_000 })
 })
 
 /** A range of more buckets says too little to be asked for beside something else. */
