@@ -28,6 +28,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Of four, two usually wait for a process, a browser or a database.
     maxWorkers: 4,
+    // Files of one worker share what they import: loading Effect and Till is half a second for each.
+    isolate: false,
     // The many processes that tests start compile Till once, and not each of them.
     env: { NODE_COMPILE_CACHE: Path.join(import.meta.dirname, "node_modules/.cache/till") },
     reporters: ["default"]

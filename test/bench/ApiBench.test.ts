@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { vi } from "vitest"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import type { Scenario } from "../../bench/scenarios/Scenario.ts"
 
@@ -26,6 +27,8 @@ describe("ApiBench", () => {
       yield* Effect.addFinalizer(() => Effect.sync(() => void (process.env = before)))
       // The fake is not there, and neither is npm.
       Object.assign(process.env, { PATH: cache, XDG_CACHE_HOME: cache })
+      // The fake's folder is read from the environment when its module is loaded, which other files may have done.
+      vi.resetModules()
       const ApiBench = yield* Effect.promise(() => import("../../bench/ApiBench.ts"))
       const results = yield* ApiBench.run({
         pace: { firstWarmUpSeconds: 0.1, warmUpSeconds: 0.1, secondsPerRound: 0.1, rounds: 1 },
