@@ -29,7 +29,7 @@ export const judge = (results: DashboardResults): ReadonlyArray<Verdict> => {
     verdictOf({ text: "creates with the log of requests ÷ without", unit: "×", bound: 0.97 }, ratioOfStarts(requestLog))
   ]
   if (residentBytes === undefined) return verdicts
-  const { after, before } = residentBytes
-  const text = `dashboard: memory after ${openPages} open pages ÷ before`
-  return [...verdicts, verdictOf({ text, unit: "×", bound: 1.1, isMaximum: true }, after / before)]
+  const { open, without } = residentBytes
+  const text = `dashboard: memory with ${openPages} open pages ÷ with none`
+  return [...verdicts, verdictOf({ text, unit: "×", bound: 1.1, isMaximum: true }, open / without)]
 }

@@ -46,10 +46,9 @@ const notes = ({ loadsPerSecond, openPages, requestLog, residentBytes }: Dashboa
   const starts = `Ratios with the log by start: ${requestLog.map((pairs) => figure(ratioOf(pairs))).join(", ")}.`
   const loads = `${openPages} open pages loaded themselves ${figure(loadsPerSecond)} times a second in all. ${starts}`
   if (residentBytes === undefined) return loads
-  const { after, before, open } = residentBytes
+  const { open, without } = residentBytes
   const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`
-  const memory = `before they were opened ${mebibytes(before)}, then ${mebibytes(open)}, and after them ${mebibytes(after)}`
-  return `${loads} Till's memory under creates: ${memory}.`
+  return `${loads} Till's memory under creates: ${mebibytes(open)} with them, ${mebibytes(without)} without.`
 }
 
 export const text = (results: DashboardResults): string =>

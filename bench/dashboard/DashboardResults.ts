@@ -37,11 +37,8 @@ export interface DashboardResults {
   readonly live: ReadonlyArray<CreatesPair>
   /** Times that open pages loaded themselves while creates went on, per second. */
   readonly loadsPerSecond: number
-  /**
-   * Of Till, on average during rounds of creates: before the first page was opened, in the last round with pages, and
-   * in a round after all were closed. Undefined where the system does not tell.
-   */
-  readonly residentBytes?: { readonly before: number; readonly open: number; readonly after: number }
+  /** Of Till, the median over the rounds of creates with open pages and without. Undefined where the system does not tell. */
+  readonly residentBytes?: { readonly open: number; readonly without: number }
   /** With the log of requests, and without; the rounds of each start of both. */
   readonly requestLog: ReadonlyArray<ReadonlyArray<CreatesPair>>
 }

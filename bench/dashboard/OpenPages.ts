@@ -14,7 +14,7 @@ const PAGES_PER_SESSION = 20
 const SAMPLE_MILLIS = 100
 
 /** Opens so many pages, home and payments in turn; each loads itself again when it is told to, as its script does. */
-const open = Effect.fnUntraced(function* (
+const openPages = Effect.fnUntraced(function* (
   visitors: ReadonlyArray<Visitor>,
   count: number,
   loaded: (isGood: boolean) => void
@@ -46,18 +46,17 @@ const open = Effect.fnUntraced(function* (
   )
 })
 
-/** Carries something out, and tells what a process has in memory meanwhile. */
-const withResidentBytes = <A, E, R>(pid: number, effect: Effect.Effect<A, E, R>) =>
+/** Carries something out, and notes what a process has in memory meanwhile. */
+const noting = <A, E, R>(pid: number, samples: Array<number>, effect: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
-    const samples: Array<number> = []
     const timer = setInterval(() => samples.push(ProcessTime.residentBytesOf(pid) ?? NaN), SAMPLE_MILLIS)
-    return effect.pipe(
-      Effect.map((value) => ({ value, bytes: median(samples) })),
-      Effect.ensuring(Effect.sync(() => clearInterval(timer)))
+    return Effect.ensuring(
+      effect,
+      Effect.sync(() => clearInterval(timer))
     )
   })
 
-/** Rounds of creates with open pages and without take turns; one without is before and one after all of them. */
+/** Rounds of creates with open pages and without take turns: memory grows with what was created as well. */
 export const measure = Effect.fnUntraced(function* (
   { server }: Ground,
   creates: Creates,
@@ -66,38 +65,34 @@ export const measure = Effect.fnUntraced(function* (
 ) {
   const sessions = Math.ceil(pace.openPages / PAGES_PER_SESSION)
   const visitors = yield* Effect.replicateEffect(signIn(server, merchant, PAGES_PER_SESSION), sessions)
-  const round = withResidentBytes(server.pid, creates.run(pace.secondsPerRound))
-  const without = Effect.map(round, ({ value }) => value)
-  yield* creates.run(pace.warmUpSeconds)
-  const { bytes: before } = yield* round
+  const round = (samples: Array<number>) => noting(server.pid, samples, creates.run(pace.secondsPerRound))
+  const open: Array<number> = []
+  const without: Array<number> = []
   let loads = 0
   let wrong = 0
   let counted = 0
   let seconds = 0
-  let bytesOpen = NaN
   const withPages = Effect.scoped(
     Effect.gen(function* () {
-      yield* open(visitors, pace.openPages, (isGood) => {
+      yield* openPages(visitors, pace.openPages, (isGood) => {
         if (isGood) loads++
         else wrong++
       })
       yield* creates.run(pace.warmUpSeconds / 2)
       const [loadsBefore, began] = [loads, performance.now()]
-      const { bytes, value: perSecond } = yield* round
+      const perSecond = yield* round(open)
       seconds += (performance.now() - began) / 1000
       counted += loads - loadsBefore
-      bytesOpen = bytes
       return perSecond
     })
   )
-  const live = yield* inTurn(pace.rounds, withPages, without)
   yield* creates.run(pace.warmUpSeconds)
-  const { bytes: after } = yield* round
+  const live = yield* inTurn(pace.rounds, withPages, round(without))
   if (wrong > 0) return yield* new BenchFailure({ problem: `${wrong} open pages were not given what they show.` })
   if (counted === 0) return yield* new BenchFailure({ problem: "No open page was told of any change." })
   return {
     live,
     loadsPerSecond: counted / seconds,
-    ...(Number.isFinite(before) && { residentBytes: { before, open: bytesOpen, after } })
+    ...(Number.isFinite(median(open)) && { residentBytes: { open: median(open), without: median(without) } })
   }
 }, Effect.scoped)

@@ -10,7 +10,7 @@ import type { AccountId } from "../engine/Document.ts"
 /** Between two pages, in milliseconds. */
 const PAUSE_MILLIS = 20
 /** The same while the process is busy: the pages of all people take a small part of it. */
-const BUSY_PAUSE_MILLIS = 250
+const BUSY_PAUSE_MILLIS = 400
 /** An event loop that works for a larger share of the time is busy. */
 const BUSY_SHARE = 0.8
 /** How busy it is says the time since it was last looked at, which was so long at least, in milliseconds. */

@@ -28,7 +28,7 @@ describe("turns", () => {
     let share = 1
     const { seen } = told(new Turns(() => share), 30)
     vi.advanceTimersByTime(1010)
-    assert.lengthOf(seen, 5)
+    assert.lengthOf(seen, 3)
     share = 0
     vi.advanceTimersByTime(1000)
     assert.lengthOf(seen, 30)
