@@ -26,8 +26,9 @@ const ALLOWED: Readonly<Record<string, ReadonlyArray<string>>> = {
   control: ["payments", "engine"],
   config: ["domain"],
   app: ["*"],
+  service: ["*"],
   // What a merchant could do as well, a command does as one: through the API.
-  cli: ["app", "client"],
+  cli: ["app", "service", "client"],
   main: ["*"]
 }
 

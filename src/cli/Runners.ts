@@ -13,11 +13,12 @@ import { Data, Deferred, Effect, Layer, Redacted } from "effect"
 import type { LogLevel } from "effect"
 import cluster, { type Worker } from "node:cluster"
 import * as app from "../app.ts"
+import type * as Service from "../service.ts"
 
 /** A runner did not start. The message is its own. */
 export class RunnerNotStarted extends Data.TaggedError("RunnerNotStarted")<{ readonly message: string }> {}
 
-type Started = app.Started["Service"]
+type Started = Service.Started["Service"]
 
 type FromRunner =
   | { readonly _tag: "Settle" }

@@ -3,6 +3,7 @@ import { Console, Effect, Layer, type LogLevel, Option, Redacted } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
 import { flushCompileCache } from "node:module"
 import * as app from "../app.ts"
+import type * as Service from "../service.ts"
 import * as Runners from "./Runners.ts"
 
 /** What is heard while the service ends. */
@@ -35,7 +36,7 @@ const heedSignals = (endMillisMax: number): Effect.Effect<Signals> =>
     return { again: Effect.promise(() => again.promise), begin }
   })
 
-type Started = app.Started["Service"]
+type Started = Service.Started["Service"]
 type KeySlot = Started["added"][number]
 
 const KEY_NAMES: Readonly<Record<KeySlot, string>> = {
@@ -85,19 +86,25 @@ const greet = Effect.fnUntraced(function* (started: Started) {
 })
 
 /** Says that the service takes requests. */
-const greeting = (say: (started: Started) => Effect.Effect<void>) =>
+const greeting = (say: (started: Started) => Effect.Effect<void>, { Started }: typeof Service) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
-      yield* say(yield* app.Started)
+      yield* say(yield* Started)
       // Where NODE_COMPILE_CACHE names a folder, Node would write to it at an orderly end only. Compiling is half of a
       // start, and a service that is killed again and again would do it each time.
       yield* Effect.sync(flushCompileCache)
     })
   )
 
-/** Runs the service until it is interrupted, and then closes everything in order. */
-export const run = (options: app.ServiceOptions, say = greet) =>
-  Layer.launch(Layer.provide(greeting(say), app.service(options)))
+/**
+ * Runs the service until it is interrupted, and then closes everything in order. It is loaded here: other commands, and
+ * the process that starts several, do without.
+ */
+export const run = (options: Service.ServiceOptions, say = greet) =>
+  Effect.flatMap(
+    Effect.promise(() => import("../service.ts")),
+    (service) => Layer.launch(Layer.provide(greeting(say, service), service.service(options)))
+  )
 
 /** Runs the service as one of several processes on a port, until a signal or the one that has started it ends it. */
 const runAsRunner = Effect.fnUntraced(function* (level: LogLevel.LogLevel | undefined, { again, begin }: Signals) {

@@ -1,0 +1,456 @@
+/**
+ * The composition root of the service: the one place where its layers meet. Reads from the storage up to the server.
+ *
+ * Layers close in the reverse order of their building: first the server, which answers what is under way; then the
+ * engine, which flushes and projects; then the connections; then the embedded Postgres.
+ *
+ * Only a process that serves loads it: other commands start in two thirds of the time without.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Clock, Context, Effect, Layer, type LogLevel, Record, Redacted, Schema } from "effect"
+import { HttpServer } from "effect/http"
+import cluster from "node:cluster"
+import { Cluster } from "./cluster/Cluster.ts"
+import { runners } from "./cluster/Report.ts"
+import type { Protocol } from "./cluster/Sessions.ts"
+import { Sessions } from "./cluster/Sessions.ts"
+import type { TillConfigShape } from "./config.ts"
+import * as Config from "./config.ts"
+import { dashboardRefusalOf, endOf, InvalidConfiguration, publicUrlOf, TillConfig } from "./config.ts"
+import * as ControlSocket from "./control/ControlSocket.ts"
+import { AccountNumbers } from "./engine/AccountNumbers.ts"
+import { Accounts, Unavailable } from "./engine/Accounts.ts"
+import type { AccountId, Document, Tombstone } from "./engine/Document.ts"
+import * as Anchors from "./engine/Anchors.ts"
+import * as Engine from "./engine/Engine.ts"
+import { innermostMessage, Journal } from "./engine/Journal.ts"
+import { Placement } from "./engine/Placement.ts"
+import { Projector } from "./engine/Projector.ts"
+import { FORMAT, JournalCorrupt } from "./engine/Record.ts"
+import * as Scrub from "./engine/Scrub.ts"
+import { remakeOutdated, verifyAccount } from "./engine/Verify.ts"
+import { administerAnywhere } from "./http/forward/Calls.ts"
+import { keyOf } from "./http/forward/ForwardedHead.ts"
+import * as Forwarder from "./http/forward/Forwarder.ts"
+import * as NodeServer from "./http/NodeServer.ts"
+import * as Readiness from "./http/Readiness.ts"
+import * as Routes from "./http/Routes.ts"
+import * as Server from "./http/Server.ts"
+import { freePort } from "./postgres/embedded/FreePort.ts"
+import { HttpConfig } from "./http/HttpConfig.ts"
+import { answerUnreadable } from "./http/UnreadableRequests.ts"
+import { AdministrationFailed } from "./payments/Administration.ts"
+import { INSTALLATION } from "./payments/AccountIds.ts"
+import * as Pages from "./pages/Pages.ts"
+import { PagesConfig } from "./pages/Embedding.ts"
+import { WEBHOOK_ENDPOINT } from "./payments/Documents.ts"
+import { render as renderEvent } from "./payments/Events.ts"
+import * as Formats from "./payments/Formats.ts"
+import type { ApiKeys, ApiKeySlot } from "./payments/Merchants.ts"
+import { layerEventVersions } from "./payments/Merchants.ts"
+import { Passwords } from "./payments/Passwords.ts"
+import { PaymentsConfig } from "./payments/PaymentsConfig.ts"
+import { printOf, requireOwnSecret } from "./payments/Sealing.ts"
+import * as Simulator from "./payments/Simulator.ts"
+import * as Timers from "./payments/Timers.ts"
+import type { WebhookEndpointDocument } from "./payments/WebhookEndpoints.ts"
+import { destinationOf } from "./payments/WebhookEndpoints.ts"
+import * as Database from "./postgres/Database.ts"
+import * as InstallationSecret from "./postgres/InstallationSecret.ts"
+import * as Migrations from "./postgres/Migrations.ts"
+import * as RequestLogPostgres from "./postgres/RequestLogPostgres.ts"
+import { storageReport } from "./postgres/StorageReport.ts"
+import * as Dashboard from "./dashboard/Dashboard.ts"
+import { Streams } from "./dashboard/Live.ts"
+import { DashboardConfig } from "./dashboard/DashboardConfig.ts"
+import { InstallationReports } from "./dashboard/InstallationReports.ts"
+import * as Dispatcher from "./webhooks/Dispatcher.ts"
+import { Endpoints } from "./webhooks/Endpoints.ts"
+import { Sender } from "./webhooks/Sender.ts"
+import type { Settled } from "./app.ts"
+import {
+  VERSION,
+  stores,
+  tables,
+  deriveKey,
+  installationSecret,
+  paymentsConfig,
+  anchorKeyOf,
+  anchorStore,
+  foreignSecret,
+  apiVersions,
+  cannotListen,
+  cannotListenAt,
+  installationOf,
+  logging,
+  serveConfig
+} from "./app.ts"
+
+/** What runners have to agree on to work side by side (semantics 9.49). */
+const PROTOCOL: Protocol = {
+  records: FORMAT,
+  migration: Migrations.newest,
+  // One more with each change to `http/forward` after which an older Till could not ask this one, or answer it.
+  requests: 1
+}
+
+/** Several processes share a database that a URL names; one that brings its own along has it to itself. */
+const isShared = ({ databaseUrl }: TillConfigShape): boolean => databaseUrl !== undefined
+
+const sessions = Layer.unwrap(
+  Effect.map(TillConfig, (config) => (isShared(config) ? Sessions.layer(PROTOCOL) : Sessions.layerNone))
+)
+
+/** The same for a service, which looks for others before it touches a table. */
+const storageShared = tables.pipe(
+  Layer.provideMerge(sessions),
+  Layer.provideMerge(Layer.unwrap(Effect.map(TillConfig, Database.layer)))
+)
+
+const docsUrlOf = (config: TillConfigShape): string => `${publicUrlOf(config)}/docs`
+
+const accountNumbers = Layer.unwrap(
+  Effect.map(InstallationSecret.InstallationSecret, (secret) =>
+    AccountNumbers.layer(Formats.KINDS, deriveKey(secret, "account numbers"))
+  )
+).pipe(Layer.provide(installationSecret))
+
+const anchoring = Layer.unwrap(
+  Effect.map(InstallationSecret.InstallationSecret, (secret) => Anchors.layer(anchorKeyOf(secret), INSTALLATION))
+).pipe(Layer.provide([anchorStore, installationSecret]))
+
+const httpConfig = Layer.effect(
+  HttpConfig,
+  Effect.map(TillConfig, (config) => {
+    const { rateLimit, trustedProxies } = config
+    return { docsUrl: docsUrlOf(config), rateLimit, trustedProxies }
+  })
+)
+
+const pagesConfig = Layer.effect(
+  PagesConfig,
+  Effect.map(TillConfig, ({ embedOrigins }) => ({ embedOrigins: embedOrigins ?? null }))
+)
+
+/** The account with the merchants and keys is not what was written: nobody could be told from anybody. */
+class InstallationDamaged extends Schema.TaggedError<InstallationDamaged>()("InstallationDamaged", {
+  problem: Schema.String
+}) {
+  override get message() {
+    return (
+      `the installation's own account, which has its merchants and keys, was changed in the database: ${this.problem}. ` +
+      "`till rebuild` makes the tables anew that are derived from its records; records themselves come from a backup."
+    )
+  }
+}
+
+const orDamaged = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | InstallationDamaged, R> =>
+  Effect.catchDefect(effect, (defect) =>
+    defect instanceof JournalCorrupt
+      ? Effect.fail(new InstallationDamaged({ problem: defect.message }))
+      : Effect.die(defect)
+  )
+
+/**
+ * Brings views up to date that an older Till made, before anybody asks them: payers' links are looked up there, and the
+ * secret's print. A journal that is corrupt keeps no other account from working; whoever uses its account is told.
+ */
+const viewsOfToday = remakeOutdated.pipe(
+  Effect.catchTag("JournalCorrupt", (corrupt) => Effect.logError("Views could not be made", corrupt.message)),
+  Effect.provide(Projector.layer)
+)
+
+const placement = Layer.unwrap(
+  Effect.map(TillConfig, (config) => (isShared(config) ? Placement.layerShared : Placement.layerSole))
+)
+
+/** The engine with the lifecycles' timers, and what commands need besides it. */
+const engine = Engine.layer({ replicated: INSTALLATION }).pipe(
+  Layer.provide(Timers.layer),
+  // Timers and webhooks would work with the wrong secret from the first moment on.
+  Layer.provide(
+    Layer.effectDiscard(
+      Effect.andThen(viewsOfToday, orDamaged(Effect.catchTag(requireOwnSecret, "ForeignSecret", () => foreignSecret)))
+    )
+  ),
+  // Its last anchor is of what the engine leaves.
+  Layer.provide(anchoring),
+  Layer.provide([Formats.layer, accountNumbers, layerEventVersions]),
+  Layer.provideMerge(apiVersions),
+  Layer.provideMerge(Simulator.layer),
+  Layer.provideMerge(paymentsConfig),
+  Layer.provideMerge(placement),
+  Layer.provideMerge(storageShared)
+)
+
+const keyTaken = (slot: ApiKeySlot) =>
+  Effect.fail(
+    new InvalidConfiguration({ variable: Config.KEY_VARIABLES[slot], problem: "is a key of another merchant" })
+  )
+
+/** The dispatcher of webhooks knows this much of merchants. */
+const endpoints = Layer.effect(
+  Endpoints,
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const config = yield* PaymentsConfig
+    const clock = yield* Clock.Clock
+    const endpointOf = (account: AccountId, entry: Document | Tombstone | undefined) =>
+      entry === undefined || entry.deleted || entry.kind !== WEBHOOK_ENDPOINT.name
+        ? undefined
+        : destinationOf(config, account, entry as WebhookEndpointDocument, clock.currentTimeMillisUnsafe())
+    return {
+      peek: (account, id) => endpointOf(account, accounts.peek(account, id)),
+      resolve: (account, id) => Effect.map(accounts.read(account, id), (entry) => endpointOf(account, entry)),
+      // It goes out as it was when the event happened (semantics W8).
+      body: (account, event) => renderEvent(event, { account, pendingWebhooks: event.deliveries })
+    }
+  })
+)
+
+/** The service's webhooks, as long as the layer lives. */
+const webhooks = Dispatcher.layer.pipe(Layer.provide([endpoints, Sender.layer()]))
+
+/** Requests go to whoever serves their account, and come from others. */
+const forwarding = Layer.unwrap(
+  Effect.gen(function* () {
+    const config = yield* TillConfig
+    if (!isShared(config)) return Layer.empty
+    const { plainHttp: plain, runnerHost: host } = config
+    // Several on one machine and one port have the same environment.
+    const port = cluster.isWorker ? 0 : config.runnerPort
+    const key = keyOf(deriveKey(yield* InstallationSecret.InstallationSecret, "requests between runners"))
+    return Layer.catch(Forwarder.layer({ key, host, port, plain }), ({ cause }) =>
+      Layer.effectContext(Effect.fail(cannotListenAt({ TILL_RUNNER_HOST: host, TILL_RUNNER_PORT: port }, cause)))
+    )
+  })
+).pipe(Layer.provide(installationSecret))
+
+/** This process' part in the cluster; what a process that is alone does not need is not loaded. */
+const membership = Layer.unwrap(
+  Effect.gen(function* () {
+    const sessions = yield* Sessions
+    const { url } = yield* Forwarder.Forwarder
+    if (sessions === null || url === null) return Cluster.layerAlone
+    const { handOverMillisMax } = endOf(yield* TillConfig)
+    const { layer } = yield* Effect.promise(() => import("./cluster/Runner.ts"))
+    return layer({ url, version: VERSION, sessions, handOverMillisMax })
+  })
+)
+
+/** From then on there is somebody to answer for each account. */
+const joined = Layer.effectDiscard(Effect.flatMap(Cluster, ({ ready }) => ready))
+
+const server = Layer.unwrap(
+  Effect.map(TillConfig, (config) =>
+    Server.layer(() => answerUnreadable(NodeServer.create({ plain: config.plainHttp }), docsUrlOf(config)), {
+      host: config.host,
+      port: config.port,
+      gracefulShutdownTimeout: endOf(config).answerMillisMax
+    }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(cannotListen(config, error.cause)))))
+  )
+)
+
+/** The default merchant and its keys; what was made of them now, only this start can show. */
+class FirstStart extends Context.Service<
+  FirstStart,
+  {
+    readonly generated: ApiKeys
+    readonly added: ReadonlyArray<ApiKeySlot>
+    /** Where the first owner gets into the dashboard, once; null unless the merchant was made now. A path. */
+    readonly link: string | null
+  }
+>()("till/FirstStart") {
+  static readonly layer = Layer.effect(
+    FirstStart,
+    Effect.gen(function* () {
+      const config = yield* TillConfig
+      // Keys that are made now are shown once the server listens; if it cannot, nobody would ever see them. A port that
+      // several processes share was looked at by the one that has started them.
+      if (!cluster.isWorker) {
+        yield* Effect.mapError(freePort(config.host, config.port), (cause) => cannotListen(config, cause))
+      }
+      const given = Object.fromEntries(
+        Object.entries(config.defaultKeys).flatMap(([slot, key]) =>
+          key === undefined ? [] : [[slot, Redacted.value(key)]]
+        )
+      )
+      // Of several processes that start at once, one makes them: the one that serves the installation's account.
+      const command = { _tag: "EnsureDefault", print: printOf(yield* PaymentsConfig), given } as const
+      const { ensured } = yield* orDamaged(administerAnywhere(command))
+      if (ensured?._tag === "ForeignSecret") return yield* foreignSecret
+      if (ensured?._tag === "ApiKeyTaken") return yield* keyTaken(ensured.slot)
+      const generated = Record.map((ensured?.generated ?? {}) as Readonly<Record<string, string>>, (key) =>
+        Redacted.make(key)
+      )
+      return { generated, added: ensured?.added ?? [], link: ensured?.link ?? null }
+    })
+  )
+}
+
+/** The service takes commands on the installation while it runs. */
+const controlSocket = Layer.unwrap(
+  Effect.map(TillConfig, (config) => {
+    const refusal = dashboardRefusalOf(config)
+    return ControlSocket.layer(installationOf(config), (command) =>
+      // Such a link would lead nowhere.
+      command._tag === "LinkToDashboard" && refusal !== null
+        ? Effect.fail(new AdministrationFailed({ message: refusal }))
+        : administerAnywhere(command)
+    )
+  })
+)
+
+/** Whoever starts the service learns this of it, once it takes requests. */
+export class Started extends Context.Service<
+  Started,
+  {
+    readonly baseUrl: string
+    /** Keys that were generated now; nobody can show them again. */
+    readonly generated: ApiKeys
+    /** Keys of the environment that were not known before. */
+    readonly added: ReadonlyArray<ApiKeySlot>
+    /** Leads the default merchant's owner into the dashboard, once; null but for the first start. */
+    readonly dashboardLink: string | null
+    /** Why there is no link, although this is the first start; null if there is, or nobody wants one. */
+    readonly dashboardRefusal: string | null
+    /** True if the environment sets the secret key of test mode. */
+    readonly isKeySet: boolean
+  }
+>()("till/Started") {
+  static readonly layer = Layer.effect(
+    Started,
+    Effect.gen(function* () {
+      const http = yield* HttpServer.HttpServer
+      const config = yield* TillConfig
+      const port = "port" in http.address ? http.address.port : config.port
+      const { added, generated, link } = yield* FirstStart
+      const refusal = dashboardRefusalOf(config)
+      const baseUrl = publicUrlOf({ ...config, port })
+      return {
+        generated,
+        added,
+        baseUrl,
+        dashboardLink: link === null || refusal !== null ? null : baseUrl + link,
+        dashboardRefusal: link === null || !config.dashboard ? null : refusal,
+        isKeySet: config.defaultKeys.secretTest !== undefined
+      }
+    })
+  )
+}
+
+const unknownVariables = Layer.effectDiscard(
+  Effect.flatMap(Config.unknownVariables, (names) =>
+    names.length === 0
+      ? Effect.void
+      : Effect.logWarning(`Set in the environment, but not read by Till: ${names.join(", ")}`)
+  )
+)
+
+/** Beside the service, over a connection of its own: a snapshot stays open for long, and others wait for the rest. */
+const checkAlone = Effect.gen(function* () {
+  const server = yield* Database.Database
+  const alone = Layer.fresh(stores).pipe(
+    Layer.provide(PgClient.layerFrom(Database.connect(server, true))),
+    Layer.provideMerge(Formats.layer)
+  )
+  return (account: AccountId) => Effect.provide(verifyAccount(account, Scrub.gently()), alone)
+})
+
+const scrubbing = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { scrubDays } = yield* TillConfig
+    if (scrubDays === 0) return
+    const { accounts } = yield* Journal
+    const { isHere } = yield* Placement
+    yield* Effect.forkScoped(Scrub.forever(scrubDays * 86_400_000, accounts, isHere, yield* checkAlone))
+  })
+)
+
+/** The log of requests, unless none is to be kept. */
+const requestLog = Layer.unwrap(
+  Effect.map(TillConfig, ({ requestLogDays }) =>
+    requestLogDays === 0 ? Layer.empty : RequestLogPostgres.layer(requestLogDays)
+  )
+)
+
+/** Whoever asks how the installation does waits so long for the database, in milliseconds. */
+const REPORT_MILLIS_MAX = 2000
+
+/** What the dashboard says of the installation. */
+const installationReports = Layer.effect(
+  InstallationReports,
+  Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+    const clock = yield* Clock.Clock
+    const asked = <A>(question: Effect.Effect<A, unknown, PgClient.PgClient>): Effect.Effect<A, Unavailable> =>
+      question.pipe(
+        Effect.provideService(PgClient.PgClient, sql),
+        Effect.timeout(REPORT_MILLIS_MAX),
+        Effect.mapError((error) => new Unavailable({ reason: innermostMessage(error) }))
+      )
+    return {
+      version: VERSION,
+      standing: (account) => asked(Effect.suspend(() => storageReport(account, clock.currentTimeMillisUnsafe()))),
+      runners: asked(runners)
+    }
+  })
+)
+
+/** What people see: payers' pages, the documentation, and the dashboard unless it is turned off. */
+const pages = Layer.unwrap(
+  Effect.map(TillConfig, (config) => {
+    if (!config.dashboard) return Pages.layer
+    const settings = Layer.succeed(DashboardConfig, { refusal: dashboardRefusalOf(config) })
+    return Layer.merge(Pages.layer, Layer.provide(Dashboard.layer, [settings, installationReports, Passwords.layer()]))
+  })
+)
+
+/** Requests are for this process as long as the layer lives. */
+const serving = (impatience: Effect.Effect<void>) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const { drainMillisMax, noticeMillis } = endOf(yield* TillConfig)
+      const { leave } = yield* Cluster
+      return Readiness.serving({ noticeMillis, handOver: leave, drainMillisMax, impatience })
+    })
+  )
+
+export interface ServiceOptions {
+  /** Counts more than the variable. */
+  readonly level: LogLevel.LogLevel | undefined
+  /** Ends when whoever has told the service to end does not want to wait until others do without it. */
+  readonly impatience: Effect.Effect<void>
+  /** Whoever has started several processes on one port has settled these for them. */
+  readonly settled?: Settled
+}
+
+/** The whole service, as long as the layer lives. */
+export const service = ({ impatience, level, settled = {} }: ServiceOptions) =>
+  Layer.mergeAll(Started.layer, unknownVariables, scrubbing, Layer.effectDiscard(Timers.logWaiting)).pipe(
+    Layer.provideMerge(serving(impatience)),
+    // Pages' streams end after others had time to learn of it, and before the server waits for what is under way.
+    Layer.provideMerge(Streams.ending),
+    Layer.provideMerge(Routes.serveWith(pages)),
+    Layer.provide(Streams.layer),
+    Layer.provide(Readiness.Readiness.layer),
+    Layer.provide(requestLog),
+    Layer.provide(controlSocket),
+    Layer.provide(server),
+    Layer.provide(httpConfig),
+    Layer.provide(pagesConfig),
+    Layer.provide(FirstStart.layer),
+    Layer.provide(joined),
+    Layer.provideMerge(membership),
+    Layer.provide(forwarding),
+    Layer.provide(webhooks),
+    Layer.provide(engine),
+    Layer.provide(logging(level)),
+    Layer.provide(
+      Layer.effect(
+        TillConfig,
+        Effect.map(TillConfig, (config) => ({ ...config, ...settled }))
+      )
+    ),
+    Layer.provide(serveConfig)
+  )
