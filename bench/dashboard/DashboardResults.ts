@@ -37,7 +37,7 @@ export interface DashboardResults {
   readonly live: ReadonlyArray<CreatesPair>
   /** Times that open pages loaded themselves while creates went on, per second. */
   readonly loadsPerSecond: number
-  /** Of Till, the median over the rounds of creates with open pages and without. Undefined where the system does not tell. */
+  /** Of Till, medians over rounds of creates with open pages and without. Undefined where the system does not tell. */
   readonly residentBytes?: { readonly open: number; readonly without: number }
   /** With the log of requests, and without; the rounds of each start of both. */
   readonly requestLog: ReadonlyArray<ReadonlyArray<CreatesPair>>
