@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { CHARGE } from "../payments/Documents.ts"
 import { billingHtml, cardFacts } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
-import { badge, code, facts, metadataSection, money, plainAmount, section, time } from "./components/Values.ts"
+import { amountText, badge, code, facts, metadataSection, money, section, time } from "./components/Values.ts"
 import { historySection } from "./History.ts"
 import { objectLink } from "./Objects.ts"
 import { customerLink, customersOf } from "./Payers.ts"
@@ -16,7 +16,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const { amount, amount_captured, amount_refunded, billing_details, currency, customer, payment_method } = charge
   const customers = yield* customersOf(visit.account, [charge])
   return {
-    title: `Charge of ${plainAmount(amount, currency)} ${currency.toUpperCase()}`,
+    title: `Charge of ${amountText(amount, currency)}`,
     section: "Payments",
     back: [`/payments/${charge.payment_intent}`, "The payment"],
     live: ["charge", "event", "delivery"],

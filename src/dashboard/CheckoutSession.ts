@@ -11,7 +11,7 @@ import { billingHtml } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import { qrCode } from "./components/QrCode.ts"
 import { table } from "./components/Table.ts"
-import { badge, code, facts, metadataSection, money, plainAmount, section, time } from "./components/Values.ts"
+import { amountText, badge, code, facts, metadataSection, money, section, time } from "./components/Values.ts"
 import { historySection } from "./History.ts"
 import { objectLink } from "./Objects.ts"
 import { customerLink, customersOf } from "./Payers.ts"
@@ -56,7 +56,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const currency = session.currency ?? "usd"
   const total = session.amount_total ?? 0
   return {
-    title: `${plainAmount(total, currency)} ${currency.toUpperCase()}`,
+    title: amountText(total, currency),
     section: "Products",
     back: ["/checkout-sessions", "Checkout sessions"],
     live: ["checkout.session", "payment_intent", "event", "delivery"],

@@ -9,7 +9,7 @@ import type { Health } from "./Attention.ts"
 import { attention, health, matters } from "./Attention.ts"
 import { chart } from "./components/Chart.ts"
 import { table } from "./components/Table.ts"
-import { badge, money, NOTHING, plainAmount, section } from "./components/Values.ts"
+import { amountText, badge, money, NOTHING, section } from "./components/Values.ts"
 import type { Counted, Numbered, RangeName, Sums } from "./Numbers.ts"
 import { numbersOf, rangeNamed, RANGES } from "./Numbers.ts"
 import { noPayments, paymentColumns } from "./Payments.ts"
@@ -51,7 +51,7 @@ const labelOf = (range: RangeName, from: number, index: number): string => {
 
 const charts = (range: RangeName, from: number, { currency, refunds, steps }: Counted): Child => {
   const per = range === "24h" ? "per hour" : "per day"
-  const amount = (minor: number) => `${plainAmount(minor, currency)} ${currency.toUpperCase()}`
+  const amount = (minor: number) => amountText(minor, currency)
   const drawn = (
     title: string,
     unit: string,

@@ -19,7 +19,18 @@ import { dialog } from "./components/Form.ts"
 import { billingHtml } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import { table } from "./components/Table.ts"
-import { badge, code, facts, metadataSection, money, plainAmount, section, time, words } from "./components/Values.ts"
+import {
+  amountText,
+  badge,
+  code,
+  facts,
+  metadataSection,
+  money,
+  plainAmount,
+  section,
+  time,
+  words
+} from "./components/Values.ts"
 import { historySection } from "./History.ts"
 import { customersOf, payerOf } from "./Payers.ts"
 import { cardOf } from "./Payments.ts"
@@ -169,7 +180,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     { concurrency: "unbounded" }
   )
   return {
-    title: `${plainAmount(payment.amount, payment.currency)} ${payment.currency.toUpperCase()}`,
+    title: amountText(payment.amount, payment.currency),
     section: "Payments",
     back: ["/payments", "Payments"],
     live: ["payment_intent", "charge", "refund", "checkout.session", "event", "delivery"],

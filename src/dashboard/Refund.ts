@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { REFUND } from "../payments/Documents.ts"
 import { json } from "./components/Json.ts"
-import { badge, code, facts, metadataSection, plainAmount, section, time, words } from "./components/Values.ts"
+import { amountText, badge, code, facts, metadataSection, section, time, words } from "./components/Values.ts"
 import { historySection } from "./History.ts"
 import { objectLink } from "./Objects.ts"
 import { find } from "./Reading.ts"
@@ -13,7 +13,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const refund = (yield* find(visit.account, REFUND, id)).value
   const { amount, charge, created, currency, failure_reason, metadata, payment_intent, reason, status } = refund
   return {
-    title: `Refund of ${plainAmount(amount, currency)} ${currency.toUpperCase()}`,
+    title: `Refund of ${amountText(amount, currency)}`,
     section: "Payments",
     back: [`/payments/${payment_intent}`, "The payment"],
     live: ["refund", "event", "delivery"],

@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.locator("html[data-live=on]").waitFor()
     await page.evaluate(() => ((globalThis as { stayed?: boolean }).stayed = true))
     const made = await pay({ amount: 987_654 })
-    await page.getByText("9876.54 USD").waitFor()
+    await page.getByText("9,876.54 USD").waitFor()
     // The row that has the focus keeps it, wherever what is new moves it.
     await page.keyboard.press("j")
     const newer = await pay({ amount: 987_654 })

@@ -6,11 +6,11 @@ import type { Child, Html } from "../../pages/Html.ts"
 import { html } from "../../pages/Html.ts"
 import { plainDecimal } from "../../pages/Money.ts"
 import { table } from "./Table.ts"
-import { money, NOTHING, section } from "./Values.ts"
+import { grouped, money, NOTHING, section } from "./Values.ts"
 
 /** An amount in minor units that need not be whole. */
 const exactMoney = (minor: string, currency: string): Html =>
-  html`<span class="money">${plainDecimal(minor, currency)} <abbr>${currency.toUpperCase()}</abbr></span>`
+  html`<span class="money">${grouped(plainDecimal(minor, currency))} <abbr>${currency.toUpperCase()}</abbr></span>`
 
 const intervalOf = ({ recurring }: Price): string => {
   if (recurring === undefined) return ""

@@ -4,13 +4,23 @@ import { html } from "../../pages/Html.ts"
 import { moneyOf } from "../../pages/Money.ts"
 import * as Amounts from "../../pages/assets/amount.js"
 
-/** An amount in minor units without its currency, as it is written everywhere: `4321`, `usd` → `43.21`. */
+/** An amount in minor units without its currency, as it is entered and in files: `432100`, `usd` → `4321.00`. */
 export const plainAmount = (minor: number, currency: string): string =>
   Amounts.decimalAmount(minor, moneyOf(currency, "en"))
 
-/** An amount in minor units, with its currency: `43.21 USD`. */
+/** The digits of an amount in groups, as it is read: `4321.00` → `4,321.00`. */
+export const grouped = (amount: string): string => {
+  const [whole = "", ...decimals] = amount.split(".")
+  return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ","), ...decimals].join(".")
+}
+
+/** An amount in minor units, with its currency: `4,321.00 USD`. */
+export const amountText = (minor: number, currency: string): string =>
+  `${grouped(plainAmount(minor, currency))} ${currency.toUpperCase()}`
+
+/** The same where there is more than text. */
 export const money = (minor: number, currency: string): Html =>
-  html`<span class="money">${plainAmount(minor, currency)} <abbr>${currency.toUpperCase()}</abbr></span>`
+  html`<span class="money">${grouped(plainAmount(minor, currency))} <abbr>${currency.toUpperCase()}</abbr></span>`
 
 /** A time in Unix seconds. It is written in UTC, and the script makes it the reader's own. */
 export const time = (seconds: number): Html => {

@@ -1,0 +1,35 @@
+/** Amounts as the dashboard shows them: in groups of three digits, and read back as what they are (semantics 9.72). */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { amountText, grouped, plainAmount } from "../../src/dashboard/components/Values.ts"
+import { AMOUNT_MAX } from "../../src/domain/Money.ts"
+import { moneyOf } from "../../src/pages/Money.ts"
+import { readAmount } from "../../src/pages/assets/amount.js"
+
+const amount = Schema.Union([
+  Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: AMOUNT_MAX })),
+  Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2_000_000 }))
+])
+const currency = Schema.Literals(["usd", "eur", "jpy", "ugx", "clp", "kwd", "tnd", "isk", "mga", "xyz"])
+
+describe("an amount in the dashboard", () => {
+  it.prop(
+    "has its digits in groups, and can be entered as it is shown",
+    { amount, currency },
+    ({ amount, currency }) => {
+      const shown = amountText(amount, currency)
+      assert.match(shown, /^\d{1,3}(,\d{3})*(\.\d+)? [A-Z]{3}$/)
+      assert.strictEqual(shown.replaceAll(",", ""), `${plainAmount(amount, currency)} ${currency.toUpperCase()}`)
+      assert.deepStrictEqual(readAmount(shown, moneyOf(currency, "en")), { minor: amount })
+    }
+  )
+
+  it.each([
+    ["1234.567891234567", "1,234.567891234567"],
+    ["0.000000000001", "0.000000000001"],
+    ["999", "999"],
+    ["1000000", "1,000,000"]
+  ])("that need not be whole has none behind its point: %s", (amount, shown) => {
+    assert.strictEqual(grouped(amount), shown)
+  })
+})
