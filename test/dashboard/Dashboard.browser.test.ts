@@ -142,6 +142,32 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
+  it("sends again the deliveries that somebody chooses, which no change takes from them", async () => {
+    const { complaints, page } = await enter()
+    const url = "http://127.0.0.1:9/chosen"
+    const endpoint = await server.post("/v1/webhook_endpoints", { url, enabled_events: ["payment_intent.succeeded"] })
+    for (let i = 0; i < 3; i++) await pay()
+    const deliveries = async () => (await server.get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`)).data
+    const before: ReadonlyArray<Answer> = await deliveries()
+    await page.goto(address(`/webhooks/${endpoint.id}`))
+    await page.locator("html[data-live=on]").waitFor()
+    const boxes = page.getByRole("checkbox", { name: "Choose payment_intent.succeeded" })
+    await boxes.nth(0).click()
+    await boxes.nth(2).click()
+    await pay()
+    await page.waitForTimeout(500)
+    assert.strictEqual(await page.getByRole("checkbox", { checked: true }).count(), 2)
+    await page.getByRole("button", { name: "Send the chosen ones again" }).click()
+    await page.getByRole("status").getByText("They are sent again.").waitFor()
+    const after: ReadonlyArray<Answer> = await deliveries()
+    assert.sameMembers(
+      after.slice(0, 2).map(({ event }) => event as string),
+      [before[0]!.event, before[2]!.event]
+    )
+    assert.deepStrictEqual(complaints, [])
+    await page.context().close()
+  })
+
   it("is left on a phone, from its menu, without a script", async () => {
     const { page } = await enter({ javaScriptEnabled: false, viewport: { width: 360, height: 740 } })
     assert.isFalse(await page.getByRole("link", { name: "Payments", exact: true }).isVisible())
