@@ -96,7 +96,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             fields.text({ name: "amount", label: "Amount", inputmode: "decimal" }),
             fields.text({ name: "currency", label: "Currency" }),
             fields.text({ name: "last4", label: "Card ends in", inputmode: "numeric" }),
-            fields.text({ name: "customer", label: "Customer (id or email)" }),
+            fields.text({ name: "customer", label: "Customer or email" }),
             fields.text({ name: "from", label: "From", type: "date" }),
             fields.text({ name: "until", label: "Until", type: "date" }),
             fields.text({ name: "metadata", label: "Metadata (key:value)" })
