@@ -165,7 +165,9 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
 })
 
 const objectHtml = (visit: Visit, id: string): Child =>
-  html`<div>${objectLink(visit, id)} <a href="${visit.to("/requests", { object: id })}">its requests</a></div>`
+  html`<div>
+    ${objectLink(visit, id)} <a class="whole" href="${visit.to("/requests", { object: id })}">its requests</a>
+  </div>`
 
 const filtered = (visit: Visit, name: string, value: string): Child =>
   html`<a href="${visit.to("/requests", { [name]: value })}"><code>${value}</code></a>`
