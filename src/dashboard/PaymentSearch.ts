@@ -29,6 +29,16 @@ const clause = (
 
 const givenIn = (query: URLSearchParams) => (name: string) => query.get(name)?.trim() ?? ""
 
+/** One amount, or a range such as `10-50`. */
+const amountClauses = (text: string, given: string): ReadonlyArray<Clause> => {
+  if (text === "") return []
+  const currency = Schema.is(Currency)(given) ? given.toLowerCase() : "usd"
+  const [from = "", to = from] = text.split(/\s*[-–]\s*/u)
+  const [least, most] = [from, to].map((amount) => Amounts.readAmount(amount, moneyOf(currency, "en")).minor)
+  if (least === undefined || most === undefined) return []
+  return from === to ? [clause("amount", ":", least)] : [clause("amount", ">=", least), clause("amount", "<=", most)]
+}
+
 /** What the filters ask for. What cannot be meant is left out: an address may have been typed. */
 export const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> => {
   const given = givenIn(query)
@@ -37,11 +47,7 @@ export const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> => {
     if (given(field) !== "" && !isEmail(given(field))) clauses.push(clause(field, ":", given(field)))
   }
   if (Schema.is(DeclineCode)(given("decline"))) clauses.push(clause("decline_code", ":", given("decline")))
-  if (given("amount") !== "") {
-    const currency = Schema.is(Currency)(given("currency")) ? given("currency").toLowerCase() : "usd"
-    const { minor } = Amounts.readAmount(given("amount"), moneyOf(currency, "en"))
-    if (minor !== undefined) clauses.push(clause("amount", ":", minor))
-  }
+  clauses.push(...amountClauses(given("amount"), given("currency")))
   const [from, until] = [dayIn(given("from")), dayIn(given("until"))]
   if (from !== undefined) clauses.push(clause("created", ">=", from))
   if (until !== undefined) clauses.push(clause("created", "<", until + DAY_SECONDS))

@@ -93,7 +93,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
           (fields) => [
             fields.choice({ name: "status", label: "Status", options: options(PaymentIntentStatus.literals) }),
             fields.choice({ name: "decline", label: "Declined for", options: options(DeclineCode.literals) }),
-            fields.text({ name: "amount", label: "Amount", inputmode: "decimal" }),
+            fields.text({ name: "amount", label: "Amount or 10-50" }),
             fields.text({ name: "currency", label: "Currency" }),
             fields.text({ name: "last4", label: "Card ends in", inputmode: "numeric" }),
             fields.text({ name: "customer", label: "Customer or email" }),

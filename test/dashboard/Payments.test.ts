@@ -47,6 +47,9 @@ describe("payments of the dashboard", () => {
     for (const [query, ids, more] of [
       ['amount<1000 AND metadata["order"]:"6735"', found],
       [`amount:777 OR amount:999`, both],
+      ["", both, { amount: "7-10" }],
+      ["", both, { amount: "7 – 20", last4: "" }],
+      ["", found, { amount: "7-9" }],
       [`amount:777 OR amount:999`, found, { customer: customer.id }],
       ["amount<1000", found, { customer: customer.id }],
       [first.id, found],
