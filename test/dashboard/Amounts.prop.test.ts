@@ -1,7 +1,7 @@
 /** Amounts as the dashboard shows them: in groups of three digits, and read back as what they are (semantics 9.72). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { amountText, grouped, plainAmount } from "../../src/dashboard/components/Values.ts"
+import { amountText, grouped, money, plainAmount } from "../../src/dashboard/components/Values.ts"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
 import { moneyOf } from "../../src/pages/Money.ts"
 import { readAmount } from "../../src/pages/assets/amount.js"
@@ -21,6 +21,7 @@ describe("an amount in the dashboard", () => {
       assert.match(shown, /^\d{1,3}(,\d{3})*(\.\d+)? [A-Z]{3}$/)
       assert.strictEqual(shown.replaceAll(",", ""), `${plainAmount(amount, currency)} ${currency.toUpperCase()}`)
       assert.deepStrictEqual(readAmount(shown, moneyOf(currency, "en")), { minor: amount })
+      assert.include(money(amount, currency).text, ` value="${plainAmount(amount, currency)}">`)
     }
   )
 

@@ -6,11 +6,10 @@ import type { Child, Html } from "../../pages/Html.ts"
 import { html } from "../../pages/Html.ts"
 import { plainDecimal } from "../../pages/Money.ts"
 import { table } from "./Table.ts"
-import { grouped, money, NOTHING, section } from "./Values.ts"
+import { moneyOfDigits, money, NOTHING, section } from "./Values.ts"
 
 /** An amount in minor units that need not be whole. */
-const exactMoney = (minor: string, currency: string): Html =>
-  html`<span class="money">${grouped(plainDecimal(minor, currency))} <abbr>${currency.toUpperCase()}</abbr></span>`
+const exactMoney = (minor: string, currency: string): Html => moneyOfDigits(plainDecimal(minor, currency), currency)
 
 const intervalOf = ({ recurring }: Price): string => {
   if (recurring === undefined) return ""

@@ -18,9 +18,12 @@ export const grouped = (amount: string): string => {
 export const amountText = (minor: number, currency: string): string =>
   `${grouped(plainAmount(minor, currency))} ${currency.toUpperCase()}`
 
-/** The same where there is more than text. */
-export const money = (minor: number, currency: string): Html =>
-  html`<span class="money">${grouped(plainAmount(minor, currency))} <abbr>${currency.toUpperCase()}</abbr></span>`
+/** Plain digits as they are read, with their currency; a program that reads the page finds the plain ones. */
+export const moneyOfDigits = (plain: string, currency: string): Html =>
+  html`<data class="money" value="${plain}">${grouped(plain)} <abbr>${currency.toUpperCase()}</abbr></data>`
+
+/** An amount in minor units, where there is more than text. */
+export const money = (minor: number, currency: string): Html => moneyOfDigits(plainAmount(minor, currency), currency)
 
 /** A time in Unix seconds. It is written in UTC, and the script makes it the reader's own. */
 export const time = (seconds: number): Html => {
