@@ -210,15 +210,17 @@ const errorHtml = ({ publicUrl }: Visit, { error }: LoggedRequest): Child =>
 const answerHtml = (visit: Visit, { error, originalRequest }: LoggedRequest, answer: string | null): Child =>
   section(
     "Answer",
-    answer !== null
+    answer?.startsWith("{") === true
       ? json(visit, withoutSecrets(answer), "The answer as JSON")
       : html`<p class="empty">
           ${
-            originalRequest !== null
-              ? "That of the request that it replays."
-              : error === null
-                ? "Not kept: it changed nothing."
-                : "The error above; nothing was done."
+            answer !== null
+              ? "Not shown: it has a secret in it, and is sealed."
+              : originalRequest !== null
+                ? "That of the request that it replays."
+                : error === null
+                  ? "Not kept: it changed nothing."
+                  : "The error above; nothing was done."
           }
         </p>`
   )

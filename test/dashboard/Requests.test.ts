@@ -81,6 +81,10 @@ describe("the pages of requests", () => {
     const second = (await pageWith(`/requests/${refunded.id}`, "What it did")).text
     for (const text of ["refund.created", "charge.refunded", "1.21"]) assert.include(second, text)
     assert.notInclude(second, "payment_intent.succeeded")
+    const endpoint = { url: "https://shop.example/w", enabled_events: ["charge.refunded"] }
+    const sealed = await send("/v1/webhook_endpoints", endpoint, "sealed")
+    const third = (await pageWith(`/requests/${sealed.id}`, "it has a secret in it")).text
+    assert.notInclude(third, sealed.body.secret)
   })
 
   it("say of a request that did nothing that it did nothing", async () => {
