@@ -96,9 +96,12 @@ async function refresh() {
   try {
     const response = await fetch(address, { headers: { accept: "text/html" }, redirect: "manual" })
     if (response.type === "opaqueredirect") return leave()
-    if (!response.ok || isBusy()) return
+    pending = isBusy()
+    if (!response.ok || pending) return
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("content")
     if (fresh === null) return
+    // What came of a form stays said, whatever changes.
+    fresh.prepend(...main.querySelectorAll(":scope > .said"))
     const focused = document.activeElement
     const place = [...main.querySelectorAll(FOCUSABLE)].indexOf(focused)
     const open = [...main.querySelectorAll("details")].map((details) => details.open)
