@@ -5,7 +5,7 @@
  *   somebody else has moved it (another process, an activation), the account is caught up from the journal instead.
  * - A failing storage is retried for as long as it takes; meanwhile `room` holds back the flushes.
  */
-import { Clock, Context, Effect, Latch, Layer, Schedule } from "effect"
+import { Clock, Context, Effect, Latch, Layer, Schedule, Stream } from "effect"
 import type { Scope } from "effect"
 import type { Actor, Closed, Head } from "./Actor.ts"
 import type { AccountId } from "./Document.ts"
@@ -24,7 +24,8 @@ import { Views } from "./Views.ts"
 const BATCH_MAX = 512
 /** The projector lets records gather for so long if nobody waits for them. */
 const GATHER_MILLIS = 50
-const CATCH_UP_PAGE = 1000
+/** Records that are read, and projected, together by whoever catches up. */
+const CATCH_UP_PAGE = 250
 
 /** A delivery that this process holds is given to no other for so long; no attempt can take longer. */
 export const LEASE_MILLIS = 120_000
@@ -144,33 +145,53 @@ const makeCatchUp = Effect.gen(function* () {
     if (version === 0) return { version, hash: GENESIS, sequence: 0, clock: 0, now: 0 }
     const [row] = yield* journal.at([{ account, version }])
     if (row === undefined) return yield* lost(account, version)
-    return headOf(yield* checked(() => readRow(row)), row.hash)
+    // The row may be damaged, and hold another record: whoever reads on from there would not come to an end.
+    return { ...headOf(yield* checked(() => readRow(row)), row.hash), version }
   })
-  const step = Effect.fnUntraced(function* (account: AccountId, target: number) {
-    const checkpoint = yield* views.checkpoint(account)
-    const before = yield* headAt(account, checkpoint)
-    if (checkpoint >= target) return { ...before, projected: checkpoint, complete: true }
-    const rows = yield* journal.read(account, checkpoint, CATCH_UP_PAGE)
+  /** What follows in the journal, and where the account stands after it. */
+  const page = Effect.fnUntraced(function* (account: AccountId, before: Standing) {
+    const rows = yield* journal.read(account, before.version, CATCH_UP_PAGE)
     const tail = yield* checked(() => unsealAll(before, rows))
-    const records = yield* checked(() => tail.map(({ record }) => formats.derived(record)))
-    for (const piece of piecesOf(records)) yield* views.apply(project(piece), 0)
-    ;(yield* Progress).advance(tail.length)
     const newest = tail.at(-1)
-    const head = newest === undefined ? before : headOf(newest.record, newest.hash)
-    return { ...head, projected: checkpoint, complete: newest === undefined }
+    if (newest === undefined) return undefined
+    const records = yield* checked(() => tail.map(({ record }) => formats.derived(record)))
+    const after = headOf(newest.record, newest.hash)
+    return [{ records, after }, after] as const
   })
   // Ends when nothing is left beyond the checkpoint, or it is far enough, whoever moved it there.
   return Effect.fnUntraced(function* (
     account: AccountId,
     target: number = Infinity
   ): Effect.fn.Return<Head, StorageFailure | JournalCorrupt> {
+    const progress = yield* Progress
     for (;;) {
-      const { complete, ...head } = yield* step(account, target)
-      if (complete) return head
+      const checkpoint = yield* views.checkpoint(account)
+      const before = yield* headAt(account, checkpoint)
+      if (checkpoint >= target) return { ...before, projected: checkpoint }
+      let isThere = true
+      // The storage writes a page while the next one is made: that takes about as long.
+      yield* Stream.unfold(before, (head) => page(account, head)).pipe(
+        Stream.buffer({ capacity: 1 }),
+        Stream.runForEachWhile(
+          Effect.fnUntraced(function* ({ after, records }) {
+            isThere = false
+            for (const piece of piecesOf(records)) {
+              const refused = yield* views.apply(project(piece), 0)
+              if (refused.length > 0) return false
+            }
+            progress.advance(records.length)
+            return after.version < target
+          })
+        )
+      )
+      if (isThere) return { ...before, projected: checkpoint }
     }
   })
 })
 
-const headOf = ({ clock, now, sequence, version }: JournalRecord, hash: string) => {
+/** Where an account stands after a record. */
+type Standing = Omit<Head, "projected">
+
+const headOf = ({ clock, now, sequence, version }: JournalRecord, hash: string): Standing => {
   return { version, hash, sequence, clock, now }
 }
