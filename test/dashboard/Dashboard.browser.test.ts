@@ -1,6 +1,7 @@
 /** Somebody in a real browser signs in, finds a payment and refunds it, with a script and without. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import { TcpProxy } from "../faults/TcpProxy.ts"
 import { hasBrowser, launch, overflows } from "../pages/Browser.ts"
 import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
@@ -121,6 +122,35 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
+  it("asks for nothing while it is hidden, and has caught up when it is seen again, its stream cut or not", async () => {
+    const { complaints, page } = await enter()
+    const proxy = await TcpProxy.start(Number(new URL(server.url).port))
+    await page.goto(`http://127.0.0.1:${proxy.port}/dashboard/test/payments`)
+    const isLive = page.locator("html[data-live=on]")
+    const isCut = page.locator("html:not([data-live])")
+    const fetched: Array<string> = []
+    page.on("request", (request) => request.resourceType() === "fetch" && fetched.push(request.url()))
+    for (const cuts of [false, true]) {
+      await isLive.waitFor()
+      await setHidden(page, true)
+      fetched.length = 0
+      if (cuts) {
+        proxy.cut()
+        await isCut.waitFor({ state: "attached" })
+      }
+      const made = await pay({ amount: 555_500 })
+      await page.waitForFunction(() => (globalThis as Hideable).isAsked)
+      await isLive.waitFor()
+      assert.deepStrictEqual(fetched, [])
+      await setHidden(page, false)
+      await page.locator(`a[href$="${made.id}"]`).first().waitFor()
+    }
+    // The browser says itself that it has lost the connection.
+    assert.isTrue(complaints.every((complaint) => complaint.includes("ERR_")))
+    await page.context().close()
+    proxy.close()
+  })
+
   it("sends no form again that was refused, however much changes afterwards", async () => {
     const { page } = await enter()
     const held = await pay({ capture_method: "manual", amount: 2000 })
@@ -188,3 +218,18 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 })
+
+interface Hideable {
+  /** The page has wanted to know whether it is hidden. */
+  isAsked?: boolean
+}
+
+/** Has a page believe that its tab is in the background, or in front again. */
+const setHidden = (page: Page, isHidden: boolean): Promise<void> =>
+  page.evaluate((hidden) => {
+    const hideable = globalThis as Hideable
+    const get = () => (hideable.isAsked = hidden)
+    Object.defineProperty(document, "hidden", { configurable: true, get })
+    document.dispatchEvent(new Event("visibilitychange"))
+    hideable.isAsked = false
+  }, isHidden)

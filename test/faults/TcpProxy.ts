@@ -74,6 +74,11 @@ export class TcpProxy {
 
   close(): void {
     this.#server.close()
+    this.cut()
+  }
+
+  /** Ends the connections that are there; new ones work. */
+  cut(): void {
     for (const { client, server } of this.#pairs) {
       client.destroy()
       server.destroy()
