@@ -34,13 +34,16 @@ export interface Health {
   readonly endpoint: WebhookEndpoint
   readonly delivered: number
   readonly failing: ReadonlyArray<DeliveryRow>
+  /** Deliveries that were not tried yet. */
+  readonly waiting: number
 }
 
 const healthOf = (endpoint: WebhookEndpoint, deliveries: ReadonlyArray<DeliveryRow>): Health => ({
   id: endpoint.id,
   endpoint,
   delivered: deliveries.filter(({ state }) => state === "delivered").length,
-  failing: failing(deliveries)
+  failing: failing(deliveries),
+  waiting: deliveries.filter(({ attempts, state }) => state === "pending" && attempts.length === 0).length
 })
 
 /** The newest endpoints, and how they do. */

@@ -7,9 +7,9 @@ import * as AccountClock from "../payments/AccountClock.ts"
 import { PAYMENT_INTENT } from "../payments/Documents.ts"
 import type { Health } from "./Attention.ts"
 import { attention, health, matters } from "./Attention.ts"
-import { chart } from "./components/Chart.ts"
+import { chart, ranking } from "./components/Chart.ts"
 import { table } from "./components/Table.ts"
-import { amountText, badge, money, NOTHING, section } from "./components/Values.ts"
+import { amountText, badge, money, NOTHING, section, words } from "./components/Values.ts"
 import type { Counted, Numbered, RangeName, Sums } from "./Numbers.ts"
 import { numbersOf, rangeNamed, RANGES } from "./Numbers.ts"
 import { noPayments, paymentColumns } from "./Payments.ts"
@@ -80,17 +80,25 @@ const charts = (range: RangeName, from: number, { currency, refunds, steps }: Co
   </div>`
 }
 
-const declinesTable = ({ declines }: Counted) => {
+const declined = ({ declines }: Counted): Child => {
   const total = declines.values().reduce((sum, count) => sum + count, 0)
-  return table({
-    caption: "Attempts that were declined, by the reason",
-    columns: [
-      { name: "Reason", cell: ({ id }) => id.replaceAll("_", " ") },
-      { name: "Attempts", align: "end", cell: ({ count }) => count },
-      { name: "Share", align: "end", cell: ({ count }) => `${Math.round((100 * count) / total)} %` }
-    ],
-    rows: [...declines].map(([id, count]) => ({ id, count })).toSorted((one, other) => other.count - one.count),
-    empty: "No attempt was declined."
+  const rows = [...declines]
+    .map(([id, count]) => ({ id, count, reason: words(id) }))
+    .toSorted((one, other) => other.count - one.count)
+  if (rows.length === 0) return html`<div class="empty">No attempt was declined.</div>`
+  return ranking({
+    title: "Declined attempts by reason",
+    ranked: rows.map(({ count, reason }) => ({ name: reason, values: [count], text: String(count) })),
+    table: table({
+      caption: "Attempts that were declined, by the reason",
+      columns: [
+        { name: "Reason", cell: ({ reason }) => reason },
+        { name: "Attempts", align: "end", cell: ({ count }) => count },
+        { name: "Share", align: "end", cell: ({ count }) => `${Math.round((100 * count) / total)} %` }
+      ],
+      rows,
+      empty: null
+    })
   })
 }
 
@@ -132,7 +140,7 @@ const numbers = (visit: Visit, range: RangeName, { currencies, from }: Numbered)
       ],
       chosen
     ),
-    section("Declines", declinesTable(counted))
+    section("Declines", declined(counted))
   ]
 }
 
@@ -148,12 +156,32 @@ const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
         cell: ({ delivered, failing }) =>
           delivered + failing.length === 0 ? NOTHING : rateOf({ paid: delivered, failed: failing.length })
       },
-      { name: "Failing", align: "end", cell: ({ failing }) => failing.length, wide: true }
+      { name: "Taken", align: "end", cell: ({ delivered }) => delivered, wide: true },
+      { name: "Failing", align: "end", cell: ({ failing }) => failing.length, wide: true },
+      { name: "Waiting", align: "end", cell: ({ waiting }) => waiting, wide: true }
     ],
     rows: endpoints,
     href: ({ id }) => visit.to(`/webhooks/${id}`),
-    empty: html`No endpoints yet. <a href="${visit.to("/webhooks")}">Webhooks</a> tell your server what happens.`
+    empty: null
   })
+
+const webhooks = (visit: Visit, endpoints: ReadonlyArray<Health>): Child => {
+  const to = visit.to("/webhooks")
+  if (endpoints.length === 0) {
+    return html`<div class="empty">No endpoints yet. <a href="${to}">Webhooks</a> tell your server what happens.</div>`
+  }
+  const kinds = ["Taken", "Failing", "Waiting"]
+  return ranking({
+    title: "Newest deliveries by endpoint",
+    kinds,
+    ranked: endpoints.map(({ delivered, endpoint, failing, id, waiting }) => {
+      const values = [delivered, failing.length, waiting]
+      const said = values.flatMap((value, i) => (value === 0 ? [] : `${value} ${kinds[i]!.toLowerCase()}`))
+      return { name: endpoint.url, href: visit.to(`/webhooks/${id}`), values, text: said.join(", ") || "no deliveries" }
+    }),
+    table: healthTable(visit, endpoints)
+  })
+}
 
 const show: Show = Effect.fnUntraced(function* (visit) {
   const range = rangeNamed(visit.query.get("range"))
@@ -187,7 +215,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         }),
         html`<a href="${visit.to("/payments")}">All payments</a>`
       ),
-      section("Webhooks", healthTable(visit, endpoints))
+      section("Webhooks", webhooks(visit, endpoints))
     ]
   }
 })

@@ -110,6 +110,48 @@ describe("the home page", () => {
     assert.notInclude(textOf(await tab.get("/dashboard/live")), "Needs attention")
   })
 
+  it("draws why attempts were declined, the most frequent reason first, and how endpoints do", async () => {
+    const drawn = async () => {
+      const { text } = await home()
+      return [...text.matchAll(/<ul class="ranking">([\s\S]*?)<\/ul>/g)].map(([, lines]) =>
+        [...lines!.matchAll(/<li>([\s\S]*?)<\/li>/g)].map(([, line]) => ({
+          text: textOf({ text: line! } as Page),
+          bars: [...line!.matchAll(/class="(\w+)"\s+x="([\d.]+)"\s+width="([\d.]+)"/g)].map(([, kind, x, width]) => [
+            kind,
+            Number(x),
+            Number(width)
+          ])
+        }))
+      )
+    }
+    for (let i = 0; i < 4; i++) {
+      await pay({ payment_method: "pm_card_visa_chargeDeclinedLostCard", currency: "usd" }, 402)
+    }
+    const { id } = await server.post("/v1/webhook_endpoints", {
+      url: "https://shop.example/?a=<b>",
+      enabled_events: ["customer.created"]
+    })
+    const [declines, endpoints] = await drawn()
+    const { currencies } = await numbers()
+    const counts = [...currencies.find(({ currency }) => currency === "usd")!.declines.values()]
+    assert.deepStrictEqual(
+      declines!.map(({ text }) => Number(/\d+$/.exec(text)![0])),
+      counts.toSorted((one, other) => other - one)
+    )
+    assert.deepInclude(declines![0], { text: "lost card 4", bars: [["bar", 0, 600]] })
+    const newest = endpoints![0]!
+    assert.deepStrictEqual(newest, { text: "https://shop.example/?a=&lt;b&gt; no deliveries", bars: [] })
+    await server.post("/v1/customers", {})
+    await fail(server, id)
+    for (let i = 0; i < 2; i++) await server.post("/v1/customers", {})
+    const [tried] = (await drawn())[1]!
+    assert.include(tried!.text, "1 failing, 2 waiting")
+    const [failing, waiting] = tried!.bars
+    assert.deepStrictEqual([failing![0], waiting![0]], ["part", "rest"])
+    assert.strictEqual(failing![2], waiting![1])
+    assert.approximately(waiting![2] as number, 2 * (failing![2] as number), 0.02)
+  })
+
   it("takes what is no range for the usual one", () => {
     assert.strictEqual(rangeNamed(null), "7d")
     assert.strictEqual(rangeNamed("toString"), "7d")

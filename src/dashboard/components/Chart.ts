@@ -64,7 +64,7 @@ export const chart = ({ bars, partName, title, unit }: Chart): Html => {
   const [first, last] = [bars[0], bars.at(-1)]
   return html`<figure class="chart">
     <figcaption>
-      ${title} ${partName !== undefined && html`<small class="key">${partName}</small>`} ${scaleOf(bars, max)}
+      ${title} ${partName !== undefined && html`<small class="key part">${partName}</small>`} ${scaleOf(bars, max)}
     </figcaption>
     <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}">
       ${bars.map((bar, index) => barOf(bar, index, width, max))}
@@ -89,6 +89,67 @@ export const chart = ({ bars, partName, title, unit }: Chart): Html => {
           )}
         </tbody>
       </table>
+    </details>
+  </figure>`
+}
+
+/** One of several things that are compared: a line with its name, its bar and its value. */
+export interface Ranked {
+  readonly name: string
+  /** Where the name leads. */
+  readonly href?: string
+  /** From 0, one of each kind: they make the bar together. */
+  readonly values: ReadonlyArray<number>
+  /** The values in words: `89 taken, 11 failing`. */
+  readonly text: string
+}
+
+export interface Ranking {
+  readonly title: string
+  /** What the values are called, if there are several. */
+  readonly kinds?: ReadonlyArray<string>
+  /** In the order in which they are shown. */
+  readonly ranked: ReadonlyArray<Ranked>
+  readonly table: Html
+}
+
+/** Classes of the kinds, in their order. */
+const KINDS = ["bar", "part", "rest"] as const
+
+const sumOf = (values: ReadonlyArray<number>): number => values.reduce((sum, value) => sum + value, 0)
+
+const lineOf = ({ href, name, text, values }: Ranked, max: number): Html => {
+  const widths = values.map((value) => (max === 0 ? 0 : (value / max) * WIDTH))
+  const named = html`<bdi>${name}</bdi>`
+  return html`<li>
+    ${href === undefined ? html`<span>${named}</span>` : html`<a href="${href}">${named}</a>`}
+    <svg viewBox="0 0 ${WIDTH} 1" preserveAspectRatio="none" aria-hidden="true">
+      ${widths.map(
+        (width, i) =>
+          width > 0 &&
+          html`<rect
+            class="${KINDS[i]!}"
+            x="${rounded(sumOf(widths.slice(0, i)))}"
+            width="${rounded(width)}"
+            height="1"
+          />`
+      )}
+    </svg>
+    <span>${text}</span>
+  </li>`
+}
+
+/** Bars that lie one below the other. The longest is as long as there is room: its value is the scale. */
+export const ranking = ({ kinds = [], ranked, table, title }: Ranking): Html => {
+  const max = Math.max(0, ...ranked.map(({ values }) => sumOf(values)))
+  return html`<figure class="chart">
+    <figcaption>${title} ${kinds.map((kind, i) => html`<small class="key ${KINDS[i]!}">${kind}</small>`)}</figcaption>
+    <ul class="ranking">
+      ${ranked.map((one) => lineOf(one, max))}
+    </ul>
+    <details>
+      <summary>As a table</summary>
+      ${table}
     </details>
   </figure>`
 }
