@@ -2,7 +2,8 @@
  * Makes of an exchange what the log of requests keeps of it (semantics 9.66). Of what was sent, only members that are
  * listed here are kept, and of every text, whoever wrote it, what looks like a card number, a key or a secret goes.
  */
-import { hasCardNumber, isPlain, readingOf, withoutCardNumbers } from "../domain/Cards.ts"
+import { hasCardNumber } from "../domain/Cards.ts"
+import { clean, HIDDEN, isClean } from "../domain/Secrets.ts"
 import type { LoggedError, LoggedRequest } from "../engine/RequestLog.ts"
 import type { Caller } from "./Authentication.ts"
 import type { Answer, Exchange } from "./Exchange.ts"
@@ -14,9 +15,6 @@ const TEXT_MAX = 500
 /** Answers are looked into for the ids of objects so far, in characters. */
 const LOOKED_INTO_MAX = 16_384
 const OBJECTS_MAX = 12
-
-/** Stands where something is not kept. */
-const HIDDEN = "****"
 
 /**
  * Members of bodies and queries that are kept. Whatever else there is, now or in a version to come, is not: above all
@@ -39,20 +37,6 @@ const KEPT: ReadonlySet<string> = new Set(
 )
 
 export const isKept = (name: string): boolean => KEPT.has(name)
-
-/** Keys, also as they stand in an `Authorization`; secrets of webhook endpoints; client secrets; sign-in links. */
-const SECRETS = /(?:[sp]k_(?:test|live)_|c2tf|cGtf|whsec_|_secret_|\/dashboard\/link\/)[0-9A-Za-z_+/=-]{4,}/gi
-
-/** No card has so many digits, and nobody can say what they hold. */
-const LONG_NUMBERS = /[0-9]{20,}/g
-
-/** A text without card numbers, keys and secrets, and without what a database does not take. */
-export const clean = (text: string): string => {
-  if (isPlain(text) && text.search(SECRETS) === -1) return text
-  const reading = readingOf(text)
-  const cleaned = withoutCardNumbers(reading.replaceAll(SECRETS, HIDDEN).replaceAll(LONG_NUMBERS, HIDDEN))
-  return (cleaned === reading ? text : cleaned).replaceAll("\0", "")
-}
 
 /** A JSON value, as far as it is kept. `isNamedFreely` is true for what merchants give names of their own. */
 const cleanValue = (value: unknown, isNamedFreely = false): unknown => {
@@ -102,8 +86,7 @@ const isKeptWhole = (value: unknown, isNamedFreely = false): boolean => {
  */
 const textOf = (body: unknown): string => {
   const whole = JSON.stringify(body)
-  const isClean = isPlain(whole) && !whole.includes("\\") && whole.search(SECRETS) === -1
-  return isClean && isKeptWhole(body) ? whole : jsonOf(cleanValue(body))
+  return !whole.includes("\\") && isClean(whole) && isKeptWhole(body) ? whole : jsonOf(cleanValue(body))
 }
 
 const cleanQuery = (query: string): object =>

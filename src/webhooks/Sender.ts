@@ -20,7 +20,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { Agent } from "undici"
 import type { Dispatcher } from "undici"
-import { withoutCardNumbers } from "../domain/Cards.ts"
+import { clean } from "../domain/Secrets.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import * as Connector from "./Connector.ts"
 import type { Endpoint } from "./Endpoints.ts"
@@ -149,9 +149,6 @@ const requestOf = (message: Message, target: URL, seconds: number): Dispatcher.D
 
 const failed = (error: string): Result => ({ status: null, error })
 
-/** A receiver may show more of its own than it should. */
-const SECRETS = /(?:[sp]k_(?:test|live)|whsec)_[0-9A-Za-z]+/gu
-
 /** What an answer begins with, as far as it is text, without card numbers and secrets; undefined if that is nothing. */
 const textOf = (chunks: ReadonlyArray<Buffer>): string | undefined => {
   // A character may have been cut off.
@@ -160,7 +157,7 @@ const textOf = (chunks: ReadonlyArray<Buffer>): string | undefined => {
     .toString()
     .replace(/\uFFFD$/u, "")
   if (text.includes("\uFFFD")) return undefined
-  return withoutCardNumbers(text.replaceAll("\0", "").replaceAll(SECRETS, "****")).trim() || undefined
+  return clean(text).replaceAll("\0", "").trim() || undefined
 }
 
 /** The reason for which an exchange is cut off. */

@@ -79,7 +79,8 @@ describe("the sender", () => {
         [Buffer.from([0x1f, 0x8b, 0xff, 0x00]), undefined],
         ["no\0thing", "nothing"],
         ["declined 4242 4242 4242 4242", "declined ****"],
-        ["sk_live_0123456789 and whsec_abc", "**** and ****"]
+        ["sk_live_0123456789 and whsec_abcd", "**** and ****"],
+        [`{"client_secret":"pi_1_secret_abcd"}`, `{"client_secret":"pi_1****"}`]
       ]
       const sender = yield* makeSender()
       for (const status of [302, 400, 500]) {
