@@ -40,11 +40,15 @@ export const newestOfEvents = () => {
 export const failing = (deliveries: ReadonlyArray<DeliveryRow>): ReadonlyArray<DeliveryRow> =>
   deliveries.filter(newestOfEvents()).filter(hasFailed)
 
+/** Why there was no answer; nothing before the first attempt. */
+const errorOf = ({ last_error }: WebhookDelivery) =>
+  last_error === null ? NOTHING : html`<span class="sentence">${last_error}</span>`
+
 /** What the last attempt came to. */
-export const answerOf = ({ last_error, last_response_status }: WebhookDelivery) =>
-  last_response_status === null
-    ? (last_error ?? NOTHING)
-    : html`<span class="whole">answered ${last_response_status}</span>`
+export const answerOf = (delivery: WebhookDelivery) =>
+  delivery.last_response_status === null
+    ? errorOf(delivery)
+    : html`<span class="whole">answered ${delivery.last_response_status}</span>`
 
 /** A delivery, with the type of its event. */
 export interface Delivered {
@@ -59,10 +63,7 @@ export const deliveryPath = ({ id, webhook_endpoint }: WebhookDelivery) =>
 export const deliveryColumns = (visit: Visit): ReadonlyArray<Column<Delivered>> => [
   { name: "Event", long: true, cell: ({ type }) => html`<strong>${type}</strong>` },
   { name: "State", cell: ({ delivery }) => stateOf(delivery) },
-  {
-    name: "Last answer",
-    cell: ({ delivery: { last_error, last_response_status } }) => last_response_status ?? last_error ?? NOTHING
-  },
+  { name: "Last answer", cell: ({ delivery }) => delivery.last_response_status ?? errorOf(delivery) },
   { name: "Attempts", align: "end", cell: ({ delivery }) => delivery.attempt_count, wide: true },
   {
     name: "Id",

@@ -139,8 +139,10 @@ const PHONE = { width: 360, height: 740 }
 const widths: (page: Page) => Promise<ReadonlyArray<string>> = (page) =>
   page.evaluate(() => {
     const { documentElement } = document
-    // What reaches beyond the left edge cannot even be scrolled to.
-    const isCut = () => [...document.querySelectorAll(".sheet")].some((sheet) => sheet.getBoundingClientRect().left < 0)
+    // What reaches beyond the left edge cannot even be scrolled to, or is upon the navigation.
+    const leftOf = (element: Element) => element.getBoundingClientRect().left
+    const edge = leftOf(document.querySelector("main")!)
+    const isCut = () => [...document.querySelectorAll("[open] > .sheet")].some((sheet) => leftOf(sheet) < edge)
     const isTooWide = () => documentElement.scrollWidth > documentElement.clientWidth || isCut()
     const all = [...document.querySelectorAll("details")]
     for (const details of all) details.open = false
