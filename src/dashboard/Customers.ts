@@ -91,7 +91,8 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
             long: true,
             cell: ({ email, id, name }) => html`<bdi>${name ?? email ?? html`<code>${id}</code>`}</bdi>`
           },
-          { name: "Email", cell: ({ email }) => email ?? NOTHING },
+          // Who has no name is named by the address.
+          { name: "Email", cell: ({ email, name }) => (email === null ? NOTHING : name !== null && email) },
           { name: "Description", long: true, wide: true, cell: ({ description }) => description ?? NOTHING },
           { name: "Since", wide: true, cell: ({ created }) => time(created) }
         ],

@@ -49,6 +49,14 @@ describe("the dashboard's", () => {
       assert.strictEqual((await tab.get(`/dashboard/test/customers/${id}`)).status, 404)
     })
 
+    it("are listed with their address once if they have no name", async () => {
+      const { id } = await server.post("/v1/customers", { email: "nameless@example.com" })
+      const list = textOf(await tab.get("/dashboard/test/customers"))
+      assert.lengthOf(list.match(/nameless@example\.com/g)!, 1)
+      await server.post(`/v1/customers/${id}`, { name: "Named" })
+      assert.include(textOf(await tab.get("/dashboard/test/customers")), "Named nameless@example.com")
+    })
+
     it("show their payments and their saved cards, which can be detached", async () => {
       const { id } = await server.post("/v1/customers", { name: "Payer" })
       const { id: card } = await server.post("/v1/payment_methods/pm_card_mastercard/attach", { customer: id })
