@@ -54,7 +54,8 @@ const assertNothingLeft = Effect.fnUntraced(function* (
   moment: (pids: ReadonlyArray<number>, folder: string) => boolean,
   end: (pid: number) => void
 ) {
-  const folder = yield* temporaryFolder()
+  // On a disk: a bench refuses to write to memory.
+  const folder = yield* temporaryFolder("/var/tmp")
   // A process group of its own, as a terminal would give it.
   const child = spawn(process.execPath, [BENCH, ...parameters], {
     env: { ...process.env, TMPDIR: folder, DATABASE_URL: "" },
