@@ -38,7 +38,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/SeedRun.ts", "test/support/Postgres.ts"],
-    setupFiles: ["src/domain/JsonParse.ts", "test/support/SeedProperties.ts"],
+    setupFiles: ["src/domain/RepairJsonParse.ts", "test/support/SeedProperties.ts"],
     sequence: { sequencer: SlowestFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -1,5 +1,5 @@
 /**
- * Repairs `JSON.parse` where it reads names of members wrongly. Imported first, for all that the process parses.
+ * Repairs `JSON.parse` where it reads names of members wrongly.
  *
  * V8 since Node 24 takes a name that ends with an escape, such as `"\n"`, for a name that ends with a backslash, if an
  * object with that one was parsed before (https://issues.chromium.org/issues/521080746): whoever names a key of their
@@ -51,4 +51,7 @@ export const isMistaken = (parse: (text: string) => unknown): boolean => {
   return !Object.keys(parse(String.raw`{"a":0,"\n":0}`) as object).includes("\n")
 }
 
-if (isMistaken(JSON.parse)) JSON.parse = repaired(JSON.parse) as typeof JSON.parse
+/** `JSON.parse`, repaired where it has to be. */
+export const parseJson: typeof JSON.parse = isMistaken(JSON.parse)
+  ? (repaired(JSON.parse) as typeof JSON.parse)
+  : JSON.parse

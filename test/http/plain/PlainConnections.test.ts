@@ -116,8 +116,8 @@ describe("answers", () => {
     for (let i = 0; i < 200; i++) {
       const random = new Random(runSeed + i)
       const bytes = requestBytes(random)
-      // Nobody would come to the end of such a body.
-      if (/\d{6}/.test(bytes.toString("latin1"))) continue
+      // Nobody would come to the end of such a body, and node's parser reads nothing behind such a request.
+      if (/\d{6}|^connection: upgrade/im.test(bytes.toString("latin1"))) continue
       const chunks = pieces(random, bytes)
       const answers = await Promise.all(
         ways.map(async (way) => {

@@ -1,0 +1,4 @@
+/** Repairs `JSON.parse` for all that the process parses, whoever does it. Imported first. */
+import { parseJson } from "./JsonParse.ts"
+
+JSON.parse = parseJson
