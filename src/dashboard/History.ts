@@ -85,7 +85,7 @@ export const recordOf = Effect.fnUntraced(function* (account: AccountId, { id, o
   const accounts = yield* Accounts
   let cursor: Cursor = {}
   for (let looked = 0; objects.length > 0 && looked < LOOKED_THROUGH_MAX; looked += PAGE_RECORDS) {
-    const asked = { ids: objects, labels: {}, ...cursor, limit: PAGE_RECORDS }
+    const asked = { ids: objects, ...cursor, limit: PAGE_RECORDS }
     const { entries, hasMore } = yield* accounts.history(account, asked)
     const found = entries.find(({ request }) => request?.id === id)
     if (found !== undefined || !hasMore) return found
