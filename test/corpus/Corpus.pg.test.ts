@@ -15,7 +15,6 @@ import * as Document from "../../src/api/openapi/Document.ts"
 import { reconstruction, verification } from "../../src/cli/Maintenance.ts"
 import { run } from "../../src/cli/Serve.ts"
 import { EMITTED_EVENT_TYPES } from "../../src/domain/Event.ts"
-import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { KINDS } from "../../src/payments/Formats.ts"
 import { ClockOffMax } from "../../src/cluster/Sessions.ts"
 import { clockOf } from "../http/SettableClock.ts"
@@ -24,6 +23,7 @@ import { ContractFuzz, type Target } from "../support/ContractFuzz.ts"
 import { type Answer, HttpExchange, walk } from "../support/HttpExchange.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { Random } from "../support/Random.ts"
+import { serverPort } from "../support/ServerPort.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { until } from "../support/TillProcess.ts"
 import { type Corpus, load, type ReceivedWebhook, restore, versions } from "./Corpus.ts"
@@ -85,7 +85,7 @@ const at = <A, E>({ now, variables }: Installation, effect: Effect.Effect<A, E>,
 /** Runs the whole service while somebody uses it. */
 const served = <A>(installation: Installation, use: (http: HttpExchange) => Promise<A>): Effect.Effect<A, unknown> =>
   Effect.gen(function* () {
-    const port = yield* freePort("127.0.0.1", 0)
+    const port = yield* serverPort
     const http = new HttpExchange(port, installation.corpus.keys.secretTest)
     const service = yield* Effect.forkChild(
       at(installation, run({ level: "None", impatience: Effect.void }), { PORT: String(port) })

@@ -6,8 +6,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { spawnSync } from "node:child_process"
-import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { freshDatabase } from "../support/Postgres.ts"
+import { serverPort } from "../support/ServerPort.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { compose, Runner, systemd, type Launch } from "./Launch.ts"
 
@@ -16,9 +16,7 @@ const INTENT = { amount: 2000, currency: "usd", payment_method: "pm_card_visa", 
 const startAll = Effect.gen(function* () {
   const folder = yield* temporaryFolder()
   const databaseUrl = Redacted.value(yield* freshDatabase)
-  const ports: Array<number> = []
-  while (new Set(ports).size < 4) ports.push(yield* Effect.orDie(freePort("127.0.0.1", 0)))
-  const [first, second, ...others] = new Set(ports)
+  const [first, second, ...others] = yield* Effect.replicateEffect(serverPort, 4)
   const launches = [
     ...systemd({ folder, databaseUrl, ports: [first!, second!] }),
     ...compose({ folder, databaseUrl, ports: others })

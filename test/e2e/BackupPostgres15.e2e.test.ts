@@ -7,10 +7,10 @@ import { Effect } from "effect"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { userOf } from "../../src/postgres/embedded/PostgresUser.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { prepareTill, till } from "../support/TillProcess.ts"
+import { serverPort } from "../support/ServerPort.ts"
 
 /** Where Debian puts it. */
 const PROGRAMS = "/usr/lib/postgresql/15/bin"
@@ -37,7 +37,7 @@ const server = Effect.gen(function* () {
   const folder = yield* temporaryFolder()
   if (user !== undefined) fs.chownSync(folder, user.userId, user.groupId)
   const data = Path.join(folder, "data")
-  const port = String(yield* freePort("127.0.0.1", 0))
+  const port = String(yield* serverPort)
   program("initdb", "-D", data, "-U", "till", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
   const options = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1`
   yield* Effect.acquireRelease(

@@ -6,8 +6,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { partitionOf } from "../../src/engine/Placement.ts"
-import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { freshDatabase } from "../support/Postgres.ts"
+import { serverPort } from "../support/ServerPort.ts"
 import { prepareTill, startTill, till, until, type TillProcess } from "../support/TillProcess.ts"
 import { answerOf, receiver, type RawReceiver } from "../webhooks/RawReceiver.ts"
 
@@ -42,9 +42,7 @@ type Variables = TillProcess["variables"]
 
 /** A process whose address for others is known. */
 const runnerWith = (variables: Variables) =>
-  Effect.flatMap(Effect.orDie(freePort("127.0.0.1", 0)), (port) =>
-    startTill({ variables: { ...variables, TILL_RUNNER_PORT: String(port) } })
-  )
+  Effect.flatMap(serverPort, (port) => startTill({ variables: { ...variables, TILL_RUNNER_PORT: String(port) } }))
 
 const partitionsOf = async (variables: Variables): Promise<ReadonlyArray<{ id: number; url: string | null }>> =>
   JSON.parse((await till(["cluster", "--json"], variables)).stdout).partitions

@@ -7,9 +7,9 @@ import * as fs from "node:fs"
 import * as Path from "node:path"
 import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
-import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import type { Answer, RequestOptions } from "../support/HttpExchange.ts"
 import { HttpExchange, Lost } from "../support/HttpExchange.ts"
+import { serverPort } from "../support/ServerPort.ts"
 import { pause } from "../support/TillProcess.ts"
 import type { Checkout } from "./Checkout.ts"
 import { Service } from "./Service.ts"
@@ -239,7 +239,7 @@ export class Fleet {
   }
 }
 
-const aFreePort = (): Promise<number> => Effect.runPromise(Effect.orDie(freePort("127.0.0.1", 0)))
+const aFreePort = (): Promise<number> => Effect.runPromise(serverPort)
 
 const connectTo = async (from: Runner, to: Runner): Promise<void> => {
   from.ways.set(to.listenerPort, await TcpProxy.start(to.listenerPort))

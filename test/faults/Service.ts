@@ -8,9 +8,9 @@ import * as fs from "node:fs"
 import * as Path from "node:path"
 import { promisify } from "node:util"
 import { Effect } from "effect"
-import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { running } from "../../src/postgres/embedded/Postmaster.ts"
 import { HttpExchange } from "../support/HttpExchange.ts"
+import { serverPort } from "../support/ServerPort.ts"
 import { family, KEYS, pause, signalIfThere } from "../support/TillProcess.ts"
 import type { Checkout } from "./Checkout.ts"
 
@@ -52,7 +52,7 @@ export class Service {
   /** One that is ready. */
   static async start(options: ServiceOptions): Promise<Service> {
     fs.mkdirSync(options.folder, { recursive: true })
-    const service = new Service(options, await Effect.runPromise(Effect.orDie(freePort("127.0.0.1", 0))))
+    const service = new Service(options, await Effect.runPromise(serverPort))
     await service.start()
     return service
   }

@@ -9,9 +9,9 @@ import { spawn, spawnSync, type ChildProcess } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as Path from "node:path"
-import { freePort } from "../../src/postgres/embedded/FreePort.ts"
 import { running } from "../../src/postgres/embedded/Postmaster.ts"
 import { HttpExchange, type Answer, type RequestOptions } from "./HttpExchange.ts"
+import { serverPort } from "./ServerPort.ts"
 
 /** Arguments that make Node run Till. */
 export const TILL = [Path.resolve(import.meta.dirname, "../../src/main.ts")]
@@ -219,7 +219,7 @@ export const prepareTill = (options: TillOptions = {}): Effect.Effect<TillProces
   Effect.acquireRelease(
     Effect.gen(function* () {
       const variables = { ...(options.withoutKeys === true ? {} : KEY_VARIABLES), ...options.variables }
-      const port = yield* Effect.orDie(freePort("127.0.0.1", 0))
+      const port = yield* serverPort
       return new TillProcess(temporaryFolder(), port, variables, options.args)
     }),
     (till) => Effect.promise(() => till.destroy())
