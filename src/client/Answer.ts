@@ -6,6 +6,7 @@
  * server. Types say what the contract promises; that the server keeps it is tested with the server.
  */
 import { Result } from "effect"
+import { parseJson } from "../domain/JsonParse.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import type { TillError } from "./Errors.ts"
 import {
@@ -82,7 +83,7 @@ const errorOf = (envelope: Envelope, call: Call): TillError | undefined => {
 
 const jsonObjectOf = (text: string): object | undefined => {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = parseJson(text)
     return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined
   } catch {
     return undefined

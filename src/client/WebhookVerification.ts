@@ -9,9 +9,10 @@
  * that they have dealt with. An event is taken as it was signed and not checked against the contract, which may have
  * gained fields and types by now.
  *
- * At run time this file needs Node alone.
+ * At run time this needs Node alone, and no package.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
+import { parseJson } from "../domain/JsonParse.ts"
 import type { WebhookEvent } from "./WebhookEvent.ts"
 
 /** The header that carries the signatures, as Node spells it. */
@@ -153,7 +154,7 @@ const matchesAny = (
 
 const eventOf = (body: Uint8Array): WebhookEvent => {
   try {
-    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body))
+    const value: unknown = parseJson(new TextDecoder("utf-8", { fatal: true }).decode(body))
     const { id, type } = value as { readonly id?: unknown; readonly type?: unknown }
     if (typeof id === "string" && typeof type === "string") return value as WebhookEvent
   } catch {

@@ -2,7 +2,7 @@
  * Another project gets `till/client` as `npm run prepare` makes it, through the package's `exports`. A compiler that is
  * strict and knows nothing of Till's own options compiles the README's programs with it.
  */
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -47,9 +47,19 @@ const install = () => {
   })
 }
 
+/** Runs a module in that project; answers with what it prints. */
+const run = (program: string): string => {
+  const args = ["--no-experimental-strip-types", "--input-type=module", "-e", program]
+  return execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" }).trim()
+}
+
 describe("the package till/client", () => {
+  let files: ReadonlyArray<string> = []
+  beforeAll(() => {
+    files = install()
+  })
+
   it("compiles in a strict project of another's, whichever way it resolves modules, and runs", () => {
-    const files = install()
     for (const [module, moduleResolution] of [
       ["nodenext", "nodenext"],
       ["esnext", "bundler"]
@@ -58,8 +68,25 @@ describe("the package till/client", () => {
       fs.writeFileSync(Path.join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files }))
       assert.strictEqual(compile([], project), "", moduleResolution)
     }
-    const program = 'import { verifyWebhook } from "till/client"; console.log(typeof verifyWebhook)'
-    const args = ["--no-experimental-strip-types", "--input-type=module", "-e", program]
-    assert.strictEqual(execFileSync(process.execPath, args, { cwd: project, encoding: "utf8" }), "function\n")
+    assert.strictEqual(
+      run('import { verifyWebhook } from "till/client"; console.log(typeof verifyWebhook)'),
+      "function"
+    )
+  })
+
+  it("reads names as they were sent in a process whose JSON.parse does not, and leaves that as it is", () => {
+    const metadata = String.raw`{"a":0,"\n":0}`
+    const read = run(`
+      import { createHmac } from "node:crypto"
+      import { verifyWebhook } from "till/client"
+      const parse = JSON.parse
+      parse(${JSON.stringify(String.raw`{"a":0,"\\":0}`)})
+      const body = ${JSON.stringify(`{"id":"evt_1","type":"customer.updated","metadata":${metadata}}`)}
+      const time = Math.floor(Date.now() / 1000)
+      const signature = createHmac("sha256", "whsec_a").update("v1=" + time + "." + body).digest("hex")
+      const event = verifyWebhook({ body, header: "t=" + time + ",v1=" + signature, secret: "whsec_a" })
+      console.log(JSON.stringify([event.metadata, JSON.parse === parse]))
+    `)
+    assert.strictEqual(read, `[${metadata},true]`)
   })
 })
