@@ -55,7 +55,7 @@ export const noPayments = (visit: Visit): Child =>
   html`No payments yet.
   ${
     visit.may("build")
-      ? html`${!visit.livemode && html`<a href="${visit.to("/developers/trigger")}">Make one happen</a>,`} sell a
+      ? html`${visit.livemode ? "Sell" : html`<a href="${visit.to("/developers/trigger")}">Make one happen</a>, sell`} a
           <a href="${visit.to("/products")}">product</a> by a payment link, or see how your server
           <a href="${visit.to("/developers")}">takes one</a>.`
       : "They are here as soon as somebody pays."

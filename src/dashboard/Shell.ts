@@ -81,7 +81,7 @@ export const shell = (visit: Visit, screen: Screen): Html =>
         <header class="head">
           ${screen.back !== undefined && html`<p class="back"><a href="${visit.to(screen.back[0])}">${screen.back[1]}</a></p>`}
           <h1>${screen.title}</h1>
-          ${screen.live !== undefined && html`<span class="live">Updates live</span>`} ${screen.aside}
+          ${screen.live !== undefined && html`<span class="updates">Updates live</span>`} ${screen.aside}
         </header>
         ${screen.content}
       </main>

@@ -7,6 +7,7 @@ import { subjectOf } from "../payments/TimerNames.ts"
 import { dialog } from "./components/Form.ts"
 import { table } from "./components/Table.ts"
 import { badge, facts, section, time } from "./components/Values.ts"
+import { objectLink } from "./Objects.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
@@ -32,13 +33,6 @@ const STEPS: ReadonlyArray<readonly [seconds: string, label: string]> = [
   ["604800", "A week"],
   ["2592000", "30 days"]
 ]
-
-const subject = (visit: Visit, timer: string) => {
-  const id = subjectOf(timer)
-  return id.startsWith("pi_")
-    ? html`<a href="${visit.to(`/payments/${id}`)}"><code>${id}</code></a>`
-    : html`<code>${id}</code>`
-}
 
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   // Live mode has no clock but the wall's.
@@ -79,7 +73,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
           caption: "What is due next, soonest first",
           columns: [
             { name: "What", long: true, cell: ({ name }) => WORDS[name] ?? name },
-            { name: "Of", cell: ({ id }) => subject(visit, id) },
+            { name: "Of", cell: ({ id }) => objectLink(visit, subjectOf(id)) },
             { name: "When", cell: ({ dueAt }) => time(Math.ceil(dueAt / 1000)) }
           ],
           rows: timers,

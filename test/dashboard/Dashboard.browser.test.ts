@@ -203,6 +203,24 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
+  it("leads from either environment to the other, with a script and without, on pages that are live and that are not", async () => {
+    for (const javaScriptEnabled of [true, false]) {
+      const { page } = await enter({ javaScriptEnabled })
+      for (const part of ["", "/payments", "/developers"]) {
+        await page.goto(address(part))
+        const widths = []
+        for (const name of ["Live", "Test"]) {
+          const links = page.getByRole("group", { name: "Environment" }).getByRole("link")
+          for (const link of await links.all()) widths.push((await link.boundingBox())!.width)
+          await links.filter({ hasText: name }).click()
+          await page.waitForURL(`${server.url}/dashboard/${name.toLowerCase()}${part}`)
+        }
+        assert.strictEqual(new Set(widths.map(Math.round)).size, 1, `${part}: ${widths.join(", ")}`)
+      }
+      await page.context().close()
+    }
+  })
+
   it("is left on a phone, from its menu, without a script", async () => {
     const { page } = await enter({ javaScriptEnabled: false, viewport: { width: 360, height: 740 } })
     assert.isFalse(await page.getByRole("link", { name: "Payments", exact: true }).isVisible())

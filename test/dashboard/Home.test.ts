@@ -47,6 +47,10 @@ describe("the home page", () => {
     const text = textOf(await home())
     assert.include(text, "No payments in these 7 days.")
     assert.notInclude(text, "Needs attention")
+    const developer = await signedIn(server, "developer")
+    const emptyOf = async (mode: string) => textOf(await developer.get(`/dashboard/${mode}`)).replaceAll(" ,", ",")
+    assert.include(await emptyOf("test"), "No payments yet. Make one happen, sell a product by a payment link")
+    assert.include(await emptyOf("live"), "No payments yet. Sell a product by a payment link")
   })
 
   it("shows by currency what was received, refunded, and declined and why", async () => {

@@ -2,6 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
+import { openSession } from "../pages/Shop.ts"
 import type { Tab } from "./People.ts"
 import { formTo, signedIn } from "./People.ts"
 
@@ -58,6 +59,10 @@ describe("settings", () => {
     const due = await tab.get("/dashboard/test/developers/clock")
     assert.include(due.text, "An authorization expires")
     assert.include(due.text, `payments/${id}`)
+    const session = await openSession(server)
+    const opened = await tab.get("/dashboard/test/developers/clock")
+    assert.include(opened.text, `/checkout-sessions/${session.id}`)
+    await server.post(`/v1/checkout_sessions/${session.id}/expire`, {})
     const { action, values } = formTo(due, "/advance")
     const moved = await tab.post(action, { ...values, step: "next" })
     assert.include(moved.text, "what was due has happened")

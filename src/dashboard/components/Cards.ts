@@ -1,5 +1,5 @@
 /** Cards as pages show them: what is known of one, and to whom it is billed. */
-import type { BillingDetails } from "../../domain/Address.ts"
+import type { Address, BillingDetails } from "../../domain/Address.ts"
 import type { Card } from "../../domain/PaymentMethod.ts"
 import { brandName } from "../../pages/CardBrands.ts"
 import type { Child } from "../../pages/Html.ts"
@@ -23,6 +23,8 @@ export const cardFacts = (card: Shown): ReadonlyArray<readonly [name: string, va
 
 /** What a payer has said about who they are, one below the other; nothing if that is nothing. */
 export const billingHtml = ({ address, email, name, phone }: Partial<BillingDetails>): Child => {
-  const lines = [name, email, phone, ...Object.values(address ?? {})].filter((line) => line)
+  const { city, country, line1, line2, postal_code, state }: Partial<Address> = address ?? {}
+  const town = [postal_code, city, state].filter((part) => part).join(" ")
+  const lines = [name, email, phone, line1, line2, town, country].filter((line) => line)
   return lines.length === 0 ? null : lines.map((line) => html`<div><bdi>${line}</bdi></div>`)
 }
