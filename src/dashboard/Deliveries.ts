@@ -10,7 +10,6 @@ import { resend, webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
 import type { Column } from "./components/Table.ts"
 import type { Tone } from "./components/Values.ts"
 import { badge, NOTHING, time } from "./components/Values.ts"
-import type { Visit } from "./Visit.ts"
 
 const TONES: Readonly<Record<WebhookDeliveryStatus, Tone>> = {
   delivered: "good",
@@ -60,16 +59,11 @@ export interface Delivered {
 export const deliveryPath = ({ id, webhook_endpoint }: WebhookDelivery) =>
   `/webhooks/${webhook_endpoint}/${id}` as const
 
-export const deliveryColumns = (visit: Visit): ReadonlyArray<Column<Delivered>> => [
+export const deliveryColumns: ReadonlyArray<Column<Delivered>> = [
   { name: "Event", long: true, cell: ({ type }) => html`<strong>${type}</strong>` },
   { name: "State", cell: ({ delivery }) => stateOf(delivery) },
   { name: "Last answer", cell: ({ delivery }) => delivery.last_response_status ?? errorOf(delivery) },
   { name: "Attempts", align: "end", cell: ({ delivery }) => delivery.attempt_count, wide: true },
-  {
-    name: "Id",
-    wide: true,
-    cell: ({ delivery }) => html`<a href="${visit.to(`/events/${delivery.event}`)}"><code>${delivery.event}</code></a>`
-  },
   { name: "Date", cell: ({ delivery }) => time(delivery.created) }
 ]
 

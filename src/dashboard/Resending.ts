@@ -8,7 +8,6 @@ import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
 import type { Fields } from "./components/Form.ts"
-import type { Column } from "./components/Table.ts"
 import type { Delivered } from "./Deliveries.ts"
 import { newestOfEvents, hasFailed, sendAgain } from "./Deliveries.ts"
 import { find, PAGE_ROWS } from "./Reading.ts"
@@ -53,16 +52,14 @@ const detailOf = (events: ReadonlyArray<string>): string =>
 
 const eventsOf = (deliveries: ReadonlyArray<DeliveryRow>) => [...new Set(deliveries.map(({ event }) => event))]
 
-/** Boxes beside the deliveries of a page. */
-export const chosenColumn = (rows: ReadonlyArray<Delivered>): Column<Delivered> => ({
-  name: "Choose",
-  align: "end",
-  cell: (row) => {
-    const i = rows.indexOf(row)
-    return html`<input type="hidden" name="delivery[${i}]" value="${row.id}" />
-      <input type="checkbox" name="chosen[${i}]" value="on" aria-label="Choose ${row.type}" />`
-  }
-})
+/** Boxes of the deliveries of a page: two of one type are apart by their time. */
+export const boxOf = (rows: ReadonlyArray<Delivered>) => (row: Delivered) => {
+  const i = rows.indexOf(row)
+  const made = new Date(row.delivery.created * 1000).toISOString().slice(0, 19).replace("T", " ")
+  return html`<input type="hidden" name="delivery[${i}]" value="${row.id}" /><label class="box"
+      ><input type="checkbox" name="chosen[${i}]" value="on" aria-label="Choose ${row.type} of ${made} UTC"
+    /></label>`
+}
 
 const chosenIn = (values: FormValues): ReadonlyArray<string> =>
   Array.from({ length: PAGE_ROWS }, (_, i) =>

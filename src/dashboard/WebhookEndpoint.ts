@@ -4,19 +4,18 @@ import type { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
 import { ALL_EVENTS, WEBHOOK_SECRET_GRACE_SECONDS_MAX } from "../domain/WebhookEndpoint.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { DeliveryRow } from "../engine/Deliveries.ts"
-import type { Child } from "../pages/Html.ts"
+import type { Child, Html } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
 import * as WebhookEndpoints from "../payments/WebhookEndpoints.ts"
 import type { Problem } from "./components/Form.ts"
 import { dialog, filters, form } from "./components/Form.ts"
-import type { Column } from "./components/Table.ts"
 import { cursorIn, pages, pagesFound, table } from "./components/Table.ts"
 import { badge, code, facts, section, time } from "./components/Values.ts"
 import type { Delivered } from "./Deliveries.ts"
 import { delivered, deliveryColumns, deliveryPath, hasFailed } from "./Deliveries.ts"
 import { find, PAGE_ROWS } from "./Reading.ts"
-import { chosenColumn, look, LOOKED_THROUGH_MAX, resendChosen, resendFailed, windowFields } from "./Resending.ts"
+import { boxOf, look, LOOKED_THROUGH_MAX, resendChosen, resendFailed, windowFields } from "./Resending.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
@@ -123,11 +122,12 @@ const deliveriesSection = (
   problem: Problem | null
 ): Child => {
   const isSearched = (visit.query.get("state") ?? "") !== ""
-  const shown = (columns: ReadonlyArray<Column<Delivered>>) =>
+  const shown = (box?: (row: Delivered) => Html) =>
     table({
       caption: "Deliveries, newest first",
-      columns,
+      columns: deliveryColumns,
       rows,
+      ...(box !== undefined && { box }),
       href: ({ delivery }) => visit.to(deliveryPath(delivery)),
       empty: hasMore
         ? `None of the ${LOOKED_THROUGH_MAX.toLocaleString("en")} that were looked through. There are older ones.`
@@ -142,9 +142,9 @@ const deliveriesSection = (
           submit: "Send the chosen ones again",
           tone: "quiet",
           problem,
-          content: () => shown([...deliveryColumns(visit), chosenColumn(rows)])
+          choices: shown(boxOf(rows))
         })
-      : shown(deliveryColumns(visit)),
+      : shown(),
     isSearched ? pagesFound(visit, end === undefined ? [] : [{ id: end }], hasMore) : pages(visit, rows, hasMore)
   ])
 }

@@ -91,7 +91,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         "Failed lately",
         table({
           caption: "Deliveries that failed, newest first",
-          columns: deliveryColumns(visit),
+          columns: deliveryColumns,
           rows: yield* delivered(visit.account, failed),
           href: ({ delivery }) => visit.to(deliveryPath(delivery)),
           empty: "None."

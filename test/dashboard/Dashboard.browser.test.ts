@@ -5,7 +5,13 @@ import { TcpProxy } from "../faults/TcpProxy.ts"
 import { hasBrowser, launch, overflows } from "../pages/Browser.ts"
 import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
+import { fail } from "./FailedDelivery.ts"
 import { linkFor } from "./People.ts"
+
+interface ScrollWidths {
+  readonly scrollWidth: number
+  readonly clientWidth: number
+}
 
 describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
   let server: PagesServer
@@ -182,12 +188,18 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.goto(address(`/webhooks/${endpoint.id}`))
     await page.locator("html[data-live=on]").waitFor()
     const boxes = page.getByRole("checkbox", { name: "Choose payment_intent.succeeded" })
-    await boxes.nth(0).click()
-    await boxes.nth(2).click()
+    const all = page.getByRole("checkbox", { name: "Choose all on this page" })
+    const chosen = () => page.getByRole("checkbox", { name: "Choose payment_intent", checked: true }).count()
+    await all.check()
+    assert.strictEqual(await chosen(), 3)
+    await page.getByRole("button", { name: "Send the chosen ones again (3)" }).waitFor()
+    await boxes.nth(1).click()
+    assert.isFalse(await all.isChecked())
+    assert.isTrue(await all.evaluate((box) => "indeterminate" in box && box.indeterminate))
     await pay()
     await page.waitForTimeout(500)
-    assert.strictEqual(await page.getByRole("checkbox", { checked: true }).count(), 2)
-    await page.getByRole("button", { name: "Send the chosen ones again" }).click()
+    assert.strictEqual(await chosen(), 2)
+    await page.getByRole("button", { name: "Send the chosen ones again (2)" }).click()
     await page.getByRole("status").getByText("They are sent again.").waitFor()
     await page.locator("html[data-live=on]").waitFor()
     await page.evaluate(() => (document.getElementById("heard")!.textContent = ""))
@@ -219,6 +231,25 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
       }
       await page.context().close()
     }
+  })
+
+  it("names the type of every delivery in full at a desk, and lets them be chosen without a script", async () => {
+    const { page } = await enter({ javaScriptEnabled: false, viewport: { width: 1280, height: 800 } })
+    const type = "payment_intent.amount_capturable_updated"
+    const endpoint = await server.post("/v1/webhook_endpoints", {
+      url: "http://127.0.0.1:9/all",
+      enabled_events: [type]
+    })
+    await pay({ capture_method: "manual" })
+    await fail(server, endpoint.id, "exhausted", "certificate not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)")
+    await page.goto(address(`/webhooks/${endpoint.id}`))
+    const cell = page.getByRole("cell", { name: type })
+    assert.isTrue(await cell.evaluate((it: ScrollWidths) => it.scrollWidth <= it.clientWidth))
+    assert.isFalse(await page.getByText("Choose all on this page").isVisible())
+    await page.getByRole("checkbox", { name: `Choose ${type}` }).check()
+    await page.getByRole("button", { name: "Send the chosen ones again" }).click()
+    await page.getByRole("status").getByText("They are sent again.").waitFor()
+    await page.context().close()
   })
 
   it("is left on a phone, from its menu, without a script", async () => {

@@ -7,7 +7,8 @@ import type { PagesServer } from "../pages/PagesServer.ts"
 export const fail = async (
   { accounts, merchantId }: PagesServer,
   destination: string,
-  next: AttemptOutcome["next"] = "exhausted"
+  next: AttemptOutcome["next"] = "exhausted",
+  error: string | null = null
 ) => {
   const account = `${merchantId}:test`
   const { deliveries } = await Effect.runPromise(accounts.deliveries(account, { destination, limit: 1 }))
@@ -19,9 +20,7 @@ export const fail = async (
       attempt: 1,
       startedAt: 1_800_000_000_000,
       durationMillis: 12,
-      status: 500,
-      error: null,
-      body: "the database is <down>",
+      ...(error === null ? { status: 500, error, body: "the database is <down>" } : { status: null, error }),
       next
     })
   )

@@ -30,6 +30,8 @@ export interface Form {
   readonly tone?: "primary" | "danger" | "quiet"
   readonly problem?: Problem | null | undefined
   readonly content?: (fields: Fields) => Child
+  /** A table with a box in each row, by which somebody chooses what the form is about. The button stands above it. */
+  readonly choices?: Html
 }
 
 /** Makes the fields of one form. */
@@ -144,15 +146,26 @@ export const dayIn = (text: string): number | undefined =>
 /** The start of the ids of a form's fields: two forms of a page may have fields of the same name. */
 const prefixOf = (action: string): string => `f${action.replaceAll(/[^0-9A-Za-z]+/g, "-")}`
 
+/** Above the rows of which some are chosen. All of them at once, and how many there are, is for who has scripts. */
+const choosing = (button: Html, choices: Html): Html =>
+  html`<div class="choosing">
+      <span hidden=""
+        ><label class="check"><input type="checkbox" data-choose-all="" /> Choose all on this page</label></span
+      >
+      ${button}
+    </div>
+    ${choices}`
+
 export const form = (made: Form): Html => {
-  const { action, content, submit, tone, visit } = made
+  const { action, choices, content, submit, tone, visit } = made
   const problem = ownProblem(made)
   const message = problem && messageOf(problem)
+  const count = choices && html` <span data-chosen=""></span>`
+  const button = html`<button type="submit" class="${tone ?? "primary"}">${submit}${count}</button>`
   return html`<form method="post" action="${visit.to(action)}">
     <input type="hidden" name="token" value="${visit.token(`/${visit.mode}${action}`)}" />
     ${message !== null && html`<p class="message" role="alert">${message}</p>`}
-    ${content?.(fieldsOf(prefixOf(action), problem))}
-    <button type="submit" class="${tone ?? "primary"}">${submit}</button>
+    ${content?.(fieldsOf(prefixOf(action), problem))} ${choices === undefined ? button : choosing(button, choices)}
   </form>`
 }
 

@@ -21,6 +21,8 @@ export interface Table<Row> {
   readonly columns: ReadonlyArray<Column<Row>>
   readonly rows: ReadonlyArray<Row>
   readonly href?: (row: Row) => string
+  /** Stands before a row's link, and is no part of it: a box to choose the row by. */
+  readonly box?: (row: Row) => Html
   /** Stands in its place if there are no rows. */
   readonly empty: Child
 }
@@ -32,8 +34,9 @@ const classOf = ({ align, long, wide }: Pick<Column<never>, "align" | "long" | "
  * On a phone each row is a block of lines, and no table to the browser any more, so the roles are written down. The
  * names of the columns are not seen there: from the third cell on, the style sheet writes them before the values.
  */
-export const table = <Row>({ caption, columns, empty, href, rows }: Table<Row>): Html =>
-  rows.length === 0
+export const table = <Row>({ box, caption, columns, empty, href, rows }: Table<Row>): Html => {
+  const firstOf = (row: Row): First => ({ box: box?.(row), href: href?.(row) })
+  return rows.length === 0
     ? html`<div class="empty">${empty}</div>`
     : html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}">
         <table role="table">
@@ -51,17 +54,24 @@ export const table = <Row>({ caption, columns, empty, href, rows }: Table<Row>):
             ${rows.map(
               (row) =>
                 html`<tr role="row">
-                  ${columns.map((column, i) => cellOf(column, row, i === 0 ? href?.(row) : undefined))}
+                  ${columns.map((column, i) => cellOf(column, row, i === 0 ? firstOf(row) : {}))}
                 </tr>`
             )}
           </tbody>
         </table>
       </div>`
+}
 
-const cellOf = <Row>(column: Column<Row>, row: Row, href: string | undefined): Html => {
+/** What only the first cell of a row has. */
+interface First {
+  readonly box?: Html | undefined
+  readonly href?: string | undefined
+}
+
+const cellOf = <Row>(column: Column<Row>, row: Row, { box, href }: First): Html => {
   const content = column.cell(row)
   return html`<td role="cell" class="${classOf(column)}" data-name="${column.name}">
-    ${href === undefined ? content : html`<a href="${href}">${content}</a>`}
+    ${box}${href === undefined ? content : html`<a href="${href}">${content}</a>`}
   </td>`
 }
 

@@ -27,6 +27,7 @@ function enhance() {
   }
   for (const element of document.querySelectorAll(".copy")) offerCopy(element)
   showKeysSetting()
+  showChosen()
 }
 
 function offerCopy(element) {
@@ -175,6 +176,30 @@ addEventListener("pageshow", ({ persisted }) => persisted && loadAgain())
 addEventListener("pagehide", () => {
   source?.close()
   source = undefined
+})
+
+/* Choosing rows */
+
+const boxesOf = (form) => [...form.querySelectorAll("td .box input")]
+
+/** On each form whose rows can be chosen: how many are, and whether that is all of them. */
+function showChosen() {
+  for (const all of main.querySelectorAll("[data-choose-all]")) {
+    const boxes = boxesOf(all.form)
+    const chosen = boxes.filter(({ checked }) => checked).length
+    all.checked = chosen === boxes.length
+    all.indeterminate = chosen > 0 && !all.checked
+    all.closest("[hidden]")?.removeAttribute("hidden")
+    all.form.querySelector("[data-chosen]").textContent = chosen === 0 ? "" : `(${chosen})`
+  }
+}
+
+addEventListener("change", ({ target }) => {
+  const isAll = target.dataset.chooseAll !== undefined
+  if (!isAll && target.closest(".box") === null) return
+  if (isAll) for (const box of boxesOf(target.form)) box.checked = target.checked
+  showChosen()
+  say(`${boxesOf(target.form).filter(({ checked }) => checked).length} chosen`)
 })
 
 /* Keys */
