@@ -1,6 +1,6 @@
 /** A new price of a product: one amount, one that the payer chooses, or tiers. */
 import { Effect, Layer } from "effect"
-import type { TierParameter } from "../domain/Price.ts"
+import type { Price, TierParameter } from "../domain/Price.ts"
 import { CreatePrice } from "../domain/Price.ts"
 import type { FormValues } from "../pages/Forms.ts"
 import type { Child } from "../pages/Html.ts"
@@ -9,6 +9,7 @@ import { PRODUCT } from "../payments/Documents.ts"
 import * as Prices from "../payments/Prices.ts"
 import type { Fields } from "./components/Form.ts"
 import { form } from "./components/Form.ts"
+import { PREVIEW, pricePreview } from "./components/Prices.ts"
 import { amountIn, decoded, numberIn, textIn } from "./Entered.ts"
 import { INTERVALS } from "./Products.ts"
 import { find } from "./Reading.ts"
@@ -59,8 +60,9 @@ const priceFields = (fields: Fields): Child => [
     fields.area({
       name: "tiers",
       label: "Tiers, one in a line",
-      hint: html`The last unit, the amount of each, and perhaps one for the whole tier: <code>10 5.00</code>, then
-        <code>inf 4.50 20.00</code>.`
+      hint: html`The tier's last unit, or <code>inf</code>; what a unit costs; and what is added once, if anything.
+        <code>10 5.00</code>: up to 10 units, at 5.00 each. <code>inf 4.50 20.00</code>: any more, at 4.50 each, and
+        20.00 once.`
     }),
     fields.text({ name: "transform_quantity[divide_by]", label: "Sold in packages of", inputmode: "numeric" }),
     fields.choice({
@@ -80,13 +82,21 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     title: "New price",
     section: "Products",
     back: [`/products/${id}`, name],
-    content: form({
-      visit,
-      action: `/products/${id}/prices/create`,
-      submit: "Add the price",
-      problem,
-      content: (fields) => html`<div class="groups">${priceFields(fields)}</div>`
-    })
+    content: html`<div class="previewed">
+      ${form({
+        visit,
+        action: `/products/${id}/prices/create`,
+        submit: "Add the price",
+        preview: PREVIEW,
+        problem,
+        content: (fields) => html`<div class="groups">${priceFields(fields)}</div>`
+      })}
+      ${
+        problem?.preview === undefined
+          ? html`<p class="empty">A preview shows what quantities come to, before the price is added.</p>`
+          : pricePreview(problem.preview as Price)
+      }
+    </div>`
   }
 })
 
@@ -167,12 +177,14 @@ const create = action({
   does: (_, { id = "" }, values) => {
     const entered = priceIn(id, values)
     if (entered instanceof Invalid) return Effect.succeed(entered)
+    const isPreview = values.has("preview")
     return Effect.succeed({
       entered,
       subject: id,
       detail: entered.nickname ?? entered.lookup_key,
+      isPreview,
       next: () => `/products/${id}` as const,
-      command: Effect.flatMap(decoded(CreatePrice, entered), Prices.create)
+      command: Effect.flatMap(decoded(CreatePrice, entered), isPreview ? Prices.preview : Prices.create)
     })
   }
 })

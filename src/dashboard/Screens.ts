@@ -231,6 +231,11 @@ export interface Doing {
    * account, once per form.
    */
   readonly auditedBefore?: boolean
+  /**
+   * True if somebody only wants to see what it comes to: the command changes nothing, so there is no entry, and the
+   * form can still be sent. Its page is shown again, with what the command answered.
+   */
+  readonly isPreview?: boolean
   /** Leads on to another page, or shows something this once, such as a secret. The page of the form if left out. */
   readonly next?: (result: { readonly id?: string } & Readonly<Record<string, unknown>>) => `/${string}` | Screen
 }
@@ -301,7 +306,11 @@ const submit = Effect.fnUntraced(function* (
   submissions: Submissions,
   visit: Visit,
   doing: Doing,
-  { command, id, idempotencyKey }: { readonly command: Command; readonly id: string; readonly idempotencyKey: string }
+  {
+    command,
+    id,
+    idempotencyKey
+  }: { readonly command: Command; readonly id: string; readonly idempotencyKey: string | null }
 ) {
   const { account = visit.account, entered } = doing
   const path = `/dashboard${visit.place.path}`
@@ -335,8 +344,8 @@ export const action = <R = never>(made: Action<Services | R>) => {
         const idempotencyKey = idempotencyKeyOf(config, subject, values?.get("token") ?? "")
         if (values === undefined || idempotencyKey === undefined) return notFromHere(request)
         const atPage = `/${visit.mode}${filled(made.of, params)}` as DashboardPath
-        const again = ({ errors, message }: Invalid, status: number) => {
-          const problem: Problem = { action: visit.place.path, message, errors, values }
+        const again = ({ errors, message }: Invalid, status: number, preview?: unknown) => {
+          const problem: Problem = { action: visit.place.path, message, errors, values, preview }
           const onPage = shownAt(visit, atPage)
           return shown(onPage, made.show(onPage, params, problem), { status })
         }
@@ -347,6 +356,12 @@ export const action = <R = never>(made: Action<Services | R>) => {
         const doing = yield* made.does(visit, params, values)
         if (doing instanceof Invalid) return yield* again(doing, 400)
         const id = submissions.newId()
+        if (doing.isPreview === true) {
+          const { command } = doing
+          const previewed = yield* submit(submissions, visit, doing, { command, id, idempotencyKey: null })
+          if (previewed.ok) return yield* again(new Invalid({}), 200, previewed.body)
+          return yield* again(invalidOf(previewed), previewed.status)
+        }
         const ofAction = made as Action<never>
         if (doing.auditedBefore === true)
           yield* auditBefore(visit, entryOf(ofAction, params, doing), id, idempotencyKey)

@@ -12,7 +12,8 @@ import { RequestIds } from "../http/Exchange.ts"
 export interface Submission {
   readonly account: AccountId
   readonly path: string
-  readonly idempotencyKey: string
+  /** Null for what changes nothing: it is carried out however often it is sent. */
+  readonly idempotencyKey: string | null
   /** The payer's entries, for the fingerprint: card data under `card`. */
   readonly entered: unknown
   /** Id of the request, if something else was to know it before. */

@@ -40,32 +40,42 @@ export type PriceTermsError = ParameterMissing | ParameterInvalid | ParametersEx
 export type ProductDocument = Document<Product, ProductHidden>
 
 /**
- * Makes a price. Emits `price.created`; before it, `price.updated` of a price that loses its lookup key (semantics
- * PR17).
+ * The price that `create` would make, of which nothing is written: its id will be nobody's.
  *
  * Fails for a currency that is not accepted (`ParameterInvalid`, N2), a product that does not exist
  * (`ResourceMissing`), terms that do not belong together (`PriceTermsError`), and for a key that another price has
  * (`LookupKeyTaken`).
  */
-export const create = Effect.fnUntraced(function* (
+export const preview = Effect.fnUntraced(function* (
   parameters: CreatePrice
 ): Effect.fn.Return<Price, ResourceMissing | PriceTermsError | LookupKeyTaken, Transaction | PaymentsConfig> {
   const transaction = yield* Transaction
   yield* requireAcceptedCurrency(parameters.currency)
   const metadata = mergeMetadata({}, parameters.metadata ?? null)
-  const product = yield* findProduct(parameters.product, "product")
+  yield* findProduct(parameters.product, "product")
   yield* requireInlinePrice(parameters)
   const lookup_key = parameters.lookup_key || null
+  if (lookup_key !== null) yield* requireLookupKey(lookup_key, parameters)
   const price: Price = {
     ...inlinePrice(transaction, parameters.product, parameters, { active: parameters.active ?? true }),
     metadata,
     lookup_key,
     nickname: parameters.nickname || null
   }
-  if (lookup_key !== null) {
-    yield* claimLookupKey(lookup_key, price.id, { transfer: parameters.transfer_lookup_key === true })
-  }
-  rememberPrice(transaction, product)
+  return price
+})
+
+/**
+ * Makes a price. Emits `price.created`; before it, `price.updated` of a price that loses its lookup key (semantics
+ * PR17). Fails as `preview` does.
+ */
+export const create = Effect.fnUntraced(function* (
+  parameters: CreatePrice
+): Effect.fn.Return<Price, ResourceMissing | PriceTermsError | LookupKeyTaken, Transaction | PaymentsConfig> {
+  const transaction = yield* Transaction
+  const price = yield* preview(parameters)
+  if (price.lookup_key !== null) yield* claimLookupKey(price.lookup_key, price.id)
+  rememberPrice(transaction, yield* findProduct(price.product, "product"))
   transaction.put(PRICE, price)
   emit(transaction, "price.created", price.id)
   return price
@@ -95,10 +105,9 @@ export const update = Effect.fnUntraced(function* (
   const previous = previousAttributes(before, after)
   if (Object.keys(previous).length === 0) return before
   if (after.lookup_key !== before.lookup_key) {
+    if (after.lookup_key !== null) yield* requireLookupKey(after.lookup_key, parameters)
     if (before.lookup_key !== null) yield* releaseLookupKey(before.lookup_key)
-    if (after.lookup_key !== null) {
-      yield* claimLookupKey(after.lookup_key, id, { transfer: parameters.transfer_lookup_key === true })
-    }
+    if (after.lookup_key !== null) yield* claimLookupKey(after.lookup_key, id)
   }
   transaction.put(PRICE, after)
   emit(transaction, "price.updated", id, previous)
@@ -157,19 +166,27 @@ export const rememberPrice = (transaction: Transaction, { hidden, value }: Produ
 /** The id of a lookup key's entry. */
 export const lookupKeyId = (lookupKey: string): string => `lookup_key:${lookupKey}`
 
-/**
- * Reserves a key for a price, whose own document the caller writes. A price that has the key loses it if `transfer` is
- * set, which emits its `price.updated`; else the claim fails with `LookupKeyTaken` (semantics PR17).
- */
-const claimLookupKey = Effect.fnUntraced(function* (
+/** Fails with `LookupKeyTaken` if a price has the key, unless it is to lose it (semantics PR17). */
+const requireLookupKey = Effect.fnUntraced(function* (
   lookupKey: string,
-  price: string,
-  { transfer }: { readonly transfer: boolean }
+  { transfer_lookup_key: transfer }: Pick<CreatePrice, "transfer_lookup_key">
 ): Effect.fn.Return<void, LookupKeyTaken, Transaction> {
   const transaction = yield* Transaction
   const entry = yield* transaction.get(LOOKUP_KEY, lookupKeyId(lookupKey))
+  if (entry !== undefined && transfer !== true) return yield* new LookupKeyTaken({ lookupKey })
+})
+
+/**
+ * Reserves a key for a price, whose own document the caller writes. A price that has the key loses it, which emits its
+ * `price.updated`.
+ */
+const claimLookupKey = Effect.fnUntraced(function* (
+  lookupKey: string,
+  price: string
+): Effect.fn.Return<void, never, Transaction> {
+  const transaction = yield* Transaction
+  const entry = yield* transaction.get(LOOKUP_KEY, lookupKeyId(lookupKey))
   if (entry !== undefined) {
-    if (!transfer) return yield* new LookupKeyTaken({ lookupKey })
     const { value: loser } = (yield* transaction.get(PRICE, entry.value.price))!
     transaction.put(PRICE, { ...loser, lookup_key: null })
     emit(transaction, "price.updated", loser.id, { lookup_key: lookupKey })

@@ -1,16 +1,21 @@
 /** Customers, products and prices, as merchants keep them without a script (semantics 9.72). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { amountText, plainAmount } from "../../src/dashboard/components/Values.ts"
+import { lineAmount } from "../../src/domain/PriceArithmetic.ts"
 import type { PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import type { Page, Tab } from "./People.ts"
 import { formTo, openTab, signedIn } from "./People.ts"
 
-/** What somebody reads, in one line. */
-const textOf = ({ text }: Page): string =>
-  text
-    .replace(/^[\s\S]*<main/, "<main")
+const textIn = (html: string): string =>
+  html
     .replaceAll(/<[^>]*>/g, " ")
     .replaceAll(/\s+/g, " ")
+    .trim()
+
+/** What somebody reads, in one line. */
+const textOf = ({ text }: Page): string => textIn(text.replace(/^[\s\S]*<main/, "<main"))
 
 describe("the dashboard's", () => {
   let server: PagesServer
@@ -196,8 +201,99 @@ describe("the dashboard's", () => {
       assert.isTrue((await server.get(`/v1/prices/${price.id}`)).active)
     })
 
-    it("say what is wrong, at their field or above the form", async () => {
+    /** The same form, sent by its other button. */
+    const preview = async (id: string, entered: Readonly<Record<string, string>>) =>
+      await add(id, { ...entered, preview: "on" })
+
+    const cellsIn = ({ text }: Page) =>
+      [...text.matchAll(/<td[^>]*>([\s\S]*?)<\/td>/g)].map(([, cell]) => textIn(cell!))
+
+    const tier = Schema.Struct({
+      units: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 })),
+      each: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })),
+      flat: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })))
+    })
+
+    it.effect.prop(
+      "come to the same in a preview as once they are added",
+      {
+        tiers: Schema.NonEmptyArray(tier).check(Schema.isMaxLength(4)),
+        mode: Schema.Literals(["graduated", "volume"]),
+        currency: Schema.Literals(["usd", "jpy", "kwd"])
+      },
+      ({ currency, mode, tiers }) =>
+        Effect.promise(async () => {
+          const id = await product()
+          let end = 0
+          const lines = tiers.map(({ each, flat, units }, index) => {
+            end += units
+            const amounts = [each, ...(flat === undefined ? [] : [flat])].map((minor) => plainAmount(minor, currency))
+            return [index === tiers.length - 1 ? "inf" : end, ...amounts].join(" ")
+          })
+          const entered = { currency, tiers_mode: mode, tiers: lines.join("\n") }
+          const previewed = await preview(id, entered)
+          assert.strictEqual(previewed.status, 200)
+          assert.deepStrictEqual((await server.get(`/v1/prices?product=${id}`)).data, [])
+          await add(id, entered)
+          const [price] = (await server.get(`/v1/prices?product=${id}`)).data
+          const cells = cellsIn(previewed)
+          assert.deepStrictEqual(
+            cells,
+            cellsIn(await tab.get(`/dashboard/test/prices/${price.id}`)).slice(0, cells.length)
+          )
+          for (const [index, cell] of cells.slice(3 * tiers.length).entries()) {
+            const quantity = cells[3 * tiers.length + index - 1]
+            if (index % 2 === 1) assert.strictEqual(cell, amountText(lineAmount(price, Number(quantity))!, currency))
+          }
+        }),
+      { arbitrary: { runs: 10 } }
+    )
+
+    it("are previewed as they are entered, of whatever kind, and nothing comes of it", async () => {
       const id = await product()
+      const form = formTo(await tab.get(`/dashboard/test/products/${id}/prices`), "/prices/create")
+      const before = await server.journal()
+      const table = "Quantities at this price, with what they come to Quantity Amount"
+      for (const [entered, shown] of [
+        [
+          { unit_amount: "12", "recurring[interval]": "month" },
+          `12.00 USD / month ${table} 1 12.00 USD 2 24.00 USD 10 120.00 USD Nothing`
+        ],
+        [
+          { unit_amount: "50", "transform_quantity[divide_by]": "12", "transform_quantity[round]": "up" },
+          `50.00 USD for 12, rounded up ${table} 1 50.00 USD 12 50.00 USD 13 100.00 USD`
+        ],
+        [
+          {
+            "custom_unit_amount[enabled]": "on",
+            "custom_unit_amount[minimum]": "3",
+            "custom_unit_amount[preset]": "5"
+          },
+          "At least 3.00 USD At most – Shown first 5.00 USD Nothing"
+        ]
+      ] as const) {
+        const page = await tab.post(form.action, { ...form.values, ...entered, preview: "on" })
+        assert.strictEqual(page.status, 200)
+        const seen = textOf(page)
+        assert.include(seen, shown)
+        assert.include(seen, "Nothing is added yet.")
+        const again = formTo(page, "/prices/create").values
+        for (const [name, value] of Object.entries(entered)) {
+          if (!/interval\]|round/.test(name)) assert.strictEqual(again[name], value, name)
+        }
+      }
+      assert.strictEqual(await server.journal(), before)
+      // The form that was previewed can still be sent, and so can the one of the preview.
+      const last = formTo(await tab.post(form.action, { ...form.values, unit_amount: "1", preview: "on" }), "/create")
+      for (const { action, values } of [form, last, form]) {
+        assert.include(textOf(await tab.post(action, { ...values, unit_amount: "1" })), "The price is added.")
+      }
+      assert.lengthOf((await server.get(`/v1/prices?product=${id}`)).data, 2)
+    })
+
+    it("say what is wrong, at their field or above the form, in a preview as well", async () => {
+      const id = await product()
+      await add(id, { unit_amount: "5", lookup_key: "taken" })
       for (const [entered, said] of [
         [{}, /-unit_amount-error">/],
         [{ unit_amount: "5", currency: "" }, /-currency-error">/],
@@ -206,7 +302,8 @@ describe("the dashboard's", () => {
         [{ tiers: "10 1.00\ninf 2" }, /-tiers_mode-error">/],
         [{ tiers_mode: "volume", tiers: "ten 1.00" }, /Line 1: write a number/],
         [{ tiers_mode: "volume", tiers: "10 1.001" }, /Line 1: Enter at most 2 decimals/],
-        [{ tiers_mode: "volume", tiers: "10 1.00\n5 2.00\ninf 1" }, /role="alert">[^<]*tiers\[1\]\[up_to\]/],
+        [{ tiers_mode: "volume", tiers: "10 1.00\n5 2.00\ninf 1" }, /-tiers-error">[^<]*tiers\[1\]\[up_to\]/],
+        [{ unit_amount: "5", lookup_key: "taken" }, /-lookup_key-error">/],
         [
           { unit_amount: "5", "recurring[interval]": "year", "recurring[interval_count]": "4" },
           /interval_count\]-error">/
@@ -216,11 +313,16 @@ describe("the dashboard's", () => {
           /divide_by\]-error">/
         ]
       ] as const) {
-        const wrong = await add(id, entered)
-        assert.strictEqual(wrong.status, 400, JSON.stringify(entered))
-        assert.match(wrong.text, said, JSON.stringify(entered))
+        const before = await server.journal()
+        const previewed = await preview(id, entered)
+        assert.strictEqual(await server.journal(), before)
+        for (const wrong of [previewed, await add(id, entered)]) {
+          assert.strictEqual(wrong.status, 400, JSON.stringify(entered))
+          assert.match(wrong.text, said, JSON.stringify(entered))
+          assert.notInclude(textOf(wrong), "Nothing is added yet.")
+        }
       }
-      assert.deepStrictEqual((await server.get(`/v1/prices?product=${id}`)).data, [])
+      assert.lengthOf((await server.get(`/v1/prices?product=${id}`)).data, 1)
     })
   })
 

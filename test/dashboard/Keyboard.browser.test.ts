@@ -65,7 +65,7 @@ const send = async (page: Page, form: Locator, entered: TriedAction["entered"], 
     await page.keyboard.press("Enter")
   }
   await fillAll(page, form, entered)
-  await tabTo(page, form.locator("button[type=submit]"))
+  await tabTo(page, form.locator("button[type=submit]").first())
   await page.keyboard.press(key)
 }
 
@@ -173,6 +173,22 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     const own = ["dashboard_session.end", "person.set_credentials"]
     assert.deepStrictEqual([...new Set([...ACTIONS.map(({ name }) => name), ...own])].toSorted(), actionNames())
   }, 120_000)
+
+  it("sees what a price comes to before adding it", async () => {
+    const { id } = await server.post("/v1/products", { name: "Seat" })
+    const page = await context.newPage()
+    await page.goto(address(`/products/${id}/prices`))
+    await skipToContent(page)
+    await fillAll(page, page.locator("main form"), { tiers_mode: "volume", tiers: "10 5.00\ninf 4.00" })
+    await tabTo(page, page.getByRole("button", { name: "Preview" }))
+    await page.keyboard.press("Space")
+    const preview = page.getByRole("heading", { name: "Preview" }).locator("xpath=ancestor::section")
+    await preview.getByRole("row", { name: "11 44.00 USD" }).waitFor()
+    // Who hears the page is where the preview is.
+    assert.isTrue(await preview.evaluate((element) => element === document.activeElement))
+    assert.deepStrictEqual((await server.get(`/v1/prices?product=${id}`)).data, [])
+    await page.close()
+  })
 
   it("sets a password, ends another session, signs out and signs in", async () => {
     const link = await linkFor(server, "support")

@@ -77,6 +77,13 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     const lookAt = async (page: Page, path: string) => {
       await page.goto(`${shared.url}/dashboard${path}`)
       problems.push(...(await look(page)).map((problem) => `${path}: ${problem}`))
+      const preview = page.getByRole("button", { name: "Preview" })
+      if ((await preview.count()) === 0) return
+      await page.getByLabel("Tiers", { exact: true }).selectOption("volume")
+      await page.getByLabel("Tiers, one in a line").fill("10 999999999.99 0.01\ninf 12345678.90")
+      await preview.click()
+      await page.getByText("Nothing is added yet.").waitFor()
+      problems.push(...(await look(page)).map((problem) => `Preview of ${path}: ${problem}`))
     }
     const [first, second] = [await openTab(), await openTab()]
     await first.goto(await linkFor(world.server))

@@ -81,15 +81,26 @@ export const signedIn = async (server: PagesServer, role?: Role): Promise<Tab> =
   return tab
 }
 
-/** The forms of a page: where they are sent to, and what they hold. A choice and a long text are left empty. */
+/** Text as HTML has it, as it was. */
+const unescape = (text: string): string =>
+  text
+    .replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&amp;", "&")
+
+/** The forms of a page: where they are sent to, and what they hold. A choice is left empty. */
 export const formsIn = ({ text, url }: Page) =>
   [...text.matchAll(/<form method="post" action="([^"]+)">([\s\S]*?)<\/form>/g)].map(([, action, content]) => ({
     action: new URL(action!, url).pathname,
     values: Object.fromEntries(
-      [...content!.matchAll(/<(?:input|select|textarea)\s[^>]*>/g)]
-        .map(([field]) => field)
-        .filter((field) => !field.includes('type="checkbox"') || /\schecked=/.test(field))
-        .map((field) => [/\sname="([^"]+)"/.exec(field)![1]!, /\svalue="([^"]*)"/.exec(field)?.[1] ?? ""])
+      [...content!.matchAll(/<(?:input|select|textarea)\s[^>]*>(?:\n([^<]*)<\/textarea>)?/g)]
+        .filter(([field]) => !field.includes('type="checkbox"') || /\schecked=/.test(field))
+        .map(([field, text]) => [
+          unescape(/\sname="([^"]+)"/.exec(field)![1]!),
+          unescape(text ?? /\svalue="([^"]*)"/.exec(field)?.[1] ?? "")
+        ])
     ) as Record<string, string>
   }))
 

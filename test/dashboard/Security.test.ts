@@ -271,6 +271,30 @@ describe("the dashboard", () => {
     })
   })
 
+  it("shows what a price would come to only to whoever may add it, and has sent its form", async () => {
+    const { id } = await server.post("/v1/products", { name: "Tea" })
+    const form = formTo(await owner.get(`/dashboard/test/products/${id}/prices`), "/prices/create")
+    const { action } = form
+    const { token = "", ...fields } = form.values
+    const without = { ...fields, unit_amount: "15", preview: "on" }
+    const values = { ...without, token }
+    const before = await server.journal()
+    for (const [status, page] of [
+      [200, await owner.post(action, values)],
+      [403, await owner.post(action, without)],
+      [403, await another.post(action, values)],
+      [403, await support.post(action, values)],
+      [403, await owner.post(action, values, { "sec-fetch-site": "same-site" })],
+      [403, await owner.post(action, values, { origin: "https://evil.example" })],
+      [403, await owner.post(action.replace("/test/", "/live/"), values)],
+      [401, await openTab(server).post(action, values)]
+    ] as const) {
+      assert.strictEqual(page.status, status)
+      assert.strictEqual(page.text.includes("Nothing is added yet."), status === 200)
+    }
+    assert.strictEqual(await server.journal(), before)
+  })
+
   it("shows and does nothing with another merchant's objects, nor with the other environment's", async () => {
     const { id } = await payment()
     const stranger = await Effect.runPromise(

@@ -36,6 +36,8 @@ const sent = <A extends object>(parameters: A): { [K in keyof A]: Exclude<A[K], 
 const metadataOf = (random: Random) =>
   random.pick([{ a: random.pick(["x", "y", "", null]) }, {}, null, "", { b: "z" }] as const)
 
+const withoutId = (price: Price) => ({ ...price, id: "price_…" })
+
 class Catalog {
   readonly account = new MemoryAccount()
   readonly model: Model = { products: new Map(), prices: new Map() }
@@ -164,9 +166,14 @@ class Catalog {
       lookup_key,
       transfer_lookup_key: transfer
     })
-    const events = this.account.events.length
     const owner = lookup_key ? this.ownerOf(lookup_key) : undefined
+    const { text } = this.account
+    const events = this.account.events.length
+    const preview = yield* Effect.exit(this.account.run(Prices.preview(parameters)))
+    assert.strictEqual(this.account.text, text)
     const exit = yield* Effect.exit(this.account.run(Prices.create(parameters)))
+    // But for its id, a preview comes to what the creation comes to.
+    assert.deepStrictEqual(Exit.map(preview, withoutId), Exit.map(exit, withoutId))
     if (!this.model.products.has(product)) return [exit, { fails: "ResourceMissing" }, "price of nothing"] as Step
     if (parameters.unit_amount > 1) return [exit, { fails: "AmountTooLarge" }, "price above the cap"] as Step
     if (owner !== undefined && !transfer) return [exit, { fails: "LookupKeyTaken" }, "taken lookup key"] as Step

@@ -10,7 +10,7 @@ import type { FormValues } from "../../pages/Forms.ts"
 import type { DashboardPath } from "../Place.ts"
 import type { Visit } from "../Visit.ts"
 
-/** What was wrong with a form that was sent. */
+/** What was wrong with a form that was sent, or what it would come to. */
 export interface Problem {
   /** The form, by where it was sent to; as `visit.at` takes it. */
   readonly action: DashboardPath
@@ -19,6 +19,8 @@ export interface Problem {
   /** By field. */
   readonly errors: Readonly<Record<string, string>>
   readonly values: FormValues
+  /** What its command's preview has answered, if somebody wanted to see that only. */
+  readonly preview?: unknown
 }
 
 export interface Form {
@@ -28,6 +30,8 @@ export interface Form {
   /** What the button says. */
   readonly submit: string
   readonly tone?: "primary" | "danger" | "quiet"
+  /** A second button sends it with a field `preview`, and leads to the part of the page that has this id. */
+  readonly preview?: string
   readonly problem?: Problem | null | undefined
   readonly content?: (fields: Fields) => Child
   /** A table with a box in each row, by which somebody chooses what the form is about. The button stands above it. */
@@ -79,10 +83,20 @@ const ariaOf = (id: string, hint: Child, error: string | undefined): Child => {
   ]
 }
 
+/** The field that a parameter is, or is in: `tiers` for `tiers[1][up_to]`; undefined if the form has none. */
+const fieldOf = (param: string, values: FormValues): string | undefined => {
+  for (let name = param; ; name = name.slice(0, name.lastIndexOf("["))) {
+    if (values.has(name)) return name
+    if (!name.endsWith("]")) return undefined
+  }
+}
+
 /** Fields of a form whose ids begin with `prefix`, as they were sent or as they are given. */
 export const fieldsOf = (prefix: string, problem: Problem | null): Fields => {
-  const sent = (name: string, value = "") => problem?.values.get(name) ?? value
-  const errorOf = (name: string) => problem?.errors[name]
+  const { errors = {}, values } = problem ?? {}
+  const sent = (name: string, value = "") => values?.get(name) ?? value
+  const errorOf = (name: string) =>
+    errors[name] ?? Object.entries(errors).find(([param]) => values && fieldOf(param, values) === name)?.[1]
   return {
     text: ({ autocomplete = "off", hint, inputmode, label, name, required = false, type = "text", value }) => {
       const [id, error] = [`${prefix}-${name}`, errorOf(name)]
@@ -121,7 +135,7 @@ ${sent(name, value)}</textarea>
       </div>`
     },
     check: ({ checked = false, label, name }) => {
-      const isChecked = problem === null ? checked : problem.values.has(name)
+      const isChecked = values?.has(name) ?? checked
       return html`<label class="check"
         ><input type="checkbox" name="${name}" value="on" ${isChecked && html`checked=""`} /> ${label}</label
       >`
@@ -135,7 +149,7 @@ const ownProblem = ({ action, problem, visit }: Form): Problem | null =>
 
 /** What is wrong as a whole, or with what the form has no field for. */
 const messageOf = ({ errors, message, values }: Problem): string | null =>
-  message ?? Object.entries(errors).find(([name]) => !values.has(name))?.[1] ?? null
+  message ?? Object.entries(errors).find(([param]) => fieldOf(param, values) === undefined)?.[1] ?? null
 
 export const DAY_SECONDS = 86_400
 
@@ -157,7 +171,7 @@ const choosing = (button: Html, choices: Html): Html =>
     ${choices}`
 
 export const form = (made: Form): Html => {
-  const { action, choices, content, submit, tone, visit } = made
+  const { action, choices, content, preview, submit, tone, visit } = made
   const problem = ownProblem(made)
   const message = problem && messageOf(problem)
   const count = choices && html` <span data-chosen=""></span>`
@@ -166,6 +180,10 @@ export const form = (made: Form): Html => {
     <input type="hidden" name="token" value="${visit.token(`/${visit.mode}${action}`)}" />
     ${message !== null && html`<p class="message" role="alert">${message}</p>`}
     ${content?.(fieldsOf(prefixOf(action), problem))} ${choices === undefined ? button : choosing(button, choices)}
+    ${
+      preview !== undefined &&
+      html`<button type="submit" name="preview" value="on" formaction="${visit.to(action)}#${preview}">Preview</button>`
+    }
   </form>`
 }
 

@@ -6,7 +6,7 @@ import type { Child, Html } from "../../pages/Html.ts"
 import { html } from "../../pages/Html.ts"
 import { plainDecimal } from "../../pages/Money.ts"
 import { table } from "./Table.ts"
-import { moneyOfDigits, money, NOTHING, section } from "./Values.ts"
+import { facts, moneyOfDigits, money, NOTHING, section } from "./Values.ts"
 
 /** An amount in minor units that need not be whole. */
 const exactMoney = (minor: string, currency: string): Html => moneyOfDigits(plainDecimal(minor, currency), currency)
@@ -35,15 +35,24 @@ export const priceHtml = (price: Price): Html => {
   return html`<span class="price">${amountOf(price)}${per}${intervalOf(price)}</span>`
 }
 
+/** The part of a page that has the preview. */
+export const PREVIEW = "preview"
+
 /** So many quantities are shown. */
 const QUANTITIES_MAX = 16
 
-/** The quantities at which something changes: around the ends of tiers, and of packages. */
+/** The quantities at which something changes: around the ends of tiers, and of packages. Else a few. */
 const quantitiesOf = ({ tiers, transform_quantity: transform }: Price): ReadonlyArray<number> => {
   const ends = (tiers ?? []).flatMap(({ up_to }) => (up_to === null ? [] : [up_to]))
   const behind = ends.at(-1)
   const packages = transform === undefined ? [] : [1, 2, 10].map((count) => count * transform.divide_by)
-  const found = [1, ...[...ends, ...packages].flatMap((end) => [end, end + 1]), ...(behind ? [2 * behind] : [])]
+  const plain = ends.length === 0 && packages.length === 0 ? [2, 10] : []
+  const found = [
+    1,
+    ...plain,
+    ...[...ends, ...packages].flatMap((end) => [end, end + 1]),
+    ...(behind ? [2 * behind] : [])
+  ]
   return [...new Set(found)]
     .filter((quantity) => quantity <= LINE_ITEM_QUANTITY_MAX)
     .toSorted((one, other) => one - other)
@@ -58,6 +67,7 @@ const isStepped = ({ tiers, transform_quantity }: Price): boolean =>
 const quantityTable = (price: Price, name: string): Html =>
   table({
     caption: `Quantities at ${name}, with what they come to`,
+    isCaptionSeen: true,
     columns: [
       { name: "Quantity", align: "end", cell: ({ quantity }) => String(quantity) },
       {
@@ -76,6 +86,7 @@ const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
   const from = (index: number) => (tiers[index - 1]?.up_to ?? 0) + 1
   return table<Tier & { readonly from: number }>({
     caption: `Tiers of ${name}`,
+    isCaptionSeen: true,
     columns: [
       { name: "Units", cell: ({ from, up_to }) => (up_to === null ? `${from} and more` : `${from} to ${up_to}`) },
       { name: "Each", align: "end", cell: ({ unit_amount_decimal }) => amount(unit_amount_decimal) },
@@ -85,6 +96,28 @@ const tierTable = ({ currency, tiers = [] }: Price, name: string): Html => {
     empty: null
   })
 }
+
+/** What payers of their own amount are held to. */
+const customFacts = ({ currency, custom_unit_amount: custom }: Price): Html => {
+  const amount = (minor: number | undefined) => (minor === undefined ? NOTHING : money(minor, currency))
+  return facts([
+    ["At least", amount(custom?.minimum)],
+    ["At most", amount(custom?.maximum)],
+    ["Shown first", amount(custom?.preset)]
+  ])
+}
+
+/** The price that a form would add, with what it comes to. */
+export const pricePreview = (price: Price): Html =>
+  html`<section id="${PREVIEW}" tabindex="-1">
+    <header>
+      <h2>Preview</h2>
+      ${priceHtml(price)}
+    </header>
+    ${price.tiers !== undefined && tierTable(price, "this price")}
+    ${price.custom_unit_amount === undefined ? quantityTable(price, "this price") : customFacts(price)}
+    <p class="hint">Nothing is added yet.</p>
+  </section>`
 
 /** What quantities at a price come to; nothing where one can tell by looking. */
 export const quantitiesSection = (price: Price): Child => {

@@ -15,8 +15,9 @@ export interface Column<Row> {
 }
 
 export interface Table<Row> {
-  /** Says what is in it, for those who hear the page. */
+  /** Says what is in it, for those who hear the page, or for everybody. */
   readonly caption: string
+  readonly isCaptionSeen?: boolean
   /** The first column has the link of each row. */
   readonly columns: ReadonlyArray<Column<Row>>
   readonly rows: ReadonlyArray<Row>
@@ -34,13 +35,13 @@ const classOf = ({ align, long, wide }: Pick<Column<never>, "align" | "long" | "
  * On a phone each row is a block of lines, and no table to the browser any more, so the roles are written down. The
  * names of the columns are not seen there: from the third cell on, the style sheet writes them before the values.
  */
-export const table = <Row>({ box, caption, columns, empty, href, rows }: Table<Row>): Html => {
+export const table = <Row>({ box, caption, columns, empty, href, isCaptionSeen, rows }: Table<Row>): Html => {
   const firstOf = (row: Row): First => ({ box: box?.(row), href: href?.(row) })
   return rows.length === 0
     ? html`<div class="empty">${empty}</div>`
     : html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}">
         <table role="table">
-          <caption class="unseen">
+          <caption class="${isCaptionSeen === true ? "" : "unseen"}">
             ${caption}
           </caption>
           <thead role="rowgroup">
