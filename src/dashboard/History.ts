@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import type { AuditEntry } from "../domain/AuditEntry.ts"
+import type { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
 import type { HistoryEntry } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { DeliveryRow } from "../engine/Deliveries.ts"
@@ -14,16 +15,19 @@ import { RequestLog } from "../engine/RequestLog.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import { AUDIT_ENTRY } from "../payments/Audit.ts"
+import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
 import { sentKey } from "../payments/IdempotencyKeys.ts"
 import { webhookDeliveryOf } from "../payments/WebhookDeliveries.ts"
 import type { Cursor } from "./components/Table.ts"
 import { cursorIn, pages } from "./components/Table.ts"
+import type { Happening } from "./components/Timeline.ts"
 import { timeline } from "./components/Timeline.ts"
-import type { Tone } from "./components/Values.ts"
-import { section, words } from "./components/Values.ts"
+import { section } from "./components/Values.ts"
 import { answerOf, deliveryPath, stateOf } from "./Deliveries.ts"
 import { objectLink } from "./Objects.ts"
-import { inOrder, stateHtml } from "./ObjectStates.ts"
+import { findAll } from "./Reading.ts"
+import type { Told } from "./Story.ts"
+import { toldOf } from "./Story.ts"
 import { nameOf } from "./Team.ts"
 import type { Visit } from "./Visit.ts"
 
@@ -41,6 +45,8 @@ export interface About {
 /** A record, and what is known beside it. */
 interface Touch extends HistoryEntry {
   readonly deliveries: ReadonlyMap<string, ReadonlyArray<DeliveryRow>>
+  /** Those of the deliveries, without what was deleted. */
+  readonly endpoints: ReadonlyMap<string, WebhookEndpoint>
   /** Undefined if the log of requests does not have it. */
   readonly logged: LoggedRequest | undefined
 }
@@ -65,7 +71,14 @@ const touchesOf = Effect.fnUntraced(function* ({ account }: Visit, entries: Read
     { concurrency: "unbounded" }
   )
   const deliveries = new Map(events.map((id, i) => [id, rows[i]!]))
-  return entries.map((entry): Touch => ({ ...entry, deliveries, logged: logged.get(entry.request?.id ?? "") }))
+  const destinations = rows.flat().map(({ destination }) => destination)
+  const endpoints = yield* findAll(account, WEBHOOK_ENDPOINT, destinations)
+  return entries.map((entry): Touch => ({
+    ...entry,
+    deliveries,
+    endpoints,
+    logged: logged.get(entry.request?.id ?? "")
+  }))
 })
 
 /** What has touched the objects, newest first, a page at a time. */
@@ -100,60 +113,83 @@ export const recordSection = Effect.fnUntraced(function* (visit: Visit, entry: H
 })
 
 /** `own` is the object that the page is of. */
-const happening = (visit: Visit, touch: Touch, own?: string) => ({
-  at: Math.floor(touch.at / 1000),
-  tone: toneOf(touch),
-  title: [
-    touch.documents.toSorted(inOrder).map((it) => stateHtml(visit, it, it.id === own)),
-    touch.events.map((event) => eventHtml(visit, event, touch))
-  ],
-  detail: causeHtml(visit, touch)
-})
-
-const toneOf = ({ events }: HistoryEntry): Tone => {
-  const types = events.map(({ type }) => type).join(" ")
-  return /failed|canceled/.test(types) ? "bad" : /succeeded|refunded|captured|completed/.test(types) ? "good" : "plain"
+const happening = (visit: Visit, touch: Touch, own?: string): Happening => {
+  const told = toldOf(touch)
+  return {
+    at: Math.floor(touch.at / 1000),
+    tone: told.find(({ tone }) => tone !== undefined)?.tone ?? "plain",
+    title: told.map((it) => toldHtml(visit, it, own)),
+    by: byHtml(touch),
+    detail: [
+      touch.events.length > 0 &&
+        html`<div class="events">${touch.events.map((event) => eventHtml(visit, event, touch))}</div>`,
+      traceHtml(visit, touch)
+    ]
+  }
 }
 
-/** `customer.updated`, with the fields that it changed, and its deliveries: `delivered answered 200, we_…`. */
-const eventHtml = (visit: Visit, { id, previous, type }: StoredEvent, { deliveries }: Touch): Child => {
+/** `Refunded 10.00 USD requested by customer ref_…` */
+const toldHtml = (visit: Visit, { id, more, says }: Told, own: string | undefined): Child =>
+  html`<div class="told">
+    <strong>${says}</strong> ${more && html`<small>${more}</small>`} ${id !== own && objectLink(visit, id)}
+  </div>`
+
+/** `customer.updated`, and its deliveries beside it: `delivered 200 shop.example/hooks`. */
+const eventHtml = (visit: Visit, { id, type }: StoredEvent, { deliveries, endpoints }: Touch): Child => {
   const rows = deliveries.get(id) ?? []
   return html`<div class="event">
-    <strong>${type}</strong> ${objectLink(visit, id)}
-    ${previous !== null && html`<small>changed ${Object.keys(previous).map(words).join(", ")}</small>`}
-    ${rows.slice(0, DELIVERIES_MAX).map((row) => deliveryHtml(visit, row))}
-    ${
-      rows.length > DELIVERIES_MAX &&
-      html`<div class="delivery">It was sent more often: these are the newest ones.</div>`
-    }
+    <a href="${visit.to(`/events/${id}`)}"><code>${type}</code></a>
+    <div>
+      ${rows.slice(0, DELIVERIES_MAX).map((row) => deliveryHtml(visit, row, endpoints))}
+      ${
+        rows.length > DELIVERIES_MAX &&
+        html`<div class="delivery">It was sent more often: these are the newest ones.</div>`
+      }
+    </div>
   </div>`
 }
 
-const deliveryHtml = (visit: Visit, row: DeliveryRow): Child => {
+const deliveryHtml = (visit: Visit, row: DeliveryRow, endpoints: Touch["endpoints"]): Child => {
   const delivery = webhookDeliveryOf(row)
+  const { attempt_count, webhook_endpoint: id } = delivery
+  const endpoint = endpoints.get(id)
   return html`<div class="delivery">
-    ${stateOf(delivery)} ${delivery.attempt_count > 0 && html`${answerOf(delivery)},`}
-    <a href="${visit.to(deliveryPath(delivery))}"><code>${delivery.webhook_endpoint}</code></a>
+    ${stateOf(delivery)} ${attempt_count > 0 && html`${answerOf(delivery)},`}
+    <a href="${visit.to(deliveryPath(delivery))}"
+      >${endpoint === undefined ? html`<code>${id}</code>` : html`<bdi>${addressOf(endpoint)}</bdi>`}</a
+    >
   </div>`
 }
 
-/** The person in the dashboard who was behind it, or the payer on a page of Till's; nothing of whoever has keys. */
-const whoHtml = ({ others, request }: Touch): Child => {
-  const entry = others.find(({ kind }) => kind === AUDIT_ENTRY.name) as Document<AuditEntry> | undefined
-  if (entry !== undefined) return html`${nameOf(entry.value)} (${entry.value.role}) in the dashboard, `
-  const { idempotencyKey = null } = request ?? {}
-  return idempotencyKey !== null && sentKey(idempotencyKey) === null && "the payer, "
+/** `https://shop.example/hooks?key=1` → `shop.example/hooks` */
+const addressOf = ({ url }: WebhookEndpoint): string => {
+  const { host, pathname } = new URL(url)
+  return host + (pathname === "/" ? "" : pathname)
 }
 
-/** Who or what was behind it, with the request and its keys. */
-const causeHtml = (visit: Visit, touch: Touch): Child => {
-  const { logged, request } = touch
-  if (request === null) return "by itself, in time"
+/** Who was behind it: the person in the dashboard, the payer, whoever has keys, or nobody. */
+const byHtml = ({ others, request }: Touch): Child => {
+  if (request === null) return "by itself, when it was due"
+  const entry = others.find(({ kind }) => kind === AUDIT_ENTRY.name) as Document<AuditEntry> | undefined
+  if (entry !== undefined) return html`by ${nameOf(entry.value)} (${entry.value.role}) in the dashboard`
+  const { idempotencyKey } = request
+  const sent = sentKey(idempotencyKey)
+  // Whoever pays on a page of Till's sends a form, and on the merchant's own a key that is kept apart (9.4).
+  return sent === idempotencyKey ? "by your server" : sent === null ? "by the payer" : "by the payer's browser"
+}
+
+/** The request, and its keys, for whoever looks for it in logs. */
+const traceHtml = (visit: Visit, { logged, request }: Touch): Child => {
+  if (request === null) return null
   const key = sentKey(request.idempotencyKey)
   const id = html`<code>${request.id}</code>`
-  const requestHtml = logged === undefined ? id : html`<a href="${visit.to(`/requests/${request.id}`)}">${id}</a>`
-  const apiKeyHtml =
-    logged !== undefined &&
-    html`, API key <a href="${visit.to("/requests", { key: logged.apiKey })}"><code>${logged.apiKey}</code></a>`
-  return html`by ${whoHtml(touch)}${requestHtml}${key !== null && html`, key <code>${key}</code>`}${apiKeyHtml}`
+  return html`<p class="trace">
+    Request
+    ${logged === undefined ? id : html`<a href="${visit.to(`/requests/${request.id}`)}">${id}</a>`}${
+      key !== null && html`, idempotency key <code>${key}</code>`
+    }${
+      logged !== undefined &&
+      html`, API key <a href="${visit.to("/requests", { key: logged.apiKey })}"><code>${logged.apiKey}</code></a>`
+    }
+  </p>`
 }

@@ -98,37 +98,38 @@ describe("a payment's page", () => {
     const items = itemsIn(page)
     const expected: ReadonlyArray<{ readonly says: ReadonlyArray<string>; readonly request?: string }> = [
       {
-        says: ["refund 0.21 USD succeeded", "refund.updated evt_", ", key note, API key key_"],
+        says: [
+          "Refund of 0.21 USD changed metadata ref_",
+          "by your server refund.updated",
+          "idempotency key note, API key key_"
+        ],
         request: noted.request
       },
       {
-        says: ["attempt 43.21 USD partly refunded", "refund 0.21 USD succeeded", "refund.created", "charge.refunded"],
+        says: ["Refunded 0.21 USD ref_", "refund.created", "charge.refunded"],
         request: refunded.request
       },
       {
-        says: [
-          "payment succeeded",
-          "attempt 43.21 USD succeeded",
-          "charge.captured",
-          "(developer) in the dashboard, req_"
-        ]
+        says: ["Captured 43.21 USD ch_", "charge.captured", "payment_intent.succeeded", "(developer) in the dashboard"]
       },
-      { says: ["payment requires capture", "attempt 43.21 USD authorized", "charge.succeeded", "by the payer, req_"] },
+      { says: ["Authorized 43.21 USD, to be captured Visa ···· ", "by the payer charge.succeeded", "Request req_"] },
       {
-        says: ["payment requires action the payer is asked to authenticate", "payment_intent.requires_action"],
+        says: ["The payer is asked to authenticate", "payment_intent.requires_action"],
         request: challenged.request
       },
       {
         says: [
-          "payment requires payment method generic_decline",
-          "attempt 43.21 USD failed generic_decline",
+          "Declined: the bank gave no reason Visa ···· ",
           "charge.failed",
           "payment_intent.payment_failed",
-          "key decline"
+          "idempotency key decline"
         ],
         request: declined.request
       },
-      { says: ["payment requires payment method", "payment_intent.created", "key make"], request: made.request }
+      {
+        says: ["Payment of 43.21 USD created", "payment_intent.created", "idempotency key make"],
+        request: made.request
+      }
     ]
     assert.strictEqual(items.length, expected.length, JSON.stringify(items))
     for (const [i, { request, says }] of expected.entries()) {
@@ -137,7 +138,7 @@ describe("a payment's page", () => {
     }
     // Of the delivery that failed for good, and of the one that was sent again.
     const told = items.find(({ links }) => links.includes(`/dashboard/test/events/${event}`))!
-    assert.include(told.text, `pending ${endpoint} exhausted answered 500, ${endpoint}`)
+    assert.include(told.text, "pending shop.example/w exhausted answered 500, shop.example/w")
     assert.include(told.links, `/dashboard/test/webhooks/${endpoint}/${delivery}`)
     assert.isUndefined(linkIn(page, "next"))
   })
@@ -149,14 +150,13 @@ describe("a payment's page", () => {
     const id = (await server.get(`/v1/checkout_sessions/${session.id}`)).payment_intent
     await server.post("/v1/test_helpers/clock/advance", { seconds: 60 })
     const items = itemsIn(await pageOf(id))
-    assert.include(items[0]!.text, "by itself, in time")
-    for (const text of [
-      `checkout session complete paid ${session.id} payment succeeded attempt `,
-      "checkout.session.async_payment_succeeded"
-    ]) {
-      assert.include(items[0]!.text, text)
-    }
-    assert.include(items.at(-1)!.text, `checkout session open unpaid ${session.id} payment requires payment method`)
+    const says = [
+      /^Payment of .* succeeded Visa/,
+      /by itself, when it was due .*checkout\.session\.async_payment_succeeded/
+    ]
+    for (const text of says) assert.match(items[0]!.text, text)
+    assert.match(items[1]!.text, new RegExp(`^Payment of .* is processing Visa .* Checkout completed ${session.id} `))
+    assert.match(items.at(-1)!.text, new RegExp(`^Checkout of .* opened ${session.id} `))
   })
 
   it("shows all records, however many, page by page in both directions, in a busy account", async () => {
@@ -198,14 +198,14 @@ describe("a payment's page", () => {
     assert.lengthOf(customer, 4)
     assert.match(
       customer[0]!,
-      /^customer Ada customer\.updated evt_\w+ changed name .* \(developer\) in the dashboard, req_/
+      /^Customer Ada changed name .* by \S+.*\(developer\) in the dashboard customer\.updated /
     )
-    assert.match(customer[1]!, new RegExp(`^Visa ···· 4242 ${card} payment_method\\.attached evt_`))
+    assert.match(customer[1]!, new RegExp(`^Visa ···· 4242 saved ${card} .* payment_method\\.attached `))
     assert.match(
       customer[2]!,
-      /^customer Ada &lt;b&gt; customer\.updated evt_\w+ changed (email, description|description, email) /
+      /^Customer Ada &lt;b&gt; changed (email, description|description, email) .* by your server customer\.updated /
     )
-    assert.match(customer[3]!, /^customer Ada &lt;b&gt; customer\.created evt_/)
+    assert.match(customer[3]!, /^Customer Ada &lt;b&gt; created .* customer\.created /)
 
     const product = await server.post("/v1/products", { name: "Mug" })
     const terms = { product: product.id, currency: "usd", unit_amount: 900, nickname: "Each" }
@@ -213,9 +213,9 @@ describe("a payment's page", () => {
     await server.post(`/v1/prices/${price}`, { active: false })
     const sold = await textsOf(`/products/${product.id}`)
     assert.lengthOf(sold, 3)
-    assert.match(sold[0]!, new RegExp(`^price Each archived ${price} price\\.updated evt_\\w+ changed active `))
-    assert.match(sold[1]!, new RegExp(`^product Mug active price Each active ${price} .*price\\.created evt_`))
-    assert.match(sold[2]!, /^product Mug active product\.created evt_/)
+    assert.match(sold[0]!, new RegExp(`^Price Each archived active ${price} .* price\\.updated `))
+    assert.match(sold[1]!, new RegExp(`^Price Each created ${price} .*price\\.created `))
+    assert.match(sold[2]!, /^Product Mug created .* product\.created /)
     assert.lengthOf(await textsOf(`/prices/${price}`), 2)
 
     const payment = await pay()
@@ -223,16 +223,79 @@ describe("a payment's page", () => {
     const refund = await server.post("/v1/refunds", { payment_intent: payment.id, amount: 21 })
     await server.post(`/v1/refunds/${refund.id}`, { metadata: { note: "x" } })
     const charged = await textsOf(`/charges/${charge}`)
-    assert.match(charged[0]!, /^attempt 43\.21 USD partly refunded charge\.refunded /)
-    assert.match(charged[1]!, /^attempt 43\.21 USD succeeded charge\.succeeded /)
+    assert.match(charged[0]!, new RegExp(`^Refunded 0\\.21 USD ${refund.id} .* charge\\.refunded `))
+    assert.match(charged[1]!, /^Payment of 43\.21 USD succeeded Visa ···· 4242 .* charge\.succeeded /)
     const refunded = await textsOf(`/refunds/${refund.id}`)
-    assert.match(refunded[0]!, /^refund 0\.21 USD succeeded refund\.updated evt_\w+ changed metadata /)
-    assert.match(refunded[1]!, /^refund 0\.21 USD succeeded refund\.created /)
+    assert.match(refunded[0]!, /^Refund of 0\.21 USD changed metadata .* refund\.updated /)
+    assert.match(refunded[1]!, /^Refunded 0\.21 USD .* refund\.created /)
     const { id: session } = await openSession(server)
     await server.post(`/v1/checkout_sessions/${session}/expire`, {})
     const [expired, opened] = await textsOf(`/checkout-sessions/${session}`)
-    assert.match(expired!, /^checkout session expired unpaid checkout\.session\.expired /)
-    assert.match(opened!, /^checkout session open unpaid/)
+    assert.match(expired!, /^Checkout expired .* checkout\.session\.expired /)
+    assert.match(opened!, /^Checkout of .* opened /)
+  })
+
+  it("tells what became of the money in a headline, and each once", async () => {
+    const headlinesOf = async (id: string): Promise<ReadonlyArray<string>> =>
+      itemsIn(await pageOf(id)).map(({ text }) =>
+        / (?=\d{4}-)/[Symbol.split](text)[0]!.replaceAll(/ (?:ch|ref|cs)_\w+/g, "")
+      )
+    const paid = async (parameters: object = {}, status = 200): Promise<string> => {
+      const made: Answer = await server.post(
+        "/v1/payment_intents",
+        { amount: 4321, currency: "usd", payment_method: "pm_card_visa", confirm: true, ...parameters },
+        { status }
+      )
+      return made.id ?? made.error.payment_intent.id
+    }
+    const held = async (): Promise<string> => paid({ capture_method: "manual" })
+    const authorized = "Authorized 43.21 USD, to be captured Visa ···· 4242"
+    const captured = await held()
+    await server.post(`/v1/payment_intents/${captured}/capture`, { amount_to_capture: 4000 })
+    assert.deepStrictEqual(await headlinesOf(captured), [
+      "Captured 40.00 USD of 43.21 USD; the rest went back to the payer",
+      authorized
+    ])
+    const released = await held()
+    await server.post(`/v1/payment_intents/${released}/cancel`, { cancellation_reason: "fraudulent" })
+    assert.deepStrictEqual(await headlinesOf(released), [
+      "Canceled: 43.21 USD went back to the payer fraudulent",
+      authorized
+    ])
+    const abandoned = await paid({ confirm: false, payment_method: undefined, amount: 1234, currency: "jpy" })
+    await server.post(`/v1/payment_intents/${abandoned}`, { metadata: { note: "x" } })
+    await server.post(`/v1/payment_intents/${abandoned}/cancel`, { cancellation_reason: "abandoned" })
+    assert.deepStrictEqual(await headlinesOf(abandoned), [
+      "Canceled abandoned",
+      "Payment changed",
+      "Payment of 1,234 JPY created"
+    ])
+    const poor = await paid({ payment_method: "pm_card_insufficient_funds" }, 402)
+    assert.deepStrictEqual(await headlinesOf(poor), ["Declined: insufficient funds Visa ···· 9995"])
+    const [failing, pending, expiring] = [
+      await paid({ payment_method: "pm_card_refundFail" }),
+      await paid({ payment_method: "pm_card_pendingRefund" }),
+      await held()
+    ]
+    for (const payment_intent of [failing, pending]) {
+      await server.post("/v1/refunds", { payment_intent, reason: "duplicate" })
+    }
+    await server.post("/v1/test_helpers/clock/advance", { seconds: 8 * 86_400 })
+    const refundsOf = async (id: string) => (await headlinesOf(id)).slice(0, 2)
+    const [failed, ended] = [await refundsOf(failing), await refundsOf(pending)]
+    assert.strictEqual(failed[0], "Refund of 43.21 USD failed expired or canceled card")
+    assert.match(failed[1]!, /^(Refunded 43\.21 USD|Refund of 43\.21 USD is on its way) duplicate$/)
+    assert.deepStrictEqual(ended, ["Refunded 43.21 USD duplicate", "Refund of 43.21 USD is on its way duplicate"])
+    assert.deepStrictEqual(await headlinesOf(expiring), [
+      "The authorization expired: 43.21 USD went back to the payer",
+      authorized
+    ])
+    const challenged = await paid({ payment_method: "pm_card_3ds_required", return_url: "https://shop.example/" })
+    await server.post(`/v1/test_helpers/payment_intents/${challenged}/authenticate`, { outcome: "failure" })
+    assert.deepStrictEqual(await headlinesOf(challenged), [
+      "The payer has failed to authenticate",
+      "The payer is asked to authenticate"
+    ])
   })
 
   it("shows nothing of another merchant's payment, nor of what was wiped", async () => {

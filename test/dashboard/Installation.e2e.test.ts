@@ -41,7 +41,7 @@ describe("the dashboard of two runners", () => {
 
           const trigger = formTo(await tab.get("/dashboard/test/developers/trigger"), "/make")
           const made = await tab.post(trigger.action, { ...trigger.values, type: "charge.captured" })
-          assert.include(made.text, "<strong>charge.captured</strong>")
+          assert.include(made.text, "<code>charge.captured</code>")
 
           const name = /Enter ([^,<]+), the name/.exec((await tab.get("/dashboard/test/developers/wipe")).text)![1]!
           const wipe = formTo(await tab.get("/dashboard/test/developers/wipe"), "/data")

@@ -26,7 +26,7 @@ describe("an event that is triggered", () => {
   const shown = async (page: Page, type: string): Promise<Page> => {
     const until = Date.now() + 10_000
     for (let again = page; ; again = await tab.get(page.url)) {
-      if (again.text.includes(`<strong>${type}</strong>`)) return again
+      if (again.text.includes(`<code>${type}</code>`)) return again
       if (Date.now() > until) throw new Error(`No ${type} in ${again.text}`)
       await new Promise((resolve) => setTimeout(resolve, 100))
     }

@@ -1,4 +1,4 @@
-/** What happened, newest first. */
+/** What happened, newest first: what it came to, when and by whom, and in small letters what it has set off. */
 import type { Child, Html } from "../../pages/Html.ts"
 import { html } from "../../pages/Html.ts"
 import type { Tone } from "./Values.ts"
@@ -7,19 +7,20 @@ import { time } from "./Values.ts"
 export interface Happening {
   /** Unix seconds. */
   readonly at: number
+  readonly tone: Tone
   readonly title: Child
-  readonly tone?: Tone
-  /** In small letters: who, by what, why. */
-  readonly detail?: Child
+  readonly by: Child
+  readonly detail: Child
 }
 
 export const timeline = (happenings: ReadonlyArray<Happening>): Html =>
   html`<ol class="timeline">
     ${happenings.map(
-      ({ at, detail, title, tone = "plain" }) =>
+      ({ at, by, detail, title, tone }) =>
         html`<li class="${tone}">
-          <div>${title}</div>
-          <small>${time(at)}${detail != null && html` · ${detail}`}</small>
+          ${title}
+          <p class="cause">${time(at)} · ${by}</p>
+          ${detail}
         </li>`
     )}
   </ol>`
