@@ -75,7 +75,7 @@ const assertNothingLeft = Effect.fnUntraced(function* (
   for (const deadline = performance.now() + MOMENT_MILLIS_MAX; !moment(members, folder); members = family(pid)) {
     assert.isNull(child.exitCode, printed)
     assert.isBelow(performance.now(), deadline, `The moment does not come. ${printed}`)
-    yield* Effect.sleep("15 millis")
+    yield* Effect.sleep("50 millis")
   }
   assert.isAbove(members.length, 1)
   end(pid)

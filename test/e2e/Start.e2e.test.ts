@@ -327,7 +327,8 @@ describe("a stop", () => {
         await Promise.all(Array.from({ length: 20 }, () => server.get("/v1/customers")))
         const idle = performance.now()
         assert.deepStrictEqual(await server.kill("SIGTERM"), { code: 0, signal: null })
-        assert.isBelow(performance.now() - idle, 3000)
+        // Whoever is waited for is given ten.
+        assert.isBelow(performance.now() - idle, 8000)
         assert.isUndefined(server.postgresProcessId)
 
         await server.start()
