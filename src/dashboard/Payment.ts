@@ -33,7 +33,7 @@ import {
 } from "./components/Values.ts"
 import { historySection } from "./History.ts"
 import { customersOf, payerOf } from "./Payers.ts"
-import { cardOf } from "./Payments.ts"
+import { cardOf, paymentBadge, refundedOf } from "./Payments.ts"
 import { find, list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
@@ -45,8 +45,7 @@ export const REFUND_CONFIRMED_MAX = 100_000
 const REFUNDS_MAX = 100
 
 /** What can still be refunded, in minor units. */
-const refundableOf = ({ amount_received, charges }: PaymentIntent): number =>
-  amount_received - charges.data.reduce((sum, { amount_refunded }) => sum + amount_refunded, 0)
+const refundableOf = (payment: PaymentIntent): number => payment.amount_received - refundedOf(payment)
 
 const CANCELABLE: ReadonlySet<string> = new Set([
   "requires_payment_method",
@@ -126,7 +125,7 @@ const refundsTable = (visit: Visit, refunds: ReadonlyArray<Refund>) =>
     ],
     rows: refunds,
     href: ({ id }) => visit.to(`/refunds/${id}`),
-    empty: "None."
+    empty: null
   })
 
 const factsOf = (visit: Visit, payment: PaymentIntent, customer: Child, checkoutSession: string | undefined) => {
@@ -137,6 +136,7 @@ const factsOf = (visit: Visit, payment: PaymentIntent, customer: Child, checkout
     ["Description", description],
     ["Received", money(amount_received, currency)],
     ["Capturable", amount_capturable > 0 ? money(amount_capturable, currency) : null],
+    ["Refunded", refundedOf(payment) > 0 ? money(refundedOf(payment), currency) : null],
     ["Refundable", refundableOf(payment) > 0 ? money(refundableOf(payment), currency) : null],
     ["Card", cardOf(payment)],
     ["Customer", customer],
@@ -184,12 +184,12 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     section: "Payments",
     back: ["/payments", "Payments"],
     live: ["payment_intent", "charge", "refund", "checkout.session", "event", "delivery"],
-    aside: [badge(payment.status), checkout, buttons(visit, payment, problem)],
+    aside: [paymentBadge(payment), checkout, buttons(visit, payment, problem)],
     content: [
       factsOf(visit, payment, payerOf(visit, customers, payment), session),
       metadataSection(payment.metadata),
       history,
-      section("Refunds", refundsTable(visit, refunds)),
+      refunds.length > 0 && section("Refunds", refundsTable(visit, refunds)),
       // A client secret lets whoever has it pay; nobody needs it here.
       section("JSON", json(visit, { ...rest, created, canceled_at, charges }, "The payment as JSON"))
     ]

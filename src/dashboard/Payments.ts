@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { DeclineCode } from "../domain/Cards.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
 import { PaymentIntentStatus } from "../domain/PaymentIntentStates.ts"
-import type { Child } from "../pages/Html.ts"
+import type { Child, Html } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import { seeOther } from "../pages/PageResponse.ts"
 import { cardName } from "./components/Cards.ts"
@@ -27,13 +27,29 @@ export const cardOf = ({ charges }: PaymentIntent) => {
   return card === undefined ? NOTHING : html`<span class="whole">${cardName(card)}</span>`
 }
 
+/** What was given back of a payment, in minor units. */
+export const refundedOf = ({ charges }: PaymentIntent): number =>
+  charges.data.reduce((sum, { amount_refunded }) => sum + amount_refunded, 0)
+
+/** What became of a payment: its status, and for what that does not tell, words that do. */
+export const paymentBadge = (payment: PaymentIntent): Html => {
+  const { amount_received, last_payment_error, status } = payment
+  const refunded = refundedOf(payment)
+  if (status === "succeeded" && refunded > 0) {
+    return badge(refunded < amount_received ? "partly refunded" : "refunded", "plain")
+  }
+  return status === "requires_payment_method" && last_payment_error !== undefined ? badge("failed") : badge(status)
+}
+
 /** The columns of a list, with the customers of its payments, or null if all are one customer's. */
 export const paymentColumns = (visit: Visit, customers: Customers | null): ReadonlyArray<Column<PaymentIntent>> => [
   { name: "Amount", align: "end", cell: ({ amount, currency }) => money(amount, currency) },
   {
     name: "Status",
-    cell: ({ last_payment_error: error, status }) =>
-      html`${badge(status)} ${error?.decline_code !== undefined && html`<small>${words(error.decline_code)}</small>`}`
+    cell: (payment) => {
+      const reason = payment.last_payment_error?.decline_code
+      return html`${paymentBadge(payment)} ${reason !== undefined && html`<small>${words(reason)}</small>`}`
+    }
   },
   {
     name: "Description",
@@ -77,7 +93,9 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   const isFiltered = problem !== null || asked.queries.length > 0
   const options = (values: ReadonlyArray<string>) => [
     ["", "Any"] as const,
-    ...values.map((value) => [value, words(value)] as const)
+    ...values.map(
+      (value) => [value, words(value) + (value === "requires_payment_method" ? ", or failed" : "")] as const
+    )
   ]
   return {
     title: "Payments",

@@ -38,6 +38,31 @@ describe("payments of the dashboard", () => {
   const search = async (query: string, more: Readonly<Record<string, string>> = {}) =>
     await tab.get(`/dashboard/test/payments?${new URLSearchParams({ query, ...more })}`)
 
+  it("are said to be failed, refunded or partly refunded, in lists and on their pages", async () => {
+    const currency = "pln"
+    const refund = (payment_intent: string, amount: number) => server.post("/v1/refunds", { payment_intent, amount })
+    const [whole, part, paid] = [await pay({ currency }), await pay({ currency }), await pay({ currency })]
+    const fresh = await pay({ currency, confirm: false, payment_method: undefined })
+    const failed = await declined("pm_card_insufficient_funds", { currency })
+    await refund(part.id, 21)
+    assert.notInclude((await tab.get(`/dashboard/test/payments/${whole.id}`)).text, "Refunds of this payment")
+    for (const amount of [4000, 321]) await refund(whole.id, amount)
+    const badgeIn = (text: string) => /<span class="badge (\w+)">([^<]+)</.exec(text)!.slice(1).join(" ")
+    const list = (await search("", { currency })).text
+    for (const [id, badge] of [
+      [whole.id, "plain refunded"],
+      [part.id, "plain partly refunded"],
+      [paid.id, "good succeeded"],
+      [fresh.id, "wait requires payment method"],
+      [failed, "bad failed"]
+    ] as const) {
+      assert.strictEqual(badgeIn(list.slice(list.indexOf(`/payments/${id}`))), badge)
+      const page = (await tab.get(`/dashboard/test/payments/${id}`)).text
+      assert.strictEqual(badgeIn(page), badge)
+      assert.strictEqual(page.includes("<dt>Refunded</dt>"), id === whole.id || id === part.id)
+    }
+  })
+
   it("are found by the API's queries, by an id, by a card's last digits and by a payer's email", async () => {
     const customer = await server.post("/v1/customers", { email: "Ada@Example.com" })
     const other = await server.post("/v1/customers", { email: "ada@example.com" })
