@@ -115,8 +115,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             fields.text({ name: "currency", label: "Currency" }),
             fields.text({ name: "last4", label: "Card ends in", inputmode: "numeric" }),
             fields.text({ name: "customer", label: "Customer or email" }),
-            fields.text({ name: "from", label: "From", type: "date" }),
-            fields.text({ name: "until", label: "Until", type: "date" }),
+            fields.text({ name: "from", label: "From (UTC)", type: "date" }),
+            fields.text({ name: "until", label: "Until (UTC)", type: "date" }),
             fields.text({ name: "metadata", label: "Metadata (key:value)" })
           ],
           {

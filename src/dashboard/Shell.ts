@@ -84,6 +84,7 @@ export const shell = (visit: Visit, screen: Screen): Html =>
           ${screen.live !== undefined && html`<span class="updates">Updates live</span>`} ${screen.aside}
         </header>
         ${screen.content}
+        <p class="zone">Times are in <span>UTC</span>.</p>
       </main>
       <p class="unseen" id="heard" role="status"></p>
       ${keys(visit)}`

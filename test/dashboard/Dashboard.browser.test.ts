@@ -215,6 +215,37 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
+  it("says in which zone its times are, also after a change", async () => {
+    const shownOn = async (page: Page) => ({
+      zone: await page.locator(".zone").textContent(),
+      at: await page
+        .locator("tbody time")
+        .last()
+        .evaluate((it) => [it.getAttribute("datetime"), it.textContent] as const)
+    })
+    const { page: plain } = await enter({ javaScriptEnabled: false })
+    await plain.goto(address("/payments"))
+    const {
+      at: [iso, utc],
+      zone
+    } = await shownOn(plain)
+    assert.deepStrictEqual([zone, utc], ["Times are in UTC.", iso!.slice(0, 19).replace("T", " ")])
+    const { page } = await enter({ timezoneId: "Australia/Adelaide" })
+    await page.goto(address("/payments"))
+    await page.locator("html[data-live=on]").waitFor()
+    await pay({ amount: 246_810 })
+    await page.getByText("2,468.10 USD").waitFor()
+    const {
+      at: [same, local],
+      ...there
+    } = await shownOn(page)
+    assert.deepStrictEqual([there.zone, same], ["Times are in Australia/Adelaide.", iso])
+    // It is half an hour there when it is an hour in UTC.
+    const minutes = (text: string, place: RegExp) => Number(place.exec(text)![1])
+    assert.strictEqual((minutes(iso!, /:(\d\d):/) + 30) % 60, minutes(local!, /:(\d\d) [AP]M$/))
+    for (const opened of [plain, page]) await opened.context().close()
+  })
+
   it("leads from either environment to the other, with a script and without, on pages that are live and that are not", async () => {
     for (const javaScriptEnabled of [true, false]) {
       const { page } = await enter({ javaScriptEnabled })

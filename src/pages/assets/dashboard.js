@@ -25,6 +25,7 @@ function enhance() {
       ...(isDetail && { second: "2-digit" })
     })
   }
+  main.querySelector(".zone span")?.replaceChildren(Intl.DateTimeFormat().resolvedOptions().timeZone)
   for (const element of document.querySelectorAll(".copy")) offerCopy(element)
   showKeysSetting()
   showChosen()
