@@ -88,15 +88,35 @@ export const findEvent = Effect.fnUntraced(function* (account: AccountId, id: st
   return { event, pendingWebhooks: pendingWebhooks! }
 })
 
-/** Sends events again to one endpoint, or, with null, to all that are subscribed to them now. */
+/** So many of an event's deliveries, its newest, are looked through for those that are still tried. */
+const LOOKED_THROUGH_MAX = 100
+
+/**
+ * Sends events again to one endpoint, or, with null, to all that are subscribed to them now. Where a delivery is still
+ * tried, its next attempt is made now, and there is no second delivery beside it (semantics 9.83): of several, that of
+ * those that are `meant`, or else the newest.
+ */
 export const sendAgain = Effect.fnUntraced(function* (
   account: AccountId,
   events: ReadonlyArray<string>,
-  webhookEndpoint: string | null
+  webhookEndpoint: string | null,
+  meant: ReadonlyArray<DeliveryRow> = []
 ) {
   const found = yield* Effect.forEach(events, (id) => findEvent(account, id), { concurrency: 8 })
+  const newest = yield* Accounts.use((accounts) => accounts.eventDeliveries(account, events, LOOKED_THROUGH_MAX))
+  const pending = [...meant, ...newest.flat()].filter(({ state }) => state === "pending")
   return Effect.map(
-    Effect.forEach(found, (event) => resend({ ...event, webhookEndpoint })),
+    Effect.forEach(found, (one) =>
+      resend({ ...one, webhookEndpoint, pending: pending.filter(({ event }) => event === one.event.id) })
+    ),
     (sent) => sent[0]!
   )
 })
+
+/** Sends what some of an endpoint's deliveries are of to it again, each event once. */
+export const sendThoseAgain = (account: AccountId, webhookEndpoint: string, meant: ReadonlyArray<DeliveryRow>) =>
+  sendAgain(account, eventsOf(meant), webhookEndpoint, meant)
+
+export const eventsOf = (deliveries: ReadonlyArray<DeliveryRow>): ReadonlyArray<string> => [
+  ...new Set(deliveries.map(({ event }) => event))
+]

@@ -11,7 +11,7 @@ import { form } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, section, time } from "./components/Values.ts"
-import { answerOf, findEvent, sendAgain, stateOf } from "./Deliveries.ts"
+import { answerOf, findEvent, sendThoseAgain, stateOf } from "./Deliveries.ts"
 import { find } from "./Reading.ts"
 import type { Params, Show } from "./Screens.ts"
 import { action, screen } from "./Screens.ts"
@@ -21,7 +21,7 @@ const readDelivery = Effect.fnUntraced(function* ({ account }: Visit, { delivery
   const endpoint = (yield* find(account, WEBHOOK_ENDPOINT, id)).value
   const row = yield* Accounts.use((accounts) => accounts.delivery(account, id, delivery))
   if (row === undefined) return yield* new ResourceMissing({ kind: "WebhookDelivery", id: delivery, param: "id" })
-  return { endpoint, delivery: webhookDeliveryOf(row) }
+  return { endpoint, row, delivery: webhookDeliveryOf(row) }
 })
 
 const attemptsTable = ({ attempts }: WebhookDelivery) =>
@@ -58,11 +58,12 @@ const saidSection = ({ attempts }: WebhookDelivery) => {
 const show: Show = Effect.fnUntraced(function* (visit, params, problem) {
   const { delivery, endpoint } = yield* readDelivery(visit, params)
   const { event, pendingWebhooks } = yield* findEvent(visit.account, delivery.event)
+  const submit = delivery.status === "pending" ? "Attempt now" : "Send again"
   const again =
     visit.may("build") &&
     endpoint.status === "enabled" &&
     html`<div class="buttons">
-      ${form({ visit, action: `/webhooks/${endpoint.id}/${delivery.id}/resend`, submit: "Send again", problem })}
+      ${form({ visit, action: `/webhooks/${endpoint.id}/${delivery.id}/resend`, submit, problem })}
     </div>`
   return {
     title: event.type,
@@ -96,14 +97,14 @@ const again = action({
   of: "/webhooks/:id/:delivery",
   path: "/webhooks/:id/:delivery/resend",
   show,
-  says: "It is sent again, as a delivery of its own.",
+  says: "It is sent again.",
   does: Effect.fnUntraced(function* (visit, params) {
-    const { delivery, endpoint } = yield* readDelivery(visit, params)
+    const { endpoint, row } = yield* readDelivery(visit, params)
     return {
       entered: {},
-      subject: delivery.event,
+      subject: row.event,
       detail: endpoint.id,
-      command: yield* sendAgain(visit.account, [delivery.event], endpoint.id),
+      command: yield* sendThoseAgain(visit.account, endpoint.id, [row]),
       next: () => `/webhooks/${endpoint.id}` as const
     }
   })

@@ -1,17 +1,19 @@
 /** Sending an endpoint's deliveries again (semantics 9.75): those that were chosen, or failed in a window of time. */
 import { Effect } from "effect"
 import { ParameterInvalid } from "../domain/Errors.ts"
+import type { Unavailable } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { DeliveryRow } from "../engine/Deliveries.ts"
+import type { AccountId } from "../engine/Document.ts"
 import type { FormValues } from "../pages/Forms.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
 import type { Fields } from "./components/Form.ts"
 import type { Delivered } from "./Deliveries.ts"
-import { newestOfEvents, hasFailed, sendAgain } from "./Deliveries.ts"
+import { eventsOf, hasFailed, newestOfEvents, sendThoseAgain } from "./Deliveries.ts"
 import { find, PAGE_ROWS } from "./Reading.ts"
-import type { Show } from "./Screens.ts"
+import type { Action, Show } from "./Screens.ts"
 import { action, Invalid } from "./Screens.ts"
 
 /** So many deliveries are sent again at a time: they are one record. */
@@ -47,11 +49,6 @@ export const look = Effect.fnUntraced(function* (
   return { deliveries: found, hasMore: true, end }
 })
 
-const detailOf = (events: ReadonlyArray<string>): string =>
-  events.length === 1 ? "1 event" : `${events.length} events`
-
-const eventsOf = (deliveries: ReadonlyArray<DeliveryRow>) => [...new Set(deliveries.map(({ event }) => event))]
-
 /** Boxes of the deliveries of a page: two of one type are apart by their time. */
 export const boxOf = (rows: ReadonlyArray<Delivered>) => (row: Delivered) => {
   const i = rows.indexOf(row)
@@ -66,36 +63,13 @@ const chosenIn = (values: FormValues): ReadonlyArray<string> =>
     values.has(`chosen[${i}]`) ? values.get(`delivery[${i}]`) : undefined
   ).filter((id) => id !== undefined)
 
-/** `show` shows the endpoint. */
-export const resendChosen = (show: Show) =>
-  action({
-    name: "webhook_endpoint.resend_chosen",
-    right: "build",
-    of: "/webhooks/:id",
-    path: "/webhooks/:id/resend-chosen",
-    show,
-    says: "They are sent again.",
-    does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
-      yield* find(account, WEBHOOK_ENDPOINT, id)
-      const accounts = yield* Accounts
-      const chosen = chosenIn(values)
-      const found = yield* Effect.forEach(chosen, (delivery) => accounts.delivery(account, id, delivery), {
-        concurrency: 8
-      })
-      const events = eventsOf(found.filter((row) => row !== undefined))
-      if (events.length === 0) return new Invalid({}, "Choose at least one delivery.")
-      const command = yield* sendAgain(account, events, id)
-      return { entered: { chosen }, subject: id, detail: detailOf(events), command }
-    })
-  })
-
 export const windowFields = (fields: Fields): Child => [
   fields.text({ name: "from", label: "Made from (UTC)", type: "datetime-local" }),
   fields.text({
     name: "until",
     label: "Until (UTC)",
     type: "datetime-local",
-    hint: `The newest ${AGAIN_MAX} at most, and none whose event was sent again since.`
+    hint: `The newest ${AGAIN_MAX} at most, and none whose event was sent again since. What is still tried is tried now.`
   })
 ]
 
@@ -127,26 +101,63 @@ const windowIn = (values: FormValues) => {
   return { entered: { from: first, until: last }, isIn: (at: number) => at >= begin.from && at < end.until }
 }
 
-/** `show` shows the endpoint. */
-export const resendFailed = (show: Show) =>
+/** The deliveries that a form means, with what was entered; or what is wrong with it. */
+interface Meant {
+  readonly entered: unknown
+  readonly deliveries: ReadonlyArray<DeliveryRow>
+}
+
+/** An action on the page of an endpoint, which `show` shows, that sends those deliveries of its own again. */
+const resending = (
+  { name, path, show }: Pick<Action, "name" | "path" | "show">,
+  meantBy: (
+    accounts: Accounts["Service"],
+    of: { readonly account: AccountId; readonly destination: string },
+    values: FormValues
+  ) => Effect.Effect<Meant | Invalid, Unavailable>
+) =>
   action({
-    name: "webhook_endpoint.resend_failed",
+    name,
     right: "build",
     of: "/webhooks/:id",
-    path: "/webhooks/:id/resend",
+    path,
     show,
     says: "They are sent again.",
     does: Effect.fnUntraced(function* ({ account }, { id = "" }, values) {
       yield* find(account, WEBHOOK_ENDPOINT, id)
-      const accounts = yield* Accounts
+      const meant = yield* meantBy(yield* Accounts, { account, destination: id }, values)
+      if (meant instanceof Invalid) return meant
+      const { deliveries, entered } = meant
+      const count = eventsOf(deliveries).length
+      // The command refuses: sent a second time, the form finds nothing any more, and is answered as the first time.
+      const command = count === 0 ? Effect.fail(NOTHING_FAILED) : yield* sendThoseAgain(account, id, deliveries)
+      return { entered, detail: count === 1 ? "1 event" : `${count} events`, command }
+    })
+  })
+
+export const resendChosen = (show: Show) =>
+  resending(
+    { name: "webhook_endpoint.resend_chosen", path: "/webhooks/:id/resend-chosen", show },
+    Effect.fnUntraced(function* (accounts, { account, destination }, values) {
+      const chosen = chosenIn(values)
+      const found = yield* Effect.forEach(chosen, (id) => accounts.delivery(account, destination, id), {
+        concurrency: 8
+      })
+      const deliveries = found.filter((row) => row !== undefined)
+      if (deliveries.length === 0) return new Invalid({}, "Choose at least one delivery.")
+      return { entered: { chosen }, deliveries }
+    })
+  )
+
+export const resendFailed = (show: Show) =>
+  resending(
+    { name: "webhook_endpoint.resend_failed", path: "/webhooks/:id/resend", show },
+    Effect.fnUntraced(function* (accounts, of, values) {
       const window = windowIn(values)
       if (window instanceof Invalid) return window
       const isNewest = newestOfEvents()
       const isMeant = (row: DeliveryRow) => isNewest(row) && hasFailed(row) && window.isIn(row.at)
-      const { deliveries } = yield* look(accounts, { account, destination: id }, isMeant, AGAIN_MAX)
-      const events = eventsOf(deliveries)
-      // The command refuses: sent a second time, the form finds nothing any more, and is answered as the first time.
-      const command = events.length === 0 ? Effect.fail(NOTHING_FAILED) : yield* sendAgain(account, events, id)
-      return { entered: window.entered, subject: id, detail: detailOf(events), command }
+      const { deliveries } = yield* look(accounts, of, isMeant, AGAIN_MAX)
+      return { entered: window.entered, deliveries }
     })
-  })
+  )

@@ -618,6 +618,7 @@ export class Actor implements AccountState {
       subscriptions: kept ? transaction.subscriptionChanges() : NOTHING,
       deliveries,
       attempts: kept ? transaction.attempts : NOTHING,
+      hastened: kept ? transaction.hastened : NOTHING,
       response
     }
   }

@@ -78,7 +78,7 @@ export class Outbox extends Context.Service<Outbox, OutboxShape>()("till/engine/
           const changed = changedBy(record)
           for (const watcher of watching) watcher(changed)
         }
-        if (record.advanced > 0) alarm.set(0)
+        if (record.advanced > 0 || record.hastened.length > 0) alarm.set(0)
         for (const { nextAttemptAt } of record.attempts) {
           if (nextAttemptAt !== null) alarm.set(nextAttemptAt - record.clock)
         }
@@ -96,10 +96,10 @@ export class Outbox extends Context.Service<Outbox, OutboxShape>()("till/engine/
   })
 }
 
-const changedBy = ({ attempts, changes, deliveries, events }: JournalRecord): Changed => {
+const changedBy = ({ attempts, changes, deliveries, events, hastened }: JournalRecord): Changed => {
   const changed = new Set(changes.map(({ kind }) => kind))
   if (events.length > 0) changed.add("event")
-  if (deliveries.length + attempts.length > 0) changed.add("delivery")
+  if (deliveries.length + attempts.length + hastened.length > 0) changed.add("delivery")
   return changed
 }
 

@@ -13,6 +13,7 @@ import type {
   AttemptEntry,
   DeliveryEntry,
   DeliveryState,
+  HastenedEntry,
   JournalRecord,
   SealedRecord,
   Span
@@ -105,13 +106,16 @@ export interface DeliveryRow {
   readonly dueAt: Millis | null
 }
 
-/** Moves a delivery that an earlier batch made, if it is pending and has had exactly `after` attempts. */
+/**
+ * Moves a delivery that an earlier batch made, if it is pending and has had exactly `after` attempts: by one attempt,
+ * or just nearer, whoever holds it.
+ */
 export interface DeliveryStep {
   readonly account: AccountId
   readonly destination: string
   readonly id: string
   readonly after: number
-  readonly attempt: Attempt
+  readonly attempt: Attempt | null
   readonly state: DeliveryState
   readonly nextAttemptAt: Millis | null
   readonly dueAt: Millis | null
@@ -183,15 +187,16 @@ const sweepOf = ({ account, advanced, clock, subscriptions, wiped }: JournalReco
 export const piecesOf = (records: ReadonlyArray<SealedRecord>): ReadonlyArray<ReadonlyArray<SealedRecord>> => {
   const pieces: Array<Array<SealedRecord>> = []
   let piece: Array<SealedRecord> | undefined
-  let attempted = new Set<string>()
+  let stepped = new Set<string>()
   for (const record of records) {
     const isSweep = sweepOf(record) !== null
-    if (piece === undefined || isSweep || record.attempts.some(({ id }) => attempted.has(id))) {
+    const steps = [...record.attempts, ...record.hastened]
+    if (piece === undefined || isSweep || steps.some(({ id }) => stepped.has(id))) {
       pieces.push((piece = []))
-      attempted = new Set()
+      stepped = new Set()
     }
     piece.push(record)
-    for (const { id } of record.attempts) attempted.add(id)
+    for (const { id } of steps) stepped.add(id)
     if (isSweep) piece = undefined
   }
   return pieces
@@ -209,7 +214,7 @@ export const project = (records: ReadonlyArray<SealedRecord>): Projection => {
     if (fold === undefined) folds.set(account, (fold = new AccountFold(account, version - 1)))
     fold.add(record)
     for (const { id, type } of record.events) events.push({ account, id, type, version })
-    if (record.deliveries.length > 0 || record.attempts.length > 0) deliveries.add(record)
+    deliveries.add(record)
     sweep = sweepOf(record)
   }
   const accounts = [...folds.values()]
@@ -317,17 +322,18 @@ class DeliveryFold {
   }
 
   add(record: JournalRecord): void {
-    const { account, clock } = record
     for (const delivery of record.deliveries) {
-      this.#made.set(`${account}/${delivery.id}`, newDelivery(record, delivery))
+      this.#made.set(`${record.account}/${delivery.id}`, newDelivery(record, delivery))
     }
-    for (const entry of record.attempts) {
-      const key = `${account}/${entry.id}`
-      const step = stepOf(account, clock, entry)
-      const row = this.#made.get(key)
-      if (row === undefined) this.steps.push(step)
-      else this.#made.set(key, moved(row, step))
-    }
+    for (const entry of record.attempts) this.#move(stepOf(record, entry))
+    for (const entry of record.hastened) this.#move(nearerOf(record, entry))
+  }
+
+  #move(step: DeliveryStep): void {
+    const key = `${step.account}/${step.id}`
+    const row = this.#made.get(key)
+    if (row === undefined) this.steps.push(step)
+    else this.#made.set(key, moved(row, step))
   }
 }
 
@@ -345,7 +351,7 @@ const newDelivery = ({ account, at, clock, now, version }: JournalRecord, delive
   dueAt: at
 })
 
-const stepOf = (account: AccountId, clock: Millis, entry: AttemptEntry): DeliveryStep => {
+const stepOf = ({ account, clock }: JournalRecord, entry: AttemptEntry): DeliveryStep => {
   const { attempt, body, destination, durationMillis, error, id, nextAttemptAt, startedAt, state, status } = entry
   return {
     account,
@@ -359,11 +365,18 @@ const stepOf = (account: AccountId, clock: Millis, entry: AttemptEntry): Deliver
   }
 }
 
+const nearerOf = ({ account, at, clock }: JournalRecord, entry: HastenedEntry): DeliveryStep => {
+  const { attempt, destination, id } = entry
+  const due = { nextAttemptAt: at + clock, dueAt: at }
+  return { account, destination, id, after: attempt - 1, attempt: null, state: "pending", ...due }
+}
+
 /** A delivery after a step; unchanged if the step is not its next. */
 export const moved = (row: DeliveryRow, step: DeliveryStep): DeliveryRow => {
   if (row.state !== "pending" || row.attempts.length !== step.after) return row
   const { attempt, dueAt, nextAttemptAt, state } = step
-  return { ...row, attempts: [...row.attempts, attempt], state, nextAttemptAt, dueAt }
+  const attempts = attempt === null ? row.attempts : [...row.attempts, attempt]
+  return { ...row, attempts, state, nextAttemptAt, dueAt }
 }
 
 /** The rows of an account by their ids; of some a sweep only needs to know that they are there. */

@@ -133,6 +133,14 @@ export interface AttemptEntry extends Attempt {
   readonly nextAttemptAt: Millis | null
 }
 
+/** A delivery that waits for an attempt, which is due at once. Means nothing if it has had that attempt, or is over. */
+export interface HastenedEntry {
+  readonly id: string
+  readonly destination: string
+  /** 2, 3, … */
+  readonly attempt: number
+}
+
 /** Event types that a destination gets from now on, `*` for all; or none any more, if `types` is null. */
 export interface SubscriptionChange {
   readonly destination: string
@@ -167,6 +175,7 @@ export interface JournalRecord {
   readonly subscriptions: ReadonlyArray<SubscriptionChange>
   readonly deliveries: ReadonlyArray<DeliveryEntry>
   readonly attempts: ReadonlyArray<AttemptEntry>
+  readonly hastened: ReadonlyArray<HastenedEntry>
   readonly response: StoredResponse | null
 }
 
@@ -378,13 +387,14 @@ const toText = (
 
 /** Many records have none of these. */
 const rareText = (record: JournalRecord): string => {
-  const { advanced, apiVersion, at, attempts, clock, deliveries, events, now, ran = at, request } = record
+  const { advanced, apiVersion, at, attempts, clock, deliveries, events, hastened, now, ran = at, request } = record
   const { subscriptions, timers, wiped } = record
   let text = apiVersion === likelyApiVersion(events, request) ? "" : `"apiVersion":${JSON.stringify(apiVersion)},`
   if (timers.length > 0) text += `"timers":${JSON.stringify(timers)},`
   if (deliveries.length > 0) text += `"deliveries":${JSON.stringify(deliveries)},`
   if (subscriptions.length > 0) text += `"subscriptions":${JSON.stringify(subscriptions)},`
   if (attempts.length > 0) text += `"attempts":${JSON.stringify(attempts)},`
+  if (hastened.length > 0) text += `"hastened":${JSON.stringify(hastened)},`
   if (ran !== at) text += `"ran":${ran - at},`
   if (now !== at + clock) text += `"now":${now},`
   if (clock !== 0) text += `"clock":${clock},`
@@ -474,6 +484,7 @@ interface RecordJson {
   readonly apiVersion?: string | null
   readonly subscriptions?: ReadonlyArray<SubscriptionChange>
   readonly attempts?: ReadonlyArray<AttemptEntry>
+  readonly hastened?: ReadonlyArray<HastenedEntry>
   /** Ahead of `at`. */
   readonly ran?: Millis
   readonly now?: Millis
@@ -551,6 +562,7 @@ const read = (row: JournalRow, text: string): JournalRecord => {
     subscriptions: json.subscriptions ?? NOTHING,
     deliveries: json.deliveries ?? NOTHING,
     attempts: json.attempts ?? NOTHING,
+    hastened: json.hastened ?? NOTHING,
     response:
       json.response === null
         ? null

@@ -18,6 +18,7 @@ import type {
   AttemptOutcome,
   Change,
   DeliveryEntry,
+  HastenedEntry,
   EventEntry,
   RequestIdentity,
   SubscriptionChange,
@@ -86,6 +87,9 @@ export interface Transaction {
   /** Delivers an event that happened before once more, anew. */
   readonly deliver: (event: { readonly id: string; readonly version: number }, destination: string) => void
 
+  /** Has the next attempt of a pending delivery made at once, instead of when it would be due. */
+  readonly hasten: (delivery: HastenedEntry) => void
+
   /** Keeps what came of an attempt to deliver. */
   readonly attempted: (outcome: AttemptOutcome) => void
 
@@ -151,6 +155,7 @@ export class ActiveTransaction implements Transaction {
   readonly request: RequestIdentity | null
   readonly events: Array<EventEntry> = []
   readonly attempts: Array<AttemptEntry> = []
+  readonly hastened: Array<HastenedEntry> = []
   /** Start of the command by the wall clock. */
   readonly startedAt: Millis
   now: Millis
@@ -267,6 +272,11 @@ export class ActiveTransaction implements Transaction {
     })
   }
 
+  hasten({ attempt, destination, id }: HastenedEntry): void {
+    // A first attempt is due at once in any case.
+    if (attempt > 1) this.hastened.push({ id, destination, attempt })
+  }
+
   attempted({ next, startedAt, ...outcome }: AttemptOutcome): void {
     const endedAt = startedAt + outcome.durationMillis + this.clockOffset
     this.attempts.push({
@@ -312,6 +322,7 @@ export class ActiveTransaction implements Transaction {
       this.#subscriptions !== undefined ||
       this.#deliveries.length > 0 ||
       this.attempts.length > 0 ||
+      this.hastened.length > 0 ||
       this.advanced > 0
     )
   }

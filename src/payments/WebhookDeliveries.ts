@@ -52,24 +52,36 @@ export interface Resend {
    * The only endpoint to send it to, whatever it is subscribed to; null for all that are subscribed to its type now.
    */
   readonly webhookEndpoint: string | null
+  /** Those that are pending: an endpoint with one gets the next attempt of its first at once instead (9.83). */
+  readonly pending?: ReadonlyArray<DeliveryRow>
 }
 
 /**
- * Delivers an event once more: anew, with all attempts before it, whatever became of its earlier deliveries. The body
+ * Delivers an event once more: anew, with all attempts before it, whatever became of earlier deliveries. The body
  * is the one that went out before (semantics W8, W15). Answers with the event as it is then. Fails with
  * `ResourceMissing` if there is no such endpoint, and with `ParameterInvalid` if it is disabled (W14).
  */
 export const resend = Effect.fnUntraced(function* ({
   event,
+  pending = [],
   pendingWebhooks,
   webhookEndpoint
 }: Resend): Effect.fn.Return<Event, ResourceMissing | ParameterInvalid, Transaction> {
   const transaction = yield* Transaction
   if (webhookEndpoint !== null) yield* requireEnabled(webhookEndpoint)
   const destinations = webhookEndpoint === null ? transaction.destinationsOf(event.type) : [webhookEndpoint]
-  for (const destination of destinations) transaction.deliver(event, destination)
+  let anew = 0
+  for (const destination of destinations) {
+    const waiting = pending.find((row) => row.destination === destination)
+    if (waiting !== undefined) {
+      transaction.hasten({ id: waiting.id, destination, attempt: waiting.attempts.length + 1 })
+    } else {
+      anew++
+      transaction.deliver(event, destination)
+    }
+  }
   const { account } = transaction
-  const text = render(event, { account, pendingWebhooks: pendingWebhooks + destinations.length })
+  const text = render(event, { account, pendingWebhooks: pendingWebhooks + anew })
   return JSON.parse(text) as Event
 })
 

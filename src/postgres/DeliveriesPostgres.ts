@@ -68,15 +68,18 @@ export const insert =
       WHERE (account IN (SELECT account FROM advanced)) IS TRUE`
 
 /**
- * The rows that it moves. They are found by their keys: `IS TRUE` keeps the planner from the indexes of what is
- * pending, which it takes for empty until it has statistics.
+ * The rows that it moves; one that only comes nearer stays with whoever holds it. They are found by their keys:
+ * `IS TRUE` keeps the planner from the indexes of what is pending, which it takes for empty until it has statistics.
  */
 export const move = (sql: PgClient.PgClient, steps: ReadonlyArray<DeliveryStep>): Fragment =>
   sql`UPDATE deliveries SET state = s.state, attempts = deliveries.attempts || s.attempt::jsonb,
-      next_attempt_at = s.next_attempt_at, due_at = s.due_at, wake_at = s.due_at
+      next_attempt_at = s.next_attempt_at, due_at = s.due_at,
+      wake_at = CASE WHEN s.attempt = '[]' AND deliveries.wake_at > deliveries.due_at THEN deliveries.wake_at
+        ELSE s.due_at END
     FROM unnest(${texts(steps.map((s) => s.account))}, ${texts(steps.map((s) => s.destination))},
       ${texts(steps.map((s) => s.id))}, ${bigints(steps.map((s) => s.after))},
-      ${texts(steps.map((s) => JSON.stringify([s.attempt])))}, ${texts(steps.map((s) => s.state))},
+      ${texts(steps.map((s) => JSON.stringify(s.attempt === null ? [] : [s.attempt])))},
+      ${texts(steps.map((s) => s.state))},
       ${bigints(steps.map((s) => s.nextAttemptAt))}, ${bigints(steps.map((s) => s.dueAt))})
       AS s (account, destination, id, after, attempt, state, next_attempt_at, due_at)
     WHERE deliveries.account = s.account AND deliveries.destination = s.destination AND deliveries.id = s.id

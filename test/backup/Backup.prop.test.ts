@@ -90,6 +90,7 @@ class Source {
       subscriptions: [],
       deliveries: [],
       attempts: [],
+      hastened: [],
       response: null
     }
   }

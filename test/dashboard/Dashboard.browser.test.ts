@@ -182,7 +182,10 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     const { complaints, page } = await enter()
     const url = "http://127.0.0.1:9/chosen"
     const endpoint = await server.post("/v1/webhook_endpoints", { url, enabled_events: ["payment_intent.succeeded"] })
-    for (let i = 0; i < 3; i++) await pay()
+    for (let i = 0; i < 3; i++) {
+      await pay()
+      await fail(server, endpoint.id)
+    }
     const deliveries = async () => (await server.get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`)).data
     const before: ReadonlyArray<Answer> = await deliveries()
     await page.goto(address(`/webhooks/${endpoint.id}`))

@@ -92,20 +92,23 @@ describe("webhooks in the dashboard", () => {
     }
     assert.strictEqual((await sent({ from: `${day}T${hour}:00`, until: "" })).status, 200)
     const deliveries = await deliveriesOf(endpoint.id)
-    assert.strictEqual(deliveries.length, 5)
-    assert.sameMembers(
-      deliveries.slice(0, 2).map(({ event }: Answer) => event),
-      failed.map(({ event }) => event)
-    )
-    assert.isTrue(deliveries.slice(0, 2).every(({ attempt_count }: Answer) => attempt_count === 0))
-    assert.strictEqual((await sent({})).status, 400, "what is on its way is not sent once more")
+    assert.strictEqual(deliveries.length, 4)
+    assert.deepInclude(deliveries[0], { event: failed[0]!.event, status: "pending", attempt_count: 0 })
+    assert.deepInclude(deliveries[2], { id: failed[1]!.delivery, status: "pending", attempt_count: 1 })
+    assert.isAtMost(deliveries[2].next_attempt_at, Date.now() / 1000, "what is still tried is tried now")
+    assert.strictEqual((await sent({})).status, 200)
+    assert.strictEqual((await deliveriesOf(endpoint.id)).length, 4, "what is on its way is not sent once more")
     assert.notInclude((await tab.get("/dashboard/test/webhooks")).text, failed[0]!.delivery)
   })
 
-  it("send again what is chosen, of their endpoint only", async () => {
-    const endpoint = await endpointOf(["payment_intent.succeeded", "charge.succeeded"])
+  it("send again what is chosen, of their endpoint only: anew what is over, and now what is still tried", async () => {
+    const endpoint = await endpointOf(["payment_intent.succeeded"])
     const other = await endpointOf(["charge.refunded"])
-    for (let i = 0; i < 2; i++) await pay()
+    for (const next of ["exhausted", { retryAfterMillis: 86_400_000 }, "delivered"] as const) {
+      await pay()
+      await fail(server, endpoint.id, next)
+    }
+    await pay()
     const before = await deliveriesOf(endpoint.id)
     const path = `/dashboard/test/webhooks/${endpoint.id}`
     const sent = async (values: Readonly<Record<string, string>>) => {
@@ -117,13 +120,19 @@ describe("webhooks in the dashboard", () => {
       assert.strictEqual(refused.status, 400)
       assert.include(refused.text, "Choose at least one delivery.")
     }
-    assert.include((await sent({ "chosen[0]": "on", "chosen[2]": "on" })).text, "They are sent again.")
+    const all = { "chosen[0]": "on", "chosen[1]": "on", "chosen[2]": "on", "chosen[3]": "on" }
+    assert.include((await sent(all)).text, "They are sent again.")
     const after = await deliveriesOf(endpoint.id)
     assert.sameMembers(
       after.slice(0, 2).map(({ event }: Answer) => event),
-      [before[0].event, before[2].event]
+      [before[1].event, before[3].event]
     )
-    assert.deepStrictEqual(after.slice(2), before)
+    const { next_attempt_at, ...tried } = after[4]
+    assert.deepStrictEqual({ ...tried, next_attempt_at: before[2].next_attempt_at }, before[2])
+    assert.isAtMost(next_attempt_at, Date.now() / 1000)
+    assert.deepStrictEqual([after[2], after[3], ...after.slice(5)], [before[0], before[1], before[3]])
+    await sent(all)
+    assert.strictEqual((await deliveriesOf(endpoint.id)).length, after.length, "all of them are on their way")
     const none = await tab.get(`/dashboard/test/webhooks/${other.id}`)
     assert.throws(() => formTo(none, "/resend-chosen"))
   })

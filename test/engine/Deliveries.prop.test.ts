@@ -31,6 +31,7 @@ const WEIGHTS = {
   pass: 5,
   advance: 3,
   resend: 3,
+  hasten: 4,
   subscribe: 4,
   unsubscribe: 2,
   restart: 2,
@@ -149,6 +150,22 @@ class DeliveryRun {
     yield* this.made(id, [{ destination: to, event: event.id }], true)
   })
 
+  /** Some deliveries in one command, whatever has become of them; some by an attempt that was made, or is not next. */
+  readonly hasten = Effect.fnUntraced({ self: this }, function* (id: string) {
+    const model = this.models.get(id)!
+    const now = yield* Harness.now
+    const meant = [...model.deliveries.values()]
+      .filter(() => this.random.chance(0.3))
+      .map(({ attempts, destination, id }) => {
+        return { id, destination, attempt: Math.max(attempts.length + 1 + this.random.pick([0, 0, 0, -1, 1]), 1) }
+      })
+    yield* this.transact(id, (transaction) => {
+      for (const delivery of meant) transaction.hasten(delivery)
+    })
+    for (const { attempt, id } of meant) model.hastened(id, attempt, now)
+    assert.isEmpty(this.told)
+  })
+
   /** Outcomes of some deliveries at once; some of them stale, doubled or ahead. */
   readonly report = Effect.fnUntraced({ self: this }, function* (id: string) {
     const model = this.models.get(id)!
@@ -229,6 +246,8 @@ class DeliveryRun {
         return
       case "resend":
         return yield* this.resend(id, to)
+      case "hasten":
+        return yield* this.hasten(id)
       case "happen":
         return yield* this.happen(id)
       case "report":
@@ -349,6 +368,8 @@ describe("deliveries", () => {
         ])
       assert.strictEqual(yield* roundsOf(report(1, { retryAfterMillis: 20_000 })), 0)
       assert.strictEqual(yield* roundsOf(report(2, { retryAfterMillis: 19_999 })), 1)
+      const hasten = command((transaction) => transaction.hasten({ id: deliveries[0]!.id, destination, attempt: 3 }))
+      assert.strictEqual(yield* roundsOf(hasten), 1)
       assert.strictEqual(yield* roundsOf(command((transaction) => transaction.advanceClock(60_000))), 1)
       assert.strictEqual(yield* roundsOf(report(3, { retryAfterMillis: 19_999 })), 1)
       assert.strictEqual(yield* roundsOf(report(4, "exhausted")), 0)

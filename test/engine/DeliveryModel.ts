@@ -69,6 +69,13 @@ export class DeliveryModel {
     }
   }
 
+  hastened(id: string, attempt: number, wallClock: number): void {
+    const delivery = this.deliveries.get(id)
+    // A first attempt is due at once in any case.
+    if (attempt === 1 || delivery?.state !== "pending" || attempt !== delivery.attempts.length + 1) return
+    delivery.nextAttemptAt = wallClock + this.clockOffset
+  }
+
   wiped(): void {
     this.clockOffset = 0
     this.subscriptions.clear()

@@ -47,6 +47,7 @@ const recordOf = (account: string, version: number, events: number): JournalReco
   subscriptions: [],
   deliveries: [],
   attempts: [],
+  hastened: [],
   response: null
 })
 

@@ -18,7 +18,7 @@ export const olderRow = (record: JournalRecord, format: number, previous: string
     const image = of === undefined ? { object: JSON.parse(object), ...(format > 1 && { format }) } : { of }
     return { id, type, ...image, ...(previous !== null && { previous }) }
   })
-  const { apiVersion, attempts, deliveries, response, subscriptions, timers } = record
+  const { apiVersion, attempts, deliveries, hastened, response, subscriptions, timers } = record
   const of = response === null ? undefined : nameOf(response.body)
   const answer = response && {
     status: response.status,
@@ -28,6 +28,7 @@ export const olderRow = (record: JournalRecord, format: number, previous: string
     ...(apiVersion !== null && { apiVersion }),
     subscriptions,
     attempts,
+    hastened,
     now: record.now,
     clock,
     advanced: record.advanced,

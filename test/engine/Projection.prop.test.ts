@@ -40,6 +40,7 @@ const recordsOf = (random: Random, length: number, wipes: number = 0): ReadonlyA
       subscriptions: [],
       deliveries: [],
       attempts: [],
+      hastened: [],
       response: null
     }
     const record = { ...nothing, account: ACCOUNT, version: i + 1, at: 1, now: 1, clock: 0, advanced: 0, wiped }

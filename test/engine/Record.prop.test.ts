@@ -130,6 +130,9 @@ const record = (seed: Random, version: number, account: string): JournalRecord =
       state: seed.pick(["pending", "delivered", "exhausted"] as const),
       nextAttemptAt: seed.chance(0.5) ? null : seed.below(2 ** 42)
     })),
+    hastened: Array.from({ length: seed.below(3) }, (_, i) => {
+      return { id: `whd_${i}`, destination: `we_${i}`, attempt: 2 + seed.below(7) }
+    }),
     response: seed.chance(0.3) ? null : { status: 200 + seed.below(300), body: body() }
   }
 }

@@ -41,6 +41,7 @@ const NOTHING_DONE = {
   subscriptions: [],
   deliveries: [],
   attempts: [],
+  hastened: [],
   response: null
 }
 

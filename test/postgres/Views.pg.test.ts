@@ -153,7 +153,10 @@ const deliveries = (
   const older = made.filter(({ account }) => checkpoints.some((checkpoint) => checkpoint.account === account))
   const deliverySteps = distinct(random, older).map(({ account, destination, id }): DeliveryStep => {
     const after = random.below(3)
-    return { account, destination, id, after, attempt: attempt(after + 1), ...fate(account) }
+    const step = { account, destination, id, after }
+    if (after === 0 || random.chance(0.7)) return { ...step, attempt: attempt(after + 1), ...fate(account) }
+    const dueAt = random.below(TIME_MAX)
+    return { ...step, attempt: null, state: "pending", nextAttemptAt: dueAt + headOf(heads, account).clock, dueAt }
   })
   const deliveriesMade = checkpoints.flatMap(({ account, to }) =>
     distinct(random, DESTINATIONS).map((destination, i): DeliveryRow => {

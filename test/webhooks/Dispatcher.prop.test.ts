@@ -153,6 +153,48 @@ describe("the dispatcher", () => {
     { arbitrary: { runs: 20 } }
   )
 
+  it.effect.prop(
+    "makes at once the attempt that a delivery waits for if it is hastened, and no other, whenever the process dies",
+    { seed: Seed },
+    ({ seed }) =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const dies = random.chance(0.5) ? 0.3 : 0
+        const receiver: Receiver = () => answers(random.chance(0.2) ? 200 : 500, random.pick([0, 5, 700]))
+        const destinations = named(2, "we")
+        const run = yield* started(receiver, destinations)
+        const made = ({ destination, event }: DeliveryRow) =>
+          run.attempts.filter((one) => one.destination === destination && one.event === event)
+        for (const name of named(6, "slot")) {
+          yield* run.happen(name)
+          yield* Harness.pass(random.pick([0, 100, 2000, 50_000]), 500)
+          const rows = yield* Effect.forEach(destinations, run.deliveries)
+          const hastened = rows.flat().filter(({ state }) => state === "pending" && random.chance(0.7))
+          yield* run.transact((transaction) => {
+            for (const { attempts, destination, id } of hastened) {
+              transaction.hasten({ id, destination, attempt: attempts.length + 1 })
+            }
+          })
+          if (random.chance(dies)) yield* Effect.andThen(run.kill, run.start())
+          yield* Harness.pass(1000, 50)
+          for (const row of hastened) assert.isAbove(made(row).length, row.attempts.length)
+        }
+        yield* untilOver(run, destinations)
+        for (const row of (yield* Effect.forEach(destinations, run.deliveries)).flat()) {
+          const attempts = row.attempts.map(({ attempt }) => attempt)
+          assert.deepStrictEqual(
+            attempts,
+            attempts.map((_, i) => i + 1)
+          )
+          const numbers = made(row).map(({ attempt }) => attempt)
+          assert.deepStrictEqual(dies === 0 ? numbers : [...new Set(numbers)], attempts)
+          if (row.state === "exhausted") assert.strictEqual(attempts.length, 8)
+        }
+        yield* ended(run)
+      }),
+    { arbitrary: { runs: 20 } }
+  )
+
   it.effect("starts first attempts in the order of their events", () =>
     Effect.gen(function* () {
       const run = yield* started(() => answers(200, 100), ["we"])

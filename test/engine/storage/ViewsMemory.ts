@@ -261,7 +261,7 @@ class Accounts {
       if (row === undefined) continue
       const after = moved(row, step)
       deliveries.set(deliveryId(step), after)
-      if (after !== row) leases.delete(deliveryId(step))
+      if (after !== row && step.attempt !== null) leases.delete(deliveryId(step))
     }
     return [...refused]
   }
