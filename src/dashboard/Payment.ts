@@ -2,9 +2,9 @@
 import { Effect, Layer, Schema } from "effect"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import { RequestedCancellationReason } from "../domain/PaymentIntent.ts"
+import { CapturePaymentIntent, RequestedCancellationReason } from "../domain/PaymentIntent.ts"
 import type { Refund } from "../domain/Refund.ts"
-import { RefundReason } from "../domain/Refund.ts"
+import { CreateRefund, RefundReason } from "../domain/Refund.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { FormValues } from "../pages/Forms.ts"
 import type { Child } from "../pages/Html.ts"
@@ -31,6 +31,7 @@ import {
   time,
   words
 } from "./components/Values.ts"
+import { decoded } from "./Entered.ts"
 import { historySection } from "./History.ts"
 import { customersOf, payerOf } from "./Payers.ts"
 import { cardOf, paymentBadge, refundedOf } from "./Payments.ts"
@@ -68,7 +69,7 @@ const buttons = (visit: Visit, payment: PaymentIntent, problem: Problem | null):
     label,
     inputmode: "decimal" as const,
     value: plainAmount(most, currency),
-    hint: html`At most ${money(most, currency)}.`
+    hint: html`At most ${money(most, currency)}; all of it if left empty.`
   })
   return html`<div class="buttons">
     ${
@@ -199,7 +200,9 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
 /** The amount that was entered, in minor units; what is wrong with it, or undefined for none, which means all. */
 const enteredAmount = (text: string, currency: string): number | Invalid | undefined => {
   if (text === "") return undefined
-  const read = Amounts.readAmount(text, moneyOf(currency, "en"))
+  // How much there is, the command knows.
+  const bounds = { minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
+  const read = Amounts.readAmountWithin(text, { ...moneyOf(currency, "en"), ...bounds })
   return "minor" in read ? read.minor : new Invalid({}, read.problem)
 }
 
@@ -231,7 +234,7 @@ const refund = action({
       ...(reason !== undefined && { reason })
     }
     const detail = amount === undefined ? "all" : `${plainAmount(amount, currency)} ${currency.toUpperCase()}`
-    return { entered, detail, command: Refunds.create(entered) }
+    return { entered, detail, command: Effect.flatMap(decoded(CreateRefund, entered), Refunds.create) }
   })
 })
 
@@ -248,7 +251,8 @@ const capture = action({
     if (amount instanceof Invalid) return new Invalid({ amount_to_capture: amount.message! })
     const entered = amount === undefined ? {} : { amount_to_capture: amount }
     const detail = amount === undefined ? "all" : `${plainAmount(amount, currency)} ${currency.toUpperCase()}`
-    return { entered, detail, command: PaymentIntents.capture(id, entered) }
+    const command = Effect.flatMap(decoded(CapturePaymentIntent, entered), (it) => PaymentIntents.capture(id, it))
+    return { entered, detail, command }
   })
 })
 

@@ -335,6 +335,30 @@ describe("the dashboard", () => {
     assert.include(wrong.text, "There is no such version")
   })
 
+  it("moves no money for an amount of nothing, less, or what is none", async () => {
+    const paid = await payment()
+    const held: Answer = await server.post("/v1/payment_intents", {
+      amount: 4321,
+      currency: "usd",
+      payment_method: "pm_card_visa",
+      capture_method: "manual",
+      confirm: true
+    })
+    for (const [id, end, field] of [
+      [paid.id, "/refund", "amount"],
+      [held.id, "/capture", "amount_to_capture"]
+    ] as const) {
+      const before = await server.get(`/v1/payment_intents/${id}`)
+      const form = formTo(await owner.get(`/dashboard/test/payments/${id}`), end)
+      for (const entered of ["0", "0.00", "-1", "-0", "0.001", "1e2", "0x10", "１.２.３", "∞", "43.22"]) {
+        const refused = await owner.post(form.action, { ...form.values, [field]: entered })
+        assert.strictEqual(refused.status, 400, `${end} of ${entered}`)
+        assert.match(refused.text, new RegExp(`<p class="error" id="[^"]*-${field}-error">`))
+      }
+      assert.deepStrictEqual(await server.get(`/v1/payment_intents/${id}`), before)
+    }
+  })
+
   it("takes no password that is soon guessed, and no address that somebody has", async () => {
     await withPassword("taken@example.com")
     const tab = await signedIn(server, "developer")
