@@ -7,6 +7,7 @@ import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import type { Cursor } from "./components/Table.ts"
 import type { Listed } from "./Reading.ts"
+import { isNew } from "./Reading.ts"
 import type { Visit } from "./Visit.ts"
 
 /** Rows that are in memory at once. */
@@ -68,8 +69,9 @@ export const csvTime = (seconds: number): string => new Date(seconds * 1000).toI
 export const csvJson = (value: Readonly<Record<string, string>>): string | null =>
   Object.keys(value).length === 0 ? null : JSON.stringify(value)
 
-/** Leads to the file of all that a list shows, on every page. */
-export const csvLink = (visit: Visit, path: `/${string}.csv`): Child => {
+/** Leads to the file of all that a list shows, on every page; nothing where there is nothing yet. */
+export const csvLink = (visit: Visit, path: `/${string}.csv`, rows: ReadonlyArray<unknown>): Child => {
+  if (isNew(visit, rows)) return null
   const { after: _, before: __, done: ___, trail: ____, ...asked } = Object.fromEntries(visit.query)
   return html`<a class="button" href="${visit.to(path, asked)}" download="">Download CSV</a>`
 }

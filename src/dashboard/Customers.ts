@@ -19,7 +19,7 @@ import { NOTHING, time } from "./components/Values.ts"
 import type { CsvFile } from "./CsvFile.ts"
 import { csvFile, csvJson, csvLink, csvTime } from "./CsvFile.ts"
 import { decoded, textIn } from "./Entered.ts"
-import { list, PAGE_ROWS, search } from "./Reading.ts"
+import { isNew, list, PAGE_ROWS, search } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, download, screen } from "./Screens.ts"
 
@@ -58,13 +58,12 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
   const { account, query } = visit
   const clauses = clausesOf(query)
   const { hasMore, rows } = yield* customers(account, clauses, { cursor: cursorIn(query), limit: PAGE_ROWS })
-  const isNew = rows.length === 0 && query.size === 0
   return {
     title: "Customers",
     section: "Customers",
     live: ["customer"],
     aside: html`<div class="buttons">
-      ${!isNew && csvLink(visit, "/customers.csv")}
+      ${csvLink(visit, "/customers.csv", rows)}
       ${
         visit.may("build") &&
         dialog("New customer", {
@@ -78,7 +77,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
       }
     </div>`,
     content: [
-      !isNew &&
+      !isNew(visit, rows) &&
         filters(visit, "/customers", (fields) => [
           fields.text({ name: "email", label: "Email" }),
           fields.text({ name: "name", label: "Name" })

@@ -51,8 +51,7 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
     section: "Webhooks",
     back: ["/webhooks", "Webhooks"],
     live: ["event"],
-    aside:
-      (rows.length > 0 || visit.query.size > 0) && html`<div class="buttons">${csvLink(visit, "/events.csv")}</div>`,
+    aside: html`<div class="buttons">${csvLink(visit, "/events.csv", rows)}</div>`,
     content: [
       filters(visit, "/events", (fields) =>
         fields.text({ name: "type", label: "Type", hint: html`Such as <code>payment_intent.*</code>` })

@@ -16,7 +16,7 @@ import { isId } from "./Objects.ts"
 import type { Customers } from "./Payers.ts"
 import { customersOf, payerOf } from "./Payers.ts"
 import { askedBy, payments } from "./PaymentSearch.ts"
-import { PAGE_ROWS } from "./Reading.ts"
+import { isNew, PAGE_ROWS } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
@@ -88,8 +88,6 @@ const show: Show = Effect.fnUntraced(function* (visit) {
       ? yield* payments(visit.account, asked, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
       : { rows: [], hasMore: false }
   const customers = yield* customersOf(visit.account, rows)
-  // There is nothing to look for before there is anything.
-  const isNew = rows.length === 0 && visit.query.size === 0
   const isFiltered = problem !== null || asked.queries.length > 0
   const options = (values: ReadonlyArray<string>) => [
     ["", "Any"] as const,
@@ -102,9 +100,9 @@ const show: Show = Effect.fnUntraced(function* (visit) {
     section: "Payments",
     ...(problem !== null && { status: 400 }),
     live: ["payment_intent", "customer"],
-    aside: problem === null && !isNew && html`<div class="buttons">${csvLink(visit, "/payments.csv")}</div>`,
+    aside: problem === null && html`<div class="buttons">${csvLink(visit, "/payments.csv", rows)}</div>`,
     content: [
-      !isNew &&
+      !isNew(visit, rows) &&
         filters(
           visit,
           "/payments",

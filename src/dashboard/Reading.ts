@@ -9,6 +9,7 @@ import type { Resource } from "../payments/Documents.ts"
 import type { SearchedBy } from "../payments/Search.ts"
 import { filtersOf } from "../payments/Search.ts"
 import type { Cursor } from "./components/Table.ts"
+import type { Visit } from "./Visit.ts"
 
 /** Rows of a list's page. */
 export const PAGE_ROWS = 25
@@ -45,6 +46,10 @@ export interface Listed<A> {
   readonly rows: ReadonlyArray<A>
   readonly hasMore: boolean
 }
+
+/** True of a list that has nothing although nothing was asked for: there is nothing to look for, nor to download. */
+export const isNew = ({ query }: Pick<Visit, "query">, rows: ReadonlyArray<unknown>): boolean =>
+  rows.length === 0 && query.size === 0
 
 /** A page of the objects of a kind that have these labels. */
 export const list = Effect.fnUntraced(function* <A extends Identified, H>(

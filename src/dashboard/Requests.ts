@@ -152,9 +152,7 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
   const { hasMore, requests } = yield* log.list(visit.account, { filter, limit: PAGE_ROWS, ...cursor })
   return {
     ...screen,
-    aside:
-      (requests.length > 0 || visit.query.size > 0) &&
-      html`<div class="buttons">${csvLink(visit, "/requests.csv")}</div>`,
+    aside: html`<div class="buttons">${csvLink(visit, "/requests.csv", requests)}</div>`,
     content: [
       ...above,
       requestsTable(visit, requests, Object.keys(filter).length > 0),

@@ -180,7 +180,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #timer: NodeJS.Timeout
   #mayRepeat = true
   #bodyBytes = 0
-  /** The status of an answer that is no success, until its text is there. */
+  /** The status of an answer that is no success: it is reported once its text is there. */
   #refusal: number | null = null
   #text: Array<Buffer> = []
 
@@ -240,13 +240,13 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#bodyBytes < KEPT_BYTES_MAX && this.#refusal !== null) this.#text.push(chunk)
     this.#bodyBytes += chunk.length
-    if (this.#bodyBytes >= KEPT_BYTES_MAX) this.#settleRefused()
+    if (this.#bodyBytes >= KEPT_BYTES_MAX) this.#settle(null)
     if (this.#bodyBytes > BODY_MAX_BYTES) controller.abort(new CutOff("the body is too long"))
   }
 
   onResponseEnd(): void {
     this.#end()
-    this.#settleRefused()
+    this.#settle(null)
   }
 
   onResponseError(_controller: unknown, error: Error): void {
@@ -263,21 +263,22 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#limits.bodies.delete(this)
   }
 
-  #settleRefused(): void {
-    const status = this.#refusal
-    if (status === null) return
-    const body = textOf(this.#text)
-    this.#refusal = null
+  /** Reports once: an answer that is no success, whatever has happened to its text; else what is given, if anything. */
+  #settle(result: Result | null): void {
+    const report = this.#report
+    if (report === null) return
+    const settled = this.#refused() ?? result
+    if (settled === null) return
+    this.#report = null
     this.#text = []
-    this.#settle({ status, error: null, ...(body !== undefined && { body }) })
+    report(settled)
   }
 
-  #settle(result: Result): void {
-    // It has answered, whatever happened to its text.
-    this.#settleRefused()
-    const report = this.#report
-    this.#report = null
-    report?.(result)
+  #refused(): Result | null {
+    const status = this.#refusal
+    if (status === null) return null
+    const body = textOf(this.#text)
+    return { status, error: null, ...(body !== undefined && { body }) }
   }
 }
 

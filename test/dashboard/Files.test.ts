@@ -68,6 +68,21 @@ describe("files of the dashboard", () => {
     )
   })
 
+  it("are offered once there is something, or as soon as something is looked for", async () => {
+    const asked = {
+      "/payments": "currency=usd",
+      "/customers": "name=x",
+      "/events": "type=x.*",
+      "/requests": "path=/v1"
+    }
+    for (const [list, query] of Object.entries(asked)) {
+      for (const [page, isOffered] of [[list, false] as const, [`${list}?${query}`, true] as const]) {
+        const { text } = await tab.get(`/dashboard/live${page}`)
+        assert.strictEqual(text.includes("Download CSV"), isOffered, page)
+      }
+    }
+  })
+
   it("have the events of a type, of all pages", async () => {
     await server.post("/v1/products", { name: "Mug" })
     const rows = await fileOf("/events?type=customer.*")
