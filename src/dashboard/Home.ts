@@ -156,29 +156,38 @@ const healthTable = (visit: Visit, endpoints: ReadonlyArray<Health>) =>
         cell: ({ delivered, failing }) =>
           delivered + failing.length === 0 ? NOTHING : rateOf({ paid: delivered, failed: failing.length })
       },
-      { name: "Taken", align: "end", cell: ({ delivered }) => delivered, wide: true },
-      { name: "Failing", align: "end", cell: ({ failing }) => failing.length, wide: true },
-      { name: "Waiting", align: "end", cell: ({ waiting }) => waiting, wide: true }
+      { name: "Taken", align: "end", cell: ({ delivered }) => delivered },
+      { name: "Failing", align: "end", cell: ({ failing }) => failing.length },
+      { name: "Waiting", align: "end", cell: ({ waiting }) => waiting }
     ],
     rows: endpoints,
     href: ({ id }) => visit.to(`/webhooks/${id}`),
     empty: null
   })
 
+/** `12 of 36 taken, 20 failing, 4 waiting`. */
+const saidOf = ({ delivered, failing, waiting }: Health): string => {
+  const all = delivered + failing.length + waiting
+  if (all === 0) return "no deliveries"
+  const others = [failing.length > 0 && `${failing.length} failing`, waiting > 0 && `${waiting} waiting`]
+  return [`${delivered} of ${all} taken`, ...others].filter(Boolean).join(", ")
+}
+
 const webhooks = (visit: Visit, endpoints: ReadonlyArray<Health>): Child => {
   const to = visit.to("/webhooks")
   if (endpoints.length === 0) {
     return html`<div class="empty">No endpoints yet. <a href="${to}">Webhooks</a> tell your server what happens.</div>`
   }
-  const kinds = ["Taken", "Failing", "Waiting"]
   return ranking({
-    title: "Newest deliveries by endpoint",
-    kinds,
-    ranked: endpoints.map(({ delivered, endpoint, failing, id, waiting }) => {
-      const values = [delivered, failing.length, waiting]
-      const said = values.flatMap((value, i) => (value === 0 ? [] : `${value} ${kinds[i]!.toLowerCase()}`))
-      return { name: endpoint.url, href: visit.to(`/webhooks/${id}`), values, text: said.join(", ") || "no deliveries" }
-    }),
+    title: "Newest deliveries of each endpoint",
+    kinds: ["Taken", "Failing", "Waiting"],
+    isShares: true,
+    ranked: endpoints.map((one) => ({
+      name: one.endpoint.url,
+      href: visit.to(`/webhooks/${one.id}`),
+      values: [one.delivered, one.failing.length, one.waiting],
+      text: saidOf(one)
+    })),
     table: healthTable(visit, endpoints)
   })
 }

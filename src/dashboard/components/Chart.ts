@@ -110,6 +110,8 @@ export interface Ranking {
   readonly kinds?: ReadonlyArray<string>
   /** In the order in which they are shown. */
   readonly ranked: ReadonlyArray<Ranked>
+  /** True for bars of one length, which show the shares of their kinds, however little one is beside the others. */
+  readonly isShares?: boolean
   readonly table: Html
 }
 
@@ -140,12 +142,12 @@ const lineOf = ({ href, name, text, values }: Ranked, max: number): Html => {
 }
 
 /** Bars that lie one below the other. The longest is as long as there is room: its value is the scale. */
-export const ranking = ({ kinds = [], ranked, table, title }: Ranking): Html => {
+export const ranking = ({ isShares = false, kinds = [], ranked, table, title }: Ranking): Html => {
   const max = Math.max(0, ...ranked.map(({ values }) => sumOf(values)))
   return html`<figure class="chart">
     <figcaption>${title} ${kinds.map((kind, i) => html`<small class="key ${KINDS[i]!}">${kind}</small>`)}</figcaption>
     <ul class="ranking">
-      ${ranked.map((one) => lineOf(one, max))}
+      ${ranked.map((one) => lineOf(one, isShares ? sumOf(one.values) : max))}
     </ul>
     <details>
       <summary>As a table</summary>
