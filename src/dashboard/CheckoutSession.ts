@@ -1,6 +1,7 @@
 /** One checkout session: its page for the payer, what is bought, and what came of it. */
 import { Effect, Layer } from "effect"
 import type { CheckoutSession, LineItem } from "../domain/CheckoutSession.ts"
+import { UpdateCheckoutSession } from "../domain/CheckoutSession.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
 import * as Commands from "../payments/CheckoutSessions.ts"
@@ -11,8 +12,10 @@ import { billingHtml } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import { qrCode } from "./components/QrCode.ts"
 import { table } from "./components/Table.ts"
-import { amountText, badge, code, facts, metadataSection, money, section, time } from "./components/Values.ts"
+import { amountText, badge, code, facts, money, section, time } from "./components/Values.ts"
+import { decoded } from "./Entered.ts"
 import { historySection } from "./History.ts"
+import { editedMetadata, metadataAction } from "./Metadata.ts"
 import { objectLink } from "./Objects.ts"
 import { customerLink, customersOf } from "./Payers.ts"
 import { find } from "./Reading.ts"
@@ -82,7 +85,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
           ["Reference", session.client_reference_id]
         ])
       ),
-      metadataSection(session.metadata),
+      editedMetadata(visit, `/checkout-sessions/${id}`, session.metadata, problem),
       section("What is bought", linesTable(visit, lines)),
       yield* historySection(visit, { ids: [id] }),
       // A client secret lets whoever has it pay; nobody needs it here.
@@ -101,4 +104,13 @@ const expire = action({
   does: (_, { id = "" }) => Effect.succeed({ entered: {}, command: Commands.expire(id) })
 })
 
-export const layer = Layer.merge(screen("/checkout-sessions/:id", "see", show), expire)
+const updateMetadata = metadataAction({
+  name: "checkout_session",
+  of: "/checkout-sessions/:id",
+  kind: CHECKOUT_SESSION,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdateCheckoutSession, entered), (parameters) => Commands.update(id, parameters))
+})
+
+export const layer = Layer.mergeAll(screen("/checkout-sessions/:id", "see", show), expire, updateMetadata)

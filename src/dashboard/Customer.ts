@@ -16,9 +16,10 @@ import { cardExpiry, cardName } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import type { Column } from "./components/Table.ts"
 import { table } from "./components/Table.ts"
-import { code, facts, metadataSection, section, time } from "./components/Values.ts"
+import { code, facts, section, time } from "./components/Values.ts"
 import { decoded } from "./Entered.ts"
 import { historySection } from "./History.ts"
+import { editedMetadata, metadataAction } from "./Metadata.ts"
 import { paymentColumns } from "./Payments.ts"
 import { find, list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
@@ -100,7 +101,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Description", customer.description],
         ["Since", time(customer.created)]
       ]),
-      metadataSection(customer.metadata),
+      editedMetadata(visit, `/customers/${id}`, customer.metadata, problem),
       section(
         "Payments",
         table({
@@ -164,4 +165,13 @@ const detach = action({
   does: (_, { card = "" }) => Effect.succeed({ entered: {}, subject: card, command: Attachments.detach(card) })
 })
 
-export const layer = Layer.mergeAll(screen("/customers/:id", "see", show), edit, remove, detach)
+const updateMetadata = metadataAction({
+  name: "customer",
+  of: "/customers/:id",
+  kind: CUSTOMER,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))
+})
+
+export const layer = Layer.mergeAll(screen("/customers/:id", "see", show), edit, updateMetadata, remove, detach)

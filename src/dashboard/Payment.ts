@@ -2,7 +2,7 @@
 import { Effect, Layer, Schema } from "effect"
 import type { CheckoutSession } from "../domain/CheckoutSession.ts"
 import type { PaymentIntent } from "../domain/PaymentIntent.ts"
-import { CapturePaymentIntent, RequestedCancellationReason } from "../domain/PaymentIntent.ts"
+import { CapturePaymentIntent, RequestedCancellationReason, UpdatePaymentIntent } from "../domain/PaymentIntent.ts"
 import type { Refund } from "../domain/Refund.ts"
 import { CreateRefund, RefundReason } from "../domain/Refund.ts"
 import { Accounts } from "../engine/Accounts.ts"
@@ -19,20 +19,10 @@ import { dialog } from "./components/Form.ts"
 import { billingHtml } from "./components/Cards.ts"
 import { json } from "./components/Json.ts"
 import { table } from "./components/Table.ts"
-import {
-  amountText,
-  badge,
-  code,
-  facts,
-  metadataSection,
-  money,
-  plainAmount,
-  section,
-  time,
-  words
-} from "./components/Values.ts"
+import { amountText, badge, code, facts, money, plainAmount, section, time, words } from "./components/Values.ts"
 import { decoded } from "./Entered.ts"
 import { historySection } from "./History.ts"
+import { editedMetadata, metadataAction } from "./Metadata.ts"
 import { customersOf, payerOf } from "./Payers.ts"
 import { cardOf, paymentBadge, refundedOf } from "./Payments.ts"
 import { find, list } from "./Reading.ts"
@@ -188,7 +178,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     aside: [paymentBadge(payment), checkout, buttons(visit, payment, problem)],
     content: [
       factsOf(visit, payment, payerOf(visit, customers, payment), session),
-      metadataSection(payment.metadata),
+      editedMetadata(visit, `/payments/${id}`, payment.metadata, problem),
       history,
       refunds.length > 0 && section("Refunds", refundsTable(visit, refunds)),
       // A client secret lets whoever has it pay; nobody needs it here.
@@ -270,4 +260,13 @@ const cancel = action({
   }
 })
 
-export const layer = Layer.mergeAll(screen("/payments/:id", "see", show), refund, capture, cancel)
+const updateMetadata = metadataAction({
+  name: "payment_intent",
+  of: "/payments/:id",
+  kind: PAYMENT_INTENT,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdatePaymentIntent, entered), (parameters) => PaymentIntents.update(id, parameters))
+})
+
+export const layer = Layer.mergeAll(screen("/payments/:id", "see", show), refund, capture, cancel, updateMetadata)

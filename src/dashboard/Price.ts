@@ -10,9 +10,10 @@ import type { Problem } from "./components/Form.ts"
 import { dialog } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
 import { priceHtml, quantitiesSection } from "./components/Prices.ts"
-import { badge, code, facts, metadataSection, section, time, words } from "./components/Values.ts"
+import { badge, code, facts, section, time, words } from "./components/Values.ts"
 import { decoded, textIn } from "./Entered.ts"
 import { historySection } from "./History.ts"
+import { editedMetadata, metadataAction } from "./Metadata.ts"
 import { objectLink } from "./Objects.ts"
 import { stateBadge } from "./Products.ts"
 import { find } from "./Reading.ts"
@@ -61,7 +62,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Tax", words(tax_behavior)],
         ["Since", time(created)]
       ]),
-      metadataSection(metadata),
+      editedMetadata(visit, `/prices/${id}`, metadata, problem),
       quantitiesSection(price),
       yield* historySection(visit, { ids: [id] }),
       section("JSON", json(visit, price, "The price as JSON"))
@@ -90,4 +91,13 @@ const edit = action({
   }
 })
 
-export const layer = Layer.merge(screen("/prices/:id", "see", show), edit)
+const updateMetadata = metadataAction({
+  name: "price",
+  of: "/prices/:id",
+  kind: PRICE,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))
+})
+
+export const layer = Layer.mergeAll(screen("/prices/:id", "see", show), edit, updateMetadata)

@@ -17,10 +17,11 @@ import { json } from "./components/Json.ts"
 import { priceHtml, quantitiesSection } from "./components/Prices.ts"
 import type { Column } from "./components/Table.ts"
 import { table } from "./components/Table.ts"
-import { badge, code, facts, metadataSection, NOTHING, section, time } from "./components/Values.ts"
+import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
 import { decoded, numberIn, textIn } from "./Entered.ts"
 import { productFields, stateBadge } from "./Products.ts"
 import { historySection } from "./History.ts"
+import { editedMetadata, metadataAction } from "./Metadata.ts"
 import { find, list } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { action, screen } from "./Screens.ts"
@@ -142,7 +143,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
         ["Since", time(product.created)],
         ["Changed", product.updated > product.created ? time(product.updated) : null]
       ]),
-      metadataSection(product.metadata),
+      editedMetadata(visit, `/products/${id}`, product.metadata, problem),
       section(
         "Prices",
         table({
@@ -239,9 +240,19 @@ const makeLink = action({
   }
 })
 
+const updateMetadata = metadataAction({
+  name: "product",
+  of: "/products/:id",
+  kind: PRODUCT,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdateProduct, entered), (parameters) => Commands.update(id, parameters))
+})
+
 export const layer = Layer.mergeAll(
   screen("/products/:id", "see", show),
   edit,
+  updateMetadata,
   setActive("archive", "The product is archived: nobody can begin to pay for it."),
   setActive("activate", "The product is active."),
   setPriceActive("archive", "The price is archived."),

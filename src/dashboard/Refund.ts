@@ -1,15 +1,19 @@
 /** One refund: of which payment it is, and what became of it. */
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import { UpdateRefund } from "../domain/Refund.ts"
 import { REFUND } from "../payments/Documents.ts"
+import * as Refunds from "../payments/Refunds.ts"
 import { json } from "./components/Json.ts"
-import { amountText, badge, code, facts, metadataSection, section, time, words } from "./components/Values.ts"
+import { amountText, badge, code, facts, section, time, words } from "./components/Values.ts"
+import { decoded } from "./Entered.ts"
 import { historySection } from "./History.ts"
+import { editedMetadata, metadataAction } from "./Metadata.ts"
 import { objectLink } from "./Objects.ts"
 import { find } from "./Reading.ts"
 import type { Show } from "./Screens.ts"
 import { screen } from "./Screens.ts"
 
-const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
+const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const refund = (yield* find(visit.account, REFUND, id)).value
   const { amount, charge, created, currency, failure_reason, metadata, payment_intent, reason, status } = refund
   return {
@@ -27,11 +31,20 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
         ["Why it failed", failure_reason && words(failure_reason)],
         ["Date", time(created)]
       ]),
-      metadataSection(metadata),
+      editedMetadata(visit, `/refunds/${id}`, metadata, problem),
       yield* historySection(visit, { ids: [id] }),
       section("JSON", json(visit, refund, "The refund as JSON"))
     ]
   }
 })
 
-export const layer = screen("/refunds/:id", "see", show)
+const updateMetadata = metadataAction({
+  name: "refund",
+  of: "/refunds/:id",
+  kind: REFUND,
+  show,
+  update: (id, entered) =>
+    Effect.flatMap(decoded(UpdateRefund, entered), (parameters) => Refunds.update(id, parameters))
+})
+
+export const layer = Layer.merge(screen("/refunds/:id", "see", show), updateMetadata)

@@ -261,6 +261,8 @@ export interface Action<R = Services> {
   readonly show: Show<R>
   /** Said once it is done. */
   readonly says: string
+  /** True for a form of many texts, which may be as long as a request. */
+  readonly isLong?: boolean
   /** Whether somebody has to have proved lately who they are. */
   readonly confirms?: (visit: Visit, values: FormValues) => boolean
   readonly does: (
@@ -339,7 +341,7 @@ export const action = <R = never>(made: Action<Services | R>) => {
       Effect.gen(function* () {
         const config = yield* PaymentsConfig
         if (!isFromHere(config.publicUrl, request)) return notFromHere(request)
-        const values = yield* readForm(request)
+        const values = yield* readForm(request, made)
         const subject = subjectOf(visit.session, visit.place.path)
         const idempotencyKey = idempotencyKeyOf(config, subject, values?.get("token") ?? "")
         if (values === undefined || idempotencyKey === undefined) return notFromHere(request)

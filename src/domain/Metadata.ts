@@ -8,9 +8,9 @@ import { Effect, Schema } from "effect"
 import { ParameterInvalid } from "./ParameterErrors.ts"
 import { hasLengthAtMost, text } from "./Text.ts"
 
-const METADATA_KEYS_MAX = 50
-const METADATA_KEY_LENGTH_MAX = 40
-const METADATA_VALUE_LENGTH_MAX = 500
+export const METADATA_KEYS_MAX = 50
+export const METADATA_KEY_LENGTH_MAX = 40
+export const METADATA_VALUE_LENGTH_MAX = 500
 
 const METADATA_RULE =
   `an object with at most ${METADATA_KEYS_MAX} keys, each of 1 to ${METADATA_KEY_LENGTH_MAX} characters ` +

@@ -11,37 +11,42 @@ import type { Unavailable } from "../engine/Accounts.ts"
 import { readBodyOf } from "../http/forward/PageRelay.ts"
 import { RequestTooLarge } from "../http/HttpErrors.ts"
 import type { RequestBodies } from "../http/RequestBody.ts"
+import { BODY_BYTES_MAX } from "../http/RequestBody.ts"
 import { formKey } from "../payments/IdempotencyKeys.ts"
 import type { PaymentsConfigShape } from "../payments/PaymentsConfig.ts"
 
 /** The values of a form by name. If a name is given twice, its first value counts. */
 export type FormValues = ReadonlyMap<string, string>
 
-/**
- * No form of a page is this long, in bytes. Longer ones are refused, since parsing may cost the square of the length.
- */
+/** No form of a page is this long, in bytes, unless it says so. Longer ones are refused. */
 const FORM_BYTES_MAX = 65_536
+/** No form has so many fields: a megabyte of empty ones takes a second to parse. */
+const FIELDS_MAX = 1000
 /** No value is this long, in characters. The rest of a longer one is cut off. */
 const VALUE_LENGTH_MAX = 5000
 
-/** Reads the form; undefined if the body is of another type. */
+/** Reads the form; undefined if the body is of another type. A long one may be as long as any request. */
 export const readForm = (
-  request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<FormValues | undefined, RequestTooLarge | Unavailable, RequestBodies> =>
-  Effect.map(
-    Effect.flatMap(readBodyOf(request, FORM_BYTES_MAX), (body) =>
-      body.length > FORM_BYTES_MAX ? Effect.fail(new RequestTooLarge()) : Effect.succeed(body)
-    ),
-    (body) => {
-      const [type] = (request.headers["content-type"] ?? "").split(";", 1)
-      if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined
-      const values = new Map<string, string>()
-      for (const [name, value] of new URLSearchParams(body.toString("utf8"))) {
-        if (!values.has(name)) values.set(name, clean(value))
-      }
-      return values
-    }
-  )
+  request: HttpServerRequest.HttpServerRequest,
+  { isLong = false }: { readonly isLong?: boolean } = {}
+): Effect.Effect<FormValues | undefined, RequestTooLarge | Unavailable, RequestBodies> => {
+  const bytesMax = isLong ? BODY_BYTES_MAX : FORM_BYTES_MAX
+  return Effect.flatMap(readBodyOf(request, bytesMax), (body) => {
+    const text = body.toString("utf8")
+    const isTooLarge = body.length > bytesMax || text.split("&", FIELDS_MAX + 1).length > FIELDS_MAX
+    return isTooLarge ? Effect.fail(new RequestTooLarge()) : Effect.succeed(valuesIn(request, text))
+  })
+}
+
+const valuesIn = ({ headers }: HttpServerRequest.HttpServerRequest, text: string): FormValues | undefined => {
+  const [type] = (headers["content-type"] ?? "").split(";", 1)
+  if (type?.trim().toLowerCase() !== "application/x-www-form-urlencoded") return undefined
+  const values = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (!values.has(name)) values.set(name, clean(value))
+  }
+  return values
+}
 
 /** Takes off white space around a value, and the characters that cannot be stored. */
 const clean = (value: string): string => value.slice(0, VALUE_LENGTH_MAX).replaceAll("\0", "").toWellFormed().trim()

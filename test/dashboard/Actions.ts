@@ -49,6 +49,15 @@ const failing = async (server: PagesServer) => {
   return { endpoint: endpoint.id as string, ...delivery }
 }
 
+/** The page of an open checkout session. */
+const sessionPage = async (server: PagesServer) => {
+  const { default_price } = await product(server)
+  const line_items = [{ price: default_price, quantity: 1 }]
+  const success_url = "https://shop.example/"
+  const { id } = await server.post("/v1/checkout_sessions", { mode: "payment", success_url, line_items })
+  return `/checkout-sessions/${id}`
+}
+
 /** The page of a new key of test mode. */
 const keyPage = async (server: PagesServer) => {
   const key = ApiKeys.issue(server.merchantId, { type: "secret", livemode: false })
@@ -88,6 +97,23 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     entered: { cancellation_reason: "fraudulent" },
     account: "test",
     support: true
+  },
+  {
+    name: "payment_intent.update_metadata",
+    page: async (server) => `/payments/${(await payment(server)).id}`,
+    end: "/metadata",
+    entered: { "new[0][key]": "color", "new[0][value]": "green" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "refund.update_metadata",
+    page: async (server) =>
+      `/refunds/${(await server.post("/v1/refunds", { payment_intent: (await payment(server)).id })).id}`,
+    end: "/metadata",
+    entered: { "new[0][key]": "color", "new[0][value]": "green" },
+    account: "test",
+    support: false
   },
   {
     name: "webhook_endpoint.create",
@@ -205,6 +231,18 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     support: false
   },
   {
+    name: "customer.update_metadata",
+    page: async (server) => {
+      const { id } = await customer(server)
+      await server.post(`/v1/customers/${id}`, { metadata: { color: "green" } })
+      return `/customers/${id}`
+    },
+    end: "/metadata",
+    entered: { "metadata[color]": "blue" },
+    account: "test",
+    support: false
+  },
+  {
     name: "customer.delete",
     page: async (server) => `/customers/${(await customer(server)).id}`,
     end: "/delete",
@@ -237,6 +275,14 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     page: async (server) => `/products/${(await product(server)).id}`,
     end: "/edit",
     entered: { name: "Green tea" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "product.update_metadata",
+    page: async (server) => `/products/${(await product(server)).id}`,
+    end: "/metadata",
+    entered: { "new[0][key]": "color", "new[0][value]": "green" },
     account: "test",
     support: false
   },
@@ -277,6 +323,14 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     page: async (server) => `/prices/${(await product(server)).default_price}`,
     end: "/edit",
     entered: { nickname: "By the box", lookup_key: "" },
+    account: "test",
+    support: false
+  },
+  {
+    name: "price.update_metadata",
+    page: async (server) => `/prices/${(await product(server)).default_price}`,
+    end: "/metadata",
+    entered: { "new[0][key]": "color", "new[0][value]": "green" },
     account: "test",
     support: false
   },
@@ -381,15 +435,17 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
   },
   {
     name: "checkout_session.expire",
-    page: async (server) => {
-      const { default_price } = await product(server)
-      const line_items = [{ price: default_price, quantity: 1 }]
-      const success_url = "https://shop.example/"
-      const { id } = await server.post("/v1/checkout_sessions", { mode: "payment", success_url, line_items })
-      return `/checkout-sessions/${id}`
-    },
+    page: sessionPage,
     end: "/expire",
     entered: {},
+    account: "test",
+    support: false
+  },
+  {
+    name: "checkout_session.update_metadata",
+    page: sessionPage,
+    end: "/metadata",
+    entered: { "new[0][key]": "color", "new[0][value]": "green" },
     account: "test",
     support: false
   },

@@ -172,7 +172,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await server.post(`/v1/payment_intents/${held.id}`, { metadata: { order: "6735" } })
     await page.waitForTimeout(500)
     await page.locator("summary", { hasText: "Capture" }).click()
-    await page.getByText("6735").first().waitFor()
+    await page.locator("dd", { hasText: "6735" }).waitFor()
     assert.strictEqual(page.url(), address(`/payments/${held.id}`))
     assert.deepStrictEqual(sent, [])
     await page.context().close()

@@ -41,7 +41,7 @@ export interface Form {
 /** Makes the fields of one form. */
 export interface Fields {
   readonly text: (field: TextField) => Html
-  readonly area: (field: Omit<TextField, "type" | "inputmode" | "autocomplete">) => Html
+  readonly area: (field: AreaField) => Html
   readonly choice: (field: ChoiceField) => Html
   readonly check: (field: CheckField) => Html
 }
@@ -58,6 +58,11 @@ export interface TextField extends Field {
   readonly inputmode?: "decimal" | "numeric"
   readonly autocomplete?: string
   readonly required?: boolean
+}
+
+export interface AreaField extends Omit<TextField, "type" | "inputmode" | "autocomplete"> {
+  /** So many lines have room; 4 by default. One grows with its text. */
+  readonly rows?: number
 }
 
 export interface ChoiceField extends Field {
@@ -114,11 +119,11 @@ export const fieldsOf = (prefix: string, problem: Problem | null): Fields => {
         ${noteOf(id, hint, error)}
       </div>`
     },
-    area: ({ hint, label, name, required = false, value }) => {
+    area: ({ hint, label, name, required = false, rows = 4, value }) => {
       const [id, error] = [`${prefix}-${name}`, errorOf(name)]
       return html`<div class="field">
         <label for="${id}">${label}</label>
-        <textarea id="${id}" name="${name}" rows="4" ${required && html`required=""`}${ariaOf(id, hint, error)}>
+        <textarea id="${id}" name="${name}" rows="${rows}" ${required && html`required=""`}${ariaOf(id, hint, error)}>
 ${sent(name, value)}</textarea>
         ${noteOf(id, hint, error)}
       </div>`
