@@ -49,7 +49,10 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         label: has_password ? "New password" : "Password",
         type: "password",
         autocomplete: "new-password",
-        hint: `At least ${PASSWORD_LENGTH_MIN} characters. Every other browser is signed out.`
+        hint: [
+          `At least ${PASSWORD_LENGTH_MIN} characters. Every other browser is signed out.`,
+          !has_password && " This takes a link that was opened within the last ten minutes."
+        ]
       })
     ]
   })

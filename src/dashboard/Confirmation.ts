@@ -55,12 +55,12 @@ export const ask = Effect.fnUntraced(function* (
 const asking = (visit: Visit, values: FormValues, error: string | null): Html => {
   if (!visit.person.has_password) {
     return shell(visit, {
-      title: "Set a password first",
+      title: "Open a new link first",
       section: null,
       content: html`<p>
-        This takes somebody who can prove who they are. Set a password under
-        <a href="${visit.to("/account")}">your account</a>, or open a new link from <code>till dashboard</code>, and do
-        it again.
+        This takes somebody who can prove who they are. You have no password, and the link that you came in by proves it
+        for ten minutes. Open a new one, from <code>till dashboard</code> or an owner of ${visit.merchant.name}, set a
+        password under <a href="${visit.to("/account")}">your account</a>, and do this again.
       </p>`
     })
   }

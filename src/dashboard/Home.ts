@@ -208,8 +208,8 @@ const show: Show = Effect.fnUntraced(function* (visit) {
       visit.person.has_password
         ? null
         : html`<p class="message">
-            You came in by a link. <a href="${visit.to("/account")}">Set an email and a password</a>, and you can come
-            back.
+            You came in by a link. <a href="${visit.to("/account")}">Set an email and a password</a> within ten minutes
+            of that, and you can come back.
           </p>`,
       attention(found),
       numbers(visit, range, counted),

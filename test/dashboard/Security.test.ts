@@ -329,6 +329,15 @@ describe("the dashboard", () => {
     const nonsense = await owner.post(action, { ...values, amount: "<script>" })
     assert.strictEqual(nonsense.status, 400)
     assert.include(nonsense.text, "&lt;script&gt;")
+    // No label has the name of a parameter.
+    for (const [path, end, entered, said] of [
+      ["/customers", "/create", { email: "x" }, "This must be a valid email address of at most 320 characters."],
+      ["/products", "/create", { name: "" }, "This is required."]
+    ] as const) {
+      const made = formTo(await owner.get(`/dashboard/test${path}`), end)
+      const refused = await owner.post(made.action, { ...made.values, ...entered })
+      assert.deepStrictEqual(/class="error" id="[^"]*">([^<]*)</.exec(refused.text)?.[1], said)
+    }
     const version = formTo(await owner.get("/dashboard/test/developers"), "/version")
     const wrong = await owner.post(version.action, { ...version.values, version: "1999-01-01" })
     assert.strictEqual(wrong.status, 400)
@@ -381,6 +390,21 @@ describe("the dashboard", () => {
     })
     await Effect.runPromise(accounts.run(INSTALLATION, forget))
   }
+
+  it("leads somebody without a password, who came in a while ago, to another link, and not around in a circle", async () => {
+    const tab = await signedIn(server, "owner")
+    await forgetProof(server, tab)
+    const { action, values } = formTo(await tab.get("/dashboard/test/account"), "/credentials")
+    const entered = { ...values, email: "late@example.com", password: "correct horse battery" }
+    const asked = (await tab.post(action, entered)).text.replaceAll(/\s+/g, " ")
+    for (const text of [
+      "<h1>Open a new link first</h1>",
+      "Open a new one, from <code>till dashboard</code> or an owner"
+    ]) {
+      assert.include(asked, text)
+    }
+    assert.include((await tab.get("/dashboard/test")).text.replaceAll(/\s+/g, " "), "</a> within ten minutes of that")
+  })
 
   it("asks for the password before live keys, the team, credentials and a wipe, and not before keys of test mode", async () => {
     const tab = await signedIn(server, "owner")

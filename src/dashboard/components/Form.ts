@@ -96,12 +96,19 @@ const fieldOf = (param: string, values: FormValues): string | undefined => {
   }
 }
 
+/** What the API says of a parameter, where it stands beside the field of that name: its reader sees labels, no names. */
+const besideField = (name: string, error: string | undefined): string | undefined =>
+  error
+    ?.replace(`The \`${name}\` field must`, "This must")
+    .replace(/^Missing required parameter: .*/, "This is required.")
+
 /** Fields of a form whose ids begin with `prefix`, as they were sent or as they are given. */
 export const fieldsOf = (prefix: string, problem: Problem | null): Fields => {
   const { errors = {}, values } = problem ?? {}
   const sent = (name: string, value = "") => values?.get(name) ?? value
   const errorOf = (name: string) =>
-    errors[name] ?? Object.entries(errors).find(([param]) => values && fieldOf(param, values) === name)?.[1]
+    besideField(name, errors[name]) ??
+    Object.entries(errors).find(([param]) => values && fieldOf(param, values) === name)?.[1]
   return {
     text: ({ autocomplete = "off", hint, inputmode, label, name, required = false, type = "text", value }) => {
       const [id, error] = [`${prefix}-${name}`, errorOf(name)]
