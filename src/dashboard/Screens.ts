@@ -124,11 +124,14 @@ export type Show<R = Services> = (
   problem: Problem | null
 ) => Effect.Effect<Screen | Response | undefined, ResourceMissing | Unavailable, R>
 
-/** `more` is what else is to be said of it. */
+const textOf = ({ errors, message }: Problem): string | null => message ?? Object.values(errors)[0] ?? null
+
+/** `more` is what else is to be said of it, and `problem` what was wrong with a form of it. */
 const shown = <R>(
   visit: Visit,
   show: Effect.Effect<Screen | Response | undefined, ResourceMissing | Unavailable, R>,
-  more: Pick<Screen, "notice" | "status">
+  more: Pick<Screen, "notice" | "status">,
+  problem: Problem | null = null
 ) =>
   show.pipe(
     Effect.catchTag("ResourceMissing", () => Effect.succeed(undefined)),
@@ -136,7 +139,11 @@ const shown = <R>(
       if (made === undefined) return refusal(visit, 404)
       if (HttpServerResponse.isHttpServerResponse(made)) return made
       const screen = { ...made, ...more }
-      return answer(shell(visit, screen), screen.status, screen.pictures)
+      const document = shell(visit, screen)
+      // The form is gone if what somebody else has done is why it was refused.
+      const isLost = problem !== null && !document.text.includes(` action="${visit.at(problem.action)}"`)
+      const said = isLost ? shell(visit, { ...screen, refusal: textOf(problem) }) : document
+      return answer(said, screen.status, screen.pictures)
     })
   )
 
@@ -172,12 +179,14 @@ const asVisit = <E, R>(
 /** A form of a session that has ended. Nothing is kept of it. */
 export const signedOut = (request: Request): Response => {
   const place = placeOf(request)
+  // Where a form is sent to leads to its page.
+  const to = isReturn(place.path) ? place.path : null
   return answer(
     door({
       title: "You are signed out",
       depth: place.depth,
       content: html`<p>Nothing was done.</p>
-        <p><a class="button primary" href="${link(place, "/sign-in")}">Sign in</a></p>`
+        <p><a class="button primary" href="${link(place, "/sign-in", { to })}">Sign in</a></p>`
     }),
     401
   )
@@ -349,7 +358,7 @@ export const action = <R = never>(made: Action<Services | R>) => {
         const again = ({ errors, message }: Invalid, status: number, preview?: unknown) => {
           const problem: Problem = { action: visit.place.path, message, errors, values, preview }
           const onPage = shownAt(visit, atPage)
-          return shown(onPage, made.show(onPage, params, problem), { status })
+          return shown(onPage, made.show(onPage, params, problem), { status }, problem)
         }
         if (made.confirms?.(visit, values) === true && !isConfirmed(visit.session, yield* Clock.currentTimeMillis)) {
           const asked = yield* Confirmation.ask(request, visit, visitor, values)

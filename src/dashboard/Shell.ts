@@ -66,6 +66,8 @@ export interface Screen {
   readonly pictures?: ReadonlyArray<string | null>
   /** Said at the top: what came of a form. */
   readonly notice?: string | null
+  /** Said at the top as well: what was wrong with a form that is not on the page any more. */
+  readonly refusal?: string | null
 }
 
 export const shell = (visit: Visit, screen: Screen): Html =>
@@ -78,6 +80,7 @@ export const shell = (visit: Visit, screen: Screen): Html =>
       ${sidebar(visit, screen.section)}
       <main id="content" tabindex="-1" data-page="${visit.here({})}" ${liveData(visit, screen.live)}>
         ${screen.notice != null && html`<p class="said" role="status">${screen.notice}</p>`}
+        ${screen.refusal != null && html`<p class="message" role="alert">${screen.refusal}</p>`}
         <header class="head">
           ${screen.back !== undefined && html`<p class="back"><a href="${visit.to(screen.back[0])}">${screen.back[1]}</a></p>`}
           <h1>${screen.title}</h1>

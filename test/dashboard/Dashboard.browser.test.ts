@@ -218,6 +218,31 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
+  it("keeps what is entered to filter by, and why a form was refused, however much changes", async () => {
+    const { page } = await enter()
+    await page.goto(address("/payments"))
+    await page.locator("html[data-live=on]").waitFor()
+    await page.getByLabel("Search").fill("half a wor")
+    await page.getByLabel("Status").selectOption("canceled")
+    await page.getByLabel("Search").blur()
+    await pay({ amount: 135_791 })
+    await page.getByText("1,357.91 USD").waitFor()
+    assert.strictEqual(await page.getByLabel("Search").inputValue(), "half a wor")
+    assert.strictEqual(await page.getByLabel("Status").inputValue(), "canceled")
+    const held = await pay({ capture_method: "manual" })
+    await page.goto(address(`/payments/${held.id}`))
+    await page.locator("summary", { hasText: "Capture" }).click()
+    await server.post(`/v1/payment_intents/${held.id}/capture`, {})
+    await page.getByRole("button", { name: "Capture", exact: true }).click()
+    const refusal = page.locator("main > .message")
+    await refusal.waitFor()
+    await page.locator("html[data-live=on]").waitFor()
+    await server.post("/v1/refunds", { payment_intent: held.id, amount: 1 })
+    await page.waitForTimeout(500)
+    assert.isTrue(await refusal.isVisible())
+    await page.context().close()
+  })
+
   it("says in which zone its times are, also after a change", async () => {
     const shownOn = async (page: Page) => ({
       zone: await page.locator(".zone").textContent(),

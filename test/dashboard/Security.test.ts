@@ -182,7 +182,14 @@ describe("the dashboard", () => {
     assert.include((await tab.post(action, values)).url, "/sign-in")
     assert.include((await stolen.get("/dashboard/test/payments")).url, "/sign-in")
     const form = formTo(developers, "/version")
-    assert.strictEqual((await stolen.post(form.action, form.values)).status, 401)
+    const left = await stolen.post(form.action, form.values)
+    assert.strictEqual(left.status, 401)
+    // Signed in again, somebody is where the form was.
+    const back = new URL(/href="([^"]*\/sign-in[^"]*)"/.exec(left.text)![1]!, left.url)
+    assert.strictEqual(back.searchParams.get("to"), "/test/developers/version")
+    const again = await signedIn(server)
+    const page = await again.get(`/dashboard${back.searchParams.get("to")}`)
+    assert.strictEqual(new URL(page.url).pathname, "/dashboard/test/developers")
     assert.strictEqual((await visit(`${server.url}/dashboard/test/live`, { cookie: stolen.cookie })).status, 401)
   })
 
@@ -342,6 +349,22 @@ describe("the dashboard", () => {
     const wrong = await owner.post(version.action, { ...version.values, version: "1999-01-01" })
     assert.strictEqual(wrong.status, 400)
     assert.include(wrong.text, "There is no such version")
+  })
+
+  it("says why a form is refused that what was done meanwhile has taken from its page", async () => {
+    const { id } = await payment()
+    const tabs = [await signedIn(server, "owner"), await signedIn(server, "support")]
+    const pages = await Promise.all(tabs.map((tab) => tab.get(`/dashboard/test/payments/${id}`)))
+    const forms = pages.map((page) => formTo(page, "/refund"))
+    assert.strictEqual((await tabs[0]!.post(forms[0]!.action, forms[0]!.values)).status, 200)
+    const refused = await tabs[1]!.post(forms[1]!.action, forms[1]!.values)
+    const { error } = await server.post("/v1/refunds", { payment_intent: id, amount: 4321 }, { status: refused.status })
+    assert.deepStrictEqual(/<p class="message" role="alert">([^<]*)</.exec(refused.text)?.[1], error.message)
+    // Said once: beside the form, as long as there is one.
+    const other = await payment()
+    const tooMuch = formTo(await tabs[1]!.get(`/dashboard/test/payments/${other.id}`), "/refund")
+    const beside = await tabs[1]!.post(tooMuch.action, { ...tooMuch.values, amount: "43.22" })
+    assert.notInclude(beside.text, 'role="alert"')
   })
 
   it("moves no money for an amount of nothing, less, or what is none", async () => {

@@ -96,7 +96,7 @@ const fieldOf = (param: string, values: FormValues): string | undefined => {
   }
 }
 
-/** What the API says of a parameter, where it stands beside the field of that name: its reader sees labels, no names. */
+/** What the API says of a parameter, beside the field of that name: its reader sees labels, and no names. */
 const besideField = (name: string, error: string | undefined): string | undefined =>
   error
     ?.replace(`The \`${name}\` field must`, "This must")

@@ -66,7 +66,15 @@ function isBusy() {
   const active = document.activeElement
   const enters = main.contains(active) && /^(INPUT|SELECT|TEXTAREA)$/.test(active.tagName)
   const hasChosen = main.querySelector("td input:checked") !== null
-  return enters || hasChosen || main.querySelector("details.dialog[open]") !== null || String(getSelection()) !== ""
+  // Why a form was refused that is not on the page any more is said nowhere else.
+  const isRefused = main.querySelector(":scope > [role=alert]") !== null
+  return (
+    enters ||
+    hasChosen ||
+    isRefused ||
+    main.querySelector("details.dialog[open]") !== null ||
+    String(getSelection()) !== ""
+  )
 }
 
 const FOCUSABLE = "a[href], button, summary, [tabindex]"
@@ -107,6 +115,11 @@ async function refresh() {
     const focused = document.activeElement
     const place = [...main.querySelectorAll(FOCUSABLE)].indexOf(focused)
     const open = [...main.querySelectorAll("details")].map((details) => details.open)
+    // What is entered to filter by stays, though it was not asked for yet.
+    for (const field of main.querySelectorAll(".filters [id]")) {
+      const same = fresh.querySelector(`#${CSS.escape(field.id)}`)
+      if (field.value !== undefined && same !== null) same.value = field.value
+    }
     main.replaceWith(fresh)
     main = fresh
     ;[...main.querySelectorAll("details")].forEach((details, i) => (details.open = open[i] ?? false))
