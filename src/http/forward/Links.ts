@@ -2,12 +2,17 @@
  * Connections to the other processes of the installation, kept from one request to the next.
  *
  * A connection has one request at a time: behind another one it would wait for that one's answer, which may wait for
- * the storage, while there are connections to spare. What the receiver reads without node's parser has connections of
- * its own, because the first request that is not so plain makes its connection one of node's parser for good.
+ * the storage, while there are connections to spare. Plain requests have a client and connections of their own
+ * (PlainLink.ts), because the first request that is not so plain makes its connection one of node's parser for good.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import type { Dispatcher } from "undici"
 import { Pool } from "undici"
+import { makeBursts } from "../Bursts.ts"
+import { AWAITED_BODY_BYTES_MAX, HEAD_BYTES_MAX as PLAIN_HEAD_BYTES_MAX } from "../plain/PlainRequest.ts"
+import type { PlainReply } from "../plain/PlainReply.ts"
+import type { PlainReceiver } from "./PlainLink.ts"
+import { PlainLink } from "./PlainLink.ts"
 
 /** Requests to one process at a time: so many are carried, and others wait for a connection. */
 const CONNECTIONS_MAX = 256
@@ -57,37 +62,78 @@ export interface Receiver {
 }
 
 interface Link {
-  readonly plain: Pool
+  readonly plain: PlainLink
   readonly other: Pool
   underWay: number
 }
 
 const lengthOf = (headers: Headers): number => Number(headers["content-length"] ?? Number.NaN)
 
-class Request implements Dispatcher.DispatchHandler {
+/** The bytes of a plain request; undefined if what the sender has added makes it too long to be one. */
+const plainBytes = ({ body, lines, method, url }: Sent): Buffer | undefined => {
+  let head = `${method} ${url} HTTP/1.1\r\n`
+  for (let i = 0; i < lines.length; i += 2) head += `${lines[i]}: ${lines[i + 1]}\r\n`
+  head += method === "POST" ? `content-length: ${body.length}\r\n\r\n` : "\r\n"
+  if (head.length > PLAIN_HEAD_BYTES_MAX || body.length > AWAITED_BODY_BYTES_MAX) return undefined
+  const bytes = Buffer.allocUnsafe(head.length + body.length)
+  bytes.write(head, "latin1")
+  body.copy(bytes, head.length)
+  return bytes
+}
+
+/** A request on its way, by whichever client. */
+class Request implements Dispatcher.DispatchHandler, PlainReceiver {
+  readonly #link: Link
+  readonly #sent: Sent
   readonly #receiver: Receiver
-  readonly #end: () => void
-  #controller: Dispatcher.DispatchController | undefined
+  /** Ends what is under way. */
+  #abort: (() => void) | undefined
   #status = 0
   #headers: Headers = {}
   #chunks: Array<Buffer> = []
   #sink: Sink | undefined
   #isOver = false
 
-  constructor(receiver: Receiver, end: () => void) {
+  constructor(link: Link, sent: Sent, receiver: Receiver) {
+    this.#link = link
+    this.#sent = sent
     this.#receiver = receiver
-    this.#end = end
+  }
+
+  begin(): void {
+    this.#link.underWay++
+    const bytes = this.#sent.isPlain ? plainBytes(this.#sent) : undefined
+    if (bytes === undefined) this.onOther()
+    else this.#abort = this.#link.plain.send(bytes, this)
   }
 
   /** Nobody waits for its answer any more. */
   readonly giveUp = (): void => {
+    if (this.#finish()) this.#abort?.()
+  }
+
+  readonly onReply = (reply: PlainReply): void => {
+    if (this.#finish()) this.#receiver.onReply(reply)
+  }
+
+  readonly onOther = (): void => {
+    const { body, lines, method, url } = this.#sent
+    this.#abort = undefined
+    // The body's length is said with every request that may have one.
+    const ofBody = body.length > 0 || method === "POST" ? { body } : {}
+    const options = { method: method as Dispatcher.HttpMethod, path: url, headers: lines, ...ofBody }
+    this.#link.other.dispatch(options, this)
+  }
+
+  readonly onLost = (wasSent: boolean): void => {
     if (!this.#finish()) return
-    this.#controller?.abort(new Error("Nobody waits for it."))
+    if (this.#sink === undefined) this.#receiver.onLost(wasSent)
+    else this.#sink.fail()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#isOver) controller.abort(new Error("Nobody waits for it."))
+    this.#abort = () => controller.abort(new Error("Nobody waits for it."))
+    if (this.#isOver) this.#abort()
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, received: IncomingHttpHeaders): void {
@@ -114,35 +160,32 @@ class Request implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(): void {
-    if (!this.#finish()) return
-    if (this.#sink === undefined) this.#receiver.onLost(this.#controller !== undefined)
-    else this.#sink.fail()
+    this.onLost(this.#abort !== undefined)
   }
 
   #finish(): boolean {
     if (this.#isOver) return false
     this.#isOver = true
-    this.#end()
+    this.#link.underWay--
     return true
   }
 }
 
+const destroy = ({ other, plain }: Link): Promise<void> => {
+  plain.destroy()
+  return other.destroy()
+}
+
 export class Links {
+  readonly #atTurnsEnd = makeBursts()
   readonly #links = new Map<string, Link>()
 
   /** Sends a request; gives what gives it up. Undefined if too many are under way there. */
   send(url: string, sent: Sent, receiver: Receiver): (() => void) | undefined {
     const link = this.#linkTo(url)
     if (link.underWay >= UNDER_WAY_MAX) return undefined
-    link.underWay++
-    const request = new Request(receiver, () => {
-      link.underWay--
-    })
-    const { body, isPlain, lines, method } = sent
-    const pool = isPlain ? link.plain : link.other
-    // The body's length is said with every request that may have one.
-    const ofBody = body.length > 0 || method === "POST" ? { body } : {}
-    pool.dispatch({ method: method as Dispatcher.HttpMethod, path: sent.url, headers: lines, ...ofBody }, request)
+    const request = new Request(link, sent, receiver)
+    request.begin()
     return request.giveUp
   }
 
@@ -151,32 +194,37 @@ export class Links {
     const link = this.#links.get(url)
     if (link === undefined || link.underWay > 0) return
     this.#links.delete(url)
-    for (const pool of [link.plain, link.other]) void pool.destroy()
+    void destroy(link)
   }
 
   async close(): Promise<void> {
-    const pools = [...this.#links.values()].flatMap(({ other, plain }) => [plain, other])
+    const links = [...this.#links.values()]
     this.#links.clear()
-    await Promise.all(pools.map((pool) => pool.destroy()))
+    await Promise.all(links.map(destroy))
   }
 
   #linkTo(url: string): Link {
     let link = this.#links.get(url)
     if (link === undefined) {
-      const pool = () =>
-        new Pool(url, {
-          connections: CONNECTIONS_MAX,
-          pipelining: 1,
-          connect: { timeout: CONNECT_MILLIS },
-          allowH2: false,
-          // Whoever waits has a limit of its own.
-          headersTimeout: 0,
-          bodyTimeout: 0,
-          keepAliveTimeout: KEEP_ALIVE_MILLIS,
-          keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
-          maxHeaderSize: HEAD_BYTES_MAX
-        })
-      link = { plain: pool(), other: pool(), underWay: 0 }
+      const other = new Pool(url, {
+        connections: CONNECTIONS_MAX,
+        pipelining: 1,
+        connect: { timeout: CONNECT_MILLIS },
+        allowH2: false,
+        // Whoever waits has a limit of its own.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        keepAliveTimeout: KEEP_ALIVE_MILLIS,
+        keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
+        maxHeaderSize: HEAD_BYTES_MAX
+      })
+      const plain = new PlainLink(url, {
+        connectionsMax: CONNECTIONS_MAX,
+        connectMillis: CONNECT_MILLIS,
+        idleMillis: KEEP_ALIVE_MILLIS,
+        atTurnsEnd: this.#atTurnsEnd
+      })
+      link = { plain, other, underWay: 0 }
       this.#links.set(url, link)
     }
     return link

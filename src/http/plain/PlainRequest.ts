@@ -25,9 +25,9 @@ export const NOT_PLAIN = "not plain"
 export const INCOMPLETE = "incomplete"
 
 /** 16 KiB: a longer head is not plain. Node's own limit counts less of it. */
-const HEAD_BYTES_MAX = 16_384
+export const HEAD_BYTES_MAX = 16_384
 /** 16 KiB: nobody waits here for the rest of a longer body. Node's requests share a limit for these. */
-const AWAITED_BODY_BYTES_MAX = 16_384
+export const AWAITED_BODY_BYTES_MAX = 16_384
 /** Node would leave out those beyond a thousand. */
 const HEADERS_MAX = 100
 
