@@ -50,7 +50,7 @@ const labelOf = (range: RangeName, from: number, index: number): string => {
 }
 
 const charts = (range: RangeName, from: number, { currency, refunds, steps }: Counted): Child => {
-  const per = range === "24h" ? "per hour (UTC)" : "per day (UTC)"
+  const per = range === "24h" ? "per hour" : "per day"
   const amount = (minor: number) => amountText(minor, currency)
   const drawn = (
     title: string,

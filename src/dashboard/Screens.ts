@@ -91,6 +91,13 @@ export const toSignIn = (request: Request): Response => {
   return seeOther(link(place, "/sign-in", { to }))
 }
 
+/** Leads to the same address in the other environment. */
+const theOther = (visit: Visit): Html => {
+  const other = visit.livemode ? "test" : "live"
+  const path = visit.place.path.replace(/^\/(?:test|live)(?=\/|$)/, `/${other}`) as DashboardPath
+  return html`<a href="${visit.at(path)}">the ${other} environment</a>`
+}
+
 export const refusal = (visit: Visit, status: 403 | 404): Response =>
   answer(
     shell(visit, {
@@ -107,7 +114,7 @@ export const refusal = (visit: Visit, status: 403 | 404): Response =>
             title: "Nothing here",
             content: html`<p class="empty">
               There is nothing at this address in the ${visit.mode} environment of ${visit.merchant.name}. Perhaps it is
-              in the other environment.
+              in ${theOther(visit)}.
             </p>`
           })
     }),

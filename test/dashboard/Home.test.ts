@@ -68,7 +68,7 @@ describe("the home page", () => {
       assert.include(text, "Refunds 0.21 USD one refund")
       assert.match(text, /insufficient funds 1 100 %/)
       // The table behind the chart has the same.
-      assert.match(text, /Volume per (day|hour) .*143\.21 USD.* Payments per/)
+      assert.match(text, /Volume per (day|hour) .* UTC .* When \(UTC\) .*143\.21 USD.* Payments per/)
       assert.include(text, "3, 1 failed")
     }
     const yen = textOf(await home("?currency=jpy&range=24h"))

@@ -47,7 +47,12 @@ describe("every page", () => {
       assert.deepStrictEqual([path, page.status], [path, 404])
       assert.notInclude(page.text, "kettle", path)
       // People are of a merchant, in both environments.
-      if (route !== "/team/:id") assert.strictEqual((await owner.get(`/dashboard/live${path}`)).status, 404, path)
+      if (route === "/team/:id") return
+      const elsewhere = await owner.get(`/dashboard/live${path}`)
+      assert.deepStrictEqual([path, elsewhere.status], [path, 404])
+      const back = /<a href="([^"]+)">the test environment</.exec(elsewhere.text)![1]!
+      const there = new URL(back, elsewhere.url)
+      assert.strictEqual(there.pathname, new URL(`/dashboard/test${path}`, there).pathname)
     })
   })
 

@@ -9,7 +9,7 @@ import type { Child, Html } from "../../pages/Html.ts"
 import { html } from "../../pages/Html.ts"
 
 export interface Bar {
-  /** Under the bar, or where a pointer is on it. */
+  /** A time in UTC: under the bar, or where a pointer is on it. */
   readonly label: string
   /** From 0. */
   readonly value: number
@@ -69,13 +69,13 @@ export const chart = ({ bars, partName, title, unit }: Chart): Html => {
     <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}">
       ${bars.map((bar, index) => barOf(bar, index, width, max))}
     </svg>
-    <div class="axis" aria-hidden="true"><span>${first?.label}</span><span>${last?.label}</span></div>
+    <div class="axis" aria-hidden="true"><span>${first?.label}</span><span>UTC</span><span>${last?.label}</span></div>
     <details>
       <summary>As a table</summary>
       <table>
         <thead>
           <tr>
-            <th scope="col">When</th>
+            <th scope="col">When (UTC)</th>
             <th scope="col" class="end">${unit}</th>
           </tr>
         </thead>
