@@ -8,7 +8,7 @@ import type { WebhookEndpoint } from "../domain/WebhookEndpoint.ts"
 import type { HistoryEntry } from "../engine/Accounts.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { DeliveryRow } from "../engine/Deliveries.ts"
-import type { AccountId, Document, Labels } from "../engine/Document.ts"
+import type { Document, Labels } from "../engine/Document.ts"
 import type { StoredEvent } from "../engine/Events.ts"
 import type { LoggedRequest } from "../engine/RequestLog.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
@@ -88,22 +88,6 @@ export const historySection = Effect.fnUntraced(function* (visit: Visit, about: 
   const touches = yield* touchesOf(visit, entries)
   const happenings = touches.map((touch) => happening(visit, touch, about.ids[0]))
   return section("What happened", [timeline(happenings), pages(visit, entries, hasMore)])
-})
-
-/** So many records of what a request names are looked through for its own. */
-const LOOKED_THROUGH_MAX = 200
-
-/** The record that a request has written, looked for among those of the objects that it names. */
-export const recordOf = Effect.fnUntraced(function* (account: AccountId, { id, objects }: LoggedRequest) {
-  const accounts = yield* Accounts
-  let cursor: Cursor = {}
-  for (let looked = 0; objects.length > 0 && looked < LOOKED_THROUGH_MAX; looked += PAGE_RECORDS) {
-    const asked = { ids: objects, ...cursor, limit: PAGE_RECORDS }
-    const { entries, hasMore } = yield* accounts.history(account, asked)
-    const found = entries.find(({ request }) => request?.id === id)
-    if (found !== undefined || !hasMore) return found
-    cursor = { olderThan: entries.at(-1)!.id }
-  }
 })
 
 /** What a record did. */

@@ -2,6 +2,8 @@
 import { Effect, Layer } from "effect"
 import { API_VERSIONS } from "../domain/ApiVersion.ts"
 import { statusesOf } from "../domain/RequestLog.ts"
+import { Accounts } from "../engine/Accounts.ts"
+import type { AccountId } from "../engine/Document.ts"
 import type { ErrorGroup, LoggedRequest, RequestFilter } from "../engine/RequestLog.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
 import type { Child } from "../pages/Html.ts"
@@ -12,7 +14,7 @@ import { cursorIn, pages, table } from "./components/Table.ts"
 import type { Tone } from "./components/Values.ts"
 import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
 import { csvLink } from "./CsvFile.ts"
-import { recordOf, recordSection } from "./History.ts"
+import { recordSection } from "./History.ts"
 import { REQUEST } from "./Live.ts"
 import { objectLink } from "./Objects.ts"
 import { PAGE_ROWS } from "./Reading.ts"
@@ -226,6 +228,13 @@ const answerHtml = (visit: Visit, { error, originalRequest }: LoggedRequest, ans
 /** Whoever has a client secret can pay with it; nobody needs it here. */
 const withoutSecrets = (text: string): unknown =>
   JSON.parse(text, (name, value: unknown) => (name === "client_secret" ? undefined : value))
+
+/** The record that a request has written, if it did something. */
+const recordOf = Effect.fnUntraced(function* (account: AccountId, { at, id, method, millis, objects }: LoggedRequest) {
+  if (method === "GET" || objects.length === 0) return undefined
+  const query = { request: id, ids: objects, at, millis }
+  return yield* Accounts.use((accounts) => accounts.recordOf(account, query))
+})
 
 const showOne: Show = Effect.fnUntraced(function* (visit, { id = "" }) {
   const log = yield* RequestLog

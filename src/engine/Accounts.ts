@@ -11,7 +11,7 @@ import type { AccountId, Document, Millis, Tombstone } from "./Document.ts"
 import { EventVersions } from "./Events.ts"
 import * as Events from "./Events.ts"
 import { Formats } from "./Formats.ts"
-import type { HistoryEntry, HistoryPage } from "./History.ts"
+import type { HistoryEntry, HistoryPage, RequestQuery } from "./History.ts"
 import * as History from "./History.ts"
 import type { MakeCommand, Reply, Response } from "./Idempotency.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReuse } from "./Idempotency.ts"
@@ -120,6 +120,9 @@ export interface AccountsShape {
    */
   readonly history: (account: AccountId, query: RevisionQuery) => Effect.Effect<HistoryPage, Unavailable>
 
+  /** The record that a request has written, if it has written some of the documents. */
+  readonly recordOf: (account: AccountId, query: RequestQuery) => Effect.Effect<HistoryEntry | undefined, Unavailable>
+
   readonly event: (account: AccountId, id: string) => Effect.Effect<StoredEvent | undefined, Unavailable>
   readonly events: (account: AccountId, query: EventQuery & CreatedQuery) => Effect.Effect<EventPage, Unavailable>
 
@@ -176,7 +179,6 @@ const make = Effect.fnUntraced(function* (options: Options) {
   }
   const eventsAt = (places: ReadonlyArray<Events.EventPlace>) =>
     Effect.map(readEvents(places), (events) => events.map((event, i) => today(places[i]!.account, event)))
-  const history = yield* History.make(today)
   const pendingOf = yield* Batcher.makeForLists(views.pendingDeliveries, Lists.LISTS_MAX)
 
   const idempotency = yield* Idempotency.make
@@ -208,7 +210,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       }),
     search: (account, wanted) => reading(account, (actor) => search(actor, wanted)),
     tallies: (account, query) => reading(account, () => views.tallies(account, query)),
-    history: (account, query) => reading(account, () => history(account, query)),
+    ...historyOf(yield* History.make(today), reading),
     event: (account, id) =>
       reading(account, () =>
         Effect.gen(function* () {
@@ -234,6 +236,14 @@ type Reading = <A>(
   account: AccountId,
   read: (actor: Actor) => Effect.Effect<A, StorageFailure>
 ) => Effect.Effect<A, Unavailable>
+
+const historyOf = (
+  { ofRequest, page }: History.History,
+  reading: Reading
+): Pick<AccountsShape, "history" | "recordOf"> => ({
+  history: (account, query) => reading(account, () => page(account, query)),
+  recordOf: (account, query) => reading(account, () => ofRequest(account, query))
+})
 
 /** Lists of what has its time beside it, not in a document. */
 const datedLists = (

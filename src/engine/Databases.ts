@@ -130,6 +130,7 @@ const routed = (byPartition: ReadonlyArray<AccountsShape>): AccountsShape => {
     search: (account, search) => of(account).search(account, search),
     tallies: (account, query) => of(account).tallies(account, query),
     history: (account, query) => of(account).history(account, query),
+    recordOf: (account, query) => of(account).recordOf(account, query),
     event: (account, id) => of(account).event(account, id),
     events: (account, query) => of(account).events(account, query),
     deliveries: (account, query) => of(account).deliveries(account, query),

@@ -4,6 +4,8 @@
  * - A view says which records those are (`RevisionRow`), and the journal what they did: nothing is looked for, and what
  *   is not among them has written none of the documents.
  * - A record that is corrupt or lost, or that holds none of what the view says, fails whoever asks.
+ * - A request's record is looked for where the journal was when the request was answered: records follow the wall
+ *   clock, as long as nobody sets it back.
  * - What was forgotten with a wipe has no history.
  */
 import { Effect } from "effect"
@@ -15,9 +17,9 @@ import type { StorageFailure } from "./Journal.ts"
 import { Journal } from "./Journal.ts"
 import { pageOf } from "./Lists.ts"
 import type { ChainedRow, RequestIdentity } from "./Record.ts"
-import { lost, notHeld, readRow } from "./Record.ts"
+import { lost, notHeld, readRow, timeOf } from "./Record.ts"
 import type { Revision, RevisionQuery } from "./Views.ts"
-import { recordVersion, Views } from "./Views.ts"
+import { recordId, recordVersion, Views } from "./Views.ts"
 
 /** A record that has written some of the documents. */
 export interface HistoryEntry {
@@ -43,14 +45,34 @@ export interface HistoryPage {
   readonly hasMore: boolean
 }
 
+/** A request that may have written some documents. */
+export interface RequestQuery {
+  /** `req_…` */
+  readonly request: string
+  readonly ids: ReadonlyArray<string>
+  /** It arrived at this time of the wall clock, and was answered so much later. */
+  readonly at: Millis
+  readonly millis: number
+}
+
+/** Clocks of machines are not further apart. */
+const APART_MILLIS = 60_000
+/** Records that are read at once. */
+const RECORDS = 50
+
+export interface History {
+  readonly page: (account: AccountId, query: RevisionQuery) => Effect.Effect<HistoryPage, StorageFailure>
+  /** The record that a request has written, if it has written some of the documents. */
+  readonly ofRequest: (
+    account: AccountId,
+    query: RequestQuery
+  ) => Effect.Effect<HistoryEntry | undefined, StorageFailure>
+}
+
 /** Makes a reader of history, for which `today` gives events as they are read today. */
 export const make = Effect.fnUntraced(function* (
   today: (account: AccountId, event: StoredEvent) => StoredEvent
-): Effect.fn.Return<
-  (account: AccountId, query: RevisionQuery) => Effect.Effect<HistoryPage, StorageFailure>,
-  never,
-  Formats | Journal | Views
-> {
+): Effect.fn.Return<History, never, Formats | Journal | Views> {
   const formats = yield* Formats
   const journal = yield* Journal
   const views = yield* Views
@@ -77,10 +99,48 @@ export const make = Effect.fnUntraced(function* (
     }
   }
 
-  return (account, query) =>
-    Effect.gen(function* () {
+  const rowsOf = (account: AccountId, versions: ReadonlyArray<number>) =>
+    journal.at(versions.map((version) => ({ account, version })))
+
+  /** Which of the versions was the newest at a time: each record that is looked at halves what it can be. */
+  const versionAt = Effect.fnUntraced(function* (account: AccountId, newest: number, time: Millis) {
+    let [before, after] = [0, newest + 1]
+    while (before + 1 < after) {
+      const middle = Math.floor((before + after) / 2)
+      const [row] = yield* rowsOf(account, [middle])
+      if (row === undefined) throw lost(account, middle)
+      if (timeOf(row) > time) after = middle
+      else before = middle
+    }
+    return before
+  })
+
+  return {
+    page: Effect.fnUntraced(function* (account, query) {
       const { hasMore, page } = yield* pageOf(query, (query) => views.revisions(account, query))
-      const rows = yield* journal.at(page.map(({ id }) => ({ account, version: recordVersion(id) })))
+      const rows = yield* rowsOf(
+        account,
+        page.map(({ id }) => recordVersion(id))
+      )
       return { entries: page.map((revision, i) => entryOf(account, revision, rows[i])), hasMore }
+    }),
+
+    ofRequest: Effect.fnUntraced(function* (account, { at, ids, millis, request }) {
+      const newest = (yield* journal.versions([account])).get(account) ?? 0
+      const last = yield* versionAt(account, newest, at + millis + APART_MILLIS)
+      const olderThan = recordId(last + 1)
+      let newerThan = recordId(yield* versionAt(account, last, at - APART_MILLIS))
+      for (;;) {
+        const revisions = yield* views.revisions(account, { ids, newerThan, olderThan, limit: RECORDS })
+        const rows = yield* rowsOf(
+          account,
+          revisions.map(({ id }) => recordVersion(id))
+        )
+        const entries = revisions.map((revision, i) => entryOf(account, revision, rows[i]))
+        const found = entries.find((entry) => entry.request?.id === request)
+        if (found !== undefined || revisions.length < RECORDS) return found
+        newerThan = revisions.at(-1)!.id
+      }
     })
+  }
 })

@@ -4,6 +4,8 @@ import { Cause, Context, Effect, Exit } from "effect"
 import type { ViewsShape } from "../../src/engine/Views.ts"
 import { recordId, Views } from "../../src/engine/Views.ts"
 import { Transaction } from "../../src/engine/Transaction.ts"
+import { TestClock } from "effect/testing"
+import { Random, Seed } from "../support/Random.ts"
 import * as Harness from "./Harness.ts"
 import * as Toy from "./Toy.ts"
 
@@ -66,6 +68,46 @@ describe("history", () => {
       )
       assert.deepStrictEqual(yield* countsOf(engine, ACCOUNT, id), [])
     })
+  )
+
+  it.effect.prop(
+    "finds the record of a request, however many have written the same since, by clocks that are apart",
+    { seed: Seed },
+    Effect.fnUntraced(function* ({ seed }) {
+      const random = new Random(seed)
+      yield* Harness.startClock
+      const { accounts, ...engine } = yield* Harness.startEngine(yield* Harness.storageInMemory)
+      yield* Effect.addFinalizer(() => engine.stop)
+      const counters = new Map<string, string>()
+      for (const slot of ["a", "b"] as const)
+        counters.set(slot, (yield* accounts.run(ACCOUNT, Toy.create(slot, "plain"))).id)
+      const asked: Array<{ readonly request: string; readonly slot: string; readonly at: number; millis: number }> = []
+      // At times far more than are read at once, at others one in a while.
+      const pauses = random.pick([[0], [0, 1, 100], [1000, 90_000], [0, 400_000]])
+      for (let i = 0; i < 160; i++) {
+        const [slot, at, millis] = [random.pick(["a", "b"] as const), yield* Harness.now, random.pick([0, 3, 20_000])]
+        yield* TestClock.adjust(random.below(millis + 1))
+        const request = { ...Toy.request(`key ${i}`), id: `req_${i}` }
+        yield* accounts.execute(ACCOUNT, request, () => Toy.command({ op: "increment", slot, by: 1 }))
+        asked.push({ request: request.id, slot, at: at + random.integer(-30_000, 30_000), millis })
+        yield* TestClock.adjust(random.pick(pauses))
+        if (random.chance(0.1))
+          yield* accounts.run(
+            ACCOUNT,
+            Effect.map(Transaction, (it) => it.advanceClock(86_400_000))
+          )
+      }
+      for (const { slot, ...query } of asked) {
+        const found = yield* accounts.recordOf(ACCOUNT, { ...query, ids: [counters.get(slot)!, "missing"] })
+        assert.strictEqual(found?.request?.id, query.request)
+        const ids = [counters.get(slot === "a" ? "b" : "a")!]
+        assert.isUndefined(yield* accounts.recordOf(ACCOUNT, { ...query, ids }), "it has not written the other")
+      }
+      const never = { request: "req_0", ids: [...counters.values()], at: 0, millis: 0 }
+      assert.isUndefined(yield* accounts.recordOf(ACCOUNT, never))
+      assert.isUndefined(yield* accounts.recordOf("mer_2:test", never))
+    }),
+    { arbitrary: { runs: 10 } }
   )
 
   it.effect("is refused, with the name of the record, if that is gone or holds none of the document", () =>
