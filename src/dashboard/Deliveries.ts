@@ -59,8 +59,15 @@ export interface Delivered {
 export const deliveryPath = ({ id, webhook_endpoint }: WebhookDelivery) =>
   `/webhooks/${webhook_endpoint}/${id}` as const
 
-export const deliveryColumns: ReadonlyArray<Column<Delivered>> = [
-  { name: "Event", long: true, cell: ({ type }) => html`<strong>${type}</strong>` },
+/** Columns of one endpoint's deliveries, or, with `urls` by the ids of endpoints, of several ones'. */
+export const deliveryColumns = (urls?: ReadonlyMap<string, string>): ReadonlyArray<Column<Delivered>> => [
+  {
+    name: "Event",
+    long: true,
+    cell: ({ delivery, type }) =>
+      html`<strong>${type}</strong>
+        ${urls && html`<small class="under">${urls.get(delivery.webhook_endpoint)}</small>`}`
+  },
   { name: "State", cell: ({ delivery }) => stateOf(delivery) },
   { name: "Last answer", cell: ({ delivery }) => delivery.last_response_status ?? errorOf(delivery) },
   { name: "Attempts", align: "end", cell: ({ delivery }) => delivery.attempt_count, wide: true },

@@ -125,7 +125,7 @@ const deliveriesSection = (
   const shown = (box?: (row: Delivered) => Html) =>
     table({
       caption: "Deliveries, newest first",
-      columns: deliveryColumns,
+      columns: deliveryColumns(),
       rows,
       ...(box !== undefined && { box }),
       href: ({ delivery }) => visit.to(deliveryPath(delivery)),

@@ -91,7 +91,7 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         "Failed lately",
         table({
           caption: "Deliveries that failed, newest first",
-          columns: deliveryColumns,
+          columns: deliveryColumns(new Map(endpoints.map(({ endpoint, id }) => [id, endpoint.url]))),
           rows: yield* delivered(visit.account, failed),
           href: ({ delivery }) => visit.to(deliveryPath(delivery)),
           empty: "None."
