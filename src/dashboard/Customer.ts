@@ -17,7 +17,7 @@ import { json } from "./components/Json.ts"
 import type { Column } from "./components/Table.ts"
 import { table } from "./components/Table.ts"
 import { code, facts, section, time } from "./components/Values.ts"
-import { decoded } from "./Entered.ts"
+import { changedOf, decoded } from "./Entered.ts"
 import { historySection } from "./History.ts"
 import { editedMetadata, metadataAction } from "./Metadata.ts"
 import { paymentColumns } from "./Payments.ts"
@@ -37,6 +37,7 @@ const buttons = (visit: Visit, customer: Customer, problem: Problem | null): Chi
       action: `/customers/${customer.id}/edit`,
       submit: "Save",
       problem,
+      isEdit: true,
       content: customerFields(customer)
     })}
     ${dialog("Delete", {
@@ -136,7 +137,7 @@ const edit = action({
   show,
   says: "The customer is changed.",
   does: (_, { id = "" }, values) => {
-    const entered = customerIn(values)
+    const entered = changedOf(values, customerIn(values))
     return Effect.succeed({
       entered,
       command: Effect.flatMap(decoded(UpdateCustomer, entered), (parameters) => Commands.update(id, parameters))

@@ -7,6 +7,7 @@ import { makePayloadDecoder } from "../http/Payload.ts"
 import type { FormValues } from "../pages/Forms.ts"
 import { moneyOf } from "../pages/Money.ts"
 import * as Amounts from "../pages/assets/amount.js"
+import { seenField } from "./components/Form.ts"
 import { Invalid } from "./Screens.ts"
 
 type ParameterError = ParameterUnknown | ParameterMissing | ParameterInvalid
@@ -21,6 +22,15 @@ export const decoded = <A extends object>(
 
 /** A text; null for none. */
 export const textIn = (values: FormValues, name: string): string | null => values.get(name) || null
+
+/**
+ * Of what was entered, the fields that somebody has changed since the form was opened: what others have changed
+ * meanwhile stays (semantics 9.84).
+ */
+export const changedOf = <A extends object>(values: FormValues, entered: A): Partial<A> =>
+  Object.fromEntries(
+    Object.entries(entered).filter(([name]) => values.get(name) !== values.get(seenField(name)))
+  ) as Partial<A>
 
 /** A whole number; null for none, and the text itself for what is none, of which decoding says what is wrong. */
 export const numberIn = (values: FormValues, name: string): number | string | null => {

@@ -20,7 +20,7 @@ import type { Resource } from "../payments/Documents.ts"
 import type { WithMetadata } from "../payments/SeenMetadata.ts"
 import { requireSeen, valueOf } from "../payments/SeenMetadata.ts"
 import type { Fields, Problem } from "./components/Form.ts"
-import { dialog } from "./components/Form.ts"
+import { dialog, seenField } from "./components/Form.ts"
 import { facts, metadataSection, section } from "./components/Values.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid } from "./Screens.ts"
@@ -31,7 +31,6 @@ const NEW_ROWS = [0, 1, 2] as const
 
 /** Names of fields. Browsers write line ends in names anew, so keys are percent-encoded in them. */
 const valueField = (key: string) => `metadata[${encodeURIComponent(key)}]`
-const seenField = (key: string) => `seen[${encodeURIComponent(key)}]`
 const newKeyField = (row: number) => `new[${row}][key]`
 const newValueField = (row: number) => `new[${row}][value]`
 
@@ -59,7 +58,7 @@ const oldRowsIn = (values: FormValues): ReadonlyArray<SentRow> =>
     key,
     field: valueField(key),
     value: asShown(values.get(valueField(key))),
-    seen: asShown(values.get(seenField(key)))
+    seen: asShown(values.get(seenField(valueField(key))))
   }))
 
 const newRowsIn = (values: FormValues): ReadonlyArray<SentRow> =>
@@ -120,20 +119,14 @@ const shownAgain = (problem: Problem, metadata: Metadata): Problem => {
   return { ...problem, errors: Object.fromEntries(errors), values }
 }
 
-const rowOf = (metadata: Metadata, key: string, fields: Fields): Child => {
-  const value = valueOf(metadata, key) ?? ""
-  return [
-    html`<input type="hidden" name="${seenField(key)}" value="${value}" />`,
-    fields.area({ name: valueField(key), label: key, value, rows: 1 })
-  ]
-}
-
 const rows =
   (metadata: Metadata, sent: Problem | null) =>
   (fields: Fields): Child => {
     const keys = new Set([...Object.keys(metadata), ...oldKeysIn(sent?.values ?? new Map())])
     return [
-      [...keys].map((key) => rowOf(metadata, key, fields)),
+      [...keys].map((key) =>
+        fields.area({ name: valueField(key), label: key, value: valueOf(metadata, key) ?? "", rows: 1 })
+      ),
       NEW_ROWS.map(
         (row) =>
           html`<div class="pair">
@@ -163,6 +156,7 @@ export const editedMetadata = (
     action,
     submit: "Save",
     problem: own,
+    isEdit: true,
     content: rows(metadata, own)
   })
   const entries = Object.entries(metadata)

@@ -21,6 +21,7 @@ import { json } from "./components/Json.ts"
 import { table } from "./components/Table.ts"
 import { amountText, badge, code, facts, money, plainAmount, section, time, words } from "./components/Values.ts"
 import { decoded } from "./Entered.ts"
+import { editAction, editDialog } from "./EditPayment.ts"
 import { historySection } from "./History.ts"
 import { editedMetadata, metadataAction } from "./Metadata.ts"
 import { customersOf, payerOf } from "./Payers.ts"
@@ -50,7 +51,7 @@ const optionsOf = (literals: ReadonlyArray<string>): ReadonlyArray<readonly [str
   ...literals.map((literal) => [literal, words(literal)] as const)
 ]
 
-const buttons = (visit: Visit, payment: PaymentIntent, problem: Problem | null): Child => {
+const buttons = (visit: Visit, payment: PaymentIntent, session: string | undefined, problem: Problem | null): Child => {
   if (!visit.may("settle")) return null
   const { amount_capturable, currency, id, status } = payment
   const refundable = refundableOf(payment)
@@ -62,6 +63,7 @@ const buttons = (visit: Visit, payment: PaymentIntent, problem: Problem | null):
     hint: html`At most ${money(most, currency)}; all of it if left empty.`
   })
   return html`<div class="buttons">
+    ${visit.may("build") && editDialog(visit, payment, session, problem)}
     ${
       refundable > 0 &&
       dialog("Refund", {
@@ -175,7 +177,7 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     section: "Payments",
     back: ["/payments", "Payments"],
     live: ["payment_intent", "charge", "refund", "checkout.session", "event", "delivery"],
-    aside: [paymentBadge(payment), checkout, buttons(visit, payment, problem)],
+    aside: [paymentBadge(payment), checkout, buttons(visit, payment, session, problem)],
     content: [
       factsOf(visit, payment, payerOf(visit, customers, payment), session),
       editedMetadata(visit, `/payments/${id}`, payment.metadata, problem),
@@ -269,4 +271,11 @@ const updateMetadata = metadataAction({
     Effect.flatMap(decoded(UpdatePaymentIntent, entered), (parameters) => PaymentIntents.update(id, parameters))
 })
 
-export const layer = Layer.mergeAll(screen("/payments/:id", "see", show), refund, capture, cancel, updateMetadata)
+export const layer = Layer.mergeAll(
+  screen("/payments/:id", "see", show),
+  editAction(show),
+  refund,
+  capture,
+  cancel,
+  updateMetadata
+)

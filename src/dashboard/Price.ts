@@ -11,7 +11,7 @@ import { dialog } from "./components/Form.ts"
 import { json } from "./components/Json.ts"
 import { priceHtml, quantitiesSection } from "./components/Prices.ts"
 import { badge, code, facts, section, time, words } from "./components/Values.ts"
-import { decoded, textIn } from "./Entered.ts"
+import { changedOf, decoded, textIn } from "./Entered.ts"
 import { historySection } from "./History.ts"
 import { editedMetadata, metadataAction } from "./Metadata.ts"
 import { objectLink } from "./Objects.ts"
@@ -29,6 +29,7 @@ const editDialog = (visit: Visit, { id, lookup_key, nickname }: Price, problem: 
       action: `/prices/${id}/edit`,
       submit: "Save",
       problem,
+      isEdit: true,
       content: (fields) => [
         fields.text({ name: "nickname", label: "Name", value: nickname ?? "", hint: "Only you see it." }),
         fields.text({
@@ -83,7 +84,7 @@ const edit = action({
   show,
   says: "The price is changed.",
   does: (_, { id = "" }, values) => {
-    const entered = namesIn(values)
+    const entered = changedOf(values, namesIn(values))
     return Effect.succeed({
       entered,
       command: Effect.flatMap(decoded(UpdatePrice, entered), (parameters) => Commands.update(id, parameters))

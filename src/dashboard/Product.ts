@@ -18,7 +18,7 @@ import { priceHtml, quantitiesSection } from "./components/Prices.ts"
 import type { Column } from "./components/Table.ts"
 import { table } from "./components/Table.ts"
 import { badge, code, facts, NOTHING, section, time } from "./components/Values.ts"
-import { decoded, numberIn, textIn } from "./Entered.ts"
+import { changedOf, decoded, numberIn, textIn } from "./Entered.ts"
 import { productFields, stateBadge } from "./Products.ts"
 import { historySection } from "./History.ts"
 import { editedMetadata, metadataAction } from "./Metadata.ts"
@@ -66,6 +66,7 @@ const buttons = (visit: Visit, product: Product, problem: Problem | null): Child
       action: `/products/${product.id}/edit`,
       submit: "Save",
       problem,
+      isEdit: true,
       content: editFields(product)
     })}
     ${
@@ -169,7 +170,7 @@ const edit = action({
   show,
   says: "The product is changed.",
   does: (_, { id = "" }, values) => {
-    const entered = productIn(values)
+    const entered = changedOf(values, productIn(values))
     return Effect.succeed({
       entered,
       command: Effect.flatMap(decoded(UpdateProduct, entered), (parameters) => Commands.update(id, parameters))

@@ -14,6 +14,7 @@ import { cursorIn, pages, pagesFound, table } from "./components/Table.ts"
 import { badge, code, facts, section, time } from "./components/Values.ts"
 import type { Delivered } from "./Deliveries.ts"
 import { delivered, deliveryColumns, deliveryPath, hasFailed } from "./Deliveries.ts"
+import { changedOf } from "./Entered.ts"
 import { find, PAGE_ROWS } from "./Reading.ts"
 import { boxOf, look, LOOKED_THROUGH_MAX, resendChosen, resendFailed, windowFields } from "./Resending.ts"
 import type { Show } from "./Screens.ts"
@@ -61,6 +62,7 @@ const buttons = (visit: Visit, endpoint: WebhookEndpoint, problem: Problem | nul
       action: `${of}/edit`,
       submit: "Save",
       problem,
+      isEdit: true,
       content: (fields) => endpointFields(fields, endpoint)
     })}
     ${dialog("Roll the secret", {
@@ -180,9 +182,10 @@ const edit = action({
   show,
   says: "The endpoint is changed.",
   does: (_, { id = "" }, values) => {
-    const entered = enteredEndpoint(values)
-    if (entered instanceof Invalid) return Effect.succeed(entered)
-    return Effect.succeed({ entered, detail: entered.url, command: WebhookEndpoints.update(id, entered) })
+    const all = enteredEndpoint(values)
+    if (all instanceof Invalid) return Effect.succeed(all)
+    const entered = changedOf(values, all)
+    return Effect.succeed({ entered, detail: all.url, command: WebhookEndpoints.update(id, entered) })
   }
 })
 

@@ -48,8 +48,9 @@ const valuesIn = ({ headers }: HttpServerRequest.HttpServerRequest, text: string
   return values
 }
 
-/** Takes off white space around a value, and the characters that cannot be stored. */
-const clean = (value: string): string => value.slice(0, VALUE_LENGTH_MAX).replaceAll("\0", "").toWellFormed().trim()
+/** Takes off white space around a value, and what cannot be stored; lines end as they did before the form was sent. */
+const clean = (value: string): string =>
+  value.slice(0, VALUE_LENGTH_MAX).replaceAll("\0", "").replaceAll("\r\n", "\n").toWellFormed().trim()
 
 /**
  * True if the browser says that another site's page has sent this. Old browsers say nothing; for them the form's token

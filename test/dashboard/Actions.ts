@@ -99,6 +99,14 @@ export const ACTIONS: ReadonlyArray<TriedAction> = [
     support: true
   },
   {
+    name: "payment_intent.update",
+    page: async (server) => `/payments/${(await payment(server, { confirm: false })).id}`,
+    end: "/edit",
+    entered: { description: "Order 6735", amount: "50", statement_descriptor: "LUMEN" },
+    account: "test",
+    support: false
+  },
+  {
     name: "payment_intent.update_metadata",
     page: async (server) => `/payments/${(await payment(server)).id}`,
     end: "/metadata",

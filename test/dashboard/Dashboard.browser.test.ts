@@ -178,6 +178,35 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
     await page.context().close()
   })
 
+  it("changes what somebody has changed in its forms, and nothing of what a browser writes anew", async () => {
+    const written = {
+      name: " Ada\tLovelace ",
+      description: "Two\nlines\r\nand three",
+      metadata: { "a\nb": "x\r\ny\n", "  <b>&amp;\t": "\n\nspaced  ", __proto: "\u00a0\ud83d\ude42\u2028" }
+    }
+    for (const javaScriptEnabled of [true, false]) {
+      const { complaints, page } = await enter({ javaScriptEnabled })
+      const { id } = await server.post("/v1/customers", { ...written, email: "ada@example.com" })
+      await page.goto(address(`/customers/${id}`))
+      await page.locator("summary", { hasText: /^Edit$/ }).click()
+      await page.getByRole("textbox", { name: "Email" }).fill("countess@example.com")
+      await page.getByRole("button", { name: "Save" }).click()
+      await page.getByText("The customer is changed.").waitFor()
+      await page.locator("summary", { hasText: "Edit metadata" }).click()
+      await page.getByLabel("New key").first().fill("size")
+      await page.getByLabel("Its value").first().fill("L\nor XL")
+      await page.getByRole("button", { name: "Save" }).click()
+      await page.getByText("The metadata is saved.").waitFor()
+      assert.deepInclude(await server.get(`/v1/customers/${id}`), {
+        ...written,
+        email: "countess@example.com",
+        metadata: { ...written.metadata, size: "L\nor XL" }
+      })
+      assert.deepStrictEqual(complaints, [])
+      await page.context().close()
+    }
+  })
+
   it("sends again the deliveries that somebody chooses, which no change takes from them", async () => {
     const { complaints, page } = await enter()
     const url = "http://127.0.0.1:9/chosen"

@@ -32,6 +32,8 @@ export interface Form {
   readonly tone?: "primary" | "danger" | "quiet"
   /** A second button sends it with a field `preview`, and leads to the part of the page that has this id. */
   readonly preview?: string
+  /** True for a form that edits: it holds what it has shown of each field, so that only what is changed counts. */
+  readonly isEdit?: boolean
   readonly problem?: Problem | null | undefined
   readonly content?: (fields: Fields) => Child
   /** A table with a box in each row, by which somebody chooses what the form is about. The button stands above it. */
@@ -102,17 +104,28 @@ const besideField = (name: string, error: string | undefined): string | undefine
     ?.replace(`The \`${name}\` field must`, "This must")
     .replace(/^Missing required parameter: .*/, "This is required.")
 
+/** The name of the field that holds what a form which edits has shown of another. */
+export const seenField = (name: string): string => `seen[${name}]`
+
 /** Fields of a form whose ids begin with `prefix`, as they were sent or as they are given. */
-export const fieldsOf = (prefix: string, problem: Problem | null): Fields => {
+export const fieldsOf = (prefix: string, problem: Problem | null, isEdit = false): Fields => {
   const { errors = {}, values } = problem ?? {}
-  const sent = (name: string, value = "") => values?.get(name) ?? value
+  /** What nobody has changed gives way to what it is by now. */
+  const sent = (name: string, value = "") =>
+    values === undefined || (isEdit && values.get(name) === values.get(seenField(name)))
+      ? value
+      : (values.get(name) ?? value)
+  const seen = (name: string, value = "") =>
+    isEdit && html`<input type="hidden" name="${seenField(name)}" value="${value}" />`
   const errorOf = (name: string) =>
     besideField(name, errors[name]) ??
     Object.entries(errors).find(([param]) => values && fieldOf(param, values) === name)?.[1]
   return {
     text: ({ autocomplete = "off", hint, inputmode, label, name, required = false, type = "text", value }) => {
       const [id, error] = [`${prefix}-${name}`, errorOf(name)]
+      // A browser shows no line ends in it, and sends none.
       return html`<div class="field">
+        ${seen(name, value?.replaceAll(/[\r\n]/g, ""))}
         <label for="${id}">${label}</label>
         <input
           id="${id}"
@@ -129,6 +142,7 @@ export const fieldsOf = (prefix: string, problem: Problem | null): Fields => {
     area: ({ hint, label, name, required = false, rows = 4, value }) => {
       const [id, error] = [`${prefix}-${name}`, errorOf(name)]
       return html`<div class="field">
+        ${seen(name, value)}
         <label for="${id}">${label}</label>
         <textarea id="${id}" name="${name}" rows="${rows}" ${required && html`required=""`}${ariaOf(id, hint, error)}>
 ${sent(name, value)}</textarea>
@@ -139,6 +153,7 @@ ${sent(name, value)}</textarea>
       const [id, error] = [`${prefix}-${name}`, errorOf(name)]
       const chosen = sent(name, value)
       return html`<div class="field">
+        ${seen(name, value)}
         <label for="${id}">${label}</label>
         <select id="${id}" name="${name}" ${ariaOf(id, hint, error)}>
           ${options.map(([option, text]) => html`<option value="${option}" ${option === chosen && html`selected=""`}>${text}</option>`)}
@@ -183,7 +198,7 @@ const choosing = (button: Html, choices: Html): Html =>
     ${choices}`
 
 export const form = (made: Form): Html => {
-  const { action, choices, content, preview, submit, tone, visit } = made
+  const { action, choices, content, isEdit, preview, submit, tone, visit } = made
   const problem = ownProblem(made)
   const message = problem && messageOf(problem)
   const count = choices && html` <span data-chosen=""></span>`
@@ -191,7 +206,8 @@ export const form = (made: Form): Html => {
   return html`<form method="post" action="${visit.to(action)}">
     <input type="hidden" name="token" value="${visit.token(`/${visit.mode}${action}`)}" />
     ${message !== null && html`<p class="message" role="alert">${message}</p>`}
-    ${content?.(fieldsOf(prefixOf(action), problem))} ${choices === undefined ? button : choosing(button, choices)}
+    ${content?.(fieldsOf(prefixOf(action), problem, isEdit))}
+    ${choices === undefined ? button : choosing(button, choices)}
     ${
       preview !== undefined &&
       html`<button type="submit" name="preview" value="on" formaction="${visit.to(action)}#${preview}">Preview</button>`
