@@ -11,6 +11,7 @@ import { nameComplaint, settingComplaint } from "../payments/Administration.ts"
 import * as Merchants from "../payments/Merchants.ts"
 import { form } from "./components/Form.ts"
 import { facts, NOTHING, section } from "./components/Values.ts"
+import { changedOf } from "./Entered.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
 import type { Visit } from "./Visit.ts"
@@ -49,6 +50,7 @@ const show: Show = (visit, _, problem) => {
           action: "/developers/brand/set",
           submit: "Save",
           problem,
+          isEdit: true,
           content: (fields) => [
             fields.text({ name: "name", label: "Name", value: name, required: true }),
             fields.text({ name: "icon", label: "Icon", value: brand.icon ?? "", hint: "URL of a square picture" }),
@@ -87,11 +89,12 @@ const set = action({
       brand[setting] = given === "" ? null : setting === "accent" ? given.toLowerCase() : given
     }
     if (Object.keys(errors).length > 0) return Effect.succeed(new Invalid(errors))
+    const entered = changedOf(values, { name, ...(brand as unknown as Brand) })
     return Effect.succeed({
       account: INSTALLATION,
-      entered: { name, ...brand },
+      entered,
       subject: merchant.id,
-      command: Effect.flatMap(Merchants.show(merchant.id, { name, ...(brand as unknown as Brand) }), (changed) =>
+      command: Effect.flatMap(Merchants.show(merchant.id, entered), (changed) =>
         changed === undefined
           ? Effect.fail(new ResourceMissing({ kind: "Merchant", id: merchant.id, param: "id" }))
           : Effect.succeed(changed)

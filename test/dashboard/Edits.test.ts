@@ -1,5 +1,8 @@
 /** Forms that edit: what nobody has changed in them stays as it is by now (semantics 9.84). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { INSTALLATION } from "../../src/payments/AccountIds.ts"
+import * as Merchants from "../../src/payments/Merchants.ts"
 import type { PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import type { Tab } from "./People.ts"
@@ -115,6 +118,15 @@ describe("forms that edit", () => {
     const done = await tab.post(action, { ...again, ...corrected, ...edited.mine })
     assert.include(done.text, 'class="said"')
     assert.deepInclude(await current(), { ...edited.theirs, ...edited.becomes })
+  })
+
+  it("of the brand leave alone what others have changed meanwhile", async () => {
+    const { action, values } = formTo(await tab.get("/dashboard/test/developers/brand"), "/set")
+    const { accounts, merchantId } = server
+    await Effect.runPromise(accounts.run(INSTALLATION, Merchants.show(merchantId, { accent: "#1b7f5e" })))
+    const done = await tab.post(action, { ...values, name: "Lumen Tea" })
+    assert.include(done.text, "The brand is saved.")
+    assert.deepInclude(formTo(done, "/set").values, { name: "Lumen Tea", accent: "#1b7f5e" })
   })
 
   describe("of a payment", () => {

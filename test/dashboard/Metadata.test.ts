@@ -212,6 +212,31 @@ describe("metadata on the dashboard", () => {
     assert.deepStrictEqual(await metadataOf(id), { ...full, [first!]: "🙃".repeat(500) })
   })
 
+  it("is changed by one of those who change the same key at once, and by all who change others", async () => {
+    const colors = ["blue", "red", "white", "black"]
+    const id = await customer({ color: "green" })
+    const page = await tab.get(`/dashboard/test/customers/${id}`)
+    const forms = await Promise.all(colors.map(() => formOf(id)))
+    const answers = await Promise.all(
+      colors.map((color, i) =>
+        send(forms[i]!.action, {
+          ...forms[i]!.values,
+          "metadata[color]": color,
+          "new[0][key]": color,
+          "new[0][value]": "x"
+        })
+      )
+    )
+    const won = answers.findIndex(({ status }) => status === 200)
+    assert.deepStrictEqual(answers.map(({ status }) => status).toSorted(), [200, 400, 400, 400])
+    assert.deepStrictEqual(await metadataOf(id), { color: colors[won]!, [colors[won]!]: "x" })
+    const { action, values } = formTo(page, "/metadata")
+    const others = colors.map((key) => ({ ...values, token: "", "new[0][key]": `by ${key}`, "new[0][value]": "y" }))
+    const fresh = await Promise.all(others.map(() => formOf(id)))
+    await Promise.all(others.map((other, i) => send(action, { ...other, token: fresh[i]!.values["token"]! })))
+    for (const color of colors) assert.strictEqual((await metadataOf(id))[`by ${color}`], "y")
+  })
+
   it("is not sent in a form of thousands of fields", async () => {
     const id = await customer({})
     const { action, values } = await formOf(id)
