@@ -54,7 +54,7 @@ const linesTable = (visit: Visit, lines: ReadonlyArray<LineItem>): Child =>
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const session = (yield* find(visit.account, CHECKOUT_SESSION, id)).value
   const lines = (yield* find(visit.account, LINE_ITEMS, lineItemsId(id))).value.data
-  const { client_secret: _, customer, payment_intent, url, ...rest } = session
+  const { customer, payment_intent, url, ...rest } = session
   const customers = yield* customersOf(visit.account, [session])
   const currency = session.currency ?? "usd"
   const total = session.amount_total ?? 0
@@ -88,7 +88,6 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
       editedMetadata(visit, `/checkout-sessions/${id}`, session.metadata, problem),
       section("What is bought", linesTable(visit, lines)),
       yield* historySection(visit, { ids: [id] }),
-      // A client secret lets whoever has it pay; nobody needs it here.
       section("JSON", json(visit, { ...rest, customer, payment_intent, url }, "The session as JSON"))
     ]
   }

@@ -160,7 +160,7 @@ const checkoutLink = Effect.fnUntraced(function* ({ account }: Visit, id: string
 
 const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
   const { hidden, value: payment } = yield* find(visit.account, PAYMENT_INTENT, id)
-  const { canceled_at, charges, client_secret: _, created, ...rest } = payment
+  const { canceled_at, charges, created, ...rest } = payment
   const session = hidden?.checkoutSession
   const [{ rows: refunds }, history, checkout, customers] = yield* Effect.all(
     [
@@ -183,7 +183,6 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
       editedMetadata(visit, `/payments/${id}`, payment.metadata, problem),
       history,
       refunds.length > 0 && section("Refunds", refundsTable(visit, refunds)),
-      // A client secret lets whoever has it pay; nobody needs it here.
       section("JSON", json(visit, { ...rest, created, canceled_at, charges }, "The payment as JSON"))
     ]
   }

@@ -211,7 +211,7 @@ const answerHtml = (visit: Visit, { error, originalRequest }: LoggedRequest, ans
   section(
     "Answer",
     answer?.startsWith("{") === true
-      ? json(visit, withoutSecrets(answer), "The answer as JSON")
+      ? json(visit, answer, "The answer as JSON")
       : html`<p class="empty">
           ${
             answer !== null
@@ -224,10 +224,6 @@ const answerHtml = (visit: Visit, { error, originalRequest }: LoggedRequest, ans
           }
         </p>`
   )
-
-/** Whoever has a client secret can pay with it; nobody needs it here. */
-const withoutSecrets = (text: string): unknown =>
-  JSON.parse(text, (name, value: unknown) => (name === "client_secret" ? undefined : value))
 
 /** The record that a request has written, if it did something. */
 const recordOf = Effect.fnUntraced(function* (account: AccountId, { at, id, method, millis, objects }: LoggedRequest) {

@@ -39,6 +39,29 @@ describe("every page", () => {
       }
     }))
 
+  it("leads nowhere where there is nothing, and shows no client secret", async () => {
+    const seen = new Set<string>()
+    const kindOf = (link: string) => link.replaceAll(/(?<=[a-z]_)\w{24}/g, "").replaceAll(/\d/g, "")
+    const linksOf = async (link: string): Promise<ReadonlyArray<string>> => {
+      const page = await owner.get(link)
+      assert.deepStrictEqual([link, page.status], [link, 200])
+      assert.notMatch(page.text, /client_secret|_secret_\w{8}/, link)
+      return [...page.text.matchAll(/<a [^>]*href="([^"]+)"/g)]
+        .map(([, href]) => new URL(href!.replaceAll("&amp;", "&"), page.url))
+        .filter(({ href }) => href.startsWith(`${shared.url}/dashboard/`) && !/\.(?:csv|svg)/.test(href))
+        .map(({ pathname, search }) => pathname + search)
+    }
+    // Of each kind of page the first one that is led to, and on from there.
+    const left = ["/dashboard/test", "/dashboard/live"]
+    for (let link = left.pop(); link !== undefined; link = left.pop()) {
+      if (seen.has(kindOf(link))) continue
+      seen.add(kindOf(link))
+      left.push(...(await linksOf(link)))
+    }
+    assert.isAbove(seen.size, 60)
+    assert.includeMembers([...seen], ["/dashboard/test/prices/price_", "/dashboard/test/webhooks/we_/whd_"])
+  }, 60_000)
+
   it("of an object is nothing to another merchant, nor in the other environment", async () => {
     const stranger = await signedIn(shared)
     await eachPage(async (route, path) => {

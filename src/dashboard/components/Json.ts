@@ -7,6 +7,9 @@ import type { Visit } from "../Visit.ts"
 /** Strings, with the colon behind the name of a field; numbers; and the three words. */
 const PARTS = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g
 
+/** Words may begin like an id: `"per_unit"`. */
+const ID = /^"[a-z]+_[0-9A-Za-z]{16,}"$/
+
 const colored = (visit: Visit, text: string): Child => {
   const parts: Array<Child> = []
   let end = 0
@@ -15,7 +18,7 @@ const colored = (visit: Visit, text: string): Child => {
     parts.push(text.slice(end, match.index))
     const kind =
       colon !== undefined ? "name" : string !== undefined ? "string" : number !== undefined ? "number" : "word"
-    const address = kind === "string" ? addressOf(visit, whole.slice(1, -1)) : null
+    const address = kind === "string" && ID.test(whole) ? addressOf(visit, whole.slice(1, -1)) : null
     parts.push(
       address === null
         ? html`<span class="${kind}">${string ?? whole}</span>`
@@ -27,9 +30,12 @@ const colored = (visit: Visit, text: string): Child => {
   return [...parts, text.slice(end)]
 }
 
-/** A value, or JSON text. */
+/** Whoever has a client secret can pay with it; nobody needs it here. */
+const withoutSecrets = (name: string, value: unknown): unknown => (name === "client_secret" ? undefined : value)
+
+/** A value, or JSON text, without client secrets. */
 export const json = (visit: Visit, value: unknown, label: string): Html => {
-  const text = JSON.stringify(typeof value === "string" ? JSON.parse(value) : value, null, 2)
+  const text = JSON.stringify(typeof value === "string" ? JSON.parse(value) : value, withoutSecrets, 2)
   return html`<pre
     class="json copy"
     tabindex="0"
