@@ -1,6 +1,6 @@
 /** One delivery: what was sent, what was answered each time, and sending it again. */
 import { Effect, Layer } from "effect"
-import { ResourceMissing } from "../domain/Errors.ts"
+import { ParameterInvalid, ResourceMissing } from "../domain/Errors.ts"
 import type { WebhookDelivery } from "../domain/WebhookDelivery.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import { html } from "../pages/Html.ts"
@@ -58,12 +58,18 @@ const saidSection = ({ attempts }: WebhookDelivery) => {
 const show: Show = Effect.fnUntraced(function* (visit, params, problem) {
   const { delivery, endpoint } = yield* readDelivery(visit, params)
   const { event, pendingWebhooks } = yield* findEvent(visit.account, delivery.event)
-  const submit = delivery.status === "pending" ? "Attempt now" : "Send again"
+  const isPending = delivery.status === "pending"
   const again =
     visit.may("build") &&
     endpoint.status === "enabled" &&
     html`<div class="buttons">
-      ${form({ visit, action: `/webhooks/${endpoint.id}/${delivery.id}/resend`, submit, problem })}
+      ${form({
+        visit,
+        action: `/webhooks/${endpoint.id}/${delivery.id}/resend`,
+        submit: isPending ? "Attempt now" : "Send again",
+        problem,
+        content: () => isPending && html`<input type="hidden" name="pending" value="on" />`
+      })}
     </div>`
   return {
     title: event.type,
@@ -91,6 +97,8 @@ const show: Show = Effect.fnUntraced(function* (visit, params, problem) {
   }
 })
 
+const OVER = new ParameterInvalid({ param: "delivery", rule: "one that is still tried, and this one has ended" })
+
 const again = action({
   name: "event.resend",
   right: "build",
@@ -98,13 +106,16 @@ const again = action({
   path: "/webhooks/:id/:delivery/resend",
   show,
   says: "It is sent again.",
-  does: Effect.fnUntraced(function* (visit, params) {
+  does: Effect.fnUntraced(function* (visit, params, values) {
     const { endpoint, row } = yield* readDelivery(visit, params)
+    // Whoever asks for an attempt now wants no second delivery of what has arrived meanwhile. The command refuses: sent
+    // a second time, the form finds the delivery over by its own attempt, and is answered as the first time.
+    const isOver = values.has("pending") && row.state !== "pending"
     return {
       entered: {},
       subject: row.event,
       detail: endpoint.id,
-      command: yield* sendThoseAgain(visit.account, endpoint.id, [row]),
+      command: isOver ? Effect.fail(OVER) : yield* sendThoseAgain(visit.account, endpoint.id, [row]),
       next: () => `/webhooks/${endpoint.id}` as const
     }
   })

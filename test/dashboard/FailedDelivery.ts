@@ -8,7 +8,8 @@ export const fail = async (
   { accounts, merchantId }: PagesServer,
   destination: string,
   next: AttemptOutcome["next"] = "exhausted",
-  error: string | null = null
+  error: string | null = null,
+  attempt = 1
 ) => {
   const account = `${merchantId}:test`
   const { deliveries } = await Effect.runPromise(accounts.deliveries(account, { destination, limit: 1 }))
@@ -17,7 +18,7 @@ export const fail = async (
     transaction.attempted({
       id,
       destination,
-      attempt: 1,
+      attempt,
       startedAt: 1_800_000_000_000,
       durationMillis: 12,
       ...(error === null ? { status: 500, error, body: "the database is <down>" } : { status: null, error }),

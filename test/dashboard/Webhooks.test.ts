@@ -139,6 +139,50 @@ describe("webhooks in the dashboard", () => {
     assert.throws(() => formTo(none, "/resend-chosen"))
   })
 
+  it("attempt a delivery now while it is still tried, and send no second one of what has arrived meanwhile", async () => {
+    const endpoint = await endpointOf(["payment_intent.succeeded"])
+    await pay()
+    const { delivery, event } = await fail(server, endpoint.id, { retryAfterMillis: 86_400_000 })
+    const path = `/dashboard/test/webhooks/${endpoint.id}/${delivery}`
+    const [page, stale] = [await tab.get(path), await tab.get(path)]
+    assert.include(page.text, "Attempt now")
+    const { action, values } = formTo(page, "/resend")
+    const nextAttempt = async () => {
+      const deliveries = await deliveriesOf(endpoint.id)
+      assert.strictEqual(deliveries.length, 1)
+      return deliveries[0].next_attempt_at
+    }
+    assert.isAbove(await nextAttempt(), Date.now() / 1000 + 80_000)
+    await tab.post(action, values)
+    assert.isAtMost(await nextAttempt(), Date.now() / 1000)
+    await fail(server, endpoint.id, "delivered", null, 2)
+    const again = await tab.post(action, values)
+    assert.strictEqual(again.status, 200, "the same form is answered as the first time")
+    const late = formTo(stale, "/resend")
+    const refused = await tab.post(late.action, late.values)
+    assert.strictEqual(refused.status, 400)
+    assert.include(refused.text, "still tried, and this one has ended")
+    assert.isNull(await nextAttempt())
+    const anew = formTo(await tab.get(path), "/resend")
+    assert.include((await tab.post(anew.action, anew.values)).text, "It is sent again.")
+    assert.deepInclude((await deliveriesOf(endpoint.id))[0], { event, status: "pending", attempt_count: 0 })
+  })
+
+  it("attempt now what is still tried, and send the rest anew, if an event is sent again to all", async () => {
+    const [tried, over] = [await endpointOf(["price.created"]), await endpointOf(["price.created"])]
+    const product = await server.post("/v1/products", { name: "Mug" })
+    await server.post("/v1/prices", { product: product.id, currency: "usd", unit_amount: 100 })
+    const { event } = await fail(server, tried.id, { retryAfterMillis: 86_400_000 })
+    await fail(server, over.id)
+    const { action, values } = formTo(await tab.get(`/dashboard/test/events/${event}`), "/resend")
+    await tab.post(action, values)
+    const [[now, ...none], [anew, ...before]] = [await deliveriesOf(tried.id), await deliveriesOf(over.id)]
+    assert.isAtMost(now.next_attempt_at, Date.now() / 1000)
+    assert.isEmpty(none)
+    assert.deepInclude(anew, { event, status: "pending", attempt_count: 0 })
+    assert.strictEqual(before.length, 1)
+  })
+
   it("say of a state what they have looked through, and lead on to what is older", async () => {
     const endpoint = await endpointOf(["customer.created"])
     await server.post("/v1/customers", {})
