@@ -1,11 +1,8 @@
 /** Somebody's own account: what they sign in with, where they are signed in, and when they were. */
 import { Effect, Layer, Schema } from "effect"
-import type { DashboardSession, SignIn } from "../domain/Person.ts"
 import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "../domain/Person.ts"
 import { Email } from "../domain/Text.ts"
 import { hasLengthAtMost } from "../domain/Text.ts"
-import { Accounts } from "../engine/Accounts.ts"
-import type { Document } from "../engine/Document.ts"
 import { html } from "../pages/Html.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import * as DashboardSessions from "../payments/DashboardSessions.ts"
@@ -18,24 +15,14 @@ import { badge, section, time } from "./components/Values.ts"
 import { keysSetting } from "./Shell.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
-import type { Visit } from "./Visit.ts"
+import { sessionsOf } from "./Sessions.ts"
+import { signInsOf } from "./Team.ts"
 
 const SHOWN_MAX = 20
 
-const own = Effect.fnUntraced(function* <A>(visit: Visit, kind: { readonly name: string; readonly prefix?: string }) {
-  const accounts = yield* Accounts
-  const { documents } = yield* accounts.list(INSTALLATION, {
-    kind: kind.name,
-    prefix: kind.prefix,
-    labels: { person: visit.person.id },
-    limit: SHOWN_MAX
-  })
-  return documents.map((document) => (document as Document<A & { readonly id: string }>).value)
-})
-
 const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
-  const sessions = yield* own<DashboardSession>(visit, DashboardSessions.DASHBOARD_SESSION)
-  const signIns = yield* own<SignIn>(visit, DashboardSessions.SIGN_IN)
+  const { id } = visit.person
+  const [sessions, signIns] = yield* Effect.all([sessionsOf(id), signInsOf(id, SHOWN_MAX)])
   const { email, has_password, role } = visit.person
   const credentials = form({
     visit,

@@ -84,7 +84,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
               html`<a href="${visit.here({ person, after: null, before: null })}">${nameOf({ email })}</a>
                 <small>${role}</small>`
           },
-          { name: "Action", cell: ({ action }) => html`<code>${action}</code>` },
+          { name: "Action", cell: ({ action }) => html`<code class="whole">${action}</code>` },
           {
             name: "Of",
             cell: ({ subject }) => (subject === null ? NOTHING : objectLink(visit, subject)),

@@ -3,8 +3,6 @@ import { Effect, Layer, Schema } from "effect"
 import { ResourceMissing } from "../domain/Errors.ts"
 import type { DashboardSession } from "../domain/Person.ts"
 import { Role } from "../domain/Person.ts"
-import { Accounts } from "../engine/Accounts.ts"
-import type { Document } from "../engine/Document.ts"
 import { html } from "../pages/Html.ts"
 import { INSTALLATION } from "../payments/AccountIds.ts"
 import * as DashboardSessions from "../payments/DashboardSessions.ts"
@@ -16,6 +14,7 @@ import { table } from "./components/Table.ts"
 import { badge, code, facts, section, time } from "./components/Values.ts"
 import type { Show } from "./Screens.ts"
 import { action, Invalid, screen } from "./Screens.ts"
+import { sessionsOf } from "./Sessions.ts"
 import { linkScreen, nameOf, ROLES, signInsOf, withLink } from "./Team.ts"
 import type { Visit } from "./Visit.ts"
 import { readInstallation } from "./Visitors.ts"
@@ -28,18 +27,6 @@ const find = Effect.fnUntraced(function* (visit: Visit, id: string) {
   return person?.merchant_id === visit.merchant.id
     ? person
     : yield* new ResourceMissing({ kind: "Person", id, param: "id" })
-})
-
-const sessionsOf = Effect.fnUntraced(function* (person: string) {
-  const { documents } = yield* Accounts.use((accounts) =>
-    accounts.list(INSTALLATION, {
-      kind: DashboardSessions.DASHBOARD_SESSION.name,
-      prefix: DashboardSessions.DASHBOARD_SESSION.prefix,
-      labels: { person },
-      limit: SHOWN_MAX
-    })
-  )
-  return documents.map((document) => (document as Document<DashboardSession>).value)
 })
 
 const sessionTable = (visit: Visit, person: string, rows: ReadonlyArray<DashboardSession>, problem: Problem | null) =>

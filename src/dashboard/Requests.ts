@@ -79,7 +79,11 @@ const requestsTable = (visit: Visit, requests: ReadonlyArray<LoggedRequest>, isF
         name: "Status",
         cell: (request) => html`${badge(String(request.status), toneOf(request.status))} ${replayed(request)}`
       },
-      { name: "Error", cell: ({ error }) => (error === null ? NOTHING : html`<code>${error.code}</code>`), wide: true },
+      {
+        name: "Error",
+        cell: ({ error }) => (error === null ? NOTHING : html`<code class="whole">${error.code}</code>`),
+        wide: true
+      },
       {
         name: "Idempotency key",
         wide: true,
@@ -99,7 +103,7 @@ const errorsTable = (visit: Visit, groups: ReadonlyArray<ErrorGroup>) =>
   table({
     caption: "Errors among the newest requests, the most frequent first",
     columns: [
-      { name: "Error", cell: ({ code }) => html`<code>${code}</code>` },
+      { name: "Error", cell: ({ code }) => html`<code class="whole">${code}</code>` },
       {
         name: "Status",
         cell: ({ method, status }) =>

@@ -215,16 +215,19 @@ export const endOf = Effect.fnUntraced(function* (
 /** Removes a session whose time is over, when its timer fires. */
 export const expire = (id: string): Effect.Effect<void, never, Transaction> => Effect.ignore(end(id))
 
+/** Tells whether a session of that person has not ended, at a time in milliseconds. */
+export const isOpen = ({ hidden, value }: DashboardSessionDocument, person: PersonDocument, now: Millis): boolean =>
+  hidden.epoch === person.hidden.epoch && now < value.expires_at * 1000
+
 /** Tells whether a browser with this secret is in that session of that person, at a time in milliseconds. */
 export const isGood = (
-  { hidden, value }: DashboardSessionDocument,
+  session: DashboardSessionDocument,
   person: PersonDocument,
   secret: string,
   now: Millis
 ): boolean =>
-  timingSafeEqual(Buffer.from(hidden.hash, "hex"), Buffer.from(hashOf(secret), "hex")) &&
-  hidden.epoch === person.hidden.epoch &&
-  now < value.expires_at * 1000
+  timingSafeEqual(Buffer.from(session.hidden.hash, "hex"), Buffer.from(hashOf(secret), "hex")) &&
+  isOpen(session, person, now)
 
 /** Tells whether somebody has proved lately who they are, at a time in milliseconds. */
 export const isConfirmed = ({ confirmed_at }: DashboardSession, now: Millis): boolean =>

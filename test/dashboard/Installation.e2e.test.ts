@@ -51,7 +51,7 @@ describe("the dashboard of two runners", () => {
           }
           assert.strictEqual((await server.request("GET", `/v1/customers/${id}`)).status, 404)
           const audit = (await tab.get("/dashboard/test/team/audit")).text
-          assert.strictEqual(audit.match(/<code>test_data\.wipe<\/code>/g)?.length, 1)
+          assert.strictEqual(audit.match(/<code class="whole">test_data\.wipe<\/code>/g)?.length, 1)
         })
       }),
     60_000

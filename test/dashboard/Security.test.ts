@@ -193,6 +193,18 @@ describe("the dashboard", () => {
     assert.strictEqual((await visit(`${server.url}/dashboard/test/live`, { cookie: stolen.cookie })).status, 401)
   })
 
+  it("shows no session that another password has ended", async () => {
+    const [tab, other] = [await withPassword("shown@example.com"), openTab(server)]
+    await signIn(other, "shown@example.com", PASSWORD)
+    const member = `/dashboard/test/team/${/\bper_\w+/.exec((await owner.get("/dashboard/test/team")).text.split("shown@example.com")[0]!.split("<tr").at(-1)!)![0]}`
+    const endsIn = async (tab: Tab, path: string) =>
+      [...(await tab.get(path)).text.matchAll(/<form[^>]*action="[^"]*\/end"/g)].length
+    assert.deepStrictEqual([await endsIn(tab, "/dashboard/test/account"), await endsIn(owner, member)], [1, 2])
+    await setPassword(tab, "shown@example.com")
+    assert.deepStrictEqual([await endsIn(tab, "/dashboard/test/account"), await endsIn(owner, member)], [0, 1])
+    assert.include((await other.get("/dashboard/test")).url, "/sign-in")
+  })
+
   it("has its sessions ended by their person, and no other's", async () => {
     const [tab, other] = [await withPassword("two@example.com"), openTab(server)]
     await signIn(other, "two@example.com", PASSWORD)

@@ -101,7 +101,7 @@ describe("settings", () => {
     assert.strictEqual((await server.get(`/v1/payment_intents/${later.id}`)).id, later.id)
     const owner = await signedIn(server, "owner")
     const audit = await owner.get("/dashboard/test/team/audit?action=test_data.wipe")
-    assert.strictEqual(audit.text.match(/<code>test_data\.wipe<\/code>/g)!.length, 1)
+    assert.strictEqual(audit.text.match(/<code class="whole">test_data\.wipe<\/code>/g)!.length, 1)
     assert.match(audit.text, /<code>req_\w+<\/code>/)
     assert.strictEqual((await tab.get("/dashboard/live/developers/wipe")).status, 404)
   })

@@ -95,7 +95,7 @@ describe("keys and the team", () => {
     assert.strictEqual((await owner.get(page)).status, 404)
     const log = await owner.get("/dashboard/test/team/audit?action=person.remove")
     assert.include(log.text, "new@example.com")
-    assert.notInclude(log.text, "<code>person.add</code>")
+    assert.notInclude(log.text, '<code class="whole">person.add</code>')
   })
 
   it("keeps the last owner", async () => {
@@ -136,7 +136,7 @@ describe("keys and the team", () => {
       await submit(owner, "/dashboard/test/developers", "/version", { version: "2026-03-09" })
     }
     const first = await owner.get("/dashboard/test/team/audit?action=merchant.set_version")
-    const rows = (page: Page) => page.text.match(/<code>merchant.set_version<\/code>/g)?.length ?? 0
+    const rows = (page: Page) => page.text.match(/<code class="whole">merchant.set_version<\/code>/g)?.length ?? 0
     assert.strictEqual(rows(first), 25)
     const older = await owner.get(hrefIn(first, /rel="next" href="([^"]+)"/).replaceAll("&amp;", "&"))
     assert.strictEqual(rows(older), 1)
@@ -147,7 +147,7 @@ describe("keys and the team", () => {
       confirm: true
     })
     await submit(owner, `/dashboard/test/payments/${payment.id}`, "/refund", { amount: "1" })
-    assert.notInclude((await owner.get("/dashboard/test/team/audit")).text, "<code>refund.create</code>")
+    assert.notInclude((await owner.get("/dashboard/test/team/audit")).text, '<code class="whole">refund.create</code>')
     assert.include((await owner.get("/dashboard/test/team/audit?of=environment")).text, payment.id)
     assert.notInclude((await owner.get("/dashboard/live/team/audit?of=environment")).text, payment.id)
   })
