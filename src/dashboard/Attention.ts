@@ -86,7 +86,7 @@ const waiting = ({ account }: Visit, status: PaymentIntentStatus, before: number
     return { negated: false, field, operator, value }
   }
   const clauses = [clause("status", ":", status), clause("created", "<", before)]
-  const asked = { problem: null, queries: [{ connective: "AND" as const, clauses }] }
+  const asked = { queries: [{ connective: "AND" as const, clauses }] }
   return payments(account, asked, { cursor: {}, limit: COUNT_MAX })
 }
 

@@ -99,7 +99,9 @@ const show: Show = Effect.fnUntraced(function* (visit, _, problem) {
         href: ({ id }) => visit.to(`/customers/${id}`),
         empty:
           clauses.length > 0
-            ? "No customer is like that."
+            ? clauses.some(({ operator }) => operator === ":")
+              ? `No customer has just that. A part is looked for if it has ${SUBSTRING_LENGTH_MIN} characters or more.`
+              : "No customer is like that."
             : "No customers yet. A customer keeps payments and saved cards of one payer together."
       }),
       (clauses.length === 0 ? pages : pagesFound)(visit, rows, hasMore)

@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { Accounts } from "../engine/Accounts.ts"
 import type { StoredEvent } from "../engine/Events.ts"
 import { html } from "../pages/Html.ts"
+import type { EventTypeFilter } from "../domain/Event.ts"
 import { eventTypeFilterOf } from "../domain/Event.ts"
 import { render } from "../payments/Events.ts"
 import { WEBHOOK_ENDPOINT } from "../payments/Documents.ts"
@@ -34,27 +35,38 @@ const TYPE = /^[a-z_]+(\.[a-z_]+)*(\.\*)?$/
 
 const typedIn = ({ query }: Visit): string => query.get("type")?.trim() ?? ""
 
-/** A page of the events that an address asks for. What can be no type is left out: it may have been typed. */
-const events = (visit: Visit, { cursor, limit }: { readonly cursor: Cursor; readonly limit: number }) => {
+/** Which events an address asks for; undefined for a type that there is not. */
+const askedBy = (visit: Visit): { readonly type?: EventTypeFilter } | undefined => {
   const typed = typedIn(visit)
+  if (typed === "") return {}
   const type = TYPE.test(typed) ? eventTypeFilterOf(typed as never) : undefined
-  const page = Accounts.use((accounts) =>
-    accounts.events(visit.account, { limit, ...cursor, ...(type !== undefined && { type }) })
-  )
+  return type && { type }
+}
+
+/** A page of the events that an address asks for. */
+const events = (visit: Visit, { cursor, limit }: { readonly cursor: Cursor; readonly limit: number }) => {
+  const asked = askedBy(visit)
+  if (asked === undefined) return Effect.succeed<Listed<StoredEvent>>({ rows: [], hasMore: false })
+  const page = Accounts.use((accounts) => accounts.events(visit.account, { limit, ...cursor, ...asked }))
   return Effect.map(page, ({ events, hasMore }): Listed<StoredEvent> => ({ rows: events, hasMore }))
 }
 
 const showAll: Show = Effect.fnUntraced(function* (visit) {
   const { hasMore, rows } = yield* events(visit, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
+  const isWrong = askedBy(visit) === undefined
   return {
     title: "Events",
     section: "Webhooks",
     back: ["/webhooks", "Webhooks"],
+    ...(isWrong && { status: 400 }),
     live: ["event"],
     aside: html`<div class="buttons">${csvLink(visit, "/events.csv", rows)}</div>`,
     content: [
-      filters(visit, "/events", (fields) =>
-        fields.text({ name: "type", label: "Type", hint: html`Such as <code>payment_intent.*</code>` })
+      filters(
+        visit,
+        "/events",
+        (fields) => fields.text({ name: "type", label: "Type", hint: html`Such as <code>payment_intent.*</code>` }),
+        { errors: isWrong ? { type: "There is no such type." } : {} }
       ),
       table({
         caption: "Events, newest first",

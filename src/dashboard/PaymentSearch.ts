@@ -4,6 +4,7 @@ import { DeclineCode } from "../domain/Cards.ts"
 import { Currency } from "../domain/Money.ts"
 import type { Clause, SearchQuery } from "../domain/SearchQuery.ts"
 import { CLAUSES_MAX, parse } from "../domain/SearchQuery.ts"
+import type { Accounts, Unavailable } from "../engine/Accounts.ts"
 import type { AccountId } from "../engine/Document.ts"
 import { moneyOf } from "../pages/Money.ts"
 import * as Amounts from "../pages/assets/amount.js"
@@ -29,31 +30,67 @@ const clause = (
 
 const givenIn = (query: URLSearchParams) => (name: string) => query.get(name)?.trim() ?? ""
 
+/** What a filter asks for, or what is wrong with it. */
+type Read = ReadonlyArray<Clause> | string
+
 /** One amount, or a range such as `10-50`. */
-const amountClauses = (text: string, given: string): ReadonlyArray<Clause> => {
+const amountClauses = (text: string, given: string): Read => {
   if (text === "") return []
   const currency = Schema.is(Currency)(given) ? given.toLowerCase() : "usd"
   const [from = "", to = from] = text.split(/\s*[-–]\s*/u)
-  const [least, most] = [from, to].map((amount) => Amounts.readAmount(amount, moneyOf(currency, "en")).minor)
-  if (least === undefined || most === undefined) return []
-  return from === to ? [clause("amount", ":", least)] : [clause("amount", ">=", least), clause("amount", "<=", most)]
+  const [least, most] = [from, to].map((amount) => Amounts.readAmount(amount, moneyOf(currency, "en"))) as [
+    Amounts.Read,
+    Amounts.Read
+  ]
+  const problem = least.problem ?? most.problem
+  if (problem !== undefined) return problem
+  if (from === to) return [clause("amount", ":", least.minor!)]
+  return [clause("amount", ">=", least.minor!), clause("amount", "<=", most.minor!)]
 }
 
-/** What the filters ask for. What cannot be meant is left out: an address may have been typed. */
-export const clausesOf = (query: URLSearchParams): ReadonlyArray<Clause> => {
+const dayClauses = (text: string, clauseOf: (day: number) => Clause): Read => {
+  const day = dayIn(text)
+  if (text === "") return []
+  return day === undefined ? "Enter a day such as 2026-03-09." : [clauseOf(day)]
+}
+
+const metadataClauses = (text: string): Read => {
+  const [key = "", value = ""] = text.split(/[:=](.*)/s, 2)
+  if (text === "") return []
+  return key.trim() === "" || value.trim() === ""
+    ? "Enter a key and a value, such as order:6735."
+    : [clause("metadata", ":", value.trim(), key.trim())]
+}
+
+interface Filtered {
+  readonly clauses: ReadonlyArray<Clause>
+  /** By field. */
+  readonly problems: Readonly<Record<string, string>>
+}
+
+/** What the filters ask for. */
+const filteredBy = (query: URLSearchParams): Filtered => {
   const given = givenIn(query)
-  const clauses: Array<Clause> = []
-  for (const field of ["status", "currency", "customer", "last4"]) {
-    if (given(field) !== "" && !isEmail(given(field))) clauses.push(clause(field, ":", given(field)))
+  const decline = given("decline")
+  const read = {
+    ...Object.fromEntries(
+      ["status", "currency", "customer", "last4"]
+        .filter((field) => given(field) !== "" && !isEmail(given(field)))
+        .map((field) => [field, [clause(field, ":", given(field))]])
+    ),
+    decline: Schema.is(DeclineCode)(decline) ? [clause("decline_code", ":", decline)] : [],
+    amount: amountClauses(given("amount"), given("currency")),
+    from: dayClauses(given("from"), (day) => clause("created", ">=", day)),
+    until: dayClauses(given("until"), (day) => clause("created", "<", day + DAY_SECONDS)),
+    metadata: metadataClauses(given("metadata"))
+  } satisfies Record<string, Read>
+  const entries = Object.entries<Read>(read)
+  return {
+    clauses: entries.flatMap(([, clauses]) => (typeof clauses === "string" ? [] : clauses)),
+    problems: Object.fromEntries(
+      entries.flatMap(([field, wrong]) => (typeof wrong === "string" ? [[field, wrong]] : []))
+    )
   }
-  if (Schema.is(DeclineCode)(given("decline"))) clauses.push(clause("decline_code", ":", given("decline")))
-  clauses.push(...amountClauses(given("amount"), given("currency")))
-  const [from, until] = [dayIn(given("from")), dayIn(given("until"))]
-  if (from !== undefined) clauses.push(clause("created", ">=", from))
-  if (until !== undefined) clauses.push(clause("created", "<", until + DAY_SECONDS))
-  const [key = "", value = ""] = given("metadata").split(/[:=](.*)/s, 2)
-  if (key.trim() !== "" && value.trim() !== "") clauses.push(clause("metadata", ":", value.trim(), key.trim()))
-  return clauses
 }
 
 export const isEmail = (text: string): boolean => /^[^\s"'@]+@[^\s"'@]+$/.test(text)
@@ -84,34 +121,36 @@ const queryOf = Effect.fnUntraced(function* (account: AccountId, text: string) {
 
 /** What an address asks for. */
 export interface Asked {
-  /** What is wrong with its query, in the API's words; null if nothing is. */
-  readonly problem: string | null
+  /** What is wrong with it, by field; of its query in the API's words. Null if nothing is. */
+  readonly problems: Readonly<Record<string, string>> | null
   /** All must hold; none asks for every payment. */
   readonly queries: ReadonlyArray<SearchQuery>
 }
 
-export const askedBy = Effect.fnUntraced(function* ({ account, query }: Pick<Visit, "account" | "query">) {
-  const clauses = clausesOf(query)
+export const askedBy = Effect.fnUntraced(function* ({
+  account,
+  query
+}: Pick<Visit, "account" | "query">): Effect.fn.Return<Asked, Unavailable, Accounts> {
+  const { clauses, problems } = filteredBy(query)
   const [text, customer] = [givenIn(query)("query"), givenIn(query)("customer")]
-  const filtered: ReadonlyArray<SearchQuery> = [
+  const parsed = text === "" ? undefined : yield* queryOf(account, text)
+  if (parsed !== undefined && Result.isFailure(parsed)) {
+    const { position, problem } = parsed.failure
+    return { problems: { ...problems, query: `At character ${position}, ${problem}.` }, queries: [] }
+  }
+  if (Object.keys(problems).length > 0) return { problems, queries: [] }
+  const queries: ReadonlyArray<SearchQuery> = [
+    ...(parsed === undefined ? [] : [parsed.success]),
     ...(clauses.length === 0 ? [] : [{ connective: "AND" as const, clauses }]),
     ...(isEmail(customer) ? [yield* paidBy(account, customer)] : [])
   ]
-  if (text === "") return { problem: null, queries: filtered } satisfies Asked as Asked
-  const parsed = yield* queryOf(account, text)
-  if (Result.isFailure(parsed)) {
-    const { position, problem } = parsed.failure
-    return { problem: `At character ${position}, ${problem}.`, queries: [] } satisfies Asked as Asked
-  }
-  const { clauses: more, connective } = parsed.success
-  const queries: ReadonlyArray<SearchQuery> = [{ clauses: more, connective }, ...filtered]
-  return { problem: null, queries } satisfies Asked as Asked
+  return { problems: null, queries }
 })
 
 /** A page of the payments that were asked for, newest first. */
 export const payments = (
   account: AccountId,
-  { queries: [first, ...others] }: Asked,
+  { queries: [first, ...others] }: Pick<Asked, "queries">,
   page: { readonly cursor: Cursor; readonly limit: number }
 ) =>
   first === undefined

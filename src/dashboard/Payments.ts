@@ -82,13 +82,13 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   // Payments are found by their own ids and by their customers'; all others lead to their pages.
   if (isId(text) && !/^(?:pi|cus)_/.test(text)) return seeOther(visit.to("/find", { query: text }))
   const asked = yield* askedBy(visit)
-  const { problem } = asked
+  const { problems } = asked
   const { hasMore, rows } =
-    problem === null
+    problems === null
       ? yield* payments(visit.account, asked, { cursor: cursorIn(visit.query), limit: PAGE_ROWS })
       : { rows: [], hasMore: false }
   const customers = yield* customersOf(visit.account, rows)
-  const isFiltered = problem !== null || asked.queries.length > 0
+  const isFiltered = problems !== null || asked.queries.length > 0
   const options = (values: ReadonlyArray<string>) => [
     ["", "Any"] as const,
     ...values.map(
@@ -98,9 +98,9 @@ const show: Show = Effect.fnUntraced(function* (visit) {
   return {
     title: "Payments",
     section: "Payments",
-    ...(problem !== null && { status: 400 }),
+    ...(problems !== null && { status: 400 }),
     live: ["payment_intent", "customer"],
-    aside: problem === null && html`<div class="buttons">${csvLink(visit, "/payments.csv", rows)}</div>`,
+    aside: problems === null && html`<div class="buttons">${csvLink(visit, "/payments.csv", rows)}</div>`,
     content: [
       !isNew(visit, rows) &&
         filters(
@@ -118,7 +118,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
             fields.text({ name: "metadata", label: "Metadata (key:value)" })
           ],
           {
-            errors: problem === null ? {} : { query: problem },
+            errors: problems ?? {},
             search: (fields) =>
               fields.text({
                 name: "query",
@@ -134,7 +134,7 @@ const show: Show = Effect.fnUntraced(function* (visit) {
         rows,
         href: ({ id }) => visit.to(`/payments/${id}`),
         empty: isFiltered
-          ? problem === null
+          ? problems === null
             ? "No payment is like that."
             : "This search cannot be understood."
           : noPayments(visit)

@@ -38,7 +38,7 @@ export const layer = download(
   "see",
   Effect.fnUntraced(function* (visit) {
     const asked = yield* askedBy(visit)
-    if (asked.problem !== null) return seeOther(visit.to("/payments", Object.fromEntries(visit.query)))
+    if (asked.problems !== null) return seeOther(visit.to("/payments", Object.fromEntries(visit.query)))
     return yield* csvFile(visit, { name: "payments", columns, read: (page) => payments(visit.account, asked, page) })
   })
 )

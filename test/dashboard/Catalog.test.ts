@@ -45,6 +45,7 @@ describe("the dashboard's", () => {
         assert.notInclude(found, "Charles")
       }
       assert.include(textOf(await tab.get("/dashboard/test/customers?name=nobody")), "No customer is like that.")
+      assert.include(textOf(await tab.get("/dashboard/test/customers?name=no")), "if it has 3 characters or more.")
       const changed = await send(`/customers/${id}`, "/edit", { email: "", name: "Countess" })
       assert.include(textOf(changed), "Countess")
       assert.deepInclude(await server.get(`/v1/customers/${id}`), { email: null, name: "Countess" })

@@ -63,6 +63,25 @@ describe("payments of the dashboard", () => {
     }
   })
 
+  it("are not shown, nor made a file of, for a filter that means nothing, which says so", async () => {
+    await pay()
+    for (const [filter, wrong] of [
+      ["amount", "abc"],
+      ["amount", "12.345"],
+      ["amount", "10-x"],
+      ["from", "2026-02-30x"],
+      ["until", "yesterday"],
+      ["metadata", "order"],
+      ["metadata", ":6735"]
+    ] as const) {
+      const page = await search("", { [filter]: wrong, status: "succeeded" })
+      assert.deepStrictEqual([wrong, page.status, idsIn(page.text)], [wrong, 400, []])
+      assert.match(page.text, new RegExp(`<p class="error" id="filter-${filter}-error">Enter `))
+      const file = await tab.get(`/dashboard/test/payments.csv?${new URLSearchParams({ [filter]: wrong })}`)
+      assert.include(file.url, "/dashboard/test/payments?")
+    }
+  })
+
   it("are found by the API's queries, by an id, by a card's last digits and by a payer's email", async () => {
     const customer = await server.post("/v1/customers", { email: "Ada@Example.com" })
     const other = await server.post("/v1/customers", { email: "ada@example.com" })

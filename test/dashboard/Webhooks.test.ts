@@ -241,6 +241,10 @@ describe("webhooks in the dashboard", () => {
   it("show events by type, and what an update has changed", async () => {
     const customer = await server.post("/v1/customers", { name: "Before" })
     await server.post(`/v1/customers/${customer.id}`, { name: "After" })
+    const wrong = await tab.get("/dashboard/test/events?type=customer.sneezed")
+    assert.strictEqual(wrong.status, 400)
+    assert.include(wrong.text, "There is no such type.")
+    assert.notInclude(wrong.text, "customer.created")
     const list = await tab.get("/dashboard/test/events?type=customer.*")
     assert.include(list.text, "customer.updated")
     assert.notInclude(list.text, "payment_intent.succeeded")
