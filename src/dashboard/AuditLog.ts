@@ -48,6 +48,8 @@ const read = Effect.fnUntraced(function* (visit: Visit) {
 const show: Show = Effect.fnUntraced(function* (visit) {
   const { hasMore, rows } = yield* read(visit)
   const people = yield* membersOf(visit.merchant.id)
+  // Whoever came by the first link had no email then.
+  const emails = new Map(people.map(({ email, id }) => [id, email] as const))
   const isFiltered = Object.keys(askedIn(visit).labels).length > 0
   return {
     title: "Audit log",
@@ -81,7 +83,9 @@ const show: Show = Effect.fnUntraced(function* (visit) {
           {
             name: "Who",
             cell: ({ email, person, role }) =>
-              html`<a href="${visit.here({ person, after: null, before: null })}">${nameOf({ email })}</a>
+              html`<a href="${visit.here({ person, after: null, before: null })}"
+                  >${nameOf({ email: email ?? emails.get(person) ?? null })}</a
+                >
                 <small>${role}</small>`
           },
           { name: "Action", cell: ({ action }) => html`<code class="whole">${action}</code>` },

@@ -28,7 +28,6 @@ import { objectLink } from "./Objects.ts"
 import { findAll } from "./Reading.ts"
 import type { Told } from "./Story.ts"
 import { toldOf } from "./Story.ts"
-import { nameOf } from "./Team.ts"
 import type { Visit } from "./Visit.ts"
 
 /** Records of a page. */
@@ -155,7 +154,7 @@ const addressOf = ({ url }: WebhookEndpoint): string => {
 const byHtml = ({ others, request }: Touch): Child => {
   if (request === null) return "by itself, when it was due"
   const entry = others.find(({ kind }) => kind === AUDIT_ENTRY.name) as Document<AuditEntry> | undefined
-  if (entry !== undefined) return html`by ${nameOf(entry.value)} (${entry.value.role}) in the dashboard`
+  if (entry !== undefined) return `by ${entry.value.email ?? "somebody"} (${entry.value.role}) in the dashboard`
   const { idempotencyKey } = request
   const sent = sentKey(idempotencyKey)
   // Whoever pays on a page of Till's sends a form, and on the merchant's own a key that is kept apart (9.4).

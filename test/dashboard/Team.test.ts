@@ -151,4 +151,14 @@ describe("keys and the team", () => {
     assert.include((await owner.get("/dashboard/test/team/audit?of=environment")).text, payment.id)
     assert.notInclude((await owner.get("/dashboard/live/team/audit?of=environment")).text, payment.id)
   })
+
+  it("names in the log who had no email then and has one now", async () => {
+    const tab = await signedIn(server, "developer")
+    await submit(tab, "/dashboard/test/developers", "/version", { version: "2026-03-09" })
+    const log = async () => (await owner.get("/dashboard/test/team/audit?action=merchant.set_version")).text
+    assert.notInclude(await log(), "later@example.com")
+    const credentials = { email: "later@example.com", password: "correct horse battery" }
+    await submit(tab, "/dashboard/test/account", "/credentials", credentials)
+    assert.match(await log(), /\/team\/audit\?[^"]*person=per_\w+"\s*>later@example\.com</)
+  })
 })
