@@ -40,8 +40,9 @@ export default defineConfig({
     globalSetup: ["test/support/SeedRun.ts", "test/support/Postgres.ts"],
     setupFiles: ["src/domain/RepairJsonParse.ts", "test/support/SeedProperties.ts"],
     sequence: { sequencer: SlowestFirst },
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // For what hangs: on a busy machine, a property of twenty seconds takes a minute.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Of five, three usually wait for a process, a browser or a database.
     maxWorkers: 5,
     // Files of one worker share what they import: loading Effect and Till is half a second for each.

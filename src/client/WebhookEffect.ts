@@ -1,8 +1,9 @@
 /** The verification of webhooks for Effect programs: by the program's clock, and with secrets that no log shows. */
 import { Clock, Effect, Redacted } from "effect"
 import type { WebhookEvent } from "./WebhookEvent.ts"
+import { verifyWebhook } from "./Webhook.ts"
 import type { VerifyWebhookOptions } from "./WebhookVerification.ts"
-import { verifyWebhook, WebhookVerificationError } from "./WebhookVerification.ts"
+import { WebhookVerificationError } from "./WebhookVerification.ts"
 
 export interface VerifyWebhookEffectOptions extends Omit<VerifyWebhookOptions, "secret" | "nowMillis"> {
   /** The endpoint's secret, `whsec_…`, as a whole; several while one is being replaced. */

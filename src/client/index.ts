@@ -7,10 +7,10 @@ export * from "./Errors.ts"
 export type { EffectMethods, PromiseMethods, PromiseRequestOptions, RequestOptions } from "./Methods.ts"
 export { Till, type TillOptions } from "./Till.ts"
 export { TillClient, type TillClientOptions } from "./TillClient.ts"
+export { verifyWebhook } from "./Webhook.ts"
 export { verifyWebhookEffect, type VerifyWebhookEffectOptions } from "./WebhookEffect.ts"
 export type { WebhookEvent, WebhookEventOf } from "./WebhookEvent.ts"
 export {
-  verifyWebhook,
   WEBHOOK_SIGNATURE_HEADER,
   WEBHOOK_TOLERANCE_SECONDS_DEFAULT,
   WebhookVerificationError,

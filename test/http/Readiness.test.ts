@@ -84,7 +84,8 @@ describe("a process that is told to end", () => {
             ({ code }: { readonly code: string }) => code
           )
           if (status === 200) answered++
-          else assert.strictEqual(status, "ECONNREFUSED")
+          // Reset is one that nobody had taken when the listener went.
+          else assert.include(["ECONNREFUSED", "ECONNRESET"], status)
           return status !== 200
         })
       )
