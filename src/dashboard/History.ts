@@ -137,7 +137,7 @@ const deliveryHtml = (visit: Visit, row: DeliveryRow, endpoints: Touch["endpoint
   const { attempt_count, webhook_endpoint: id } = delivery
   const endpoint = endpoints.get(id)
   return html`<div class="delivery">
-    ${stateOf(delivery)} ${attempt_count > 0 && html`${answerOf(delivery)},`}
+    ${stateOf(delivery)} ${attempt_count > 0 && html`<span>${answerOf(delivery)},</span>`}
     <a href="${visit.to(deliveryPath(delivery))}"
       >${endpoint === undefined ? html`<code>${id}</code>` : html`<bdi>${addressOf(endpoint)}</bdi>`}</a
     >

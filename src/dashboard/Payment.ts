@@ -180,9 +180,9 @@ const show: Show = Effect.fnUntraced(function* (visit, { id = "" }, problem) {
     aside: [paymentBadge(payment), checkout, buttons(visit, payment, session, problem)],
     content: [
       factsOf(visit, payment, payerOf(visit, customers, payment), session),
-      editedMetadata(visit, `/payments/${id}`, payment.metadata, problem),
       history,
       refunds.length > 0 && section("Refunds", refundsTable(visit, refunds)),
+      editedMetadata(visit, `/payments/${id}`, payment.metadata, problem),
       section("JSON", json(visit, { ...rest, created, canceled_at, charges }, "The payment as JSON"))
     ]
   }
