@@ -1,5 +1,6 @@
 /** Home: what happened to the money lately, in numbers, and what needs somebody's attention. */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { DeclineCode } from "../domain/Cards.ts"
 import { Accounts } from "../engine/Accounts.ts"
 import type { Child } from "../pages/Html.ts"
 import { html } from "../pages/Html.ts"
@@ -80,7 +81,7 @@ const charts = (range: RangeName, from: number, { currency, refunds, steps }: Co
   </div>`
 }
 
-const declined = ({ declines }: Counted): Child => {
+const declined = (visit: Visit, from: number, { currency, declines }: Counted): Child => {
   const total = declines.values().reduce((sum, count) => sum + count, 0)
   const rows = [...declines]
     .map(([id, count]) => ({ id, count, reason: words(id) }))
@@ -88,7 +89,15 @@ const declined = ({ declines }: Counted): Child => {
   if (rows.length === 0) return html`<div class="empty">No attempt was declined.</div>`
   return ranking({
     title: "Declined attempts by reason",
-    ranked: rows.map(({ count, reason }) => ({ name: reason, values: [count], text: String(count) })),
+    ranked: rows.map(({ count, id, reason }) => ({
+      name: reason,
+      values: [count],
+      text: String(count),
+      // Those that nothing came of later.
+      ...(Schema.is(DeclineCode)(id) && {
+        href: visit.to("/payments", { decline: id, currency, from: labelOf("7d", from, 0) })
+      })
+    })),
     table: table({
       caption: "Attempts that were declined, by the reason",
       columns: [
@@ -140,7 +149,7 @@ const numbers = (visit: Visit, range: RangeName, { currencies, from }: Numbered)
       ],
       chosen
     ),
-    section("Declines", declined(counted))
+    section("Declines", declined(visit, from, counted))
   ]
 }
 

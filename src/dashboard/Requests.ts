@@ -26,7 +26,13 @@ const toneOf = (status: number): Tone => (status < 400 ? "good" : status < 500 ?
 
 const secondsOf = (millis: number): number => Math.floor(millis / 1000)
 
-/** What the address asks for. What cannot be meant is left out: an address may have been typed. */
+/** What is wrong with what the address asks for, by field; null if nothing is. */
+export const problemsOf = (query: URLSearchParams): Readonly<Record<string, string>> | null => {
+  const status = query.get("status")?.trim() ?? ""
+  return status === "" || statusesOf(status) !== undefined ? null : { status: "Enter a status such as 402, or 4xx." }
+}
+
+/** What the address asks for. */
 export const filterOf = (query: URLSearchParams): RequestFilter => {
   const given = (name: string) => {
     const text = query.get(name)?.trim().replaceAll("\0", "") ?? ""
@@ -48,25 +54,30 @@ export const filterOf = (query: URLSearchParams): RequestFilter => {
 const isErrors = (visit: Visit): boolean => visit.query.get("view") === "errors"
 
 const filterForm = (visit: Visit) =>
-  filters(visit, "/requests", (fields) => [
-    isErrors(visit) && html`<input type="hidden" name="view" value="errors" />`,
-    fields.text({ name: "status", label: "Status (402, 4xx)" }),
-    fields.choice({
-      name: "method",
-      label: "Method",
-      options: [["", "Any"], ...["GET", "POST", "DELETE"].map((method) => [method, method] as const)]
-    }),
-    fields.text({ name: "path", label: "Path begins with" }),
-    fields.text({ name: "object", label: "Object’s id" }),
-    fields.text({ name: "code", label: "Error code" }),
-    fields.text({ name: "idempotency_key", label: "Idempotency key" }),
-    fields.text({ name: "key", label: "API key’s id" }),
-    fields.choice({
-      name: "version",
-      label: "API version",
-      options: [["", "Any"], ...API_VERSIONS.map((version) => [version, version] as const)]
-    })
-  ])
+  filters(
+    visit,
+    "/requests",
+    (fields) => [
+      isErrors(visit) && html`<input type="hidden" name="view" value="errors" />`,
+      fields.text({ name: "status", label: "Status (402, 4xx)" }),
+      fields.choice({
+        name: "method",
+        label: "Method",
+        options: [["", "Any"], ...["GET", "POST", "DELETE"].map((method) => [method, method] as const)]
+      }),
+      fields.text({ name: "path", label: "Path begins with" }),
+      fields.text({ name: "object", label: "Object’s id" }),
+      fields.text({ name: "code", label: "Error code" }),
+      fields.text({ name: "idempotency_key", label: "Idempotency key" }),
+      fields.text({ name: "key", label: "API key’s id" }),
+      fields.choice({
+        name: "version",
+        label: "API version",
+        options: [["", "Any"], ...API_VERSIONS.map((version) => [version, version] as const)]
+      })
+    ],
+    { errors: problemsOf(visit.query) ?? {} }
+  )
 
 const replayed = ({ originalRequest }: LoggedRequest): Child => originalRequest !== null && badge("replayed", "plain")
 
@@ -150,6 +161,9 @@ const showAll: Show = Effect.fnUntraced(function* (visit) {
   }
   const filter = filterOf(visit.query)
   const above = [views(visit), filterForm(visit)]
+  if (problemsOf(visit.query) !== null) {
+    return { ...screen, status: 400, content: [...above, html`<p class="empty">This cannot be looked for.</p>`] }
+  }
   if (isErrors(visit)) {
     const groups = yield* log.errors(visit.account, filter)
     return { ...screen, content: [...above, errorsTable(visit, groups), bounds(log.days, log.leftOut())] }

@@ -2,9 +2,10 @@
 import { Effect } from "effect"
 import type { LoggedRequest } from "../engine/RequestLog.ts"
 import { RequestLog } from "../engine/RequestLog.ts"
+import { seeOther } from "../pages/PageResponse.ts"
 import type { CsvFile } from "./CsvFile.ts"
 import { csvFile, csvTime } from "./CsvFile.ts"
-import { filterOf } from "./Requests.ts"
+import { filterOf, problemsOf } from "./Requests.ts"
 import { download } from "./Screens.ts"
 
 const columns: CsvFile<LoggedRequest>["columns"] = [
@@ -28,6 +29,7 @@ export const layer = download(
   "/requests.csv",
   "see",
   Effect.fnUntraced(function* (visit) {
+    if (problemsOf(visit.query) !== null) return seeOther(visit.to("/requests", Object.fromEntries(visit.query)))
     const log = yield* RequestLog
     const filter = filterOf(visit.query)
     const read: CsvFile<LoggedRequest>["read"] = ({ cursor, limit }) =>

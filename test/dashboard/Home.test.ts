@@ -143,6 +143,13 @@ describe("the home page", () => {
       counts.toSorted((one, other) => other - one)
     )
     assert.deepInclude(declines![0], { text: "lost card 4", bars: [["bar", 0, 600]] })
+    const page = await home()
+    const lost = new URL(
+      /<a href="([^"]*decline=lost_card[^"]*)"/.exec(page.text)![1]!.replaceAll("&amp;", "&"),
+      page.url
+    )
+    const led = await tab.get(lost.href)
+    assert.strictEqual(led.text.match(/<td[^>]*data-name="Status"[^>]*>[\s\S]*?lost card/g)?.length, 4)
     const newest = endpoints![0]!
     assert.deepStrictEqual(newest, { text: "https://shop.example/?a=&lt;b&gt; no deliveries", bars: [] })
     await server.post("/v1/customers", {})

@@ -145,7 +145,18 @@ describe("the pages of requests", () => {
     for (const path of ["req_nothing", "%00", "%FF"]) {
       assert.strictEqual((await tab.get(`/dashboard/test/requests/${path}`)).status, 404, path)
     }
-    assert.strictEqual((await tab.get("/dashboard/test/requests?path=%00&object=%00'&status=9xx")).status, 200)
+    assert.strictEqual((await tab.get("/dashboard/test/requests?path=%00&object=%00'&status=4xx")).status, 200)
+    for (const [status, view] of [
+      ["9xx", ""],
+      ["4", "errors"]
+    ] as const) {
+      const wrong = await tab.get(`/dashboard/test/requests?status=${status}&view=${view}`)
+      assert.strictEqual(wrong.status, 400)
+      assert.include(wrong.text, "Enter a status such as 402, or 4xx.")
+      assert.notInclude(wrong.text, "<td")
+      const file = await tab.get(`/dashboard/test/requests.csv?status=${status}`)
+      assert.include(file.url, `/dashboard/test/requests?status=${status}`)
+    }
   })
 
   it("go on from page to page", async () => {
