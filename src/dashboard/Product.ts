@@ -99,8 +99,7 @@ const linkFields =
       name: "success_url",
       label: "Leads to",
       type: "url",
-      required: true,
-      hint: "Where the payer goes once it is paid. The link can be paid once, within 24 hours."
+      hint: "A page of yours for whoever has paid; without one, Till says so. The link can be paid once, within 24 hours."
     })
   ]
 
@@ -226,11 +225,11 @@ const makeLink = action({
   path: "/products/:id/prices/:price/link",
   show,
   says: "The payment link is made.",
-  does: (_, { price = "" }, values) => {
+  does: ({ publicUrl }, { price = "" }, values) => {
     const entered = {
       mode: "payment",
       line_items: [{ price, quantity: numberIn(values, "line_items[0][quantity]") ?? 1 }],
-      success_url: textIn(values, "success_url")
+      success_url: textIn(values, "success_url") ?? `${publicUrl}/checkout/{CHECKOUT_SESSION_ID}`
     }
     return Effect.succeed({
       entered,

@@ -325,7 +325,9 @@ export const noticeOf = (closed: ClosedSession): Notice => {
   const said = session.status === "expired" ? expired(closed) : completed(closed)
   // At its `success_url` the shop thanks its payer, so a payer whose payment came to nothing is not led there.
   const href = said.tone === "bad" ? session.cancel_url : successUrlOf(session)
-  const link = href === null ? null : { href, text: `Go back to ${merchant}` }
+  // A shop without a page for who has paid leads its payers to this one.
+  const isHere = href?.endsWith(`/checkout/${session.id}`) === true
+  const link = href === null || isHere ? null : { href, text: `Go back to ${merchant}` }
   return { ...said, link, brand, testMode: !session.livemode }
 }
 
