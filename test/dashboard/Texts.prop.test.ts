@@ -82,9 +82,10 @@ describe("pages of the dashboard", () => {
       assert.strictEqual((await tab.get(`/dashboard/test${world.pages["/requests/:id"]!}`)).status, 200)
     })
     for (const [route, path] of Object.entries(world.pages)) add(route, await tab.get(`/dashboard/test${path}`))
-    const asked = ["customer", "email", "idempotency_key", "object", "path", "done", "metadata", "type", "state"]
+    const asked = ["customer", "email", "idempotency_key", "object", "path", "done", "type", "state"]
     // None of it is found, whatever it is.
     const query = new URLSearchParams(asked.map((name) => [name, `${text(90)} of nobody`]))
+    query.set("metadata", `order:${text(90)} of nobody`)
     for (const route of ["/payments", "/customers", "/requests"]) {
       add(`${route}?`, await tab.get(`/dashboard/test${route}?${query}`))
     }
