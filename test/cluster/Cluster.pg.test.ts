@@ -143,96 +143,87 @@ const locksAndPlaces = (sql: PgClient.PgClient) =>
 const sorted = (ids: Iterable<number>) => [...ids].toSorted((a, b) => a - b)
 
 describe("runners on one database", () => {
-  it.live(
-    "share its partitions, and each is one runner's, through a lost session, a leave and a kill",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* freshDatabase
-        const runners = [yield* start(url), yield* start(url), yield* start(url)]
-        const [a, b, c] = runners as [Runner, Runner, Runner]
-        // The database is empty, so they make its tables as well.
-        yield* until("three share", runners, () => shared(runners))
-        yield* Effect.gen(function* () {
-          const sql = yield* PgClient.PgClient
-          // Each partition's lock is that of the shard that its name falls into.
-          yield* until("the table says it", runners, async () => {
-            const [locks, places] = await Effect.runPromise(locksAndPlaces(sql))
-            const served = (one: Runner) => sorted(one.here).join()
-            return (
-              runners.every((one) => locks.some(({ ids }) => ids.join() === served(one))) &&
-              runners.every((one) => places.some((place) => place.url === one.url && place.ids.join() === served(one)))
-            )
-          })
-          for (const { readiness } of runners) assert.deepStrictEqual(readiness, [true])
-
-          const [locks] = yield* locksAndPlaces(sql)
-          const session = locks.find(({ ids }) => ids.join() === sorted(a.here).join())!
-          const periods = a.periods.length
-          yield* sql`SELECT pg_terminate_backend(${session.pid})`
-          yield* until("the one without session stops", runners, () =>
-            a.periods.slice(periods).some(({ here }) => here.size === 0)
+  it.live("share its partitions, and each is one runner's, through a lost session, a leave and a kill", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const runners = [yield* start(url), yield* start(url), yield* start(url)]
+      const [a, b, c] = runners as [Runner, Runner, Runner]
+      // The database is empty, so they make its tables as well.
+      yield* until("three share", runners, () => shared(runners))
+      yield* Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        // Each partition's lock is that of the shard that its name falls into.
+        yield* until("the table says it", runners, async () => {
+          const [locks, places] = await Effect.runPromise(locksAndPlaces(sql))
+          const served = (one: Runner) => sorted(one.here).join()
+          return (
+            runners.every((one) => locks.some(({ ids }) => ids.join() === served(one))) &&
+            runners.every((one) => places.some((place) => place.url === one.url && place.ids.join() === served(one)))
           )
-          yield* until("three share again", runners, () => shared(runners))
+        })
+        for (const { readiness } of runners) assert.deepStrictEqual(readiness, [true])
 
-          b.child.kill("SIGTERM")
-          assert.strictEqual(yield* Effect.promise(() => b.ended), 0, b.stderr)
-          assert.deepStrictEqual(b.readiness, [true, false])
-          yield* until("two share", runners, () => shared([a, c]))
+        const [locks] = yield* locksAndPlaces(sql)
+        const session = locks.find(({ ids }) => ids.join() === sorted(a.here).join())!
+        const periods = a.periods.length
+        yield* sql`SELECT pg_terminate_backend(${session.pid})`
+        yield* until("the one without session stops", runners, () =>
+          a.periods.slice(periods).some(({ here }) => here.size === 0)
+        )
+        yield* until("three share again", runners, () => shared(runners))
 
-          // Of one that is gone partitions are taken at once, of one that answers only when it has had time to stop.
-          const [kept] = a.here
-          const { port } = yield* answering
-          a.child.kill("SIGSTOP")
-          yield* sql`UPDATE partitions SET url = ${`http://127.0.0.1:${port}`} WHERE id = ${kept!}`
-          yield* Effect.promise(() => a.kill())
-          yield* until("one has all", runners, () => shared([c]))
-          assert.isTrue(c.periods.some(({ here }) => here.size === PARTITIONS - 1 && !here.has(kept!)))
-          assert.deepStrictEqual(overlapsOf(runners), [])
-        }).pipe(Effect.provide(PgClient.layer({ url, maxConnections: 1 })))
-      }),
-    120_000
-  )
+        b.child.kill("SIGTERM")
+        assert.strictEqual(yield* Effect.promise(() => b.ended), 0, b.stderr)
+        assert.deepStrictEqual(b.readiness, [true, false])
+        yield* until("two share", runners, () => shared([a, c]))
 
-  it.live(
-    "give one that joins its share, whatever their clocks are set to meanwhile",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* temporaryFolder()
-        const clock = Path.join(folder, "clock")
-        fs.writeFileSync(clock, "0")
-        const url = yield* freshDatabase
-        const a = yield* start(url, clock)
-        yield* until("one has all", [a], () => shared([a]))
-        fs.writeFileSync(clock, "3600000")
-        const b = yield* start(url)
-        yield* until("the other one is there", [a, b], () => b.url !== "" && b.readiness.length > 0)
-        // The first one has seen it by now, and waits whether others join.
-        yield* Effect.sleep("1200 millis")
-        fs.writeFileSync(clock, "0")
-        const begun = performance.now()
-        yield* until("two share", [a, b], () => shared([a, b]))
-        assert.isBelow(performance.now() - begun, 20_000)
-        assert.deepStrictEqual(overlapsOf([a, b]), [])
-      }),
-    120_000
-  )
-
-  it.live.runIf(LONG)(
-    "take over from one that is frozen, which knows it when it wakes",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* freshDatabase
-        const runners = [yield* start(url), yield* start(url)]
-        const [a, b] = runners as [Runner, Runner]
-        yield* until("two share", runners, () => shared(runners))
+        // Of one that is gone partitions are taken at once, of one that answers only when it has had time to stop.
+        const [kept] = a.here
+        const { port } = yield* answering
         a.child.kill("SIGSTOP")
-        yield* until("one has all", runners, () => shared([b]))
-        a.child.kill("SIGCONT")
-        yield* until("the frozen one knows it", runners, () => a.here.size === 0)
-        yield* until("two share again", runners, () => shared(runners))
+        yield* sql`UPDATE partitions SET url = ${`http://127.0.0.1:${port}`} WHERE id = ${kept!}`
+        yield* Effect.promise(() => a.kill())
+        yield* until("one has all", runners, () => shared([c]))
+        assert.isTrue(c.periods.some(({ here }) => here.size === PARTITIONS - 1 && !here.has(kept!)))
         assert.deepStrictEqual(overlapsOf(runners), [])
-      }),
-    120_000
+      }).pipe(Effect.provide(PgClient.layer({ url, maxConnections: 1 })))
+    })
+  )
+
+  it.live("give one that joins its share, whatever their clocks are set to meanwhile", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder()
+      const clock = Path.join(folder, "clock")
+      fs.writeFileSync(clock, "0")
+      const url = yield* freshDatabase
+      const a = yield* start(url, clock)
+      yield* until("one has all", [a], () => shared([a]))
+      fs.writeFileSync(clock, "3600000")
+      const b = yield* start(url)
+      yield* until("the other one is there", [a, b], () => b.url !== "" && b.readiness.length > 0)
+      // The first one has seen it by now, and waits whether others join.
+      yield* Effect.sleep("1200 millis")
+      fs.writeFileSync(clock, "0")
+      const begun = performance.now()
+      yield* until("two share", [a, b], () => shared([a, b]))
+      assert.isBelow(performance.now() - begun, 20_000)
+      assert.deepStrictEqual(overlapsOf([a, b]), [])
+    })
+  )
+
+  it.live.runIf(LONG)("take over from one that is frozen, which knows it when it wakes", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const runners = [yield* start(url), yield* start(url)]
+      const [a, b] = runners as [Runner, Runner]
+      yield* until("two share", runners, () => shared(runners))
+      a.child.kill("SIGSTOP")
+      yield* until("one has all", runners, () => shared([b]))
+      a.child.kill("SIGCONT")
+      yield* until("the frozen one knows it", runners, () => a.here.size === 0)
+      yield* until("two share again", runners, () => shared(runners))
+      assert.deepStrictEqual(overlapsOf(runners), [])
+    })
   )
 
   it.live.runIf(LONG)(
@@ -257,7 +248,6 @@ describe("runners on one database", () => {
         proxy.resume()
         yield* until("two share again", runners, () => shared(runners))
         assert.deepStrictEqual(overlapsOf(runners), [])
-      }),
-    120_000
+      })
   )
 })

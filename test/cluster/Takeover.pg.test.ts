@@ -82,65 +82,61 @@ describe("the session of a runner's locks", () => {
 })
 
 describe("a partition whose lock was got", () => {
-  it.live(
-    "is taken as soon as nobody else can answer for it",
-    () =>
-      Effect.gen(function* () {
-        const sql = yield* PgClient.PgClient
-        const [answers, frozen, silent] = [yield* listening(true), yield* listening(false), yield* listening(false)]
-        const [cutOff, lively] = [yield* listening(true), yield* listening(true)]
-        const gone = yield* unused
-        const others = [frozen, silent, cutOff, lively].map(({ address }) => address)
-        const owners = [answers.address, answers.address, gone, ...others]
-        for (const [id, address] of owners.entries()) {
-          yield* sql`INSERT INTO partitions VALUES (${id}, ${`http://${address}`}, 1, now())`
-        }
-        yield* sql`INSERT INTO partitions VALUES (${FREE}, NULL, 1, now()), (${OWN}, ${SELF}, 1, now())`
-        const sign = (address: string, millis: number) =>
-          sql`INSERT INTO cluster_runners (address, runner, healthy, last_heartbeat)
+  it.live("is taken as soon as nobody else can answer for it", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const [answers, frozen, silent] = [yield* listening(true), yield* listening(false), yield* listening(false)]
+      const [cutOff, lively] = [yield* listening(true), yield* listening(true)]
+      const gone = yield* unused
+      const others = [frozen, silent, cutOff, lively].map(({ address }) => address)
+      const owners = [answers.address, answers.address, gone, ...others]
+      for (const [id, address] of owners.entries()) {
+        yield* sql`INSERT INTO partitions VALUES (${id}, ${`http://${address}`}, 1, now())`
+      }
+      yield* sql`INSERT INTO partitions VALUES (${FREE}, NULL, 1, now()), (${OWN}, ${SELF}, 1, now())`
+      const sign = (address: string, millis: number) =>
+        sql`INSERT INTO cluster_runners (address, runner, healthy, last_heartbeat)
             VALUES (${address}, '{}', true, clock_timestamp()::timestamp - ${millis} * interval '1 millisecond')`
-        // Whoever answers is believed to live on, whatever the database's clock says of its last sign.
-        yield* sign(answers.address, 60_000)
-        yield* sign(frozen.address, CONFIRMED_MILLIS + 1)
-        // A clock that was set back makes nobody wait for longer.
-        yield* sign(silent.address, -60_000)
-        for (const { address } of [cutOff, lively]) yield* sign(address, 60_000)
+      // Whoever answers is believed to live on, whatever the database's clock says of its last sign.
+      yield* sign(answers.address, 60_000)
+      yield* sign(frozen.address, CONFIRMED_MILLIS + 1)
+      // A clock that was set back makes nobody wait for longer.
+      yield* sign(silent.address, -60_000)
+      for (const { address } of [cutOff, lively]) yield* sign(address, 60_000)
 
-        const places = yield* Places.make(
-          { url: SELF, version: "0.0.0" },
-          (yield* Sessions)!,
-          yield* Placement,
-          () => true
+      const places = yield* Places.make(
+        { url: SELF, version: "0.0.0" },
+        (yield* Sessions)!,
+        yield* Placement,
+        () => true
+      )
+      const begun = performance.now()
+      const taken = new Map<number, number>()
+      const take = (partition: number) =>
+        Effect.andThen(
+          vacated(places, partition),
+          Effect.sync(() => taken.set(partition, performance.now() - begun))
         )
-        const begun = performance.now()
-        const taken = new Map<number, number>()
-        const take = (partition: number) =>
-          Effect.andThen(
-            vacated(places, partition),
-            Effect.sync(() => taken.set(partition, performance.now() - begun))
-          )
-        const all = [ANSWERS, GIVES_UP, GONE, FROZEN, SILENT, FREE, OWN]
-        const late = (partition: number) => Effect.delay(take(partition), LATE_MILLIS)
-        const taking = yield* Effect.forkChild(
-          Effect.all([...all.map(take), late(CUT_OFF), late(LIVELY)], { concurrency: "unbounded" })
+      const all = [ANSWERS, GIVES_UP, GONE, FROZEN, SILENT, FREE, OWN]
+      const late = (partition: number) => Effect.delay(take(partition), LATE_MILLIS)
+      const taking = yield* Effect.forkChild(
+        Effect.all([...all.map(take), late(CUT_OFF), late(LIVELY)], { concurrency: "unbounded" })
+      )
+      yield* Effect.forkChild(
+        Effect.delay(
+          sql`UPDATE cluster_runners SET last_heartbeat = now() WHERE address = ${lively.address}`,
+          SIGN_MILLIS
         )
-        yield* Effect.forkChild(
-          Effect.delay(
-            sql`UPDATE cluster_runners SET last_heartbeat = now() WHERE address = ${lively.address}`,
-            SIGN_MILLIS
-          )
-        )
-        yield* Effect.promise(() => until("the one that is gone is followed", () => taken.has(GONE)))
-        yield* sql`UPDATE partitions SET url = NULL WHERE id = ${GIVES_UP}`
-        yield* Fiber.join(taking)
-        const order = [...taken.keys()]
-        assert.sameMembers(order.slice(0, 5), [GIVES_UP, GONE, FROZEN, FREE, OWN])
-        for (const partition of [ANSWERS, SILENT, CUT_OFF])
-          assert.isAtLeast(taken.get(partition)!, CONFIRMED_MILLIS - 1)
-        // What it was confirmed is over long before its lock was got for so long.
-        assert.isBelow(taken.get(CUT_OFF)!, LATE_MILLIS + CONFIRMED_MILLIS - 500)
-        assert.isAtLeast(taken.get(LIVELY)!, SIGN_MILLIS + CONFIRMED_MILLIS)
-      }).pipe(Effect.scoped, Effect.provide(runner)),
-    60_000
+      )
+      yield* Effect.promise(() => until("the one that is gone is followed", () => taken.has(GONE)))
+      yield* sql`UPDATE partitions SET url = NULL WHERE id = ${GIVES_UP}`
+      yield* Fiber.join(taking)
+      const order = [...taken.keys()]
+      assert.sameMembers(order.slice(0, 5), [GIVES_UP, GONE, FROZEN, FREE, OWN])
+      for (const partition of [ANSWERS, SILENT, CUT_OFF]) assert.isAtLeast(taken.get(partition)!, CONFIRMED_MILLIS - 1)
+      // What it was confirmed is over long before its lock was got for so long.
+      assert.isBelow(taken.get(CUT_OFF)!, LATE_MILLIS + CONFIRMED_MILLIS - 500)
+      assert.isAtLeast(taken.get(LIVELY)!, SIGN_MILLIS + CONFIRMED_MILLIS)
+    }).pipe(Effect.scoped, Effect.provide(runner))
   )
 })

@@ -172,7 +172,7 @@ describe.skipIf(!hasBrowser)("whoever has no pointer", () => {
     assert.deepStrictEqual(problems, [])
     const own = ["dashboard_session.end", "person.set_credentials"]
     assert.deepStrictEqual([...new Set([...ACTIONS.map(({ name }) => name), ...own])].toSorted(), actionNames())
-  }, 120_000)
+  })
 
   it("sees what a price comes to before adding it", async () => {
     const { id } = await server.post("/v1/products", { name: "Seat" })

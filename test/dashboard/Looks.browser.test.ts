@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
       return [...atDesk, ...onTablet, ...(await accessibilityProblems(page)), ...(await widths(page))]
     })
     assert.deepStrictEqual(problems, [])
-  }, 120_000)
+  })
 
   it("keeps to its window in forced colours and large text, with its forms open, without a script", async () => {
     const problems = await problemsOf(browser, { forcedColors: "active", javaScriptEnabled: false }, async (page) => {
@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
       return await widths(page)
     })
     assert.deepStrictEqual(problems, [])
-  }, 60_000)
+  })
 
   it("keeps to its window in text of twice the size, with its forms open, at a desk and on a phone", async () => {
     const problems = await problemsOf(large, {}, async (page) => {
@@ -135,7 +135,7 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
       return [...atDesk, ...(await widths(page))]
     })
     assert.deepStrictEqual(problems, [])
-  }, 60_000)
+  })
 })
 
 const DESK = { width: 1280, height: 720 }

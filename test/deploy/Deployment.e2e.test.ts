@@ -54,31 +54,28 @@ const healthOf = ({ health }: Launch): number | null => {
 }
 
 describe("runners as they are deployed", () => {
-  it.live(
-    "are one service, which goes on while one of them is stopped",
-    () =>
-      Effect.gen(function* () {
-        const runners = yield* startAll
-        const [first, second, third] = runners
-        yield* Effect.promise(async () => {
-          const ids = await Promise.all(runners.map(created))
-          await requireSeen(ids, runners)
-          const others = [second!, third!]
-          const { launch } = third!
-          assert.strictEqual(healthOf(launch), 0)
-          const gone = { health: launch.health!.map((part) => part.replace(`:${launch.port}/`, ":9/")) }
-          assert.strictEqual(healthOf({ ...launch, ...gone }), 1)
+  it.live("are one service, which goes on while one of them is stopped", () =>
+    Effect.gen(function* () {
+      const runners = yield* startAll
+      const [first, second, third] = runners
+      yield* Effect.promise(async () => {
+        const ids = await Promise.all(runners.map(created))
+        await requireSeen(ids, runners)
+        const others = [second!, third!]
+        const { launch } = third!
+        assert.strictEqual(healthOf(launch), 0)
+        const gone = { health: launch.health!.map((part) => part.replace(`:${launch.port}/`, ":9/")) }
+        assert.strictEqual(healthOf({ ...launch, ...gone }), 1)
 
-          const state = { isOver: false }
-          const ended = first!.stop().finally(() => (state.isOver = true))
-          while (!state.isOver) for (const other of others) ids.push(await created(other))
-          assert.deepStrictEqual(await ended, { code: 0, signal: null }, first!.output)
-          for (const other of others) ids.push(await created(other))
-          await requireSeen([...ids.slice(0, 3), ...ids.slice(-20)], others)
-        })
-        // All that the files set means something to Till.
-        for (const { output } of runners) assert.notInclude(output, "not read by Till")
-      }),
-    120_000
+        const state = { isOver: false }
+        const ended = first!.stop().finally(() => (state.isOver = true))
+        while (!state.isOver) for (const other of others) ids.push(await created(other))
+        assert.deepStrictEqual(await ended, { code: 0, signal: null }, first!.output)
+        for (const other of others) ids.push(await created(other))
+        await requireSeen([...ids.slice(0, 3), ...ids.slice(-20)], others)
+      })
+      // All that the files set means something to Till.
+      for (const { output } of runners) assert.notInclude(output, "not read by Till")
+    })
   )
 })

@@ -190,84 +190,75 @@ const withHistory = Effect.gen(function* () {
 })
 
 describe("till verify", () => {
-  it.live(
-    "names the record that was changed, removed or forged",
-    () =>
-      Effect.gen(function* () {
-        const { place: newest, server, sql } = yield* withHistory
-        yield* Effect.promise(async () => {
-          await assertSound(server)
-          const middle = { ...newest, version: Math.floor(newest.version / 2) }
-          const where = ({ account, version }: Place) => `WHERE account = '${account}' AND version = ${version}`
-          await sql("CREATE TABLE saved (LIKE journal)")
-          const cases = [
-            ...inJournal(middle).map((damage) => [middle, damage] as const),
-            [newest, newestMissing(newest)] as const
-          ]
-          for (const [place, { named, statement, undo, what }] of cases) {
-            await sql(`DELETE FROM saved; INSERT INTO saved SELECT * FROM journal ${where(place)}`)
-            await sql(statement)
-            await assertFound(server, what, named)
-            if (place === newest) await assertNamed(server, what, named)
-            await sql(undo)
-          }
-          await assertSound(server)
-        })
-      }),
-    90_000
+  it.live("names the record that was changed, removed or forged", () =>
+    Effect.gen(function* () {
+      const { place: newest, server, sql } = yield* withHistory
+      yield* Effect.promise(async () => {
+        await assertSound(server)
+        const middle = { ...newest, version: Math.floor(newest.version / 2) }
+        const where = ({ account, version }: Place) => `WHERE account = '${account}' AND version = ${version}`
+        await sql("CREATE TABLE saved (LIKE journal)")
+        const cases = [
+          ...inJournal(middle).map((damage) => [middle, damage] as const),
+          [newest, newestMissing(newest)] as const
+        ]
+        for (const [place, { named, statement, undo, what }] of cases) {
+          await sql(`DELETE FROM saved; INSERT INTO saved SELECT * FROM journal ${where(place)}`)
+          await sql(statement)
+          await assertFound(server, what, named)
+          if (place === newest) await assertNamed(server, what, named)
+          await sql(undo)
+        }
+        await assertSound(server)
+      })
+    })
   )
 })
 
 describe("till verify beside a running service", () => {
-  it.live(
-    "reads its embedded database as of one moment, and afterwards says what is anchored",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* prepareTill()
-        const traffic = new Traffic(server.http, 12, 4)
-        yield* Effect.promise(async () => {
-          await server.start()
-          let verified = false
-          const running = traffic.run(() => verified)
-          for (let times = 0; times < 3; times++) {
-            const { code, stderr, stdout } = await verify(server)
-            assert.strictEqual(code, 0, stderr)
-            assert.match(stdout, sound)
-          }
-          verified = true
-          await running
-          const { code, stderr } = await till(["rebuild"], server.variables)
-          assert.match(stderr, /^till: The data folder .+ is in use by another Till/)
-          assert.strictEqual(code, 1)
-          assert.strictEqual((await server.kill("SIGTERM")).code, 0)
-          const [, records, anchored] = allAnchored.exec((await verify(server)).stdout) ?? []
-          assert.isDefined(anchored)
-          assert.strictEqual(anchored, records)
-          const mark = Path.join(server.folder, "anchor")
-          fs.writeFileSync(mark, fs.readFileSync(mark, "utf8").replace(/^\d+/, "99"))
-          await assertNamed(server, "a mark of an anchor that is not there", /^till: Anchor 99 is gone or replaced: /)
-        })
-      }),
-    120_000
+  it.live("reads its embedded database as of one moment, and afterwards says what is anchored", () =>
+    Effect.gen(function* () {
+      const server = yield* prepareTill()
+      const traffic = new Traffic(server.http, 12, 4)
+      yield* Effect.promise(async () => {
+        await server.start()
+        let verified = false
+        const running = traffic.run(() => verified)
+        for (let times = 0; times < 3; times++) {
+          const { code, stderr, stdout } = await verify(server)
+          assert.strictEqual(code, 0, stderr)
+          assert.match(stdout, sound)
+        }
+        verified = true
+        await running
+        const { code, stderr } = await till(["rebuild"], server.variables)
+        assert.match(stderr, /^till: The data folder .+ is in use by another Till/)
+        assert.strictEqual(code, 1)
+        assert.strictEqual((await server.kill("SIGTERM")).code, 0)
+        const [, records, anchored] = allAnchored.exec((await verify(server)).stdout) ?? []
+        assert.isDefined(anchored)
+        assert.strictEqual(anchored, records)
+        const mark = Path.join(server.folder, "anchor")
+        fs.writeFileSync(mark, fs.readFileSync(mark, "utf8").replace(/^\d+/, "99"))
+        await assertNamed(server, "a mark of an anchor that is not there", /^till: Anchor 99 is gone or replaced: /)
+      })
+    })
   )
 
-  it.live(
-    "says that it has not checked anchors where it has not the secret",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* freshDatabase
-        const server = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(url) } })
-        yield* Effect.promise(async () => {
-          await server.start()
-          await server.post("/v1/customers")
-          const elsewhere = { ...server.variables, TILL_DATA_DIR: Path.join(server.folder, "elsewhere") }
-          const { code, stdout } = await till(["verify"], elsewhere)
-          assert.match(stdout, /^\d+ records .+; anchors were not checked, because TILL_DATA_DIR has no secret\.\n$/)
-          assert.strictEqual(code, 0)
-          assert.isFalse(fs.existsSync(elsewhere.TILL_DATA_DIR))
-        })
-      }),
-    60_000
+  it.live("says that it has not checked anchors where it has not the secret", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const server = yield* prepareTill({ variables: { DATABASE_URL: Redacted.value(url) } })
+      yield* Effect.promise(async () => {
+        await server.start()
+        await server.post("/v1/customers")
+        const elsewhere = { ...server.variables, TILL_DATA_DIR: Path.join(server.folder, "elsewhere") }
+        const { code, stdout } = await till(["verify"], elsewhere)
+        assert.match(stdout, /^\d+ records .+; anchors were not checked, because TILL_DATA_DIR has no secret\.\n$/)
+        assert.strictEqual(code, 0)
+        assert.isFalse(fs.existsSync(elsewhere.TILL_DATA_DIR))
+      })
+    })
   )
 })
 

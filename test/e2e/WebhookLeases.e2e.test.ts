@@ -61,64 +61,58 @@ const urlOfDefault = async (variables: Variables): Promise<string> => {
 }
 
 describe("the deliveries of a process that was killed", () => {
-  it.live(
-    "are taken up at the start of the next",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* startTill()
-        const there = yield* receiver(silent)
-        yield* Effect.promise(async () => {
-          await beginDelivering(server, there)
-          await server.kill("SIGKILL")
-          there.behaviour = ({ socket }) => socket.write(answerOf(200))
-          const before = there.requests.length
-          await server.start()
-          await allCome(there, before)
-          assert.strictEqual(eventsOf(there, before).size, DELIVERIES)
-        })
-      }),
-    120_000
+  it.live("are taken up at the start of the next", () =>
+    Effect.gen(function* () {
+      const server = yield* startTill()
+      const there = yield* receiver(silent)
+      yield* Effect.promise(async () => {
+        await beginDelivering(server, there)
+        await server.kill("SIGKILL")
+        there.behaviour = ({ socket }) => socket.write(answerOf(200))
+        const before = there.requests.length
+        await server.start()
+        await allCome(there, before)
+        assert.strictEqual(eventsOf(there, before).size, DELIVERIES)
+      })
+    })
   )
 
-  it.live(
-    "go on from the runner that serves the account next, and from one that ends none is repeated",
-    () =>
-      Effect.gen(function* () {
-        const { folder } = yield* prepareTill()
-        const variables = { DATABASE_URL: Redacted.value(yield* freshDatabase), TILL_DATA_DIR: folder }
-        const runner = runnerWith(variables)
-        const runners = new Set(yield* Effect.all([runner, runner, runner], { concurrency: 3 }))
-        const there = yield* receiver(silent)
-        /** The one that serves the account, which is not among the others any more. */
-        const taken = async () => {
-          // A partition that moves takes its deliveries along, so each has its share before there are any.
-          await until("all have their shares", async () => (await placesOf(variables)).size === runners.size)
-          const { port } = new URL(await urlOfDefault(variables))
-          const owner = [...runners].find((server) => server.variables["TILL_RUNNER_PORT"] === port)!
-          runners.delete(owner)
-          return owner
-        }
-        yield* Effect.promise(async () => {
-          const victim = await taken()
-          const [other] = [...runners] as [TillProcess, ...unknown[]]
-          await beginDelivering(other, there)
-          await pause(1000)
-          assert.strictEqual(eventsOf(there, 0).size, there.requests.length, "none is attempted twice meanwhile")
-          const before = there.requests.length
-          there.behaviour = ({ socket }) => setTimeout(() => socket.write(answerOf(200)), ANSWER_MILLIS)
-          await victim.kill("SIGKILL")
-          await allCome(there, before)
+  it.live("go on from the runner that serves the account next, and from one that ends none is repeated", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* prepareTill()
+      const variables = { DATABASE_URL: Redacted.value(yield* freshDatabase), TILL_DATA_DIR: folder }
+      const runner = runnerWith(variables)
+      const runners = new Set(yield* Effect.all([runner, runner, runner], { concurrency: 3 }))
+      const there = yield* receiver(silent)
+      /** The one that serves the account, which is not among the others any more. */
+      const taken = async () => {
+        // A partition that moves takes its deliveries along, so each has its share before there are any.
+        await until("all have their shares", async () => (await placesOf(variables)).size === runners.size)
+        const { port } = new URL(await urlOfDefault(variables))
+        const owner = [...runners].find((server) => server.variables["TILL_RUNNER_PORT"] === port)!
+        runners.delete(owner)
+        return owner
+      }
+      yield* Effect.promise(async () => {
+        const victim = await taken()
+        const [other] = [...runners] as [TillProcess, ...unknown[]]
+        await beginDelivering(other, there)
+        await pause(1000)
+        assert.strictEqual(eventsOf(there, 0).size, there.requests.length, "none is attempted twice meanwhile")
+        const before = there.requests.length
+        there.behaviour = ({ socket }) => setTimeout(() => socket.write(answerOf(200)), ANSWER_MILLIS)
+        await victim.kill("SIGKILL")
+        await allCome(there, before)
 
-          const ending = await taken()
-          const [last] = [...runners] as [TillProcess]
-          const from = there.requests.length
-          await happen(last)
-          assert.strictEqual((await ending.kill("SIGTERM")).code, 0)
-          await allCome(there, from)
-          assert.strictEqual((await last.kill("SIGTERM")).code, 0)
-          assert.strictEqual(there.requests.length - from, DELIVERIES)
-        })
-      }),
-    120_000
+        const ending = await taken()
+        const [last] = [...runners] as [TillProcess]
+        const from = there.requests.length
+        await happen(last)
+        assert.strictEqual((await ending.kill("SIGTERM")).code, 0)
+        await allCome(there, from)
+        assert.strictEqual((await last.kill("SIGTERM")).code, 0)
+        assert.strictEqual(there.requests.length - from, DELIVERIES)
+      })
+    })
   )
 })

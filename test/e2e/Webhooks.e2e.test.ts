@@ -260,8 +260,7 @@ describe("webhooks", () => {
           await allowing.post("/v1/customers")
           await there.received(1)
         })
-      }),
-    120_000
+      })
   )
 
   it.live(

@@ -147,6 +147,6 @@ describe("fuzz", () => {
       assert.isAbove(successes, REQUESTS / 5)
       assert.deepStrictEqual(never, [])
     },
-    60_000 + 10 * REQUESTS
+    120_000 + 10 * REQUESTS
   )
 })
