@@ -23,7 +23,8 @@ const entriesOf = (read: unknown): unknown =>
     : read
 
 const objectOf = (members: Members, inner: unknown): object => {
-  const named = members.map(([name, value]): [string, unknown] => [name.join(""), value])
+  // JSON has one zero.
+  const named = members.map(([name, value]): [string, unknown] => [name.join(""), value === 0 ? 0 : value])
   return Object.fromEntries(new Map([...named, ["inner", [inner]]]))
 }
 
