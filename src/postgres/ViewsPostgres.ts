@@ -325,10 +325,11 @@ const scans = (sql: PgClient.PgClient) => {
       Effect.map(TalliesPostgres.scan(sql, account, after, limit), (rows) =>
         rows.map((row): ViewRow => ({ id: tallyId(row), row }))
       ),
+    // From 0 on, where no key is: one that was changed to that is no new key.
     keys: (account: AccountId, after: string, limit: number) =>
       rowsOf(
         sql<Sql<KeyRow>>`SELECT account, key, version, at FROM idempotency
-          WHERE account = ${account} AND version > ${bigint(Number(after))} ORDER BY version LIMIT ${limit}`,
+          WHERE account = ${account} AND version > ${bigint(after === "" ? -1 : Number(after))} ORDER BY version LIMIT ${limit}`,
         toKey,
         keyId
       )

@@ -271,4 +271,23 @@ describe("a database in which a byte was changed", () => {
       ),
     { arbitrary: { runs: 1, maxShrinks: 0 }, timeout: 120_000 }
   )
+
+  it.live("does not take a key for new whose row names no record", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const postgres = yield* PostgresStorage.make
+        const storage = yield* postgres.connect("engine")
+        const first = yield* Harness.startEngine(storage, { schedulers: 0 })
+        yield* fill(first)
+        yield* first.stop
+        const edit = "UPDATE idempotency SET version = 0 WHERE key = 'key_3'"
+        yield* postgres.edit(edit)
+        for (const [question, answer] of yield* answersOf(storage, [], [])) {
+          if (!question.startsWith("replay")) continue
+          assert.strictEqual(Exit.isFailure(answer), question.endsWith("key_3"), question)
+          if (Exit.isFailure(answer)) judge("idempotency", question, edit, [], answer, null)
+        }
+      })
+    )
+  )
 })
