@@ -49,6 +49,7 @@ const startWithBreaker = startBehindProxy.pipe(
   Effect.provideService(HangLimits, { silentMillis: 200, probeMillis: 200, pauseMillis: 50 })
 )
 
+const LOCKED_OUT = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 const VIEWS = "checkpoints, objects, idempotency, timers, subscriptions, deliveries"
 const address = { account: ACCOUNT, id: "a" }
 
@@ -94,6 +95,11 @@ describe("the engine on a Postgres that hangs", () => {
             const { message } = yield* Effect.flip(statement)
             assert.strictEqual(message, `The storage failed: No answer within ${LIMIT_MILLIS} ms`)
           }
+          // What was given up is canceled a moment later: it must not come before the wipe once the lock is gone.
+          yield* Effect.repeat(postgres.ask<{ pid: number }>(LOCKED_OUT), {
+            until: (waiting) => waiting.length <= 1,
+            schedule: Schedule.spaced("20 millis")
+          })
           return wiping
         })
       )

@@ -4,7 +4,7 @@
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { Unavailable } from "../../../src/engine/Accounts.ts"
 import { administerAnywhere, carryOut } from "../../../src/http/forward/Calls.ts"
 import { ACCOUNT_LIMIT } from "../../../src/http/RateLimits.ts"
@@ -90,7 +90,12 @@ describe("a command on the installation", () => {
   it("is carried out by the process that has its account, and by no other", async () => {
     const command = { _tag: "CreateMerchant", name: "Another" } as const
     const { run } = runners.all[OTHER]!
-    const { keys, merchants } = await run(carryOut(runners.all[OFFICE]!.url, command))
+    // A process that the machine has kept waiting is in doubt for a moment whose the account is.
+    const atOffice = Effect.retry(carryOut(runners.all[OFFICE]!.url, command), {
+      while: (failure) => failure instanceof Unavailable && failure.isElsewhere,
+      schedule: Schedule.spaced("50 millis")
+    })
+    const { keys, merchants } = await run(atOffice)
     assert.strictEqual(merchants[0]!.name, "Another")
     const key = keys.find(({ livemode, type }) => type === "secret" && !livemode)?.secret ?? ""
     assert.strictEqual((await send(OTHER, "GET", "/v1/customers", { key })).status, 200)
