@@ -88,6 +88,7 @@ class Request implements Dispatcher.DispatchHandler, PlainReceiver {
   readonly #receiver: Receiver
   /** Ends what is under way. */
   #abort: (() => void) | undefined
+  #wasSent = false
   #status = 0
   #headers: Headers = {}
   #chunks: Array<Buffer> = []
@@ -103,7 +104,7 @@ class Request implements Dispatcher.DispatchHandler, PlainReceiver {
   begin(): void {
     this.#link.underWay++
     const bytes = this.#sent.isPlain ? plainBytes(this.#sent) : undefined
-    if (bytes === undefined) this.onOther()
+    if (bytes === undefined) this.#dispatch()
     else this.#abort = this.#link.plain.send(bytes, this)
   }
 
@@ -117,12 +118,8 @@ class Request implements Dispatcher.DispatchHandler, PlainReceiver {
   }
 
   readonly onOther = (): void => {
-    const { body, lines, method, url } = this.#sent
-    this.#abort = undefined
-    // The body's length is said with every request that may have one.
-    const ofBody = body.length > 0 || method === "POST" ? { body } : {}
-    const options = { method: method as Dispatcher.HttpMethod, path: url, headers: lines, ...ofBody }
-    this.#link.other.dispatch(options, this)
+    this.#wasSent = true
+    this.#dispatch()
   }
 
   readonly onLost = (wasSent: boolean): void => {
@@ -132,6 +129,7 @@ class Request implements Dispatcher.DispatchHandler, PlainReceiver {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#wasSent = true
     this.#abort = () => controller.abort(new Error("Nobody waits for it."))
     if (this.#isOver) this.#abort()
   }
@@ -160,7 +158,16 @@ class Request implements Dispatcher.DispatchHandler, PlainReceiver {
   }
 
   onResponseError(): void {
-    this.onLost(this.#abort !== undefined)
+    this.onLost(this.#wasSent)
+  }
+
+  #dispatch(): void {
+    const { body, lines, method, url } = this.#sent
+    this.#abort = undefined
+    // The body's length is said with every request that may have one.
+    const ofBody = body.length > 0 || method === "POST" ? { body } : {}
+    const options = { method: method as Dispatcher.HttpMethod, path: url, headers: lines, ...ofBody }
+    this.#link.other.dispatch(options, this)
   }
 
   #finish(): boolean {

@@ -1,6 +1,6 @@
 /**
  * Connections by which plain requests go to another process of the installation. A request leaves in one write, and its
- * answer is read without a general parser, as the request is where it comes to: this is half of what forwarding costs.
+ * answer is read without a general parser, as the request is where it comes to: a fifth less work for who forwards.
  *
  * A connection that has brought anything else than a plain answer to what was asked is not used again.
  */

@@ -123,6 +123,14 @@ describe("plain requests to another process", () => {
     await until("the first connection has ended", () => peer.sockets[0]!.destroyed)
   })
 
+  it("count as sent where the answer was not plain, though nobody takes them in the other way", async () => {
+    const peer = await startPeer(({ socket }) => {
+      void peer.close()
+      socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n")
+    })
+    assert.deepStrictEqual(await ask(linksOf(), peer.url, sent("/v1/a")), { wasSent: true })
+  })
+
   it("go another way if they are long", async () => {
     const peer = await startPeer(answer)
     const links = linksOf()
