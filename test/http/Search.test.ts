@@ -1,4 +1,4 @@
-/** Searches over HTTP (semantics 9.19); that they find what they should is for `Search.prop`. */
+/** Searches over HTTP (semantics 9.19); that they find what they should is for `Search.pg`. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { TillClient } from "../../src/client/index.ts"
 import { assertError, assertOk } from "./Assertions.ts"
