@@ -1,16 +1,16 @@
 /**
- * One seed and one Postgres for the whole run, started before the first test file and removed after the last. Files
- * that start processes, browsers or databases come first: the short ones then fill what is left, and all workers end
- * together.
+ * A project of vitest for each kind of test (`test/support/Kinds.ts`). Without further arguments, `npm test` runs the
+ * kinds that need neither another process nor a browser; arguments choose among all. No more files run at a time than
+ * there are cores: those that start processes and browsers come first, and the short ones fill what is left.
  */
 import { readFileSync, statfsSync } from "node:fs"
+import { availableParallelism } from "node:os"
 import * as Path from "node:path"
-import { defineConfig } from "vitest/config"
-import { BaseSequencer, type TestSpecification } from "vitest/node"
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
+import { BaseSequencer, parseCLI, type TestSpecification } from "vitest/node"
+import { KINDS, type Kind } from "./test/support/Kinds.ts"
 
-/** Endings of file names, the slowest kind first. */
-const KINDS = [".e2e.test.ts", ".browser.test.ts", ".pg.test.ts", ".sim.test.ts", ".prop.test.ts", ".test.ts"]
-const kindOf = ({ moduleId }: TestSpecification): number => KINDS.findIndex((ending) => moduleId.endsWith(ending))
+const kindOf = ({ project }: TestSpecification): number => KINDS.findIndex(({ name }) => name === project.name)
 
 class SlowestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
@@ -34,21 +34,54 @@ const hasSharedMemory = (): boolean => {
 // Dozens of Postgres clusters are made and thrown away: a third less of the system's time than with a disk.
 if (process.env["TMPDIR"] === undefined && hasSharedMemory()) process.env["TMPDIR"] = SHARED_MEMORY
 
+/** The kinds of this run: those of `npm test`, or all if the command line names files, a kind, or `test:all`. */
+const kindsToRun = (): ReadonlyArray<Kind> => {
+  const { filter, options } = parseCLI(["vitest", ...process.argv.slice(2)])
+  const isChosen = filter.length > 0 || options.project !== undefined || process.env["TILL_TESTS"] === "all"
+  return isChosen ? KINDS : KINDS.filter(({ needsProcesses }) => !needsProcesses)
+}
+
+/** What the tests of a kind share for the whole run. */
+const SETUPS: Readonly<Record<Kind["name"], ReadonlyArray<string>>> = {
+  e2e: ["test/support/Postgres.ts"],
+  browser: ["test/support/Postgres.ts", "test/support/Chromium.ts"],
+  pg: ["test/support/Postgres.ts"],
+  sim: [],
+  prop: [],
+  bench: [],
+  unit: []
+}
+
+const projectOf = ({ exclude, include, name, needsProcesses }: Kind): TestProjectInlineConfiguration => ({
+  extends: true,
+  test: {
+    name,
+    include: [...include],
+    exclude: [...exclude],
+    setupFiles: [
+      "src/domain/RepairJsonParse.ts",
+      "test/support/FileReport.ts",
+      ...(needsProcesses ? [] : ["test/support/OneProcess.ts"])
+    ],
+    globalSetup: [...SETUPS[name]]
+  }
+})
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    globalSetup: ["test/support/SeedRun.ts", "test/support/Postgres.ts"],
-    setupFiles: ["src/domain/RepairJsonParse.ts", "test/support/SeedProperties.ts"],
+    projects: kindsToRun().map(projectOf),
+    globalSetup: ["test/support/SeedRun.ts"],
     sequence: { sequencer: SlowestFirst },
     // For what hangs: on a busy machine, a property of twenty seconds takes a minute.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // Of five, three usually wait for a process, a browser or a database.
-    maxWorkers: 5,
+    maxWorkers: availableParallelism(),
     // Files of one worker share what they import: loading Effect and Till is half a second for each.
     isolate: false,
     // The many processes that tests start compile Till once, and not each of them.
     env: { NODE_COMPILE_CACHE: Path.join(import.meta.dirname, "node_modules/.cache/till") },
-    reporters: ["default"]
+    // The properties of `@effect/vitest`, by the plan of the run.
+    alias: [{ find: /^@effect\/vitest$/u, replacement: Path.join(import.meta.dirname, "test/support/Properties.ts") }],
+    reporters: ["default", "test/support/Report.ts"]
   }
 })

@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { TcpProxy } from "../faults/TcpProxy.ts"
-import { hasBrowser, launch, overflows } from "../pages/Browser.ts"
+import { connect, hasBrowser, overflows } from "../pages/Browser.ts"
 import type { Answer, PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import { fail } from "./FailedDelivery.ts"
@@ -18,7 +18,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
   let browser: Browser
   let payment: Answer
   beforeAll(async () => {
-    ;[server, browser] = await Promise.all([start(), launch()])
+    ;[server, browser] = await Promise.all([start(), connect()])
     await server.post("/v1/webhook_endpoints", { url: "http://127.0.0.1:9/hook", enabled_events: ["*"] })
     payment = await pay({ description: "A long description of an order, as merchants write them" })
   })

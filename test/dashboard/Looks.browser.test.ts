@@ -3,10 +3,10 @@
  * the size, and for whoever has no pointer. Loading axe into a page takes most of the time, so each page is loaded once
  * for all looks.
  */
-import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
+import { afterAll, assert, beforeAll, beforeEach, describe, it, vi } from "@effect/vitest"
 import * as fs from "node:fs"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
-import { accessibilityProblems, hasBrowser, launch } from "../pages/Browser.ts"
+import { accessibilityProblems, connect, hasBrowser, setTextSize } from "../pages/Browser.ts"
 import type { PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
@@ -33,16 +33,10 @@ const LONG = "Wilhelmina Featherstonehaugh-Cholmondeley, two_teapots_and_a_kettl
 describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
   let shared: PagesServer
   let browser: Browser
-  /** Its reader has set text to twice the size, which the widths of layouts are measured in as well. */
-  let large: Browser
   let world: World
   beforeAll(async () => {
     const log = layerFreshLog({ batchMillis: 20 })
-    ;[shared, browser, large] = await Promise.all([
-      start("Lumen", undefined, undefined, null, null, null, log),
-      launch(),
-      launch(32)
-    ])
+    ;[shared, browser] = await Promise.all([start("Lumen", undefined, undefined, null, null, null, log), connect()])
     world = await makeWorld(shared, (max) => LONG.repeat(2).slice(0, Math.min(max, 120)).trim())
     const tab = await signedIn(world.server)
     await vi.waitFor(async () => {
@@ -50,60 +44,64 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
     })
   })
   afterAll(async () => {
-    await Promise.all([browser.close(), large.close()])
+    await browser.close()
     await shared.close()
   })
 
-  /** What is wrong with a page that is open. */
+  /** Returns the problems of a page that is open. */
   type Look = (page: Page) => Promise<ReadonlyArray<string>>
 
-  /** Goes through all pages in one context, two at a time. Says what is wrong, also in the browser's own opinion. */
-  const problemsOf = async (
-    browser: Browser,
-    options: BrowserContextOptions,
-    look: Look
-  ): Promise<ReadonlyArray<string>> => {
-    const context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce", ...options })
-    context.setDefaultTimeout(20_000)
+  /** A test for each page, in one context of the browser: its own problems, and the errors that the browser logs. */
+  const eachPage = (options: BrowserContextOptions & { readonly textPixels?: number }, look: Look) => {
+    const { textPixels, ...ofContext } = options
+    let page: Page
     const problems: Array<string> = []
-    const openTab = async () => {
-      const page = await context.newPage()
+    beforeAll(async () => {
+      const context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce", ...ofContext })
+      context.setDefaultTimeout(20_000)
+      page = await context.newPage()
+      if (textPixels !== undefined) await setTextSize(page, textPixels)
       page.on("pageerror", (error) => problems.push(String(error)))
       page.on("console", (message) => {
         if (message.type() === "error" && !/status of 404/.test(message.text())) problems.push(message.text())
       })
-      return page
-    }
-    const lookAt = async (page: Page, path: string) => {
+      await page.goto(await linkFor(world.server))
+    })
+    afterAll(() => page.context().close())
+    beforeEach(() => void (problems.length = 0))
+
+    const problemsOf = async (path: string): Promise<ReadonlyArray<string>> => {
       await page.goto(`${shared.url}/dashboard${path}`)
-      problems.push(...(await look(page)).map((problem) => `${path}: ${problem}`))
+      problems.push(...(await look(page)))
       const preview = page.getByRole("button", { name: "Preview" })
-      if ((await preview.count()) === 0) return
-      await page.getByLabel("Tiers", { exact: true }).selectOption("volume")
-      await page.getByLabel("Tiers, one in a line").fill("10 999999999.99 0.01\ninf 12345678.90")
-      await preview.click()
-      await page.getByText("Nothing is added yet.").waitFor()
-      problems.push(...(await look(page)).map((problem) => `Preview of ${path}: ${problem}`))
+      if ((await preview.count()) > 0) {
+        await page.getByLabel("Tiers", { exact: true }).selectOption("volume")
+        await page.getByLabel("Tiers, one in a line").fill("10 999999999.99 0.01\ninf 12345678.90")
+        await preview.click()
+        await page.getByText("Nothing is added yet.").waitFor()
+        problems.push(...(await look(page)).map((problem) => `Preview: ${problem}`))
+      }
+      return problems
     }
-    const [first, second] = [await openTab(), await openTab()]
-    await first.goto(await linkFor(world.server))
-    const paths = [...Object.values(world.pages), "/nothing"].map((path) => `/test${path}`).values()
-    const lookAtAll = async (page: Page) => {
-      for (const path of paths) await lookAt(page, path)
+
+    for (const route of routes()) {
+      it(route === "" ? "home" : route, async () => {
+        assert.deepStrictEqual(await problemsOf(`/test${world.pages[route]}`), [])
+      })
     }
-    await Promise.all([lookAtAll(first), lookAtAll(second)])
-    await context.clearCookies()
-    await lookAt(first, "/sign-in")
-    await context.close()
-    return problems
+    it("a page that does not exist", async () => assert.deepStrictEqual(await problemsOf("/test/nothing"), []))
+    it("the sign-in", async () => {
+      await page.context().clearCookies()
+      assert.deepStrictEqual(await problemsOf("/sign-in"), [])
+    })
   }
 
   it("is among these", () => {
     assert.deepStrictEqual(Object.keys(world.pages).toSorted(), [...routes()].toSorted())
   })
 
-  it("is accessible in light and in the dark, at a desk and on a phone, with its forms open, and by keyboard", async () => {
-    const problems = await problemsOf(browser, {}, async (page) => {
+  describe("is accessible in light and in the dark, at a desk and on a phone, with its forms open, and by keyboard", () => {
+    eachPage({}, async (page) => {
       await page.emulateMedia({ colorScheme: "light" })
       await page.setViewportSize(DESK)
       const atDesk = [...(await tabThrough(page)), ...(await accessibilityProblems(page)), ...(await widths(page))]
@@ -116,25 +114,24 @@ describe.skipIf(!hasBrowser)("every page of the dashboard", () => {
       await page.setViewportSize(PHONE)
       return [...atDesk, ...onTablet, ...(await accessibilityProblems(page)), ...(await widths(page))]
     })
-    assert.deepStrictEqual(problems, [])
   })
 
-  it("keeps to its window in forced colours and large text, with its forms open, without a script", async () => {
-    const problems = await problemsOf(browser, { forcedColors: "active", javaScriptEnabled: false }, async (page) => {
+  describe("keeps to its window in forced colours and large text, with its forms open, without a script", () => {
+    eachPage({ forcedColors: "active", javaScriptEnabled: false }, async (page) => {
       await page.evaluate(() => (document.documentElement.style.fontSize = "200%"))
       return await widths(page)
     })
-    assert.deepStrictEqual(problems, [])
   })
 
-  it("keeps to its window in text of twice the size, with its forms open, at a desk and on a phone", async () => {
-    const problems = await problemsOf(large, {}, async (page) => {
+  describe("keeps to its window in text of twice the size, with its forms open, at a desk and on a phone", () => {
+    // The widths of layouts are measured in the reader's text size as well.
+    eachPage({ textPixels: 32 }, async (page) => {
       await page.setViewportSize(DESK)
+      assert.isTrue(await page.evaluate(() => matchMedia("(width: 40em)").matches))
       const atDesk = await widths(page)
       await page.setViewportSize(PHONE)
       return [...atDesk, ...(await widths(page))]
     })
-    assert.deepStrictEqual(problems, [])
   })
 })
 

@@ -11,8 +11,9 @@ import type { PriceTerms } from "../../src/domain/PriceArithmetic.ts"
 import { lineAmount, totalAmount } from "../../src/domain/PriceArithmetic.ts"
 import { priceTermsFields } from "../../src/domain/PriceTerms.ts"
 import { Random, runSeed } from "../support/Random.ts"
+import { countRuns, runs } from "../support/Runs.ts"
 
-const RUNS = 3000
+const RUNS = runs(3000)
 
 /** A number as numerator and denominator, never reduced. */
 class Fraction {
@@ -186,6 +187,7 @@ const tiered = (tiers_mode: "graduated" | "volume", tiers: ReadonlyArray<Tier>):
 describe("lineAmount", () => {
   it(`is what an independent exact computation says`, () => {
     let over = 0
+    countRuns(RUNS)
     for (let run = 0; run < RUNS; run++) {
       const random = new Random(runSeed + run)
       const terms = termsOf(random)
@@ -268,6 +270,7 @@ describe("decimals", () => {
 
   it("are kept without loss, in one way of writing them", () => {
     const random = new Random(runSeed)
+    countRuns(RUNS)
     for (let run = 0; run < RUNS; run++) {
       const whole = digits(random, random.integer(1, 12))
       const fraction = random.chance(0.2) ? "0".repeat(random.integer(1, 12)) : digits(random, random.integer(1, 12))

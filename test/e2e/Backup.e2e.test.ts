@@ -13,6 +13,7 @@ import { verifyWebhook } from "../../src/client/index.ts"
 import { inParallel } from "../support/HttpExchange.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { Random, runSeed } from "../support/Random.ts"
+import { runs } from "../support/Runs.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 import { pause, prepareTill, run, till, TillProcess, until } from "../support/TillProcess.ts"
 import { isKept, Traffic } from "../support/Traffic.ts"
@@ -114,7 +115,7 @@ describe("till backup, beside a service under load", () => {
 })
 
 const RECORDS = 3000
-const ROUNDS = Number(process.env["TILL_KILL_ROUNDS"] ?? 3)
+const ROUNDS = runs(Number(process.env["TILL_KILL_ROUNDS"] ?? 3), 1)
 
 describe("kill -9", () => {
   it.live(

@@ -7,12 +7,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Random, runSeed } from "../support/Random.ts"
+import { runs } from "../support/Runs.ts"
 import { killFamily, startTill, till, until, type TillProcess } from "../support/TillProcess.ts"
 import { Traffic } from "../support/Traffic.ts"
 import { TrafficAudit } from "../support/TrafficAudit.ts"
 
 /** A third of them for each victim. */
-const ROUNDS = Number(process.env["TILL_KILL_ROUNDS"] ?? 9)
+const ROUNDS = runs(Number(process.env["TILL_KILL_ROUNDS"] ?? 9), 3)
 /** A round takes five seconds on a quiet machine; beside browsers, half of the machine is theirs. */
 const MILLIS_MAX = 100_000 + ROUNDS * 20_000
 const VICTIMS = ["till", "postgres", "both"] as const

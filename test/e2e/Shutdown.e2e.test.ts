@@ -6,9 +6,10 @@ import { Effect } from "effect"
 import * as http from "node:http"
 import { connect } from "node:net"
 import { basic } from "../support/HttpExchange.ts"
+import { runs } from "../support/Runs.ts"
 import { KEYS, pause, startTill, type TillProcess, until } from "../support/TillProcess.ts"
 
-const STOPS = Number(process.env["TILL_RESTARTS"] ?? 6)
+const STOPS = runs(Number(process.env["TILL_RESTARTS"] ?? 6), 1)
 const CLIENTS = 32
 const IDLE_CLIENTS = 8
 /**

@@ -13,11 +13,12 @@ import type { FuzzRequest, Preparation, Target } from "../support/ContractFuzz.t
 import { ContractFuzz } from "../support/ContractFuzz.ts"
 import { Random, runSeed } from "../support/Random.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
+import { countRuns, runs } from "../support/Runs.ts"
 import { assertEnvelope, assertError, assertHeaders } from "./Assertions.ts"
 import type { Reply, TestServer } from "./TestServer.ts"
 import { start } from "./TestServer.ts"
 
-const REQUESTS = Number(process.env["TILL_FUZZ_REQUESTS"] ?? 5000)
+const REQUESTS = runs(Number(process.env["TILL_FUZZ_REQUESTS"] ?? 5000))
 
 let server: TestServer
 beforeAll(async () => {
@@ -124,6 +125,7 @@ describe("fuzz", () => {
         const isOther = target.path === "/v1/test_helpers/data" && random.chance(0.9)
         await exchange(target, fuzz.request(target), isOther ? other : keyFor(keys, random))
       }
+      countRuns(REQUESTS)
       while (progress.sent < REQUESTS) {
         await approach(random.pick(progress.sent < 100 || random.chance(0.25) ? creating : fuzz.targets))
       }

@@ -1,52 +1,22 @@
-/**
- * A real browser for the tests of pages: the machine's own Chromium, best without its windows (the headless shell),
- * which takes a fifth of the time for a page. Where there is none, the tests that need it are left out, and say so.
- */
+/** What tests of pages do with the Chromium of the run (`test/support/Chromium.ts`). */
 import type { AxeResults, RunOptions } from "axe-core"
 import axe from "axe-core"
 import type { Browser, Frame, Page } from "playwright-core"
 import { chromium } from "playwright-core"
-import * as fs from "node:fs"
+import { inject } from "vitest"
 
-const PLACES = [
-  process.env["CHROMIUM"],
-  "/usr/bin/chromium-headless-shell",
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-  "/Applications/Chromium.app/Contents/MacOS/Chromium"
-]
+const endpoint = inject("chromiumEndpoint")
 
-const executablePath = PLACES.find((place) => place !== undefined && place !== "" && fs.existsSync(place))
+export const hasBrowser: boolean = endpoint !== undefined
 
-export const hasBrowser: boolean = executablePath !== undefined
+/** Connects to the browser. Each context is a profile of its own, which ends with the connection. */
+export const connect = (): Promise<Browser> => chromium.connect(endpoint!)
 
-if (!hasBrowser) {
-  console.warn(
-    "The browser tests are left out: there is no Chromium on this machine. On Debian or Ubuntu, " +
-      "`apt-get install chromium-headless-shell`, or `chromium`, brings one; elsewhere, set CHROMIUM to the path of a Chromium or Chrome."
-  )
+/** Sets the size that a page's reader has chosen for text, in pixels. */
+export const setTextSize = async (page: Page, pixels: number): Promise<void> => {
+  const session = await page.context().newCDPSession(page)
+  await session.send("Page.setFontSizes", { fontSizes: { standard: pixels } })
 }
-
-/** Nothing of the browser's own leaves the machine, and it works in a container without a sandbox or a GPU. */
-const FLAGS = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--disable-dev-shm-usage",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync"
-]
-
-/** Starts the browser, with an empty profile, and with text of that many pixels as the reader's own size. */
-export const launch = (textPixels = 16): Promise<Browser> =>
-  chromium.launch({
-    ...(executablePath !== undefined && { executablePath }),
-    args: [...FLAGS, `--blink-settings=defaultFontSize=${textPixels}`]
-  })
 
 /** The problems that axe-core finds in a page or a frame, a line each. */
 export const accessibilityProblems = async (page: Page | Frame): Promise<ReadonlyArray<string>> => {

@@ -1,7 +1,7 @@
 /** A shopper in a real browser pays, from the page to the shop, with and without script. */
 import { afterAll, afterEach, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
-import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
+import { accessibilityProblems, connect, hasBrowser, overflows, setTextSize } from "./Browser.ts"
 import type { Answer, PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
 import { CARDS, openSession } from "./Shop.ts"
@@ -13,7 +13,7 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
   let shop: ShopWindow
   let browser: Browser
   beforeAll(async () => {
-    ;[server, shop, browser] = await Promise.all([start(), openShop(), launch()])
+    ;[server, shop, browser] = await Promise.all([start(), openShop(), connect()])
   })
   afterAll(async () => {
     await browser.close()
@@ -619,9 +619,8 @@ describe.skipIf(!hasBrowser)("the checkout in a browser", () => {
     ["a small phone", 320, 16],
     ["large text", 360, 32]
   ])("covers no digit with the card's scheme: %s", async (_, width, textPixels) => {
-    await using reader = await launch(textPixels)
-    const page = await reader.newPage({ viewport: { width, height: 740 } })
-    await page.goto((await newSession()).url)
+    const { page } = await open(await newSession(), { viewport: { width, height: 740 } })
+    await setTextSize(page, textPixels)
     const number = page.getByLabel("Card number")
     await number.fill("378282246310005")
     const [field, scheme] = [(await number.boundingBox())!, (await page.locator("#brand").boundingBox())!]

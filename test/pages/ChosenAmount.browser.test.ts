@@ -1,7 +1,7 @@
 /** Semantics 9.14: a payer chooses the amount in a real browser, with and without script, on all kinds of pages. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Frame, Page } from "playwright-core"
-import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
+import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
 import type { Answer, PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
 import { CARDS, openSession } from "./Shop.ts"
@@ -24,7 +24,7 @@ describe.skipIf(!hasBrowser)("an amount that the payer chooses, in a browser", (
   let shop: ShopWindow
   let browser: Browser
   beforeAll(async () => {
-    ;[server, shop, browser] = await Promise.all([start(), openShop(), launch()])
+    ;[server, shop, browser] = await Promise.all([start(), openShop(), connect()])
   })
   afterAll(async () => {
     await browser.close()

@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
-import { accessibilityProblems, brokenNames, hasBrowser, launch, overflows } from "./Browser.ts"
+import { accessibilityProblems, brokenNames, connect, hasBrowser, overflows } from "./Browser.ts"
 import type { PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
 
@@ -12,7 +12,7 @@ describe.skipIf(!hasBrowser)("the documentation in a browser", () => {
   let server: PagesServer
   let browser: Browser
   beforeAll(async () => {
-    ;[server, browser] = await Promise.all([start(), launch()])
+    ;[server, browser] = await Promise.all([start(), connect()])
   })
   afterAll(() => Promise.all([browser.close(), server.close()]))
 

@@ -1,7 +1,7 @@
 /** The example shops in a real browser: hosted, embedded and custom checkout, from the shop's page to its thanks. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, FrameLocator, Page } from "playwright-core"
-import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
+import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
 import type { ExampleShop } from "./ExampleShop.ts"
 import { openExample } from "./ExampleShop.ts"
 import type { PagesServer } from "./PagesServer.ts"
@@ -13,7 +13,7 @@ describe.skipIf(!hasBrowser)("the example shops in a browser", () => {
   let browser: Browser
   let shops: Readonly<Record<"hosted" | "embedded" | "custom", ExampleShop>>
   beforeAll(async () => {
-    ;[server, browser] = await Promise.all([start(), launch()])
+    ;[server, browser] = await Promise.all([start(), connect()])
     const names = ["hosted", "embedded", "custom"] as const
     const [hosted, embedded, custom] = await Promise.all(names.map((name) => openExample(name, server)))
     shops = { hosted: hosted!, embedded: embedded!, custom: custom! }

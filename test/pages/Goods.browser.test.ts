@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { Accounts } from "../../src/engine/Accounts.ts"
 import { administer } from "../../src/payments/Administration.ts"
-import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
+import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
 import type { Answer, PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
 import { CARDS, filledIn, openSession, pay } from "./Shop.ts"
@@ -35,7 +35,7 @@ describe.skipIf(!hasBrowser)("the goods in a browser", () => {
   let cdn: Awaited<ReturnType<typeof servePictures>>
   let browser: Browser
   beforeAll(async () => {
-    ;[server, cdn, browser] = await Promise.all([start(), servePictures(), launch()])
+    ;[server, cdn, browser] = await Promise.all([start(), servePictures(), connect()])
   })
   afterAll(async () => {
     await browser.close()

@@ -1,7 +1,7 @@
 /** Semantics 9.18: a payer chooses a saved card in a real browser, with and without script, and by keyboard alone. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
-import { accessibilityProblems, hasBrowser, launch, overflows } from "./Browser.ts"
+import { accessibilityProblems, connect, hasBrowser, overflows } from "./Browser.ts"
 import type { Answer, PagesServer } from "./PagesServer.ts"
 import { start } from "./PagesServer.ts"
 import { CARDS, openSession } from "./Shop.ts"
@@ -10,7 +10,7 @@ describe.skipIf(!hasBrowser)("saved cards, in a browser", () => {
   let server: PagesServer
   let browser: Browser
   beforeAll(async () => {
-    ;[server, browser] = await Promise.all([start(), launch()])
+    ;[server, browser] = await Promise.all([start(), connect()])
   })
   afterAll(async () => {
     await browser.close()

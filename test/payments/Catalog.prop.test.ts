@@ -12,8 +12,9 @@ import * as Prices from "../../src/payments/Prices.ts"
 import * as Products from "../../src/payments/Products.ts"
 import { MemoryAccount } from "../support/MemoryAccount.ts"
 import { Random, runSeed } from "../support/Random.ts"
+import { countRuns, runs } from "../support/Runs.ts"
 
-const RUNS = 80
+const RUNS = runs(80)
 const STEPS = 30
 
 const KEYS = ["a", "b", "__proto__"]
@@ -285,6 +286,7 @@ type Step = readonly [exit: Exit.Exit<unknown, unknown>, expected: Expected, nam
 describe("products and prices", () => {
   it.effect("follow their model, whatever is done", () =>
     Effect.gen(function* () {
+      countRuns(RUNS)
       for (let run = 0; run < RUNS; run++) {
         const catalog = new Catalog(new Random(runSeed + run))
         for (let step = 0; step < STEPS; step++) {

@@ -1,9 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { promisify } from "node:util"
 import { load } from "../../src/postgres/InstallationSecret.ts"
 import { temporaryFolder } from "../support/TemporaryFolder.ts"
 
@@ -21,29 +19,6 @@ describe("InstallationSecret", () => {
       assert.deepStrictEqual(fs.readdirSync(folder), ["secret"])
       const elsewhere = yield* load(Path.join(yield* temporaryFolder(), "secret"))
       assert.notStrictEqual(Buffer.from(Redacted.value(elsewhere)).toString("hex"), first)
-    })
-  )
-
-  it.live("is made once by several processes that start at the same time, and all have the same", () =>
-    Effect.gen(function* () {
-      const file = Path.join(yield* temporaryFolder(), "secrets", "till")
-      const { href } = new URL("../../src/postgres/InstallationSecret.ts", import.meta.url)
-      const program = `
-          import { Effect, Redacted } from "effect"
-          import { load } from ${JSON.stringify(href)}
-          while (Date.now() < Number(process.argv[2])) {}
-          const secret = await Effect.runPromise(load(process.argv[1]))
-          console.log(Buffer.from(Redacted.value(secret)).toString("hex"))`
-      const at = String(Date.now() + 1500)
-      const starts = Array.from({ length: 6 }, () =>
-        promisify(execFile)(process.execPath, ["--input-type=module", "-e", program, file, at], {
-          cwd: import.meta.dirname
-        })
-      )
-      const secrets = (yield* Effect.promise(() => Promise.all(starts))).map(({ stdout }) => stdout.trim())
-      assert.match(secrets[0]!, /^[0-9a-f]{64}$/)
-      assert.deepStrictEqual(new Set(secrets), new Set([fs.readFileSync(file, "utf8").trim()]))
-      assert.deepStrictEqual(fs.readdirSync(Path.dirname(file)), ["till"])
     })
   )
 

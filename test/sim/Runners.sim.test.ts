@@ -6,7 +6,7 @@
  * nothing that was acknowledged is unseen afterwards, nothing is done twice, no timer fires twice; and no merchant
  * waits for longer than ten seconds.
  *
- * `TILL_SIM_SEEDS=10000 npm test -- test/sim` for more of them. A failure prints the token that replays it alone:
+ * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` for more of them. A failure prints the token that replays it alone:
  * `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it, vi } from "@effect/vitest"

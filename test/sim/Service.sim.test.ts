@@ -5,7 +5,7 @@
  * its answer, its events and all that can be seen of it are the state tables of test/models; besides, a repetition gets
  * the first answer, byte for byte.
  *
- * `TILL_SIM_SEEDS=10000 npm test -- test/sim` for more of them. A failure prints the token that replays it alone:
+ * `TILL_SIM_SEEDS=10000 npm run test:all -- test/sim` for more of them. A failure prints the token that replays it alone:
  * `{ arbitrary: { replay: "…" } }`.
  */
 import { assert, describe, it } from "@effect/vitest"

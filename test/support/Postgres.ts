@@ -1,6 +1,6 @@
 /**
- * The Postgres of the tests: one embedded server per run in a folder of its own (this file is vitest's `globalSetup`),
- * and in it a fresh database for whoever asks. `TILL_TEST_DATABASE_URL` names another server in its place, on
+ * The Postgres of the tests: one embedded server per run in a folder of its own, and in it a fresh database for each
+ * test that asks for one. Vitest runs this file's setup for each kind of test that may use it. `TILL_TEST_DATABASE_URL` names another server in its place, on
  * 127.0.0.1, and a role that may create databases and roles there: so every version that Till promises can be tried. It
  * is not `DATABASE_URL`, which developers may have set for something else.
  */
@@ -18,15 +18,20 @@ import * as EmbeddedPostgres from "../../src/postgres/embedded/EmbeddedPostgres.
 
 declare module "vitest" {
   export interface ProvidedContext {
-    readonly postgresUrl: string
+    /** Undefined in a run of kinds that use no Postgres. */
+    readonly postgresUrl: string | undefined
   }
 }
 
-/** Starts the server of the run. The function that it returns stops the server and removes its files. */
-export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+/**
+ * Starts the server of the run, unless another kind of test has started it. The function that it returns stops the
+ * server and removes its files.
+ */
+export default async function setup({ vitest }: TestProject): Promise<(() => Promise<void>) | undefined> {
+  if (vitest.getRootProject().getProvidedContext().postgresUrl !== undefined) return undefined
   const given = process.env["TILL_TEST_DATABASE_URL"]
   if (given !== undefined && given !== "") {
-    project.provide("postgresUrl", given)
+    vitest.provide("postgresUrl", given)
     return undefined
   }
   const folder = fs.mkdtempSync(Path.join(os.tmpdir(), "till-test-"))
@@ -34,7 +39,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   const server = await Effect.runPromise(
     EmbeddedPostgres.make({ dataFolder: folder, processes: 10 }).pipe(Effect.provideService(Scope.Scope, scope))
   )
-  project.provide("postgresUrl", Redacted.value(server.url))
+  vitest.provide("postgresUrl", Redacted.value(server.url))
   return async () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
     fs.rmSync(folder, { recursive: true, force: true })
@@ -46,6 +51,8 @@ export const freshDatabaseWith = Effect.fnUntraced(function* (
   options: string
 ): Effect.fn.Return<Redacted.Redacted, never, Scope.Scope> {
   const serverUrl = inject("postgresUrl")
+  if (serverUrl === undefined)
+    throw new Error("This kind of test has no Postgres: a file that needs it ends in .pg.test.ts")
   const name = `test_${randomBytes(8).toString("hex")}`
   const administrate = (statement: string) =>
     Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement)).pipe(

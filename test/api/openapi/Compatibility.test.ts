@@ -3,8 +3,6 @@
  * taken for it (spec: Versioning 7).
  */
 import { assert, describe, it } from "@effect/vitest"
-import { execFileSync } from "node:child_process"
-import * as Path from "node:path"
 import * as Document from "../../../src/api/openapi/Document.ts"
 import type { Contract } from "./Compatibility.ts"
 import { breaksOf, versionsOf } from "./Compatibility.ts"
@@ -287,12 +285,5 @@ describe("what breaks callers", () => {
     }
     assert.deepStrictEqual([...versionsOf(draft)], ["2026-03-09", "2027-02-01"])
     assert.deepStrictEqual(breaksOf(contract, draft), [])
-  })
-})
-
-describe("the gate", () => {
-  it("lets through what the last release's callers can live with", () => {
-    const gate = Path.join(import.meta.dirname, "gate.ts")
-    assert.strictEqual(execFileSync(process.execPath, [gate], { encoding: "utf8" }), "")
   })
 })

@@ -10,11 +10,12 @@ import type { FuzzRequest, Target } from "../../support/ContractFuzz.ts"
 import { ContractFuzz } from "../../support/ContractFuzz.ts"
 import type { Keys } from "../../support/MemoryService.ts"
 import { Random, runSeed } from "../../support/Random.ts"
+import { countRuns, runs } from "../../support/Runs.ts"
 import { basic } from "../TestServer.ts"
 import type { Runners } from "./Runners.ts"
 import { comparable, KEY, RawClient, start } from "./Runners.ts"
 
-const REQUESTS = Number(process.env["TILL_FUZZ_REQUESTS"] ?? 400)
+const REQUESTS = runs(Number(process.env["TILL_FUZZ_REQUESTS"] ?? 400))
 
 let runners: Runners
 let keys: Keys
@@ -99,6 +100,7 @@ describe("a request at any process", () => {
       ])
       return { method, path, headers: lines, key, ...(body !== undefined && { body }) }
     }
+    countRuns(REQUESTS)
     for (let sent = 0; sent < REQUESTS; sent++) {
       const target = sent < targets.length ? targets[sent]! : random.pick(random.chance(0.4) ? creating : targets)
       const answer = await assertSame(sentOf(target, fuzz.request(target)))

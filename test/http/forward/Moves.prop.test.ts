@@ -5,11 +5,12 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { assert, describe, it } from "@effect/vitest"
 import { Random, runSeed } from "../../support/Random.ts"
+import { runs } from "../../support/Runs.ts"
 import { basic } from "../TestServer.ts"
 import type { Runners } from "./Runners.ts"
 import { start } from "./Runners.ts"
 
-const MILLIS = Number(process.env["TILL_MOVES_MILLIS"] ?? 3000)
+const MILLIS = runs(Number(process.env["TILL_MOVES_MILLIS"] ?? 3000))
 /** However slow the machine is. */
 const MOVES_MIN = 15
 const ANSWERS_MIN = 100

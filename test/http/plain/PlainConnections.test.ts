@@ -2,13 +2,9 @@
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
-import { spawn } from "node:child_process"
 import type { AddressInfo, Socket } from "node:net"
 import { connect } from "node:net"
-import * as Path from "node:path"
-import { createInterface } from "node:readline"
 import { buffer } from "node:stream/consumers"
-import { promisify } from "node:util"
 import type { Incoming } from "../../../src/http/Incoming.ts"
 import type { Options } from "../../../src/http/NodeServer.ts"
 import * as NodeServer from "../../../src/http/NodeServer.ts"
@@ -43,30 +39,6 @@ const open = async (port: number, allowHalfOpen = false) => {
   const closed = new Promise((resolve) => socket.once("close", resolve))
   await new Promise((resolve) => socket.once("connect", resolve))
   return { connection, closed, socket }
-}
-
-/** So many connections of a process of their own, on which nothing is said. */
-const idleClients = async (port: number, count: number) => {
-  const child = spawn(process.execPath, [Path.join(import.meta.dirname, "IdleClients.ts"), String(port), String(count)])
-  const ended = new Promise((resolve) => child.once("exit", resolve))
-  let errors = ""
-  child.stderr.on("data", (text) => (errors += text))
-  const said = createInterface(child.stdout)[Symbol.asyncIterator]()
-  const next = async () => {
-    const { done, value } = await said.next()
-    if (done === true) throw new Error(`The clients ended: ${errors}`)
-    return value
-  }
-  assert.strictEqual(await next(), "open")
-  const untouched = async () => {
-    child.stdin.write("?")
-    return Number(await next())
-  }
-  const end = () => {
-    child.stdin.end()
-    return ended
-  }
-  return { untouched, end }
 }
 
 const until = async (condition: () => boolean) => {
@@ -344,18 +316,6 @@ describe("a connection", () => {
     clearInterval(slowly)
     assert.strictEqual(count(connection.text, "\xc3\xbc"), 8 * 1024 * 1024)
     socket.destroy()
-  })
-
-  it("is one of 10,000 that wait, and is answered", async () => {
-    const { port, server } = await listen(plainly(), { arrivalMillisMax: 60_000 })
-    const idle = await idleClients(port, 10_000)
-    const { connection, socket } = await open(port)
-    socket.write(get("/v1/a"))
-    await until(() => connection.text.endsWith("plain"))
-    assert.strictEqual(await idle.untouched(), 10_000)
-    assert.isAbove(await promisify(server.getConnections.bind(server))(), 10_000)
-    socket.destroy()
-    await idle.end()
   })
 })
 

@@ -12,9 +12,10 @@ import { Duplex } from "node:stream"
 import { isDeepStrictEqual } from "node:util"
 import { INCOMPLETE, NOT_PLAIN, parse } from "../../../src/http/plain/PlainRequest.ts"
 import { Random, runSeed } from "../../support/Random.ts"
+import { countRuns, runs } from "../../support/Runs.ts"
 import { pieces, requestBytes } from "./RequestBytes.ts"
 
-const CASES = Number(process.env["TILL_FUZZ_REQUESTS"] ?? 50_000)
+const CASES = runs(Number(process.env["TILL_FUZZ_REQUESTS"] ?? 50_000))
 
 interface Read {
   readonly method: string
@@ -105,6 +106,7 @@ describe("requests that are read without node's parser", () => {
     "come out as node's parser reads them, or are left to it",
     async () => {
       const counts = { plain: 0, left: 0, incomplete: 0 }
+      countRuns(CASES)
       for (let i = 0; i < CASES; i++) {
         const random = new Random(runSeed + i)
         const bytes = requestBytes(random)

@@ -1,0 +1,11 @@
+/** `npm run check` compares today's contract with the last release's (spec: Versioning 6). */
+import { assert, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import * as Path from "node:path"
+
+describe("the gate", () => {
+  it("lets through what the last release's callers can live with", () => {
+    const gate = Path.join(import.meta.dirname, "gate.ts")
+    assert.strictEqual(execFileSync(process.execPath, [gate], { encoding: "utf8" }), "")
+  })
+})

@@ -1,0 +1,117 @@
+/**
+ * Vitest's reporter for what its own does not print: how far the run is and how long the rest takes, a command for each
+ * test that failed, and what was run of which kind.
+ */
+import type { Reporter, TestCase, TestModule, TestSpecification, Vitest } from "vitest/node"
+import { KINDS } from "./Kinds.ts"
+
+const PROGRESS_MILLIS = 10_000
+
+const plural = (count: number, word: string): string => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`
+
+const duration = (millis: number): string => {
+  const seconds = Math.round(millis / 1000)
+  return seconds < 100 ? `${seconds} s` : `${Math.round(seconds / 60)} min`
+}
+
+/** A text as one word of a shell's command. */
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
+
+/** The token with which a property that failed tries the failing case again. */
+const replayOf = (test: TestCase): string | undefined => {
+  const messages = test.result().errors?.map(({ message }) => message) ?? []
+  return messages.map((message) => /^Replay: (.+)$/m.exec(message)?.[1]).find((token) => token !== undefined)
+}
+
+/** The command that runs one test again, with the same random choices. */
+export const replayCommand = (test: TestCase, seed: number, isWhole: boolean): string => {
+  const replay = replayOf(test)
+  const names = test.fullName.split(" > ").join(" ")
+  const pattern = `^${names.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)}$`
+  return [
+    `TILL_SEED=${seed}`,
+    ...(replay === undefined ? [] : [`TILL_REPLAY=${quoted(replay)}`]),
+    isWhole ? "npm run test:all --" : "npm test --",
+    test.module.relativeModuleId,
+    `-t ${quoted(pattern)}`
+  ].join(" ")
+}
+
+interface Totals {
+  files: number
+  tests: number
+  runs: number
+  millis: number
+}
+
+/** A line for each kind: its files, tests and runs of properties, and the time that its tests took one by one. */
+export const summary = (modules: ReadonlyArray<TestModule>): ReadonlyArray<string> => {
+  const totals = new Map<string, Totals>()
+  for (const module of modules) {
+    const of = totals.get(module.project.name) ?? { files: 0, tests: 0, runs: 0, millis: 0 }
+    of.files += 1
+    of.tests += [...module.children.allTests()].length
+    of.runs += module.meta().runs ?? 0
+    of.millis += module.diagnostic().duration
+    totals.set(module.project.name, of)
+  }
+  const width = Math.max(...KINDS.map(({ name }) => name.length))
+  return KINDS.flatMap(({ name }) => {
+    const of = totals.get(name)
+    if (of === undefined) return []
+    const counts = [plural(of.files, "file"), plural(of.tests, "test"), plural(of.runs, "run")]
+    return [`${name.padEnd(width)}  ${counts.join(", ")} of properties, ${duration(of.millis)} of tests`]
+  })
+}
+
+export default class Report implements Reporter {
+  #vitest!: Vitest
+  #begunAt = 0
+  #toldAt = 0
+  /** What each file will take, in milliseconds: what it took the last time, or else the mean of the others. */
+  #expected = new Map<string, number>()
+  #done = 0
+  #tests = 0
+  #failed: Array<TestCase> = []
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest
+  }
+
+  onTestRunStart(specifications: ReadonlyArray<TestSpecification>): void {
+    this.#begunAt = this.#toldAt = performance.now()
+    this.#done = this.#tests = 0
+    this.#failed = []
+    const known = specifications.map((each) => this.#vitest.cache.getTestSpecificationResult(each)?.duration)
+    const all = known.filter((millis) => millis !== undefined)
+    const mean = all.length === 0 ? 1 : all.reduce((sum, millis) => sum + millis, 0) / all.length
+    this.#expected = new Map(specifications.map(({ moduleId }, i) => [moduleId, Math.max(known[i] ?? mean, 1)]))
+  }
+
+  onTestCaseResult(test: TestCase): void {
+    this.#tests++
+    if (test.result().state === "failed") this.#failed.push(test)
+  }
+
+  onTestModuleEnd({ moduleId }: TestModule): void {
+    this.#done += this.#expected.get(moduleId) ?? 0
+    this.#expected.delete(moduleId)
+    const now = performance.now()
+    if (now - this.#toldAt < PROGRESS_MILLIS) return
+    this.#toldAt = now
+    const files = this.#expected.size
+    const expected = this.#expected.values().reduce((sum, millis) => sum + millis, 0)
+    const left = ((now - this.#begunAt) * expected) / this.#done
+    this.#vitest.logger.log(`${plural(this.#tests, "test")} done, ${plural(files, "file")} left: ${duration(left)}`)
+  }
+
+  onTestRunEnd(modules: ReadonlyArray<TestModule>): void {
+    const { logger } = this.#vitest
+    const { seed } = this.#vitest.getRootProject().getProvidedContext()
+    const isWhole = process.env["TILL_TESTS"] === "all"
+    for (const line of summary(modules)) logger.log(line)
+    logger.log(`TILL_SEED=${seed}`)
+    if (this.#failed.length > 0) logger.log("\nEach failed test again, with the same choices:")
+    for (const test of this.#failed) logger.log(replayCommand(test, seed, isWhole))
+  }
+}

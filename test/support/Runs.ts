@@ -1,0 +1,26 @@
+/**
+ * How often random tests try: as often as they say in `npm run test:all`, a share of it in `npm test`, and never less
+ * than it takes to meet most of the cases. Counts what was tried, for the summary of the run.
+ */
+
+const isWhole = process.env["TILL_TESTS"] === "all"
+
+/** One run in so many is left by `npm test`. */
+const SHARE = 5
+const RUNS_MIN = 20
+
+/** The runs of a property, the requests of a fuzzer or the plans of a simulation: `whole` in `npm run test:all`. */
+export const runs = (whole: number, least: number = RUNS_MIN): number =>
+  isWhole ? whole : Math.min(whole, Math.max(least, Math.ceil(whole / SHARE)))
+
+let tried = 0
+
+/** Counts runs of the test file that is under way. */
+export const countRuns = (count: number): void => void (tried += count)
+
+/** Returns the runs since the last call. */
+export const takeRuns = (): number => {
+  const count = tried
+  tried = 0
+  return count
+}
