@@ -12,6 +12,7 @@
  * At run time this file needs Node alone.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
+import { isAnyArrayBuffer, isSharedArrayBuffer } from "node:util/types"
 import type { WebhookEvent } from "./WebhookEvent.ts"
 
 /** The header that carries the signatures, as Node spells it. */
@@ -45,8 +46,11 @@ export class WebhookVerificationError extends Error {
 }
 
 export interface VerifyWebhookOptions {
-  /** The request's body, exactly as it came in: parsed and printed again, it would be other text. */
-  readonly body: string | Uint8Array
+  /**
+   * The request's body, exactly as it came in: parsed and printed again, it would be other text. Bytes may be in a
+   * `Buffer`, any typed array, a `DataView` or an `ArrayBuffer`, such as `await request.arrayBuffer()` gives.
+   */
+  readonly body: string | ArrayBufferView | ArrayBufferLike
   /** The request's `X-Signature`. */
   readonly header: string | ReadonlyArray<string> | null | undefined
   /** The endpoint's secret, `whsec_…`, as a whole; several while one is being replaced. */
@@ -98,7 +102,14 @@ const secretsOf = (secret: VerifyWebhookOptions["secret"]): ReadonlyArray<string
 
 const bytesOf = (body: VerifyWebhookOptions["body"]): Uint8Array => {
   if (typeof body === "string") return Buffer.from(body, "utf8")
-  if (body instanceof Uint8Array) return body
+  const bytes = viewOf(body)
+  // Another thread could change shared memory after its signature was compared and before its event is read.
+  return isSharedArrayBuffer(bytes.buffer) ? bytes.slice() : bytes
+}
+
+const viewOf = (body: ArrayBufferView | ArrayBufferLike): Uint8Array => {
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+  if (isAnyArrayBuffer(body)) return new Uint8Array(body)
   throw new TypeError("verifyWebhook needs the body as it came in, as a string or bytes, before anything parses it")
 }
 

@@ -3,6 +3,7 @@ import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { createHmac } from "node:crypto"
+import { runInNewContext } from "node:vm"
 import type { VerifyWebhookOptions, WebhookEvent } from "../../src/client/index.ts"
 import { verifyWebhook, verifyWebhookEffect, WebhookVerificationError } from "../../src/client/index.ts"
 import type { Charge } from "../../src/domain/Charge.ts"
@@ -56,11 +57,27 @@ const genuine = ({ event, secret, time }: typeof webhook.Type) => {
 }
 
 /** The same with one bit the other way around. */
-const flipped = (bytes: Uint8Array, position: number): Uint8Array => {
+const flipped = (bytes: Uint8Array<ArrayBuffer>, position: number): Uint8Array<ArrayBuffer> => {
   const copy = Uint8Array.from(bytes)
   const bit = position % (copy.length * 8)
   copy[bit >> 3]! ^= 1 << (bit & 7)
   return copy
+}
+
+const inAnotherRealm = (bytes: Uint8Array): Uint8Array =>
+  runInNewContext("Uint8Array.from(bytes)", { bytes: Array.from(bytes) })
+
+const shared = (bytes: Uint8Array): Uint8Array => {
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length))
+  copy.set(bytes)
+  return copy
+}
+
+/** A buffer that holds bytes from its ninth on, with others around them. */
+const amid = (bytes: Uint8Array): ArrayBuffer => {
+  const buffer = new Uint8Array(bytes.length + 16).fill(0x7b)
+  buffer.set(bytes, 8)
+  return buffer.buffer
 }
 
 describe("a webhook", () => {
@@ -161,12 +178,41 @@ describe("a webhook", () => {
     assert.throws(() => verifyWebhook({ body: parsed, header, secret: VECTOR.secret }), TypeError)
   })
 
+  const carriers: ReadonlyArray<readonly [string, (bytes: Uint8Array<ArrayBuffer>) => VerifyWebhookOptions["body"]]> = [
+    ["a Buffer", (bytes) => Buffer.from(bytes)],
+    ["an ArrayBuffer", (bytes) => bytes.slice().buffer],
+    ["an ArrayBuffer of another realm", (bytes) => inAnotherRealm(bytes).buffer],
+    ["a Uint8Array of another realm", inAnotherRealm],
+    ["a SharedArrayBuffer", (bytes) => shared(bytes).buffer],
+    ["a Uint8Array on a SharedArrayBuffer", shared],
+    ["a DataView on a part of a buffer", (bytes) => new DataView(amid(bytes), 8, bytes.length)],
+    ["an Int8Array on a part of a buffer", (bytes) => new Int8Array(amid(bytes), 8, bytes.length)],
+    ["a Uint8ClampedArray", (bytes) => new Uint8ClampedArray(bytes)],
+    ["a Uint16Array on a part of a buffer", (bytes) => new Uint16Array(amid(bytes), 8, bytes.length / 2)],
+    ["a Float64Array", (bytes) => new Float64Array(bytes.slice().buffer)]
+  ]
+
+  it.prop("passes as bytes in whatever holds them, and in no other bytes", [webhook], ([{ event, secret, time }]) => {
+    const text = JSON.stringify(event)
+    // Blanks fill the last element of an array of large ones.
+    const body = text + " ".repeat(7 - ((Buffer.byteLength(text) + 7) % 8))
+    const header = `t=${time},v1=${signatureOf(secret, time, body)}`
+    const bytes = new TextEncoder().encode(body)
+    for (const [carrier, carry] of carriers) {
+      const options = { header, secret, nowMillis: time * 1000, body: carry(bytes) }
+      assert.deepStrictEqual<unknown>(verifyWebhook(options), JSON.parse(body), carrier)
+      assert.strictEqual(reasonOf({ ...options, body: carry(flipped(bytes, time)) }), "signature_mismatch", carrier)
+    }
+  })
+
   it.effect("is verified by the clock and with the secrets of an Effect program", () =>
     Effect.gen(function* () {
       const { body, secret, signature, time } = VECTOR
       yield* TestClock.setTime(time * 1000)
       const options = { body, header: `t=${time},v1=${signature}`, secret: Redacted.make(secret) }
       assert.strictEqual((yield* verifyWebhookEffect(options)).type, "payment_intent.succeeded")
+      const bytes = new TextEncoder().encode(body).buffer
+      assert.strictEqual((yield* verifyWebhookEffect({ ...options, body: bytes })).type, "payment_intent.succeeded")
       const rolled = [Redacted.make("whsec_new"), options.secret]
       assert.strictEqual((yield* verifyWebhookEffect({ ...options, secret: rolled })).id, "evt_123")
       yield* TestClock.adjust("301 seconds")
