@@ -22,7 +22,11 @@ export const innermostMessage = (error: unknown): string => {
 const line = (text: string): string => text.trim().replaceAll(/\s+/g, " ").replace(/\.$/, "")
 
 /** The journal or the views cannot be reached; whether the last write happened is not known. */
-export class StorageFailure extends Schema.TaggedError<StorageFailure>()("StorageFailure", { cause: Schema.Defect() }) {
+export class StorageFailure extends Schema.TaggedError<StorageFailure>()("StorageFailure", {
+  cause: Schema.Defect(),
+  /** Present if the storage answers, but cannot give what it has stored: its bytes are not those that were written. */
+  isDamage: Schema.optionalKey(Schema.Literal(true))
+}) {
   override get message() {
     return `The storage failed: ${innermostMessage(this.cause)}`
   }

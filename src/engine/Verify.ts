@@ -8,7 +8,7 @@
  * views share, so what must be there is kept until it is seen. Where that is more than fits into memory, several passes
  * take a part of the rows each.
  */
-import { Clock, Effect, Fiber } from "effect"
+import { Clock, Effect, Fiber, Result } from "effect"
 import type { AnchoredHead } from "./Anchors.ts"
 import { timeOf } from "./Anchors.ts"
 import type { AccountId } from "./Document.ts"
@@ -16,7 +16,7 @@ import type { Named } from "./Expected.ts"
 import { Expected } from "./Expected.ts"
 import { Formats } from "./Formats.ts"
 import type { StorageFailure } from "./Journal.ts"
-import { Journal } from "./Journal.ts"
+import { innermostMessage, Journal } from "./Journal.ts"
 import { RETENTION_MILLIS } from "./KeyFilter.ts"
 import { VERIFIED_ROWS_MAX } from "./Memory.ts"
 import type { Projection } from "./Projection.ts"
@@ -61,10 +61,17 @@ export const verify = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Report, StorageFailure, Formats | Journal | Views> {
   const journal = yield* Journal
   const views = yield* Views
-  const accounts = new Set([...(yield* journal.accounts), ...(yield* views.accounts), ...anchored.keys()])
-  yield* announced([...accounts])
   const problems: Array<string> = []
   let records = 0
+  const listed = <R>(name: string, accounts: Effect.Effect<ReadonlyArray<AccountId>, StorageFailure, R>) =>
+    onDamage(accounts, (reason) =>
+      Effect.sync(() => {
+        problems.push(`The accounts of the ${name} cannot be listed: ${reason}`)
+        return []
+      })
+    )
+  const inJournal = yield* listed("journal", Effect.tap(journal.accounts, announced))
+  const accounts = new Set([...inJournal, ...(yield* listed("views", views.accounts)), ...anchored.keys()])
   for (const account of accounts) {
     const outcome = yield* verifyAccount(account, manner, anchored.get(account))
     records += outcome.records
@@ -137,7 +144,7 @@ export const verifyAccount = Effect.fnUntraced(function* (
   for (let pass = 0; pass < passes; pass++) {
     const holds = (id: string) => passes === 1 || sumOf(id) % passes === pass
     const part = { account, share: 1 / passes, holds, anchored, ...manner }
-    const outcome = yield* within(verifyPart(part))
+    const outcome = yield* onDamage(within(verifyPart(part)), (reason) => unreadable(account, reason))
     if ("fitting" in outcome) {
       const more = Math.max(2, Math.ceil(ROOM / outcome.fitting))
       return yield* verifyAccount(account, manner, anchored, passes * more)
@@ -147,6 +154,55 @@ export const verifyAccount = Effect.fnUntraced(function* (
     miscount ??= outcome.miscount ?? null
   }
   return { records, problem: miscount }
+})
+
+/** Goes on after damage. Any other failure ends the check, which could not be done. */
+const onDamage = <A, R, B, R2>(
+  reading: Effect.Effect<A, StorageFailure, R>,
+  handle: (reason: string) => Effect.Effect<B, StorageFailure, R2>
+) =>
+  Effect.catch(reading, (failure) =>
+    failure.isDamage === true ? handle(innermostMessage(failure)) : Effect.fail(failure)
+  )
+
+/** Names the first record or row of an account that cannot be read, after a page with it has failed. */
+const unreadable = Effect.fnUntraced(function* (
+  account: AccountId,
+  reason: string
+): Effect.fn.Return<PassOutcome, StorageFailure, Journal | Views> {
+  const journal = yield* Journal
+  const views = yield* Views
+  const found = (what: string) => ({ records: 0, problem: `${what} cannot be read: ${reason}` })
+  const record = yield* firstUnreadable((last: JournalRow | undefined, limit) =>
+    journal.read(account, last?.version ?? 0, limit)
+  )
+  if (record !== undefined) return found(`Record ${(record.last?.version ?? 0) + 1} of account ${account}`)
+  for (const table of viewTables) {
+    const row = yield* firstUnreadable((last: ViewRow | undefined, limit) =>
+      views.scan(account, table, last?.id ?? "", limit)
+    )
+    if (row === undefined) continue
+    const last = row.last === undefined ? "the first one" : `the one behind ${row.last.id}`
+    return found(`Of the ${table} of account ${account}, ${last}`)
+  }
+  return found(`Account ${account}`)
+})
+
+/** Goes on behind the last row that can be read, in ever smaller pages, until the next single row fails. */
+const firstUnreadable = Effect.fnUntraced(function* <Row, R>(
+  read: (last: Row | undefined, limit: number) => Effect.Effect<ReadonlyArray<Row>, StorageFailure, R>
+) {
+  let last: Row | undefined
+  let limit = SWIFTLY.page
+  for (;;) {
+    const page = yield* Effect.result(read(last, limit))
+    if (Result.isSuccess(page)) {
+      if (page.success.length === 0) return undefined
+      last = page.success.at(-1)
+    } else if (page.failure.isDamage !== true) return yield* Effect.fail(page.failure)
+    else if (limit === 1) return { last }
+    else limit = Math.floor(limit / 2)
+  }
 })
 
 /** Rows are not spread evenly over records, nor over passes. */

@@ -1,11 +1,11 @@
 /** The journal in Postgres: one INSERT, and so one round trip and one commit, per flush. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import { Fenced, firsts, Journal, StorageFailure } from "../engine/Journal.ts"
+import { Fenced, firsts, Journal } from "../engine/Journal.ts"
 import { READ_BYTES_MAX } from "../engine/Memory.ts"
 import type { ChainedRow, JournalRow } from "../engine/Record.ts"
 import { GENESIS, textOf } from "../engine/Record.ts"
-import { ask, bigint, bigints, byteStrings, cut, ints, placed, texts } from "./Rows.ts"
+import { ask, bigint, bigints, byteStrings, cut, failureOf, ints, placed, texts } from "./Rows.ts"
 import { makeWithin } from "./StatementLimit.ts"
 
 interface Row {
@@ -64,7 +64,7 @@ const append = (sql: PgClient.PgClient, rows: ReadonlyArray<ChainedRow>) => {
     (result as { readonly rowCount: number }).rowCount === rows.length ? Effect.void : fenced
   ).pipe(
     Effect.catchReason("SqlError", "UniqueViolation", () => fenced),
-    Effect.catchTag("SqlError", (cause) => Effect.fail(new StorageFailure({ cause })))
+    Effect.catchTag("SqlError", (cause) => Effect.fail(failureOf(cause)))
   )
 }
 

@@ -21,6 +21,7 @@ import type { Span } from "../engine/Record.ts"
 import { RECORD_BYTES_MAX, textOf } from "../engine/Record.ts"
 import { entriesIn } from "../engine/Tallies.ts"
 import type { DocumentTexts } from "../engine/Views.ts"
+import { isDamage, sqlStateOf } from "./SqlState.ts"
 
 /** `text[]` */
 export const texts = (values: ReadonlyArray<string | null>): PgTypes.Parameter =>
@@ -66,7 +67,10 @@ export const cut = (sql: PgClient.PgClient, at: string, length: string): Fragmen
   )
 
 /** To the engine, every failure of SQL is a storage failure. */
-export const storageFailure = Effect.mapError((cause: SqlError.SqlError) => new StorageFailure({ cause }))
+export const failureOf = (cause: SqlError.SqlError): StorageFailure =>
+  new StorageFailure({ cause, ...(isDamage(sqlStateOf(cause)) && { isDamage: true }) })
+
+export const storageFailure = Effect.mapError(failureOf)
 
 /** Asks Postgres, for what its answer says to the engine. */
 export const ask = <Rows, A>(

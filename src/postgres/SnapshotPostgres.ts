@@ -1,19 +1,31 @@
 /** A snapshot in Postgres: a transaction that sees what was committed before its first statement, and only reads. */
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer } from "effect"
+import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import type { StorageFailure } from "../engine/Journal.ts"
 import { Snapshot } from "../engine/Snapshot.ts"
 import { storageFailure } from "./Rows.ts"
 
 export const layer: Layer.Layer<never, never, PgClient.PgClient> = Layer.effect(
   Snapshot,
   Effect.map(PgClient.PgClient, (sql) => ({
-    within: (reading) =>
-      sql.withTransaction(Effect.exit(reading)).pipe(
-        Effect.provideService(SqlClient.BeginTransaction, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
-        storageFailure,
-        // What goes wrong in it ends it like anything else: there is nothing to take back.
-        Effect.flatten
-      )
+    within: <A, E, R>(reading: Effect.Effect<A, E, R>) =>
+      Effect.suspend(() => {
+        let read: Exit.Exit<A, E> | undefined
+        // A reading that fails has nothing to take back, so its transaction ends like any other.
+        const transaction = Effect.map(Effect.exit(reading), (exit) => {
+          read = exit
+        })
+        return sql.withTransaction(transaction).pipe(
+          Effect.provideService(SqlClient.BeginTransaction, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+          storageFailure,
+          Effect.matchEffect({
+            // After a statement that has failed, COMMIT fails as well, and its error does not say why.
+            onFailure: (failure): Effect.Effect<A, E | StorageFailure> =>
+              read !== undefined && Exit.isFailure(read) ? read : Effect.fail(failure),
+            onSuccess: () => read!
+          })
+        )
+      })
   }))
 )
