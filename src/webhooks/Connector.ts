@@ -12,6 +12,8 @@ import type { LookupFunction, Socket } from "node:net"
 import { buildConnector } from "undici"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
 import { mayDial } from "../domain/WebhookHosts.ts"
+import { AnswerStart } from "./AnswerStart.ts"
+import type { Start } from "./AnswerStart.ts"
 
 /** The address that a URL leads to is none that may be dialled. */
 export class AddressRefused extends Error {
@@ -70,12 +72,29 @@ const lookupBy =
     })
   }
 
-/** The bytes read from a connection before the last request went out by it: none if that was its first. */
-const readBefore = new WeakMap<object, number>()
+/** What is known of a connection besides what undici knows. */
+interface Watched {
+  readonly start: AnswerStart
+  /** The bytes read before the last request went out by it: none if that was its first. */
+  readBefore: number
+}
+
+const watched = new WeakMap<object, Watched>()
+
+let expecting: ((start: Start) => void) | null = null
+
+/** Has the start of the next request's answer reported. That request goes out before the caller's turn is over. */
+export const expectAnswer = (report: (start: Start) => void): void => {
+  expecting = report
+}
 
 diagnostics.subscribe("undici:client:sendHeaders", (message) => {
   const { socket } = message as { readonly socket: Socket }
-  readBefore.set(socket, socket.bytesRead)
+  const connection = watched.get(socket)
+  if (connection === undefined || expecting === null) return
+  connection.readBefore = socket.bytesRead
+  connection.start.begin(expecting)
+  expecting = null
 })
 
 const closedIdle = new WeakSet<Error>()
@@ -87,9 +106,24 @@ const closedIdle = new WeakSet<Error>()
 export const isClosedIdle = (error: Error): boolean => closedIdle.has(error)
 
 const watch = (socket: Socket): void => {
+  const connection: Watched = { start: new AnswerStart(), readBefore: 0 }
+  watched.set(socket, connection)
+  const read = socket.read.bind(socket) as (size?: number) => Buffer | null
+  // Undici takes all of its bytes from here.
+  socket.read = (size) => {
+    for (;;) {
+      const chunk = read(size)
+      if (chunk === null) return null
+      const rest = connection.start.take(chunk)
+      if (rest.length > 0) return rest
+    }
+  }
+  const end = () => connection.start.end()
+  socket.on("end", end)
   socket.on("error", (error) => {
-    const before = readBefore.get(socket) ?? 0
-    if (before > 0 && socket.bytesRead === before) closedIdle.add(error)
+    end()
+    const { readBefore } = connection
+    if (readBefore > 0 && socket.bytesRead === readBefore) closedIdle.add(error)
   })
 }
 

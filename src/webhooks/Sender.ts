@@ -2,9 +2,9 @@
  * One attempt: one HTTP POST (semantics W7, W9). Never fails; what went wrong is its result. No fiber waits for it:
  * there are thousands a second.
  *
- * - The status line decides. Whatever comes after it (a long body, one that drips or never ends) is read up to 64 KiB
- *   for a short while, so that the connection can be used again, and then the connection is closed. A result that is no
- *   success waits meanwhile for the beginning of the body, which may say why.
+ * - The status line decides (`AnswerStart.ts`). Whatever comes after it (a long body, one that drips or never ends, what
+ *   is no HTTP) is read up to 64 KiB for a short while, so that the connection can be used again, and then the connection
+ *   is closed. A result that is no success waits meanwhile for the beginning of the body, which may say why.
  * - No redirect is followed. The time limit counts from the start, and covers look-up, connecting, TLS, sending, and
  *   whatever a server sends before its status line.
  * - Connections are kept for the next attempt, of endpoints that may go to the same hosts only: what was dialled for
@@ -12,9 +12,6 @@
  * - A kept connection may be closed by the other side just when a request is sent by it. If it ends without a byte of
  *   an answer, the same request is sent once more, within the same attempt and time limit. One that was opened for the
  *   attempt is given no second try.
- *
- * Not taken is the answer of a server that sends `100 Continue` before it without being asked to: undici closes such a
- * connection, and the attempt fails.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -22,6 +19,8 @@ import { Agent } from "undici"
 import type { Dispatcher } from "undici"
 import { clean } from "../domain/Secrets.ts"
 import type { WebhookHosts } from "../domain/WebhookHosts.ts"
+import type { Start } from "./AnswerStart.ts"
+import * as AttemptErrors from "./AttemptErrors.ts"
 import * as Connector from "./Connector.ts"
 import type { Endpoint } from "./Endpoints.ts"
 import { signatureOf } from "./Signature.ts"
@@ -117,7 +116,7 @@ const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Se
     begin: (message, done) => {
       const target = URL.parse(message.endpoint.url)
       if (target === null) {
-        done(failed("invalid URL"))
+        done(failed(AttemptErrors.INVALID_URL))
         return () => {}
       }
       const request = requestOf(message, target, Math.floor(clock.currentTimeMillisUnsafe() / 1000))
@@ -194,7 +193,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#request = request
     this.#through = through
     this.#report = report
-    this.#timer = setTimeout(() => this.giveUp("timed out"), limits.timeLimitMillis)
+    this.#timer = setTimeout(() => this.giveUp(AttemptErrors.TIMED_OUT), limits.timeLimitMillis)
   }
 
   begin(): void {
@@ -222,11 +221,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#controller = controller
     // Given up while it was waiting for a connection.
     if (this.#report === null) controller.abort(new CutOff("given up"))
+    else Connector.expectAnswer((start) => this.#onStart(start))
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
-    // Informational: the status is still to come.
-    if (status < 200) return
+  #onStart(start: Start): void {
+    if (start._tag !== "Status") return this.giveUp(AttemptErrors.ofStart(start))
+    const { status } = start
     clearTimeout(this.#timer)
     const { bodies, bodyMillis } = this.#limits
     this.#timer = setTimeout(() => this.giveUp("the body takes too long"), bodyMillis)
@@ -236,6 +236,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#mayRepeat = false
     this.#refusal = status
   }
+
+  /** The status is known already, and perhaps this answer is not the first that the parser has understood. */
+  onResponseStart(): void {}
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#bodyBytes < KEPT_BYTES_MAX && this.#refusal !== null) this.#text.push(chunk)
@@ -250,12 +253,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    if (this.#mayRepeat && this.#report !== null && isClosed(error) && Connector.isClosedIdle(error)) {
+    if (this.#mayRepeat && this.#report !== null && AttemptErrors.isClosed(error) && Connector.isClosedIdle(error)) {
       this.#mayRepeat = false
       return this.begin()
     }
     this.#end()
-    this.#settle(failed(describe(error)))
+    this.#settle(failed(AttemptErrors.of(error)))
   }
 
   #end(): void {
@@ -280,34 +283,4 @@ class Exchange implements Dispatcher.DispatchHandler {
     const body = textOf(this.#text)
     return { status, error: null, ...(body !== undefined && { body }) }
   }
-}
-
-const TEXTS: Readonly<Record<string, string>> = {
-  TILL_ADDRESS_REFUSED: "address not allowed",
-  ECONNREFUSED: "connection refused",
-  ECONNRESET: "connection closed",
-  EPIPE: "connection closed",
-  UND_ERR_SOCKET: "connection closed",
-  ENOTFOUND: "host not found",
-  EAI_AGAIN: "host not found",
-  EHOSTUNREACH: "host unreachable",
-  ENETUNREACH: "host unreachable",
-  ETIMEDOUT: "timed out",
-  UND_ERR_CONNECT_TIMEOUT: "timed out",
-  UND_ERR_HEADERS_OVERFLOW: "headers too long"
-}
-
-/** True if the other side has ended the connection. */
-const isClosed = (error: Error): boolean => "code" in error && TEXTS[String(error.code)] === "connection closed"
-
-/** Short, always the same for the same cause, and without anything that an endpoint or its URL could put into it. */
-const describe = (error: Error): string => {
-  // If several addresses were tried, it is that of the first.
-  const code = "code" in error && typeof error.code === "string" ? error.code : ""
-  if (TEXTS[code] !== undefined) return TEXTS[code]
-  // Its code is a matter of the parser's build.
-  if (error.name === "HTTPParserError") return "not an HTTP response"
-  if (/CERT|UNABLE_TO_/u.test(code)) return `certificate not trusted (${code})`
-  if (code.startsWith("ERR_SSL_") || code === "EPROTO") return "TLS failed"
-  return code === "" ? "failed" : `failed (${code})`
 }

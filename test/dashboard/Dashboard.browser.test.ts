@@ -329,7 +329,7 @@ describe.skipIf(!hasBrowser)("the dashboard in a browser", () => {
       enabled_events: [type]
     })
     await pay({ capture_method: "manual" })
-    await fail(server, endpoint.id, "exhausted", "certificate not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)")
+    await fail(server, endpoint.id, "exhausted", "The server's certificate is self-signed.")
     await page.goto(address(`/webhooks/${endpoint.id}`))
     const cell = page.getByRole("cell", { name: type })
     assert.isTrue(await cell.evaluate((it: ScrollWidths) => it.scrollWidth <= it.clientWidth))

@@ -2,24 +2,29 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyWebhook } from "../../src/client/index.ts"
+import { CLOSED, TIMED_OUT } from "../../src/webhooks/AttemptErrors.ts"
 import { isDelivered, KEPT_BYTES_MAX } from "../../src/webhooks/Sender.ts"
 import { answersWith, answerOf, receiver } from "./RawReceiver.ts"
 import { BODY, makeSender, messageTo, SECRET } from "./Sending.ts"
 
 const STATUSES = [200, 201, 202, 204, 226, 299, 300, 301, 302, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503, 599]
 
-/** The sender's words for the codes of the system's errors and of undici's. */
+/** The sender's words for the codes of the system's errors, of OpenSSL's and of undici's. */
 const WORDS = {
-  ECONNRESET: "connection closed",
-  EPIPE: "connection closed",
-  EAI_AGAIN: "host not found",
-  EHOSTUNREACH: "host unreachable",
-  ENETUNREACH: "host unreachable",
-  ETIMEDOUT: "timed out",
-  UND_ERR_CONNECT_TIMEOUT: "timed out",
-  EPROTO: "TLS failed",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "certificate not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)",
-  EWHATEVER: "failed (EWHATEVER)"
+  ECONNRESET: CLOSED,
+  EPIPE: CLOSED,
+  EAI_AGAIN: "The host was not found.",
+  EHOSTUNREACH: "The host cannot be reached.",
+  ENETUNREACH: "The host cannot be reached.",
+  ETIMEDOUT: TIMED_OUT,
+  UND_ERR_CONNECT_TIMEOUT: TIMED_OUT,
+  EPROTO: "The TLS handshake failed.",
+  ERR_SSL_WRONG_VERSION_NUMBER: "The server does not speak TLS on this port.",
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: "The server and Till have no version or cipher of TLS in common.",
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "The server asks for a certificate of its client.",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "The server's certificate is self-signed.",
+  CERT_SIGNATURE_FAILURE: "The server's certificate is not valid.",
+  EWHATEVER: "The attempt failed before an answer came."
 }
 
 describe("the sender", () => {
@@ -120,10 +125,10 @@ describe("the sender", () => {
     Effect.gen(function* () {
       const sender = yield* makeSender()
       const gone = yield* Effect.scoped(Effect.map(receiver(answersWith(200)), ({ url }) => url))
-      assert.strictEqual((yield* sender.send(messageTo(gone))).error, "connection refused")
-      assert.strictEqual((yield* sender.send(messageTo("https://nowhere.invalid/"))).error, "host not found")
-      assert.strictEqual((yield* sender.send(messageTo("not a URL"))).error, "invalid URL")
-      assert.include((yield* sender.send(messageTo("ftp://example.com/"))).error, "failed")
+      assert.strictEqual((yield* sender.send(messageTo(gone))).error, "The connection was refused.")
+      assert.strictEqual((yield* sender.send(messageTo("https://nowhere.invalid/"))).error, "The host was not found.")
+      assert.strictEqual((yield* sender.send(messageTo("not a URL"))).error, "The URL is not valid.")
+      assert.strictEqual((yield* sender.send(messageTo("ftp://example.com/"))).error, "The URL is not valid.")
       const several = yield* makeSender({
         resolve: (_hostname, callback) =>
           callback(null, [
@@ -131,7 +136,10 @@ describe("the sender", () => {
             { address: "127.0.0.1", family: 4 }
           ])
       })
-      assert.strictEqual((yield* several.send(messageTo("http://hooks.example.com:1/"))).error, "connection refused")
+      assert.strictEqual(
+        (yield* several.send(messageTo("http://hooks.example.com:1/"))).error,
+        "The connection was refused."
+      )
       for (const [code, error] of Object.entries(WORDS)) {
         const failing = yield* makeSender({
           resolve: (_hostname, callback) => callback(Object.assign(new Error(), { code }), [])

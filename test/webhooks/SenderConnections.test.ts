@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import * as https from "node:https"
 import * as net from "node:net"
+import { CLOSED, TIMED_OUT } from "../../src/webhooks/AttemptErrors.ts"
 import { AUTHORITY, KEY, LOCALHOST } from "./Certificates.ts"
 import { answerOf, answersWith, receiver } from "./RawReceiver.ts"
 import { makeSender, messageTo, sendAndSettle } from "./Sending.ts"
@@ -50,10 +51,10 @@ describe("a connection", () => {
         )
         const sender = yield* makeSender()
         yield* sendAndSettle(sender, messageTo(there.url))
-        assert.strictEqual((yield* sender.send(messageTo(there.url))).error, "connection closed")
+        assert.strictEqual((yield* sender.send(messageTo(there.url))).error, CLOSED)
         assert.strictEqual(there.requests.length, 3)
         // The one that was opened for it is not.
-        assert.strictEqual((yield* sender.send(messageTo(there.url))).error, "connection closed")
+        assert.strictEqual((yield* sender.send(messageTo(there.url))).error, CLOSED)
         assert.strictEqual(there.requests.length, 4)
       })
     )
@@ -84,7 +85,7 @@ describe("a connection", () => {
         [1, 2].map(() => sendAndSettle(sender, messageTo(there.url))),
         { concurrency: 2 }
       )
-      assert.strictEqual((yield* sender.send(messageTo(there.url))).error, "connection closed")
+      assert.strictEqual((yield* sender.send(messageTo(there.url))).error, CLOSED)
       assert.strictEqual(there.requests.length, 4)
       assert.strictEqual(there.sockets.length, 2)
     })
@@ -98,7 +99,7 @@ describe("a connection", () => {
       })
       const sender = yield* makeSender()
       yield* sendAndSettle(sender, messageTo(there.url))
-      assert.strictEqual((yield* sender.send(messageTo(there.url))).error, "connection closed")
+      assert.strictEqual((yield* sender.send(messageTo(there.url))).error, CLOSED)
       assert.strictEqual(there.requests.length, 2)
     })
   )
@@ -147,7 +148,7 @@ describe("a connection", () => {
       const sender = yield* makeSender({ timeLimitMillis: 1000 })
       // It is never answered by TLS.
       const result = yield* sender.send(messageTo(`https://127.0.0.1:${there.port}/`))
-      assert.deepStrictEqual(result, { status: null, error: "timed out" })
+      assert.deepStrictEqual(result, { status: null, error: TIMED_OUT })
       yield* Effect.promise(() => there.closed(0))
     })
   )

@@ -20,8 +20,8 @@ const target = Schema.Struct({
   failure: Schema.Literals(["ENOTFOUND", "EAI_AGAIN", "ESERVFAIL", "empty", "private"])
 })
 
-/** Whole, and without what a test, a time or an attempt is counted by. */
-const WORDS = /^[A-Za-z ]+( \([A-Z_\d]+\))?$/u
+/** A sentence, without codes and without what a test, a time or an attempt is counted by. */
+const WORDS = /^[A-Z][a-z]+ [A-Za-z ]+\.$/u
 
 describe("the error of an attempt", () => {
   it.live.prop(
