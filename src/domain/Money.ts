@@ -22,3 +22,22 @@ export const Currency = Schema.String.check(Schema.isPattern(/^[A-Za-z]{3}$/u)).
 
 /** Writes a currency code as it is stored and returned. */
 export const normalizeCurrency = (currency: string): string => currency.toLowerCase()
+
+/**
+ * The currencies whose smallest unit is not a hundredth, by the digits behind the decimal point: those of ISO 4217, but
+ * for MGA, which ISO 4217 gives two, and ISK, which it gives none and which is therefore not here (semantics N3).
+ */
+const CURRENCIES_BY_DECIMALS: Readonly<Record<number, string>> = {
+  0: "bif clp djf gnf jpy kmf krw mga pyg rwf ugx uyi vnd vuv xaf xof xpf",
+  3: "bhd iqd jod kwd lyd omr tnd",
+  4: "clf uyw"
+}
+
+const DECIMALS: ReadonlyMap<string, number> = new Map(
+  Object.entries(CURRENCIES_BY_DECIMALS).flatMap(([decimals, currencies]) =>
+    currencies.split(" ").map((currency) => [currency, Number(decimals)] as const)
+  )
+)
+
+/** The number of digits behind the decimal point; 2 for a code that ISO 4217 does not have. */
+export const decimalsOf = (currency: string): number => DECIMALS.get(normalizeCurrency(currency)) ?? 2

@@ -1,17 +1,9 @@
 /**
  * Amounts as payers read them. Nothing is computed: an amount counts the smallest unit of its currency (semantics N3).
  */
+import { decimalsOf } from "../domain/Money.ts"
 import type { Money } from "./assets/amount.js"
 import * as Amounts from "./assets/amount.js"
-
-const ZERO_DECIMALS: ReadonlySet<string> = new Set(
-  "bif clp djf gnf jpy kmf krw mga pyg rwf ugx vnd vuv xaf xof xpf".split(" ")
-)
-const THREE_DECIMALS: ReadonlySet<string> = new Set("bhd jod kwd omr tnd".split(" "))
-
-/** The number of digits behind the decimal point. */
-const decimalsOf = (currency: string): number =>
-  ZERO_DECIMALS.has(currency) ? 0 : THREE_DECIMALS.has(currency) ? 3 : 2
 
 /** How amounts of a currency are written in a language. */
 export const moneyOf = (currency: string, locale: string): Money => ({
@@ -25,7 +17,7 @@ export const formatAmount = (amount: number, currency: string, locale: string): 
   Amounts.formatAmount(amount, moneyOf(currency, locale))
 
 /** Decimals of currencies and of amounts, together. */
-const DECIMALS_MAX = 15
+const DECIMALS_MAX = 16
 
 /** An amount that need not be whole, to the last digit and without its currency: `0.5`, `usd` → `0.005`. */
 export const plainDecimal = (amount: string, currency: string): string => {

@@ -4,11 +4,12 @@ import { Schema } from "effect"
 import { AMOUNT_MAX } from "../../src/domain/Money.ts"
 import { decimalAmount, plainAmount } from "../../src/pages/assets/amount.js"
 import { formatAmount, formatDecimal, localeOf, moneyOf } from "../../src/pages/Money.ts"
+import { ISO_CODES } from "../support/Currencies.ts"
 
 const amount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: AMOUNT_MAX }))
 /** As programs write it. */
 const decimalOf = (amount: number, currency: string) => decimalAmount(amount, moneyOf(currency, "en"))
-const currency = Schema.Literals(["usd", "eur", "jpy", "ugx", "clp", "kwd", "tnd", "isk", "mga", "xyz"])
+const currency = Schema.Literals([...ISO_CODES, "xyz"])
 
 /** Some with digits of their own, some that no browser sends. */
 const language = Schema.Union([
