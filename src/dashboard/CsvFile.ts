@@ -24,16 +24,25 @@ export interface CsvFile<Row extends { readonly id: string }> {
   }) => Effect.Effect<Listed<Row>, Unavailable, Accounts>
 }
 
-/** A spreadsheet takes a text that begins so for a formula, and runs what a payer or a merchant has written. */
-const FORMULA = /^[\s]*[=+\-@\t\r\n]/u
+/**
+ * The places where a spreadsheet could find a formula, and run what a payer or a merchant has written: a sign, or its
+ * full-width form, at which a cell begins. Where a reader's separator is a semicolon or a tab, the file's quotes do not
+ * hold a cell together, so a cell may begin behind each of those and behind a line's end as well. White space, quotes
+ * and characters that are not seen may stand before the sign.
+ */
+const FORMULAS = /(?<=^|[;\t|\r\n])(?=(?:(?![;\t|\r\n])[\s"'\p{C}])*[=+\-@＝＋－＠])/gu
 
-/** A cell as RFC 4180 has it. */
-export const csvCell = (value: string | null | undefined): string => {
-  const text = value == null ? "" : FORMULA.test(value) ? `'${value}` : value
-  return /[",\r\n]/u.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
+/**
+ * A cell as RFC 4180 has it, always in quotes, with an apostrophe where a formula could begin. Whoever takes one
+ * apostrophe away from each such place has the text again (semantics 9.70).
+ */
+export const csvCell = (value: string | null | undefined): string =>
+  `"${(value ?? "").replaceAll(FORMULAS, "'").replaceAll('"', '""')}"`
 
 const lineOf = (cells: ReadonlyArray<string | null | undefined>): string => `${cells.map(csvCell).join(",")}\r\n`
+
+/** Begins a file, so that Excel reads it as UTF-8. */
+const BYTE_ORDER_MARK = "\ufeff"
 
 export const csvFile = Effect.fnUntraced(function* <Row extends { readonly id: string }>(
   { mode }: Visit,
@@ -51,7 +60,7 @@ export const csvFile = Effect.fnUntraced(function* <Row extends { readonly id: s
         )
       : Effect.succeed(undefined)
   ).pipe(Stream.provideService(Accounts, accounts))
-  const begin = lineOf(columns.map(([name]) => name)) + linesOf(first.rows)
+  const begin = BYTE_ORDER_MARK + lineOf(columns.map(([name]) => name)) + linesOf(first.rows)
   return HttpServerResponse.stream(Stream.encodeText(Stream.concat(Stream.succeed(begin), rest)), {
     contentType: "text/csv; charset=utf-8",
     headers: {

@@ -1,12 +1,51 @@
-/** Cells of the lines of a file, as RFC 4180 has them. */
-export const cellsIn = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
+/**
+ * The cells of a file's rows, as a spreadsheet reads them: quotes hold a cell together where it begins with one, and
+ * what stands behind its closing quote belongs to the cell.
+ */
+export const cellsIn = (text: string, separator = ","): ReadonlyArray<ReadonlyArray<string>> => {
   const rows: Array<Array<string>> = []
   let row: Array<string> = []
-  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
-    row.push(quoted === undefined ? plain! : quoted.replaceAll('""', '"'))
-    if (end === ",") continue
+  let at = 0
+  while (at < text.length) {
+    let cell = ""
+    if (text[at] === '"') {
+      for (at++; at < text.length && (text[at] !== '"' || text[at + 1] === '"'); at++) {
+        cell += text[at]
+        if (text[at] === '"') at++
+      }
+      at++
+    }
+    while (at < text.length && text[at] !== separator && text[at] !== "\n" && text[at] !== "\r") cell += text[at++]
+    row.push(cell)
+    if (text[at] === separator) {
+      at++
+      continue
+    }
+    at += text.startsWith("\r\n", at) ? 2 : 1
     rows.push(row)
     row = []
   }
   return rows
+}
+
+/** The text of a cell, by the rule of semantics 9.70: without one apostrophe at each place where a formula could begin. */
+export const textOf = (cell: string): string => {
+  let text = ""
+  let isBegin = true
+  for (let at = 0; at < cell.length; at++) {
+    if (!(isBegin && cell[at] === "'" && isBeforeSign(cell, at + 1))) text += cell[at]
+    isBegin = SEPARATORS.has(cell[at]!)
+  }
+  return text
+}
+
+const SEPARATORS: ReadonlySet<string> = new Set([";", "|", "\t", "\r", "\n"])
+
+/** True if a sign comes next, but for what is not seen and for quotes. */
+const isBeforeSign = (cell: string, from: number): boolean => {
+  for (const character of cell.slice(from)) {
+    if (/[=+\-@＝＋－＠]/u.test(character)) return true
+    if (SEPARATORS.has(character) || !/[\s"'\p{C}]/u.test(character)) return false
+  }
+  return false
 }

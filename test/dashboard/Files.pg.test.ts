@@ -1,11 +1,10 @@
 /** Lists as files: customers, events and requests (semantics 9.66, 9.70, 9.72). */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import { csvCell } from "../../src/dashboard/CsvFile.ts"
 import type { PagesServer } from "../pages/PagesServer.ts"
 import { start } from "../pages/PagesServer.ts"
 import { visit } from "../pages/Shop.ts"
 import { layerFreshLog } from "../support/RequestLog.ts"
-import { cellsIn } from "./Csv.ts"
+import { cellsIn, textOf } from "./Csv.ts"
 import type { Tab } from "./People.ts"
 import { openTab, signedIn } from "./People.ts"
 
@@ -15,7 +14,7 @@ const MANY = 260
 describe("files of the dashboard", () => {
   let server: PagesServer
   let tab: Tab
-  const texts = ["=1+1", "@SUM(A1)", '-1"', "a,b", "line\nof two", "Åsa", " =x", "plain"]
+  const texts = ["=1+1", "@SUM(A1)", '-1"', "a,b", "line\nof two", "Müßig", " =x", "Ann;=1;x", "plain"]
   beforeAll(async () => {
     const log = layerFreshLog({ batchMillis: 20 })
     server = await start("Lumen", undefined, undefined, null, null, null, log)
@@ -57,7 +56,8 @@ describe("files of the dashboard", () => {
     for (const { description, email, id, name } of rows) {
       const number = Number(name!.split(" ")[1])
       const text = texts[number % texts.length]!
-      assert.strictEqual(description, /^\s*[=+@-]/.test(text) ? `'${text}` : text)
+      assert.strictEqual(textOf(description!), text)
+      assert.strictEqual(description!.includes("'"), /[=@-]/.test(text), description)
       assert.strictEqual(email, `${number}@example.com`)
       assert.match(id!, /^cus_/)
     }
@@ -109,7 +109,13 @@ describe("files of the dashboard", () => {
     assert.include((await openTab(server).get(`/dashboard/test/${list}.csv`)).url, "/sign-in")
   })
 
-  it.each(["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "\n-1"])("take %j for a text", (text) => {
-    assert.include(csvCell(text), `'${text}`)
-  })
+  it.each(["customers", "events", "payments", "requests"])(
+    "begin so that Excel reads %s.csv as UTF-8",
+    async (list) => {
+      const file = await fetch(`${server.url}/dashboard/test/${list}.csv`, { headers: { cookie: tab.cookie } })
+      const bytes = Buffer.from(await file.arrayBuffer())
+      assert.strictEqual(bytes.subarray(0, 6).toString("latin1"), '\u00ef\u00bb\u00bf"id')
+      for (const line of bytes.toString().split("\r\n").slice(0, -1)) assert.match(line, /^\ufeff?".*"$/su)
+    }
+  )
 })

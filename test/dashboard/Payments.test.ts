@@ -208,7 +208,7 @@ describe("payments of the dashboard", () => {
         .replaceAll(" ", "")
     )
     const file = await tab.get("/dashboard/test/payments.csv?query=grace@example.com&currency=nok")
-    assert.match(file.text, new RegExp(`^${first},.*,Grace,Grace@Example\\.com,visa,`, "m"))
+    assert.match(file.text, new RegExp(`^"${first}",.*,"Grace","Grace@Example\\.com","visa",`, "m"))
   })
 
   it("name who has paid: customers with a link, those that were deleted and guests without", async () => {

@@ -1,0 +1,63 @@
+/** Cells of CSV files: no reader finds a formula in them, and the text can be had back (semantics 9.70). */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { csvCell } from "../../src/dashboard/CsvFile.ts"
+import { cellsIn, textOf } from "./Csv.ts"
+
+const PIECES = [
+  ..."=+-@＝＋－＠;,\t|\r\n\"' x",
+  "\u00a0",
+  "\u200b",
+  "\0",
+  "=HYPERLINK(CONCAT(CHAR(104),A1))",
+  "=cmd|' /C calc'!A0",
+  "Müßig"
+]
+const text = Schema.Array(Schema.Union([Schema.Literals(PIECES), Schema.String])).check(Schema.isMaxLength(12))
+const file = Schema.NonEmptyArray(Schema.NonEmptyArray(text).check(Schema.isMaxLength(4))).check(Schema.isMaxLength(4))
+
+/** A cell without what a spreadsheet may leave out before it looks for a sign. */
+const trimmed = (cell: string): string => cell.replace(/^[\s"\p{C}]+/u, "")
+
+describe("a CSV file", () => {
+  it.prop(
+    "has no cell that begins like a formula, whatever separates cells for its reader",
+    { file },
+    ({ file }) => {
+      const rows = file.map((row) => row.map((pieces) => pieces.join("")))
+      const written = rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("")
+      for (const separator of [",", ";", "\t"]) {
+        for (const cell of cellsIn(written, separator).flat()) {
+          assert.notMatch(trimmed(cell), /^[=+\-@＝＋－＠]/u, JSON.stringify([separator, written]))
+        }
+      }
+      assert.deepStrictEqual(
+        cellsIn(written).map((row) => row.map(textOf)),
+        rows
+      )
+    },
+    { arbitrary: { runs: 500 } }
+  )
+
+  it.each([
+    ["", '""'],
+    ["Müßig", '"Müßig"'],
+    ['a "b", c', '"a ""b"", c"'],
+    ["=1+1", `"'=1+1"`],
+    [" =1", `"' =1"`],
+    ["\t=1", `"\t'=1"`],
+    ["\n-1", `"\n'-1"`],
+    ["＝1", `"'＝1"`],
+    ["'=1", `"''=1"`],
+    ["Ann;=HYPERLINK(A1);x", `"Ann;'=HYPERLINK(A1);x"`],
+    ['x;"=1', `"x;'""=1"`],
+    ["2026-03-09, +1", '"2026-03-09, +1"']
+  ])("has a cell for %j", (text, cell) => {
+    assert.strictEqual(csvCell(text), cell)
+  })
+
+  it.each(["\t", ";", "'", " ", '"', "=", "\n", "\u200b", "; "])("has a cell for a megabyte of %j, soon", (piece) => {
+    const text = piece.repeat(500_000 / piece.length)
+    assert.strictEqual(textOf(cellsIn(csvCell(text))[0]?.[0] ?? ""), text)
+  })
+})
